@@ -68,13 +68,14 @@ bench: ## measure the network, push and pull, and everything in bench/; one JSON
 	for source in $(wildcard bench/*.c); do $(BUILD)/bench/$$(basename $$source .c) || status=1; done; \
 	exit $$status
 
-bench-learn: ## how good and how fast learning is, beside LIBLINEAR, and figures of OSDI'14; 20 minutes
+bench-learn: ## how good and how fast learning is, beside LIBLINEAR, and figures of OSDI'14; 25 minutes
 	@tools/deps bench
 	$(call configure,$(BUILD))
 	$(call build,$(BUILD),pawl_command bench_working_set)
 	@mkdir -p $(BUILD)/osdi; status=0; options="--pawl $(BUILD)/pawl --shared $(LEARN_SHARED) --folder $(LEARN_FOLDER)"; \
 	bench/learn_quality $$options || status=1; \
 	bench/learn_speed $$options || status=1; \
+	bench/learn_dense $$options || status=1; \
 	bench/osdi/working_set $$options --counter $(BUILD)/bench/working_set --out $(BUILD)/osdi || status=1; \
 	bench/osdi/convergence $$options --out $(BUILD)/osdi || status=1; \
 	bench/osdi/lines || status=1; \

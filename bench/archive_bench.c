@@ -1,9 +1,10 @@
-/* How fast checkpoints are written and read: one line of JSON for each kind of content, GB/s of what is saved.
+/* Measures writing and reading checkpoints: one line of JSON for each kind of content, in GB/s of saved
+ * data.
  *
  *   archive_bench [DIRECTORY]     default: /dev/shm
  *
- * The file has 1 GB in records of 1 MB, as a server writes them, and is synced; the best of several rounds. `copy` is writing
- * the same bytes with nothing around them.
+ * The file has 1 GB in records of 1 MB, as a server writes them, and is synced. Figures are the best of
+ * several rounds. `copy` is plainly writing the same bytes.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ static struct pwi_file *open_file(unsigned how) {
 
 static struct pwi_file *new_file(void) { return open_file(PWI_OPEN_WRITE | PWI_OPEN_CREATE | PWI_OPEN_TRUNCATE); }
 
-/* Random numbers, or small ones in f32 as gradients have them in their mantissas' upper half only. */
+/* Random numbers; or compressible ones: f32 gradients with only the upper half of their mantissas in use. */
 static void fill(bool compressible) {
   for (size_t i = 0; i < RECORD; i += 4) {
     uint32_t value = (uint32_t)pwi_mix64(i + 1);

@@ -1,10 +1,11 @@
-/* How evenly the planner spreads bytes and requests, and how much it moves: one line of JSON for each case.
+/* Measures how evenly the planner spreads bytes and requests, and how much it moves: one line of JSON for
+ * each case.
  *
- * Balance is the most that any server (process) has, over the mean; keys are laid on the ring one by one, so the
- * figures do not depend on the planner's own arithmetic. `moved_over_ideal` is the part of the bytes that changed its
- * head over the part that had to (0 where nothing had to); for `zipf/rebalance`, where nothing has to, it is the part
- * that moved.
- * `indivisible` is what the hottest key alone makes of requests_max_over_mean: no plan gets below it.
+ * Balance is the maximum over all servers (processes), relative to the mean. Keys are placed on the ring
+ * one by one, so the figures do not depend on the planner's own arithmetic. `moved_over_ideal` is the
+ * share of bytes that changed their head, relative to the share that had to (0 where none had to); for
+ * `zipf/rebalance`, where none has to, it is the share that moved. `indivisible` is the
+ * requests_max_over_mean that the hottest key alone causes: no plan can be better.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static void dense(const char *name, const struct pwi_plan *plan, uint64_t size) 
   print(name, testing_over_mean(&balance), testing_over_mean(&balance), 0, 0);
 }
 
-/* Keys over the full 64 bits, mixed by placement: random ones, or the small numbers 0, 1, 2, … */
+/* Keys over the full 64 bits, with mixed placement: random ones, or the small numbers 0, 1, 2, … */
 static void sparse(const char *name, const struct pwi_plan *plan, bool random_keys) {
   struct testing_balance balance = {.cluster = &cluster, .plan = plan};
   for (uint64_t i = 0; i < 1000000; i++) {
@@ -64,7 +65,7 @@ static struct pwi_view *view_of(const struct pwi_plan *plan) {
   return view;
 }
 
-/* One server more, or one fewer, than the plan has. */
+/* Adds or removes one server. */
 static void join_and_leave(const struct pwi_plan *plan, size_t count) {
   struct pwi_view *view = view_of(plan);
   struct pwi_plan next = {0};

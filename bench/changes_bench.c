@@ -1,7 +1,9 @@
-/* What a push of many keys pays for remembering what it changed: one line of JSON for each kind of list.
+/* Measures the cost of recording changed keys in a push of many keys: one line of JSON for each kind of
+ * list.
  *
- * `push_ns` is adding one f32 to each key of a list whose slots are known, the cheapest push there is, in a table that has
- * nine times as many; `mark_ns` is marking the same list. Both for one key, the best of several rounds.
+ * `push_ns` is adding one f32 to each key of a list with resolved slots, the cheapest possible push, in a
+ * table nine times as large; `mark_ns` is marking the same list. Both are per key, the best of several
+ * rounds.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,10 +1,11 @@
-/* How fast text becomes rows, beside copying it: one line of JSON for each format.
+/* Measures parsing text to rows, compared with copying it: one line of JSON for each format.
  *
- *   data_bench [FILE]    FILE: LIBSVM text to measure as well
+ *   data_bench [FILE]    FILE: also measure this LIBSVM text
  *
- * Rates are bytes of text per second of processor time, from text in memory to rows in memory; the best of several
- * rounds. The ratio is that to memcpy of the same text in the same run. Then the same rows from files: text, a cache
- * by rows, a cache by columns, and rows turned into columns; their rate is of entries, so that they can be compared.
+ * Rates are bytes of text per second of processor time, from text in memory to rows in memory; the best of
+ * several rounds. The ratio is relative to memcpy of the same text in the same run. Then the same rows
+ * from files: text, a cache by rows, a cache by columns, and rows transposed to columns; these rates are
+ * in entries, so that they can be compared.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -19,7 +20,7 @@
 #include "base/memory.h"
 #include "data/data.h"
 #include "data/formats/number.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 #include "data/words.h"
 
 #define SIZE ((size_t)16 << 20)
@@ -33,7 +34,7 @@ static uint64_t draw(void) { return pwi_mix64(++drawn * UINT64_C(0x9e3779b97f4a7
 
 static double now(void) {
   struct timespec time;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* others may be using the machine */
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* not wall time, because the machine may be shared */
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
@@ -72,7 +73,7 @@ static void measure(const char *name, const struct pwi_parse_rule *rule) {
   fflush(stdout);
 }
 
-/* --- from files ------------------------------------------------------------------------------------------------------------- */
+/* --- from files ----------------------------------------------------------------------------------------- */
 
 enum way { BY_ROWS, BY_COLUMNS, TURNED };
 
@@ -109,7 +110,7 @@ static void measure_file(const char *name, const char *path, enum way way) {
   pwi_data_close(data);
 }
 
-/* What is in `text`, as a file and as a cache. */
+/* Measures `text` as a file and as a cache. */
 static void measure_files(void) {
   char folder[] = "/tmp/pawl-bench-XXXXXX", path[64], cache[64];
   struct pawl_data_options options = {.hash_bits = PWI_DATA_HASH_BITS};
@@ -134,7 +135,7 @@ static void measure_files(void) {
   rmdir(folder);
 }
 
-/* --- texts ------------------------------------------------------------------------------------------------------------------ */
+/* --- texts ---------------------------------------------------------------------------------------------- */
 
 static void add(const char *format, ...) PAWL_PRINTF(1, 2);
 
@@ -147,7 +148,7 @@ static void add(const char *format, ...) {
 
 static bool is_full(void) { return used > SIZE - 65536; }
 
-/* `digits` of each value; 0: it is 1. */
+/* `digits` per value; 0: the value is 1. */
 static void write_libsvm(int digits) {
   for (used = 0; !is_full(); add("\n")) {
     unsigned id = 0;
@@ -183,13 +184,13 @@ static void write_csv(void) {
   }
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 #define VOCABULARY 100000
 
 static char vocabulary[VOCABULARY][16];
 
-/* Of 3 to 14 letters, the frequent ones shorter: a number in 14 letters, and then others. */
+/* Words of 3 to 14 letters, frequent ones shorter: the number in letters, then padding. */
 static void make_vocabulary(void) {
   for (unsigned i = 0; i < VOCABULARY; i++) {
     unsigned length = 0;
@@ -216,13 +217,13 @@ static struct pawl_words *make_words(void) {
   return words;
 }
 
-/* Word i about as often as 1 / i, as in a language. */
+/* Word i with a probability of about 1 / i, as in a language. */
 static unsigned draw_word(void) {
   double unit = (double)(draw() >> 11) * 0x1p-53;
   return (unsigned)exp(unit * log(VOCABULARY)) - 1;
 }
 
-/* Documents of 150 words. With `others` each word begins with a letter that is not of ASCII. */
+/* Documents of 150 words. With `others` each word begins with a letter outside of ASCII. */
 static void write_text(bool others) {
   for (used = 0; !is_full(); add("\n"))
     for (int i = 0; i < 150; i++) {
@@ -307,11 +308,11 @@ int main(int argc, char **argv) {
   write_vw();
   measure("vw", &rule);
   rule.format = PAWL_DATA_CRITEO;
-  rule.table = (struct pwi_table){.separator = '\t', .columns = PWI_CRITEO_COLUMNS};
+  rule.table = (struct pwi_csv_layout){.separator = '\t', .columns = PWI_CRITEO_COLUMNS};
   write_criteo();
   measure("criteo", &rule);
   rule.format = PAWL_DATA_CSV;
-  rule.table = (struct pwi_table){.separator = ',', .columns = 26};
+  rule.table = (struct pwi_csv_layout){.separator = ',', .columns = 26};
   write_csv();
   measure("csv", &rule);
   measure_documents(rule);

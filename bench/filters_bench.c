@@ -1,11 +1,11 @@
-/* How fast the filters are: one JSON line per chain and kind of keys.
+/* Measures filters: one JSON line per chain and kind of keys.
  *
  *   filters_bench [thousands of rows]
  *
- * Millions of rows a second of one core's time (not of the clock on the wall: others may use the machine), the best of
- * several rounds over the same rows (1000 thousand unless told otherwise), and beside it what memcpy makes of the same
- * keys and values in the same round: a chain copies its input once before it begins. `held` is how many rows are held after the last round. Standalone: link it with
- * libpawl_inside.a.
+ * Millions of rows per second of one core's time (not wall time, because the machine may be shared), the
+ * best of several rounds over the same rows (default: 1000 thousand), beside memcpy of the same keys and
+ * values in the same round, because a chain copies its input once. `held` is the number of rows that are
+ * held back after the last round. Standalone: link it with libpawl_inside.a.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void *must_alloc(size_t count, size_t size) {
   return block;
 }
 
-/* Values as gradients have them: spread around zero, all digits in use. */
+/* Values like gradients: spread around zero, all digits in use. */
 static float gradient(uint64_t i) {
   double sum = 0;
   for (uint64_t k = 0; k < 4; k++) sum += (double)(pwi_mix64(4 * i + k) >> 11) * 0x1p-53;

@@ -1,12 +1,12 @@
-/* How fast server functions are, beside memcpy of the bytes that they work on: one line of JSON for each.
+/* Measures server functions, compared with memcpy of the bytes that they touch: one line of JSON for each.
  *
- * One thread, the best of several rounds, by the thread's own time on the processor; the function and the copy take turns.
- * `ratio` is the time of memcpy of all that a push touches (what is pushed, stored and kept as state), divided by the time
- * of the push; so 1 is as fast as copying. Cases:
- *   loop    the loops alone, on rows that stay in the nearest caches
- *   range   a push to a range of a dense table, beyond the caches, checked and applied
+ * One thread, the best of several rounds, in processor time of the thread; function and copy take turns.
+ * `ratio` is the time of memcpy of all bytes that a push touches (pushed, stored and state), divided by
+ * the time of the push; so 1 is as fast as copying. Cases:
+ *   loop    the loops alone, on rows in the L1 cache
+ *   range   a push to a range of a dense table, larger than the caches, checked and applied
  *   list    a push to every second key of a sparse table, with resolved slots
- *   check   only looking for NaN
+ *   check   only the check for NaN
  *
  *   functions_bench [keys of range and list, 2000000 by default]
  */
@@ -39,7 +39,7 @@ static void check(int good, const char *what) {
 static void *take(size_t bytes) {
   void *block = pwi_alloc_zero(bytes, 1);
   check(block != NULL, "out of memory");
-  memset(block, 0x3f, bytes); /* about 0.75 as f32 and 0.0005 as f64: products of it are not denormal */
+  memset(block, 0x3f, bytes); /* about 0.75 as f32 and 0.0005 as f64, so that products are not denormal */
   return block;
 }
 

@@ -1,11 +1,11 @@
-/* How long a tick of a group takes: members that push gradients of some keys of their own to a vector with the rule block_newton,
- * and want the weights that come of the sum. One line of JSON for each way:
+/* Measures ticks of a group: members push gradients of their keys to a vector with the rule block_newton,
+ * and read the weights that result from the sum. One line of JSON for each way:
  *   push, then pull    pawl_group_push and, when it has finished, pawl_vector_pull
  *   pushpull           pawl_group_pushpull
- * each followed by pawl_group_clock, which nobody waits for. Members are threads with sessions of their own; the cluster is
- * embedded, with one server of one shard.
+ * each followed by pawl_group_clock without waiting. Members are threads with sessions of their own; the
+ * cluster is embedded, with one server of one shard.
  *
- *   group_bench [members, 2] [keys, 400] [ticks, 3000] [ticks under way, 1] [equal, if all have the same keys]
+ *   group_bench [members, 2] [keys, 400] [ticks, 3000] [ticks under way, 1] [equal: all have the same keys]
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -82,7 +82,8 @@ static void *work(void *argument) {
   double *pairs = calloc(2 * job.keys, sizeof *pairs), *rows = calloc(2 * job.keys * AHEAD_MAX, sizeof *rows);
   if (!names || !pairs || !rows) exit(1);
   for (size_t i = 0; i < job.keys; i++) {
-    names[i] = job.is_equal ? 3 * i : 3 * i + (i % 2 ? member->index % 3 : 0); /* every other key is its own */
+    /* every other key is its own */
+    names[i] = job.is_equal ? 3 * i : 3 * i + (i % 2 ? member->index % 3 : 0);
     pairs[2 * i] = 1e-3 * (double)(i % 7);
     pairs[2 * i + 1] = 1;
   }

@@ -1,7 +1,7 @@
-/* What a round of a job costs besides its work: rounds in which workers send back the 64 bytes that they get, and do nothing else.
+/* Measures the overhead of a round of a job: workers only send back the 64 bytes that they get.
  *
- * Workers are processes, on this machine. One line of JSON for each number of workers, microseconds a round. `best_us` is the tenth
- * part of all rounds that were fastest: what is left on a machine that has other work.
+ * Workers are processes on this machine. One line of JSON for each number of workers, in microseconds per
+ * round. `best_us` is the fastest tenth of all rounds, which is meaningful even on a busy machine.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static void measure(struct pawl_session *session, uint32_t workers) {
 
 int main(int argc, char **argv) {
   if (argc == 3) return be_worker(argv[2]);
-  /* The workers must know the key of the cluster that is embedded here. */
+  /* The workers must know the key of the embedded cluster. */
   setenv("PAWL_KEY", "pawl1-4f2d8c0e9b7a61535c3d1e0f8a9b6c7d2e3f405162738495a6b7c8d9eaf0b1c2", 0);
   struct pawl_session *cluster;
   check(pawl_session_open(NULL, &cluster));

@@ -1,7 +1,8 @@
-/* How small and how fast key lists are coded, beside copying them: one line of JSON for each kind of list.
+/* Measures size and speed of coded key lists, compared with copying them: one line of JSON for each kind
+ * of list.
  *
- * Rates are bytes of plain keys, 8 each, per second of one core; the best of several rounds. A case named `…/plain` is
- * decoded without the processor's vector instructions.
+ * Rates are bytes of plain keys, 8 each, per second of one core; the best of several rounds. A case named
+ * `…/plain` is decoded without vector instructions.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -55,7 +56,7 @@ static size_t decode(size_t size, int plain) {
 
 static void least(double *best, double seconds) { *best = seconds < *best ? seconds : *best; }
 
-/* Lists of `count` keys, as many of them one after the other as make up COUNT. */
+/* Lists of `count` keys, repeated until they make up COUNT. */
 static void measure(const char *name, size_t count, int plain) {
   double encode = 1e9, decoding = 1e9, copy = 1e9;
   size_t size = 0, repeat = COUNT / count, total = count * repeat;
@@ -73,7 +74,7 @@ static void measure(const char *name, size_t count, int plain) {
     start = now();
     for (size_t i = 0; i < repeat; i++) {
       memcpy(back, keys, count * sizeof *keys);
-      __asm__ volatile("" : : "r"(back) : "memory"); /* or the copies would be taken for one */
+      __asm__ volatile("" : : "r"(back) : "memory"); /* else the compiler would merge the copies */
     }
     least(&copy, now() - start);
   }
@@ -98,13 +99,13 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* No two draws are equal: pwi_mix64 is a bijection. */
+/* pwi_mix64 is a bijection, so no two draws are equal. */
 static void fill_random(void) {
   for (size_t i = 0; i < COUNT; i++) keys[i] = draw();
   qsort(keys, COUNT, sizeof *keys, ascending);
 }
 
-/* Groups of neighbours, far apart. */
+/* Groups of adjacent keys, far apart. */
 static void fill_clusters(void) {
   uint64_t key = 0;
   for (size_t i = 0; i < COUNT; i++) keys[i] = key += draw() % 30 == 0 ? 1 + draw() % 1000000 : 1;

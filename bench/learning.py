@@ -1,7 +1,7 @@
-"""What the benchmarks of learning share: data, commands that are timed, and pictures.
+"""Shared by the benchmarks of learning: data, timed commands, and pictures.
 
-Data comes from the folder `shared` beside the repository: sets that are compressed there, and one that is made by a script. Both
-are put into a folder of one's choice and found there the next time.
+Data comes from the folder `shared` beside the repository: compressed sets, and one that a script generates.
+Both are stored in the chosen folder and found there the next time.
 """
 import argparse
 import ctypes
@@ -40,7 +40,8 @@ def prepare(options):
     if not os.access(options.pawl, os.X_OK):
         fail("there is no %s: run `make`, or name one with --pawl" % options.pawl)
     os.makedirs(options.folder, exist_ok=True)
-    # What a command leaves behind when it ends becomes a child of this process, so that its processor time is counted.
+    # What a command leaves behind when it ends becomes a child of this process, so that its processor time is
+    # counted.
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
@@ -50,7 +51,7 @@ def need(tool, package):
     return tool
 
 
-# --- data ---------------------------------------------------------------------------------------------------------------------
+# --- data ---------------------------------------------------------------------------------------------------
 
 
 def generated(options, path):
@@ -86,7 +87,7 @@ def data(options, name):
     return path
 
 
-# --- commands -------------------------------------------------------------------------------------------------------------------
+# --- commands -----------------------------------------------------------------------------------------------
 
 
 class Watch:
@@ -97,7 +98,7 @@ class Watch:
         if os.path.exists(self.path):
             os.remove(self.path)
         os.mkfifo(self.path)
-        self.file = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)  # not only to read: there is no end before we say so
+        self.file = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)  # also for writing, so there is no EOF
         self.lines, self.rest = [], b""
 
     def look(self, begun, seconds):
@@ -116,7 +117,7 @@ class Watch:
 
 
 class Outcome:
-    """Of a command: wall-clock, processor seconds of all its processes, what it printed, the lines of its log."""
+    """Of a command: wall time, processor seconds of all its processes, its output, the lines of its log."""
 
 
 def run(command, watch=None, check=True):
@@ -176,11 +177,11 @@ def train(options, kind, path, model, *more, watch=None):
 
 
 def predict(options, model, path, *more):
-    """The objective and the accuracy of a model, computed anew."""
+    """The objective and the accuracy of a model, computed by `pawl predict`."""
     return json.loads(run([options.pawl, "predict", model, path, "--json", *map(str, more)]).out)
 
 
-# --- what is printed --------------------------------------------------------------------------------------------------------------
+# --- what is printed ----------------------------------------------------------------------------------------
 
 
 def say(what):
@@ -211,7 +212,7 @@ def load():
     return os.getloadavg()[0]
 
 
-# --- pictures -----------------------------------------------------------------------------------------------------------------------
+# --- pictures -----------------------------------------------------------------------------------------------
 
 COLOURS = ["#4a7ab5", "#d9a441", "#5a9a5a", "#b5504a", "#7a5ab5", "#707070"]
 WIDTH, HEIGHT, TOP, LEFT = 520, 300, 40, 70
@@ -234,7 +235,7 @@ def ticks(low, high, is_log):
 
 
 def draw(path, title, x_name, y_name, curves, log_x=False, log_y=False, from_zero=True):
-    """An SVG of curves: name -> list of points (x, y). Unless `from_zero`, the y axis begins with the least value."""
+    """An SVG of curves: name -> list of points (x, y). Unless `from_zero`, the y axis begins at the minimum."""
     points = [point for curve in curves.values() for point in curve]
     xs, ys = span([x for x, _ in points], log_x), span([y for _, y in points], log_y, from_zero)
 

@@ -1,8 +1,8 @@
-/* How many events a second the simulator runs on one core, checks and trace on: one line of JSON.
+/* Measures events per second of the simulator on one core, with checks and trace on: one line of JSON.
  *
- * One node has a link to each of the others. On every link a message goes to and fro all the time, and beside that the
- * node broadcasts to all and waits for their answers. Every message carries a body of 128 bytes. `allocations` are
- * those of the second half of the run.
+ * One node has a link to each of the others. On every link a message goes back and forth all the time, and
+ * the node also broadcasts to all and waits for their answers. Every message has a body of 128 bytes.
+ * `allocations` counts the second half of the run.
  */
 #include <inttypes.h>
 #include <stdint.h>

@@ -1,12 +1,12 @@
-/* How fast and how small tables are, beside the plain loop that does the same to an array: one line of JSON for each.
+/* Measures speed and size of tables, compared with a plain loop over an array: one line of JSON for each.
  *
- * One thread, rows of one f32, the best of several rounds, by the thread's own time on the processor. Cases:
- *   cached    gather and scatter-add with resolved slots, of `list` sorted keys out of a table of `table` keys; the
- *             limit is a loop over the same slots of an array
+ * One thread, rows of one f32, the best of several rounds, in processor time of the thread. Cases:
+ *   cached    gather and scatter-add with resolved slots, of `list` sorted keys in a table of `table` keys;
+ *             the limit is a loop over the same slots of an array
  *   find      resolving a new sorted list each time, all keys present
- *   insert    resolving a sorted list of hashed keys with creation; `table` is how many keys are there before
- *   refresh   a kept list after `fresh` other keys were created; the limit is resolving it anew
- *   keys      all of pushing a fresh list, resolve and add, in nanoseconds per key; the list is a tenth of the table
+ *   insert    resolving a sorted list of hashed keys with creation; `table` is the number of keys before
+ *   refresh   a kept list after `fresh` other keys were created; the limit is resolving it again
+ *   keys      pushing a fresh list, resolve and add, in nanoseconds per key; the list is a tenth of the table
  *   range     adding an array to a dense range; the limit is y += x
  *   memory    bytes per key of a sparse table, beside the 12 of key and value
  *
@@ -58,9 +58,9 @@ static void print(const char *name, const char *op, size_t table, size_t list, d
   fflush(stdout);
 }
 
-/* --- keys ------------------------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------------------- */
 
-/* By eleven bits at a time, the lowest first. */
+/* Radix sort by eleven bits at a time, the lowest first. */
 static void sort(uint64_t *keys, size_t count) {
   uint64_t *other = take(count, sizeof *other), *from = keys, *to = other;
   for (unsigned shift = 0; shift < 64; shift += 11) {
@@ -72,13 +72,13 @@ static void sort(uint64_t *keys, size_t count) {
     from = to;
     to = swap;
   }
-  pwi_free(other); /* after six passes the result is back where it was */
+  pwi_free(other); /* after six passes the result is in the original array */
 }
 
-/* Distinct for distinct n: pwi_mix64 is a bijection. */
+/* Distinct for distinct n, because pwi_mix64 is a bijection. */
 static uint64_t hashed(uint64_t n) { return pwi_mix64(n * UINT64_C(0x9e3779b97f4a7c15)) >> 1; }
 
-/* `count` of the hashed numbers below `of`, drawn evenly, sorted. `round` makes another choice. */
+/* `count` of the hashed numbers below `of`, drawn evenly, sorted. Another `round` gives another choice. */
 static uint64_t *draw(size_t count, size_t of, uint64_t round) {
   uint64_t *keys = take(count, sizeof *keys);
   size_t stride = of / count;
@@ -96,7 +96,7 @@ static struct pwi_table *make(bool sparse, uint64_t end) {
   return table;
 }
 
-/* --- cases ------------------------------------------------------------------------------------------------------ */
+/* --- cases ---------------------------------------------------------------------------------------------- */
 
 static void plain_gather(float *restrict to, const float *restrict from, const uint32_t *restrict at, size_t count) {
   for (size_t i = 0; i < count; i++) to[i] = from[at[i]];
@@ -157,7 +157,7 @@ static void measure_find(struct pwi_table *table, size_t size, size_t count) {
   pwi_free(values);
 }
 
-/* Creates keys that, but for chance, no other case draws. */
+/* Creates keys that no other case draws, except by chance. */
 static void create_others(struct pwi_table *table, size_t count, uint64_t seed) {
   struct pwi_slots slots = {0};
   uint64_t *keys = draw(count, count, 0);

@@ -1,7 +1,7 @@
-"""What the benchmarks of topic models share: corpora, `pawl train lda` and what looks at its models, floors that are met or not.
+"""Shared by the benchmarks of topic models: corpora, training and evaluating models, and floors.
 
-The corpus that is made, `ldalike`, and the independent evaluator come from gen/ of the folder `shared`, the real ones from its
-data/topics. Corpora are put into a folder of one's choice and found there the next time.
+The generated corpus `ldalike` and the independent evaluator come from gen/ of the folder `shared`, the real
+corpora from its data/topics. Corpora are stored in the chosen folder and found there the next time.
 """
 import importlib.util
 import json
@@ -23,7 +23,7 @@ TRAIN, TEST = "docword.ldalike.train.txt", "docword.ldalike.test.txt"
 MADE = [TRAIN, TEST, "lda_train.npz", "lda_test.npz", "lda_phi_true.npy"]
 
 
-# --- corpora --------------------------------------------------------------------------------------------------------------------
+# --- corpora ------------------------------------------------------------------------------------------------
 
 
 def made(options, name):
@@ -52,7 +52,7 @@ def corpus(options, name):
 
 
 def split(options, name, every=10):
-    """Of a corpus without a test part: the paths of those documents that are trained on, and of every tenth, which is not."""
+    """Splits a corpus without a test part: the paths of the training documents, and of every tenth document."""
     parts = [os.path.join(options.folder, "%s.%s" % (name, part)) for part in ("rest", "tenth")]
     if not all(map(os.path.exists, parts)):
         with open(corpus(options, name)) as file:
@@ -68,7 +68,7 @@ def matrix(path):
     return scipy.sparse.load_npz(path).tocsr()
 
 
-# --- commands -------------------------------------------------------------------------------------------------------------------
+# --- commands -----------------------------------------------------------------------------------------------
 
 
 def train(options, paths, model, *more, topics=100, workers=2, servers=1, watch=None):
@@ -119,7 +119,7 @@ def reference(options, phi, documents):
 
 
 class Peaks:
-    """Looks on while a command runs: the most memory that each of its processes had at a time, by what they are."""
+    """Watches a running command: the peak memory of each of its processes, by role."""
 
     def __init__(self, log=None):
         self.log, self.path = log, log.path if log else None
@@ -173,7 +173,7 @@ def descendants(root):
     return found
 
 
-# --- floors ---------------------------------------------------------------------------------------------------------------------
+# --- floors -------------------------------------------------------------------------------------------------
 
 
 class Floors:

@@ -1,9 +1,9 @@
-/* How fast the value codecs are, and how small their output: one JSON line per codec, type and kind of data.
+/* Measures speed and compression of value codecs: one JSON line per codec, type and kind of data.
  *
  *   values_bench [megabytes]
  *
- * Speeds are GB of raw values per second of one core, the best of several rounds over one array (4 MB unless told
- * otherwise: larger than the level-2 cache, as a message is). Standalone: link it with libpawl_inside.a.
+ * Speeds are GB of raw values per second of one core, the best of several rounds over one array (default:
+ * 4 MB, larger than the level-2 cache, as a message is). Standalone: link it with libpawl_inside.a.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 struct kind {
   const char *name;
-  double density; /* part of values that are not zero */
+  double density; /* share of non-zero values */
 };
 
 static const struct kind kinds[] = {{"dense", 1.0}, {"half", 0.5}, {"sparse10", 0.1}, {"sparse1", 0.01}, {"zero", 0.0}};
@@ -32,7 +32,7 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Values as gradients have them: spread around zero, all digits in use. */
+/* Values like gradients: spread around zero, all digits in use. */
 static double gradient(uint64_t i) {
   double sum = 0;
   for (uint64_t k = 0; k < 4; k++) sum += (double)(pwi_mix64(4 * i + k) >> 11) * 0x1p-53;
@@ -58,7 +58,7 @@ static void measure(struct pwi_codec *workspace, enum pwi_value_codec codec, enu
                     const struct kind *kind, const void *values, size_t count) {
   size_t bound, size = 0, bytes = count * pwi_value_size(type);
   pawl_status status = pwi_values_bound(codec, type, count, &bound);
-  if (status != PAWL_OK) return; /* a lossy codec of integers */
+  if (status != PAWL_OK) return; /* lossy codecs do not take integers */
   void *buffer = malloc(bound), *back = malloc(bytes);
   if (!buffer || !back) die("memory", PAWL_NO_MEMORY);
   memset(buffer, 1, bound);

@@ -1,9 +1,9 @@
-/* Calls in order: what comes after what, tasks with parts, and what becomes of failures.
+/* Calls in order: `after`, tasks with parts, and the effect of failures.
  *
  *   build/examples/after
  *
- * All calls are made at once. The library starts each of them when those that it comes after have finished; the program waits
- * only for the last. docs/tasks.md explains it.
+ * All calls are made at once. The library starts each call when the tasks that it comes after have
+ * finished; the program waits only for the last. See docs/tasks.md.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static struct pawl_vector *make(struct pawl_session *session, const char *name) 
   return vector;
 }
 
-/* Copies one vector onto another, as a part of the task `whole`: the push reads what the pull has filled in. */
+/* Copies one vector onto another, as a part of the task `whole`: the push reads the values that the pull
+ * has filled in. */
 static void copy(struct pawl_vector *from, struct pawl_vector *to, float *room, struct pawl_task *whole) {
   struct pawl_where all = pawl_part_of(pawl_at_range(0, KEYS), whole);
   struct pawl_task *pulled;
@@ -43,7 +44,8 @@ int main(void) {
   static float ones[KEYS], room[STEPS][KEYS], seen[KEYS];
   for (int i = 0; i < KEYS; i++) ones[i] = 1;
 
-  /* Five times: add one to the weights, then add the weights to the sums. Each step comes after the one before. */
+  /* Five times: add one to the weights, then add the weights to the sums. Each step comes after the one
+   * before. */
   struct pawl_task *last = NULL;
   for (int step = 0; step < STEPS; step++) {
     struct pawl_task *whole, *pushed;
@@ -65,7 +67,7 @@ int main(void) {
   must(pawl_task_finish(task, 10 * PAWL_SECOND));
   printf("1 + 2 + 3 + 4 + 5 is %g\n", (double)seen[KEYS - 1]);
 
-  /* A task that waits says for what, and one that comes after a failure says which. */
+  /* A waiting task says what it waits for; a task that comes after a failure names it. */
   struct pawl_task *whole, *held;
   char text[200];
   must(pawl_task_begin(session, "reading the data", &whole));
@@ -79,7 +81,7 @@ int main(void) {
   pawl_task_release(whole);
   pawl_task_release(held);
 
-  /* A plan can be checked before any of it is begun. */
+  /* A plan can be checked before any of it begins. */
   struct pawl_edge plan[] = {{0, 1}, {1, 2}, {2, 0}};
   if (pawl_graph_check(3, plan, 3) == PAWL_INVALID) printf("%s\n", pawl_error_text());
 

@@ -2,9 +2,9 @@
  *
  *   build/examples/calls
  *
- * Three workers offer functions under names and do nothing else: what they do is what they are called for. A scheduler calls
- * all of them at once, as members of a group; has each of them run a small graph of calls, one after the other, without hearing
- * of it in between; and sets a trigger, a push that happens when every worker has reached a tick.
+ * Three workers offer functions under names and do nothing else. A scheduler calls all of them at once, as
+ * members of a group; has each of them run a small graph of calls, one after another, without messages in
+ * between; and sets a trigger, a push that happens when every worker has reached a tick.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,22 +20,22 @@ static void must(pawl_status status) {
   exit(1);
 }
 
-/* --- workers ------------------------------------------------------------------------------------------------------------ */
+/* --- workers -------------------------------------------------------------------------------------------- */
 
 struct worker {
   struct pawl_session *session;
   struct pawl_group *group;
   struct pawl_vector *steps;
   double numbers[NUMBERS];
-  double one; /* what a step adds */
+  double one; /* added by each step */
 };
 
-/* Fills the worker's own part with numbers, from the one that the argument says. */
+/* Fills the worker's own part with numbers, starting with the one in the argument. */
 static pawl_status load(struct pawl_invocation *invocation, void *context) {
   struct worker *worker = context;
   size_t size;
   const double *first = pawl_invocation_argument(invocation, &size);
-  if (size != sizeof *first) return PAWL_INVALID; /* bytes come from elsewhere: look at them */
+  if (size != sizeof *first) return PAWL_INVALID; /* bytes from elsewhere must be checked */
   for (int i = 0; i < NUMBERS; i++) worker->numbers[i] = *first + i;
   return PAWL_OK;
 }
@@ -54,7 +54,7 @@ static pawl_status sum(struct pawl_invocation *invocation, void *context) {
   return pawl_invocation_return(invocation, &result, sizeof result);
 }
 
-/* Starts a push and a tick, and waits for neither: both are subtasks, and the call has finished when they have. */
+/* Starts a push and a tick without waiting: both are subtasks, and the call has finished when they have. */
 static pawl_status step(struct pawl_invocation *invocation, void *context) {
   struct worker *worker = context;
   (void)invocation;
@@ -81,7 +81,7 @@ static void start(struct worker *worker, const char *address) {
   must(pawl_group_join(worker->session, "calls/workers", WORKERS, 10 * PAWL_SECOND, &worker->group));
 }
 
-/* --- the scheduler ------------------------------------------------------------------------------------------------------ */
+/* --- the scheduler -------------------------------------------------------------------------------------- */
 
 static double add_up(const struct pawl_task *task, uint32_t call) {
   double all = 0;
@@ -102,14 +102,14 @@ int main(void) {
   must(pawl_session_open(NULL, &session));
   for (int i = 0; i < WORKERS; i++) start(&workers[i], pawl_session_address(session));
 
-  /* One function, at every member of the group. */
+  /* One function, called at every member of the group. */
   struct pawl_target all = pawl_to_group("calls/workers");
   struct pawl_task *task;
   double first = 1;
   must(pawl_call(session, all, "load", &first, sizeof first, &task));
   must(pawl_task_finish(task, 10 * PAWL_SECOND));
 
-  /* A graph, sent whole: the sum comes after the square. */
+  /* A graph, sent as a whole: the sum comes after the square. */
   struct pawl_graph_call calls[] = {{"sum", NULL, 0}, {"square", NULL, 0}};
   struct pawl_edge after[] = {{1, 0}};
   must(pawl_call_graph(session, all, calls, 2, after, 1, &task));
@@ -117,7 +117,7 @@ int main(void) {
   printf("%d workers, sum of squares %g\n", WORKERS, add_up(task, 0));
   pawl_task_release(task);
 
-  /* A push that waits until all workers have reached tick 1, and so until their pushes before it are in. */
+  /* A push that waits until all workers have reached tick 1, so their pushes before it are applied. */
   struct pawl_vector *steps;
   struct pawl_task *trigger;
   double hundred = 100, seen = 0;
@@ -130,7 +130,7 @@ int main(void) {
   must(pawl_task_finish(task, 10 * PAWL_SECOND));
   printf("after tick 1: %g\n", seen);
 
-  /* What goes wrong names the function and the node. */
+  /* An error names the function and the node. */
   must(pawl_call(session, pawl_to_node(pawl_session_node(workers[0].session)), "fly", NULL, 0, &task));
   if (pawl_task_finish(task, 10 * PAWL_SECOND) != PAWL_OK) printf("%s\n", pawl_error_text());
 

@@ -1,10 +1,11 @@
-/* Conjugate gradients: A x = b, where A is far larger than any worker wants to know.
+/* Conjugate gradients: solves A x = b, where A is far larger than any worker can hold.
  *
  *   build/examples/conjugate
  *
- * The vectors of the method live on the servers, and are added, scaled and multiplied there. A worker only has to multiply with
- * A: it pulls p, and pushes q = A p. Here A is a long chain of springs, each held in its place by another:
- * (A p)_i = 2.1 p_i - p_(i-1) - p_(i+1). Several workers would each do some of the rows, and meet in a group.
+ * The vectors of the method live on the servers, which add, scale and multiply them. A worker only
+ * multiplies with A: it pulls p and pushes q = A p. Here A is a long chain of springs, each held in place
+ * by another: (A p)_i = 2.1 p_i - p_(i-1) - p_(i+1). Several workers would each do some of the rows, and
+ * meet in a group.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 enum { N = 100000, STEPS_MAX = 1000 };
 
-static const struct pawl_range all = {0, 0}; /* of the span */
+static const struct pawl_range all = {0, 0}; /* the whole span */
 static double p_values[N], q_values[N];
 
 static void must(pawl_status status) {
@@ -40,7 +41,7 @@ static double dot(struct pawl_vector *x, struct pawl_vector *y) {
   return result;
 }
 
-/* q = A p: all that needs values here. */
+/* q = A p: the only step that needs values here. */
 static void multiply(struct pawl_vector *q, struct pawl_vector *p) {
   struct pawl_task *task;
   must(pawl_vector_pull(p, pawl_at_range(0, N), p_values, &task));
@@ -57,7 +58,8 @@ int main(void) {
   struct pawl_vector *x = vector(session, "cg/x"), *r = vector(session, "cg/r");
   struct pawl_vector *p = vector(session, "cg/p"), *q = vector(session, "cg/q");
 
-  /* x = 0, so r = b - A x = b, which is all ones; and p = r. None of these calls waits: the order is kept. */
+  /* x = 0, so r = b - A x = b, which is all ones; and p = r. None of these calls waits: their order is
+   * kept. */
   must(pawl_vector_fill(x, all, 0, NULL));
   must(pawl_vector_fill(r, all, 1, NULL));
   must(pawl_vector_copy(p, r, all, NULL));
@@ -74,7 +76,7 @@ int main(void) {
     rho = next;
   }
 
-  /* How good it is, seen from outside: b - A x. */
+  /* The residual, computed anew: b - A x. */
   multiply(q, x);
   must(pawl_vector_fill(r, all, 1, NULL));
   must(pawl_vector_axpy(r, -1, q, all, NULL));

@@ -1,12 +1,13 @@
-/* A filter of one's own: `clip` cuts every value to [-limit, limit], and is used in a chain like any other.
+/* A user-defined filter: `clip` limits every value to [-limit, limit], and is used in a chain like any
+ * other.
  *
- * This is the file that docs/add-a-filter.md explains. It needs no cluster: the chain is run by hand.
+ * docs/add-a-filter.md explains this file. It needs no cluster: the chain is run by hand.
  */
 #include <stdio.h>
 
 #include <pawl/filter.h>
 
-/* What the filter keeps between runs. */
+/* The state of the filter between runs. */
 struct clip {
   double limit;
 };
@@ -20,7 +21,7 @@ static pawl_status clip_init(void *state, const struct pawl_filter_setup *setup)
   return PAWL_OK;
 }
 
-/* Neither comparison is true of NaN, which stays what it is. */
+/* Neither comparison is true for NaN, which stays unchanged. */
 static double clip_value(double value, double limit) {
   if (value > limit) return limit;
   return value < -limit ? -limit : value;

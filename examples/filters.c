@@ -1,10 +1,11 @@
-/* Filters: pushing only what matters, and seeing what that saves.
+/* Filters: pushing only significant changes, and the bytes that this saves.
  *
  *   build/examples/filters
  *
- * A thousand sums, of which few change much in any one round. `significant` holds small changes back and sends them when
- * they have gathered; `keys` and `zeros` make what is sent smaller. The chain is part of the vector, so that every worker
- * that opens it has it. At the end what is still held is flushed, and the sums are exact.
+ * A thousand sums, few of which change much in any one round. `significant` holds small changes back and
+ * sends them once they have accumulated; `keys` and `zeros` compress what is sent. The chain is part of
+ * the vector, so every worker that opens the vector uses it. At the end a flush sends what is still held
+ * back, and the sums are exact.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ int main(void) {
   struct pawl_vector *sums;
   must(pawl_vector_ensure(session, "filters/sums", &options, 10 * PAWL_SECOND, &sums));
 
-  /* Key k changes by 1 in every round in which k and the round leave the same rest; key 0 changes by 10 each time. */
+  /* Key k changes by 1 in every round with the same remainder; key 0 changes by 10 each time. */
   static double changes[COUNT];
   for (int round = 0; round < ROUNDS; round++) {
     for (int i = 0; i < COUNT; i++) changes[i] = i % 10 == round % 10 ? 1 : 0;

@@ -2,9 +2,9 @@
  *
  *   build/examples/groups
  *
- * Four workers each have a session of their own, as four processes would. Here they are threads, at the address of a
- * cluster that the main thread has embedded. In each round a worker adds its share to a sum; at the barrier it waits for the
- * others; then all read the same sum.
+ * Four workers each have a session of their own, as four processes would. Here they are threads that use
+ * the cluster embedded by the main thread. In each round a worker adds its share to a sum; at the barrier
+ * it waits for the others; then all read the same sum.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void *work(void *unused) {
   struct pawl_session *session;
   must(pawl_session_open(&options, &session));
 
-  /* Every worker calls the same; whoever is first creates it. */
+  /* Every worker makes the same call; the first one creates the vector. */
   struct pawl_vector_options shape;
   pawl_vector_options_init(&shape);
   shape.type = PAWL_I64;
@@ -38,8 +38,8 @@ static void *work(void *unused) {
   struct pawl_vector *sums;
   must(pawl_vector_ensure(session, "groups/sums", &shape, 10 * PAWL_SECOND, &sums));
 
-  /* Nobody passes the first barrier before WORKERS have joined. From then on members may come and go: one that dies is
-   * waited for no more. */
+  /* No worker passes the first barrier before WORKERS have joined. From then on members may come and go: a
+   * dead member is not waited for. */
   struct pawl_group *group;
   must(pawl_group_join(session, "groups/workers", WORKERS, 10 * PAWL_SECOND, &group));
 
@@ -52,7 +52,7 @@ static void *work(void *unused) {
     must(pawl_task_finish(task, 10 * PAWL_SECOND));
     if (pawl_group_rank(group) == 0)
       printf("round %d: %u workers, sum %lld\n", (int)round, pawl_group_size(group), (long long)sum);
-    must(pawl_group_barrier(group, 30 * PAWL_SECOND)); /* so that nobody leaves before all have looked */
+    must(pawl_group_barrier(group, 30 * PAWL_SECOND)); /* so that no worker leaves before all have read */
   }
   must(pawl_session_close(session, 10 * PAWL_SECOND));
   return unused;

@@ -2,9 +2,9 @@
  *
  *   build/examples/job
  *
- * The numbers 0 to 999 are the data, in 20 pieces of 50. Three workers share the pieces, and in each round add up f(x) over the
- * numbers that they have; the scheduler adds up what they report. In the middle of the second round one of them dies. What it had goes
- * to the other two before the third, and the sum is whole again.
+ * The numbers 0 to 999 are the data, in 20 pieces of 50. Three workers share the pieces, and in each round
+ * add up f(x) over their numbers; the scheduler adds up their reports. In the middle of the second round
+ * one worker dies. Its pieces go to the other two before the third round, and the sum is complete again.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -33,14 +33,14 @@ static struct pawl_session *open_session(const char *address) {
   return session;
 }
 
-/* --- a worker ----------------------------------------------------------------------------------------------------------- */
+/* --- a worker ------------------------------------------------------------------------------------------- */
 
 struct data {
   double numbers[PIECES][EACH];
   bool has[PIECES];
 };
 
-/* A program that learns would open a file here, and keep what it needs of these pieces in memory. */
+/* A program that learns would open a file here, and keep the data of these pieces in memory. */
 static pawl_status take(struct pawl_worker *worker, void *context, const struct pawl_range *pieces, size_t count) {
   struct data *data = context;
   (void)worker;
@@ -65,7 +65,7 @@ static pawl_status work(struct pawl_worker *worker, void *context, const void *a
   const struct data *data = context;
   int power;
   double sum = 0;
-  if (size != sizeof power) return PAWL_INVALID; /* bytes come from elsewhere: look at them */
+  if (size != sizeof power) return PAWL_INVALID; /* bytes from elsewhere must be checked */
   memcpy(&power, argument, size);
   if (power == 2 && pawl_worker_rank(worker) == 1) kill(getpid(), SIGKILL); /* the accident */
   for (int i = 0; i < PIECES; i++)
@@ -86,11 +86,12 @@ static int be_worker(const char *address) {
   return 0;
 }
 
-/* --- the scheduler ------------------------------------------------------------------------------------------------------ */
+/* --- the scheduler -------------------------------------------------------------------------------------- */
 
 static const char *program, *address;
 
-/* Called for each worker that is wanted. A session belongs to one process, so the child begins as a program of its own. */
+/* Called for each worker that is wanted. A session belongs to one process, so the child starts as a
+ * program of its own. */
 static pawl_status start(void *context) {
   (void)context;
   pid_t child = fork();
@@ -114,7 +115,8 @@ static void do_round(struct pawl_job *job, int power) {
   must(pawl_job_round(job, &power, sizeof power, 30 * PAWL_SECOND, &round));
   for (size_t i = 0; i < pawl_round_count(round); i++) {
     must(pawl_round_get(round, i, &report));
-    if (report.status || report.size != sizeof part) continue; /* it was lost, or failed: report.text says why */
+    /* the worker was lost or failed: report.text says why */
+    if (report.status || report.size != sizeof part) continue;
     memcpy(&part, report.bytes, sizeof part);
     sum += part;
   }
@@ -126,7 +128,7 @@ static void do_round(struct pawl_job *job, int power) {
 int main(int argc, char **argv) {
   if (argc == 3) return be_worker(argv[2]);
 
-  /* Workers are processes of their own, so they must know the key of the cluster that we embed. */
+  /* Workers are separate processes, so they must know the key of the embedded cluster. */
   setenv("PAWL_KEY", "pawl1-4f2d8c0e9b7a61535c3d1e0f8a9b6c7d2e3f405162738495a6b7c8d9eaf0b1c2", 0);
   struct pawl_session *cluster;
   must(pawl_session_open(NULL, &cluster));

@@ -1,10 +1,10 @@
-/* Prepared lists and shared buffers: what to use when the same keys are pushed and pulled again and again.
+/* Prepared lists and shared buffers, for pushing and pulling the same keys repeatedly.
  *
  *   build/examples/lists
  *
- * A learner touches the same features in every iteration. It prepares their list once: the list is checked and sent once,
- * servers keep it together with the places of its rows, and later calls send a signature of a few bytes. Values lie in a
- * buffer that servers on the same machine read in place, so that nobody copies them.
+ * A learner touches the same features in every iteration. It prepares their list once: the list is checked
+ * and sent once, servers keep it with the places of its rows, and later calls send a signature of a few
+ * bytes. Values are in a buffer that servers on the same machine read in place, without a copy.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ int main(void) {
   struct pawl_vector *weights;
   must(pawl_vector_ensure(session, "lists/weights", &options, 10 * PAWL_SECOND, &weights));
 
-  /* Every 97th key, say. The list belongs to this one vector; the array is copied and may go. */
+  /* Every 97th key, for example. The list belongs to this vector; the array is copied and may be freed. */
   static uint64_t keys[COUNT];
   for (uint64_t i = 0; i < COUNT; i++) keys[i] = 97 * i;
   struct pawl_keys *list;
@@ -38,7 +38,7 @@ int main(void) {
   must(pawl_buffer_create(session, COUNT * sizeof(float), &memory));
   float *values = memory;
 
-  /* pushpull adds, and fetches the result in the same message. The two arrays may be one. */
+  /* pushpull adds, and fetches the result in the same message. Both arrays may be the same. */
   for (int round = 0; round < ROUNDS; round++) {
     for (int i = 0; i < COUNT; i++) values[i] = 1;
     struct pawl_task *task;
@@ -48,8 +48,8 @@ int main(void) {
   printf("%zu keys, %d rounds: the first holds %g, the last %g\n", pawl_keys_count(list), ROUNDS, (double)values[0],
          (double)values[COUNT - 1]);
 
-  /* A range beside a list picks some of its keys. The array has a row for every key of the list all the same; those
-   * outside the range are left alone. */
+  /* A range beside a list selects some of its keys. The array still has a row for every key of the list;
+   * rows outside the range are ignored. */
   struct pawl_where some = pawl_at_list(list);
   some.range = pawl_range_of(0, 200);
   for (int i = 0; i < COUNT; i++) values[i] = -1;
@@ -58,7 +58,7 @@ int main(void) {
   must(pawl_task_finish(task, 10 * PAWL_SECOND));
   for (int i = 0; i < 4; i++) printf("key %llu: %g\n", (unsigned long long)keys[i], (double)values[i]);
 
-  /* Lists and buffers may be given back; the session's end does it as well. */
+  /* Lists and buffers may be freed; closing the session frees them, too. */
   pawl_keys_destroy(list);
   pawl_buffer_destroy(session, memory);
   must(pawl_session_close(session, 10 * PAWL_SECOND));

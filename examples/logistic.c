@@ -1,8 +1,10 @@
-/* Logistic regression after Algorithm 1 of "Scaling Distributed Machine Learning with the Parameter Server" (OSDI'14):
+/* Logistic regression after Algorithm 1 of "Scaling Distributed Machine Learning with the Parameter
+ * Server" (OSDI'14):
  *
  *   minimise over w:  1/n sum_i log(1 + exp(-y_i <x_i, w>))
  *
- * `logistic data.libsvm` runs by itself; `PAWL_ADDRESS=host:port logistic data.libsvm 4` is one of four workers. */
+ * `logistic data.libsvm` runs by itself; `PAWL_ADDRESS=host:port logistic data.libsvm 4` is one of four
+ * workers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 enum { ITERATIONS = 30, FEATURES = 1 << 20, ENTRIES = 1 << 24, EXAMPLES = 1 << 20 };
 static const float ETA = 8;
 
-struct part { /* of the data: example i has the entries first[i] to first[i + 1] */
+struct part { /* the data: example i has the entries first[i] to first[i + 1] */
   uint32_t count, total, *first, *feature;
   float *label, *value;
 };
@@ -22,7 +24,8 @@ static void must(pawl_status status) {
   exit(1);
 }
 
-/* Every example whose number is `rank` modulo the workers: "label feature:value feature:value …" a line. */
+/* Reads every example whose number is `rank` modulo the workers: "label feature:value feature:value …",
+ * one per line. */
 static struct part load(const char *path, uint32_t rank, uint32_t workers) {
   struct part part = {0, 0, calloc(EXAMPLES + 1, 4), calloc(ENTRIES, 4), calloc(EXAMPLES, 4), calloc(ENTRIES, 4)};
   char *line = NULL, *at, *end;
@@ -55,9 +58,10 @@ int main(int argc, char **argv) {
   must(pawl_session_open(NULL, &session));
   must(pawl_vector_ensure(session, "logistic/w", NULL, 10 * PAWL_SECOND, &weights));
   must(pawl_group_join(session, "logistic/workers", workers, 10 * PAWL_SECOND, &group));
-  must(pawl_group_barrier(group, 60 * PAWL_SECOND)); /* all are here, so ranks are fixed until somebody leaves */
+  /* all are here, so ranks are fixed until a member leaves */
+  must(pawl_group_barrier(group, 60 * PAWL_SECOND));
 
-  /* LoadData: this worker's part, and its working set, which is the features that occur in it. */
+  /* LoadData: this worker's part, and its working set, the features that occur in it. */
   struct part x = load(argv[1], pawl_group_rank(group), workers);
   uint32_t *place = calloc(FEATURES, sizeof *place), entries = x.first[x.count], count = 0;
   uint64_t *keys = calloc(FEATURES, sizeof *keys);
@@ -71,7 +75,7 @@ int main(int argc, char **argv) {
   for (uint64_t t = 0, slot = FEATURES; t < ITERATIONS; t++, slot++) {
     must(pawl_vector_pull(weights, pawl_at_list(list), w, &task));
     must(pawl_task_finish(task, 10 * PAWL_SECOND));
-    must(pawl_group_barrier(group, 60 * PAWL_SECOND)); /* nobody pushes before all have pulled */
+    must(pawl_group_barrier(group, 60 * PAWL_SECOND)); /* no worker pushes before all have pulled */
     float objective = 0, n = (float)x.total;
     for (uint32_t k = 0; k < count; k++) step[k] = 0;
     for (uint32_t i = 0; i < x.count; i++) {
@@ -81,7 +85,7 @@ int main(int argc, char **argv) {
         step[place[x.feature[e]]] += ETA * x.label[i] * x.value[e] / (1 + expf(margin)) / n;
       objective += log1pf(expf(-margin)) / n;
     }
-    must(pawl_vector_push(weights, pawl_at_list(list), step, NULL)); /* servers add up what workers push */
+    must(pawl_vector_push(weights, pawl_at_list(list), step, NULL)); /* servers add up the workers' pushes */
     must(pawl_vector_push(weights, pawl_at_keys(&slot, 1), &objective, NULL));
     must(pawl_group_barrier(group, 60 * PAWL_SECOND)); /* also waits for our own pushes */
     must(pawl_vector_pull(weights, pawl_at_keys(&slot, 1), &objective, &task));

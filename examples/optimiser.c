@@ -1,8 +1,9 @@
-/* Weights that a server function keeps up to date: workers push gradients, the servers take AdaGrad's steps.
+/* Weights that a server function updates: workers push gradients, and the servers take AdaGrad's steps.
  *
  *   build/examples/optimiser
  *
- * Fits y = 2 + 3 x1 - x2 to points on that plane. No step is computed here: this program knows gradients and nothing of rates.
+ * Fits y = 2 + 3 x1 - x2 to points on that plane. This program computes gradients only; it knows nothing
+ * of steps and rates.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,14 +40,15 @@ int main(void) {
   struct pawl_vector_options options;
   must(pawl_session_open(NULL, &session));
 
-  /* The rule says what a push does. State that it needs, here the sum of squares, lives with the rows on the servers. */
+  /* The rule defines the effect of a push. Its state, here the sum of squares, lives with the rows on the
+   * servers. */
   pawl_vector_options_init(&options);
   options.type = PAWL_F64;
   options.size = 3;
   strcpy(options.rule, "adagrad rate=0.5");
   must(pawl_vector_ensure(session, "optimiser/weights", &options, 10 * PAWL_SECOND, &weights));
 
-  /* Push a gradient, get the weights after the step. */
+  /* Pushes a gradient and gets the weights after the step. */
   double w[3] = {0}, gradient[3], loss = 0;
   for (int step = 1; step <= STEPS; step++) {
     struct pawl_task *task;

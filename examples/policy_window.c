@@ -1,10 +1,10 @@
-/* A consistency policy of one's own: `window`.
+/* A user-defined consistency policy: `window`.
  *
  *   build/examples/policy_window             the policy of this file
  *   build/examples/policy_window "ssp 2"     one of pawl's
  *
- * Three workers push ones. The policy lets a worker's next iteration start when no more than `own` of its own are under way and
- * nobody is more than `lead` behind. This is the file that docs/add-a-policy.md explains.
+ * Three workers push ones. The policy permits a worker's next iteration when at most `own` of its own are
+ * under way and no worker is more than `lead` behind. docs/add-a-policy.md explains this file.
  */
 #include <math.h>
 #include <pthread.h>
@@ -15,13 +15,13 @@
 
 enum { WORKERS = 3, ITERATIONS = 50, KEYS = 1000 };
 
-/* --- the policy ----------------------------------------------------------------------------------------------------- */
+/* --- the policy ----------------------------------------------------------------------------------------- */
 
 struct window {
   uint64_t own, lead;
 };
 
-/* May this iteration start? It decides by its arguments alone. */
+/* Whether this iteration may start. It decides by its arguments alone. */
 static bool lets(void *context, uint64_t iteration, const struct pawl_progress *progress) {
   const struct window *window = context;
   bool own_is_near = progress->finished + window->own + 1 >= iteration;
@@ -31,7 +31,7 @@ static bool lets(void *context, uint64_t iteration, const struct pawl_progress *
 
 static struct window window = {.own = 4, .lead = 2};
 
-/* --- a program that uses it ----------------------------------------------------------------------------------------- */
+/* --- a program that uses it ----------------------------------------------------------------------------- */
 
 static const char *address, *policy;
 
@@ -46,7 +46,7 @@ static void run(struct pawl_vector *vector, struct pawl_iterations *iterations) 
   for (int i = 0; i < ITERATIONS; i++) {
     struct pawl_task *task;
     uint64_t number;
-    must(pawl_iteration_begin(iterations, 30 * PAWL_SECOND, &number)); /* waits as the policy says */
+    must(pawl_iteration_begin(iterations, 30 * PAWL_SECOND, &number)); /* waits as the policy demands */
     must(pawl_vector_push(vector, pawl_at_range(0, KEYS), ones, &task));
     must(pawl_iteration_add(iterations, task)); /* the iteration lasts until this has finished */
     pawl_task_release(task);

@@ -1,9 +1,10 @@
-/* Ranges: whole stretches of keys at once, without a list of them.
+/* Ranges: many consecutive keys at once, without a list.
  *
  *   build/examples/ranges
  *
- * A matrix of 1000 rows with 4 columns is a vector of 1000 keys and width 4. All its rows are written with one call, and
- * some of them read back. Ranges need a span with an end (or ordered placement), so that neighbours lie together.
+ * A matrix of 1000 rows with 4 columns is a vector of 1000 keys and width 4. One call writes all its rows,
+ * another reads some of them back. Ranges need a finite span (or ordered placement), so that neighbours
+ * are stored together.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ int main(void) {
   struct pawl_session *session;
   must(pawl_session_open(NULL, &session));
 
-  /* What a push does is decided when the vector is created: here it replaces what was stored. */
+  /* The effect of a push is decided when the vector is created: here it replaces the stored values. */
   struct pawl_vector_options options;
   pawl_vector_options_init(&options);
   options.type = PAWL_F64;
@@ -32,7 +33,7 @@ int main(void) {
   struct pawl_vector *matrix;
   must(pawl_vector_ensure(session, "ranges/matrix", &options, 10 * PAWL_SECOND, &matrix));
 
-  /* The rows of a range lie one behind another in the caller's array. */
+  /* The rows of a range are contiguous in the caller's array. */
   static double all[ROWS][COLUMNS];
   for (int row = 0; row < ROWS; row++)
     for (int column = 0; column < COLUMNS; column++) all[row][column] = row + column / 10.0;
@@ -46,7 +47,7 @@ int main(void) {
   for (int row = 0; row < 3; row++)
     printf("row %d: %g %g %g %g\n", 500 + row, some[row][0], some[row][1], some[row][2], some[row][3]);
 
-  /* What is wrong with a call is found before anything is sent. */
+  /* An invalid call is detected before anything is sent. */
   pawl_status status = pawl_vector_pull(matrix, pawl_at_range(998, 1002), some, &task);
   printf("too far: %s\n", status == PAWL_OUT_OF_SPAN ? pawl_error_text() : "was not noticed?");
 

@@ -1,8 +1,9 @@
-/* A sketch: counting words, finding those that come most, and how many different ones there are, in 2 MB however many.
+/* A sketch: counts words, and finds the most frequent ones and the number of distinct ones, in 2 MB
+ * however many there are.
  *
  *   build/examples/sketch
  *
- * The words are made up: word number i comes about 100000 / i times. A real program would read them.
+ * The words are generated: word number i occurs about 100000 / i times. A real program would read them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ int main(void) {
   must(pawl_session_open(NULL, &session));
   must(pawl_sketch_ensure(session, "example/words", NULL, 10 * PAWL_SECOND, &sketch));
 
-  /* A writer hashes, packs and pushes while it goes on. Any number of them may add to one sketch, in any number of
-   * processes; each belongs to one thread. */
+  /* A writer hashes, packs and pushes in the background. Any number of writers may add to one sketch, in
+   * any number of processes; each belongs to one thread. */
   must(pawl_sketch_writer_open(sketch, NULL, &writer));
   for (int round = 0; round < MOST; round++)
     for (int i = 1; i <= WORDS && i <= MOST / (round + 1); i++) {
@@ -35,7 +36,7 @@ int main(void) {
       must(pawl_sketch_add(writer, word, (size_t)length, 1));
     }
 
-  /* After a flush everything is in, on every replica, and anybody who asks sees it. */
+  /* After a flush everything is applied, on every replica, and visible to all readers. */
   must(pawl_sketch_flush(writer, 60 * PAWL_SECOND));
   must(pawl_sketch_writer_close(writer));
 

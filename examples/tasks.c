@@ -1,4 +1,4 @@
-/* Tasks: many calls under way at once, callbacks, and what becomes of failures.
+/* Tasks: many calls under way at once, callbacks, and failures.
  *
  *   build/examples/tasks
  */
@@ -16,8 +16,8 @@ static void must(pawl_status status) {
   exit(1);
 }
 
-/* Runs in some thread that is inside a call of the session, or in the session's own. It may start other calls, and should
- * not wait. */
+/* Runs in a thread that is inside a call of the session, or in the session's own thread. It may start
+ * other calls, and should not wait. */
 static void count(void *context, struct pawl_task *task) {
   atomic_fetch_add((atomic_int *)context, 1);
   pawl_task_release(task);
@@ -32,8 +32,8 @@ int main(void) {
   struct pawl_vector *sums;
   must(pawl_vector_ensure(session, "tasks/sums", &options, 10 * PAWL_SECOND, &sums));
 
-  /* Without a handle. Each call has values of its own, because they belong to the task until it has finished; flush waits
-   * for all of them, and tells of the first failure. */
+  /* Without a handle. Each call has values of its own, because they belong to the task until it has
+   * finished; flush waits for all of them, and reports the first failure. */
   static float ones[CALLS][10];
   for (int i = 0; i < CALLS; i++) {
     for (int j = 0; j < 10; j++) ones[i][j] = 1;
@@ -49,17 +49,18 @@ int main(void) {
     must(pawl_vector_pull(sums, pawl_at_range(5, 6), &pulled[i], &task));
     must(pawl_task_on_done(task, count, &done));
   }
-  must(pawl_session_flush(session, 10 * PAWL_SECOND)); /* all have finished; the last callback may still run */
+  /* all have finished; the last callback may still run */
+  must(pawl_session_flush(session, 10 * PAWL_SECOND));
   while (atomic_load(&done) < CALLS) continue;
   printf("%d pulls, each of them saw %g\n", atomic_load(&done), (double)pulled[CALLS - 1]);
 
-  /* A call that makes no sense is refused at once, and starts nothing. */
+  /* An invalid call is refused at once, and starts nothing. */
   uint64_t unsorted[] = {4, 7, 7};
   struct pawl_task *task;
   if (pawl_vector_push(sums, pawl_at_keys(unsorted, 3), ones, &task) == PAWL_UNSORTED)
     printf("refused: %s\n", pawl_error_text());
 
-  /* A task that fails later says where. Here somebody deletes the vector that we still have open. */
+  /* A task that fails later says where. Here another client deletes a vector that we still have open. */
   must(pawl_vector_delete(session, "tasks/sums", 10 * PAWL_SECOND));
   pawl_status status = pawl_vector_push(sums, pawl_at_range(0, 10), ones[0], &task);
   if (status == PAWL_OK) {

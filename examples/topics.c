@@ -1,11 +1,12 @@
-/* A topic model, trained by processes of this program: library calls of <pawl/lda.h>.
+/* A topic model, trained by processes of this program, with <pawl/lda.h>.
  *
  *   cat docs/lda*.md > pages.txt
  *   build/examples/topics pages.txt 20
  *
- * The first argument is a corpus: plain text with a document a line, if its name ends with .txt; else LDA-C, or UCI's bag of words. The second
- * is the number of topics, the third how many workers there are, the fourth how many sweeps they make. Manager and server are started by the session; workers are this program again, told where
- * to go. Prints the words of each topic, and which topics the first document has.
+ * The first argument is a corpus: plain text with one document per line, if its name ends with .txt; else
+ * LDA-C, or UCI's bag of words. The second is the number of topics, the third the number of workers, the
+ * fourth the number of sweeps. The session starts manager and server; workers are this program again, with
+ * the address of the cluster. Prints the words of each topic, and the topics of the first document.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static void must(pawl_status status, const char *error) {
   exit(1);
 }
 
-/* Text is never guessed: what is taken for it would be read without complaint. */
+/* Text is never guessed, because any file could be read as text without an error. */
 static enum pawl_data_format format_of(const char *path) {
   size_t length = strlen(path);
   return length > 4 && !strcmp(path + length - 4, ".txt") ? PAWL_DATA_TEXT : PAWL_DATA_AUTO;
@@ -41,8 +42,9 @@ static struct pawl_session *open_session(const char *address) {
   struct pawl_session *session;
   pawl_session_options_init(&options);
   options.address = address;
-  options.listen = "127.0.0.1:0";       /* scheduler and workers call one another */
-  options.stays_dead = address != NULL; /* of a worker: if it is taken for dead, others have its documents */
+  options.listen = "127.0.0.1:0"; /* scheduler and workers call one another */
+  /* for a worker: if it is declared dead, others take over its documents */
+  options.stays_dead = address != NULL;
   must(pawl_session_open(&options, &session), "");
   return session;
 }
@@ -90,7 +92,7 @@ static void print_topics(const struct pawl_lda_model *model, uint32_t topics) {
   }
 }
 
-/* What a document is about that the model is shown: here the corpus' first. */
+/* The topics of a document that is given to the model: here the first of the corpus. */
 static void print_first_document(const struct pawl_lda_model *model, const char *path, uint32_t topics) {
   struct pawl_data_options reading;
   struct pawl_data *data;
@@ -125,7 +127,7 @@ int main(int count, char **arguments) {
     perror(arguments[1]);
     return 1;
   }
-  /* Workers are processes of their own, so they must know the key of the cluster that we embed. */
+  /* Workers are separate processes, so they must know the key of the embedded cluster. */
   setenv("PAWL_KEY", "pawl1-4f2d8c0e9b7a61535c3d1e0f8a9b6c7d2e3f405162738495a6b7c8d9eaf0b1c2", 0);
   struct pawl_session *session = open_session(NULL);
   struct crew crew = {.program = arguments[0], .address = pawl_session_address(session)};
@@ -140,7 +142,7 @@ int main(int count, char **arguments) {
   options.workers = count > 3 ? (uint32_t)strtoul(arguments[3], NULL, 10) : 2;
   options.sweeps = count > 4 ? strtoull(arguments[4], NULL, 10) : 200;
   options.directory = directory;
-  options.check = true; /* that no token is lost */
+  options.check = true; /* checks that no token is lost */
   options.start_worker = start_worker;
   options.progress = show;
   options.context = &crew;

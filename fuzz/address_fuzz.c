@@ -1,4 +1,4 @@
-/* Addresses: any text, and what was understood printed and read again.
+/* Addresses: any text; an accepted address is printed and parsed again.
  *
  * covers: src/net/address.c
  */
@@ -22,12 +22,12 @@ static void check_unix(const struct pwi_address *address) {
   assert(address->port_first == 0 && address->port_last == 0);
 }
 
-/* Whatever port is printed, it is the one that comes back, and nothing else has changed. */
+/* Whatever port is printed, parsing returns it, and everything else is unchanged. */
 static void check_print(const struct pwi_address *address, uint16_t port) {
   char text[PWI_NET_ADDRESS_MAX];
   struct pwi_address again;
   pwi_address_print(address, port, text);
-  assert(strlen(text) < sizeof text - 1); /* and so nothing was cut off */
+  assert(strlen(text) < sizeof text - 1); /* so the text was not truncated */
   assert(pwi_address_parse(text, &again) == PAWL_OK);
   assert(again.kind == address->kind && strcmp(again.host, address->host) == 0);
   if (address->kind == PWI_ADDRESS_TCP) assert(again.port_first == port && again.port_last == port);

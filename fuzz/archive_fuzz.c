@@ -1,4 +1,5 @@
-/* Archives of a checkpoint: any bytes as a file, any blocks with checksums that fit, any records out and back.
+/* Archives of a checkpoint: any bytes as a file, any blocks with correct checksums, and any records
+ * written and read back.
  *
  * covers: src/store/archive.c src/store/archive_read.c src/store/archive_write.c
  */
@@ -22,7 +23,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
   return 0;
 }
 
-/* Whatever the file says, reading it ends, and in the same way when asked again. */
+/* Reading any file ends, and with the same result when it is repeated. */
 static pawl_status read_all(struct memory_file *file, uint64_t *records_out) {
   struct pwi_archive_reader *reader;
   struct pwi_archive_record record = {0};
@@ -68,7 +69,8 @@ static void as_it_is(struct input *input) {
   (void)status;
 }
 
-/* The head of an empty archive, then blocks of any kind, each with a number and a checksum that are right or not. */
+/* The head of an empty archive, then blocks of any kind, each with a number and a checksum that are right
+ * or wrong. */
 static void forged(struct input *input) {
   struct memory_file file;
   struct pwi_archive_figures figures;

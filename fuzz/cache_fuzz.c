@@ -1,5 +1,5 @@
-/* Caches: files of any bytes, with checksums that are right so that what lies behind them is reached; and rows there
- * and back.
+/* Caches: files of any bytes, with corrected checksums so that the code behind them is reached; and rows
+ * encoded and decoded.
  *
  * covers: src/data/cache_code.c src/data/formats/columns.c
  */
@@ -11,7 +11,7 @@
 
 enum { BYTES, ROWS, KINDS };
 
-/* --- any bytes -------------------------------------------------------------------------------------------------------------- */
+/* --- any bytes ------------------------------------------------------------------------------------------ */
 
 static void decode(const struct pwi_cache_block *block, const uint8_t *bytes) {
   struct pwi_batch *batch;
@@ -35,7 +35,7 @@ static void decode(const struct pwi_cache_block *block, const uint8_t *bytes) {
   pwi_columns_destroy(columns);
 }
 
-/* Makes the sums right, of all but every fourth file. */
+/* Corrects the checksums, of all but every fourth file. */
 static void seal(uint8_t *bytes, size_t size) {
   uint64_t blocks = pwi_get_u64(bytes + 40), at = pwi_get_u64(bytes + 48);
   if (blocks < 16 && at < size && size - at >= blocks * PWI_CACHE_ENTRY + PWI_CACHE_TAIL) {
@@ -78,7 +78,7 @@ static void take_bytes(struct input *input) {
   free(bytes);
 }
 
-/* --- rows there and back ---------------------------------------------------------------------------------------------------- */
+/* --- round trips ---------------------------------------------------------------------------------------- */
 
 static struct pwi_batch *draw_rows(struct input *input) {
   struct pwi_batch *batch;

@@ -1,5 +1,5 @@
-/* What CALL and RETURN carry: any bytes, and what is accepted has just one form. Sound graphs are handed to a callee, which runs
- * each call once, in order, and answers with as many results.
+/* The contents of CALL and RETURN: any bytes; accepted bytes are in canonical form. Valid graphs are
+ * handed to a callee, which runs each call once, in order, and answers with as many results.
  *
  * covers: src/protocol/call.c
  */
@@ -29,7 +29,7 @@ static void take_answer(void *context, const struct pwi_callee_answer *answer) {
   pwi_call_return_fini(&back);
 }
 
-/* The last of those that may run ends first, and every fifth call fails. */
+/* The last of the calls that may run ends first, and every fifth call fails. */
 static void run_all(const uint8_t *data, size_t size, uint32_t count) {
   struct pwi_callee *callee;
   pawl_status status = pwi_callee_create(take_answer, NULL, &callee);
@@ -71,7 +71,7 @@ static void try_return(const uint8_t *data, size_t size) {
   pwi_call_return_fini(&back);
 }
 
-/* A graph drawn from the bytes, as a caller would have it. */
+/* A graph drawn from the bytes, as a caller would make it. */
 static void try_graph(struct input *input) {
   static const char *const names[] = {"f", "a/b", ".wait", "", "no name", "x//y"};
   struct pawl_graph_call calls[8];

@@ -1,7 +1,8 @@
-/* Chunks of moving positions: any bytes, to a shard that has the other half of the ring.
+/* Chunks of moving positions: any bytes, given to a shard that has the other half of the ring.
  *
- * The input is a row of chunks, each with its length before it. Whatever they say, what is held stays what it is. If all of
- * them are accepted, the positions are adopted and moved on, to a third shard, which then has the same.
+ * The input is a sequence of chunks, each preceded by its length. Whatever they contain, the shard's own
+ * half stays unchanged. If all of them are accepted, the positions are adopted and moved on to a third
+ * shard, which then has the same.
  *
  * covers: src/shard/move.c
  */
@@ -75,7 +76,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
   return 0;
 }
 
-/* The upper half is as it was made. */
+/* The upper half is unchanged. */
 UNTRACED static void check_held(void) {
   enum pwi_code code = ask(first, PWI_REQUEST_PULL, 1, pawl_range_of(DENSE / 2, DENSE), dense_rows, 0);
   assert(code == PWI_CODE_OK);
@@ -92,7 +93,7 @@ static void read_lower(struct pwi_shard *shard, int32_t *dense, uint64_t *sparse
   assert(code == PWI_CODE_OK);
 }
 
-/* Chunk by chunk to the other shard, which takes every one of them. */
+/* Moves chunk by chunk to the other shard, which must accept all of them. */
 static void move_on(size_t size) {
   static struct pwi_writer writer;
   struct pwi_copying copying;

@@ -1,4 +1,5 @@
-/* Range vector clocks: any bytes, and any changes to two clocks that trade keys, against a plain array of times.
+/* Range vector clocks: any bytes, and any changes to two clocks that exchange keys, compared with a plain
+ * array of times.
  *
  * covers: src/store/clock.c src/store/clock_code.c src/store/clock_move.c src/store/clock_table.c
  */
@@ -10,7 +11,7 @@
 #define UNIVERSE 48 /* keys */
 #define SENDERS 40  /* enough for the table to grow */
 
-/* A clock, and what it should say. */
+/* A clock, and its expected state. */
 struct pair {
   struct pwi_clock clock;
   bool held[UNIVERSE];
@@ -21,9 +22,9 @@ static struct pair pairs[2];
 
 static struct pwi_sender sender_of(size_t index) { return (struct pwi_sender){index * index * index}; }
 
-/* --- bytes ------------------------------------------------------------------------------------------------------ */
+/* --- bytes ---------------------------------------------------------------------------------------------- */
 
-/* Its bytes give it back, and no others do. */
+/* Its encoding decodes to it, and no other bytes do. */
 static void check_bytes(const struct pwi_clock *clock, const uint8_t *data, size_t size) {
   struct pwi_clock again;
   size_t length = pwi_clock_encoded_size(clock), written = 0;
@@ -38,7 +39,7 @@ static void check_bytes(const struct pwi_clock *clock, const uint8_t *data, size
   pwi_free(bytes);
 }
 
-/* The pieces of every sender tile what is held, and neighbours differ. */
+/* The pieces of every sender tile the held ranges, and neighbours differ. */
 static void check_pieces(const struct pwi_clock *clock, struct pwi_sender sender) {
   assert(pwi_clock_has(clock, sender));
   for (size_t i = 0; i < clock->held.count; i++) {
@@ -71,9 +72,9 @@ static void decode(const uint8_t *data, size_t size) {
   pwi_clock_fini(&clock);
 }
 
-/* --- changes ---------------------------------------------------------------------------------------------------- */
+/* --- changes -------------------------------------------------------------------------------------------- */
 
-/* A range of the universe, and whether a clock can be asked about it: it holds all of it. */
+/* Draws a range of the universe. Returns whether the clock can be queried for it: it holds all of it. */
 static bool draw_range(struct input *input, const struct pair *pair, struct pawl_range *range_out) {
   uint64_t begin = draw_u8(input) % UNIVERSE, end = begin + draw_u8(input) % (UNIVERSE - begin + 1);
   *range_out = pawl_range_of(begin, end);
@@ -109,7 +110,7 @@ static void set(struct input *input, struct pair *pair) {
   }
   if (reserves) pwi_memory_fail_after(0);
   assert(pwi_clock_set(&pair->clock, sender_of(sender), range, time) == (good ? PAWL_OK : PAWL_INVALID));
-  if (reserves) assert(!pwi_memory_fail_cancel()); /* room had been made */
+  if (reserves) assert(!pwi_memory_fail_cancel()); /* room had been reserved */
   for (uint64_t key = range.begin; good && key < range.end; key++) {
     if (pair->times[sender][key] < time) pair->times[sender][key] = time;
   }
@@ -169,7 +170,7 @@ static void ask(struct input *input, struct pair *pair) {
   if (good) assert(time == least);
 }
 
-/* The keys of a range go from one table of times to the other. */
+/* Moves the keys of a range from one table of times to the other. */
 static void move_times(struct pair *from, struct pair *to, struct pawl_range range) {
   for (uint64_t key = range.begin; key < range.end; key++) {
     if (to) to->held[key] = from->held[key];
@@ -205,7 +206,7 @@ static void trade(struct input *input, struct pair *pair) {
   move_times(pair, clash ? NULL : other, range);
 }
 
-/* Each clock holds what up to three ranges say, which may overlap. */
+/* Each clock holds up to three ranges, which may overlap. */
 static void begin(struct input *input) {
   memset(pairs, 0, sizeof pairs);
   for (size_t which = 0; which < 2; which++) {

@@ -1,7 +1,8 @@
-/* Tables, and finding out what a text is: any bytes, after two that say which format and label were asked for, which separator, and
- * whether labels may be lacking.
+/* Tables, and format detection: any bytes, after two bytes that select the requested format and label, the
+ * separator, and whether labels are optional.
  *
- * covers: src/data/formats/csv.c src/data/formats/criteo.c src/data/formats/table.c src/data/formats/detect.c
+ * covers: src/data/formats/csv.c src/data/formats/criteo.c
+ * covers: src/data/formats/csv_layout.c src/data/formats/detect.c
  */
 #include "rows.h"
 

@@ -1,4 +1,4 @@
-/* What etcd answers: any bytes, with any code. The first byte chooses what was asked, the second the code.
+/* Answers of etcd: any bytes, with any code. The first byte selects the request, the second the code.
  *
  * covers: src/host/etcd/etcd_read.c
  */

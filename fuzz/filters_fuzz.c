@@ -11,7 +11,7 @@ enum { DESCRIPTION, TEXT, AGREEMENT, ROWS, CASES };
 
 #define KEYS 64
 
-/* A list that was accepted can be written, printed and read back, and is the same each time. */
+/* An accepted list can be encoded, printed and read back, and is the same each time. */
 static void check_list(const struct pwi_filter_list *list) {
   struct pwi_filter_list back;
   struct pwi_writer writer = {0};
@@ -74,7 +74,7 @@ static size_t draw_rows(struct input *input, uint64_t *keys, int64_t *values, in
   return count;
 }
 
-/* Whatever a chain of filters with rests does, after a flush everything has come out. */
+/* After a flush, a chain of filters that hold values back has passed everything on. */
 static void run(struct input *input) {
   static const char *const texts[] = {"significant(threshold=40)", "skip(rate=0.6)", "skip(rate=0.5, rests=5)",
                                       "significant(threshold=9, rests=20) | skip(rate=0.3)"};

@@ -1,4 +1,4 @@
-/* Openings and prefixes of frames: any bytes, and any values there and back.
+/* Openings and prefixes of frames: any bytes, and any values in a round trip.
  *
  * covers: src/net/tcp/frame.c
  */
@@ -9,11 +9,11 @@
 
 enum { PREFIX_AS_IT_IS, PREFIX_REPAIRED, FRAME_ROUND_TRIP, OPENING_AS_IT_IS, OPENING_ROUND_TRIP, CASES };
 
-#define PLANE_MAX 65536
+#define PLANE_MAX 4096
 
 static bool is_kind(unsigned kind) { return kind >= PWI_FRAME_HELLO && kind <= PWI_FRAME_FENCED; }
 
-/* What frame.h promises, written down a second time. */
+/* The rules of frame.h, written a second time. */
 static uint64_t largest(unsigned kind, uint64_t body_max) {
   if (kind == PWI_FRAME_HELLO) return PWI_NET_HELLO_MAX;
   if (kind == PWI_FRAME_PLANE) return PLANE_MAX;
@@ -43,7 +43,7 @@ static pawl_status read_prefix(const uint8_t *prefix, uint64_t body_max) {
   return status;
 }
 
-/* With a good check the verdict follows from the other fields alone. */
+/* With a correct check the result depends on the other fields alone. */
 static void read_repaired(uint8_t *prefix, uint64_t body_max) {
   uint8_t good[PWI_FRAME_PREFIX];
   uint64_t body_size = pwi_get_u64(prefix + 8);
@@ -87,7 +87,7 @@ static void read_opening(const uint8_t *bytes, const struct pwi_opening *ours) {
   }
   assert(opening.lowest <= opening.highest);
   pwi_opening_write(again, &opening);
-  assert(memcmp(again, bytes, 12) == 0); /* four bytes that nobody looks at */
+  assert(memcmp(again, bytes, 12) == 0); /* four bytes are ignored */
   assert(memcmp(again + 16, bytes + 16, PWI_CHALLENGE_SIZE) == 0);
   check_agreement(ours, &opening);
 }

@@ -1,4 +1,4 @@
-/* Rules as text: any text, and what was understood written and read again.
+/* Rules as text: any text; an accepted rule is printed and parsed again.
  *
  * covers: src/store/functions/text.c
  */
@@ -16,7 +16,7 @@ static const char *settle(const double *parameters) {
 
 static const struct pawl_function_parameter parameters[] = {{"a", "", 0, -1e300, 1e300}, {"b", NULL, 1, -1, 1}};
 
-/* One that is not built in, and may say no to numbers that are each within their bounds. */
+/* A function that is not built in, and may refuse numbers that are each within their bounds. */
 static const struct pawl_server_function other = {
     .size = sizeof other,
     .name = "o",
@@ -47,13 +47,13 @@ static void check_rule(const struct pwi_rule *rule) {
   assert(pwi_function_named(&set, rule->function->name) == rule->function);
   assert(pwi_rule_check(rule, &problem) == PAWL_OK);
   pwi_rule_print(rule, text);
-  assert(strlen(text) < sizeof text - 1); /* and so nothing was cut off */
+  assert(strlen(text) < sizeof text - 1); /* so the text was not truncated */
   assert(pwi_rule_parse(&set, text, &again, &problem) == PAWL_OK);
   assert(again.function == rule->function);
   assert(memcmp(again.parameters, rule->parameters, sizeof again.parameters) == 0);
 }
 
-/* What is said of it can be shown to anybody. */
+/* The message contains printable characters only. */
 static void check_problem(const struct pwi_function_problem *problem) {
   size_t length = strnlen(problem->text, sizeof problem->text);
   assert(length > 0 && length < sizeof problem->text);

@@ -1,8 +1,9 @@
-/* What the fuzz targets share: a failed property ends the run, and small numbers are drawn from the input.
+/* Shared by the fuzz targets: a failed property ends the run, and small numbers are drawn from the input.
  *
- * A target gets bytes, turns them into a case, and asserts what must hold for it. Most cases come in two kinds: bytes
- * that are decoded as they are, and values made from the bytes that go out and come back. Nothing is allocated for a
- * run; where a buffer's size matters it ends where its array ends, so that the sanitizer sees one step too far.
+ * A target turns bytes into a case, and asserts its properties. Most cases come in two kinds: bytes that
+ * are decoded as they are, and values made from the bytes that are encoded and decoded again. Nothing is
+ * allocated for a run; where a buffer's size matters it ends where its array ends, so that the sanitizer
+ * detects an overrun.
  */
 #ifndef PWI_FUZZ_FUZZ_H
 #define PWI_FUZZ_FUZZ_H
@@ -17,14 +18,15 @@
 
 #include "base/bytes.h"
 
-/* For loops that only check: the fuzzer learns nothing from their branches, and following them is most of its time. */
+/* For loops that only check: the fuzzer learns nothing from their branches, and tracing them would take
+ * most of its time. */
 #define UNTRACED __attribute__((noinline, no_sanitize("coverage")))
 
-/* libFuzzer calls them. */
+/* Called by libFuzzer. */
 int LLVMFuzzerInitialize(int *count, char ***arguments);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The input, taken from the front. When it is used up, zeros follow. */
+/* The input, consumed from the front. Zeros follow its end. */
 struct input {
   const uint8_t *at;
   size_t left;

@@ -1,4 +1,4 @@
-/* Hellos: any bytes, and any hello there and back.
+/* Hellos: any bytes, and any hello in a round trip.
  *
  * covers: src/wire/hello.c
  */
@@ -46,7 +46,7 @@ static void check_negotiation(const struct pwi_hello *ours, const struct pwi_hel
   assert(strlen(text) < PWI_HELLO_MISMATCH_MAX && is_text(strrchr(text, '=') + 1, 8));
 }
 
-/* A good hello is written, fits, is not written where it does not fit, and comes back. */
+/* A valid hello can be written, fits its buffer, is refused by a smaller one, and is read back. */
 static void check_round_trip(const struct pwi_hello *hello) {
   static uint8_t room[PWI_HELLO_MAX];
   size_t size = 0, unused = 0;
@@ -60,7 +60,7 @@ static void check_round_trip(const struct pwi_hello *hello) {
   assert(pwi_hello_encode(hello, room, size - 1, &unused) == PAWL_TOO_LARGE);
 }
 
-/* Fields fill the hello, each tag above the one before. */
+/* Fields fill the hello, with increasing tags. */
 UNTRACED static void check_fields(const uint8_t *bytes, size_t size) {
   size_t at = FRAME, last = 0;
   for (; at < size; at += 4 + (size_t)pwi_get_u16(bytes + at + 2)) {
@@ -96,7 +96,7 @@ static void decode_repaired(const uint8_t *data, size_t size) {
   decode(bytes, size);
 }
 
-/* Texts come from the input as they are, and so may be what no hello can carry. */
+/* Texts are taken from the input unchanged, so they may be invalid. */
 static void draw_hello(struct input *input, struct pwi_hello *hello) {
   memset(hello, 0, sizeof *hello);
   hello->lowest = draw_u8(input);

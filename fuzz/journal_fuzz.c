@@ -1,5 +1,5 @@
-/* The manager's log, as a file of any bytes, and as one that a manager wrote and something changed. Whatever it holds, what
- * is read from it are the first of the records that were written, or nothing; and a file that is refused stays as it is.
+/* The manager's log: a file of any bytes, and a log that a manager wrote and that was then changed.
+ * Reading returns a prefix of the written records, or nothing; a file that is refused stays unchanged.
  *
  * covers: src/manager/ledger/journal_file.c
  */
@@ -19,7 +19,7 @@ struct bench {
   struct pwi_sim_disk *disk;
   struct pwi_files *files;
   pawl_status said;
-  uint64_t sums[RECORDS]; /* of the records that must be there, in order */
+  uint64_t sums[RECORDS]; /* of the expected records, in order */
   size_t count;
 };
 
@@ -70,7 +70,7 @@ static pawl_status read_one(void *context, const void *record, size_t size) {
   return PAWL_OK;
 }
 
-/* How many records are in what is there now; -1: it is refused, and left alone. */
+/* The number of records in the current file; -1: it is refused and left alone. */
 static long examine(struct bench *bench, bool is_ours) {
   size_t before = read_file(bench, image);
   pawl_status status;
@@ -89,7 +89,7 @@ static long examine(struct bench *bench, bool is_ours) {
   return (long)reading.count;
 }
 
-/* Records of drawn sizes, now and then all replaced by one. */
+/* Records of drawn sizes, sometimes all replaced by one. */
 static void write_log(struct bench *bench, struct input *input) {
   static uint8_t record[9000];
   pawl_status status;
@@ -108,7 +108,8 @@ static void write_log(struct bench *bench, struct input *input) {
   journal->ops->destroy(journal);
 }
 
-/* One bit is found wherever it is; a cut keeps what is whole; anything else loses nothing that it does not report. */
+/* A flipped bit is always detected; a truncated file keeps its complete records; any other change loses
+ * nothing without a report. */
 static void change(struct bench *bench, struct input *input) {
   size_t size = read_file(bench, image), at = (size_t)(draw_u64(input) % size);
   uint8_t how = draw_u8(input);

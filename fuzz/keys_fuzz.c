@@ -1,4 +1,4 @@
-/* Key lists: any bytes, and any list there and back.
+/* Key lists: any bytes, and any list in a round trip.
  *
  * covers: src/wire/keys.c src/wire/keys_read.c src/wire/keys_unpack.c
  */
@@ -6,7 +6,7 @@
 
 #include "wire/keys.h"
 
-#define KEYS_MAX 400 /* four blocks, the last of them short */
+#define KEYS_MAX 400 /* four blocks, the last one short */
 
 static uint64_t list[KEYS_MAX];
 static uint64_t decoded[KEYS_MAX];
@@ -16,7 +16,7 @@ UNTRACED static void check_order(const uint64_t *keys, size_t count) {
   for (size_t i = 1; i < count; i++) assert(keys[i - 1] < keys[i]);
 }
 
-/* Block by block, by the unpacker that needs nothing but C: the answer must be that of the whole. */
+/* Block by block, with the portable unpacker: the result must be the same. */
 static pawl_status decode_blocks(const uint8_t *data, size_t size, const uint64_t *whole, size_t *count_out) {
   struct pwi_keys_reader reader;
   uint64_t room[PWI_KEYS_BLOCK];
@@ -36,7 +36,8 @@ static pawl_status decode_blocks(const uint8_t *data, size_t size, const uint64_
   return PAWL_OK;
 }
 
-/* Encode into as many bytes as the bound says, which end where the array ends, and decode into as many keys. */
+/* Encodes into as many bytes as the bound says, which end where the array ends, and decodes into as many
+ * keys. */
 static void check_round_trip(const uint64_t *keys, size_t count) {
   size_t size = 0, again = 0, bound = pwi_keys_bound(count);
   assert(bound <= sizeof encoded);
@@ -75,7 +76,7 @@ static void decode(const uint8_t *data, size_t size) {
   }
 }
 
-/* The input is a row of steps: how many keys, and how far they lie apart. Stops at the last key there can be. */
+/* The input is a sequence of steps: how many keys, and their distance. Stops at the largest possible key. */
 UNTRACED static size_t draw_list(struct input *input) {
   size_t count = 0;
   uint64_t last = draw_u64(input) >> draw_u8(input) % 64;
@@ -98,7 +99,7 @@ static void check_disorder(size_t count, size_t place) {
   if (count < 2) return;
   place = 1 + place % (count - 1);
   list[place] = list[place - 1] - place % 2;
-  if (list[place] > list[place - 1]) return; /* it wrapped around, and so is in order after all */
+  if (list[place] > list[place - 1]) return; /* it wrapped around, and so is sorted after all */
   assert(pwi_keys_encode(list, count, encoded, sizeof encoded, &size) == PAWL_INVALID && size == 0);
 }
 

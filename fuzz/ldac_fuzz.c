@@ -1,4 +1,4 @@
-/* LDA-C's text: any bytes. Counts are whole and bounded, and labels 0.
+/* LDA-C's text: any bytes. Counts are whole and bounded, and labels are 0.
  *
  * covers: src/data/formats/ldac.c
  */

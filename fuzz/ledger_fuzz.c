@@ -1,5 +1,5 @@
-/* The ledger: records of any bytes, records that are made up, and snapshots. Whatever is applied, the ledger stays sound,
- * and its snapshot is the same ledger.
+/* The ledger: records of any bytes, generated records, and snapshots. Whatever is applied, the ledger
+ * stays valid, and its snapshot restores the same ledger.
  *
  * covers: src/manager/ledger/ledger.c src/manager/ledger/ledger_snapshot.c
  */
@@ -30,7 +30,7 @@ UNTRACED static void check(const struct pwi_ledger *ledger) {
     assert(ledger->catalogue.entries[i].id.id <= ledger->last_vector);
 }
 
-/* A ledger is what its snapshot says, and the snapshot says it in one way. */
+/* A snapshot restores the ledger, and its form is canonical. */
 static void check_snapshot(const struct pwi_ledger *ledger) {
   struct pwi_writer first = {0}, second = {0};
   struct pwi_ledger again = {0};
@@ -41,7 +41,7 @@ static void check_snapshot(const struct pwi_ledger *ledger) {
   check(&again);
   pwi_record_snapshot(&second, &again);
   assert(first.size == second.size && memcmp(first.data, second.data, first.size) == 0);
-  assert(pwi_ledger_apply(&again, first.data, first.size) == PAWL_INVALID); /* only ever the first */
+  assert(pwi_ledger_apply(&again, first.data, first.size) == PAWL_INVALID); /* only as the first record */
   pwi_writer_fini(&first);
   pwi_writer_fini(&second);
   pwi_ledger_fini(&again);
@@ -54,7 +54,7 @@ static pawl_status apply(struct pwi_ledger *ledger, const void *record, size_t s
   return status;
 }
 
-/* --- made-up records ------------------------------------------------------------------------------------------------ */
+/* --- generated records ---------------------------------------------------------------------------------- */
 
 static void write_views(struct input *input, const struct pwi_ledger *ledger, struct pwi_writer *record) {
   uint8_t shape = draw_u8(input);
@@ -110,11 +110,13 @@ static void write_sender(struct input *input, const struct pwi_ledger *ledger, s
     pwi_record_member(record, who, shape % 4, draw_u8(input) % 8);
   else if (shape < 230)
     pwi_record_unmember(record, who, draw_u8(input) % 8);
+  else if (shape < 240)
+    pwi_record_quota(record, who % 2 ? "ads" : "news", shape % 4);
   else
     pwi_record_remove(record, who);
 }
 
-/* The record becomes the change that an answer comes with. */
+/* Turns the record into the change that comes with an answer. */
 static void write_answer(struct input *input, struct pwi_writer *record) {
   struct pwi_writer change = *record;
   uint8_t number = draw_u8(input) % 16;
@@ -141,7 +143,7 @@ static void make_up(struct input *input, struct pwi_ledger *ledger) {
   pwi_writer_fini(&record);
 }
 
-/* A snapshot of what was made up, with some bytes changed. */
+/* A snapshot of generated records, with some bytes changed. */
 static void change_snapshot(struct input *input, const struct pwi_ledger *ledger) {
   struct pwi_writer record = {0};
   struct pwi_ledger changed = {0};

@@ -1,15 +1,15 @@
-/* LIBSVM text, with labels and perhaps without: any bytes; and numbers, which must be what the C library reads.
+/* LIBSVM text, with required or optional labels: any bytes; and numbers, which must match the C library.
  *
  * covers: src/data/formats/libsvm.c src/data/formats/number.c
  */
 #include "rows.h"
 
-/* A number at the very beginning, beside strtod: as floats, bit by bit. */
+/* Compares a number at the very beginning with strtod: as floats, bit by bit. */
 static void check_number(const char *text) {
   const char *end;
   char *plain_end;
   double value;
-  if (*text == ' ' || (*text >= '\t' && *text <= '\r')) return; /* which strtod skips */
+  if (*text == ' ' || (*text >= '\t' && *text <= '\r')) return; /* strtod skips these */
   double plain = strtod(text, &plain_end);
   bool is_number = pwi_number(text, &end, &value);
   assert(is_number == (plain_end != text));

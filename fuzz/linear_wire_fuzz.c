@@ -1,4 +1,4 @@
-/* Specs, orders and replies of linear jobs. All three are tried on the same bytes.
+/* Specs, orders and replies of linear jobs, all decoded from the same bytes.
  *
  * covers: apps/linear/wire.c
  */
@@ -11,7 +11,7 @@
 
 #define SIZE_MOST 16384
 
-/* What was accepted is within bounds, and goes out and comes back as the same text. */
+/* An accepted spec is within bounds, and a round trip gives the same text. */
 static void check_spec(const void *bytes, size_t size) {
   struct linear_spec spec, again;
   if (!linear_spec_read(bytes, size, &spec)) return;
@@ -35,7 +35,7 @@ static void check_order(const void *bytes, size_t size) {
   if (!linear_order_read(bytes, size, &order)) return;
   assert(order.what >= LINEAR_DESCRIBE && order.what <= LINEAR_GATHER);
   assert(isfinite(order.l1) && isfinite(order.l2) && isfinite(order.slack) && isfinite(order.damping));
-  if (order.what != LINEAR_DESCRIBE) { /* a span that keys can be made of */
+  if (order.what != LINEAR_DESCRIBE) { /* a span of valid keys */
     assert(order.blocks > 0);
     linear_scatter_init(&scatter, order.features);
     assert(linear_id(&scatter, linear_key(&scatter, order.features - 1)) == order.features - 1);

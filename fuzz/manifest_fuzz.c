@@ -1,4 +1,4 @@
-/* Manifests of checkpoints: any text, as it is and with the checksum that fits it.
+/* Manifests of checkpoints: any text, unchanged and with the correct checksum.
  *
  * covers: src/checkpoint/manifest_text.c
  */
@@ -13,7 +13,7 @@
 
 #define TEXT_MAX 65536
 
-/* What was accepted can be written again, and is then read as the same. */
+/* An accepted manifest can be written, and is read back as the same. */
 static void check(const char *text, size_t size) {
   struct pwi_manifest manifest = {0}, again = {0};
   char *first, *second;

@@ -1,4 +1,4 @@
-/* Messages: any bytes, and any message there and back.
+/* Messages: any bytes, and any message in a round trip.
  *
  * covers: src/wire/message.c
  */
@@ -14,7 +14,7 @@ enum { AS_IT_IS, REPAIRED, BUILT, CASES };
 #define HEAD PWI_MESSAGE_HEAD_SIZE
 #define BODY_MAX 8192
 
-/* Where the fields of the head lie: docs/wire-format.md. */
+/* Offsets of the fields of the head: docs/wire-format.md. */
 enum { AT_MAGIC = 0, AT_VERSION = 4, AT_BODY_SIZE = 8, AT_CHECKSUM = 16, AT_FLAGS = 60, AT_RESERVED = 62 };
 
 static struct pwi_message_builder builder;
@@ -29,7 +29,8 @@ UNTRACED static bool is_same_section(const struct pwi_section *a, const struct p
          a->length == b->length && a->offset == b->offset;
 }
 
-/* Sections follow one another in steps of 64 bytes and fill the body; no count can make a receiver run out of memory.
+/* Sections follow one another in steps of 64 bytes and fill the body; no count can exhaust a receiver's
+ * memory.
  */
 UNTRACED static void check_sections(const struct pwi_sections *sections, size_t body_size,
                                     const struct pwi_message_terms *terms) {
@@ -48,7 +49,7 @@ UNTRACED static void check_sections(const struct pwi_sections *sections, size_t 
   assert(!pwi_sections_find(sections, 0));
 }
 
-/* The parts, one after another, are the body. */
+/* The concatenated parts are the body. */
 UNTRACED static void check_parts(const uint8_t *body, size_t size) {
   size_t done = 0;
   for (size_t i = 0; i < builder.part_count; i++) {
@@ -59,7 +60,7 @@ UNTRACED static void check_parts(const uint8_t *body, size_t size) {
   assert(done == size && builder.body_size == size);
 }
 
-/* A message that was accepted is what a builder makes of its sections, to the last byte. */
+/* Building a message from the sections of an accepted one gives the same bytes. */
 static void build_again(const uint8_t *bytes, const struct pwi_message_head *head, const struct pwi_sections *sections,
                         const struct pwi_message_terms *terms, bool copy) {
   struct pwi_message_terms same = *terms;
@@ -97,7 +98,7 @@ static pawl_status check_in_pieces(const uint8_t *bytes, const struct pwi_messag
     status = pwi_message_check_add(&check, bytes + HEAD + done, step);
     done += step;
   }
-  assert(status == pwi_message_check_add(&check, NULL, 0)); /* a fault stays */
+  assert(status == pwi_message_check_add(&check, NULL, 0)); /* an error stays */
   pawl_status end = pwi_message_check_end(&check);
   if (status != PAWL_OK) assert(end == status);
   if (end != PAWL_OK) return end;
@@ -133,7 +134,7 @@ static pawl_status read_message(const uint8_t *bytes, size_t size, size_t announ
   return PAWL_OK;
 }
 
-/* Makes good what a fuzzer cannot guess: magic, version, size and checksum. */
+/* Corrects the fields that a fuzzer cannot guess: magic, version, size and checksum. */
 static void repair(uint8_t *bytes, size_t size, const struct pwi_message_terms *terms) {
   pwi_put_u32(bytes + AT_MAGIC, PWI_MESSAGE_MAGIC);
   bytes[AT_VERSION] = terms->version;
@@ -144,7 +145,7 @@ static void repair(uint8_t *bytes, size_t size, const struct pwi_message_terms *
   if (!(bytes[AT_FLAGS] & PWI_MESSAGE_UNCHECKED)) pwi_put_u64(bytes + AT_CHECKSUM, pwi_hash(bytes, size, 0));
 }
 
-/* A section that the input describes, or one near it that goes together. */
+/* A section that the input describes, or a similar one that is consistent. */
 static void draw_section(struct input *input, struct pwi_section *section) {
   uint8_t shape = draw_u8(input);
   *section = (struct pwi_section){draw_u16(input), draw_u8(input), draw_u8(input) % 7, draw_u16(input), 0, 0};
@@ -162,7 +163,7 @@ static void draw_section(struct input *input, struct pwi_section *section) {
     section->length = bound;
 }
 
-/* What a builder lets through is accepted, and says the same. */
+/* A message that the builder accepts is accepted by the parser, and has the same contents. */
 static void build(struct input *input, const struct pwi_message_terms *terms) {
   static uint8_t data[600], bytes[HEAD + 32 * 1024];
   struct pwi_message_head about = {.kind = (uint16_t)(draw_u8(input) + 1), .sender = draw_u64(input)};

@@ -1,9 +1,10 @@
 /* Linear models in all three formats.
  *
- * The first byte says which: `l` and LIBLINEAR's text, `p` and pawl's format, with the checksum that is there and with the one that
- * fits; `n`, the length of the JSON in 16 bits, the JSON, and the array.
+ * The first byte selects the format: `l` for LIBLINEAR's text; `p` for pawl's format, with the given and
+ * with the correct checksum; `n`, the length of the JSON in 16 bits, the JSON, and the array.
  *
- * covers: apps/linear/model/pawl.c apps/linear/model/liblinear.c apps/linear/model/npy.c apps/linear/model/about.c
+ * covers: apps/linear/model/pawl.c apps/linear/model/liblinear.c
+ * covers: apps/linear/model/npy.c apps/linear/model/about.c
  */
 #include "fuzz.h"
 
@@ -15,9 +16,9 @@
 #include "apps/linear/model/inside.h"
 
 #define SIZE_MOST 16384
-#define DENSE_MOST 2000 /* features of a model that is written with its zeros */
+#define DENSE_MOST 2000 /* most features of a model that is written with its zeros */
 
-/* What a format writes; a 0 follows it. */
+/* The output of a format, followed by a 0. */
 static char *written(const struct linear_model *model, pawl_status (*fill)(FILE *, const void *), size_t *size_out) {
   char *bytes = NULL;
   FILE *file = open_memstream(&bytes, size_out);
@@ -28,7 +29,8 @@ static char *written(const struct linear_model *model, pawl_status (*fill)(FILE 
   return bytes;
 }
 
-/* `again` is what came of `model`: both are written as the same bytes, but for names, which only pawl's format has. Frees `again`. */
+/* `again` results from `model`: both are written as the same bytes, except for names, which only pawl's
+ * format has. Frees `again`. */
 static void check_same(const struct linear_model *model, struct linear_model *again) {
   struct linear_model unnamed = *model;
   if (!again->names) unnamed.names = NULL;
@@ -74,7 +76,7 @@ static void check_npy(const struct linear_model *model, char *why) {
   check_same(model, &again);
 }
 
-/* What was accepted is sound and survives every format; what was not has a reason. */
+/* An accepted model is valid and survives every format; a refused one has a reason. */
 static void check(pawl_status status, struct linear_model *model, char *why) {
   assert(status == PAWL_OK || status == PAWL_CORRUPT || status == PAWL_TRUNCATED || status == PAWL_UNSUPPORTED ||
          status == PAWL_MISMATCH);
@@ -119,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct linear_model model = {0};
   char why[APPS_TEXT_MAX] = "";
   if (size < 1 || size > SIZE_MOST) return 0;
-  char *bytes = malloc(size); /* one 0 behind what comes after the first byte, and then the end */
+  char *bytes = malloc(size); /* one 0 behind the bytes after the first, and then the end */
   assert(bytes);
   memcpy(bytes, data + 1, size - 1);
   bytes[size - 1] = 0;

@@ -1,4 +1,4 @@
-/* The records of protocol/protocol.h: any bytes, and what is accepted has just one form.
+/* The records of protocol/protocol.h: any bytes; accepted bytes are in canonical form.
  *
  * covers: src/protocol/protocol.c
  */
@@ -145,10 +145,20 @@ static pawl_status try_settled(const uint8_t *data, size_t size) {
   return PAWL_OK;
 }
 
+static pawl_status try_spaces(const uint8_t *data, size_t size) {
+  struct pwi_space_bytes spaces[PWI_SPACES_MAX];
+  size_t count;
+  pawl_status status = pwi_spaces_decode(data, size, spaces, &count);
+  if (status != PAWL_OK) return status;
+  pwi_spaces_encode(spaces, count, &writer);
+  check_same(data, size);
+  return PAWL_OK;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static pawl_status (*const tries[])(const uint8_t *, size_t) = {try_terms,     try_outcome, try_join,   try_joined,
-                                                                  try_move,      try_report,  try_note,   try_complaint,
-                                                                  try_operation, try_probe,   try_settle, try_settled};
+  static pawl_status (*const tries[])(const uint8_t *, size_t) = {
+      try_terms,     try_outcome,   try_join,  try_joined, try_move,    try_report, try_note,
+      try_complaint, try_operation, try_probe, try_settle, try_settled, try_spaces};
   struct input input = {data, size};
   size_t which = draw_u8(&input) % (sizeof tries / sizeof *tries);
   pwi_writer_reset(&writer);

@@ -1,6 +1,6 @@
-/* What the fuzz targets of data formats share: a text is parsed as a reader parses it, and what comes out must be rows.
+/* Shared by the fuzz targets of data formats: parses a text as a reader does, and checks the rows.
  *
- * Memory is allocated, unlike in other targets: batches grow.
+ * Unlike other targets it allocates memory, because batches grow.
  */
 #ifndef PWI_FUZZ_ROWS_H
 #define PWI_FUZZ_ROWS_H
@@ -14,7 +14,7 @@
 #include "data/formats/number.h"
 #include "data/parse.h"
 
-/* Lines with their line breaks, and not one byte more of slack than is promised. */
+/* Lines with their line breaks, and exactly the promised slack. */
 struct lines {
   char *memory;
   size_t size;
@@ -29,7 +29,7 @@ static inline struct lines lines_of(const uint8_t *bytes, size_t size) {
   return lines;
 }
 
-/* The rows are in order, as <pawl/data.h> has it. */
+/* The rows are valid, as <pawl/data.h> promises. */
 UNTRACED static inline void check_batch(const struct pawl_batch *batch) {
   uint64_t most = 0, unlabelled = 0;
   assert(batch->starts[0] == 0 && batch->starts[batch->rows] == batch->entries);
@@ -54,7 +54,7 @@ UNTRACED static inline void check_documents(const struct pwi_batch *batch) {
                               batch->values[i] == truncf(batch->values[i])));
 }
 
-/* Parses, leaving bad rows out. Each of them lies where it is said to lie. `before` is for bags of words. */
+/* Parses and skips bad rows. Each bad row is where it is reported. `before` is for bags of words. */
 static inline struct pwi_batch *parse_from(const struct pwi_parse_rule *rule, const char *begin, const char *end,
                                            uint64_t before) {
   struct pwi_parse parse = {.at = begin, .end = end, .before = before};
@@ -78,7 +78,7 @@ static inline struct pwi_batch *parse_lines(const struct pwi_parse_rule *rule, c
   return parse_from(rule, begin, end, 0);
 }
 
-/* Parsed in two parts it has as many rows and entries as whole. */
+/* Parsing in two parts gives as many rows and entries as parsing the whole. */
 static inline void check_lines(const struct pwi_parse_rule *rule, const char *begin, const char *end) {
   struct pwi_batch *whole = parse_lines(rule, begin, end);
   const char *cut = begin + (end - begin) / 2;

@@ -1,4 +1,4 @@
-/* Chunks of rows as they are read from a checkpoint: any bytes.
+/* Chunks of rows in a checkpoint: any bytes.
  *
  * covers: src/checkpoint/chunk.c
  */

@@ -1,4 +1,5 @@
-/* Sketches: any words as a batch, and any entries as a bucket: refused, or applied with what must hold still holding.
+/* Sketches: any words as a batch, and any entries as a bucket: refused, or applied with all invariants
+ * intact.
  *
  * covers: src/store/sketch.c src/store/sketch_functions.c src/store/sketch_top.c
  */
@@ -11,7 +12,7 @@ enum { COUNTMIN, COUNTSKETCH, TOP, SHAPES, ALONE, KINDS };
 
 #define WIDTH_MAX (5 * 2048 + PWI_SKETCH_HEAD)
 
-/* What is accepted keeps the invariant: no cell is larger than the total. */
+/* An accepted batch keeps the invariant: no cell exceeds the total. */
 static void check_cells(const uint64_t *stored, uint32_t width, bool is_signed) {
   for (size_t i = PWI_SKETCH_HEAD; i < width; i++) {
     int64_t cell = (int64_t)stored[i];
@@ -20,7 +21,7 @@ static void check_cells(const uint64_t *stored, uint32_t width, bool is_signed) 
   }
 }
 
-/* What can be asked of a bank, whatever is in it: an estimate of what was only added to is never above the total. */
+/* Queries of a bank with any contents: an estimate after additions only never exceeds the total. */
 static void ask(const struct pwi_sketch_bank *bank, const uint64_t *stored, uint64_t hash) {
   static uint64_t sum[WIDTH_MAX];
   assert(pwi_sketch_error(bank, stored) >= 0);
@@ -33,7 +34,7 @@ static void ask(const struct pwi_sketch_bank *bank, const uint64_t *stored, uint
   assert(sum[1] == stored[1]);
 }
 
-/* A batch as writers make them, or any words. */
+/* A batch as writers make it, or any words. */
 static void draw_batch(struct input *input, uint64_t *row, uint32_t width) {
   struct pwi_sketch_batch batch;
   memset(row, 0, 8 * (size_t)width);
@@ -80,7 +81,7 @@ static void push_batches(struct input *input, bool is_signed) {
   }
 }
 
-/* Shapes that cannot be. */
+/* Invalid shapes. */
 static void try_shapes(struct input *input) {
   struct pwi_sketch_bank bank;
   uint32_t depth = draw_u8(input), columns = draw_u16(input);
@@ -90,7 +91,7 @@ static void try_shapes(struct input *input) {
   (void)pwi_sketch_bank_of(&bank, draw_u16(input), draw_u8(input) / 2.0, is_signed);
 }
 
-/* One at a time, without batches, as whoever has a sketch of its own adds: nobody checks, so weights are small. */
+/* Adds single things without batches, as a local sketch does: this is unchecked, so weights are small. */
 static void add_alone(struct input *input, bool is_signed) {
   static uint64_t rows[2 * WIDTH_MAX];
   struct pwi_sketch_bank bank;
@@ -103,7 +104,7 @@ static void add_alone(struct input *input, bool is_signed) {
   check_cells(rows, pwi_sketch_bank_width(&bank), is_signed);
 }
 
-/* Buckets stay sorted, and no hash is in one twice. */
+/* Buckets stay sorted, and no hash occurs twice. */
 static void check_bucket(uint64_t *stored) {
   const struct pwi_top_slot *slots = pwi_top_slots(stored);
   for (int i = 1; i < PWI_TOP_SLOTS; i++) {

@@ -1,16 +1,17 @@
-/* The stream of a link: any bytes into the socket of a net that listens.
+/* The stream of a link: any bytes into the socket of a listening net.
  *
- * A stranger inside this process connects to a real net by a unix socket, and the two are driven in turn. The input is
- * the stranger's stream. Most of it would fail at the first check, so the target repairs what cannot be guessed: it
- * makes opening and hello by itself, with the challenge that the net has sent, and walks over the rest as over frames,
- * giving each prefix its magic and its check. The four bytes of a check are free, and say what is done to the frame:
+ * A stranger inside this process connects to a real net over a unix socket, and the two run in turn. The
+ * input is the stranger's stream. Most of it would fail at the first check, so the target repairs what
+ * cannot be guessed: it makes opening and hello by itself, with the challenge that the net has sent, and
+ * treats the rest as frames, giving each prefix its magic and its check. The four bytes of a check are
+ * free, and control the repair:
  *
  *   byte 4    0xff leaves the prefix as it is
- *   byte 5    0xff keeps all 64 bits of the size, which else is cut to 12
- *   byte 6    0xff keeps the fields, which else name a region that was shared, or repeat the challenge
+ *   byte 5    0xff keeps all 64 bits of the size, which is otherwise reduced to 12
+ *   byte 6    0xff keeps the fields, which otherwise name a shared region or repeat the challenge
  *
- * The net's actor shares a region and asks questions, so that put, get, fence and their answers have something to
- * reach. What it is given must be what was sent, in order and once.
+ * The net's actor shares a region and sends requests, so that put, get, fence and their answers have a
+ * target. It must receive what was sent, in order and once.
  *
  * covers: src/net/tcp/input.c
  */
@@ -36,7 +37,7 @@
 
 enum { GREETED, OPENED, AS_IT_IS, CASES };
 
-/* A message that the stranger has sent, and may be asked for. */
+/* A message that the stranger has sent. */
 struct sent {
   const uint8_t *head;
   size_t size;
@@ -65,7 +66,7 @@ static struct {
   size_t put_count, notified;
 
   bool in_message, is_ready;
-  const struct sent *message; /* the one that is coming in */
+  const struct sent *message; /* the message that is arriving */
   size_t begun, ended;
   enum pwi_receive_how how;
   size_t offset;
@@ -74,7 +75,7 @@ static struct {
 
 static char asked[ASKED_SIZE];
 
-/* --- the actor -------------------------------------------------------------------------------------------------- */
+/* --- the actor ------------------------------------------------------------------------------------------ */
 
 static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   (void)self;
@@ -83,7 +84,7 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
   return info->hello_size == 3 ? PAWL_FORBIDDEN : PAWL_OK;
 }
 
-/* Shares a region, and asks: number 1 is a get, 2 a fence, 3 a get. */
+/* Shares a region, and sends requests: number 1 is a get, 2 a fence, 3 a get. */
 static void link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   (void)self;
   (void)info;
@@ -114,7 +115,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   world.downs++;
 }
 
-/* How the body is wanted is in the head. */
+/* The head says how the body is to be received. */
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *what) {
   (void)self;
   (void)link;
@@ -163,7 +164,8 @@ static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status 
   assert(cookie >= 1 && cookie <= 3);
 }
 
-/* Called in order, once the put has landed and before the next one does; never for one outside the region. */
+/* Called in order, after the put has landed and before the next one does; never for a put outside the
+ * region. */
 static void notified(void *self, struct pwi_link link, uint64_t value) {
   (void)self;
   (void)link;
@@ -201,7 +203,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
   config.plane = PWI_PLANE_OFF;
   config.limits.message_max = MESSAGE_MAX;
   config.limits.queue_count = 8;
-  config.limits.silence_ns = INT64_C(60000000000); /* so that nothing depends on how fast this runs */
+  config.limits.silence_ns = INT64_C(60000000000); /* so that nothing depends on the speed of this run */
   config.limits.linger_ns = config.limits.greet_ns = config.limits.silence_ns;
   assert(mkdtemp(folder) != NULL);
   world.name.sun_family = AF_UNIX;
@@ -213,7 +215,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
   return 0;
 }
 
-/* --- the stranger ----------------------------------------------------------------------------------------------- */
+/* --- the stranger --------------------------------------------------------------------------------------- */
 
 static void poll_once(void) { (void)pwi_net_poll(world.net, 0); }
 
@@ -249,8 +251,7 @@ static void append_greeting(const uint8_t *challenge) {
   append(offer, sizeof offer);
 }
 
-/* The region of this run is given its number only when the link is up: those of the runs before tell which it will be.
- */
+/* The region of this run gets its number only when the link is up; the earlier runs tell which it will be. */
 static void repair_fields(uint8_t *prefix, size_t fields, const uint8_t *challenge) {
   bool is_one_sided = prefix[2] == PWI_FRAME_PUT || prefix[2] == PWI_FRAME_GET;
   if (prefix[2] == PWI_FRAME_HELLO) memcpy(prefix + PWI_FRAME_PREFIX, challenge, fields);
@@ -269,7 +270,7 @@ static void remember_put(const uint8_t *prefix, size_t body_size) {
   if (put.notify != 0) world.puts[world.put_count++] = put;
 }
 
-/* Makes good one frame of the stream and returns its size, 0 if no other can follow it. */
+/* Repairs one frame of the stream and returns its size; 0 if no other can follow it. */
 static size_t repair_frame(uint8_t *prefix, size_t left, const uint8_t *challenge) {
   if (left < PWI_FRAME_PREFIX) return 0;
   uint64_t body_size = pwi_get_u64(prefix + 8);
@@ -297,7 +298,7 @@ static void repair_frames(size_t from, const uint8_t *challenge) {
   while ((step = repair_frame(world.stream + from, world.size - from, challenge)) > 0) from += step;
 }
 
-/* Throws away what the net says. False once it has hung up. */
+/* Discards the net's output. False once the net has hung up. */
 static bool listen_to_net(int stranger) {
   uint8_t ignored[8192];
   ssize_t moved;
@@ -319,7 +320,7 @@ static void speak(int stranger, size_t chunk) {
   shutdown(stranger, SHUT_WR);
 }
 
-/* The stranger has said all, so the net hangs up, and soon. */
+/* The stranger has sent everything, so the net must hang up soon. */
 static void wait_for_end(int stranger) {
   size_t rounds = 0;
   do {

@@ -1,11 +1,12 @@
-/* Plain text: any bytes, hashed and looked up in a vocabulary that is made of it.
+/* Plain text: any bytes, hashed and looked up in a vocabulary that is built from it.
  *
- * covers: src/data/formats/text.c src/data/formats/text_cut.c src/data/formats/utf8.c src/data/tally.c
+ * covers: src/data/formats/text.c src/data/formats/tokenizer.c
+ * covers: src/data/formats/utf8.c src/data/tally.c
  */
 #include "rows.h"
 
 #include "data/tally.h"
-#include "data/formats/text.h"
+#include "data/formats/tokenizer.h"
 #include "data/formats/utf8.h"
 #include "data/words.h"
 
@@ -17,26 +18,26 @@ struct next {
 static struct pwi_word next_word(void *context) {
   struct next *next = context;
   const struct pwi_tally_word *word = &next->tally->words[next->at++];
-  return (struct pwi_word){pwi_tally_controls(next->tally, word), word->length};
+  return (struct pwi_word){pwi_tally_letters(next->tally, word), word->length};
 }
 
-/* Words are well-formed, and no longer than they may be; cutting one gives itself. */
+/* Words are well-formed and not too long; splitting a word gives the word itself. */
 static void check_word(const char *word, size_t length) {
-  char copy[PWI_TEXT_ROOM + PWI_TEXT_SLACK + 1] = "", again[PWI_TEXT_ROOM];
+  char copy[PWI_TOKENIZER_ROOM + PWI_TOKENIZER_SLACK + 1] = "", again[PWI_TOKENIZER_ROOM];
   assert(length >= 1 && length <= PAWL_WORD_MAX && !pwi_utf8_wrong(word, word + length));
   memcpy(copy, word, length);
   copy[length] = '\n';
-  struct pwi_text text = {.at = copy, .end = copy + length};
-  size_t size = pwi_text_next(&text, again);
-  assert(size == length && memcmp(again, word, length) == 0 && pwi_text_next(&text, again) == 0);
+  struct pwi_tokenizer text = {.at = copy, .end = copy + length};
+  size_t size = pwi_tokenizer_next(&text, again);
+  assert(size == length && memcmp(again, word, length) == 0 && pwi_tokenizer_next(&text, again) == 0);
 }
 
 static void tally_line(struct pwi_tally *tally, const char *begin, const char *end) {
-  struct pwi_text text = {.at = begin, .end = end};
-  char word[PWI_TEXT_ROOM];
+  struct pwi_tokenizer text = {.at = begin, .end = end};
+  char word[PWI_TOKENIZER_ROOM];
   size_t length;
   if (pwi_utf8_wrong(begin, end)) return;
-  while ((length = pwi_text_next(&text, word))) {
+  while ((length = pwi_tokenizer_next(&text, word))) {
     check_word(word, length);
     pawl_status status = pwi_tally_add(tally, word, length, pwi_word_hash(word, length));
     assert(!status);

@@ -1,4 +1,4 @@
-/* Topic models: a file as it is, and with the checksum that fits.
+/* Topic models: a file unchanged, and with the correct checksum.
  *
  * covers: apps/lda/model_file.c
  */
@@ -24,7 +24,7 @@ static char *written(const struct pawl_lda_model *model, size_t *size_out) {
   return bytes;
 }
 
-/* phi of all topics is a distribution, as far as what was counted can be added up. */
+/* phi of all topics is a distribution, as far as the counts can be added up. */
 UNTRACED static void check_numbers(const struct pawl_lda_model *model) {
   struct pawl_lda_about about;
   pawl_lda_model_about(model, &about);
@@ -38,7 +38,7 @@ UNTRACED static void check_numbers(const struct pawl_lda_model *model) {
   free(phi);
 }
 
-/* What was accepted is written and read back as the same bytes. */
+/* An accepted model is written and read back as the same bytes. */
 static void check_again(const struct pawl_lda_model *model) {
   struct pawl_lda_model *again = NULL;
   char why[PAWL_LDA_TEXT] = "";

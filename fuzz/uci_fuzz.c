@@ -1,4 +1,5 @@
-/* UCI's bag of words: any bytes, as they are and behind their own head; and cut where documents begin, which must change nothing.
+/* UCI's bag of words: any bytes, unchanged and behind their own head; and cut where documents begin, which
+ * must not change the result.
  *
  * covers: src/data/formats/uci.c
  */
@@ -6,8 +7,8 @@
 
 #include "data/formats/uci.h"
 
-/* Rows and entries of [begin, end), which is cut into pieces of `size` bytes as a reader cuts them: at the first document that begins
- * there. */
+/* Rows and entries of [begin, end), cut into pieces of `size` bytes as a reader does: at the first
+ * document that begins there. */
 static void count_cut(const struct pwi_parse_rule *rule, const char *begin, const char *end, size_t size,
                       size_t *rows_out, size_t *entries_out) {
   const char *from = begin;

@@ -1,4 +1,4 @@
-/* Value codecs: any bytes for any codec, type and small count, and any values there and back.
+/* Value codecs: any bytes for any codec, type and small count, and any values in a round trip.
  *
  * covers: src/wire/values.c src/wire/values_bitmap.c src/wire/values_int8.c
  * covers: src/wire/values_narrow.c src/wire/values_packed.c src/wire/values_fixed.c
@@ -17,14 +17,14 @@
 static struct pwi_codec *workspace;
 static uint8_t values[ROOM], back[ROOM], third[ROOM], encoded[2 * ROOM];
 
-/* What a run is about. */
+/* The parameters of a run. */
 struct shape {
   enum pwi_value_codec codec;
   enum pwi_value_type type;
   size_t count, value_size;
 };
 
-/* Also the one thing that can fail here: memory. */
+/* Also allocates, which is the only thing that can fail here. */
 int LLVMFuzzerInitialize(int *count, char ***arguments) {
   (void)count;
   (void)arguments;
@@ -48,10 +48,10 @@ static double value_at(const struct shape *shape, const uint8_t *from, size_t in
     return (double)single;
   }
   memcpy(&wide, from + index * 8, sizeof wide);
-  return (double)(float)wide; /* what a lossy codec makes of it first */
+  return (double)(float)wide; /* as a lossy codec converts it first */
 }
 
-/* Each value is off by half a scale at most, a little more for the last bits of an f32. */
+/* Each value is off by at most half a scale, a little more for the last bits of an f32. */
 UNTRACED static void check_int8(const struct shape *shape, const uint8_t *before, const uint8_t *after) {
   for (size_t start = 0; start < shape->count; start += 256) {
     size_t end = start + 256 < shape->count ? start + 256 : shape->count;
@@ -69,7 +69,7 @@ UNTRACED static bool int8_can_hold(const struct shape *shape, const uint8_t *fro
   return true;
 }
 
-/* What was narrowed once stays as it is when it is narrowed again. */
+/* Narrowing twice gives the same as narrowing once. */
 UNTRACED static bool is_same_narrow(const struct shape *shape, const uint8_t *a, const uint8_t *b) {
   for (size_t i = 0; i < shape->count; i++) {
     double x = value_at(shape, a, i), y = value_at(shape, b, i);
@@ -100,7 +100,7 @@ static pawl_status there_and_back(const struct shape *shape, const uint8_t *from
   return PAWL_OK;
 }
 
-/* Arrays of exact size, so that a step too far is seen. */
+/* Arrays of exact size, so that an overrun is detected. */
 static uint8_t *exact(uint8_t *room, const struct shape *shape) {
   return room + ROOM - shape->count * shape->value_size;
 }
@@ -131,7 +131,7 @@ static void decode(const struct shape *shape, const uint8_t *data, size_t size) 
   if (status == PAWL_OK) check_round_trip(shape, to, true);
 }
 
-/* The input over and over, with a stretch of zeros after each. */
+/* Repeats the input, with a stretch of zeros after each repetition. */
 static void fill(const struct shape *shape, struct input *input, uint8_t *to) {
   size_t bytes = shape->count * shape->value_size, zeros = 16 + (size_t)draw_u8(input) * draw_u8(input) % 700;
   memset(to, 0, bytes);
@@ -156,7 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint8_t which = draw_u8(&input);
   struct shape shape = {.codec = (enum pwi_value_codec)(which / 2 % (PWI_CODEC_COUNT + 1)),
                         .type = (enum pwi_value_type)(draw_u8(&input) % 7)};
-  uint16_t count = draw_u16(&input); /* its upper bits make most counts small */
+  uint16_t count = draw_u16(&input); /* the upper bits make most counts small */
   shape.count = (size_t)(count & 0x1fff) % (COUNT_MAX + 1) >> 2 * (count >> 13);
   shape.value_size = pwi_value_size(shape.type);
   assert(strlen(pwi_value_codec_name(shape.codec)) > 0);

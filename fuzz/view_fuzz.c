@@ -14,7 +14,7 @@ enum { AS_IT_IS, MADE, SUCCESSOR, CASES };
 #define ARCS_MAX 16
 #define BYTES_MAX 2048
 
-/* Something to make a view of. */
+/* The input for a view. */
 struct draft {
   struct pwi_view_node nodes[NODES_MAX];
   size_t node_count;
@@ -51,7 +51,7 @@ static void check_text(const struct pwi_view *view) {
   pwi_free(text);
 }
 
-/* What it says of itself holds, and its bytes give it back. */
+/* Its invariants hold, and encoding gives the same bytes. */
 static void check_view(struct pwi_view *view) {
   struct pwi_view_fault fault = {PWI_RULE_EPOCH, 99};
   assert(pwi_view_check(view, &fault) == PAWL_OK && fault.rule == PWI_RULE_NONE);
@@ -97,7 +97,7 @@ static struct pwi_view *decode(const uint8_t *bytes, size_t size) {
   return view;
 }
 
-/* Mostly good, and wrong wherever the input wants it so. */
+/* Mostly valid, and invalid wherever the input says so. */
 static void draw_node(struct input *input, const struct pwi_view_node *before, struct pwi_view_node *node) {
   static const char *const texts[] = {"a:1", "", "rack-7", "\x1b[2J", "with space", NULL};
   uint8_t shape = draw_u8(input), labels = draw_u8(input);
@@ -123,8 +123,8 @@ static void draw_chain(struct input *input, const struct draft *draft, struct pw
   }
 }
 
-/* One change to the draft: a node more, fewer or other, an arc cut in two, joined to its neighbour, given a
- * chain, or lost. */
+/* One change to the draft: adds, removes or replaces a node, cuts an arc in two, joins it to its
+ * neighbour, gives it a chain, or drops it. */
 static void change(struct input *input, uint64_t epoch, struct draft *draft) {
   uint8_t which = draw_u8(input);
   size_t arc = draft->arc_count ? draw_u8(input) % draft->arc_count : 0;
@@ -153,7 +153,7 @@ static void change(struct input *input, uint64_t epoch, struct draft *draft) {
   case 4:
     draw_chain(input, draft, &draft->arcs[arc]);
     break;
-  case 5: /* it begins anew, or that is forgotten, or said of the wrong view */
+  case 5: /* the arc starts empty, or that is forgotten, or said of the wrong view */
     draft->arcs[arc].lost = which < 0xc0 ? epoch + 1 : draw_u8(input) % 4;
     if (which < 0xe0) draw_chain(input, draft, &draft->arcs[arc]);
     break;
@@ -164,7 +164,7 @@ static void change(struct input *input, uint64_t epoch, struct draft *draft) {
   }
 }
 
-/* A view without a previous one, from nothing. */
+/* A view without a predecessor. */
 static void make(struct input *input) {
   struct draft draft = {0};
   struct pwi_view *view = NULL;
@@ -212,9 +212,10 @@ static void follow(struct input *input, const struct pwi_view *previous) {
     const struct pwi_arc *before = &previous->arcs[pwi_view_arc_of(previous, next->arcs[i].begin)];
     size_t was = pwi_arc_find(before, next->arcs[i].chain[0].node);
     if (next->arcs[i].lost == next->epoch)
-      assert(was >= pwi_arc_full(before)); /* nobody begins anew with what it had */
+      assert(was >= pwi_arc_full(before)); /* a member with data never starts empty */
+    /* only a full member becomes head */
     else
-      assert(was < pwi_arc_full(before) && next->arcs[i].lost == before->lost); /* only a full member becomes head */
+      assert(was < pwi_arc_full(before) && next->arcs[i].lost == before->lost);
   }
   pwi_view_release(next);
 }

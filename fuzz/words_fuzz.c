@@ -1,4 +1,4 @@
-/* Vocabulary files: any bytes. What is read is found again, each word under its own number.
+/* Vocabulary files: any bytes. Every word that was read is found under its number.
  *
  * covers: src/data/words.c
  */

@@ -38,4 +38,16 @@ static inline bool apps_news(const struct pawl_job_event *event, char line[APPS_
   return false;
 }
 
+/* A worker that could not begin, or not take its pieces: it may end the round, whose failure says so, or not. So its line is kept until that is
+ * known, and the one who has read the round's status says it, once. True: the line was kept. */
+struct apps_refusal {
+  char line[APPS_NEWS_MAX]; /* "": there is none */
+};
+
+static inline bool apps_refusal_keep(struct apps_refusal *refusal, const struct pawl_job_event *event) {
+  if (event->what != PAWL_JOB_REFUSED) return false;
+  if (!*refusal->line) apps_news(event, refusal->line);
+  return true;
+}
+
 #endif

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "apps/lda/train_inside.h"
-#include "apps/common/news.h"
 
 enum { PIECES = 32, PIECES_OF_SMALL = 64, ROUND_SWEEPS_MOST = 100 };
 #define SMALL_BYTES (UINT64_C(8) << 20) /* of a corpus that is worked on in small parts: block.h */
@@ -59,7 +58,7 @@ static void tell_event(void *context, const struct pawl_job_event *event) {
   run->result.workers_lost += event->what == PAWL_JOB_LOST;
   if (event->what == PAWL_JOB_WAITING) lda_show(run, "starting");
   if (event->what == PAWL_JOB_MOVED && run->order.what != LDA_SWEEP) return; /* everybody's first */
-  if (apps_news(event, line)) lda_tell(run, "%s", line);
+  if (!apps_refusal_keep(&run->refusal, event) && apps_news(event, line)) lda_tell(run, "%s", line);
 }
 
 static pawl_status start_worker(void *context) {
@@ -157,6 +156,9 @@ static pawl_status wait_for_round(struct lda_training *run, const char *text, st
     if (lda_is_stopping(run) && !is_sweep) return PAWL_CANCELLED;
     status = pawl_job_await(run->job, PAWL_SECOND, round_out);
   }
+  if (status == PAWL_REFUSED && *run->refusal.line) return lda_fail(run, status, "%s", run->refusal.line);
+  if (*run->refusal.line) lda_tell(run, "%s", run->refusal.line); /* and others did the round */
+  run->refusal.line[0] = '\0';
   return status ? fail_plainly(run, status) : PAWL_OK;
 }
 

@@ -3,6 +3,7 @@
 #define LDA_TRAIN_INSIDE_H
 
 #include "apps/lda/inside.h"
+#include "apps/common/news.h"
 
 struct lda_training {
   struct pawl_session *session;
@@ -25,6 +26,7 @@ struct lda_training {
   double sampled_s;        /* in so many seconds of rounds */
   double pass_s, pass_log; /* of SVI: of the parts of this pass so far, */
   uint64_t pass_tokens;    /* which had so many */
+  struct apps_refusal refusal;
   bool is_stopping;
   struct apps_digest digest; /* of the corpus; its pieces are 0 while it is not known */
   char *error;               /* PAWL_LDA_TEXT */

@@ -47,6 +47,7 @@ void linear_certificate_add(struct linear_certificate *certificate, double weigh
                      : fabs(slope) > l1 ? fabs(slope) - l1
                                         : 0;
   certificate->violation += violation;
+  certificate->reach += violation * fabs(weight);
   certificate->violation_most = fmax(certificate->violation_most, violation);
 }
 

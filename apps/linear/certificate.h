@@ -35,6 +35,7 @@ struct linear_certificate {
   double most;                      /* the highest |g_j| */
   double squares[LINEAR_SHRINKS];   /* sum_j max(0, |s g_j| - l1)^2 */
   double violation, violation_most; /* of the optimality conditions at the weights: sum and largest */
+  double reach;                     /* their sum, each times its |w_j| */
 };
 
 /* `sum`: what the workers replied. */

@@ -12,7 +12,8 @@ enum { ACTIVE_ROUNDS = 2 };
 #define ROUNDING 1e-7 /* of the objective: what exponentials of single precision leave of it. A rise by less is none. */
 #define FLAT 2e-3     /* of the tolerance: what the last quadratic of Newton's may have promised */
 #define FLAT_TWICE 0.06 /* the same where it has to twice in a row */
-#define GUESSED 0.1     /* of the tolerance: when the guess of how far it is falls below, the distance is measured */
+#define REACH 2 /* of the tolerance: what the violation of the conditions may bring, where it has to do as a bound */
+#define GUESSED 0.1 /* of the tolerance: when the guess of how far it is falls below, the distance is measured */
 
 #define LEFT_LEAST 1e-12 /* of the objective: what double precision leaves of it */
 #define STILL 1e-10      /* of the objective: a full round that brings less brings nothing */
@@ -113,10 +114,11 @@ static void judge_end(struct linear_control *control, const struct linear_outcom
 
 /* It is done if the bound is within the tolerance. With little penalty for the size of the values there is no bound worth the name; then LIBLINEAR's
  * rule has to do, that the violation of the optimality conditions is a hundredth, by default, of the first one (fewer where a class is rare: Yuan et al.
- * 2010, 6), with a guess that is a tenth of the tolerance, without which nobody looks, and steps that are not damped: short ones creep. The bound falls about as the violation does, which each round tells. */
-void linear_control_measured(struct linear_control *control, double gap, double violation) {
-  bool is_flat =
-      control->damping <= 1 && violation <= 10 * control->tolerance * control->balance * control->first_violation;
+ * 2010, 6), with a guess that is a tenth of the tolerance, without which nobody looks, steps that are not damped: short ones creep, and so little violation that walking as far as the weights are long brings little. The bound falls about as the violation does, which each round tells. */
+void linear_control_measured(struct linear_control *control, const struct linear_distance *distance) {
+  double gap = distance->gap;
+  bool is_flat = control->damping <= 1 && distance->reach <= REACH * control->tolerance &&
+                 distance->violation <= 10 * control->tolerance * control->balance * control->first_violation;
   control->gap = gap;
   control->is_done = gap <= control->tolerance || is_flat;
   control->wants_check = false;

@@ -62,8 +62,17 @@ void linear_control_init(struct linear_control *control, const struct linear_opt
 /* A new penalty: begins with what the last one ended with. */
 void linear_control_next(struct linear_control *control);
 
-/* After `wants_check`: how far it is, as a bound, and the violation of the optimality conditions, both measured at the weights. */
-void linear_control_measured(struct linear_control *control, double gap, double violation);
+/* How far it is, measured at the weights. */
+struct linear_distance {
+  double gap;       /* a bound, as a part of the objective */
+  double violation; /* of the optimality conditions, summed over features */
+  double
+      reach; /* the same sum, each times |w_j|, as a part of the objective: as F is convex, a bound if no weight of the optimum is further from ours
+                       than 0 is */
+};
+
+/* After `wants_check`. */
+void linear_control_measured(struct linear_control *control, const struct linear_distance *distance);
 
 void linear_control_hear(struct linear_control *control, const struct linear_outcome *outcome);
 

@@ -11,10 +11,12 @@
 
 #include "apps/linear/train/train_test.h"
 
-enum kind { PLAIN, DUPLICATED, CORRELATED, UNBALANCED, SEPARABLE, UNSCALED, CONSTANT, RARE, KINDS };
+/* LONG: a few rows have all features, and the others two. Blocks, which are chosen by the average, then hold many features of those few, and steps that do
+ * not know of one another overshoot: without a guard l1 logistic regression ends at 1e13. */
+enum kind { PLAIN, DUPLICATED, CORRELATED, UNBALANCED, SEPARABLE, UNSCALED, CONSTANT, RARE, LONG, KINDS };
 
-static const char *const kind_names[KINDS] = {"plain",     "duplicated", "correlated", "unbalanced",
-                                              "separable", "unscaled",   "constant",   "rare"};
+static const char *const kind_names[KINDS] = {"plain",    "duplicated", "correlated", "unbalanced", "separable",
+                                              "unscaled", "constant",   "rare",       "long"};
 
 static struct rows drawn;
 
@@ -23,6 +25,7 @@ static inline double draw_value(enum kind kind, size_t row, size_t j, uint64_t *
   double value = draw_normal(random);
   bool is_dense = kind == CORRELATED || kind == UNSCALED;
   if (row % 11 == 10) return 0; /* rows without any feature */
+  if (kind == LONG) return fabs(shared[0]) > 2 || draw_part(random) < 0.05 ? 1 : 0;
   if (kind == CONSTANT && j % 4 == 1) return 1;
   if (kind == RARE && j % 3 == 0) return draw_part(random) < 0.03 ? 1 : 0;
   if (kind == CORRELATED) return shared[j % 2] + 0.05 * value;
@@ -33,6 +36,10 @@ static inline void draw_problem(enum kind kind, bool is_regression, uint64_t see
   uint64_t random = seed * 1000003 + kind;
   size_t features = 6 + linear_draw(&random) % 12, count = 60 + linear_draw(&random) % 100;
   double w[FEATURES_MOST + 1], scale[FEATURES_MOST + 1];
+  if (kind == LONG) {
+    features += 30;
+    count += 200;
+  }
   memset(&drawn, 0, sizeof drawn);
   drawn.count = count;
   drawn.features = features;

@@ -2,26 +2,25 @@
 #include "apps/linear/scatter.h"
 
 __extension__ typedef unsigned __int128 wide;
-__extension__ typedef __int128 wide_signed;
 
 uint64_t linear_times(uint64_t a, uint64_t b, uint64_t size) {
   return size >> 32 ? (uint64_t)((wide)a * b % size) : a * b % size;
 }
 
-/* The x with a x = 1 mod size, by Euclid; 0 if there is none. */
+/* The x with a x = 1 mod size, by Euclid, all of it mod size; 0 if there is none. Nothing here is signed: sanitizers check
+ * products of signed numbers of 128 bits by a function that not every compiler brings along. */
 static uint64_t inverse_of(uint64_t a, uint64_t size) {
-  wide_signed x = 1, next_x = 0;
-  uint64_t r = a, next_r = size;
+  uint64_t r = a, next_r = size, x = 1 % size, next_x = 0;
   while (next_r) {
     uint64_t quotient = r / next_r, rest = r % next_r;
-    wide_signed fresh = x - (wide_signed)quotient * next_x;
+    uint64_t less = (uint64_t)((wide)quotient * next_x % size);
+    uint64_t fresh = (uint64_t)(((wide)x + size - less) % size);
     r = next_r;
     next_r = rest;
     x = next_x;
     next_x = fresh;
   }
-  if (r != 1) return 0;
-  return (uint64_t)(x < 0 ? x + (wide_signed)size : x);
+  return r == 1 ? x : 0;
 }
 
 void linear_scatter_init(struct linear_scatter *scatter, uint64_t size) {

@@ -81,6 +81,9 @@ static size_t count_pieces(const struct pawl_data *data) {
 
 /* --- what the columns should be --------------------------------------------------------------------------------------------------- */
 
+/* What columns of this id are divided by, in a share that scales: a power of two, so that nothing is lost. */
+static float divisor_of(uint64_t id) { return id % 3 == 0 ? 1 : id % 3 == 1 ? 4 : 0.5f; }
+
 /* Every entry of a piece must be found in the columns, in the row that the piece's order says. */
 static uint64_t find_entries(const struct linear_share *share, const struct linear_scatter *scatter,
                              const struct pawl_batch *batch, size_t first_row) {
@@ -134,9 +137,6 @@ static void check_columns(const struct linear_share *share, const struct linear_
     assert_true(share->starts[j] < share->starts[j + 1]); /* features of which nothing is left are gone */
   }
 }
-
-/* What columns of this id are divided by, in a share that scales: a power of two, so that nothing is lost. */
-static float divisor_of(uint64_t id) { return id % 3 == 0 ? 1 : id % 3 == 1 ? 4 : 0.5f; }
 
 static void scale_all(struct linear_share *share) {
   double *by = malloc((share->features + 1) * sizeof *by);

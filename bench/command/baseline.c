@@ -1,4 +1,4 @@
-/* What the machine can do without pawl: blocking sockets, and memcpy out of a shared mapping. */
+/* The limits of the machine without pawl: blocking sockets, and memcpy out of a shared mapping. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,7 +22,7 @@
 
 enum command { COMMAND_STREAM = 1, COMMAND_PING, COMMAND_STOP };
 
-/* Beside the data in the shared mapping; each side spins on what the other writes. */
+/* Beside the data in the shared mapping; each side spins on the other's field. */
 struct mailbox {
   _Alignas(64) atomic_uint_fast64_t sent;
   _Alignas(64) atomic_uint_fast64_t taken;
@@ -65,7 +65,7 @@ static bool receive_all(int socket, void *into, size_t size) {
   return true;
 }
 
-/* The child on a socket: a command with a count, then that many messages or pings. */
+/* The child on a socket: reads a command with a count, then handles that many messages or pings. */
 static void serve_socket(int socket, size_t size, char *into) {
   uint64_t order[2];
   while (receive_all(socket, order, sizeof order)) {
@@ -93,7 +93,7 @@ static void serve_shared(struct mailbox *mailbox, size_t size, const char *data,
   }
 }
 
-/* The child of the shared mapping spins, so it is stopped while nobody asks: it would take a core from the others. */
+/* The child of the shared mapping spins, so it is stopped while idle: else it would occupy a core. */
 static void wake_child(const struct pwi_baseline *baseline) {
   if (baseline->is_shared) kill(baseline->child, SIGCONT);
 }
@@ -133,7 +133,7 @@ struct pwi_baseline *pwi_baseline_start(const char *transport, size_t size) {
   memset(baseline->data, 1, BUFFERS * size);
   if (!baseline->is_shared && socket_pair(transport, ends) != 0) goto free_baseline;
   baseline->child = fork();
-  if (baseline->child < 0) goto free_baseline; /* kill(-1) would stop every process of this user */
+  if (baseline->child < 0) goto free_baseline; /* kill(-1) would signal every process of this user */
   if (baseline->child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     char *into = malloc(BUFFERS * size + PING);
@@ -151,7 +151,7 @@ struct pwi_baseline *pwi_baseline_start(const char *transport, size_t size) {
   rest_child(baseline);
   return baseline;
 
-free_baseline: /* the mappings end with the process, which cannot measure anything now */
+free_baseline: /* the mappings end with the process */
   free(baseline);
   return NULL;
 }

@@ -1,4 +1,4 @@
-/* `pawl-bench checkpoint`: how fast a checkpoint is saved and loaded, and what pushes notice of it. */
+/* `pawl-bench checkpoint`: how fast a checkpoint is saved and loaded, and how much it slows pushes down. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { LETTER_SERVERS = 300, LETTER_GIGABYTES, LETTER_RATE, LETTER_DIR, LETTER_S
 
 #define VECTOR "bench/checkpoint"
 #define PATIENCE (300 * PAWL_SECOND)
-#define PUSH_KEYS ((uint64_t)1 << 18) /* of one push: a megabyte */
+#define PUSH_KEYS ((uint64_t)1 << 18) /* keys per push: a megabyte */
 #define OUTSTANDING 8
 #define SLOW "bench-slow"
 #define ROUNDS_MAX 100
@@ -39,18 +39,19 @@ struct bench {
   float *values;
 };
 
-/* A time of pushing. */
+/* A period of pushing. */
 struct pushed {
   double gbps;
-  double cost; /* processor seconds a gigabyte, of all processes */
+  double cost; /* processor seconds per gigabyte, of all processes */
 };
 
-/* A checkpoint beside pushes, and the times without one before and after it. */
+/* A checkpoint beside pushes, compared with the periods before and after it. */
 struct round {
   double quiet_gbps, saving_gbps;
   double slowdown;
-  double extra_cpu; /* how much more a pushed gigabyte costs, over what it costs without a checkpoint */
-  double rate;      /* of the checkpoint, as it was */
+  /* additional processor time per pushed gigabyte, relative to periods without a checkpoint */
+  double extra_cpu;
+  double rate; /* the actual rate of the checkpoint */
 };
 
 struct figures {
@@ -66,9 +67,9 @@ static bool failed(const struct bench *bench, const char *what) {
 
 static double seconds_since(int64_t began) { return (double)(pwi_host_now() - began) / 1e9; }
 
-/* --- pushes ----------------------------------------------------------------------------------------------------------- */
+/* --- pushes --------------------------------------------------------------------------------------------- */
 
-/* When to stop: at a time, or when something else is over; both 0: after one push to each key. */
+/* When to stop: at a time, or when `is_over` is set; if both are 0: after one push to each key. */
 struct until {
   int64_t time;
   const atomic_bool *is_over;
@@ -79,7 +80,7 @@ static bool goes_on(const struct bench *bench, const struct until *until, uint64
   return until->time ? pwi_host_now() < until->time : count * PUSH_KEYS < bench->keys;
 }
 
-/* Pushes a megabyte at a time, some under way, over all keys and again. The bytes. */
+/* Pushes a megabyte at a time, several under way, over all keys repeatedly. Counts the bytes. */
 static bool push(struct bench *bench, const struct until *until, uint64_t *bytes_out) {
   struct pawl_task *tasks[OUTSTANDING] = {0};
   uint64_t count = 0;
@@ -112,7 +113,7 @@ static bool measure_quiet(struct bench *bench, struct pushed *pushed_out) {
   return measure_pushes(bench, &until, pushed_out);
 }
 
-/* A vector with something in each row. */
+/* A vector with a value in each row. */
 static bool make_vector(struct bench *bench, double gigabytes) {
   struct pawl_vector_options options;
   struct until once = {0};
@@ -126,10 +127,11 @@ static bool make_vector(struct bench *bench, double gigabytes) {
   return push(bench, &once, &bytes);
 }
 
-/* --- checkpoints -------------------------------------------------------------------------------------------------------- */
+/* --- checkpoints ---------------------------------------------------------------------------------------- */
 
 static void remove_saved(const struct bench *bench, const char *name) {
-  if (pawl_checkpoint_remove(bench->directory, name)) fprintf(stderr, "%s/%s stays behind\n", bench->directory, name);
+  if (pawl_checkpoint_remove(bench->directory, name))
+    fprintf(stderr, "%s/%s was not removed\n", bench->directory, name);
 }
 
 static bool measure_save(struct bench *bench, struct figures *figures) {
@@ -150,16 +152,16 @@ static bool measure_save(struct bench *bench, struct figures *figures) {
   return true;
 }
 
-/* --- what pushes notice of one ---------------------------------------------------------------------------------------- */
+/* --- effect on pushes ----------------------------------------------------------------------------------- */
 
 struct slow {
   struct bench *bench;
   atomic_bool is_over;
   pawl_status status;
-  double rate; /* that it reached */
+  double rate; /* the rate that it reached */
 };
 
-/* In a thread of its own: a checkpoint that is saved slowly. */
+/* In a thread of its own: saves a checkpoint slowly. */
 static void *save_slowly(void *argument) {
   struct slow *slow = argument;
   struct pawl_checkpoint_options options;
@@ -175,7 +177,7 @@ static void *save_slowly(void *argument) {
   return NULL;
 }
 
-/* From the order to the manifest: cuts, which come in bursts, are in it. */
+/* From the request to the manifest, including the cuts, which come in bursts. */
 static bool measure_saving(struct bench *bench, struct pushed *pushed_out, double *rate_out) {
   struct slow slow = {.bench = bench};
   struct until until = {.is_over = &slow.is_over};
@@ -197,7 +199,7 @@ static int compare(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Of one field of all rounds. */
+/* The median of one field over all rounds. */
 static double median(const struct round *rounds, size_t count, size_t field) {
   double values[ROUNDS_MAX];
   for (size_t i = 0; i < count; i++) memcpy(&values[i], (const char *)&rounds[i] + field, sizeof *values);
@@ -205,8 +207,8 @@ static double median(const struct round *rounds, size_t count, size_t field) {
   return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* Each checkpoint is held against the quiet times right before and after it, so that a machine that others make slower or
- * faster in the long run makes no difference; the median of all rounds leaves out those that something else befell. */
+/* Each checkpoint is compared with the periods right before and after it, so slow changes of the machine's
+ * speed do not matter. The median of all rounds ignores disturbed ones. */
 static bool measure_round(struct bench *bench, struct pushed *quiet, struct round *round_out) {
   struct pushed before = *quiet, saving;
   if (!measure_saving(bench, &saving, &round_out->rate) || !measure_quiet(bench, quiet)) return false;
@@ -221,7 +223,8 @@ static bool measure_slowdown(struct bench *bench, struct figures *figures) {
   struct round rounds[ROUNDS_MAX];
   struct pushed quiet;
   size_t count = bench->rounds;
-  if (!measure_quiet(bench, &quiet) || !measure_quiet(bench, &quiet)) return false; /* the first one warms up */
+  /* the first one is a warm-up */
+  if (!measure_quiet(bench, &quiet) || !measure_quiet(bench, &quiet)) return false;
   for (size_t i = 0; i < count; i++)
     if (!measure_round(bench, &quiet, &rounds[i])) return false;
   figures->median = (struct round){
@@ -234,14 +237,15 @@ static bool measure_slowdown(struct bench *bench, struct figures *figures) {
   return true;
 }
 
-/* A checkpoint is of all vectors: the large one goes, and another comes that is saved in a second or some. */
+/* A checkpoint contains all vectors: deletes the large one and creates another that can be saved in about
+ * a second. */
 static bool change_vector(struct bench *bench) {
   pawl_vector_close(bench->vector);
   if (pawl_vector_delete(bench->session, VECTOR, PATIENCE)) return failed(bench, "delete");
   return make_vector(bench, bench->gigabytes / 4);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+/* --- the benchmark -------------------------------------------------------------------------------------- */
 
 static bool open_bench(struct bench *bench) {
   struct pawl_session_options options;
@@ -267,7 +271,7 @@ static int print(const struct bench *bench, const struct figures *figures) {
                                   median->slowdown, "extra_cpu", median->extra_cpu));
   printf("saved %.2f GB at %.2f GB/s, loaded at %.2f GB/s\n", (double)figures->bytes / 1e9, figures->save_gbps,
          figures->load_gbps);
-  printf("pushes: %.2f GB/s, and %.2f GB/s while a checkpoint is saved at %.0f MB/s\n", median->quiet_gbps,
+  printf("pushes: %.2f GB/s alone, %.2f GB/s while a checkpoint is saved at %.0f MB/s\n", median->quiet_gbps,
          median->saving_gbps, median->rate / 1e6);
   printf("  %.1f %% slower, at %.1f %% more processor time, in the median of %u rounds\n", 100 * median->slowdown,
          100 * median->extra_cpu, bench->rounds);
@@ -302,7 +306,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     if (letter == LETTER_RATE) good = pwi_role_size(args.value, &bench.rate);
     if (letter == LETTER_DIR) good = (bench.directory = args.value)[0] == '/';
     if (letter == PWI_CLI_LETTER_JSON) bench.json = true;
-    if (!good) return pwi_cli_usage(command, "'%s' is not what the option takes", args.value);
+    if (!good) return pwi_cli_usage(command, "'%s' is not a valid value of this option", args.value);
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (open_bench(&bench) && measure_save(&bench, &figures) && change_vector(&bench) &&
@@ -315,20 +319,20 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {LETTER_SERVERS, "servers", "N", "server processes (default: 2)"},
-    {LETTER_GIGABYTES, "gigabytes", "N", "of the vector that is saved (default: 1)"},
-    {LETTER_RATE, "rate", "BYTES", "a second, of the checkpoint that is saved beside pushes (default: 200 MB)"},
-    {LETTER_DIR, "dir", "DIR", "where to save, an absolute path (default: /dev/shm)"},
-    {LETTER_ROUNDS, "rounds", "N", "checkpoints that are saved beside pushes (default: 7)"},
-    {LETTER_SECONDS, "seconds", "N", "of pushing alone between them (default: 0.5)"},
+    {LETTER_GIGABYTES, "gigabytes", "N", "size of the vector in GB (default: 1)"},
+    {LETTER_RATE, "rate", "BYTES", "bytes/s of checkpoints saved beside pushes (default: 200 MB)"},
+    {LETTER_DIR, "dir", "DIR", "absolute path to save to (default: /dev/shm)"},
+    {LETTER_ROUNDS, "rounds", "N", "checkpoints saved beside pushes (default: 7)"},
+    {LETTER_SECONDS, "seconds", "N", "seconds of pushing alone between them (default: 0.5)"},
     PWI_CLI_JSON,
     {0},
 };
 
 const struct pwi_command pwi_command_bench_checkpoint = {
     .name = "checkpoint",
-    .summary = "measure saving and loading, and what pushes notice of it",
-    .text = "Starts a cluster on this machine, saves a vector as fast as it goes and loads it\n"
-            "again; then pushes without pause, alone and while a checkpoint is saved at a\n"
+    .summary = "measure saving and loading, and how much pushes slow down",
+    .text = "Starts a cluster on this machine, saves a vector at full speed and loads it\n"
+            "again; then pushes continuously, alone and while a checkpoint is saved at a\n"
             "limited rate, in turns. The slowdown is the median of all turns.\n",
     .options = options,
     .run = run,

@@ -1,4 +1,4 @@
-/* `pawl-bench failover`: servers are lost while workers push without pause. */
+/* `pawl-bench failover`: servers are lost while workers push continuously. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +25,11 @@ enum {
 #define PROCESSES_MAX 64
 #define REPLICAS_MAX 15
 #define GIGABYTES_MAX 10000
-#define MEMORY_LEFT 1.5e9 /* for everybody else on the machine */
+#define MEMORY_LEFT 1.5e9 /* memory left for other processes */
 
 static const char *const modes[] = {"kill", "pause", "cut"};
 
-/* --- printing --------------------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 static json_t *machine_json(void) {
   struct pwi_machine machine;
@@ -65,17 +65,17 @@ static void print_table(const struct pwi_failover_options *options, const struct
          machine.kernel);
   printf("%" PRIu32 " faults (%s), %" PRIu32 " servers, %" PRIu32 " workers, seed %" PRIu64 "\n", figures->faults,
          modes[options->mode], options->servers, options->workers, options->seed);
-  printf("  pushes stood still for    p50 %.1f ms, p99 %.1f ms, at most %.1f ms\n", figures->p50_ms, figures->p99_ms,
+  printf("  longest push gap          p50 %.1f ms, p99 %.1f ms, max %.1f ms\n", figures->p50_ms, figures->p99_ms,
          figures->max_ms);
-  printf("  without a fault for       %.1f ms\n", figures->quiet_ms);
-  printf("  whole again after         %.0f ms\n", figures->whole_ms);
+  printf("  gap without a fault       %.1f ms\n", figures->quiet_ms);
+  printf("  complete again after      %.0f ms\n", figures->whole_ms);
   printf("  acknowledged              %" PRIu64 " pushes, %.0f a second\n", verdict->acked, figures->pushes_per_s);
   printf("  lost                      %" PRIu64 "\n  double                    %" PRIu64 "\n", verdict->lost,
          verdict->doubled);
   if (verdict->stale) printf("  read too little           %" PRIu64 " times\n", verdict->stale);
 }
 
-/* --- options ---------------------------------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------------------- */
 
 static bool read_count(const char *text, uint64_t least, uint64_t most, uint32_t *count_out) {
   uint64_t value;
@@ -138,13 +138,14 @@ static bool read_option(struct pwi_failover_options *options, int letter, const 
   }
 }
 
-/* A machine that swaps, or kills somebody, measures something else. */
+/* A machine that swaps or kills processes would distort the measurement. */
 static bool has_memory(const struct pwi_failover_options *options) {
   struct pwi_machine machine;
-  double wanted = options->gigabytes * 1e9 * (options->servers + 1); /* a server may go while another is filled */
+  /* a server may leave while another is filled */
+  double wanted = options->gigabytes * 1e9 * (options->servers + 1);
   pwi_machine_look(&machine);
   if (options->gigabytes <= 0 || wanted + MEMORY_LEFT < (double)machine.memory_available) return true;
-  pwi_cli_failure(options->command, "%g GB in each of %" PRIu32 " servers need %.1f GB, and %.1f GB are free",
+  pwi_cli_failure(options->command, "%g GB in each of %" PRIu32 " servers need %.1f GB, but only %.1f GB are free",
                   options->gigabytes, options->servers, wanted / 1e9, (double)machine.memory_available / 1e9);
   return false;
 }
@@ -159,7 +160,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&options, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
+      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (options.replicas >= 0 && (uint32_t)options.replicas >= options.servers)
     return pwi_cli_usage(command, "%d replicas need more than %" PRIu32 " servers", options.replicas, options.servers);
@@ -173,30 +174,30 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {LETTER_SERVERS, "servers", "N", "server processes (default: 4)"},
-    {LETTER_SHARDS, "shards", "N", "of each server (default: 1)"},
-    {LETTER_WORKERS, "workers", "N", "processes that push (default: 4)"},
-    {LETTER_REPLICAS, "replicas", "K", "of each arc besides the first (default: the manager's)"},
-    {LETTER_KILLS, "kills", "N", "faults, one after another (default: 20)"},
+    {LETTER_SHARDS, "shards", "N", "shards per server (default: 1)"},
+    {LETTER_WORKERS, "workers", "N", "worker processes (default: 4)"},
+    {LETTER_REPLICAS, "replicas", "K", "replicas of each arc besides its head (default: the manager's)"},
+    {LETTER_KILLS, "kills", "N", "number of faults, one after another (default: 20)"},
     {LETTER_MODE, "mode", "MODE",
-     "kill: kill -9 and another server in its place; pause: SIGSTOP for\n"
-     "2 s; cut: its network is silent for 2 s, which needs root\n"
+     "kill: kill -9 and a replacement; pause: SIGSTOP for\n"
+     "2 s; cut: no network for 2 s, which needs root\n"
      "(default: kill)"},
-    {LETTER_GIGABYTES, "gigabytes", "G", "held by each server, replicas counted (default: 0)"},
-    {LETTER_SEED, "seed", "N", "which servers, and when (default: the time)"},
+    {LETTER_GIGABYTES, "gigabytes", "G", "GB held by each server, replicas included (default: 0)"},
+    {LETTER_SEED, "seed", "N", "seed for the choice of servers and times (default: the time)"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
-    {LETTER_FOLDER, "keep", "FOLDER", "where journals and logs go, and stay (default: nowhere)"},
+    {LETTER_FOLDER, "keep", "FOLDER", "keep journals and logs in this folder (default: none)"},
     PWI_CLI_JSON,
     {0},
 };
 
 const struct pwi_command pwi_command_bench_failover = {
     .name = "failover",
-    .summary = "measure how long pushes stand still when servers are lost",
-    .text = "Starts a cluster and workers on this machine. While the workers push without\n"
-            "pause, one server after another is lost; each time the cluster is whole again\n"
-            "before the next. Prints the longest time that any worker's pushes stood still\n"
-            "around each, and how many acknowledged pushes are not there, or are there twice.\n"
-            "Exits with 1 if any is.\n\n"
+    .summary = "measure how long pushes pause when servers are lost",
+    .text = "Starts a cluster and workers on this machine. While the workers push\n"
+            "continuously, one server after another is lost; the cluster is complete again\n"
+            "before the next fault. Prints the longest gap in any worker's pushes around\n"
+            "each fault, and how many acknowledged pushes were lost or applied twice.\n"
+            "Exits with 1 if any was.\n\n"
             "  pawl-bench failover --replicas 1\n"
             "  pawl-bench failover --replicas 1 --gigabytes 4 --mode pause --json\n",
     .options = options,

@@ -26,9 +26,9 @@ enum {
 #define REPLICAS_MAX 5
 #define GIGABYTES_MAX 1000
 #define SECONDS_MAX 600
-#define MEMORY_LEFT 1.5e9 /* for everybody else on the machine */
+#define MEMORY_LEFT 1.5e9 /* memory left for other processes */
 
-/* --- printing --------------------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
@@ -61,19 +61,19 @@ static void print_table(const struct pwi_fill_options *options, const struct pwi
          machine.kernel);
   printf("a server joins %" PRIu32 ", which hold %g GB with %" PRIu32 " replicas; %" PRIu32 " workers push\n",
          options->servers, options->gigabytes, options->replicas, options->workers);
-  printf("  it was filled with        %.2f GB in %.2f s: %.2f GB/s\n", figures->gigabytes, figures->seconds,
+  printf("  filled                    %.2f GB in %.2f s: %.2f GB/s\n", figures->gigabytes, figures->seconds,
          figures->gigabytes / figures->seconds);
   if (figures->before > 0)
-    printf("  pushes before, meanwhile  %.2f GB/s, %.2f GB/s: %.2f\n", figures->before, figures->during,
+    printf("  pushes before, during     %.2f GB/s, %.2f GB/s: %.2f\n", figures->before, figures->during,
            figures->during / figures->before);
   else
-    printf("  pushes before, meanwhile  none ended before, %.2f GB/s; give --seconds more\n", figures->during);
-  printf("  none had ended for        %.0f ms at most\n", figures->longest_pause_ms);
-  printf("  arcs with another head    %.2f of its share\n", figures->heads);
-  if (isfinite(figures->replicas)) printf("  other members behind it   %.2f of its share\n", figures->replicas);
+    printf("  pushes before, during     none ended before, %.2f GB/s; increase --seconds\n", figures->during);
+  printf("  longest gap               %.0f ms\n", figures->longest_pause_ms);
+  printf("  arcs with a new head      %.2f of its share\n", figures->heads);
+  if (isfinite(figures->replicas)) printf("  arcs with new replicas    %.2f of its share\n", figures->replicas);
 }
 
-/* --- options ---------------------------------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------------------- */
 
 static bool read_count(const char *text, uint64_t least, uint64_t most, uint32_t *count_out) {
   uint64_t value;
@@ -117,13 +117,13 @@ static bool read_option(struct pwi_fill_options *options, int letter, const char
   }
 }
 
-/* What moves is there twice for a while. */
+/* Data that moves exists twice for a while. */
 static bool has_memory(const struct pwi_fill_options *options) {
   struct pwi_machine machine;
   double copies = (double)options->replicas + 1, wanted = 2 * options->gigabytes * 1e9 * copies;
   pwi_machine_look(&machine);
   if (wanted + MEMORY_LEFT < (double)machine.memory_available) return true;
-  pwi_cli_failure(options->command, "%g GB may need %.1f GB of memory, and %.1f GB are free", options->gigabytes,
+  pwi_cli_failure(options->command, "%g GB may need %.1f GB of memory, but only %.1f GB are free", options->gigabytes,
                   wanted / 1e9, (double)machine.memory_available / 1e9);
   return false;
 }
@@ -137,7 +137,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&options, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
+      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (options.replicas >= options.servers)
     return pwi_cli_usage(command, "%" PRIu32 " replicas need more than %" PRIu32 " servers", options.replicas,
@@ -148,14 +148,14 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_SERVERS, "servers", "N", "server processes before one more joins (default: 2)"},
-    {LETTER_SHARDS, "shards", "N", "of each server (default: 1)"},
-    {LETTER_REPLICAS, "replicas", "K", "of each key besides the first (default: 0)"},
-    {LETTER_GIGABYTES, "gigabytes", "G", "that are there, replicas not counted (default: 3)"},
-    {LETTER_WORKERS, "workers", "N", "processes that push (default: 1)"},
-    {LETTER_OUTSTANDING, "outstanding", "N", "pushes of a worker under way at a time (default: 8)"},
-    {LETTER_RATE, "rate", "R", "GB/s of pushes, of all workers (default: as fast as they go)"},
-    {LETTER_SECONDS, "seconds", "S", "for which pushes are measured before (default: 2)"},
+    {LETTER_SERVERS, "servers", "N", "server processes before the join (default: 2)"},
+    {LETTER_SHARDS, "shards", "N", "shards per server (default: 1)"},
+    {LETTER_REPLICAS, "replicas", "K", "replicas of each key besides the first copy (default: 0)"},
+    {LETTER_GIGABYTES, "gigabytes", "G", "GB of values, without replicas (default: 3)"},
+    {LETTER_WORKERS, "workers", "N", "worker processes (default: 1)"},
+    {LETTER_OUTSTANDING, "outstanding", "N", "concurrent pushes per worker (default: 8)"},
+    {LETTER_RATE, "rate", "R", "GB/s of pushes of all workers (default: unlimited)"},
+    {LETTER_SECONDS, "seconds", "S", "seconds of the measurement before the join (default: 2)"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
     PWI_CLI_JSON,
     {0},
@@ -163,11 +163,11 @@ static const struct pwi_cli_option options[] = {
 
 const struct pwi_command pwi_command_bench_fill = {
     .name = "fill",
-    .summary = "measure how fast a server that joins gets its share",
+    .summary = "measure how fast a joining server gets its share",
     .text = "Starts a cluster and workers on this machine and fills a vector. While the\n"
-            "workers push to all of it, another server joins. Prints how fast it got its\n"
-            "share, how much slower pushes were meanwhile, and how much was moved for it, over\n"
-            "the share that it ought to have.\n\n"
+            "workers push to all of it, a server joins. Prints how fast it got its share,\n"
+            "how much slower pushes were in the meantime, and how much data moved, relative\n"
+            "to its fair share.\n\n"
             "  pawl-bench fill\n"
             "  pawl-bench fill --rate 1\n"
             "  pawl-bench fill --replicas 1 --gigabytes 4 --json\n",

@@ -1,4 +1,4 @@
-/* `pawl-bench filters`: bytes with filters and without. */
+/* `pawl-bench filters`: bytes with and without filters. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum {
 #define NONZEROS_MAX 10000
 #define ITERATIONS_MAX 100000
 
-/* --- printing --------------------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
@@ -51,7 +51,7 @@ static void print_table(const struct pwi_filters_row *rows, size_t count) {
   for (size_t i = 0; i < count; i++) print_row(&rows[i]);
 }
 
-/* --- options ---------------------------------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------------------- */
 
 static bool read_count(const char *text, uint64_t most, uint64_t *count_out) {
   uint64_t value;
@@ -109,7 +109,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&bench, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
+      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (!pwi_filters_bench_run(&bench, rows, &count)) return PWI_EXIT_FAILURE;
   if (!bench.json) print_table(rows, count);
@@ -119,25 +119,25 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_DATA, "data", "FILE", "learn from this file, in LIBSVM format (default: from what is drawn)"},
-    {LETTER_EXAMPLES, "examples", "N", "drawn (default: 20000)"},
-    {LETTER_FEATURES, "features", "N", "drawn from (default: 500000)"},
-    {LETTER_NONZEROS, "nonzeros", "N", "features of an example, at most (default: 50)"},
-    {LETTER_ITERATIONS, "iterations", "N", "of learning (default: 50)"},
-    {LETTER_L1, "l1", "PART", "lambda, as a part of the least with which all weights are 0 (0.002)"},
-    {LETTER_SEED, "seed", "NUMBER", "of what is drawn (default: 1)"},
+    {LETTER_DATA, "data", "FILE", "learn from this file in LIBSVM format (default: generated data)"},
+    {LETTER_EXAMPLES, "examples", "N", "examples to generate (default: 20000)"},
+    {LETTER_FEATURES, "features", "N", "features to draw from (default: 500000)"},
+    {LETTER_NONZEROS, "nonzeros", "N", "most features of an example (default: 50)"},
+    {LETTER_ITERATIONS, "iterations", "N", "iterations of learning (default: 50)"},
+    {LETTER_L1, "l1", "PART", "lambda relative to the smallest that makes all weights 0 (0.002)"},
+    {LETTER_SEED, "seed", "NUMBER", "seed of generated data (default: 1)"},
     PWI_CLI_JSON,
     {0},
 };
 
 const struct pwi_command pwi_command_bench_filters = {
     .name = "filters",
-    .summary = "measure what filters save",
-    .text = "Starts a cluster on this machine. Pushes a list of keys again and again with and\n"
+    .summary = "measure the bytes that filters save",
+    .text = "Starts a cluster on this machine. Pushes a list of keys repeatedly, with and\n"
             "without key caching; then learns l1-regularised logistic regression with one chain\n"
-            "of filters after another. Prints the bytes of all messages, the objective that was\n"
+            "of filters after another. Prints the bytes of all messages, the objective\n"
             "reached, how many features kkt left out in the last iteration, and how many of its\n"
-            "conditions a last pass without filters finds violated.\n\n"
+            "conditions a final pass without filters finds violated.\n\n"
             "  pawl-bench filters\n"
             "  pawl-bench filters --data a9a --l1 0.05 --json\n",
     .options = options,

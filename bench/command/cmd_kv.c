@@ -1,4 +1,5 @@
-/* `pawl-bench kv`: push and pull against servers in other processes, beside what the machine can do. */
+/* `pawl-bench kv`: push and pull against servers in other processes, compared with the limits of the
+ * machine. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -28,13 +29,13 @@ enum {
 #define SECONDS_MAX 600
 #define REPLICAS_MAX 5
 
-/* --- the cases -------------------------------------------------------------------------------------------------------- */
+/* --- the cases ------------------------------------------------------------------------------------------ */
 
 #define MILLION UINT64_C(1000000)
 
 struct kv_case {
   struct pwi_kv_job job;
-  uint64_t quick; /* by how much sizes are divided then */
+  uint64_t quick; /* divisor of sizes in quick runs */
   bool (*run)(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 };
 
@@ -79,11 +80,11 @@ static bool run_case(const struct pwi_kv_options *options, const struct kv_case 
   return which->run(&settled, &job);
 }
 
-/* --- printing --------------------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-/* Of a cluster that was not started here we do not know. */
+/* Unknown for a cluster that was not started here. */
 static json_t *size_of(const struct pwi_kv_options *options, uint32_t count) {
   return options->cluster ? json_null() : json_integer((json_int_t)count);
 }
@@ -114,7 +115,7 @@ static void print_head(void) {
          "p99 us", "cpu s/unit");
 }
 
-/* As many digits behind the point; below 0: three that count. */
+/* `digits` behind the point; below 0: three significant ones. */
 static void print_cell(int width, int digits, double value) {
   if (!isfinite(value))
     printf(" %*s", width, "-");
@@ -176,7 +177,7 @@ bool pwi_kv_fail(const struct pwi_kv_options *options, const char *what, pawl_st
   return false;
 }
 
-/* --- options ---------------------------------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------------------- */
 
 static bool read_count(const char *text, uint64_t least, uint64_t most, uint32_t *count_out) {
   uint64_t value;
@@ -203,7 +204,7 @@ static bool read_transport(const char *text, bool *tcp_out) {
   return *tcp_out || strcmp(text, "auto") == 0;
 }
 
-/* A number as people write large ones: 1e8. */
+/* A number in scientific notation, such as 1e8. */
 static bool read_keys(const char *text, uint64_t *keys_out) {
   char *end;
   double value = strtod(text, &end);
@@ -241,7 +242,7 @@ static bool read_option(struct pwi_kv_options *options, int letter, const char *
   return true;
 }
 
-/* A bit for each case; 0 if a word is none. */
+/* A bit for each case; 0 if a name is unknown. */
 static uint64_t read_cases(const char *text) {
   uint64_t chosen = 0;
   while (*text) {
@@ -273,11 +274,11 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == LETTER_CASE) chosen = args.value;
     if (!read_option(&options, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
+      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   uint64_t set = read_cases(chosen);
-  if (set == 0) return pwi_cli_usage(command, "'%s' names no case", chosen);
+  if (set == 0) return pwi_cli_usage(command, "'%s': unknown case", chosen);
   if (options.servers > 0 && options.replicas >= options.servers)
     return pwi_cli_usage(command, "%" PRIu32 " replicas need more than %" PRIu32 " servers", options.replicas,
                          options.servers);
@@ -291,22 +292,22 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {LETTER_CASE, "case", "LIST",
-     "of dense4m, dense16m, cached1e5, cached1e6, fresh1e6, random1e6,\n"
+     "dense4m, dense16m, cached1e5, cached1e6, fresh1e6, random1e6,\n"
      "onekey, onekey64, balance, memory, replicas, together, or all\n"
      "(the default)"},
-    {LETTER_OP, "op", "OP", "only push, pull or pushpull (default: what the case has)"},
-    {LETTER_WORKERS, "workers", "N", "processes that push and pull (default: 1; together: 8)"},
-    {LETTER_SERVERS, "servers", "N", "server processes (default: 1 and the replicas; balance: 4)"},
-    {LETTER_SHARDS, "shards", "N", "of each server (default: 1)"},
-    {LETTER_REPLICAS, "replicas", "K", "of each key besides the first (default: 0; replicas, together: 1)"},
+    {LETTER_OP, "op", "OP", "only push, pull or pushpull (default: all of the case)"},
+    {LETTER_WORKERS, "workers", "N", "worker processes (default: 1; together: 8)"},
+    {LETTER_SERVERS, "servers", "N", "server processes (default: 1 plus replicas; balance: 4)"},
+    {LETTER_SHARDS, "shards", "N", "shards per server (default: 1)"},
+    {LETTER_REPLICAS, "replicas", "K", "replicas of each key (default: 0; replicas, together: 1)"},
     {LETTER_OUTSTANDING, "outstanding", "N",
-     "operations of a worker under way at a time, in the cases dense,\n"
+     "concurrent operations per worker, in the cases dense,\n"
      "cached and fresh (default: 1; replicas: 8)"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
-    {LETTER_SECONDS, "seconds", "S", "for each operation (default: 1)"},
-    {LETTER_KEYS, "keys", "N", "of the case memory (default: 1e8)"},
-    {LETTER_QUICK, "quick", NULL, "sizes a hundredth: to see that it works"},
-    {LETTER_CLUSTER, "cluster", "ADDRESS", "measure a cluster that is there instead of starting one"},
+    {LETTER_SECONDS, "seconds", "S", "seconds per operation (default: 1)"},
+    {LETTER_KEYS, "keys", "N", "keys of the case memory (default: 1e8)"},
+    {LETTER_QUICK, "quick", NULL, "a hundredth of all sizes, for a quick test"},
+    {LETTER_CLUSTER, "cluster", "ADDRESS", "measure an existing cluster instead of starting one"},
     PWI_CLI_JSON,
     {0},
 };
@@ -315,7 +316,7 @@ const struct pwi_command pwi_command_bench_kv = {
     .name = "kv",
     .summary = "measure push and pull with servers and workers in processes of their own",
     .text = "Starts a cluster and workers on this machine, pushes and pulls f32 values, and\n"
-            "prints each figure beside what one thread does to an array of its own. Values\n"
+            "prints each figure beside that of one thread on an array in memory. Values\n"
             "are medians of five rounds.\n\n"
             "  pawl-bench kv --case dense4m,onekey\n"
             "  pawl-bench kv --case cached1e6 --workers 2 --transport tcp --json\n",

@@ -1,4 +1,5 @@
-/* `pawl-bench net`: the network between two processes of this machine, beside what the machine can do. */
+/* `pawl-bench net`: the network between two processes of this machine, compared with the limits of the
+ * machine. */
 #include <ctype.h>
 #include <jansson.h>
 #include <math.h>
@@ -46,7 +47,7 @@ static bool read_positive(const char *text, double most, double *value_out) {
   return true;
 }
 
-/* The readers of lists take the text apart. */
+/* Parsing a list modifies its text. */
 static bool add_transports(struct plan *plan, char *list) {
   for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
     size_t known = 0;
@@ -124,12 +125,13 @@ static void print_row(const struct pwi_bench_net_options *options, const struct 
   fflush(stdout);
 }
 
-/* One line of figures. A transport that is not there is an error only if it was asked for by name. */
+/* One line of figures. A missing transport is an error only if it was named explicitly. */
 static int run_one(const struct pwi_command *command, const struct plan *plan) {
   struct pwi_bench_net_result result;
   int failed = pwi_bench_net(&plan->options, &result);
   if (failed == PWI_BENCH_SKIPPED) {
-    int missing = pwi_cli_failure(command, "%s is not available here ('pawl env' says why)", plan->options.transport);
+    int missing =
+        pwi_cli_failure(command, "%s is not available on this machine ('pawl env' says why)", plan->options.transport);
     return plan->all ? PWI_EXIT_OK : missing;
   }
   if (failed) return pwi_cli_failure(command, "%s could not be measured", plan->options.transport);
@@ -163,16 +165,17 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&plan, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is no value of this option", args.value);
+      return pwi_cli_usage(command, "'%s' is not a valid value of this option", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   return measure(command, &plan);
 }
 
 static const struct pwi_cli_option cli_options[] = {
-    {'t', "transport", "LIST", "of tcp, tls, unix, ucx; comma-separated (default: all there are)"},
-    {'s', "size", "LIST", "bytes of a message, as in 64k,1m, up to 256m (default: 1m)"},
-    {LETTER_SECONDS, "seconds", "S", "length of each measurement, up to 60 (default: 0.5)"},
-    {LETTER_ROUNDS, "rounds", "N", "ours and the baseline take turns N times, up to 15; medians count\n(default: 5)"},
+    {'t', "transport", "LIST", "tcp, tls, unix, ucx; comma-separated (default: all available)"},
+    {'s', "size", "LIST", "message sizes, such as 64k,1m, up to 256m (default: 1m)"},
+    {LETTER_SECONDS, "seconds", "S", "seconds per measurement, up to 60 (default: 0.5)"},
+    {LETTER_ROUNDS, "rounds", "N",
+     "pawl and the baseline take turns N times, up to 15; medians are\nprinted (default: 5)"},
     {LETTER_MEMORY, "memory", "KIND",
      "send from a shared region or from private memory: region or\nprivate (default: region; matters for ucx only)"},
     PWI_CLI_JSON,
@@ -183,7 +186,7 @@ const struct pwi_command pwi_command_bench_net = {
     .name = "net",
     .summary = "measure the network between two processes of this machine",
     .text = "Starts two nodes on this machine, in two processes, and measures the network\n"
-            "between them. Each figure stands beside a baseline measured in the same run: a\n"
+            "between them. Prints each figure beside a baseline measured in the same run: a\n"
             "plain blocking send/recv loop on the same kind of socket, or for ucx a memcpy\n"
             "out of a shared mapping.\n",
     .options = cli_options,

@@ -1,4 +1,4 @@
-/* `pawl-bench sketch`: things a second into a sketch. */
+/* `pawl-bench sketch`: things per second into a sketch. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static void print_machine(const struct pwi_bench_sketch *bench) {
   struct pwi_machine machine;
   pwi_machine_look(&machine);
   if (bench->json) return;
-  printf("%s, %d cores, %.1f GB, %s\n\none worker, one server; things of a Zipf stream, and numbers of 64 bits:\n",
+  printf("%s, %d cores, %.1f GB, %s\n\none worker, one server; a Zipf stream, and uniform 64-bit numbers:\n",
          machine.processor, machine.cores_usable, (double)machine.memory_total / 1e9, machine.kernel);
 }
 
@@ -61,7 +61,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&bench, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
+      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   print_machine(&bench);
   if (!pwi_bench_sketch_speed(&bench)) return PWI_EXIT_FAILURE;
@@ -71,11 +71,11 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_SECONDS, "seconds", "S", "of each measurement (default: 2)"},
-    {LETTER_THINGS, "things", "N", "different ones of the Zipf stream (default: 10 million)"},
-    {LETTER_SEED, "seed", "N", "of both streams (default: 1)"},
-    {LETTER_DATA, "data", "FOLDER", "count real streams too, and compare with exact counts"},
-    {LETTER_KILL, "kill", NULL, "kill a server while things are added, too"},
+    {LETTER_SECONDS, "seconds", "S", "seconds per measurement (default: 2)"},
+    {LETTER_THINGS, "things", "N", "distinct things of the Zipf stream (default: 10 million)"},
+    {LETTER_SEED, "seed", "N", "seed of both streams (default: 1)"},
+    {LETTER_DATA, "data", "FOLDER", "also count real streams, and compare with exact counts"},
+    {LETTER_KILL, "kill", NULL, "also kill a server while things are added"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
     PWI_CLI_JSON,
     {0},
@@ -84,10 +84,10 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_bench_sketch = {
     .name = "sketch",
     .summary = "measure how fast a sketch counts",
-    .text = "Starts one server process and adds things from this one: a Zipf stream, and\n"
-            "numbers of 64 bits that are all different, which are not added up on the way.\n"
-            "Beside it stand what Redis does on this machine, if it is here, and what one\n"
-            "thread does with the same sketch in its own memory.\n\n"
+    .text = "Starts one server process and adds things from this process: a Zipf stream, and\n"
+            "distinct 64-bit numbers, which cannot be aggregated on the way. Compares with\n"
+            "Redis on this machine, if it is installed, and with one thread that fills the\n"
+            "same sketch in memory.\n\n"
             "  pawl-bench sketch\n"
             "  pawl-bench sketch --kill --data stream/ --json\n",
     .options = options,

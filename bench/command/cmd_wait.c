@@ -1,4 +1,4 @@
-/* `pawl-bench wait`: bounded delay, from none to any. */
+/* `pawl-bench wait`: bounded delay, from none to unlimited. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct wait_options {
   bool json;
 };
 
-/* --- printing --------------------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 static json_t *tau_json(uint64_t tau) {
   return tau == PWI_WAIT_INFINITE ? json_string("inf") : json_integer((json_int_t)tau);
@@ -53,7 +53,7 @@ static void print_row(uint64_t tau, const struct pwi_wait_figures *figures) {
          figures->total_s, figures->iterations, figures->is_reached ? "" : "   the objective was not reached");
 }
 
-/* --- options ---------------------------------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------------------- */
 
 static bool read_taus(const char *text, struct wait_options *options) {
   char part[24];
@@ -108,7 +108,7 @@ static bool read_option(struct wait_options *options, int letter, const char *va
   }
 }
 
-/* --- running ---------------------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 static int measure(const struct pwi_command *command, const struct wait_options *options,
                    const struct pwi_wait_problem *problem) {
@@ -139,23 +139,23 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&options, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
+      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   options.shape.features = options.shape.blocks * BLOCK_FEATURES;
   if (pwi_wait_problem_create(&options.shape, &problem))
-    return pwi_cli_failure(command, "there is no memory for the data");
+    return pwi_cli_failure(command, "not enough memory for the data");
   int code = measure(command, &options, problem);
   pwi_wait_problem_destroy(problem);
   return code;
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_TAU, "tau", "LIST", "bounds to try, with commas; inf: none (default: 0,1,4,8,16,inf)"},
+    {LETTER_TAU, "tau", "LIST", "delay bounds; inf: unlimited (default: 0,1,4,8,16,inf)"},
     {LETTER_WORKERS, "workers", "N", "workers (default: 4)"},
     {LETTER_BLOCKS, "blocks", "N", "blocks of 32 features (default: 64)"},
-    {LETTER_SEED, "seed", "N", "for the data and the delays (default: 1)"},
-    {LETTER_RATE, "rate", "R", "length of steps, up to 2 (default: 0.6)"},
-    {LETTER_SVG, "svg", "FILE", "draw the figures there as well"},
+    {LETTER_SEED, "seed", "N", "seed of data and delays (default: 1)"},
+    {LETTER_RATE, "rate", "R", "step size, up to 2 (default: 0.6)"},
+    {LETTER_SVG, "svg", "FILE", "also draw the figures to this file"},
     PWI_CLI_JSON,
     {0},
 };
@@ -164,9 +164,9 @@ const struct pwi_command pwi_command_bench_wait = {
     .name = "wait",
     .summary = "measure how much workers wait under bounded delay",
     .text = "Trains l1-regularised logistic regression by Algorithm 3 of OSDI'14 on generated\n"
-            "data, once for each bound tau: so many iterations of a worker may be under way\n"
+            "data, once for each bound tau: up to tau iterations of a worker may be under way\n"
             "besides the one that it computes. A block takes 4 times longer with probability\n"
-            "0.1, and a push is on its way for half a block time. Prints the share of their\n"
+            "0.1, and a push takes half a block time. Prints the share of their\n"
             "time that workers waited, and the time until all runs' common objective was\n"
             "reached.\n\n"
             "Roles and numbers are real, network and time are simulated: the same seed gives\n"

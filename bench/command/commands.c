@@ -19,7 +19,7 @@ static const struct pwi_command *const children[] = {
 const struct pwi_command pwi_bench_root = {
     .name = "",
     .summary = "measure parts of pawl on this machine",
-    .text = "A benchmark prints figures beside a baseline that is measured in the same run.\n"
+    .text = "A benchmark prints figures beside a baseline measured in the same run.\n"
             "With --json it prints one JSON object a line.\n",
     .children = children,
 };

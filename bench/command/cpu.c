@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What /proc says is the parent of a process; its name, which comes before, may hold anything. */
+/* The parent of a process according to /proc; the name before it may contain any characters. */
 static pid_t parent_of(const char *process) {
   char path[300], line[512];
   int parent = 0;

@@ -1,9 +1,10 @@
-/* What a benchmark costs: the processor time of this process and of its children. Where others keep the machine busy this
- * tells more than the clock on the wall: whoever waits for a processor does not use it. */
+/* Measures the processor time of this process and its children. On a busy machine this tells more than
+ * wall time: a process that waits for a processor does not use it. */
 #ifndef BENCH_COMMAND_CPU_H
 #define BENCH_COMMAND_CPU_H
 
-/* In seconds, since they began; of children that are there now. Looks through /proc: some milliseconds. */
+/* Processor seconds since their start, of this process and its current children. Reads /proc, which takes
+ * some milliseconds. */
 double pwi_bench_cpu(void);
 
 #endif

@@ -14,17 +14,17 @@
 #include "host/clock.h"
 
 #define START_NS (30 * PWI_HOST_SECOND)
-#define WHOLE_NS (60 * PWI_HOST_SECOND) /* and as much again for every four gigabytes */
+#define WHOLE_NS (60 * PWI_HOST_SECOND) /* plus the same for every four gigabytes */
 #define CALM_NS (70 * PWI_HOST_SECOND)
 #define PULL_NS (10 * PWI_HOST_SECOND)
 #define WARM_US 1000000
-#define QUIET_US 300000   /* between two faults, and up to twice that */
-#define REPLACE_US 300000 /* until somebody has started another server */
+#define QUIET_US 300000   /* shortest time between two faults; the longest is twice that */
+#define REPLACE_US 300000 /* until a replacement is started */
 #define SILENCE_US 2000000
 
 #define FILL "storm/fill"
 #define FILL_WIDTH 1024u
-#define FILL_ROWS 4096u /* at a time: 16 MiB */
+#define FILL_ROWS 4096u /* per push: 16 MiB */
 #define FILL_NS (60 * PWI_HOST_SECOND)
 
 void pwi_failover_progress(const char *format, ...) {
@@ -51,9 +51,9 @@ static bool complain(const struct run *run) {
   return false;
 }
 
-/* --- filling ---------------------------------------------------------------------------------------------------------- */
+/* --- filling -------------------------------------------------------------------------------------------- */
 
-/* What a server has is its own share and that of those whose replicas it keeps. */
+/* A server holds its own share and the shares of which it keeps replicas. */
 static uint64_t rows_to_fill(const struct pwi_failover_options *options) {
   int copies = 1 + (options->replicas >= 0 ? options->replicas : 1);
   return (uint64_t)(options->gigabytes * 1e9 * options->servers / copies / (FILL_WIDTH * sizeof(float)));
@@ -94,7 +94,7 @@ static bool fill(struct run *run) {
   return status == PAWL_OK;
 }
 
-/* --- faults ----------------------------------------------------------------------------------------------------------- */
+/* --- faults --------------------------------------------------------------------------------------------- */
 
 static size_t draw_server(struct run *run) {
   size_t alive = 0, count = pwi_storm_count(run->storm);
@@ -131,7 +131,7 @@ static bool do_fault(struct run *run) {
   bool good = run->options->mode == PWI_FAILOVER_KILL ? replace(run, victim) : silence(run, victim);
   if (good) good = pwi_storm_await_whole(run->storm, patience);
   fault->whole = pwi_host_now();
-  pwi_failover_progress("fault %" PRIu32 " of %" PRIu32 ": whole after %.0f ms%s%s", run->fault_count,
+  pwi_failover_progress("fault %" PRIu32 " of %" PRIu32 ": complete after %.0f ms%s%s", run->fault_count,
                         run->options->kills, (double)(fault->whole - fault->from) / 1e6,
                         good ? "" : ", no: ", good ? "" : pwi_storm_problem(run->storm));
   return good || complain(run);
@@ -163,21 +163,21 @@ static bool work(struct run *run) {
   return good;
 }
 
-/* --- figures ---------------------------------------------------------------------------------------------------------- */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-/* The smallest of so many that `part` of them do not pass. Sorts them. */
+/* The quantile `part` of the values. Sorts them. */
 static double quantile(double *values, uint32_t count, double part) {
   qsort(values, count, sizeof *values, by_value);
   uint32_t index = (uint32_t)ceil(part * count);
   return values[index > 0 ? index - 1 : 0];
 }
 
-/* The longest gap of any worker: around each fault, and in the quiet before it. */
+/* The longest gap of any worker, around each fault and in the quiet period before it. */
 static bool read_gaps(const struct run *run, double *gaps, double *quiets, uint64_t *ended_out) {
   struct pwi_storm_journal journal;
   *ended_out = 0;
@@ -185,7 +185,7 @@ static bool read_gaps(const struct run *run, double *gaps, double *quiets, uint6
     if (!pwi_storm_is_worker(run->storm, i)) continue;
     pawl_status status = pwi_storm_journal_read(pwi_storm_journal(run->storm, i), &journal);
     if (status) {
-      pwi_cli_failure(run->options->command, "a journal cannot be read: %s", pawl_status_text(status));
+      pwi_cli_failure(run->options->command, "cannot read a journal: %s", pawl_status_text(status));
       return false;
     }
     for (uint32_t f = 0; f < run->fault_count; f++) {
@@ -222,8 +222,7 @@ static void tell(const struct run *run, const struct pwi_storm_verdict *verdict)
   char text[256];
   for (size_t i = 0; i < verdict->finding_count && i < 10; i++)
     pwi_cli_failure(run->options->command, "%s", pwi_storm_finding_print(&verdict->findings[i], text, sizeof text));
-  if (verdict->finding_count > 10)
-    pwi_cli_failure(run->options->command, "and %zu such lines more", verdict->finding_count - 10);
+  if (verdict->finding_count > 10) pwi_cli_failure(run->options->command, "and %zu more", verdict->finding_count - 10);
 }
 
 static bool run_in(struct run *run, struct pwi_failover_figures *figures) {

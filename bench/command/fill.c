@@ -13,16 +13,16 @@
 #include "host/clock.h"
 
 #define VECTOR "bench/fill"
-#define PUSH_KEYS (UINT64_C(1) << 18) /* of one push: a megabyte */
+#define PUSH_KEYS (UINT64_C(1) << 18) /* keys per push: a megabyte */
 #define START_NS (30 * PWI_HOST_SECOND)
 #define JOIN_SECONDS 300
 #define WARM_US 1000000
 #define LOOK_US 10000
-#define STILL_US 100000   /* after which a join that seems to be over is looked at once more */
-#define REPORT_US 1500000 /* by then every server has reported */
+#define STILL_US 100000   /* delay before a join that seems to be over is checked again */
+#define REPORT_US 1500000 /* time in which every server reports */
 #define RING 18446744073709551616.0
 
-/* --- what the manager says ---------------------------------------------------------------------------------------------- */
+/* --- the manager's status ------------------------------------------------------------------------------- */
 
 struct arc {
   uint64_t begin, end;
@@ -31,7 +31,7 @@ struct arc {
   bool is_filling[16];
 };
 
-/* The state at one moment. A struct of zeros is none. */
+/* The state at one moment. A struct of zeros is empty. */
 struct look {
   size_t arc_count, node_count, move_count;
   struct arc *arcs;
@@ -95,7 +95,7 @@ static bool is_among(const uint64_t *ids, size_t count, uint64_t id) {
   return false;
 }
 
-/* --- a run -------------------------------------------------------------------------------------------------------------- */
+/* --- a run ---------------------------------------------------------------------------------------------- */
 
 struct run {
   const struct pwi_fill_options *options;
@@ -127,7 +127,7 @@ static bool is_new(const struct run *run, uint64_t node) {
   return !is_among(run->before.nodes, run->before.node_count, node);
 }
 
-/* How many members of chains are new, with those that are being filled or without. */
+/* The number of new members of chains, with or without those that are being filled. */
 static size_t new_members(const struct run *run, const struct look *look, bool with_filling) {
   size_t count = 0;
   for (size_t i = 0; i < look->arc_count; i++)
@@ -136,9 +136,9 @@ static size_t new_members(const struct run *run, const struct look *look, bool w
   return count;
 }
 
-/* --- how much has moved --------------------------------------------------------------------------------------------------- */
+/* --- how much has moved --------------------------------------------------------------------------------- */
 
-/* Of the ring, what has another head, and what has other members behind it, for each of them. */
+/* The parts of the ring with another head, and with other replicas, per replica. */
 static void measure_moved(const struct look *before, const struct look *after, double *heads_out, double *behind_out) {
   double heads = 0, behind = 0;
   for (size_t i = 0, j = 0; i < before->arc_count && j < after->arc_count;) {
@@ -163,9 +163,9 @@ static void count_up(const struct run *run, struct pwi_fill_figures *figures) {
     if (is_new(run, run->after.nodes[i])) figures->gigabytes += run->after.bytes[i] / 1e9;
 }
 
-/* --- pushing, and a join ---------------------------------------------------------------------------------------------------- */
+/* --- pushing, and a join -------------------------------------------------------------------------------- */
 
-/* What the workers have done since the last look, and the longest time in which that was nothing. */
+/* The progress of the workers since the last check, and the longest time without any. */
 struct watch {
   uint64_t count;
   double since, longest;
@@ -194,7 +194,7 @@ static void measure_before(const struct run *run, struct pwi_fill_figures *figur
   figures->before = gigabytes_of(run, pwi_kv_crew_count(run->crew) - count) / (pwi_kv_now() - begin);
 }
 
-/* True once the join is over, also at a second look: a plan may follow another. */
+/* True once the join is over, also at a second check, because another plan may follow. */
 static bool is_over(struct run *run) {
   for (int i = 0; i < 2; i++) {
     if (run->after.move_count > 0 || !run->after.is_whole || new_members(run, &run->after, false) == 0) return false;
@@ -219,7 +219,7 @@ static bool measure_join(struct run *run, struct pwi_fill_figures *figures) {
       first = last;
     }
     if (end > deadline) {
-      pwi_cli_failure(run->options->command, "the new server has not got its share in %d s", JOIN_SECONDS);
+      pwi_cli_failure(run->options->command, "the new server did not get its share within %d s", JOIN_SECONDS);
       return false;
     }
   } while (begin == 0 || !is_over(run));
@@ -229,8 +229,8 @@ static bool measure_join(struct run *run, struct pwi_fill_figures *figures) {
   return true;
 }
 
-/* Takes as much memory as the new server will, and gives it back: what a virtual machine touches for the first time its host
- * has to find, which takes ten times as long as to clear it, and is nothing of ours. */
+/* Allocates as much memory as the new server will need, and frees it: the first touch of memory in a
+ * virtual machine takes ten times as long as clearing it, and is not part of the measurement. */
 static void warm_memory(const struct pwi_fill_options *options) {
   double bytes = options->gigabytes * 1e9 * (options->replicas + 1) / (options->servers + 1);
   struct pwi_pages pages = {0};
@@ -265,9 +265,9 @@ static bool work(struct run *run, struct pwi_fill_figures *figures) {
   return true;
 }
 
-/* --- starting ----------------------------------------------------------------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------------------------------------- */
 
-/* Workers are forked before there is any session. */
+/* Workers are forked before there is a session. */
 static bool start_all(struct run *run) {
   struct pawl_session_options session;
   bool good = pwi_storm_add(run->storm, PWI_STORM_MANAGER, NULL, NULL);
@@ -280,7 +280,7 @@ static bool start_all(struct run *run) {
   return pwi_storm_await_whole(run->storm, START_NS) || complain(run);
 }
 
-/* Between two pushes of one worker. */
+/* Seconds between two pushes of one worker. */
 static double interval_of(const struct pwi_fill_options *options) {
   return options->rate > 0 ? (double)PUSH_KEYS * sizeof(float) * options->workers / (options->rate * 1e9) : 0;
 }

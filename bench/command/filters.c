@@ -1,19 +1,19 @@
-/* What filters save.
+/* Measures the bytes that filters save.
  *
- * KEYS. The same list of random 64-bit keys is pushed again and again, with an f64 for each, as a plain list: without
- * filters, and with `keys`. Over shared memory lists travel as they are, 8 bytes a key; over TCP they are packed by their
- * gaps.
+ * KEYS. The same list of random 64-bit keys is pushed repeatedly, with an f64 for each, as a plain list:
+ * without filters, and with `keys`. Over shared memory lists are sent plainly, 8 bytes per key; over TCP
+ * they are packed by their gaps.
  *
  * LEARNING (OSDI'14, Algorithm 3 and figures 11 and 12). l1-regularised logistic regression,
  *
  *     minimise  mean_i log(1 + exp(-y_i x_i w)) + lambda sum_j |w_j|,
  *
- * with the step on the servers: the worker pulls w, pushes gradient and bound of all features (g u for each), and the rule
- * `block_proximal` does the rest. The same run, iteration by iteration, with one chain of filters after another, each on a
- * vector of its own. kkt leaves out features with w_j = 0 and |g_j| <= lambda - delta: at such a place the step would leave
- * the weight at zero, so the run must come to the same objective. At the end everything is pushed once more without filters:
- * if a feature that the filter would have left out has a weight then, or a gradient beyond lambda, its condition was
- * violated. */
+ * with the step on the servers: the worker pulls w and pushes gradient and bound of all features (g u for
+ * each), and the rule `block_proximal` takes the step. The same run, iteration by iteration, with one
+ * chain of filters after another, each on a vector of its own. kkt leaves out features with w_j = 0 and
+ * |g_j| <= lambda - delta: for these the step would leave the weight at zero, so the run must reach the
+ * same objective. At the end everything is pushed once more without filters: if a feature that the filter
+ * would have left out then has a non-zero weight, or a gradient beyond lambda, its condition was violated. */
 #include "filters.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@
 #define PATIENCE (60 * PAWL_SECOND)
 #define LIST_KEYS 100000
 #define LIST_TIMES 100
-#define DELTA 0.1 /* of lambda */
+#define DELTA 0.1 /* relative to lambda */
 
 static bool fail(const struct pwi_filters_bench *bench, const char *what, pawl_status status) {
   const char *text = pawl_error_text();
@@ -82,7 +82,7 @@ static void note_bytes(struct pawl_vector *vector, const struct pwi_filters_row 
   row->ratio = (double)(row->bytes_out + row->bytes_in) / all;
 }
 
-/* --- keys ------------------------------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------------------- */
 
 static void fill_list(uint64_t *keys, double *values) {
   for (uint64_t i = 0; i < LIST_KEYS; i++) {
@@ -122,18 +122,18 @@ static bool measure_lists(const struct pwi_filters_bench *bench, struct pawl_ses
   return ok;
 }
 
-/* --- learning --------------------------------------------------------------------------------------------------------- */
+/* --- learning ------------------------------------------------------------------------------------------- */
 
 struct learner {
   const struct pwi_filters_bench *bench;
   struct pwi_examples examples;
   double lambda;
   double *weights, *gradient, *bound;
-  double *pushed, *known; /* g u for each feature, and w beside each */
+  double *pushed, *known; /* g u for each feature, and w for each value */
   struct pawl_vector *vector;
 };
 
-/* The smallest lambda with which all weights are zero. */
+/* The smallest lambda for which all weights are zero. */
 static double largest_gradient(const struct learner *learner) {
   double most = 0;
   for (size_t j = 0; j < learner->examples.features; j++) most = fmax(most, fabs(learner->gradient[j]));
@@ -150,7 +150,7 @@ static bool begin_learning(const struct pwi_filters_bench *bench, struct learner
   learner->pushed = pwi_alloc_zero(2 * count, sizeof *learner->pushed);
   learner->known = pwi_alloc_zero(2 * count, sizeof *learner->known);
   if (!learner->weights || !learner->gradient || !learner->bound || !learner->pushed || !learner->known) {
-    pwi_cli_failure(bench->command, "no memory for the model");
+    pwi_cli_failure(bench->command, "not enough memory for the model");
     return false;
   }
   pwi_examples_loss(&learner->examples, learner->weights, learner->gradient, learner->bound);
@@ -191,7 +191,7 @@ static double objective(const struct learner *learner) {
   return pwi_examples_loss(&learner->examples, learner->weights, NULL, NULL) + learner->lambda * norm;
 }
 
-/* What a row is to kkt: its gradient is the first of two values. */
+/* A row for kkt: its gradient is the first of two values. */
 static bool is_safely_zero(void *context, uint64_t key, const void *weights, const void *gradients) {
   const struct learner *learner = context;
   (void)key;
@@ -225,7 +225,7 @@ static bool iterate(struct learner *learner, struct pwi_filters_row *row) {
   return pull(learner);
 }
 
-/* Everything once more, without filters. */
+/* Pushes everything once more, without filters. */
 static bool look_for_violations(struct learner *learner, struct pwi_filters_row *row) {
   size_t count = learner->examples.features;
   pawl_status status = pawl_vector_filter(learner->vector, "none", NULL);
@@ -273,7 +273,7 @@ static bool learn(struct learner *learner, struct pawl_session *session, const c
   return look_for_violations(learner, row);
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------- */
+/* --- the benchmark -------------------------------------------------------------------------------------- */
 
 static bool learn_all(const struct pwi_filters_bench *bench, struct pawl_session *session, size_t number,
                       struct pwi_filters_row *rows, size_t *count) {

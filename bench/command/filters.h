@@ -1,7 +1,8 @@
-/* `pawl-bench filters`, inside: what filters save, on keys alone and on l1-regularised logistic regression.
+/* `pawl-bench filters`, inside: the bytes that filters save, on keys alone and on l1-regularised logistic
+ * regression.
  *
- * A cluster is started on this machine and everything goes through the public API. Bytes are those of whole messages, as
- * the session counts them for a vector (pawl_vector_traffic).
+ * The benchmark starts a cluster on this machine and uses the public API only. Bytes are those of whole
+ * messages, as the session counts them for a vector (pawl_vector_traffic).
  */
 #ifndef BENCH_COMMAND_FILTERS_H
 #define BENCH_COMMAND_FILTERS_H
@@ -16,39 +17,40 @@
 
 struct pwi_filters_bench {
   const struct pwi_command *command;
-  const char *data; /* a file in LIBSVM format; NULL: drawn */
+  const char *data; /* a file in LIBSVM format; NULL: generated data */
   uint64_t examples, features, nonzeros, seed;
   uint32_t iterations;
-  double l1; /* as a part of the smallest one with which all weights are zero */
+  double l1; /* relative to the smallest value for which all weights are zero */
   bool json;
 };
 
 extern const struct pwi_command pwi_command_bench_filters;
 
-/* --- what is learnt from: bench/command/filters_data.c ------------------------------------------------------------------------- */
+/* --- data: bench/command/filters_data.c ----------------------------------------------------------------- */
 
-/* Examples as rows of a sparse matrix; `columns` number features from 0 in the order of their keys. */
+/* Examples as rows of a sparse matrix; `columns` numbers features from 0 in the order of their keys. */
 struct pwi_examples {
   size_t count, features, nonzeros;
-  size_t *begins; /* count + 1 of them */
+  size_t *begins; /* count + 1 elements */
   uint32_t *columns;
   float *values;
-  float *labels;  /* 1 and -1 */
-  uint64_t *keys; /* of the features, rising: their numbers, scrambled over all 64 bits */
+  float *labels;  /* 1 or -1 */
+  uint64_t *keys; /* of the features, increasing: their numbers, scrambled over all 64 bits */
 };
 
 void pwi_examples_fini(struct pwi_examples *examples);
 
-/* Read from a file, or drawn: features as often as words in a text, labels from a model with few of them. Features that no
- * example has are left out. Says what is wrong. */
+/* Reads examples from a file, or generates them: features are as frequent as words in a text, and few of
+ * them determine the labels. Features without examples are left out. Prints errors. */
 bool pwi_examples_make(const struct pwi_filters_bench *bench, struct pwi_examples *examples_out);
 
-/* Mean logistic loss at `weights`; its gradient, and the diagonal of an upper bound on its second derivative:
+/* Returns the mean logistic loss at `weights`, and computes its gradient and the diagonal of an upper
+ * bound on its second derivative:
  *   u_j = mean over i of |x_ij| sum_k |x_ik| / 4,
- * with which a step of all weights at once never climbs. Both may be NULL. */
+ * with which a simultaneous step of all weights never increases the loss. Both may be NULL. */
 double pwi_examples_loss(const struct pwi_examples *examples, const double *weights, double *gradient, double *bound);
 
-/* --- measuring: bench/command/filters.c ---------------------------------------------------------------------------------------- */
+/* --- measuring: bench/command/filters.c ----------------------------------------------------------------- */
 
 /* One row of the table. */
 struct pwi_filters_row {
@@ -56,13 +58,13 @@ struct pwi_filters_row {
   const char *filter; /* the chain */
   const char *link;   /* "tcp" or "shared" */
   uint64_t bytes_out, bytes_in;
-  double ratio;         /* of both to those of the first row of the scene and link */
+  double ratio;         /* of all bytes to those of the first row of the same scene and link */
   double objective;     /* learning; else NaN */
-  double objective_off; /* from that of the first row */
-  double left_out;      /* learning: the part of the rows of the last iteration that filters did not let pass */
+  double objective_off; /* difference to the first row */
+  double left_out;      /* learning: the share of the rows of the last iteration that filters removed */
   double seconds;
-  uint64_t nonzeros; /* weights */
-  uint64_t violated; /* conditions, found by a last pass without filters */
+  uint64_t nonzeros; /* non-zero weights */
+  uint64_t violated; /* violated conditions, found by a final pass without filters */
   double lambda;
 };
 

@@ -1,4 +1,4 @@
-/* What `pawl-bench filters` learns from: examples that are drawn, or read from a file in LIBSVM format. */
+/* The data of `pawl-bench filters`: generated examples, or a file in LIBSVM format. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "filters.h"
 
 #define LINE_MAX_BYTES ((size_t)16 << 20)
-#define TRUE_EVERY 50 /* one of so many features counts */
-#define NOISE 0.05    /* labels that are wrong */
+#define TRUE_EVERY 50 /* one of so many features has a weight */
+#define NOISE 0.05    /* share of wrong labels */
 
 void pwi_examples_fini(struct pwi_examples *examples) {
   pwi_free(examples->begins);
@@ -23,9 +23,9 @@ void pwi_examples_fini(struct pwi_examples *examples) {
   *examples = (struct pwi_examples){0};
 }
 
-/* --- gathering -------------------------------------------------------------------------------------------------------- */
+/* --- gathering ------------------------------------------------------------------------------------------ */
 
-/* Examples on their way, with features by their own numbers. */
+/* Examples under construction, with the original numbers of features. */
 struct gathering {
   size_t count, room, nonzeros, cell_room;
   size_t *begins;
@@ -61,7 +61,7 @@ static bool add_cell(struct gathering *gathering, uint64_t feature, float value)
   return true;
 }
 
-/* What was added since the last one is an example. */
+/* Makes an example of the entries that were added since the last one. */
 static bool add_example(struct gathering *gathering, float label) {
   if (gathering->count + 1 >= gathering->room) {
     size_t room = gathering->room ? 2 * gathering->room : 1024;
@@ -78,9 +78,9 @@ static bool add_example(struct gathering *gathering, float label) {
   return true;
 }
 
-/* --- drawing ---------------------------------------------------------------------------------------------------------- */
+/* --- drawing -------------------------------------------------------------------------------------------- */
 
-/* Weights of the model that labels come from; most are zero. */
+/* Weights of the model that determines the labels; most are zero. */
 static double true_weight(uint64_t feature, uint64_t seed) {
   if (pwi_mix64(feature ^ seed) % TRUE_EVERY != 0) return 0;
   return (double)(pwi_mix64(feature + seed) >> 11) * 0x1p-52 - 1; /* from -1 to 1 */
@@ -91,7 +91,7 @@ static int compare_features(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Feature k about as often as 1/k, as words are. */
+/* Feature k with a probability of about 1/k, as words are. */
 static uint64_t draw_feature(const struct pwi_filters_bench *bench, struct pwi_random *random) {
   return (uint64_t)pow((double)bench->features, pwi_random_unit(random)) - 1;
 }
@@ -119,16 +119,16 @@ static bool draw(const struct pwi_filters_bench *bench, struct gathering *gather
   bool ok = features != NULL;
   for (uint64_t i = 0; i < bench->examples && ok; i++) ok = draw_example(bench, &random, features, gathering);
   pwi_free(features);
-  if (!ok) pwi_cli_failure(bench->command, "no memory for %llu examples", (unsigned long long)bench->examples);
+  if (!ok) pwi_cli_failure(bench->command, "not enough memory for %llu examples", (unsigned long long)bench->examples);
   return ok;
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static bool read_line(char *line, struct gathering *gathering) {
   char *at, *end;
   float label = strtof(line, &at);
-  if (at == line) return line[strspn(line, " \t\r\n")] == '\0'; /* an empty line is none */
+  if (at == line) return line[strspn(line, " \t\r\n")] == '\0'; /* an empty line is not an example */
   for (;;) {
     at += strspn(at, " \t\r\n");
     if (*at == '\0' || *at == '#') break;
@@ -157,14 +157,14 @@ static bool read_file(const struct pwi_filters_bench *bench, struct gathering *g
   }
   free(line);
   fclose(file);
-  if (!ok) pwi_cli_failure(bench->command, "%s, line %zu: not in LIBSVM format", bench->data, number);
-  if (ok && gathering->count == 0) pwi_cli_failure(bench->command, "%s holds no examples", bench->data);
+  if (!ok) pwi_cli_failure(bench->command, "%s:%zu: not in LIBSVM format", bench->data, number);
+  if (ok && gathering->count == 0) pwi_cli_failure(bench->command, "%s contains no examples", bench->data);
   return ok && gathering->count > 0;
 }
 
-/* --- numbering -------------------------------------------------------------------------------------------------------- */
+/* --- numbering ------------------------------------------------------------------------------------------ */
 
-/* A bijection, so that no two features have one key; all bits ones is no key. */
+/* A bijection, so that no two features share a key. The key with all bits set is reserved. */
 static uint64_t key_of(uint64_t feature) {
   uint64_t key = pwi_mix64(feature);
   return key == UINT64_MAX ? 0 : key;
@@ -198,7 +198,7 @@ bool pwi_examples_make(const struct pwi_filters_bench *bench, struct pwi_example
   struct pwi_examples examples = {0};
   bool ok = bench->data ? read_file(bench, &gathering) : draw(bench, &gathering);
   if (ok && !number_features(&gathering, &examples)) {
-    pwi_cli_failure(bench->command, "no memory for the examples");
+    pwi_cli_failure(bench->command, "not enough memory for the examples");
     pwi_examples_fini(&examples);
     ok = false;
   }
@@ -216,7 +216,7 @@ bool pwi_examples_make(const struct pwi_filters_bench *bench, struct pwi_example
   return ok;
 }
 
-/* --- the loss --------------------------------------------------------------------------------------------------------- */
+/* --- the loss ------------------------------------------------------------------------------------------- */
 
 /* log(1 + exp(-margin)), without overflow. */
 static double loss_at(double margin) { return margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin; }

@@ -1,4 +1,4 @@
-/* The cases of `pawl-bench kv` that measure speed: rounds of the workers, and of the limit, in turn. */
+/* The cases of `pawl-bench kv` that measure speed: workers and limit take turns in rounds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,8 @@ static double median(double *values) {
 }
 
 const char *pwi_kv_op_name(enum pwi_kv_op op) {
-  static const char *const names[] = {"push", "pull", "pushpull", "push"}; /* the last one: together */
+  /* the last one is the case `together` */
+  static const char *const names[] = {"push", "pull", "pushpull", "push"};
   return names[op];
 }
 
@@ -66,7 +67,7 @@ static bool measure(const struct pwi_kv_options *options, const struct pwi_kv_jo
   static struct rounds rounds;
   const char *unit;
   double units = pwi_kv_units(job, &unit);
-  for (int i = 0; i < 2; i++) { /* once to warm up */
+  for (int i = 0; i < 2; i++) { /* the first round is a warm-up */
     rounds.cpu = rounds.operations = 0;
     pwi_histogram_reset(&rounds.times);
     for (int round = 0; round < (i == 0 ? 1 : PWI_KV_ROUNDS); round++)
@@ -91,7 +92,7 @@ static bool measure(const struct pwi_kv_options *options, const struct pwi_kv_jo
   return true;
 }
 
-/* Which operations a case has. */
+/* The operations of a case. */
 static int ops_of(enum pwi_kv_kind kind) {
   if (kind == PWI_KV_RANDOM) return 1;
   return kind == PWI_KV_DENSE || kind == PWI_KV_CACHED ? 3 : 2;
@@ -125,7 +126,8 @@ static bool run_job(const struct pwi_kv_options *options, const struct pwi_kv_jo
 
 bool pwi_kv_case_speed(const struct pwi_kv_options *options, const struct pwi_kv_job *job) {
   struct pwi_kv_crew *crew = NULL;
-  struct pwi_kv_limit *limit = pwi_kv_limit_open(job, options->tcp); /* may fork: before there are threads */
+  /* may fork, so it runs before there are threads */
+  struct pwi_kv_limit *limit = pwi_kv_limit_open(job, options->tcp);
   bool good = pwi_kv_crew_start(options, options->workers, &crew) && run_job(options, job, crew, limit);
   pwi_kv_crew_stop(crew);
   pwi_kv_limit_close(limit);

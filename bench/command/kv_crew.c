@@ -1,8 +1,8 @@
-/* Workers and the cluster they work with, and what all these processes use of the machine.
+/* Workers, their cluster, and the resources that these processes use.
  *
- * Workers are forked while this process has no other thread. The leader writes an order to each worker's socket; the worker
- * does it, leaves the result in memory that both see, and writes one byte back. A socket that ends is a worker that has
- * died. */
+ * Workers are forked while this process has no other thread. The leader writes an order to each worker's
+ * socket; the worker executes it, stores the result in shared memory, and writes one byte back. A closed
+ * socket means that the worker has died. */
 #include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@
 
 #define CHILDREN_MAX 512
 #define NAME_SIZE 64
-#define QUICK_OPEN_NS (3 * PAWL_SECOND) /* for a cluster that is said to be there */
+#define QUICK_OPEN_NS (3 * PAWL_SECOND) /* for a cluster that should already run */
 
 enum order_kind { ORDER_JOIN, ORDER_OPEN, ORDER_RUN, ORDER_CLOSE, ORDER_STOP };
 
@@ -32,7 +32,7 @@ struct order {
   enum order_kind kind;
   char address[PWI_NET_ADDRESS_MAX], key[PWI_KEY_TEXT_MAX]; /* JOIN */
   bool tcp;
-  struct pwi_kv_job job; /* OPEN: its name is the leader's, in memory that the fork has copied */
+  struct pwi_kv_job job; /* OPEN: its name is memory of the leader, which the fork has copied */
   char vector[NAME_SIZE];
   enum pwi_kv_op op; /* RUN */
   double seconds;
@@ -53,11 +53,11 @@ struct pwi_kv_crew {
   const struct pwi_kv_options *options;
   struct pawl_session *session;
   char key[PWI_KEY_TEXT_MAX];
-  struct pwi_kv_plain plain;        /* the cluster, if it is one without a key */
-  const struct pwi_kv_crew *beside; /* another, whose processes are not ours */
+  struct pwi_kv_plain plain;        /* the cluster, if it has no key */
+  const struct pwi_kv_crew *beside; /* another crew, whose processes are not ours */
   uint32_t count;
   struct worker *workers;
-  struct result *results; /* shared, one of each worker */
+  struct result *results; /* shared memory, one per worker */
   pid_t children[CHILDREN_MAX];
   bool is_server[CHILDREN_MAX];
   size_t child_count;
@@ -72,7 +72,7 @@ static bool move_all(int socket, void *data, size_t size, bool out) {
   return true;
 }
 
-/* --- the worker's side ------------------------------------------------------------------------------------------------ */
+/* --- the worker's side ---------------------------------------------------------------------------------- */
 
 struct member {
   uint32_t index;
@@ -120,7 +120,7 @@ static int serve(int socket, uint32_t index, struct result *result) {
   return 0;
 }
 
-/* --- the leader's side ------------------------------------------------------------------------------------------------ */
+/* --- the leader's side ---------------------------------------------------------------------------------- */
 
 static bool await(struct pwi_kv_crew *crew, uint32_t index) {
   struct worker *worker = &crew->workers[index];
@@ -148,7 +148,7 @@ static bool await_all(struct pwi_kv_crew *crew) {
   return good;
 }
 
-/* All begin before the first has ended. */
+/* All workers begin before the first has ended. */
 static bool command(struct pwi_kv_crew *crew, struct order *order) { return tell_all(crew, order) && await_all(crew); }
 
 bool pwi_kv_crew_open(struct pwi_kv_crew *crew, const struct pwi_kv_job *job, const char *vector) {
@@ -206,7 +206,7 @@ struct pawl_session *pwi_kv_crew_session(const struct pwi_kv_crew *crew) {
   return crew->session;
 }
 
-/* --- starting and stopping -------------------------------------------------------------------------------------------- */
+/* --- starting and stopping ------------------------------------------------------------------------------ */
 
 static bool start_worker(struct pwi_kv_crew *crew, uint32_t index) {
   int ends[2];
@@ -242,8 +242,8 @@ static bool start_workers(struct pwi_kv_crew *crew, uint32_t workers) {
 
 static bool cluster_waits;
 
-/* An embedded cluster takes a key of ours, so that the workers can have it too. For sockets alone there is no key: a key
- * means encryption, and `bench net` measures that. */
+/* An embedded cluster takes a key of ours, so that the workers can have it, too. For plain sockets there
+ * is no key: a key means encryption, which `pawl-bench net` measures. */
 static bool start_cluster(struct pwi_kv_crew *crew) {
   const struct pwi_kv_options *wanted = crew->options;
   struct pawl_session_options options;
@@ -262,7 +262,7 @@ static bool start_cluster(struct pwi_kv_crew *crew) {
     unsetenv("PAWL_KEY");
     unsetenv("PAWL_KEY_FILE");
   } else if (!wanted->cluster) {
-    unsetenv("PAWL_ADDRESS"); /* else a cluster at work would be measured without being asked */
+    unsetenv("PAWL_ADDRESS"); /* else an existing cluster would be measured without being asked for */
     if (pwi_key_new(crew->key) != PAWL_OK) return false;
     options.key = crew->key;
   }
@@ -291,7 +291,7 @@ static size_t read_small(const char *process, const char *name, char *text, size
   return length;
 }
 
-/* Field 4 of stat, behind a name that may hold anything. */
+/* Field 4 of stat, behind a name that may contain any characters. */
 static pid_t parent_of(const char *process) {
   char text[512];
   read_small(process, "stat", text, sizeof text);
@@ -334,7 +334,7 @@ static bool start_rest(struct pwi_kv_crew *crew) {
   return command(crew, &order);
 }
 
-/* With workers and no cluster yet. */
+/* Creates the workers, without a cluster yet. */
 static bool muster(const struct pwi_kv_options *options, uint32_t workers, struct pwi_kv_crew **crew_out) {
   struct pwi_kv_crew *crew = pwi_alloc_zero(1, sizeof *crew);
   if (!crew) return pwi_kv_fail(options, "no memory", PAWL_NO_MEMORY);
@@ -353,7 +353,7 @@ bool pwi_kv_crew_start(const struct pwi_kv_options *options, uint32_t workers, s
   return true;
 }
 
-/* All workers first: sessions have threads. */
+/* Starts all workers first, because sessions have threads. */
 bool pwi_kv_crew_start_all(const struct pwi_kv_options *const *options, size_t count, uint32_t workers,
                            struct pwi_kv_crew **crews_out) {
   bool good = true;
@@ -365,7 +365,8 @@ bool pwi_kv_crew_start_all(const struct pwi_kv_options *const *options, size_t c
   return good;
 }
 
-/* A worker leaves by itself when it is told to; one that cannot be told has died or will when its socket ends. */
+/* A worker ends when it is told to. A worker that cannot be told has died, or ends when its socket is
+ * closed. */
 void pwi_kv_crew_stop(struct pwi_kv_crew *crew) {
   if (!crew) return;
   struct order order = {.kind = ORDER_STOP};
@@ -384,7 +385,7 @@ void pwi_kv_crew_stop(struct pwi_kv_crew *crew) {
   pwi_free(crew);
 }
 
-/* --- what they use ---------------------------------------------------------------------------------------------------- */
+/* --- resources ------------------------------------------------------------------------------------------ */
 
 static double cpu_of(pid_t pid) {
   clockid_t clock;
@@ -405,7 +406,7 @@ static double kilobytes(const char *text, const char *name) {
   return line ? strtod(line + strlen(name), NULL) : NAN;
 }
 
-/* Without memory that is shared: that is the client's, seen in place. */
+/* Without shared memory, which belongs to the client and is read in place. */
 double pwi_kv_crew_memory(const struct pwi_kv_crew *crew) {
   char text[4096], process[24];
   double sum = crew->child_count > 0 ? 0 : NAN;

@@ -1,4 +1,4 @@
-/* Keys of `pawl-bench kv`, and vectors that hold them. */
+/* The keys of `pawl-bench kv`, and vectors with these keys. */
 #include <inttypes.h>
 #include <time.h>
 
@@ -56,7 +56,7 @@ bool pwi_kv_fill(struct pawl_session *session, const struct pwi_kv_options *opti
   is.layout = job->span == job->rows ? PAWL_LAYOUT_DENSE : PAWL_LAYOUT_SPARSE;
   pawl_status status = pawl_vector_create(session, name, &is, PWI_KV_PATIENCE, vector_out);
   if (status) return pwi_kv_fail(options, "cannot create a vector", status);
-  if (job->rows > PWI_KV_BATCH) pwi_kv_progress(options, "%s: filling in %" PRIu64 " keys", job->name, job->rows);
+  if (job->rows > PWI_KV_BATCH) pwi_kv_progress(options, "%s: pushing %" PRIu64 " keys", job->name, job->rows);
   status = push_rows(session, *vector_out, job);
   return status ? pwi_kv_fail(options, "cannot fill the vector", status) : true;
 }

@@ -1,5 +1,5 @@
-/* What this machine can do without pawl, in one thread: the same change to an array of its own. For one-key operations it
- * is the bare round trip of 64 bytes between two processes. */
+/* The limit of this machine without pawl, in one thread: the same change to an array in memory. For
+ * one-key operations it is the round trip of 64 bytes between two processes. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 struct pwi_kv_limit {
   struct pwi_kv_job job;
   float *table, *values, *out;
-  uint32_t *rows; /* NULL: all of the table, in order */
+  uint32_t *rows; /* NULL: the whole table, in order */
   struct pwi_baseline *baseline;
 };
 
@@ -23,7 +23,7 @@ static bool lay_out(struct pwi_kv_limit *limit) {
   limit->values = pwi_alloc_zero(job->count, sizeof *limit->values);
   limit->out = pwi_alloc_zero(job->count, sizeof *limit->out);
   if (!limit->table || !limit->values || !limit->out) return false;
-  for (uint64_t i = 0; i < job->rows; i++) limit->table[i] = 1; /* pages are there before time counts */
+  for (uint64_t i = 0; i < job->rows; i++) limit->table[i] = 1; /* touches all pages before the measurement */
   for (uint64_t i = 0; i < job->count; i++) limit->values[i] = limit->out[i] = 1;
   if (job->kind == PWI_KV_DENSE) return true;
   limit->rows = pwi_alloc_zero(job->count, sizeof *limit->rows);
@@ -82,7 +82,10 @@ static void work_once(const struct pwi_kv_limit *limit, enum pwi_kv_op op) {
     else
       memcpy(limit->out, limit->table, count * sizeof *limit->out);
   }
-  __asm__ volatile("" : : "r"(limit->out), "r"(limit->table) : "memory"); /* somebody might look at it */
+  __asm__ volatile(""
+                   :
+                   : "r"(limit->out), "r"(limit->table)
+                   : "memory"); /* keeps the compiler from removing the work */
 }
 
 double pwi_kv_limit_run(struct pwi_kv_limit *limit, enum pwi_kv_op op, double seconds) {

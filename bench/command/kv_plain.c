@@ -1,5 +1,5 @@
-/* A cluster without a key, for measuring sockets rather than a cipher: it listens on loopback only, and lives as long as
- * the benchmark. */
+/* A cluster without a key, for measuring sockets rather than encryption: it listens on loopback only, and
+ * lives as long as the benchmark. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,10 @@
-/* `--case replicas` and `--case together`: what replicas cost. Pushes into clusters that live at the same time, one with
- * replicas, one without and with as many servers, and for `replicas` one with a single server, in rounds that take turns, so
- * that whatever else the machine does meets all of them. Those whose turn it is not have nothing to do.
+/* `--case replicas` and `--case together`: the cost of replicas. Pushes to clusters that exist at the same
+ * time: one with replicas, one without and with as many servers, and for `replicas` one with a single
+ * server. They take turns in rounds, so that disturbances of the machine affect all of them. Clusters
+ * whose turn it is not are idle.
  *
- * In `together` servers add up what the workers of the cluster with replicas push, and the others push plainly. */
+ * In `together` the servers of the cluster with replicas aggregate the workers' pushes; the other cluster
+ * gets plain pushes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +15,11 @@
 #define VECTOR "bench/kv"
 #define ROUNDS 11
 #define OUTSTANDING 8
-#define REPORT_US 1500000 /* by then every server has reported */
+#define REPORT_US 1500000 /* time in which every server reports */
 
 enum { WITH, WITHOUT, SINGLE, SIDES };
 
-/* What came of one cluster. */
+/* The results of one cluster. */
 struct side {
   struct pwi_kv_options options;
   enum pwi_kv_op op;
@@ -25,11 +27,11 @@ struct side {
   struct pawl_vector *vector;
   double values[ROUNDS];
   double cpu, operations;
-  double pushed, passed; /* bytes, before; and then since */
+  double pushed, passed; /* bytes before the measurement; later the difference */
   struct pwi_histogram times;
 };
 
-/* Those that take turns; `together` has no single server. */
+/* The clusters that take turns; `together` has no single server. */
 struct contest {
   const char *name;
   int count;
@@ -58,7 +60,7 @@ static bool run_side(struct side *side, double seconds, int round) {
   return true;
 }
 
-/* Adds up what the servers have told. They tell once a second. */
+/* Adds up the servers' reports, which come once a second. */
 static bool count_bytes(const struct side *side, double *pushed_out, double *passed_out) {
   struct pwi_kv_totals totals;
   usleep(REPORT_US);
@@ -68,7 +70,7 @@ static bool count_bytes(const struct side *side, double *pushed_out, double *pas
   return true;
 }
 
-/* Another one goes first each time. */
+/* The order changes each time. */
 static bool run_rounds(struct contest *contest, double seconds, int rounds) {
   struct side *sides = contest->sides;
   int count = contest->count;
@@ -82,7 +84,7 @@ static bool run_rounds(struct contest *contest, double seconds, int rounds) {
   return good;
 }
 
-/* Of neighbouring rounds, which the machine treats alike. */
+/* The ratio of neighbouring rounds, which the machine treats alike. */
 static double ratio_of(const struct side *side, const struct side *other) {
   double ratios[ROUNDS];
   for (int i = 0; i < ROUNDS; i++) ratios[i] = side->values[i] / other->values[i];
@@ -104,7 +106,7 @@ static void print(struct contest *contest, const struct pwi_kv_job *job) {
   if (single) figures.single_ratio = ratio_of(with, single);
   figures.has_replicas = with->pushed > 0;
   figures.passed_ratio = with->pushed > 0 ? with->passed / with->pushed : 0;
-  figures.value = units * median(with->values); /* sorts them: ratios come first */
+  figures.value = units * median(with->values); /* sorts the values, so ratios are computed before */
   figures.limit = units * median(without->values);
   if (single) figures.single = units * median(single->values);
   figures.p99_us = (double)pwi_histogram_percentile(&with->times, 99) / 1e3;
@@ -131,7 +133,7 @@ static bool measure(struct contest *contest, const struct pwi_kv_job *job) {
   for (int i = 0; i < contest->count && good; i++) good = open_side(&contest->sides[i], job);
   struct side *with = &contest->sides[WITH];
   double pushed = 0, passed = 0;
-  good = good && run_rounds(contest, each, 1); /* once to warm up */
+  good = good && run_rounds(contest, each, 1); /* the first round is a warm-up */
   good = good && count_bytes(with, &pushed, &passed);
   good = good && run_rounds(contest, each, ROUNDS);
   good = good && count_bytes(with, &with->pushed, &with->passed);
@@ -142,7 +144,7 @@ static bool measure(struct contest *contest, const struct pwi_kv_job *job) {
   return good;
 }
 
-/* Clusters of their own for each part, so that none finds what another has left. */
+/* Each part has clusters of its own, so that parts do not influence one another. */
 static bool run_part(struct contest *contest, const char *name) {
   const struct pwi_kv_options *options[SIDES];
   struct pwi_kv_crew *crews[SIDES];
@@ -157,11 +159,11 @@ static bool run_part(struct contest *contest, const char *name) {
   return good;
 }
 
-/* With replicas, and servers for them; false if the case cannot be run so. */
+/* Sets replicas and enough servers; false if the case cannot be run that way. */
 static bool prepare(struct contest *contest, const struct pwi_kv_options *options, uint32_t outstanding) {
   struct pwi_kv_options with = *options;
   if (options->cluster) {
-    pwi_cli_failure(options->command, "the case %s starts clusters of its own", contest->name);
+    pwi_cli_failure(options->command, "the case %s starts its own clusters", contest->name);
     return false;
   }
   if (with.replicas == 0) with.replicas = 1;
@@ -186,7 +188,7 @@ bool pwi_kv_case_replicas(const struct pwi_kv_options *options, const struct pwi
   return good;
 }
 
-/* One push of a worker at a time on both sides, as there is one in a tick. */
+/* One push of a worker at a time on both sides, as in a tick. */
 bool pwi_kv_case_aggregate(const struct pwi_kv_options *options, const struct pwi_kv_job *job) {
   static struct contest contest = {.name = "together", .count = SINGLE};
   (void)job;

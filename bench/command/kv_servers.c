@@ -1,9 +1,9 @@
-/* The cases of `pawl-bench kv` that look at servers: how evenly bytes and requests lie on them, and what a sparse key
- * costs in memory.
+/* The cases of `pawl-bench kv` about servers: how evenly bytes and requests are spread, and the memory per
+ * sparse key.
  *
- * BALANCE. A load is a vector with keys in it and one-key pulls, at first as the manager has dealt the ring; it is asked to
- * balance by what it has measured, and what the same pulls make of the servers afterwards is reported. Servers report once
- * a second, so each step waits for that. */
+ * BALANCE. A load is a vector with keys and one-key pulls, first on the manager's initial ring. Then the
+ * manager is asked to balance by what it has measured, and the effect of the same pulls on the servers is
+ * reported. Servers report once a second, so each step waits for that. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,15 +20,15 @@
 #define VECTOR "bench/kv"
 #define BALANCE_SERVERS 4
 #define PROCESSES_MAX 256
-#define REPORT_US 1200000 /* by then every server has reported */
-#define BALANCE_TIMES 3   /* each time servers report finer cells where they are busy */
+#define REPORT_US 1200000 /* time in which every server reports */
+#define BALANCE_TIMES 3   /* each time, servers report finer cells where they are busy */
 #define MOVES_US 100000
 #define MOVES_TRIES 300
 #define ZIPF 1.1
 
-/* --- what servers have ------------------------------------------------------------------------------------------------ */
+/* --- load of servers ------------------------------------------------------------------------------------ */
 
-/* Sums of each process, by the order in which they are listed. */
+/* Sums per process, in the order of the list. */
 struct shares {
   size_t count;
   uint64_t processes[PROCESSES_MAX];
@@ -99,15 +99,15 @@ static double most_over_mean(const double *now, const double *before, size_t cou
   return sum > 0 ? most / (sum / (double)count) : NAN;
 }
 
-/* --- loads ------------------------------------------------------------------------------------------------------------ */
+/* --- loads ---------------------------------------------------------------------------------------------- */
 
 struct load {
   const char *name;
   uint64_t span, rows;       /* rows == span: dense */
-  bool small_ids, is_skewed; /* keys 0, 1, 2, …; requests by Zipf's law */
+  bool small_ids, is_skewed; /* small_ids: keys 0, 1, 2, …; is_skewed: requests by Zipf's law */
 };
 
-/* Key 0 is the one asked for most: the rows that are hot lie side by side. */
+/* Key 0 is the most frequent, so hot rows are adjacent. */
 static bool draw_zipf(uint64_t rows, uint64_t *rows_out, size_t count) {
   double *sums = pwi_alloc_zero(rows, sizeof *sums), sum = 0;
   struct pwi_random random;
@@ -150,7 +150,7 @@ static bool push_small_ids(struct pawl_session *session, const struct pwi_kv_opt
   struct pawl_task *task;
   uint64_t *keys = pwi_alloc_zero(job->rows, sizeof *keys);
   float *values = pwi_alloc_zero(job->rows, sizeof *values);
-  small.rows = 1; /* the vector with one key in it, and then ours */
+  small.rows = 1; /* first the vector with one key, then ours */
   bool good = keys && values && pwi_kv_fill(session, options, &small, VECTOR, vector_out);
   if (good) {
     for (uint64_t i = 0; i < job->rows; i++) keys[i] = i;
@@ -165,17 +165,17 @@ static bool push_small_ids(struct pawl_session *session, const struct pwi_kv_opt
 
 static bool balance(const struct pwi_kv_options *options, struct pawl_session *session, struct shares *shares) {
   pawl_status status = pwi_session_ask(session, PWI_ASK_BALANCE, NULL, pwi_host_after(PWI_KV_PATIENCE), NULL, NULL);
-  if (status) return pwi_kv_fail(options, "the manager does not balance", status);
+  if (status) return pwi_kv_fail(options, "the manager refused to balance", status);
   for (int i = 0; i < MOVES_TRIES; i++) {
     usleep(MOVES_US);
     if (!look(options, session, shares)) return false;
     if (shares->moves == 0) return true;
   }
-  pwi_kv_progress(options, "balance: %zu moves have not ended", shares->moves);
+  pwi_kv_progress(options, "balance: %zu moves have not finished", shares->moves);
   return true;
 }
 
-/* The manager knows of requests what the last reports said: they must not have stopped before. */
+/* The manager knows requests from the last reports only, so the pulls must not have stopped before. */
 static bool run_load(const struct pwi_kv_options *options, struct pawl_session *session, struct pawl_vector *vector,
                      const uint64_t *keys, size_t count, struct shares *before_out, struct shares *after_out) {
   static struct pwi_kv_tally tally;
@@ -250,11 +250,11 @@ bool pwi_kv_case_balance(const struct pwi_kv_options *options, const struct pwi_
   return good;
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 #define RAW_BYTES 12 /* a key and an f32 */
 
-/* Batch after batch over the whole span, one key of each group of `batches` that lie side by side. */
+/* Batch after batch over the whole span, one key of each group of `batches` adjacent ones. */
 static pawl_status push_spread(const struct pwi_kv_options *options, struct pawl_vector *vector,
                                const struct pwi_kv_job *job, uint64_t *keys, const float *values) {
   pawl_status status = PAWL_OK;

@@ -1,7 +1,7 @@
-/* What one worker does: the same operation again and again, each with the time that it took.
+/* One worker: repeats an operation and measures each.
  *
- * Values lie in buffers of the session, which servers on this machine read in place. Keys do not: a fresh list comes from
- * the caller's own memory. */
+ * Values are in buffers of the session, which servers on this machine read in place. Keys are not: a fresh
+ * list comes from the caller's own memory. */
 #include <unistd.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "kv.h"
 
-#define FRESH_LISTS 8 /* taken in turn: together more than caches hold */
+#define FRESH_LISTS 8 /* used in turn; together larger than the caches */
 #define ONE_KEYS 65536
 #define LEAST_TIMES 2
 
@@ -24,13 +24,13 @@ struct pwi_kv_work {
   struct pawl_keys *list; /* PWI_KV_CACHED */
   uint64_t *keys;         /* `list_count` lists of `list_size` each */
   size_t list_count, list_size;
-  void *in, *out; /* as many of the latter as there are operations under way */
-  uint64_t turn;  /* how many operations there were */
-  uint64_t runs;  /* of PWI_KV_TOGETHER: each has a group of its own */
+  void *in, *out; /* `out`: one for each operation under way */
+  uint64_t turn;  /* number of operations so far */
+  uint64_t runs;  /* of PWI_KV_AGGREGATE: each run has a group of its own */
   struct pawl_group *group;
 };
 
-/* --- getting ready ---------------------------------------------------------------------------------------------------- */
+/* --- preparing ------------------------------------------------------------------------------------------ */
 
 static void choose_lists(struct pwi_kv_work *work) {
   enum pwi_kv_kind kind = work->job.kind;
@@ -100,9 +100,9 @@ void pwi_kv_work_close(struct pwi_kv_work *work) {
   pwi_free(work);
 }
 
-/* --- one at a time ---------------------------------------------------------------------------------------------------- */
+/* --- one at a time -------------------------------------------------------------------------------------- */
 
-/* A dense vector of more rows than one operation has is gone over in steps, in no order. */
+/* A dense vector with more rows than one operation has is covered in steps, in arbitrary order. */
 static struct pawl_where dense_place(const struct pwi_kv_job *job, uint64_t turn) {
   uint64_t steps = job->rows / job->count, begin = steps > 1 ? pwi_mix64(turn) % steps * job->count : 0;
   return pawl_at_range(begin, begin + job->count);
@@ -128,7 +128,7 @@ static pawl_status begin_call(struct pawl_vector *vector, enum pwi_kv_op op, str
   return pawl_vector_pushpull(vector, where, in, out, task_out);
 }
 
-/* One tick: the push is done when the parts of all members are in. */
+/* One tick: the push is done when the pushes of all members are applied. */
 static pawl_status push_aggregate(struct pwi_kv_work *work) {
   struct pawl_task *task;
   pawl_status status = pawl_group_push(work->group, work->vector, place_of(work), work->in, &task);
@@ -142,7 +142,7 @@ static pawl_status call_alone(struct pwi_kv_work *work, enum pwi_kv_op op) {
   return status ? status : pawl_task_finish(task, PWI_KV_PATIENCE);
 }
 
-/* Seconds go to `*seconds_out`. */
+/* Writes its duration to `*seconds_out`. */
 static pawl_status call_once(struct pwi_kv_work *work, enum pwi_kv_op op, double *seconds_out) {
   double begin = pwi_kv_now();
   pawl_status status = op == PWI_KV_AGGREGATE ? push_aggregate(work) : call_alone(work, op);
@@ -151,7 +151,7 @@ static pawl_status call_once(struct pwi_kv_work *work, enum pwi_kv_op op, double
   return status;
 }
 
-/* The same, into a vector that nobody has written to; making it and deleting it takes no time. */
+/* The same with a new vector; creating and deleting it is not timed. */
 static pawl_status call_anew(struct pwi_kv_work *work, enum pwi_kv_op op, double *seconds_out) {
   char name[64];
   struct pawl_vector_options is;
@@ -169,7 +169,8 @@ static pawl_status call_anew(struct pwi_kv_work *work, enum pwi_kv_op op, double
 
 static void count_one(struct pwi_kv_tally *tally, double seconds) {
   pwi_histogram_record(&tally->times, (int64_t)(seconds * 1e9));
-  uint64_t before = atomic_load_explicit(&tally->operations, memory_order_relaxed); /* nobody else counts */
+  /* this is the only writer */
+  uint64_t before = atomic_load_explicit(&tally->operations, memory_order_relaxed);
   atomic_store_explicit(&tally->operations, before + 1, memory_order_relaxed);
 }
 
@@ -187,7 +188,8 @@ static pawl_status run_singly(struct pwi_kv_work *work, enum pwi_kv_op op, doubl
   return status;
 }
 
-/* Joining takes no time: nobody begins before all are there. Who has finished leaves, so that nobody waits for it. */
+/* Joining is not timed: no member begins before all are there. A member that has finished leaves, so that
+ * the others do not wait for it. */
 static pawl_status run_aggregate(struct pwi_kv_work *work, double seconds, struct pwi_kv_tally *tally) {
   char name[64];
   snprintf(name, sizeof name, "bench/together-%" PRIu64, work->runs++);
@@ -200,14 +202,14 @@ static pawl_status run_aggregate(struct pwi_kv_work *work, double seconds, struc
   return status;
 }
 
-/* --- many at a time --------------------------------------------------------------------------------------------------- */
+/* --- many at a time ------------------------------------------------------------------------------------- */
 
 struct under_way {
   struct pawl_task *task;
   double begin;
 };
 
-/* Begins operation number `turn`, which has a place of its own among those under way. */
+/* Begins operation number `turn`, which has its own slot among those under way. */
 typedef pawl_status begin_one(void *context, enum pwi_kv_op op, size_t place, uint64_t turn,
                               struct pawl_task **task_out);
 
@@ -220,7 +222,7 @@ static pawl_status end_call(struct under_way *call, struct pwi_kv_tally *tally) 
   return status;
 }
 
-/* Not before its time. Where the last ones took too long nothing is made up for. */
+/* Waits until it is due. Lost time is not made up for. */
 static double wait_for(double due) {
   double now = pwi_kv_now();
   if (due > now) usleep((useconds_t)((due - now) * 1e6));
@@ -248,7 +250,7 @@ static pawl_status pump(begin_one *begin_next, void *context, enum pwi_kv_op op,
   return status;
 }
 
-/* All push the same values; what is pulled goes to different places. */
+/* All operations push the same values; pulled values go to different places. */
 static pawl_status begin_work(void *context, enum pwi_kv_op op, size_t place, uint64_t turn,
                               struct pawl_task **task_out) {
   struct pwi_kv_work *work = context;

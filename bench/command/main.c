@@ -1,4 +1,4 @@
-/* pawl-bench, the program. */
+/* The program pawl-bench. */
 #include "commands.h"
 
 static int run(int argc, char **argv) { return pwi_cli_run(&pwi_bench_root, argc, argv); }

@@ -1,6 +1,7 @@
 /* Two nodes on this machine, in two processes, and the network between them.
  *
- * The child listens and echoes; the parent connects and measures. The first byte of a message's head says what it is.
+ * The child listens and echoes; the parent connects and measures. The first byte of a message's head is
+ * its kind.
  */
 #include "net.h"
 
@@ -19,10 +20,10 @@
 #include "net/tcp/tcp.h"
 
 #define SECOND INT64_C(1000000000)
-#define BUFFERS 8 /* messages on their way at once; sent from as many buffers in turn */
+#define BUFFERS 8 /* messages in flight, sent from as many buffers in turn */
 #define PING 64
 #define IDLE_PAUSE (2 * INT64_C(1000000)) /* long enough for both sides to fall asleep */
-#define BUSY_PINGS 20000                  /* a second */
+#define BUSY_PINGS 20000                  /* per second */
 #define PATIENCE (20 * SECOND)
 
 /* Kinds of message, in the head's first byte. */
@@ -33,8 +34,8 @@ struct node {
   struct pwi_link link;
   bool is_up, is_down, has_answer, must_stop, has_sink;
   pawl_status why;
-  uint8_t head[PWI_NET_HEAD_SIZE]; /* of the message that is coming in */
-  char *sink;                      /* where data goes: as many buffers as the sender has */
+  uint8_t head[PWI_NET_HEAD_SIZE]; /* of the arriving message */
+  char *sink;                      /* for received data: as many buffers as the sender has */
   size_t sink_size;
   uint64_t received;
   size_t in_flight;
@@ -143,13 +144,13 @@ static pawl_status make_node(struct node *node, const char *transport, const str
   struct pwi_tcp_config config;
   pwi_tcp_config_init(&config);
   config.name = "bench";
-  config.limits.silence_ns = 600 * SECOND; /* while the baseline runs nobody polls */
+  config.limits.silence_ns = 600 * SECOND; /* the net is not polled while the baseline runs */
   config.plane = strcmp(transport, "ucx") == 0 ? PWI_PLANE_MUST : PWI_PLANE_OFF;
   config.keys = keys;
   return pwi_tcp_create(&config, &actor, node, &node->net);
 }
 
-/* The child: listen, tell the parent where, and serve until told to stop. */
+/* The child: listens, sends its address to the parent, and serves until told to stop. */
 static int serve(const struct pwi_bench_net_options *options, const struct pwi_keyring *keys, int tell) {
   struct node node = {0};
   char address[PWI_NET_ADDRESS_MAX] = "tcp://127.0.0.1:0";
@@ -211,7 +212,7 @@ static double rate(struct session *session, double seconds, double *cpu_s_per_gb
     }
     pwi_net_poll(node->net, end);
   }
-  if (!ask(node, SAY_REPORT, NULL, 0)) return 0; /* answered after all data: same lane */
+  if (!ask(node, SAY_REPORT, NULL, 0)) return 0; /* answered after all data, because it uses the same lane */
   double elapsed = (double)(pwi_net_now(node->net) - begin) / 1e9;
   double gigabytes = (double)sent * (double)session->size / 1e9;
   cpu += cpu_seconds() + figure_of(node);

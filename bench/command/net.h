@@ -1,7 +1,7 @@
-/* How fast is the network between two processes of this machine, and how fast could it be?
+/* Measures the network between two processes of this machine, and its limit.
  *
- * Each figure stands beside a baseline that is measured in the same run: a plain blocking send/recv loop on the same
- * kind of socket, or for ucx a memcpy out of a shared mapping.
+ * Each figure is printed beside a baseline measured in the same run: a plain blocking send/recv loop on
+ * the same kind of socket, or for ucx a memcpy out of a shared mapping.
  */
 #ifndef BENCH_COMMAND_NET_H
 #define BENCH_COMMAND_NET_H
@@ -17,10 +17,10 @@
 
 struct pwi_bench_net_options {
   const char *transport; /* tcp, tls, unix or ucx */
-  size_t size;           /* bytes of a message */
-  double seconds;        /* of each measurement */
+  size_t size;           /* message size in bytes */
+  double seconds;        /* per measurement */
   int idle_pings;        /* round trips between sleeping sides */
-  int rounds;            /* ours and the baseline take turns so often; the medians are reported */
+  int rounds;            /* how often pawl and the baseline take turns; medians are reported */
   bool private_memory;   /* send from ordinary memory instead of a region */
 };
 
@@ -29,15 +29,15 @@ struct pwi_bench_net_result {
   double rtt64_us, baseline_rtt64_us;           /* both sides busy */
   double rtt64_idle_us, baseline_rtt64_idle_us; /* both sides asleep before each round trip */
   double cpu_s_per_gb;                          /* of both processes */
-  double idle_cpu_pct;                          /* of the busier process while nothing is sent */
+  double idle_cpu_pct;                          /* of the busier process, while idle */
 };
 
 void pwi_bench_net_options_init(struct pwi_bench_net_options *options);
 
-/* 0; PWI_BENCH_SKIPPED if this build or machine does not have the transport; 1 after an error, which was printed. */
+/* 0; PWI_BENCH_SKIPPED if this build or machine lacks the transport; 1 after an error, which was printed. */
 int pwi_bench_net(const struct pwi_bench_net_options *options, struct pwi_bench_net_result *result_out);
 
-/* The baseline: bench/command/baseline.c. Ends with the child that it starts. */
+/* The baseline: bench/command/baseline.c. Stopping it ends the child that it started. */
 struct pwi_baseline;
 struct pwi_baseline *pwi_baseline_start(const char *transport, size_t size);
 double pwi_baseline_rate(struct pwi_baseline *baseline, double seconds);            /* GB/s */

@@ -1,7 +1,7 @@
-/* A Redis server of this machine, and the one client that it takes to keep it busy.
+/* A Redis server on this machine, and a client that keeps it busy.
  *
- * Commands are sent in pieces of a thousand, the next piece before the answers to the last are read, so that the server never
- * waits for us. They are written down before the clock starts. Every answer is one line.
+ * Commands are sent in batches of a thousand, the next batch before the answers to the last are read, so
+ * that the server never waits. They are formatted before the clock starts. Every answer is one line.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,8 +22,8 @@
 #include "base/memory.h"
 #include "sketch.h"
 
-#define PIECE 1000 /* commands */
-#define PIECES 200 /* that are written down, and gone round */
+#define PIECE 1000 /* commands per batch */
+#define PIECES 200 /* formatted batches, which are repeated */
 #define COMMAND_MAX 96
 #define START_SECONDS 10
 #define PROGRAM "redis-server"
@@ -34,7 +34,7 @@ struct pwi_redis {
   int fd;
 };
 
-/* --- the server ----------------------------------------------------------------------------------------------------------- */
+/* --- the server ----------------------------------------------------------------------------------------- */
 
 static bool find_program(char *path, size_t size) {
   const char *at = getenv("PATH");
@@ -46,7 +46,7 @@ static bool find_program(char *path, size_t size) {
   return false;
 }
 
-/* One that nobody uses just now. */
+/* A port that is free at the moment. */
 static uint16_t free_port(void) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof address;
@@ -71,7 +71,7 @@ static int connect_to(uint16_t port) {
   return -1;
 }
 
-/* Redis takes no notice of a parent that is gone, so the kernel is to end it with us. What it says goes nowhere. */
+/* Redis does not notice the end of its parent, so the kernel ends it with us. Its output is discarded. */
 static pid_t start_child(const char *path, uint16_t port) {
   char number[8];
   snprintf(number, sizeof number, "%u", (unsigned)port);
@@ -92,7 +92,7 @@ bool pwi_redis_start(const struct pwi_command *command, struct pwi_redis **redis
   uint16_t port = free_port();
   if (!redis || port == 0) {
     pwi_free(redis);
-    pwi_cli_failure(command, "no memory, or no free port, for " PROGRAM);
+    pwi_cli_failure(command, "not enough memory, or no free port, for " PROGRAM);
     return false;
   }
   *redis = (struct pwi_redis){.command = command, .fd = -1, .pid = start_child(path, port)};
@@ -114,13 +114,13 @@ void pwi_redis_stop(struct pwi_redis *redis) {
   if (!redis) return;
   if (redis->fd >= 0) close(redis->fd);
   if (redis->pid > 0) {
-    kill(redis->pid, SIGKILL); /* it keeps nothing */
+    kill(redis->pid, SIGKILL); /* it stores nothing */
     while (waitpid(redis->pid, NULL, 0) < 0 && errno == EINTR) continue;
   }
   pwi_free(redis);
 }
 
-/* --- commands ------------------------------------------------------------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------------------------------------- */
 
 static size_t write_incr(char *to, uint64_t thing) {
   char key[24];
@@ -135,7 +135,7 @@ static size_t write_hincrby(char *to, uint64_t thing, int line) {
                           cell);
 }
 
-/* Where each piece begins, and one more. */
+/* Offsets of the batches, and of the end. */
 static size_t write_pieces(char *text, enum pwi_redis_how how, const uint64_t *stream, size_t starts[PIECES + 1]) {
   size_t size = 0, thing = 0;
   int lines = how == PWI_REDIS_INCR ? 1 : 4;
@@ -147,7 +147,7 @@ static size_t write_pieces(char *text, enum pwi_redis_how how, const uint64_t *s
                                       : write_hincrby(text + size, stream[thing], line);
   }
   starts[PIECES] = size;
-  return thing / PIECES; /* things of a piece */
+  return thing / PIECES; /* things per batch */
 }
 
 static bool send_all(int fd, const char *text, size_t size) {
@@ -159,14 +159,15 @@ static bool send_all(int fd, const char *text, size_t size) {
   return true;
 }
 
-/* Every answer of these commands is ":" and a number, and ends the line. Reads until all but `most` of them are there, those of
- * the piece after it perhaps among them. */
+/* Every answer of these commands is a line with ":" and a number. Reads until at most `most` answers are
+ * missing; answers of the next batch may be among those read. */
 static bool receive(int fd, size_t most, size_t *waiting) {
   char text[65536];
   while (*waiting > most) {
     ssize_t size = recv(fd, text, sizeof text, 0);
     if (size < 0 && errno == EINTR) continue;
-    if (size <= 0 || memchr(text, '-', (size_t)size)) return false; /* "-ERR …": nothing here is below 0 */
+    /* "-ERR …": no valid answer is negative */
+    if (size <= 0 || memchr(text, '-', (size_t)size)) return false;
     for (ssize_t i = 0; i < size; i++) *waiting -= text[i] == '\n';
   }
   return true;

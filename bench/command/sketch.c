@@ -11,7 +11,7 @@
 #include "store/sketch.h"
 
 #define SKETCH "bench/sketch"
-#define CHUNK ((size_t)1 << 16) /* things that are added at a time */
+#define CHUNK ((size_t)1 << 16) /* things per call */
 #define RUNS 3
 
 double pwi_bench_sketch_now(void) {
@@ -26,9 +26,10 @@ bool pwi_bench_sketch_fail(const struct pwi_bench_sketch *bench, const char *wha
   return false;
 }
 
-/* --- streams ---------------------------------------------------------------------------------------------------------------- */
+/* --- streams -------------------------------------------------------------------------------------------- */
 
-/* things^u is k or less with probability log k / log things: thing k has log(1 + 1 / k) of it, which is nearly 1 / k. */
+/* things^u is at most k with probability log k / log things, so thing k has log(1 + 1 / k) of it, which is
+ * nearly 1 / k. */
 uint64_t *pwi_stream_zipf(uint64_t things, uint64_t seed) {
   uint64_t *stream = pwi_alloc(PWI_STREAM_LENGTH * sizeof *stream);
   struct pwi_random random;
@@ -47,9 +48,9 @@ uint64_t *pwi_stream_uniform(uint64_t seed) {
   return stream;
 }
 
-/* --- in memory -------------------------------------------------------------------------------------------------------------- */
+/* --- in memory ------------------------------------------------------------------------------------------ */
 
-/* The same sketch, filled by one thread and nobody else. */
+/* The same sketch, filled by one thread in memory. */
 static double run_memory(const uint64_t *stream, double seconds) {
   struct pwi_sketch_bank bank;
   struct pawl_sketch_options options;
@@ -62,17 +63,17 @@ static double run_memory(const uint64_t *stream, double seconds) {
     pwi_sketch_add_numbers(&bank, rows, options.banks, stream + added % PWI_STREAM_LENGTH, CHUNK);
     added += CHUNK;
   } while ((time = pwi_bench_sketch_now() - begin) < seconds);
-  uint64_t total = 0; /* so that nothing can be left out */
+  uint64_t total = 0; /* so that the compiler cannot remove the work */
   for (uint32_t i = 0; i < options.banks; i++) total += rows[i * (size_t)pwi_sketch_bank_width(&bank) + 1];
   pwi_free(rows);
   return total == added ? (double)added / time : 0;
 }
 
-/* --- through a server ------------------------------------------------------------------------------------------------------- */
+/* --- through a server ----------------------------------------------------------------------------------- */
 
 struct speed {
   const char *name;
-  bool is_uniform, no_aggregate, has_all; /* all: names and registers too */
+  bool is_uniform, no_aggregate, has_all; /* has_all: names and registers, too */
 };
 
 struct speed_figures {
@@ -99,7 +100,7 @@ static bool pour(const struct pwi_bench_sketch *bench, struct pawl_sketch *sketc
   return !status;
 }
 
-/* A sketch of its own for each run. What was counted is what was added. */
+/* A new sketch for each run. Checks that it counted what was added. */
 static bool run_sketch(const struct pwi_bench_sketch *bench, struct pawl_session *session, const struct speed *speed,
                        const uint64_t *stream, struct speed_figures *figures_out) {
   struct pawl_sketch_options options;
@@ -114,19 +115,19 @@ static bool run_sketch(const struct pwi_bench_sketch *bench, struct pawl_session
   return good && (!status || pwi_bench_sketch_fail(bench, "drop", status));
 }
 
-/* --- beside one another ----------------------------------------------------------------------------------------------------- */
+/* --- comparisons ---------------------------------------------------------------------------------------- */
 
-/* What is 0 was not measured. */
+/* 0: not measured */
 struct run {
   struct speed_figures is;
-  double memory, incr; /* things a second, right before */
+  double memory, incr; /* things per second, measured right before */
 };
 
 struct line {
   const struct speed *speed;
-  struct speed_figures is; /* of the run in the middle */
+  struct speed_figures is; /* of the median run */
   double memory;           /* the best of all runs */
-  double incr_ratio;       /* the one in the middle */
+  double incr_ratio;       /* the median */
 };
 
 static json_t *number_or_null(double value) { return value > 0 ? json_real(value) : json_null(); }
@@ -143,9 +144,9 @@ static void print_line(const struct pwi_bench_sketch *bench, const struct line *
                                  "merged", line->is.merged));
     return;
   }
-  printf("  %-10s %7.1f million a second, %4.1f bits a pair, %4.1f bits a thing", line->speed->name,
+  printf("  %-10s %7.1f million/s, %4.1f bits per pair, %4.1f bits per thing", line->speed->name,
          line->is.per_second / 1e6, line->is.bits_per_pair, line->is.bits_per_thing);
-  if (beside > 0) printf("; %.2f of memory's %.1f", beside, line->memory / 1e6);
+  if (beside > 0) printf("; %.2f of %.1f in memory", beside, line->memory / 1e6);
   if (line->incr_ratio > 0) printf("; %.0f times INCR", line->incr_ratio);
   printf("\n");
 }
@@ -156,19 +157,18 @@ static void print_redis(const struct pwi_bench_sketch *bench, double incr, doubl
                        json_pack("{s:s, s:s, s:o, s:o}", "bench", "sketch", "case", "redis", "incr_per_second",
                                  number_or_null(incr), "hincrby4_per_second", number_or_null(hincrby)));
   else if (incr > 0)
-    printf("  %-10s %7.2f million INCR a second, %.2f million times four HINCRBY\n", "redis", incr / 1e6,
-           hincrby / 1e6);
+    printf("  %-10s %7.2f million INCR/s, %.2f million/s with four HINCRBY each\n", "redis", incr / 1e6, hincrby / 1e6);
 }
 
 static bool start_redis(const struct pwi_bench_sketch *bench, struct pwi_redis **redis_out) {
   bool is_missing;
   *redis_out = NULL;
   if (pwi_redis_start(bench->command, redis_out, &is_missing)) return true;
-  if (is_missing) fprintf(stderr, "pawl-bench sketch: no redis-server here: measured without\n");
+  if (is_missing) fprintf(stderr, "pawl-bench sketch: redis-server is not installed; measured without it\n");
   return is_missing;
 }
 
-/* Without a server both are 0. */
+/* Without Redis both are 0. */
 static bool run_redis(const struct pwi_bench_sketch *bench, struct pwi_redis *redis, const uint64_t *stream) {
   double incr = redis ? pwi_redis_run(redis, PWI_REDIS_INCR, stream, bench->seconds) : 0;
   double hincrby = redis ? pwi_redis_run(redis, PWI_REDIS_HINCRBY4, stream, bench->seconds) : 0;
@@ -197,7 +197,8 @@ static void sum_up(const struct run runs[RUNS], struct line *line) {
   line->incr_ratio = ratios[RUNS / 2];
 }
 
-/* Several runs, each right after that which it is compared with: on a machine that others use too, minutes differ. */
+/* Several runs, each right after the one that it is compared with, because a shared machine changes over
+ * minutes. */
 static bool run_line(const struct pwi_bench_sketch *bench, struct pawl_session *session, struct pwi_redis *redis,
                      const uint64_t *stream, struct line *line) {
   struct run runs[RUNS] = {0};

@@ -1,9 +1,11 @@
-/* `pawl-bench sketch`, inside: things a second into a sketch, beside what one thread does in memory and what Redis does.
+/* `pawl-bench sketch`, inside: things per second into a sketch, compared with one thread in memory and
+ * with Redis.
  *
- * This process is the one worker; the one server is the child of an embedded session. Streams are made before the clock starts,
- * and lie in memory. Times end when everything was answered: a flush is part of them.
+ * This process is the only worker; the only server is the child of an embedded session. Streams are
+ * generated in memory before the clock starts. Times include the final flush, until everything is
+ * answered.
  *
- * Everything here prints what went wrong to standard error and then returns false.
+ * All functions here print errors to standard error and then return false.
  */
 #ifndef BENCH_COMMAND_SKETCH_H
 #define BENCH_COMMAND_SKETCH_H
@@ -18,30 +20,30 @@
 struct pwi_bench_sketch {
   const struct pwi_command *command;
   bool json, is_tcp, with_kill;
-  double seconds;  /* of each measurement */
-  uint64_t things; /* different ones of the Zipf stream */
+  double seconds;  /* per measurement */
+  uint64_t things; /* distinct things of the Zipf stream */
   uint64_t seed;
-  const char *data; /* a folder with streams to be counted; NULL: none */
+  const char *data; /* a folder with streams to count; NULL: none */
 };
 
-/* --- streams: bench/command/sketch.c ---------------------------------------------------------------------------------------------- */
+/* --- streams: bench/command/sketch.c -------------------------------------------------------------------- */
 
-#define PWI_STREAM_LENGTH ((size_t)8 << 20) /* it is gone round as often as it takes */
+#define PWI_STREAM_LENGTH ((size_t)8 << 20) /* the stream is repeated as often as needed */
 
-/* Numbers of [0, things), of which thing k, from 1 on, comes with a probability of about 1 / k; or of all 64 bits, all the
- * same. NULL without memory; freed with pwi_free. */
+/* Numbers of [0, things), in which thing k, from 1 on, has a probability of about 1 / k; or uniform
+ * numbers of 64 bits. NULL if memory is short; free it with pwi_free. */
 uint64_t *pwi_stream_zipf(uint64_t things, uint64_t seed);
 uint64_t *pwi_stream_uniform(uint64_t seed);
 
 double pwi_bench_sketch_now(void); /* seconds */
 bool pwi_bench_sketch_fail(const struct pwi_bench_sketch *bench, const char *what, pawl_status status);
 
-/* --- Redis: bench/command/redis.c ------------------------------------------------------------------------------------------------- */
+/* --- Redis: bench/command/redis.c ----------------------------------------------------------------------- */
 
 struct pwi_redis;
 
-/* Starts a redis-server of this machine on a free port of loopback, without any file. False with `*is_missing_out` set: there
- * is none here. */
+/* Starts a redis-server on a free port of loopback, without files. Returns false with `*is_missing_out`
+ * set if none is installed. */
 bool pwi_redis_start(const struct pwi_command *command, struct pwi_redis **redis_out, bool *is_missing_out);
 void pwi_redis_stop(struct pwi_redis *redis); /* NULL is fine */
 
@@ -50,10 +52,10 @@ enum pwi_redis_how {
   PWI_REDIS_HINCRBY4, /* four HINCRBY for each thing: the cells of a CountMin sketch */
 };
 
-/* Things a second, pipelined, for about so long; 0 if it failed. */
+/* Things per second, pipelined, for about this time; 0 on failure. */
 double pwi_redis_run(struct pwi_redis *redis, enum pwi_redis_how how, const uint64_t *stream, double seconds);
 
-/* --- cases ---------------------------------------------------------------------------------------------------------------- */
+/* --- cases ---------------------------------------------------------------------------------------------- */
 
 bool pwi_bench_sketch_speed(const struct pwi_bench_sketch *bench);
 bool pwi_bench_sketch_data(const struct pwi_bench_sketch *bench); /* bench/command/sketch_data.c */

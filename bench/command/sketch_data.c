@@ -1,7 +1,7 @@
-/* Real streams through a sketch, against exact counts: whether the bound of CountMin holds.
+/* Real streams through a sketch, compared with exact counts: checks the bound of CountMin.
  *
- * Files of the folder that are compressed with zstd are counted word by word: kosarak.head.dat.zst holds numbers with blanks
- * between them, imdb.train.text.zst text, of which words are runs of letters.
+ * Files of the folder that are compressed with zstd are counted word by word: kosarak.head.dat.zst
+ * contains numbers separated by blanks, imdb.train.text.zst text, whose words are runs of letters.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ struct text {
   size_t size, room;
 };
 
-/* One word of many; those that are the same stand together once they are sorted. */
+/* One of many words; equal ones are adjacent after sorting. */
 struct word {
   uint64_t hash;
   const char *at;
@@ -34,10 +34,10 @@ struct word {
 
 struct words {
   struct word *list;
-  size_t count, room; /* all of them, then different ones */
+  size_t count, room; /* all words, then distinct ones */
 };
 
-/* --- reading ---------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static bool grow(struct text *text) {
   if (text->room - text->size >= PIECE) return true;
@@ -93,7 +93,7 @@ static bool split(struct text *text, bool is_prose, struct words *words) {
   return true;
 }
 
-/* --- counting --------------------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b) {
   const struct word *left = a, *right = b;
@@ -113,8 +113,9 @@ static void count_exactly(struct words *words) {
 
 struct verdict {
   uint64_t words, different;
-  uint64_t below, beyond; /* of the different ones: less than the truth, or more than the bound above it */
-  double most, bound;     /* the largest excess, and the largest bound */
+  /* number of distinct words that are estimated below the truth, or above the bound */
+  uint64_t below, beyond;
+  double most, bound; /* the largest excess, and the largest bound */
 };
 
 static void judge(const struct words *words, const struct pawl_sketch_count *counts, struct verdict *verdict) {
@@ -168,7 +169,7 @@ static bool count_words(const struct pwi_bench_sketch *bench, struct pawl_sessio
   return good && (!status || pwi_bench_sketch_fail(bench, "drop", status));
 }
 
-/* --- the case --------------------------------------------------------------------------------------------------------------- */
+/* --- the case ------------------------------------------------------------------------------------------- */
 
 static void print(const struct pwi_bench_sketch *bench, const char *name, const struct verdict *is) {
   double beyond = is->different > 0 ? (double)is->beyond / (double)is->different : 0;
@@ -179,8 +180,8 @@ static void print(const struct pwi_bench_sketch *bench, const char *name, const 
                                  (json_int_t)is->different, "below_truth", (json_int_t)is->below, "beyond_bound",
                                  beyond, "largest_excess", is->most, "bound", is->bound));
   else
-    printf("  %-10s %" PRIu64 " words, %" PRIu64 " different: %" PRIu64
-           " told too low, %.4f %% beyond the bound; at most %.0f too high (bound %.0f)\n",
+    printf("  %-10s %" PRIu64 " words, %" PRIu64 " distinct: %" PRIu64
+           " too low, %.4f %% above the bound; at most %.0f too high (bound %.0f)\n",
            name, is->words, is->different, is->below, 100 * beyond, is->most, is->bound);
 }
 

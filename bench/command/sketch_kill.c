@@ -1,5 +1,5 @@
-/* A server is killed while things are added, with one replica: what was acknowledged is counted afterwards, once, and the
- * longest time in which the writer could not go on is measured. */
+/* Kills a server while things are added, with one replica. Checks that acknowledged things are counted
+ * exactly once, and measures the longest pause of the writer. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define SERVERS 3
 #define START_NS (30 * PWI_HOST_SECOND)
 #define CHUNK ((size_t)4096)
-#define BEFORE_S 1.0 /* of adding, before somebody is killed, and twice that after it */
+#define BEFORE_S 1.0 /* seconds of adding before the kill; twice that after it */
 
 struct kill_run {
   const struct pwi_bench_sketch *bench;
@@ -37,7 +37,7 @@ static bool start_all(struct kill_run *run) {
   return true;
 }
 
-/* Adds for so long. The longest time from one return to the next, in ms. */
+/* Adds for this time. Returns the longest time between two returns, in ms. */
 static pawl_status pour(struct kill_run *run, struct pawl_sketch_writer *writer, double seconds, double *longest_out) {
   double begin = pwi_bench_sketch_now(), last = begin, longest = 0;
   pawl_status status = PAWL_OK;
@@ -53,14 +53,16 @@ static pawl_status pour(struct kill_run *run, struct pawl_sketch_writer *writer,
 }
 
 static bool pour_and_kill(struct kill_run *run, struct pawl_sketch *sketch) {
-  struct pawl_sketch_writer_options options = {.no_aggregate = true, .outstanding = 4}; /* few: pauses show */
+  /* few, so that pauses show */
+  struct pawl_sketch_writer_options options = {.no_aggregate = true, .outstanding = 4};
   struct pawl_sketch_writer *writer;
   size_t chain[SERVERS], count;
   pawl_status status = pawl_sketch_writer_open(sketch, &options, &writer);
   if (status) return pwi_bench_sketch_fail(run->bench, "writer", status);
   status = pour(run, writer, BEFORE_S, &run->quiet_ms);
   bool good = pwi_storm_first_chain(run->storm, chain, SERVERS, &count) && count > 0;
-  if (good) kill(pwi_storm_pid(run->storm, chain[0]), SIGKILL); /* at once: the storm would wait until it is gone */
+  /* at once: the storm would wait for its end */
+  if (good) kill(pwi_storm_pid(run->storm, chain[0]), SIGKILL);
   if (!status) status = pour(run, writer, 2 * BEFORE_S, &run->longest_ms);
   if (good) pwi_storm_kill(run->storm, chain[0]);
   if (!status) status = pawl_sketch_flush(writer, PWI_SKETCH_PATIENCE);
@@ -92,8 +94,8 @@ static void print(const struct kill_run *run) {
                                  "servers", SERVERS, "replicas", 1, "acked", (json_int_t)run->added, "lost",
                                  (json_int_t)lost, "longest_gap_ms", run->longest_ms, "quiet_gap_ms", run->quiet_ms));
   else
-    printf("  %-10s %" PRIu64 " acknowledged, %" PRId64 " lost; stood still for %.0f ms at most (%.0f before)\n",
-           "kill", run->added, lost, run->longest_ms, run->quiet_ms);
+    printf("  %-10s %" PRIu64 " acknowledged, %" PRId64 " lost; longest pause %.0f ms (%.0f before)\n", "kill",
+           run->added, lost, run->longest_ms, run->quiet_ms);
 }
 
 bool pwi_bench_sketch_kill(const struct pwi_bench_sketch *bench) {
@@ -113,6 +115,6 @@ bool pwi_bench_sketch_kill(const struct pwi_bench_sketch *bench) {
   if (good) print(&run);
   pwi_free(run.stream);
   if (good && run.added != run.counted)
-    pwi_cli_failure(bench->command, "what was acknowledged and what is there differ");
+    pwi_cli_failure(bench->command, "the sketch differs from the acknowledged things");
   return good && run.added == run.counted;
 }

@@ -1,10 +1,11 @@
-/* The picture of `pawl-bench wait`: one bar for each tau, computing below and waiting on top of it (OSDI'14, figure 10). */
+/* The picture of `pawl-bench wait`: one bar for each tau, computing below and waiting above (OSDI'14,
+ * figure 10). */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "wait.h"
 
-#define WIDTH 90 /* of a bar, with what is left free beside it */
+#define WIDTH 90 /* of a bar with its margin */
 #define HEIGHT 300
 #define TOP 40
 #define LEFT 60

@@ -1,7 +1,8 @@
 /* The data of `pawl-bench wait`, its gradients and its objective.
  *
- * Examples have features drawn by a power law, spread over all blocks, as words and pages are: so blocks depend on one another, and
- * a step from old weights is worse than one from new ones. Labels come from weights of which most are zero. */
+ * Examples have features drawn by a power law, spread over all blocks, like words and pages. So blocks
+ * depend on one another, and a step from old weights is worse than one from new ones. Labels come from
+ * weights of which most are zero. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,14 @@
 #include "wait.h"
 
 #define PASSES 150          /* of the serial reference */
-#define TARGET_SLACK 1.0005 /* above what the reference reaches */
-#define EPS 1e-10           /* as block_proximal's */
+#define TARGET_SLACK 1.0005 /* relative to the reference */
+#define EPS 1e-10           /* as in block_proximal */
 #define POWER 1.1
-#define TRUE_SHARE 0.2 /* of the features matter */
+#define TRUE_SHARE 0.2 /* share of the features with a weight */
 
-/* --- drawing ---------------------------------------------------------------------------------------------------------- */
+/* --- drawing -------------------------------------------------------------------------------------------- */
 
-/* Sums of 1 / (rank + 10)^POWER: a draw is a search. */
+/* Sums of 1 / (rank + 10)^POWER, so that a draw is a binary search. */
 static void fill_ranks(double *sums, uint32_t count) {
   double sum = 0;
   for (uint32_t i = 0; i < count; i++) sums[i] = sum += pow(i + 10.0, -POWER);
@@ -37,7 +38,7 @@ static uint32_t draw_rank(struct pwi_random *random, const double *sums, uint32_
   return low;
 }
 
-/* Neighbours in rank lie in different blocks. */
+/* Features of neighbouring ranks are in different blocks. */
 static uint32_t feature_of(const struct pwi_wait_shape *shape, uint32_t rank) {
   return rank % shape->blocks * pwi_wait_block_size(shape) + rank / shape->blocks;
 }
@@ -46,7 +47,7 @@ struct draft {
   struct pwi_random random;
   double *sums, *truth;
   uint32_t *drawn; /* of one example */
-  uint32_t *pairs; /* example, feature, one after the other, of one share */
+  uint32_t *pairs; /* example, feature, alternating, of one share */
   size_t pair_count;
 };
 
@@ -68,7 +69,8 @@ static void draw_example(struct draft *draft, const struct pwi_wait_shape *shape
   share->labels[example] = pwi_random_unit(&draft->random) < 1 / (1 + exp(-product)) ? 1.0f : -1.0f;
 }
 
-/* From pairs to lists of examples, by feature. While they are put in place, the place of the next one of f is first[f + 1]. */
+/* Turns pairs into lists of examples by feature. While they are filled, the next free place of f is
+ * first[f + 1]. */
 static pawl_status sort_share(const struct draft *draft, const struct pwi_wait_shape *shape,
                               struct pwi_wait_share *share) {
   share->first = pwi_alloc_zero(shape->features + 2, sizeof *share->first);
@@ -112,7 +114,7 @@ static pawl_status draw(struct pwi_wait_problem *problem) {
   return status;
 }
 
-/* --- numbers ---------------------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
 void pwi_wait_gradient(const struct pwi_wait_problem *problem, uint32_t worker, uint32_t block, const double *products,
                        double *pairs) {
@@ -124,7 +126,7 @@ void pwi_wait_gradient(const struct pwi_wait_problem *problem, uint32_t worker, 
     for (uint32_t at = share->first[feature]; at < share->first[feature + 1]; at++) {
       double y = share->labels[share->which[at]];
       g -= y / (1 + exp(y * products[share->which[at]]));
-      u += 0.25; /* p (1 - p) is never more */
+      u += 0.25; /* p (1 - p) is never larger */
     }
     pairs[2 * i] = g;
     pairs[2 * i + 1] = u;
@@ -164,16 +166,16 @@ double pwi_wait_objective(const struct pwi_wait_problem *problem, const double *
   return sum;
 }
 
-/* --- the reference ---------------------------------------------------------------------------------------------------- */
+/* --- the reference -------------------------------------------------------------------------------------- */
 
 static double shrink(double x, double by) { return x > by ? x - by : x < -by ? x + by : 0; }
 
-/* What a worker knows: the weights, and the products of its examples with them. */
+/* A worker's knowledge: the weights, and the products of its examples with them. */
 struct known {
   double *weights, *products;
 };
 
-/* One machine with all data: the gradient of all shares, one step, and everybody knows it at once. */
+/* One machine with all data: the gradient of all shares, and one step that takes effect at once. */
 static void step_alone(const struct pwi_wait_problem *problem, uint32_t block, double *pairs, double *sums,
                        struct known *known) {
   const struct pwi_wait_shape *shape = &problem->shape;
@@ -216,7 +218,7 @@ static pawl_status find_target(struct pwi_wait_problem *problem) {
   return status;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_wait_problem_create(const struct pwi_wait_shape *shape, struct pwi_wait_problem **problem_out) {
   struct pwi_wait_problem *problem = pwi_alloc_zero(1, sizeof *problem);

@@ -1,4 +1,5 @@
-/* One run of Algorithm 3 in the simulator: the real client, servers and manager, and workers whose computing takes virtual time. */
+/* One run of Algorithm 3 in the simulator: the real client, servers and manager, and workers whose
+ * computing takes virtual time. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +13,11 @@
 #define SLOW_CHANCE 0.1
 #define SLOW_TIMES 4
 #define NETWORK_NS (BLOCK_NS / 2)
-#define PASSES_MAX 100 /* a run that takes more has not reached its target */
+#define PASSES_MAX 100 /* a run with more passes has not reached its target */
 #define GROUP "bench/.workers"
 #define VECTOR "bench/weights"
-#define COMPUTED 0   /* a timer's cookie; others are iterations whose push is due */
-#define LOOK_EVERY 4 /* iterations, for the objective */
+#define COMPUTED 0   /* a timer's cookie; other cookies are iterations whose push is due */
+#define LOOK_EVERY 4 /* iterations between two computations of the objective */
 
 struct run;
 struct hand;
@@ -27,7 +28,7 @@ struct step {
   struct hand *hand;
   uint64_t iteration;
   uint32_t block;
-  double *pairs, *weights; /* what is pushed, and what is pulled */
+  double *pairs, *weights; /* pushed and pulled values */
 };
 
 /* A worker. */
@@ -63,7 +64,7 @@ static void broken(struct hand *hand, const char *what, pawl_status status) {
                pawl_status_text(status));
 }
 
-/* --- an iteration ------------------------------------------------------------------------------------------------------- */
+/* --- an iteration --------------------------------------------------------------------------------------- */
 
 static struct pawl_range range_of(const struct step *step) {
   uint64_t size = pwi_wait_block_size(&step->hand->run->problem->shape);
@@ -85,7 +86,7 @@ static struct step *make_step(struct hand *hand, uint64_t iteration) {
 
 static void look(struct hand *hand);
 
-/* The first worker's weights are taken for everybody's. */
+/* The first worker's weights stand for all. */
 static void look_at_objective(struct hand *hand) {
   struct run *run = hand->run;
   if (hand->index != 0 || hand->pace.finished % LOOK_EVERY != 0 || run->is_over) return;
@@ -110,7 +111,7 @@ static void pulled(struct pwi_task *task) {
   look(hand);
 }
 
-/* The step on the servers is taken: all workers' parts were in. */
+/* The servers have taken the step: the pushes of all workers were applied. */
 static void pushed(struct pwi_task *task) {
   struct step *step = (struct step *)task;
   struct pwi_where where = {.range = range_of(step)};
@@ -132,13 +133,13 @@ static void push(struct hand *hand, uint64_t iteration) {
   if (status) broken(hand, "could not start a push", status);
 }
 
-/* The numbers are those of the moment when computing begins: what is pulled meanwhile comes too late for them. */
+/* The values are those at the beginning of computing; later pulls do not count. */
 static void begin_iteration(struct hand *hand) {
   hand->wants = false;
   pawl_status status = pwi_pace_begin(&hand->pace);
   struct step *step = status ? NULL : make_step(hand, hand->pace.begun);
   if (!step) {
-    broken(hand, "has no memory for an iteration", PAWL_NO_MEMORY);
+    broken(hand, "ran out of memory for an iteration", PAWL_NO_MEMORY);
     return;
   }
   hand->steps[step->iteration] = step;
@@ -166,7 +167,7 @@ static void hand_timer(void *context, uint64_t cookie) {
   look(hand);
 }
 
-/* --- beginning ---------------------------------------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static void entered(struct pwi_task *task) {
   struct hand *hand = (struct hand *)((char *)task - offsetof(struct hand, enter));
@@ -251,11 +252,11 @@ static pawl_status begin(struct run *run) {
   return status ? status : make_vector(run);
 }
 
-/* --- the run ------------------------------------------------------------------------------------------------------------ */
+/* --- the run -------------------------------------------------------------------------------------------- */
 
 static bool is_running(void *context) { return !((struct run *)context)->is_over; }
 
-/* What a worker has begun to compute and not ended is not counted beyond the end. */
+/* Computing that has not ended is counted only up to the end of the run. */
 static void count(const struct run *run, struct pwi_wait_figures *figures) {
   uint32_t workers = run->problem->shape.workers;
   double total = (double)(pwi_sim_now(run->cluster.sim) - run->began) * 1e-9, computed = 0;

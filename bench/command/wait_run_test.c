@@ -1,4 +1,5 @@
-/* The numbers of `pawl-bench wait`: gradients against differences, products against sums, and what the bound does. */
+/* The numbers of `pawl-bench wait`: gradients against differences, products against sums, and the effect
+ * of the bound. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,10 @@
-/* How many of all features the rows of one worker have (OSDI'14, figure 3).
+/* Measures the share of all features that occur in the rows of one worker (OSDI'14, figure 3).
  *
  *   working_set WORKERS[,WORKERS…] FILE…
  *
- * Rows are given to workers in ranges of equal length, in the order of the files, as a job gives out pieces. For each number of
- * workers one line of JSON: the mean, the least and the most over workers of the share of features, of those that occur at all.
+ * Workers get ranges of rows of equal length, in the order of the files, as a job assigns pieces. One line
+ * of JSON for each number of workers: the mean, the minimum and the maximum over workers of the share of
+ * features, among those that occur at all.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -49,8 +50,8 @@ static uint64_t worker_of(uint64_t row, uint64_t rows, uint64_t workers) {
   return (uint64_t)(wide * workers / rows);
 }
 
-/* Counts the features of each worker. `last` says for each feature which worker was seen with it last, from 1: workers come one
- * after the other, so that is all there is to remember. */
+/* Counts the features of each worker. `last` is, for each feature, the last worker that had it, counted
+ * from 1; workers come one after another, so this suffices. */
 static void count_features(const struct rows *rows, uint64_t workers, uint32_t *last, uint64_t *features) {
   uint64_t row = 0;
   memset(last, 0, (size_t)(rows->max_id + 1) * sizeof *last);
@@ -97,7 +98,7 @@ int main(int argc, char **argv) {
   all = features[0];
   for (const char *at = argv[1]; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
     uint64_t workers = strtoull(at, NULL, 10);
-    check(workers > 0, "the number of workers is a number from 1");
+    check(workers > 0, "the number of workers must be 1 or more");
     if (workers > rows.rows) break;
     count_features(&rows, workers, last, features);
     print(&rows, workers, all, features);

@@ -1,12 +1,13 @@
 /* A server function in a shared object: the update of OSDI'14 Algorithm 3, for models with many zeros.
  *
- * Workers push, for each value of the model, the gradient g and a bound u on the second derivative. The server takes the
- * step that is best for that quadratic model plus l1 times the sum of absolute values (docs/functions.md derives it):
+ * Workers push, for each value of the model, the gradient g and a bound u on the second derivative. The
+ * server takes the best step for that quadratic model plus l1 times the sum of absolute values
+ * (docs/functions.md derives it):
  *
  *   a = u / rate + eps
  *   w <- shrink(a w - g, l1) / a
  *
- * pawl has this function built in, as block_proximal; this one has a name of its own and is for f64 alone.
+ * pawl has this function built in, as block_proximal; this one has another name and supports f64 only.
  */
 #include <pawl/function.h>
 
@@ -14,7 +15,7 @@ enum { RATE, L1, EPS }; /* the order of `parameters` */
 
 static double shrink(double z, double least) { return z > least ? z - least : z < -least ? z + least : 0; }
 
-/* A curvature below zero has no best step. Pawl itself refuses NaN and infinity: PAWL_FUNCTION_FINITE. */
+/* A negative curvature has no best step. pawl itself refuses NaN and infinity: PAWL_FUNCTION_FINITE. */
 static pawl_status check(const struct pawl_function_call *call) {
   const double *pairs = call->pushed;
   for (size_t i = 0; i < call->count * call->width; i++)

@@ -1,8 +1,9 @@
 /* A server function in a shared object: the counters of a CountMin sketch.
  *
- * A key is a cell of the sketch, or `width` cells of one row of it. Workers hash what they count and push how much each
- * cell grows by; whoever asks pulls the cells of a thing and takes the smallest. The server adds. What it does beyond `add`:
- * a sum that does not fit is refused, where integers would wrap around and a large count turn into a small one.
+ * A key is a cell of the sketch, or `width` cells of one row of it. Workers hash the things that they
+ * count and push the increments of cells; a reader pulls the cells of a thing and takes the smallest. The
+ * server adds. Unlike `add` it refuses a sum that does not fit, where integers would wrap around and a
+ * large count turn into a small one.
  */
 #include <pawl/function.h>
 

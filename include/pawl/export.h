@@ -1,7 +1,7 @@
-/* What the shared library exports, and nothing else.
+/* Marks the functions that the shared library exports.
  *
- * Every function an application may call carries PAWL_API. Everything else is compiled hidden: it cannot be linked
- * against, so it can change without notice.
+ * Every function an application may call carries PAWL_API. Everything else is compiled hidden: it cannot be
+ * linked against, so it can change without notice.
  */
 #ifndef PAWL_EXPORT_H
 #define PAWL_EXPORT_H

@@ -1,23 +1,25 @@
-/* Server functions: what a push does to the rows that are stored.
+/* Server functions: the effect of a push on stored rows.
  *
- * This header is for those who write one. It is all that a function needs, whether it is one of pawl's own
- * (src/store/functions/list.c) or stands in a shared object of its own (examples/functions/). docs/functions.md lists what
- * there is; docs/add-a-function.md shows how to add to it.
+ * This header is for authors of server functions. A function needs nothing else, whether it is built in
+ * (src/store/functions/list.c) or comes from a shared object (examples/functions/). docs/functions.md lists
+ * the built-in functions; docs/add-a-function.md shows how to add one.
  *
- * SHAPES. A vector has a width. A function says, in terms of it, how many values per key a push carries, how many are
- * stored and pulled, and how many more are kept beside them as hidden state (sums of squares, say). What is kept lives,
- * moves and is replicated together. A key that was never written has zeros for both; so a function begins with zeros.
+ * SHAPES. A vector has a width. A function declares, in terms of that width, how many values per key a push
+ * carries, how many are stored and pulled, and how many more are kept as hidden state (sums of squares, for
+ * example). Stored values and state move and are replicated together. Both are zeros for a key that was never
+ * written.
  *
- * APPLY works on `count` rows at a time: three arrays, of which row i begins at i times its width. They are aligned for
- * their type and do not overlap. It must be
- *   - local: row i of the result depends on row i of what is there, and on nothing else. How rows are cut into calls is
- *     pawl's affair, and no result may show it;
- *   - deterministic, and without memory of its own: no static variables, clocks, random numbers, files or locks;
- *   - certain: it cannot fail. What it cannot work with, CHECK refuses.
+ * APPLY works on `count` rows at a time, in three arrays; row i of an array begins at i times its width. The
+ * arrays are aligned for their type and do not overlap. The function must be
+ *   - local: row i of the result depends only on row i of the arrays. pawl decides how rows are divided into
+ *     calls, and results must not depend on it;
+ *   - deterministic, and without memory of its own: no static variables, clocks, random numbers, files or
+ *     locks;
+ *   - unfailing: CHECK refuses rows that it cannot process.
  *
- * CHECK may be NULL. It is called for all rows of a push before `apply` is called for any, and sees what `apply` will see.
- * If it returns anything but PAWL_OK nothing is applied, and whoever pushed gets that status (PAWL_REFUSED where there is
- * no better word). `stored` and `state` are copies then: to write there changes nothing.
+ * CHECK may be NULL. The server calls it for all rows of a push before it calls `apply` for any of them, with
+ * the same arguments. If it returns anything but PAWL_OK, nothing is applied and the sender gets that status
+ * (PAWL_REFUSED if there is no better one). `stored` and `state` are copies; writing to them has no effect.
  *
  * THREADS. A server calls a function from several threads at once, for different rows.
  *
@@ -29,9 +31,9 @@
  *     return list;
  *   }
  *
- * What it returns must stay as it is while the object is loaded. A function is known by its name, which must be no other's.
- * An object that was built with an older header goes on working: `size` tells which. One that is newer than the server
- * works if it uses nothing that the server does not know.
+ * The returned structs must not change while the object is loaded. The name of a function must be unique. An
+ * object built with an older header continues to work: `size` identifies the version. An object newer than
+ * the server works if it uses nothing that the server does not know.
  */
 #ifndef PAWL_FUNCTION_H
 #define PAWL_FUNCTION_H
@@ -47,7 +49,9 @@
 extern "C" {
 #endif
 
-#define PAWL_FUNCTION_NAME_MAX 31       /* small letters, digits and '_', a letter first; parameters likewise */
+/* Characters of a name: lower-case letters, digits and '_', beginning with a letter. The same for
+ * parameters. */
+#define PAWL_FUNCTION_NAME_MAX 31
 #define PAWL_FUNCTION_PARAMETERS_MAX 16 /* of one function */
 
 /* Values per key: times * (the vector's width) + more. */
@@ -63,41 +67,41 @@ struct pawl_function_shape {
   (PAWL_FUNCTION_TYPE(PAWL_I32) | PAWL_FUNCTION_TYPE(PAWL_I64) | PAWL_FUNCTION_TYPE(PAWL_U64))
 
 enum pawl_function_flag {
-  /* The sum of two pushes is a push: gradients, counts. Where a job asks for it, pawl adds up the pushes of a tick and
-   * applies the sum, once. */
+  /* The sum of two pushes is a valid push, as for gradients and counts. If a job asks for it, pawl adds up
+   * the pushes of a tick and applies the sum once. */
   PAWL_FUNCTION_SUMS = 1,
-  /* Besides, applying that sum comes to the same, but for rounding, as applying one after the other, in any order. Pawl
-   * may add up whenever it pays. */
+  /* In addition, applying the sum gives the same result, up to rounding, as applying the pushes one after
+   * another in any order. pawl may then add up pushes whenever it is faster. */
   PAWL_FUNCTION_COMMUTES = 2,
-  /* A push that holds NaN or an infinity is refused, before `check` is asked. */
+  /* The server refuses a push with NaN or infinite values, without calling `check`. */
   PAWL_FUNCTION_FINITE = 4,
-  /* `check` looks at what is pushed and at nothing else: it is given NULL for `stored` and `state`, which saves fetching
+  /* `check` only looks at the pushed values. `stored` and `state` are NULL in its calls, which saves fetching
    * them. */
   PAWL_FUNCTION_CHECKS_PUSH = 8,
 };
 
-/* A number that whoever creates a vector may set. This struct never changes. */
+/* A number that can be set when a vector is created. The layout of this struct never changes. */
 struct pawl_function_parameter {
   const char *name;
-  const char *about; /* a few words */
-  double normal;     /* if it is not given */
+  const char *about; /* a short description */
+  double normal;     /* default */
   double least, most;
 };
 
-/* What `apply` and `check` are called with. Later versions add fields at the end. */
+/* The argument of `apply` and `check`. Later versions add fields at the end. */
 struct pawl_function_call {
-  uint32_t size;       /* of this struct, as the server knows it */
+  uint32_t size;       /* size of this struct in the server's version */
   enum pawl_type type; /* of all values */
   uint32_t width;      /* of the vector */
   uint32_t pushed_width, stored_width, state_width;
   size_t count; /* rows */
   const void *pushed;
   void *stored;
-  void *state;              /* NULL without state */
-  const double *parameters; /* one for each that is declared, in that order */
+  void *state;              /* NULL if the function has no state */
+  const double *parameters; /* one value per declared parameter, in that order */
 };
 
-/* Later versions add fields at the end, for which zero means what there was before. */
+/* Later versions add fields at the end; zero in such a field selects the earlier behaviour. */
 struct pawl_server_function {
   uint32_t size;  /* sizeof(struct pawl_server_function) */
   uint32_t flags; /* enum pawl_function_flag */
@@ -108,15 +112,16 @@ struct pawl_server_function {
   const struct pawl_function_parameter *parameters;
   struct pawl_function_shape pushed, stored, state;
 
-  /* What is wrong with these parameters together, though each is within its bounds; NULL if nothing is. The text is
-   * static. May be NULL itself. */
+  /* Checks the combination of parameters, each of which is within its bounds. Returns a static text that
+   * describes the problem, or NULL if there is none. The function pointer may be NULL. */
   const char *(*settle)(const double *parameters);
 
   pawl_status (*check)(const struct pawl_function_call *call); /* may be NULL */
   void (*apply)(const struct pawl_function_call *call);
 };
 
-/* What a shared object exports: an array of pointers to its functions. pawl has no function of this name. */
+/* The symbol that a shared object exports: it returns an array of pointers to its functions. pawl itself does
+ * not define it. */
 PAWL_API const struct pawl_server_function *const *pawl_functions(uint32_t *count_out);
 
 #ifdef __cplusplus

@@ -1,33 +1,37 @@
-/* Linear algebra on the servers (OSDI'14 3.1): vectors are filled, scaled, added and multiplied where they lie, and no values
- * travel but the result.
+/* Linear algebra on the servers (OSDI'14 3.1). The servers fill, scale, add and multiply vectors in place;
+ * only results are sent.
  *
- * RANGES. A call is about the keys of `range`; {0, 0} is all of the span. A vector with mixed placement is worked on as a
- * whole only. Of a dense vector (pawl_vector_info tells) every key of the range has a row, which is zeros until it is written.
- * Of a sparse one only rows that take memory count, on the servers as in these calls: scale goes over the rows of the vector,
- * axpy over those of x, copy over those of both (where x has none, y becomes zeros), and fill is PAWL_UNSUPPORTED.
+ * RANGES. A call works on the keys of `range`; {0, 0} is the whole span. For a vector with mixed placement
+ * only the whole span is allowed. A dense vector (see pawl_vector_info) has a row for every key of the range,
+ * zeros until it is written. A sparse vector has only the rows that take memory: scale visits the rows of the
+ * vector, axpy the rows of x, and copy the rows of both (y becomes zero where x has no row). fill is
+ * PAWL_UNSUPPORTED for a sparse vector.
  *
- * TWO VECTORS of one call are of the same session, type, stored width, size, placement and layout, so that their rows lie on
- * the same servers: PAWL_MISMATCH otherwise, found before anything is sent. They may be the same vector.
+ * TWO VECTORS of one call must have the same session, type, stored width, size, placement and layout, so that
+ * their rows are on the same servers. Otherwise the call returns PAWL_MISMATCH before it sends anything. They
+ * may be the same vector.
  *
- * WHAT A CHANGE PROMISES. fill, scale, axpy and copy are pushes: applied exactly once to each key, whatever breaks, in the
- * order of the session's calls, and replicated like any push. They return a task. Work is cut into slices of 2 MiB of rows,
- * each of which is applied whole or not at all. x is read at the moment when a slice is applied: with every push of this
- * session to x that was called before, and none that was called later. (A later push to x waits for that; nobody has to wait
- * for a task only to keep the order. Calls that come *after* tasks, see <pawl/vector.h>, count from when they start; the ones
- * here start at once.) What other sessions do meanwhile may be in x for some slices and not for others.
+ * GUARANTEES OF A CHANGE. fill, scale, axpy and copy are pushes: they are applied exactly once to each key,
+ * in the order of the session's calls, and are replicated like any push. They return a task. The work is cut
+ * into slices of 2 MiB of rows; each slice is applied completely or not at all. A slice reads x at the moment
+ * when it is applied: with every push to x that this session called earlier, and with none that it called
+ * later. A later push to x waits for the slice, so a program need not wait for tasks to keep this order.
+ * (Calls that come *after* tasks, see <pawl/vector.h>, count from their start; the calls of this header start
+ * at once.) Concurrent changes of x by other sessions may be visible in some slices and not in others.
  *
- * A vector with a server function (options.rule): these calls change what is stored, by plain arithmetic, and do not call the
- * function. Its hidden state stays what it is.
+ * SERVER FUNCTIONS. On a vector with a server function (options.rule) these calls change the stored values by
+ * plain arithmetic. They do not call the function, and its hidden state stays unchanged.
  *
- * NUMBERS. A float vector computes in its own type, the scalar rounded to it. An integer vector wraps around, and the scalar
- * must be a whole number of at most 2^53 either way; what is filled in must be a value of the type: PAWL_INVALID otherwise.
- * Sums are taken in double, from products and values that are doubles, with the rounding errors of partial sums carried
- * along; integers beyond 2^53 are rounded first. A dot product of the same contents gives the same bits as long as servers hold
- * the same parts of the span; after parts have moved, the last bit may differ.
+ * NUMBERS. A float vector computes in its own type, to which the scalar is rounded. An integer vector wraps
+ * around; the scalar must be an integer of at most 2^53 in magnitude, and a fill value must be representable
+ * in the type: PAWL_INVALID otherwise. Sums are computed in double with compensation for rounding errors;
+ * integers beyond 2^53 are rounded first. A dot product of the same contents gives the same bits as long as
+ * servers hold the same parts of the span; after parts have moved, the last bit may differ.
  *
- * THREADS: any. ERRORS as in <pawl/vector.h>; PAWL_OUT_OF_SPAN for a range that reaches beyond the span; PAWL_UNSUPPORTED for a
- * part of a vector with mixed placement. A change that servers refuse on some keys (PAWL_NODE_FULL, PAWL_RESTORED if x was
- * loaded from a checkpoint meanwhile, PAWL_NOT_FOUND if it was deleted) changes nothing there, and the task names them.
+ * THREADS: any. ERRORS as in <pawl/vector.h>; PAWL_OUT_OF_SPAN for a range beyond the span; PAWL_UNSUPPORTED
+ * for a part of a vector with mixed placement. If servers refuse a change for some keys (PAWL_NODE_FULL,
+ * PAWL_RESTORED if x was loaded from a checkpoint in the meantime, PAWL_NOT_FOUND if x was deleted), the
+ * change has no effect on these keys, and the task names them.
  *
  * One step of conjugate gradients, with A p in q (examples/conjugate.c):
  *
@@ -53,13 +57,13 @@
 extern "C" {
 #endif
 
-/* --- changes: `task_out` may be NULL, as with push -------------------------------------------------------------------- */
+/* --- changes: `task_out` may be NULL, as with push ------------------------------------------------------ */
 
-/* Every value becomes `value`. */
+/* Sets every value to `value`. */
 PAWL_API pawl_status pawl_vector_fill(struct pawl_vector *vector, struct pawl_range range, double value,
                                       struct pawl_task **task_out);
 
-/* Every value is multiplied by `factor`. */
+/* Multiplies every value by `factor`. */
 PAWL_API pawl_status pawl_vector_scale(struct pawl_vector *vector, struct pawl_range range, double factor,
                                        struct pawl_task **task_out);
 
@@ -71,26 +75,26 @@ PAWL_API pawl_status pawl_vector_axpy(struct pawl_vector *y, double factor, stru
 PAWL_API pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x, struct pawl_range range,
                                       struct pawl_task **task_out);
 
-/* --- sums: these wait, and see every push of this session that was started before ------------------------------------- */
+/* --- sums: these wait, and see every push of this session that was started before ----------------------- */
 
-/* The sum over all values of x y. */
+/* The sum of all products x y. */
 PAWL_API pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y, struct pawl_range range,
                                      int64_t timeout_ns, double *result_out);
 
 enum pawl_norm {
   PAWL_NORM_1 = 1,     /* the sum of |x| */
-  PAWL_NORM_2 = 2,     /* the root of the sum of squares, which overflows where that does */
-  PAWL_NORM_MAX = 3,   /* the highest |x|; NaN if any value is */
-  PAWL_NORM_COUNT = 4, /* how many values are not zero; NaN is not */
+  PAWL_NORM_2 = 2,     /* the square root of the sum of squares; overflows if the sum does */
+  PAWL_NORM_MAX = 3,   /* the highest |x|; NaN if any value is NaN */
+  PAWL_NORM_COUNT = 4, /* the number of values that are not zero; NaN counts */
 };
 
-/* A norm of all values of the range, as if they were one column. PAWL_INVALID also for a norm that there is not. */
+/* A norm of all values of the range, taken as one column. PAWL_INVALID also for an unknown norm. */
 PAWL_API pawl_status pawl_vector_norm(struct pawl_vector *vector, struct pawl_range range, enum pawl_norm norm,
                                       int64_t timeout_ns, double *result_out);
 
-/* The same of one value of each row: number `column`, from 0, of those that are stored for a key (pawl_vector_info tells how
- * many). PAWL_INVALID for a column that rows do not have; PAWL_UNSUPPORTED, as with PAWL_NORM_COUNT, if a server is too old to
- * know of it. */
+/* A norm of one column: of value number `column`, from 0, of each stored row (pawl_vector_info has the stored
+ * width). PAWL_INVALID for a column beyond that width; PAWL_UNSUPPORTED, as with PAWL_NORM_COUNT, if a server
+ * is too old to support it. */
 PAWL_API pawl_status pawl_vector_norm_column(struct pawl_vector *vector, struct pawl_range range, uint32_t column,
                                              enum pawl_norm norm, int64_t timeout_ns, double *result_out);
 

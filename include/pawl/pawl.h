@@ -1,28 +1,29 @@
 /* pawl: model parameters, shared between machines.
  *
- * This header includes the others, one per noun. Each is the manual of its noun: contract, threads, ownership, errors
- * and lifetimes are stated there and nowhere else.
+ * This header includes the others, one per topic. Each header is the manual of its topic and documents
+ * contracts, threads, ownership, errors and lifetimes.
  *
- *   session.h   a process' membership in a cluster: begin here
+ *   session.h   the membership of a process in a cluster: begin here
  *   vector.h    named rows of numbers: push and pull
- *   linear.h    and linear algebra with them, on the servers
- *   task.h      calls that are under way
- *   group.h     processes that advance together
- *   sketch.h    counts of very many things
- *   policy.h    iterations, and how far apart they may be
- *   call.h      functions of one node that others call
- *   filter.h    what happens to rows on their way
+ *   linear.h    linear algebra on the servers
+ *   task.h      calls in progress
+ *   group.h     sets of processes that advance together
+ *   sketch.h    approximate counts of a very large number of items
+ *   policy.h    iterations under a consistency policy
+ *   call.h      functions that one node offers and others call
+ *   filter.h    transformations of rows in transit
+ *   checkpoint.h  vectors saved to disk, and loaded again
  *   data.h      labelled rows, and documents, read from files
  *   words.h     vocabularies
  *   lda.h       topic models
  *   job.h       a scheduler and its workers
  *   range.h     a range of keys
- *   status.h    what every fallible call returns
- *   log.h       what pawl says while it runs
- *   memory.h    where memory comes from
- *   version.h   which pawl this is
+ *   status.h    the status that every fallible call returns
+ *   log.h       logging
+ *   memory.h    the memory allocator
+ *   version.h   the version of pawl
  *
- * Not included is function.h, which is for those who write functions that servers run.
+ * function.h is not included; it is for authors of server functions.
  *
  * A complete program, which needs no cluster (examples/hello.c):
  *

@@ -1,7 +1,7 @@
 /* A range of keys: all k with begin <= k < end.
  *
- * Keys are 64-bit. The key 2^64-1 exists but no half-open range of uint64_t can hold it; by convention it is reserved
- * and no vector stores it, so that [0, PAWL_KEY_END) means every key.
+ * Keys have 64 bits. The key 2^64-1 is reserved, because no half-open range of uint64_t can contain it. No
+ * vector stores it, so that [0, PAWL_KEY_END) is the range of all keys.
  */
 #ifndef PAWL_RANGE_H
 #define PAWL_RANGE_H
@@ -25,7 +25,7 @@ static inline struct pawl_range pawl_range_of(uint64_t begin, uint64_t end) {
   return range;
 }
 
-/* A range whose end does not lie past its begin holds no key. */
+/* True if the range has no key: its end is not greater than its begin. */
 static inline bool pawl_range_is_empty(struct pawl_range range) { return range.end <= range.begin; }
 
 static inline uint64_t pawl_range_size(struct pawl_range range) {
@@ -41,7 +41,7 @@ static inline bool pawl_range_contains(struct pawl_range outer, struct pawl_rang
   return pawl_range_is_empty(inner) || (inner.begin >= outer.begin && inner.end <= outer.end);
 }
 
-/* The keys both hold; empty if there are none. */
+/* The intersection of two ranges. */
 static inline struct pawl_range pawl_range_common(struct pawl_range a, struct pawl_range b) {
   uint64_t begin = a.begin > b.begin ? a.begin : b.begin;
   uint64_t end = a.end < b.end ? a.end : b.end;

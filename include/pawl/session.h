@@ -1,23 +1,25 @@
-/* Sessions: a process' membership in a cluster.
+/* Sessions: the membership of a process in a cluster.
  *
- * A session is opened once and used by all threads. It finds its cluster
- *   - at `address`, the manager's, if one is given;
- *   - else at the address in the environment variable PAWL_ADDRESS;
- *   - else it is *embedded*: a manager and servers are started as child processes on this machine and end with the session,
- *     or with this process, whatever becomes of it.
- * So a program that leaves `address` alone runs on a laptop as it is, and on a cluster with PAWL_ADDRESS set.
+ * A process opens one session, and all its threads use it. The session finds its cluster
+ *   - at `address`, the address of the manager, if it is set;
+ *   - otherwise at the address in the environment variable PAWL_ADDRESS;
+ *   - otherwise it is *embedded*: it starts a manager and servers as child processes on this machine. They
+ *     end with the session, or with this process however it ends.
+ * A program that leaves `address` unset thus runs on a laptop without configuration, and on a cluster with
+ * PAWL_ADDRESS.
  *
- * A session is known to the cluster as one *sender*. If this process is stopped for so long that the cluster takes it for
- * dead, the session joins again by itself, finds out which of its pushes took effect, and sends the rest: callers see
- * nothing of it. A program whose work others take over opens its session with `stays_dead`. After fork, a child must not use
- * its parent's session.
+ * The cluster knows a session as one *sender*. If this process is stopped for so long that the cluster
+ * declares it dead, the session joins again by itself, finds out which of its pushes took effect, and sends
+ * the rest; callers do not notice. A program whose work is taken over by others should open its session with
+ * `stays_dead`. After fork, the child must not use the session of its parent.
  *
- * THREADS. Any thread may call anything; pawl_session_close only when no other call is under way. A session has one thread
- * of its own, which moves data while nobody waits; threads that wait do its work. A program may exit with sessions open: they are kept
- * from doing anything before other handlers of the exit run, but for what the exiting thread itself still asks of them.
+ * THREADS. Any thread may call any function, except that pawl_session_close requires that no other call is in
+ * progress. A session has one thread of its own, which moves data while no thread waits; a waiting thread
+ * does this work itself. A program may exit with open sessions. The library stops them before other exit
+ * handlers run; afterwards they act only when the exiting thread calls them.
  *
- * TIME. Calls that wait take a time-out in nanoseconds: PAWL_FOREVER (task.h) for none. Time running out ends the waiting,
- * not the work.
+ * TIME. Calls that wait take a timeout in nanoseconds; PAWL_FOREVER (task.h) means none. A timeout ends the
+ * waiting, not the work.
  */
 #ifndef PAWL_SESSION_H
 #define PAWL_SESSION_H
@@ -38,19 +40,21 @@ extern "C" {
 struct pawl_session;
 
 struct pawl_session_options {
-  const char *address; /* of the manager: host:port, tcp://…, unix:/…; of several that take turns, with commas between
-                          them; NULL: see above */
-  const char *job;     /* a word that names what this process works on, for `pawl status`; NULL: "default" */
-  bool read_only;      /* only pull: no sender id, nobody waits for us */
-  const char *listen; /* where other nodes reach vectors that we open locally and functions that we offer, such as
-                         "127.0.0.1:0"; NULL: nowhere. The nodes of an embedded session's cluster listen at the same host */
-  bool tcp_only;      /* no shared memory with servers on this machine */
-  bool stays_dead; /* if the cluster takes this session for dead it does not join again: everything under way and every
-                         later call fails with PAWL_NODE_GONE; for programs whose work others take over. What was under way
-                         may have taken effect before, and cannot any more */
+  const char *address; /* of the manager: host:port, tcp://… or unix:/…; addresses of several managers are
+                          separated by commas; NULL: see above */
+  const char *job;     /* name of the work of this process, shown by `pawl status`; NULL: "default" */
+  bool read_only;      /* the session only pulls; it gets no sender id and no process waits for it */
+  const char *listen;  /* address at which other nodes reach local vectors and offered functions of this
+                          session, such as "127.0.0.1:0"; NULL: none. The nodes of an embedded cluster listen
+                          on the same host */
+  bool tcp_only;       /* do not use shared memory with servers on this machine */
+  bool stays_dead;     /* if the cluster declares this session dead, it does not join again: all calls in
+                          progress and all later calls fail with PAWL_NODE_GONE. For programs whose work is
+                          taken over by others. A push in progress may have been applied before that, but not
+                          afterwards */
 
-  /* Proof that we may: a key in a file, as text, or certificates; NULL: PAWL_KEY_FILE or PAWL_KEY from the environment,
-   * if set. Embedded sessions need none. */
+  /* Credentials: a key in a file, a key as text, or certificates. NULL: PAWL_KEY_FILE or PAWL_KEY from the
+   * environment, if set. Embedded sessions need none. */
   const char *key_file;
   const char *key;
   const char *certificate;
@@ -59,77 +63,83 @@ struct pawl_session_options {
   bool require_encryption;
 
   /* Embedded sessions. */
-  uint32_t servers;       /* server processes; 0: one, and one more for each replica */
-  uint32_t shards;        /* per server; 0: one for every two processors, at least one */
-  uint64_t server_memory; /* cap of each server in bytes; 0: none */
-  uint32_t replicas;      /* of each key, on servers besides the one that is asked: so many may die; below `servers` */
+  uint32_t servers;       /* number of server processes; 0: one plus one per replica */
+  uint32_t shards;        /* shards per server; 0: one for every two processors, at least one */
+  uint64_t server_memory; /* memory limit of each server in bytes; 0: none */
+  uint32_t replicas;      /* additional copies of each key: this many servers may die without loss; less than
+                             `servers` */
 
-  int64_t timeout_ns; /* for opening; 0: 30 seconds, and impatient */
+  int64_t timeout_ns; /* for opening; 0: 30 seconds, with `impatient` set */
 
-  /* That nobody listens at the address, that the host is unknown, or that somebody answers who is not pawl, is reported within
-   * about a second. Otherwise it is tried again until the time is up: the manager may be about to start. */
+  /* Report within about a second that no process listens at the address, that the host is unknown, or that
+   * the process there is not pawl. Without this option the session tries again until the timeout, because the
+   * manager may be about to start. */
   bool impatient;
 };
 
 /* Fills in the defaults: all zeros. */
 PAWL_API void pawl_session_options_init(struct pawl_session_options *options);
 
-/* Opens a session; NULL for `options` takes the defaults. Options are copied.
- *   PAWL_INVALID          an option cannot be read
- *   PAWL_LINK_REFUSED …   the manager cannot be reached: the link's status after trying until the time-out
- *   PAWL_LINK_KEY         it does not accept our key
+/* Opens a session. `options` may be NULL for the defaults, and is copied.
+ *   PAWL_INVALID          an option is invalid
+ *   PAWL_LINK_REFUSED …   the manager cannot be reached: the status of the last attempt before the timeout
+ *   PAWL_LINK_KEY         the manager does not accept the key
  *   PAWL_NOT_FOUND        embedded: the pawl command cannot be found (set PAWL_COMMAND)
  *   PAWL_TIMED_OUT        the cluster has no servers yet
- * pawl_error_text says more. */
+ * pawl_error_text has the details. */
 PAWL_API pawl_status pawl_session_open(const struct pawl_session_options *options, struct pawl_session **session_out);
 
-/* Refuses further calls from others and waits for functions that run (call.h), however long that takes. Then waits until
- * everything under way has finished, leaves the cluster, and frees the session with all its vectors, groups, lists and
- * buffers; tasks may still be asked and released. After `timeout_ns` it goes anyway: PAWL_TIMED_OUT, and pushes
- * that were not answered may or may not have been applied. Else as pawl_session_flush. NULL is fine. */
+/* Refuses further calls from other nodes and waits for running functions (call.h), without a time limit. Then
+ * waits until all work in progress has finished, leaves the cluster, and frees the session with all its
+ * vectors, groups, lists and buffers. Tasks may still be queried and released afterwards. After `timeout_ns`
+ * the session closes anyway and returns PAWL_TIMED_OUT; unanswered pushes may or may not have been applied.
+ * Otherwise returns the same as pawl_session_flush. NULL is allowed. */
 PAWL_API pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns);
 
-/* Waits until all tasks that were started before have finished. Returns the first failure since the last flush among tasks
- * that were started without a handle, else PAWL_OK. */
+/* Waits until all tasks that were started before this call have finished. Returns the first failure since the
+ * last flush among tasks without a handle, or PAWL_OK. */
 PAWL_API pawl_status pawl_session_flush(struct pawl_session *session, int64_t timeout_ns);
 
-/* This session as a destination for others (pawl_vector_open_local). Changes if the session had to join again; 0 if
- * it stays dead. */
+/* The node id of this session, by which others address it (pawl_vector_open_local). It changes if the session
+ * joins again, and is 0 once a session with `stays_dead` was declared dead. */
 PAWL_API struct pawl_node pawl_session_node(const struct pawl_session *session);
 
-/* The manager's address: for other processes that are to join an embedded cluster. Lives as long as the session. */
+/* The address of the manager, for other processes that join an embedded cluster. Valid as long as the
+ * session. */
 PAWL_API const char *pawl_session_address(const struct pawl_session *session);
 
-/* What this session has said and heard since it was opened, on all its links and their data planes: messages with their
- * heads, those that are sent again and pawl's own among them. What servers on this machine read in place is counted as if it
- * had travelled. Heartbeats, TLS and what the network adds are not counted. */
+/* Traffic of this session since it was opened, on all links and data planes: whole messages with headers,
+ * including resends and internal messages. Values that servers on this machine read in place count as if they
+ * had been sent. Heartbeats and the overhead of TLS and of the network are not counted. */
 struct pawl_session_figures {
   uint64_t bytes_sent, bytes_received;
   uint64_t messages_sent, messages_received;
 };
 
-/* Never fails, sends nothing and waits for nobody's answer: for progress lines. */
+/* Never fails. Sends nothing and does not wait, so that it suits progress lines. */
 PAWL_API void pawl_session_figures(struct pawl_session *session, struct pawl_session_figures *figures_out);
 
-/* Whether every key has a server that is up, as far as the session has heard: PAWL_OK. PAWL_CLUSTER_WAITING: some wait for
- * servers that are down and have the only copy, and calls on them wait too. Such a server may come back, if only its network is
- * away; if its process has ended, what it held is lost, and an operator has to decide. pawl_error_text names the servers and
- * the commands. Sends nothing and waits for nobody. PAWL_INVALID. */
+/* Reports whether every key has a live server, as far as the session knows. PAWL_OK: all do.
+ * PAWL_CLUSTER_WAITING: some keys have their only copy on servers that are down, and calls on these keys
+ * wait. If only the network of such a server failed, it may come back. If its process ended, its data is lost
+ * and an operator has to decide. pawl_error_text names the servers and the commands to use. Sends nothing and
+ * does not wait. PAWL_INVALID. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_session_check(struct pawl_session *session);
 
-/* The cluster's state as JSON (docs/cmd-status.md); freed with pawl_text_free. */
+/* The state of the cluster as JSON (docs/cmd-status.md). Free the text with pawl_text_free. */
 PAWL_API pawl_status pawl_session_status(struct pawl_session *session, int64_t timeout_ns, char **json_out);
 PAWL_API void pawl_text_free(char *text);
 
-/* The particulars of this thread's last failed call: "" if there are none. Valid until its next call of pawl. */
+/* Details of the last failed call of this thread; "" if there are none. Valid until the next pawl call of the
+ * thread. */
 PAWL_API const char *pawl_error_text(void);
 
-/* --- memory that servers on this machine read in place ---------------------------------------------------------------- */
+/* --- memory that servers on this machine read in place -------------------------------------------------- */
 
-/* Zeroed memory of at least `size` bytes, aligned to 64. It goes away with the session at the latest. After a task that
- * used it has finished it may be used again at once. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
+/* Allocates zeroed memory of at least `size` bytes, aligned to 64 bytes. Closing the session frees it. The
+ * memory may be reused as soon as the task that used it has finished. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
 PAWL_API pawl_status pawl_buffer_create(struct pawl_session *session, size_t size, void **memory_out);
-PAWL_API void pawl_buffer_destroy(struct pawl_session *session, void *memory); /* NULL is fine */
+PAWL_API void pawl_buffer_destroy(struct pawl_session *session, void *memory); /* NULL is allowed */
 
 #ifdef __cplusplus
 }

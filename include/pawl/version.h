@@ -1,4 +1,4 @@
-/* Which pawl this is. */
+/* The version of pawl. */
 #ifndef PAWL_VERSION_H
 #define PAWL_VERSION_H
 
@@ -12,7 +12,7 @@ extern "C" {
 #define PAWL_VERSION_MINOR 1
 #define PAWL_VERSION_PATCH 0
 
-/* The version of the library that is loaded, such as "0.1.0". It may be newer than the header compiled against. */
+/* The version of the loaded library, such as "0.1.0". It may be newer than the header. */
 PAWL_API const char *pawl_version(void);
 
 #ifdef __cplusplus

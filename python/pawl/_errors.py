@@ -10,8 +10,8 @@ class Error(Exception):
     status       the number, as in <pawl/status.h>
     name         its name there, such as "UNSORTED"
     group        what failed: "argument", "operation", "link", "node" or "cluster"
-    text         meaning of the status, such as "keys do not rise strictly"
-    particulars  details of this failure, such as "push to a/b: key 7 at position 2 does not rise"; may be ""
+    text         meaning of the status, such as "keys are not in strictly ascending order"
+    particulars  details of this failure, such as "push to a/b: key 7 at position 2 is not above the one before"; may be ""
     """
 
     def __init__(self, status, particulars=""):

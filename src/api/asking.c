@@ -1,4 +1,4 @@
-/* Starting tasks, and asking the manager: what all calls of a session share. */
+/* Starts tasks and asks the manager: shared by all calls of a session. */
 #include "api/session.h"
 
 #include <stddef.h>
@@ -45,7 +45,8 @@ bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t d
   pwi_flush_begin(&session->line, &flush, serial);
   pwi_driver_leave(&session->driver);
   bool is_done = pwi_driver_wait(&session->driver, &flush.done, deadline);
-  pwi_driver_enter(&session->driver); /* also when it is done: whoever said so may still be at it */
+  /* also when it is done: the thread that set the event may still be inside */
+  pwi_driver_enter(&session->driver);
   pwi_flush_cancel(&session->line, &flush);
   pwi_driver_leave(&session->driver);
   return is_done;
@@ -58,7 +59,7 @@ void pwi_session_catch_up(struct pawl_session *session) {
   (void)pwi_session_settle(session, serial, pwi_driver_deadline(CATCH_UP_NS));
 }
 
-/* On the stack of the one who asks. */
+/* On the stack of the asking thread. */
 struct question {
   struct pwi_asking asking;
   struct pwi_event done;
@@ -93,7 +94,8 @@ pawl_status pwi_session_ask(struct pawl_session *session, enum pwi_ask what, con
   pwi_driver_leave(&session->driver);
   if (status) return status;
   pwi_driver_wait(&session->driver, &question.done, deadline);
-  pwi_driver_enter(&session->driver); /* also when it has come: whoever brought it may still be at it */
+  /* also when the answer has come: the thread that set the event may still be inside */
+  pwi_driver_enter(&session->driver);
   if (!pwi_event_is_set(&question.done)) pwi_client_unask(session->client, &question.asking);
   pwi_driver_leave(&session->driver);
   if (question.status) return question.status;

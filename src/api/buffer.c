@@ -4,7 +4,8 @@
 #include "api/session.h"
 
 pawl_status pawl_buffer_create(struct pawl_session *session, size_t size, void **memory_out) {
-  if (!session || !memory_out || size == 0) return pwi_error(PAWL_INVALID, "buffer: of no size, or no place for it");
+  if (!session || !memory_out || size == 0)
+    return pwi_error(PAWL_INVALID, "buffer: session or memory_out is NULL, or size is 0");
   pwi_driver_enter(&session->driver);
   pawl_status status =
       session->is_closed ? PAWL_NODE_STOPPED : pwi_client_buffer_open(session->client, size, memory_out);

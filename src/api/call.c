@@ -1,4 +1,5 @@
-/* The calls of <pawl/call.h> that begin here: calls, graphs, triggers, tasks of others. What is offered is in functions.c. */
+/* The functions of <pawl/call.h> for callers: calls, graphs, triggers, tasks of other sessions.
+ * offered_functions.c has those for callees. */
 #include <pawl/call.h>
 
 #include <inttypes.h>
@@ -12,17 +13,18 @@
 #include "base/memory.h"
 
 #define SYNC_NS (10 * INT64_C(1000000000))
-#define DESCRIBED 16 /* failures */
+#define DESCRIBED 16 /* most failures that are described */
 
-/* What a task called. It goes with the last reference of the task, or earlier if nobody can ask for the results. */
+/* The calls of a task. Freed with the last reference to the task, or earlier if the results can no longer
+ * be queried. */
 struct pwi_called {
-  struct pwi_calling calling; /* first */
+  struct pwi_calling calling; /* must be first */
   struct pawl_task *task;
   struct pwi_call_graph *graph; /* until it begins */
   uint64_t node;
-  char entry[PAWL_NAME_MAX + 1]; /* of the group, if there is no node */
+  char entry[PAWL_NAME_MAX + 1]; /* of the group, if no node is named */
   uint32_t graph_count;
-  const char *names[]; /* of the graph; each lives as long as the pool */
+  const char *names[]; /* names of the graph's functions; each lives as long as the pool */
 };
 
 void pwi_called_destroy(struct pwi_called *called) {
@@ -32,7 +34,7 @@ void pwi_called_destroy(struct pwi_called *called) {
   pwi_free(called);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static size_t count_answers(const struct pwi_called *called) {
   return (size_t)called->calling.leg_count * called->graph_count;
@@ -58,7 +60,7 @@ size_t pawl_answer_count(const struct pawl_task *task) {
 }
 
 pawl_status pawl_answer_get(const struct pawl_task *task, size_t index, struct pawl_answer *answer_out) {
-  if (index >= pawl_answer_count(task)) return pwi_error(PAWL_NOT_FOUND, "there is no answer number %zu", index);
+  if (index >= pawl_answer_count(task)) return pwi_error(PAWL_NOT_FOUND, "answer %zu does not exist", index);
   *answer_out = answer_at(task->called, index);
   return PAWL_OK;
 }
@@ -74,7 +76,7 @@ static size_t add(char *text, size_t size, size_t used, const char *format, ...)
   return more > 0 ? used + (size_t)more : used;
 }
 
-/* "call of count at node 7: no such thing; at node 9: …", and in a graph with the call's number. */
+/* Writes "call of count at node 7: not found; at node 9: …", and in a graph the number of each call. */
 void pwi_called_describe(const struct pawl_task *task, char *text, size_t size) {
   const struct pwi_called *called = task->called;
   size_t used = add(text, size, 0, "%s %s", task->what, task->subject), failures = 0;
@@ -91,7 +93,7 @@ void pwi_called_describe(const struct pawl_task *task, char *text, size_t size) 
   if (failures == 0) add(text, size, used, ": %s", pawl_status_text(task->inner.status));
 }
 
-/* --- calling ------------------------------------------------------------------------------------------------------------ */
+/* --- calling -------------------------------------------------------------------------------------------- */
 
 /* Inside the gate. */
 static void ended(struct pwi_calling *calling) {
@@ -100,7 +102,7 @@ static void ended(struct pwi_calling *calling) {
   task->inner.finished(&task->inner);
 }
 
-/* The graph is taken. NULL: no memory. */
+/* Takes ownership of the graph. NULL: no memory. */
 static struct pwi_called *make_called(struct pwi_task_pool *pool, struct pwi_call_graph *graph) {
   struct pwi_called *called = pwi_alloc_zero(1, sizeof *called + graph->count * sizeof *called->names);
   if (!called) {
@@ -119,7 +121,7 @@ static struct pwi_called *make_called(struct pwi_task_pool *pool, struct pwi_cal
   return called;
 }
 
-/* What was called may be gone right after. */
+/* The names may be freed right after the call. */
 static pawl_status begin(struct pwi_client *client, struct pawl_task *task) {
   struct pwi_called *called = task->called;
   struct pwi_call_graph *graph = called->graph;
@@ -140,7 +142,7 @@ static pawl_status begin_or_hold(struct pawl_session *session, const struct pawl
   return state.may_write ? pwi_sequence_hold(&session->sequence, task, &held, &after) : PAWL_FORBIDDEN;
 }
 
-/* Inside the gate. The graph is taken, whatever comes of it. */
+/* Inside the gate. Takes ownership of the graph, also on failure. */
 static pawl_status start(struct pawl_session *session, struct pwi_task_line *line, const struct pawl_target *target,
                          const char *entry, const char *what, struct pwi_call_graph *graph,
                          struct pawl_task **task_out) {
@@ -156,7 +158,7 @@ static pawl_status start(struct pawl_session *session, struct pwi_task_line *lin
   called->task = task;
   called->node = target->node.id;
   memcpy(called->entry, entry, sizeof called->entry);
-  if (task_out) *task_out = task; /* it may be over before the next line is */
+  if (task_out) *task_out = task; /* the task may be over before the next line */
   return pwi_session_started(session, task, begin_or_hold(session, target, task), NULL);
 }
 
@@ -194,7 +196,7 @@ static pawl_status call_one(struct pawl_session *session, struct pwi_task_line *
   pawl_status status = pwi_call_graph_create(&call, 1, NULL, 0, &graph, &culprit);
   if (status == PAWL_INVALID)
     return pwi_error(status,
-                     "%s '%s': a function's name is words with slashes between them, and an argument is somewhere",
+                     "%s '%s': invalid function name (words separated by slashes), or argument is NULL but size > 0",
                      what, name ? name : "");
   if (status) return pwi_error_status(status, "%s %s: %zu bytes", what, name, size);
   return run_graph(session, line, target, what, graph, task_out);
@@ -202,8 +204,9 @@ static pawl_status call_one(struct pawl_session *session, struct pwi_task_line *
 
 pawl_status pawl_call(struct pawl_session *session, struct pawl_target target, const char *name, const void *argument,
                       size_t size, struct pawl_task **task_out) {
-  if (!session) return pwi_error(PAWL_INVALID, "call: there is no session");
-  if (name && name[0] == '.') return pwi_error(PAWL_INVALID, "call of '%s': names with a dot are pawl's own", name);
+  if (!session) return pwi_error(PAWL_INVALID, "call: session is NULL");
+  if (name && name[0] == '.')
+    return pwi_error(PAWL_INVALID, "call of '%s': names that begin with a dot are reserved", name);
   return call_one(session, &session->line, &target, "call of", name, argument, size, task_out);
 }
 
@@ -211,11 +214,12 @@ static pawl_status explain_graph(pawl_status status, const struct pawl_graph_cal
                                  uint32_t culprit) {
   const char *name = culprit < count && calls[culprit].name ? calls[culprit].name : "";
   if (status != PAWL_INVALID) return pwi_error_status(status, "graph of %zu calls", count);
-  if (culprit == PAWL_CALL_NONE) return pwi_error(status, "graph: there are no calls, or edges at no place");
-  if (culprit >= count) return pwi_error(status, "graph: an edge leads to call %u, and there are %zu", culprit, count);
+  if (culprit == PAWL_CALL_NONE) return pwi_error(status, "graph: count is 0, or calls or edges is NULL");
+  if (culprit >= count)
+    return pwi_error(status, "graph: an edge names call %u, but there are only %zu calls", culprit, count);
   if (pwi_call_name_check(name))
-    return pwi_error(status, "graph: '%s' of call %u is no function's name", name, culprit);
-  return pwi_error(status, "graph: call %u %s is in a cycle, or its argument nowhere", culprit, name);
+    return pwi_error(status, "graph: '%s' of call %u is not a valid function name", name, culprit);
+  return pwi_error(status, "graph: call %u %s is in a cycle, or its argument is NULL but size > 0", culprit, name);
 }
 
 pawl_status pawl_call_graph(struct pawl_session *session, struct pawl_target target,
@@ -223,7 +227,7 @@ pawl_status pawl_call_graph(struct pawl_session *session, struct pawl_target tar
                             size_t edge_count, struct pawl_task **task_out) {
   struct pwi_call_graph *graph;
   uint32_t culprit;
-  if (!session) return pwi_error(PAWL_INVALID, "call: there is no session");
+  if (!session) return pwi_error(PAWL_INVALID, "call: session is NULL");
   pawl_status status = pwi_call_graph_create(calls, count, edges, edge_count, &graph, &culprit);
   if (status) return explain_graph(status, calls, count, culprit);
   return run_graph(session, &session->line, &target, count == 1 ? "call of" : "graph from", graph, task_out);
@@ -234,7 +238,7 @@ pawl_status pwi_call_aside(struct pawl_session *session, struct pawl_target targ
   return call_one(session, &session->awaits, &target, "call of", name, argument, size, task_out);
 }
 
-/* --- tasks of other sessions -------------------------------------------------------------------------------------------- */
+/* --- tasks of other sessions ---------------------------------------------------------------------------- */
 
 static pawl_status wait_elsewhere(struct pawl_session *session, struct pwi_task_line *line, struct pawl_node node,
                                   uint64_t id, struct pawl_task **task_out) {
@@ -246,7 +250,7 @@ static pawl_status wait_elsewhere(struct pawl_session *session, struct pwi_task_
 
 pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t id,
                                 struct pawl_task **task_out) {
-  if (!session || node.id == 0) return pwi_error(PAWL_INVALID, "task elsewhere: there is no session, or no node");
+  if (!session || node.id == 0) return pwi_error(PAWL_INVALID, "task elsewhere: session is NULL, or node is 0");
   return wait_elsewhere(session, &session->line, node, id, task_out);
 }
 
@@ -255,7 +259,7 @@ pawl_status pwi_task_elsewhere_aside(struct pawl_session *session, struct pawl_n
   return wait_elsewhere(session, &session->awaits, node, id, task_out);
 }
 
-/* --- triggers ----------------------------------------------------------------------------------------------------------- */
+/* --- triggers ------------------------------------------------------------------------------------------- */
 
 static bool find_group(struct pawl_session *session, const char *entry, struct pwi_vector_id *id_out) {
   pwi_driver_enter(&session->driver);
@@ -270,7 +274,7 @@ pawl_status pawl_trigger(struct pawl_session *session, const char *group, uint64
   char entry[PAWL_NAME_MAX + 1];
   struct pwi_vector_id id;
   if (!session || !vector || vector->session != session)
-    return pwi_error(PAWL_INVALID, "trigger: there is no session, or no vector of it");
+    return pwi_error(PAWL_INVALID, "trigger: session or vector is NULL, or vector belongs to another session");
   pawl_status status = pwi_group_entry_name("trigger at", group, entry);
   if (status) return status;
   if (!find_group(session, entry, &id)) {

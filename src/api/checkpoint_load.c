@@ -1,7 +1,8 @@
-/* Loading: the files of a checkpoint are read here, and their rows pushed as they are (RESTORE in protocol/protocol.h).
+/* Loads a checkpoint: reads its files here and pushes their rows unchanged (RESTORE in
+ * protocol/protocol.h).
  *
- * Rows go out in the order in which they stand in the files, some under way at a time. A client's pushes to one range take
- * effect in their order, so the last row of a key counts, as it should.
+ * Rows are sent in the order of the files, several chunks at a time. A client's pushes to one range take
+ * effect in order, so the last row of a key counts.
  */
 #include <string.h>
 
@@ -13,7 +14,7 @@
 
 #define SLOTS 24 /* chunks under way, a megabyte each */
 
-/* A chunk under way. */
+/* A chunk that is being pushed. */
 struct slot {
   struct pawl_task *task; /* NULL: free */
   char *memory;
@@ -25,11 +26,11 @@ struct loading {
   const struct pawl_checkpoint_options *options;
   int64_t deadline;
   const struct pwi_manifest *manifest;
-  struct pwi_flow **flows; /* of the manifest's vectors */
+  struct pwi_flow **flows; /* one for each vector of the manifest */
   struct slot slots[SLOTS];
   size_t next;
   struct pawl_checkpoint_info info;
-  uint64_t total; /* bytes of all files */
+  uint64_t total; /* size of all files */
 };
 
 static void tell(const struct loading *loading, const char *stage) {
@@ -38,15 +39,16 @@ static void tell(const struct loading *loading, const char *stage) {
   if (loading->options->progress) loading->options->progress(loading->options->context, &progress);
 }
 
-/* Whether it was asked for. */
+/* Whether the vector was requested. */
 static bool is_wanted(const struct loading *loading, const struct pwi_manifest_vector *vector) {
   return !loading->options->space || pwi_name_is_in(vector->name, loading->options->space);
 }
 
-/* --- vectors -------------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 static pawl_status refuse_other(const struct pwi_manifest_vector *vector) {
-  return pwi_error(PAWL_MISMATCH, "load %s: it exists with another type, width, size, function, placement or layout",
+  return pwi_error(PAWL_MISMATCH,
+                   "load %s: the vector exists with another type, width, size, function, placement or layout",
                    vector->name);
 }
 
@@ -61,7 +63,8 @@ static pawl_status check_vector(const struct pawl_session *session, const struct
   return entry && !pwi_options_equal(&entry->is, &vector->is) ? refuse_other(vector) : PAWL_OK;
 }
 
-/* Before any of them begins anew: a checkpoint that cannot be loaded leaves everything as it was. */
+/* Called before any vector starts a new incarnation, so that a checkpoint that cannot be loaded changes
+ * nothing. */
 static pawl_status check_vectors(const struct loading *loading) {
   struct pawl_session *session = loading->session;
   pawl_status status = pwi_session_ask(session, PWI_ASK_SYNC, NULL, loading->deadline, NULL, NULL);
@@ -92,7 +95,7 @@ static pawl_status begin_vector(struct loading *loading, size_t index) {
   return status ? pwi_error_status(status, "load %s", vector->name) : PAWL_OK;
 }
 
-/* --- rows ----------------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
 static pawl_status await_slot(struct loading *loading, struct slot *slot) {
   if (!slot->task) return PAWL_OK;
@@ -107,7 +110,7 @@ static pawl_status await_slot(struct loading *loading, struct slot *slot) {
   return status ? pwi_session_error(loading->session, status, "load") : PAWL_OK;
 }
 
-/* Each row, and what is kept with it. */
+/* Copies each row with its state. */
 static void copy_rows(char *to, const struct pwi_chunk *chunk) {
   if (chunk->state_bytes == 0) {
     memcpy(to, chunk->values, chunk->count * chunk->row_bytes);
@@ -180,13 +183,13 @@ static pawl_status visit(void *context, const struct pwi_chunk *chunk) {
   return PAWL_OK;
 }
 
-/* Waits for everything, also after a failure: what is under way uses the slots. */
+/* Waits for all pushes, also after a failure, because they use the slots. */
 static pawl_status finish(struct loading *loading, pawl_status status) {
   for (size_t i = 0; i < SLOTS; i++) {
     struct slot *slot = &loading->slots[i];
     pawl_status end = await_slot(loading, slot);
     if (!status) status = end;
-    if (slot->task) { /* the time is over: the memory stays with the task */
+    if (slot->task) { /* timed out: the task keeps the memory */
       pwi_task_unref(slot->task);
       continue;
     }
@@ -195,7 +198,7 @@ static pawl_status finish(struct loading *loading, pawl_status status) {
   return status;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+/* --- loading -------------------------------------------------------------------------------------------- */
 
 static pawl_status load_vectors(struct loading *loading, const struct pwi_saved *saved, struct pwi_problem *problem) {
   pawl_status status = check_vectors(loading);
@@ -233,7 +236,7 @@ static pawl_status load_saved(struct loading *loading, const struct pwi_saved *s
   return load_vectors(loading, saved, problem);
 }
 
-/* The newest that can be read. */
+/* The newest readable checkpoint. */
 static pawl_status find_newest(struct pwi_files *files, char name[PAWL_CHECKPOINT_NAME_MAX + 1]) {
   struct pwi_saved_list list = {0};
   pawl_status status = pwi_saved_list(files, &list);
@@ -242,7 +245,7 @@ static pawl_status find_newest(struct pwi_files *files, char name[PAWL_CHECKPOIN
   while (at > 0 && list.items[at - 1].status) at--;
   if (at > 0) memcpy(name, list.items[at - 1].name, PAWL_CHECKPOINT_NAME_MAX + 1);
   pwi_saved_list_fini(&list);
-  return at > 0 ? PAWL_OK : pwi_error(PAWL_NOT_FOUND, "load: there is no checkpoint in this directory");
+  return at > 0 ? PAWL_OK : pwi_error(PAWL_NOT_FOUND, "load: the directory contains no checkpoint");
 }
 
 pawl_status pawl_checkpoint_load(struct pawl_session *session, const struct pawl_checkpoint_options *options,
@@ -253,9 +256,9 @@ pawl_status pawl_checkpoint_load(struct pawl_session *session, const struct pawl
   struct pwi_files *files;
   struct pwi_saved saved;
   struct pwi_problem problem;
-  if (!options->directory) return pwi_error(PAWL_INVALID, "load: no directory");
+  if (!options->directory) return pwi_error(PAWL_INVALID, "load: directory is NULL");
   if (options->name && strlen(options->name) > PAWL_CHECKPOINT_NAME_MAX)
-    return pwi_error(PAWL_INVALID, "load: a name that is too long");
+    return pwi_error(PAWL_INVALID, "load: the name is too long");
   pawl_status status = pwi_files_posix_open(options->directory, &files);
   if (status) return pwi_error_status(status, "load from %s", options->directory);
   if (options->name)

@@ -1,4 +1,4 @@
-/* Saving: the manager is asked to, and asked how it goes. */
+/* Saves a checkpoint: asks the manager to save, and polls its progress. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -75,7 +75,7 @@ static pawl_status conclude(const json_t *last, struct pawl_checkpoint_info *inf
   return pwi_error(status, "the checkpoint failed: %s", why);
 }
 
-/* Looks once; `*is_over_out` if it has ended. */
+/* Polls once; sets `*is_over_out` when the save has ended. */
 static pawl_status look(struct pawl_session *session, const struct pawl_checkpoint_options *options, int64_t deadline,
                         struct pawl_checkpoint_info *info, bool *is_over_out) {
   json_t *root;
@@ -89,7 +89,7 @@ static pawl_status look(struct pawl_session *session, const struct pawl_checkpoi
   } else if (last && number_of(last, "number") == info->number) {
     status = conclude(last, info);
   } else {
-    status = pwi_error(PAWL_OUTCOME_UNKNOWN, "the manager was started again and knows nothing of the checkpoint");
+    status = pwi_error(PAWL_OUTCOME_UNKNOWN, "the manager was restarted and no longer knows the checkpoint");
   }
   json_decref(root);
   return status;
@@ -102,17 +102,18 @@ pawl_status pawl_checkpoint_save(struct pawl_session *session, const struct pawl
   pawl_status status = ask(session, options, deadline, &info.number);
   if (status == PAWL_EXISTS)
     return pwi_error(status,
-                     "checkpoint: another one is under way, or there is something called '%s' in the directory "
-                     "already: nothing was changed",
+                     "checkpoint: another save is under way, or '%s' already exists in the directory"
+                     ": nothing was changed",
                      options->name ? options->name : "");
   if (status == PAWL_FORBIDDEN)
     return pwi_error(status, "checkpoint: not permitted: the manager must be started with --checkpoints for this "
-                             "directory and be able to write there, and the key must not be limited");
+                             "directory and be able to write there, and the key must have no limits");
   if (status == PAWL_INVALID)
-    return pwi_error(status,
-                     "checkpoint: the directory must be an absolute path, and the name ('%s') one of letters, digits, "
-                     "'.', '_' and '-'",
-                     options->name ? options->name : "");
+    return pwi_error(
+        status,
+        "checkpoint: the directory must be an absolute path, and the name ('%s') consist of letters, digits, "
+        "'.', '_' and '-'",
+        options->name ? options->name : "");
   if (status == PAWL_IO || status == PAWL_NO_SPACE || status == PAWL_NOT_FOUND)
     return pwi_error_status(status, "checkpoint: the manager cannot use the directory");
   if (status) return pwi_error_status(status, "checkpoint");
@@ -123,7 +124,8 @@ pawl_status pawl_checkpoint_save(struct pawl_session *session, const struct pawl
     if (!is_over) nanosleep(&pause, NULL);
   }
   if (status == PAWL_TIMED_OUT)
-    return pwi_session_error(session, status, "checkpoint: it goes on, and 'pawl status' tells how");
+    return pwi_session_error(session, status,
+                             "checkpoint: timed out; the save continues, and 'pawl status' shows its progress");
   if (!status && info_out) *info_out = info;
   return status;
 }

@@ -11,8 +11,8 @@ pawl_status pwi_credentials_find(const struct pawl_session_options *options, str
   bool has_keys = is_said(options->key) || is_said(options->key_file);
   int files = (options->certificate != NULL) + (options->private_key != NULL) + (options->authority != NULL);
   if (files != 0 && files != 3)
-    return pwi_error(PAWL_INVALID, "certificate, private_key and authority go together: all three or none");
-  if (files != 0 && has_keys) return pwi_error(PAWL_INVALID, "a session has a key or a certificate, not both");
+    return pwi_error(PAWL_INVALID, "certificate, private_key and authority must be given together");
+  if (files != 0 && has_keys) return pwi_error(PAWL_INVALID, "a session takes a key or a certificate, not both");
   *credentials_out = (struct pwi_credentials){0};
   if (has_keys)
     *credentials_out = (struct pwi_credentials){options->key, options->key_file};

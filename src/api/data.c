@@ -1,4 +1,4 @@
-/* <pawl/data.h>: src/data, with its faults in pawl_error_text. */
+/* <pawl/data.h>: wraps src/data and copies its faults to pawl_error_text. */
 #include <pawl/data.h>
 
 #include <string.h>
@@ -7,14 +7,14 @@
 
 #include "api/error.h"
 #include "data/data.h"
-#include "data/formats/names.h"
-#include "data/formats/table.h"
+#include "data/names.h"
+#include "data/formats/csv_layout.h"
 
 static pawl_status say(pawl_status status, const struct pwi_fault *fault) {
   return status ? pwi_error(status, "%s", fault->text) : PAWL_OK;
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 void pawl_data_options_init(struct pawl_data_options *options) {
   *options = (struct pawl_data_options){.hash_bits = PWI_DATA_HASH_BITS};
@@ -53,11 +53,11 @@ size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char
   struct pwi_field field;
   size_t length = 0;
   if (!source->head || source->rule.format != PAWL_DATA_CSV || column < 1 || column > SIZE_MAX) return 0;
-  if (!pwi_table_name(source->head, source->head + source->head_size, source->rule.table.separator, (size_t)column - 1,
-                      &field))
+  if (!pwi_csv_name(source->head, source->head + source->head_size, source->rule.table.separator, (size_t)column - 1,
+                    &field))
     return 0;
   for (const char *at = field.begin; at < field.end; at++) {
-    if (field.is_quoted && *at == '"') at++; /* one of the two */
+    if (field.is_quoted && *at == '"') at++; /* one of the two quotes */
     if (length + 1 < room) name[length] = *at;
     length++;
   }
@@ -73,11 +73,11 @@ pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *form
       *format_out = format;
       return PAWL_OK;
     }
-  return pwi_error(PAWL_INVALID,
-                   "there is no format %s: auto, libsvm, vw, criteo, csv, cache, ldac, uci and text are known", name);
+  return pwi_error(PAWL_INVALID, "unknown data format %s; known: auto, libsvm, vw, criteo, csv, cache, ldac, uci, text",
+                   name);
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 pawl_status pawl_data_names(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
                             struct pawl_names **names_out) {
@@ -91,7 +91,7 @@ const char *pawl_names_at(const struct pawl_names *names, size_t i) {
 
 void pawl_names_destroy(struct pawl_names *names) { pwi_names_destroy(names); }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 pawl_status pawl_data_read(struct pawl_data *data, size_t piece, struct pawl_batch **batch_out) {
   struct pwi_fault fault = {""};
@@ -108,7 +108,7 @@ struct taking {
   void *context;
 };
 
-/* Whoever takes may fail in a thread that is not the caller's, and say why there. */
+/* The receiver may fail in another thread than the caller's; its text is copied from there. */
 static pawl_status take(void *context, size_t piece, struct pwi_batch *batch, struct pwi_fault *fault) {
   const struct taking *taking = context;
   pawl_status status = taking->take(taking->context, piece, &batch->is);
@@ -129,7 +129,7 @@ const char *pawl_data_first_bad(const struct pawl_data *data) {
   return atomic_load(&data->has_first_bad) ? data->first_bad.text : "";
 }
 
-/* --- columns, and caches ---------------------------------------------------------------------------------------------------- */
+/* --- columns, and caches -------------------------------------------------------------------------------- */
 
 pawl_status pawl_data_read_columns(struct pawl_data *data, size_t piece, struct pawl_columns **columns_out) {
   struct pwi_fault fault = {""};

@@ -1,4 +1,4 @@
-/* <pawl/data.h> as a program sees it: words in pawl_error_text, whichever thread found them. */
+/* <pawl/data.h> as a program uses it: pawl_error_text is set, whichever thread found the error. */
 #include <pawl/data.h>
 
 #include <pawl/session.h>
@@ -29,7 +29,7 @@ static void test_formats_have_names(void **state) {
   }
   assert_string_equal(pawl_data_format_name((enum pawl_data_format)17), "");
   assert_int_equal(pawl_data_format_parse("arff", &format), PAWL_INVALID);
-  assert_non_null(strstr(pawl_error_text(), "there is no format arff"));
+  assert_non_null(strstr(pawl_error_text(), "unknown data format arff"));
 }
 
 static struct pawl_data *open_rows(uint64_t piece_bytes, const char *last) {
@@ -74,7 +74,7 @@ static void test_a_data_set_is_opened_described_and_read(void **state) {
   assert_int_equal(most, 300);
   struct pawl_batch *none;
   assert_int_equal(pawl_data_read(data, info.pieces, &none), PAWL_OUT_OF_SPAN);
-  assert_non_null(strstr(pawl_error_text(), "there is no piece"));
+  assert_non_null(strstr(pawl_error_text(), "does not exist"));
   pawl_data_close(data);
   pawl_data_close(NULL);
   pawl_batch_destroy(NULL);
@@ -118,7 +118,7 @@ static void test_a_bad_row_that_another_thread_met_reaches_the_caller(void **sta
   (void)state;
   pawl_data_info(data, &info);
   assert_int_equal(pawl_data_read_all(data, 0, info.pieces, 3, add_up, &sum), PAWL_CORRUPT);
-  assert_non_null(strstr(pawl_error_text(), "rows:301:5: this is not a number"));
+  assert_non_null(strstr(pawl_error_text(), "rows:301:5: expected a number"));
   pawl_data_close(data);
 }
 
@@ -141,7 +141,7 @@ static void test_caches_are_written_and_read(void **state) {
   pawl_data_close(cache);
 }
 
-/* A vocabulary is made from a text, written, read, and the text read with it. */
+/* A vocabulary is built from a text, written and read, and the text is read with it. */
 static void test_a_text_is_read_with_its_vocabulary(void **state) {
   struct pawl_data_options options = default_options();
   struct pawl_words_options how;
@@ -180,9 +180,9 @@ static void test_what_is_wrong_with_a_vocabulary_is_said(void **state) {
   struct pawl_data *data = open_rows(1000, "");
   (void)state;
   assert_int_equal(pawl_words_read(write_text("words", "a\n\n"), &words), PAWL_CORRUPT);
-  assert_non_null(strstr(pawl_error_text(), "words:2: an empty line instead of a word"));
+  assert_non_null(strstr(pawl_error_text(), "words:2: expected a word, found an empty line"));
   assert_int_equal(pawl_words_build(data, NULL, &words), PAWL_UNSUPPORTED);
-  assert_non_null(strstr(pawl_error_text(), "rows: a vocabulary is made from text"));
+  assert_non_null(strstr(pawl_error_text(), "rows: a vocabulary is built from text"));
   pawl_data_close(data);
 }
 

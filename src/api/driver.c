@@ -10,7 +10,8 @@
 #include "api/parking.h"
 #include "host/clock.h"
 
-#define TRIES 100 /* looks at a closed gate before sleeping: most who are inside stay for less than a microsecond */
+/* tries before sleeping at a closed gate: most threads inside stay for less than a microsecond */
+#define TRIES 100
 
 static inline void pause_briefly(void) {
 #if defined(__x86_64__)
@@ -25,13 +26,14 @@ int64_t pwi_driver_deadline(int64_t timeout_ns) {
   return timeout_ns <= 0 ? 0 : pwi_host_after(timeout_ns);
 }
 
-/* --- the gate -------------------------------------------------------------------------------------------------------
+/* --- the gate -------------------------------------------------------------------------------------------
  *
- * Nobody is forgotten, because each side writes before it reads, and in one order for all (sequential consistency):
+ * No thread is forgotten, because each side writes before it reads, in one order for all (sequential
+ * consistency):
  *
- *   who wants in:  wanting + 1, then looks at is_held (and sleeps), and at is_polling (and wakes the net)
- *   who goes out:  is_held = false, then looks at wanting (and signals)
- *   who polls:     is_polling = true, then looks at wanting (and does not sleep)
+ *   entering:  wanting + 1, then reads is_held (and sleeps), and is_polling (and wakes the net)
+ *   leaving:   is_held = false, then reads wanting (and signals)
+ *   polling:   is_polling = true, then reads wanting (and does not sleep)
  */
 
 static bool try_enter(struct pwi_driver *driver) {
@@ -47,7 +49,7 @@ static void sleep_before_gate(struct pwi_driver *driver) {
   pthread_mutex_unlock(&driver->mutex);
 }
 
-/* It is inside ever since it parked us. */
+/* The parking thread has been inside since it parked the driver. */
 static bool is_parker(const struct pwi_driver *driver) {
   return atomic_load(&driver->is_parked) && pthread_equal(pthread_self(), driver->parker);
 }
@@ -83,7 +85,7 @@ static void open_gate(struct pwi_driver *driver) {
   pthread_mutex_unlock(&driver->mutex);
 }
 
-/* Lets in those who want to, each once, and comes back. */
+/* Lets each waiting thread in once, and comes back. */
 static void yield_gate(struct pwi_driver *driver) {
   if (atomic_load_explicit(&driver->is_parked, memory_order_relaxed)) return;
   unsigned until = atomic_load(&driver->let_in) + atomic_load(&driver->wanting);
@@ -99,7 +101,7 @@ static void yield_gate(struct pwi_driver *driver) {
   pthread_mutex_unlock(&driver->mutex);
 }
 
-/* Inside: one look at the net, asleep until the deadline if nobody wants in. */
+/* Inside: polls the net once, asleep until the deadline if no thread wants to enter. */
 static void look(struct pwi_driver *driver, int64_t deadline) {
   atomic_store(&driver->is_polling, true);
   (void)pwi_net_poll(driver->net, atomic_load(&driver->wanting) > 0 ? 0 : deadline);
@@ -122,7 +124,7 @@ void pwi_driver_hurry(struct pwi_driver *driver) {
   pthread_mutex_unlock(&driver->mutex);
 }
 
-/* --- events and work ------------------------------------------------------------------------------------------------ */
+/* --- events and work ------------------------------------------------------------------------------------ */
 
 void pwi_event_set(struct pwi_driver *driver, struct pwi_event *event) {
   atomic_store(&event->is_set, true);
@@ -151,13 +153,13 @@ static struct pwi_work *take_work(struct pwi_driver *driver) {
 
 static void run_work(struct pwi_work *work) {
   while (work) {
-    struct pwi_work *next = work->next; /* it may be posted again while it runs */
+    struct pwi_work *next = work->next; /* the work may be posted again while it runs */
     work->run(work);
     work = next;
   }
 }
 
-/* Out of the gate; returns the work that is to be run now. */
+/* Leaves the gate; returns the work to run now. */
 static struct pwi_work *go_out(struct pwi_driver *driver) {
   if (driver->must_tell) tell(driver);
   struct pwi_work *work = take_work(driver);
@@ -167,9 +169,9 @@ static struct pwi_work *go_out(struct pwi_driver *driver) {
 
 void pwi_driver_leave(struct pwi_driver *driver) { run_work(go_out(driver)); }
 
-/* --- waiting -------------------------------------------------------------------------------------------------------- */
+/* --- waiting -------------------------------------------------------------------------------------------- */
 
-/* The driver's place is free: one of those who sleep may take it, or our own thread if there are none. */
+/* The driver leaves: a sleeping thread may take its place, or our own thread if none sleeps. */
 static void hand_over(struct pwi_driver *driver) {
   atomic_store(&driver->is_driven, false);
   bool has_sleepers = atomic_load(&driver->sleepers) > 0, is_resting = atomic_load(&driver->is_resting);
@@ -182,8 +184,9 @@ static void hand_over(struct pwi_driver *driver) {
 
 static bool is_past(int64_t deadline) { return deadline != PWI_NET_NEVER && pwi_host_now() >= deadline; }
 
-/* Until it has happened, or there is work to run, which is done outside the gate and by no driver: it may wait itself.
- * Whenever others were inside they may have looked at the net, and our event with it. */
+/* Drives until the event has happened, or there is work to run. Work runs outside the gate and not in a
+ * driver, because it may wait itself. Other threads inside the gate may have polled the net, and so caused
+ * our event. */
 static void drive(struct pwi_driver *driver, const struct pwi_event *event, int64_t deadline) {
   pwi_driver_enter(driver);
   while (!pwi_event_is_set(event)) {
@@ -205,7 +208,7 @@ static void wait_on(struct pwi_driver *driver, pthread_cond_t *condition, int64_
     pthread_cond_timedwait(condition, &driver->mutex, &until);
 }
 
-/* Until it has happened or nobody drives. */
+/* Sleeps until the event has happened or no thread drives. */
 static void sleep_for(struct pwi_driver *driver, struct pwi_event *event, int64_t deadline) {
   pthread_mutex_lock(&driver->mutex);
   atomic_fetch_add(&event->sleepers, 1);
@@ -228,10 +231,10 @@ bool pwi_driver_wait(struct pwi_driver *driver, struct pwi_event *event, int64_t
   return pwi_event_is_set(event);
 }
 
-/* --- our own thread ------------------------------------------------------------------------------------------------- */
+/* --- our own thread ------------------------------------------------------------------------------------- */
 
-/* Polls until somebody wants in. A driver that yields wants back in, and is not among those who are counted: whoever gets the gate
- * from it must not stay. */
+/* Polls until a thread wants to enter. A driver that has let others in is not among the counted threads,
+ * but wants back in: a thread that gets the gate from it must not stay. */
 static void drive_alone(struct pwi_driver *driver, int64_t deadline) {
   struct pwi_work *work;
   do {
@@ -246,7 +249,7 @@ static void drive_alone(struct pwi_driver *driver, int64_t deadline) {
   } while (work && deadline > 0 && !atomic_load(&driver->is_stopping));
 }
 
-/* A driver has been at it all the time that we rested: it will say when it goes. */
+/* A driver was active all the time that we rested: sleep until it reports that it leaves. */
 static void rest_long(struct pwi_driver *driver) {
   atomic_store(&driver->is_resting, true);
   if (atomic_load(&driver->is_driven) && !atomic_load(&driver->is_stopping))
@@ -254,7 +257,7 @@ static void rest_long(struct pwi_driver *driver) {
   atomic_store(&driver->is_resting, false);
 }
 
-/* While calls come in we keep away, and see to it that the net is looked at now and then. */
+/* While calls come in we stay away, but make sure that the net is polled now and then. */
 static void *run(void *argument) {
   struct pwi_driver *driver = argument;
   pthread_mutex_lock(&driver->mutex);
@@ -278,7 +281,7 @@ static void *run(void *argument) {
   return NULL;
 }
 
-/* --- making it ------------------------------------------------------------------------------------------------------ */
+/* --- creating ------------------------------------------------------------------------------------------- */
 
 static pawl_status make_condition(pthread_cond_t *condition, const pthread_condattr_t *attributes) {
   int error = pthread_cond_init(condition, attributes);
@@ -295,7 +298,7 @@ pawl_status pwi_driver_init(struct pwi_driver *driver, struct pwi_net *net) {
   pawl_status status = pthread_condattr_init(&attributes) == 0 ? PAWL_OK : PAWL_NO_MEMORY;
   int made = 0;
   if (status) goto destroy_mutex;
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* that of host/clock.h */
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* the clock of host/clock.h */
   while (!status && made < COUNT) {
     status = make_condition(conditions[made], &attributes);
     made += status == PAWL_OK;
@@ -340,7 +343,7 @@ static void sleep_briefly(void) {
   nanosleep(&moment, NULL);
 }
 
-/* Whoever exits from inside a callback may be our own thread. The gate, once we are inside, stays closed. */
+/* The thread that exits from inside a callback may be our own. Once we are inside, the gate stays closed. */
 bool pwi_driver_park(struct pwi_driver *driver, int64_t patience_ns) {
   int64_t deadline = pwi_host_after(patience_ns);
   bool is_own = driver->has_thread && pthread_equal(pthread_self(), driver->thread), is_in = false;

@@ -1,24 +1,27 @@
-/* Who moves a session's data: the gate before its client and net, and the threads that drive them.
+/* Drives a session: the gate to its client and net, and the threads that poll the net.
  *
- * Client and net belong to one thread at a time: to the one that is inside the *gate*. Calls go in, hand the client a task,
- * and go out. Somebody must also poll the net, and that is
+ * Client and net belong to one thread at a time: the thread inside the *gate*. A call enters, hands the
+ * client a task, and leaves. A thread must also poll the net. That is
  *
- *   - a thread that waits for something: the first one to wait becomes the *driver*, and polls until what it waits for has
- *     come. So a blocking call costs no change of threads. Others that wait meanwhile sleep; when the driver goes, one of
+ *   - a waiting thread: the first thread that waits becomes the *driver* and polls until its event has
+ *     happened, so
+ *     a blocking call needs no thread switch. Other waiting threads sleep; when the driver leaves, one of
  *     them takes its place;
- *   - the session's own thread while nobody waits. It keeps away for PWI_DRIVER_REST_NS after the last call, so that a
- *     program which makes one blocking call after another never meets it at the gate. A program that only starts tasks
- *     lets the net have its turn by pwi_driver_nudge.
+ *   - the session's own thread while no thread waits. It stays away for PWI_DRIVER_REST_NS after the last
+ *     call, so
+ *     that a program which makes one blocking call after another never meets it at the gate. For programs
+ *     that only start tasks, pwi_driver_nudge polls the net.
  *
- * Polling may mean sleeping, inside the gate. Who finds the gate closed announces itself and wakes the net; the poller then
- * lets in those that have announced themselves, and comes back when they are done. Each time it is inside it looks at the
- * net at least once, so that no flood of calls can starve it.
+ * Polling may sleep inside the gate. A thread that finds the gate closed announces itself and wakes the
+ * net; the polling thread then lets the announced threads in, and comes back when they are done. Each time
+ * it is inside it polls the net at least once, so no flood of calls can starve the net.
  *
- * An *event* is something that is waited for. *Work* is a function to be run outside the gate, such as a callback of the
- * user's: posted inside, run by whoever leaves the gate next, after it has.
+ * An *event* can be waited for. *Work* is a function that must run outside the gate, such as a callback of
+ * the user. It is posted inside the gate, and run by the next thread that leaves the gate, after it has
+ * left.
  *
- * Deadlines are times of host/clock.h, which is the clock of the real net too. Nothing here allocates. On the way of a blocking call there are a handful of atomic operations and no system call but
- * those of the net.
+ * Deadlines are times of host/clock.h, which is also the clock of the real net. Nothing here allocates. A
+ * blocking call costs a handful of atomic operations and no system calls but those of the net.
  */
 #ifndef PWI_API_DRIVER_H
 #define PWI_API_DRIVER_H
@@ -33,9 +36,9 @@
 #include "net/net.h"
 
 #define PWI_DRIVER_REST_NS (500 * INT64_C(1000))
-#define PWI_DRIVER_NUDGE 16 /* calls between two looks at the net */
+#define PWI_DRIVER_NUDGE 16 /* calls between two polls of the net */
 
-/* A struct of zeros has not happened. It must live until it has, or until nobody can set it any more. */
+/* A struct of zeros has not happened. It must live until it has, or until no thread can set it any more. */
 struct pwi_event {
   atomic_bool is_set;
   atomic_uint sleepers;
@@ -48,86 +51,90 @@ struct pwi_work {
 
 /* Private but for `net`. */
 struct pwi_driver {
-  struct pwi_net *net; /* to be used inside the gate only */
+  struct pwi_net *net; /* only for use inside the gate */
 
   /* The gate. */
   atomic_bool is_held;
-  atomic_bool is_polling;  /* who is inside may be asleep in the net */
-  atomic_uint wanting;     /* threads that wait to come in */
-  atomic_uint let_in;      /* threads that had to wait and came in: counts up */
-  atomic_bool is_yielding; /* the driver has let others in and will come back; */
-  atomic_bool is_its_turn; /* now it comes before all others */
+  atomic_bool is_polling;  /* the thread inside may be asleep in the net */
+  atomic_uint wanting;     /* threads that wait to enter */
+  atomic_uint let_in;      /* counter of threads that had to wait and have entered */
+  atomic_bool is_yielding; /* the driver has let others in and will come back */
+  atomic_bool is_its_turn; /* the driver comes before all others now */
 
   atomic_bool is_driven;   /* a waiting thread drives */
-  atomic_uint sleepers;    /* waiting threads that do not */
-  atomic_bool is_resting;  /* our own thread sleeps until a driver goes */
-  atomic_bool is_stopping; /* our own thread is to end */
-  bool is_hurried;         /* it need not keep away now; under the mutex */
-  atomic_uint entries;     /* calls that went through the gate: counts up */
-  atomic_uint looks;       /* looks at the net: counts up */
+  atomic_uint sleepers;    /* waiting threads that do not drive */
+  atomic_bool is_resting;  /* our own thread sleeps until a driver leaves */
+  atomic_bool is_stopping; /* our own thread must end */
+  bool is_hurried;         /* our own thread need not stay away now; guarded by the mutex */
+  atomic_uint entries;     /* counter of calls that went through the gate */
+  atomic_uint looks;       /* counter of polls of the net */
 
-  /* Inside the gate. */
+  /* Used inside the gate. */
   struct pwi_work *work, **work_end;
-  bool must_tell;  /* an event has happened that somebody sleeps for */
-  unsigned unseen; /* calls since the last look at the net */
+  bool must_tell;  /* an event has happened for which a thread sleeps */
+  unsigned unseen; /* calls since the last poll of the net */
 
   pthread_mutex_t mutex;   /* guards sleeping only */
-  pthread_cond_t opened;   /* for those who want to come in */
-  pthread_cond_t returned; /* for a driver that yields */
-  pthread_cond_t happened; /* for sleepers: an event, or the driver is gone */
+  pthread_cond_t opened;   /* for threads that want to enter */
+  pthread_cond_t returned; /* for a driver that has let others in */
+  pthread_cond_t happened; /* for sleeping threads: an event has happened, or the driver has left */
   pthread_cond_t own;      /* for our own thread */
   pthread_t thread;
   bool has_thread;
-  atomic_bool is_parked; /* the gate is closed for good, for all but */
-  pthread_t parker;      /* the thread that ends the process, whose handlers may still want to close the session */
-  atomic_bool is_ended;  /* our own thread has */
-  struct pwi_driver *open_next; /* of all that have one (parking.h) */
+  atomic_bool is_parked; /* the gate is closed for good, except for `parker` */
+  /* the thread that ends the process; its exit handlers may still close the session */
+  pthread_t parker;
+  atomic_bool is_ended;         /* our own thread has ended */
+  struct pwi_driver *open_next; /* list of all drivers with a thread (parking.h) */
 };
 
-/* PAWL_NODE_LIMIT, PAWL_NO_MEMORY. The net is borrowed. */
+/* The net is borrowed. PAWL_NODE_LIMIT, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_driver_init(struct pwi_driver *driver, struct pwi_net *net);
 
 /* Starts our own thread, in which all signals are blocked. PAWL_NODE_LIMIT. */
 PAWL_MUST_USE pawl_status pwi_driver_start(struct pwi_driver *driver);
 
-/* Ends it. Not from work. From now on only pwi_driver_wait moves data. */
+/* Ends our own thread. Must not be called from work. From now on only pwi_driver_wait polls the net. */
 void pwi_driver_stop(struct pwi_driver *driver);
 
-/* The process is about to end: our own thread ends, and nobody but the caller comes into the gate any more, so that nothing uses the net
- * but for the caller's own calls. False if that was not so after `patience_ns`. Not from inside the gate. */
+/* The process is about to end: ends our own thread and closes the gate for all other threads, so that only
+ * calls of the calling thread use the net. False if that took longer than `patience_ns`. Must not be
+ * called inside the gate. */
 bool pwi_driver_park(struct pwi_driver *driver, int64_t patience_ns);
 
-/* After stop, when nobody is inside a call. */
+/* Call it after stop, when no thread is inside a call. */
 void pwi_driver_fini(struct pwi_driver *driver);
 
-/* Into the gate, and out; work that was posted is run before the second returns. A thread must not come in twice. */
+/* Enter and leave the gate. Work that was posted runs before pwi_driver_leave returns. A thread must not
+ * enter twice. */
 void pwi_driver_enter(struct pwi_driver *driver);
 void pwi_driver_leave(struct pwi_driver *driver);
 
-/* Inside the gate: something was started that nobody may wait for. Looks at the net every now and then. */
+/* Inside the gate: a call was started for which no thread may wait. Polls the net every now and then. */
 void pwi_driver_nudge(struct pwi_driver *driver);
 
-/* Inside the gate: looks at the net now, so that what was sent goes out. */
+/* Inside the gate: polls the net now, so that messages are sent. */
 void pwi_driver_look(struct pwi_driver *driver);
 
-/* Outside the gate, from a thread that will not come again soon: our own thread need not keep away from it any longer. */
+/* Outside the gate, from a thread that will not come again soon: our own thread need not stay away any
+ * longer. */
 void pwi_driver_hurry(struct pwi_driver *driver);
 
-/* Inside the gate: have it run once the gate is left. The struct must live until then. */
+/* Inside the gate: runs the work once the gate is left. The struct must live until then. */
 void pwi_driver_post(struct pwi_driver *driver, struct pwi_work *work);
 
-/* Inside the gate: it has happened. */
+/* Inside the gate: the event has happened. */
 void pwi_event_set(struct pwi_driver *driver, struct pwi_event *event);
 
 static inline bool pwi_event_is_set(const struct pwi_event *event) {
   return atomic_load_explicit(&event->is_set, memory_order_acquire);
 }
 
-/* Outside the gate: waits until it has happened, or until the deadline has passed: false. Looks at
- * the net at least once. */
+/* Outside the gate: waits until the event has happened; false if the deadline passes first. Polls the net
+ * at least once. */
 bool pwi_driver_wait(struct pwi_driver *driver, struct pwi_event *event, int64_t deadline);
 
-/* The deadline that lies `timeout_ns` from now; PWI_NET_NEVER for PAWL_FOREVER. */
+/* The deadline `timeout_ns` from now; PWI_NET_NEVER for PAWL_FOREVER. */
 int64_t pwi_driver_deadline(int64_t timeout_ns);
 
 #endif

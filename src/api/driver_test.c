@@ -1,5 +1,5 @@
-/* The gate and its drivers over a net that is made up: what it is given comes back after a number of looks. Tests wait
- * without a deadline, so that somebody who is forgotten is noticed. */
+/* The gate and its drivers over a fake net, which answers after a number of polls. Tests wait without a
+ * deadline, so that a forgotten thread is noticed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,8 @@ struct answer {
   int looks_left;
 };
 
-/* Everything but `mutex`, `changed` and `is_woken` is used inside the gate only: that is what is tested. */
+/* Everything but `mutex`, `changed` and `is_woken` is used inside the gate only, which is what the tests
+ * check. */
 struct fake {
   struct pwi_net base;
   struct pwi_driver *driver;
@@ -26,7 +27,7 @@ struct fake {
   pthread_cond_t changed;
   bool is_woken;
   atomic_bool is_asleep;
-  atomic_int inside; /* threads inside the gate at this moment */
+  atomic_int inside; /* threads inside the gate at the moment */
   struct answer answers[ANSWERS_MAX];
   int answer_count;
   atomic_int polls;
@@ -102,7 +103,7 @@ static void teardown(struct fake *fake, struct pwi_driver *driver) {
   pthread_mutex_destroy(&fake->mutex);
 }
 
-/* As a call does: hands the net something that will be answered after so many looks. */
+/* Like a call: gives the net something that it will answer after so many polls. */
 static void ask(struct fake *fake, struct pwi_event *event, int looks) {
   pwi_driver_enter(fake->driver);
   come_in(fake);
@@ -123,7 +124,7 @@ static void test_a_thread_that_waits_polls_itself(void **state) {
   assert_int_equal(atomic_load(&fake.polls), 3);
   assert_true(pthread_equal(fake.last_poller, pthread_self()));
   assert_true(pwi_driver_wait(&driver, &event, 0));
-  assert_int_equal(atomic_load(&fake.polls), 3); /* what has happened costs nothing */
+  assert_int_equal(atomic_load(&fake.polls), 3); /* an event that has happened costs nothing */
   teardown(&fake, &driver);
 }
 
@@ -251,14 +252,15 @@ static void test_the_own_thread_drives_while_nobody_waits(void **state) {
   teardown(&fake, &driver);
 }
 
-/* A driver that lets others in comes back, and is not counted among those who want in. If the own thread slipped in and stayed, as it does
- * while there is no driver, the driver would wait for ever: that happened once in some ten thousand rounds of training. */
+/* A driver that lets others in comes back, and is not among the threads that want to enter. If our own
+ * thread entered and stayed, as it does while there is no driver, the driver would wait for ever. That
+ * happened once in some ten thousand rounds of training. */
 static void test_the_own_thread_does_not_stay_when_a_driver_has_yielded_to_it(void **state) {
   struct fake fake;
   struct pwi_driver driver;
   (void)state;
   setup(&fake, &driver);
-  atomic_store(&driver.is_yielding, true); /* as yield_gate leaves it while the driver is out */
+  atomic_store(&driver.is_yielding, true); /* the state in which yield_gate leaves the driver outside */
   assert_int_equal(pwi_driver_start(&driver), PAWL_OK);
   pwi_driver_hurry(&driver);
   while (atomic_load(&fake.polls) == 0) sched_yield();
@@ -291,7 +293,7 @@ struct job {
   int runs;
 };
 
-/* It may do all that a call may, waiting included. */
+/* Work may do everything that a call may, including waiting. */
 static void work_and_wait(struct pwi_work *work) {
   struct job *job = (struct job *)work;
   job->runs++;
@@ -341,7 +343,7 @@ static void *hammer(void *argument) {
     if ((i + hammer->seed) % 4 != 0) continue;
     ask(hammer->fake, &event, 1 + i % 3);
     if (!pwi_driver_wait(driver, &event, PWI_NET_NEVER)) return hammer;
-    pwi_driver_enter(driver); /* the event is on our stack: whoever set it must be done with it */
+    pwi_driver_enter(driver); /* the event is on our stack: the thread that set it must be done with it */
     pwi_driver_leave(driver);
   }
   return NULL;

@@ -22,14 +22,14 @@
 
 struct pwi_embedded {
   char address[PWI_NET_ADDRESS_MAX];
-  char key[PWI_KEY_TEXT_MAX]; /* "": the user's own */
+  char key[PWI_KEY_TEXT_MAX]; /* "": the user's own key */
   struct pwi_child *manager;
   struct pwi_child **servers;
   uint32_t server_count;
   struct pwi_embedded *next; /* in the list of this process */
 };
 
-/* --- the clusters of this process ----------------------------------------------------------------------------------- */
+/* --- the clusters of this process ----------------------------------------------------------------------- */
 
 static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pwi_embedded *list;
@@ -75,9 +75,9 @@ void pwi_embedded_look(const char *address, uint32_t *lost_out, uint32_t *server
   pthread_mutex_unlock(&list_mutex);
 }
 
-/* --- starting one child --------------------------------------------------------------------------------------------- */
+/* --- starting one child --------------------------------------------------------------------------------- */
 
-/* A command line, and what the child's environment has in place of ours. */
+/* A command line, and environment variables that replace ours in the child. */
 struct order {
   const char *words[WORDS_MAX];
   size_t count;
@@ -104,7 +104,7 @@ static void begin(struct order *order, const char *role) {
   say_option(order, "--http", "none");
   say_option(order, "--ready-fd", "3");
   say_option(order, "--parent", order->parent);
-  say_option(order, "--checkpoints", "/"); /* whoever can ask for one has started it */
+  say_option(order, "--checkpoints", "/"); /* only the process that started it can request checkpoints */
 }
 
 _Static_assert(PWI_CHILD_READY_FD == 3, "written out above");
@@ -116,7 +116,8 @@ static pawl_status start_child(struct order *order, struct pwi_child **child_out
       .path = order->path,
       .argv = (char *const *)(uintptr_t)order->words,
       .environment = order->environment,
-      /* Who asks for the log wants to see it; else nothing is printed, and their last words are for error texts. */
+      /* If the user asks for logs, they are shown; else nothing is printed, and the last output is used in
+       * error texts. */
       .output_fd = level && *level ? PWI_CHILD_OUTPUT_INHERIT : PWI_CHILD_OUTPUT_KEEP,
       .own_group = true,
   };
@@ -129,14 +130,14 @@ static pawl_status await_child(struct pwi_child *child, const char *role, int64_
   struct pwi_child_end end;
   pawl_status status = pwi_child_ready(child, deadline, line_out);
   if (status == PAWL_OK) return PAWL_OK;
-  if (status != PAWL_NODE_STOPPED) return pwi_error_status(status, "the embedded %s is not ready", role);
+  if (status != PAWL_NODE_STOPPED) return pwi_error_status(status, "the embedded %s did not become ready", role);
   if (pwi_child_wait(child, pwi_host_after(PWI_HOST_SECOND), &end) != PAWL_OK)
     end = (struct pwi_child_end){PWI_CHILD_ENDED, 0};
   pwi_child_last_words(child, words, sizeof words);
   return pwi_error(status, "the embedded %s ended (%s): %s", role, pwi_child_end_print(end, how, sizeof how), words);
 }
 
-/* --- the cluster ---------------------------------------------------------------------------------------------------- */
+/* --- the cluster ---------------------------------------------------------------------------------------- */
 
 static uint32_t default_shards(void) {
   cpu_set_t set;
@@ -144,7 +145,7 @@ static uint32_t default_shards(void) {
   return count >= 4 ? (uint32_t)count / 2 : 1;
 }
 
-/* The children must hold the key, and only it. An empty variable is as good as none. */
+/* The children must get this key and no other. An empty variable counts as unset. */
 static pawl_status prepare(struct pwi_embedded *embedded, const struct pwi_embedded_config *config,
                            struct order *order) {
   bool has_key = config->key && *config->key, has_file = config->key_file && *config->key_file;
@@ -152,12 +153,12 @@ static pawl_status prepare(struct pwi_embedded *embedded, const struct pwi_embed
   if (status) {
     const char *command = getenv("PAWL_COMMAND");
     return pwi_error(status,
-                     command && *command ? "no program at PAWL_COMMAND=%s"
-                                         : "the pawl command cannot be found: set PAWL_COMMAND to its path%s",
+                     command && *command ? "PAWL_COMMAND=%s is not an executable program"
+                                         : "cannot find the pawl command: set PAWL_COMMAND to its path%s",
                      command && *command ? command : "");
   }
   if (!has_key && !has_file && (status = pwi_key_new(embedded->key)) != PAWL_OK)
-    return pwi_error_status(status, "cannot make a key for the embedded cluster");
+    return pwi_error_status(status, "cannot create a key for the embedded cluster");
   order->listen = config->listen ? config->listen : ADDRESS;
   snprintf(order->parent, sizeof order->parent, "%ld", (long)getpid());
   snprintf(order->key, sizeof order->key, "PAWL_KEY=%s", has_key ? config->key : embedded->key);
@@ -178,12 +179,12 @@ static pawl_status start_manager(struct pwi_embedded *embedded, const struct pwi
   begin(order, "manager");
   say_option(order, "--first-servers", servers);
   say_option(order, "--replicas", replicas);
-  say_option(order, "--data", "none"); /* it ends with the session */
+  say_option(order, "--data", "none"); /* the cluster ends with the session */
   pawl_status status = start_child(order, &embedded->manager);
   if (!status) status = await_child(embedded->manager, "manager", config->deadline_ns, &line);
   if (status) return status;
   status = pwi_child_value(line, "address", embedded->address, sizeof embedded->address);
-  return status ? pwi_error_status(PAWL_CORRUPT, "the embedded manager says no address: '%s'", line) : PAWL_OK;
+  return status ? pwi_error_status(PAWL_CORRUPT, "the embedded manager reported no address: '%s'", line) : PAWL_OK;
 }
 
 static pawl_status start_servers(struct pwi_embedded *embedded, const struct pwi_embedded_config *config,
@@ -197,7 +198,7 @@ static pawl_status start_servers(struct pwi_embedded *embedded, const struct pwi
     begin(order, "server");
     say_option(order, "--join", embedded->address);
     say_option(order, "--shards", shards);
-    say_option(order, "--drain-timeout", "0"); /* nobody will want its keys */
+    say_option(order, "--drain-timeout", "0"); /* nobody will need its keys */
     if (config->memory_max) say_option(order, "--memory", memory);
     status = start_child(order, &embedded->servers[i]);
   }

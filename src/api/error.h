@@ -1,7 +1,7 @@
-/* The particulars of a failure, for pawl_error_text: one text per thread, about its last failed call.
+/* The details of a failure, for pawl_error_text: one text per thread, about its last failed call.
  *
- * Whoever finds what is wrong says it, and hands the status up; those above add nothing. A call that succeeds leaves the
- * text alone, so it costs nothing. Threads: any.
+ * The function that detects an error writes the text; its callers pass the status on and add nothing. A
+ * call that succeeds leaves the text alone, so success costs nothing. Threads: any.
  */
 #ifndef PWI_API_ERROR_H
 #define PWI_API_ERROR_H
@@ -13,11 +13,11 @@
 
 #define PWI_ERROR_TEXT_MAX 1023
 
-/* Both return `status`, which must not be PAWL_OK. The second adds ": " and the text of the status. */
+/* Both return `status`, which must not be PAWL_OK. The second appends ": " and the text of the status. */
 pawl_status pwi_error(pawl_status status, const char *format, ...) PAWL_PRINTF(2, 3);
 pawl_status pwi_error_status(pawl_status status, const char *format, ...) PAWL_PRINTF(2, 3);
 
-/* What failed before is of no interest any more: for those who ask afterwards whether anything did. */
+/* Clears the text, for callers that check later whether a call failed. */
 void pwi_error_forget(void);
 
 #endif

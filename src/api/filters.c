@@ -1,5 +1,5 @@
-/* The filters of vectors, as a session uses them. Chains are the client's (client/filter.c); here is what is said
- * about them. */
+/* The filters of vectors, as a session uses them. The client has the chains (client/filter.c); this file
+ * explains errors. */
 #include <pawl/filter.h>
 
 #include <string.h>
@@ -42,7 +42,7 @@ pawl_status pwi_filters_settle(const char *name, struct pawl_vector_options *is)
   if (status) return pwi_error(status, "create %s: filters: %s", name, *problem ? problem : pawl_status_text(status));
   pwi_filter_list_print(&list, text, sizeof text);
   if (strlen(text) > PAWL_FILTERS_OPTION_MAX)
-    return pwi_error(PAWL_TOO_LARGE, "create %s: the filters take more than %d characters", name,
+    return pwi_error(PAWL_TOO_LARGE, "create %s: the filters have more than %d characters", name,
                      PAWL_FILTERS_OPTION_MAX);
   memset(is->filters, 0, sizeof is->filters);
   if (list.count > 0) memcpy(is->filters, text, strlen(text));
@@ -52,7 +52,7 @@ pawl_status pwi_filters_settle(const char *name, struct pawl_vector_options *is)
 pawl_status pawl_vector_filter(struct pawl_vector *vector, const char *text,
                                const struct pawl_filters_options *options) {
   char problem[PWI_FILTERS_PROBLEM_MAX] = "";
-  if (!vector || !text) return pwi_error(PAWL_INVALID, "filter: no vector, or no text");
+  if (!vector || !text) return pwi_error(PAWL_INVALID, "filter: vector or text is NULL");
   struct pawl_session *session = vector->session;
   pwi_driver_enter(&session->driver);
   pawl_status status = PAWL_NODE_STOPPED;
@@ -62,14 +62,14 @@ pawl_status pawl_vector_filter(struct pawl_vector *vector, const char *text,
   if (!status) return PAWL_OK;
   if (*problem) return pwi_error(status, "filters of %s: %s", vector->name, problem);
   if (status == PAWL_INVALID)
-    return pwi_error(status, "filters of %s: those that it has hold rests, which must be flushed first", vector->name);
+    return pwi_error(status, "filters of %s: the current filters hold back values; flush them first", vector->name);
   return pwi_error_status(status, "filters of %s", vector->name);
 }
 
 pawl_status pawl_vector_filter_counters(struct pawl_vector *vector, unsigned direction, size_t index,
                                         struct pawl_filter_counters *counters_out) {
   if (!vector || (direction != PAWL_ON_PUSH && direction != PAWL_ON_PULL))
-    return pwi_error(PAWL_INVALID, "counters of filters: no vector, or no direction");
+    return pwi_error(PAWL_INVALID, "counters of filters: vector is NULL, or direction is invalid");
   struct pwi_driver *driver = &vector->session->driver;
   pwi_driver_enter(driver);
   const struct pawl_filters *filters = pwi_flow_filters(vector->flow, direction);

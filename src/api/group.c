@@ -1,4 +1,5 @@
-/* Groups: <pawl/group.h>. To the cluster a group is an entry of the catalogue whose second word begins with a dot. */
+/* Groups: <pawl/group.h>. To the cluster a group is an entry of the catalogue whose second word begins
+ * with a dot. */
 #include <pawl/group.h>
 
 #include <inttypes.h>
@@ -11,15 +12,15 @@
 #include "base/memory.h"
 
 struct pawl_group {
-  struct pwi_owned owned; /* first */
+  struct pwi_owned owned; /* must be first */
   struct pawl_session *session;
   const char *name; /* as the user writes it; lives as long as the pool */
   struct pwi_vector_id id;
   struct pwi_flow *flow;
   _Atomic(uint64_t) tick;
-  bool is_leaving;   /* the manager is asked, or has answered */
-  bool is_left;      /* it has */
-  bool is_abandoned; /* nobody has a handle: goes when the answer comes */
+  bool is_leaving;   /* the manager was asked */
+  bool is_left;      /* the manager has answered */
+  bool is_abandoned; /* the handle is freed: free the struct when the answer comes */
   struct pwi_asking leaving;
 };
 
@@ -31,7 +32,7 @@ const char *pwi_group_name(const struct pawl_group *group) { return group->name;
 
 void pwi_group_free(struct pwi_owned *owned) { pwi_free((struct pawl_group *)owned); }
 
-/* --- joining -------------------------------------------------------------------------------------------------------- */
+/* --- joining -------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_group_entry_name(const char *what, const char *name, char entry[PAWL_NAME_MAX + 1]) {
   const char *slash = name ? strchr(name, '/') : NULL;
@@ -39,7 +40,7 @@ pawl_status pwi_group_entry_name(const char *what, const char *name, char entry[
   if (slash && slash[1] != '.')
     length = snprintf(entry, PAWL_NAME_MAX + 1, "%.*s/.%s", (int)(slash - name), name, slash + 1);
   if (length > 0 && length <= PAWL_NAME_MAX && pwi_name_check(entry, PWI_ENTRY_GROUP) == PAWL_OK) return PAWL_OK;
-  return pwi_error(PAWL_INVALID, "%s '%s': a group's name is two words with a slash between them", what,
+  return pwi_error(PAWL_INVALID, "%s '%s': the name of a group must be two words separated by a slash", what,
                    name ? name : "");
 }
 
@@ -61,7 +62,7 @@ static pawl_status ask_to_join(struct pawl_session *session, const char *entry, 
   return status;
 }
 
-/* Enters at tick 0 as a founder, else at the highest tick of any member. */
+/* A founder enters at tick 0, any other member at the highest tick of any member. */
 static pawl_status enter(struct pawl_group *group, int64_t deadline) {
   struct pawl_session *session = group->session;
   struct pawl_task *task = NULL;
@@ -78,7 +79,8 @@ static pawl_status enter(struct pawl_group *group, int64_t deadline) {
   return status;
 }
 
-/* Inside the gate. The manager takes a second joining for the repetition of a first, so it is found here. */
+/* Inside the gate. The manager takes a second join for a repetition of the first, so duplicates are
+ * detected here. */
 static bool is_member(const struct pawl_session *session, const char *name) {
   for (const struct pwi_owned *at = session->groups.next; at != &session->groups; at = at->next) {
     const struct pawl_group *group = (const struct pawl_group *)at;
@@ -122,7 +124,7 @@ pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint
   return PAWL_OK;
 }
 
-/* --- leaving -------------------------------------------------------------------------------------------------------- */
+/* --- leaving -------------------------------------------------------------------------------------------- */
 
 static void discard(struct pawl_group *group) {
   pwi_owned_remove(&group->owned);
@@ -152,7 +154,7 @@ void pwi_group_step_out(struct pawl_group *group) {
   pwi_writer_fini(&writer);
 }
 
-/* Nobody waits for the manager's answer: the struct goes when it comes, or with the session. */
+/* The manager's answer is not waited for: the struct is freed when it comes, or with the session. */
 void pawl_group_leave(struct pawl_group *group) {
   if (!group) return;
   struct pwi_driver *driver = &group->session->driver;
@@ -162,11 +164,11 @@ void pawl_group_leave(struct pawl_group *group) {
   if (group->is_left)
     discard(group);
   else
-    pwi_driver_nudge(driver); /* it may be gone after this */
+    pwi_driver_nudge(driver); /* the group may be freed here */
   pwi_driver_leave(driver);
 }
 
-/* --- who is there --------------------------------------------------------------------------------------------------- */
+/* --- membership ----------------------------------------------------------------------------------------- */
 
 uint64_t pawl_group_tick(const struct pawl_group *group) { return atomic_load(&group->tick); }
 
@@ -187,9 +189,9 @@ uint32_t pawl_group_size(const struct pawl_group *group) { return count_members(
 
 uint32_t pawl_group_rank(const struct pawl_group *group) { return count_members(group, true); }
 
-/* --- ticks ---------------------------------------------------------------------------------------------------------- */
+/* --- ticks ---------------------------------------------------------------------------------------------- */
 
-/* Inside the gate. Pushes that are held have no number yet, and the tick would not wait for them by itself. */
+/* Inside the gate. Held pushes have no number yet, so a tick would not wait for them by itself. */
 static pawl_status start_tick(struct pawl_group *group, struct pawl_task *task, uint64_t tick,
                               const struct pwi_after *after) {
   struct pawl_session *session = group->session;
@@ -217,7 +219,8 @@ pawl_status pawl_group_clock(struct pawl_group *group, struct pawl_task **task_o
 
 pawl_status pawl_group_clock_after(struct pawl_group *group, struct pawl_task *const *tasks, size_t count,
                                    struct pawl_task **task_out) {
-  if (!group || (!tasks && count > 0)) return pwi_error(PAWL_INVALID, "clock: there is no group, or no tasks");
+  if (!group || (!tasks && count > 0))
+    return pwi_error(PAWL_INVALID, "clock: group is NULL, or tasks is NULL but count > 0");
   return clock_after(group, &(struct pwi_after){.tasks = tasks, .count = count}, task_out);
 }
 
@@ -228,9 +231,9 @@ pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector
 
 pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
                                 const void *values, void *values_out, struct pawl_task **task_out) {
-  static char nothing[1]; /* where nothing comes back */
+  static char nothing[1]; /* for a push without results */
   bool is_empty = !where.list && where.count == 0 && (where.keys || (where.range.begin == 0 && where.range.end == 0));
-  if (!values_out && !is_empty) return pwi_error(PAWL_INVALID, "pushpull of a group: no place for values");
+  if (!values_out && !is_empty) return pwi_error(PAWL_INVALID, "pushpull of a group: values_out is NULL");
   return pwi_vector_push_aggregate(vector, &where, values, values_out ? values_out : nothing, group->id.id,
                                    pawl_group_tick(group) + 1, task_out);
 }
@@ -251,8 +254,9 @@ pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t ti
   return status ? pwi_session_error(session, status, "wait for tick %" PRIu64 " of %s", tick, group->name) : PAWL_OK;
 }
 
-/* Both at once; and both have to be over. Somebody who was taken for dead meanwhile is not waited for, and might be let through before
- * its own tick is in: whoever enters then would enter below the barrier. */
+/* Starts tick and wait at once, and waits for both. A member that was declared dead in the meantime is not
+ * waited for, and might be released before its own tick is applied; a member that enters then would enter
+ * below the barrier. */
 pawl_status pawl_group_barrier(struct pawl_group *group, int64_t timeout_ns) {
   struct pawl_task *tick = NULL;
   int64_t deadline = pwi_driver_deadline(timeout_ns);

@@ -1,5 +1,6 @@
-/* Iterations under a policy: <pawl/policy.h>. What may start is decided by sync/pace.h; here it is told what happens, and whoever
- * waits is woken when it may have changed its mind. Everything is used inside the gate. */
+/* Iterations under a policy: <pawl/policy.h>. sync/pace.h decides which iteration may start. This file
+ * reports events to it, and wakes waiting threads when its decision may have changed. Everything is used
+ * inside the gate. */
 #include <pawl/policy.h>
 
 #include <inttypes.h>
@@ -13,30 +14,30 @@
 #include "host/clock.h"
 #include "sync/pace.h"
 
-#define FIND_OUT_NS (200 * INT64_C(1000000)) /* who is behind */
-#define BEHIND_MAX 4                         /* that are named */
+#define FIND_OUT_NS (200 * INT64_C(1000000)) /* time to find out which members are behind */
+#define BEHIND_MAX 4                         /* most members that are named */
 
 struct pawl_iterations {
-  struct pwi_owned owned; /* first */
+  struct pwi_owned owned; /* must be first */
   struct pawl_session *session;
   struct pawl_group *group; /* NULL: none */
   struct pwi_pace pace;
   struct pwi_event news;
-  uint64_t awaited; /* the lowest tick that the servers were asked to tell of; 0: none */
+  uint64_t awaited; /* the lowest tick that the servers were asked to report; 0: none */
   pawl_status failure;
   char failure_text[256];
   bool (*lets)(void *context, uint64_t iteration, const struct pawl_progress *progress);
   void *context;
 
-  int64_t began; /* the open iteration, and what it waited before */
+  int64_t began; /* start of the open iteration, and the time that it waited before */
   int64_t waited_now;
   int64_t waited_ns, worked_ns;
-  double objective; /* the last one told; NAN: none */
+  double objective; /* the last reported one; NAN: none */
 };
 
 static void tell(struct pawl_iterations *iterations) { pwi_event_set(&iterations->session->driver, &iterations->news); }
 
-/* --- life --------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 void pwi_iterations_free(struct pwi_owned *owned) {
   struct pawl_iterations *iterations = (struct pawl_iterations *)owned;
@@ -64,15 +65,15 @@ pawl_status pawl_iterations_create(struct pawl_session *session, struct pawl_gro
   struct pwi_policy parsed;
   char why[PWI_POLICY_TEXT_MAX];
   if (!session || !policy || !iterations_out)
-    return pwi_error(PAWL_INVALID, "iterations: there is no session, no policy, or no place for them");
+    return pwi_error(PAWL_INVALID, "iterations: session, policy or iterations_out is NULL");
   pawl_status status = pwi_policy_parse(policy, &parsed, why);
   if (status) return pwi_error(status, "policy '%s': %s", policy, why);
   if (!group && (parsed.kind == PWI_POLICY_SSP || parsed.kind == PWI_POLICY_ABSP))
-    return pwi_error(PAWL_INVALID, "policy '%s': it needs a group", policy);
+    return pwi_error(PAWL_INVALID, "policy '%s' needs a group", policy);
   return make(session, group, &parsed, iterations_out);
 }
 
-/* The two structs are kept apart so that the public one may stay as it is. */
+/* Converts between the internal and the public struct, so that the public one can stay stable. */
 static bool ask_user(void *context, uint64_t iteration, const struct pwi_progress *progress) {
   const struct pawl_iterations *iterations = context;
   struct pawl_progress told = {progress->finished, progress->slowest};
@@ -85,7 +86,7 @@ pawl_status pawl_iterations_create_user(struct pawl_session *session, struct paw
                                         void *context, struct pawl_iterations **iterations_out) {
   struct pwi_policy policy = {.kind = PWI_POLICY_USER, .lets = ask_user};
   if (!session || !lets || !iterations_out)
-    return pwi_error(PAWL_INVALID, "iterations: there is no session, no function, or no place for them");
+    return pwi_error(PAWL_INVALID, "iterations: session, lets or iterations_out is NULL");
   pawl_status status = make(session, group, &policy, iterations_out);
   if (status) return status;
   (*iterations_out)->lets = lets;
@@ -94,7 +95,7 @@ pawl_status pawl_iterations_create_user(struct pawl_session *session, struct paw
   return PAWL_OK;
 }
 
-/* Tasks that would tell us of their end no longer do. */
+/* Unfinished tasks must not report their end to us any more. */
 static void forget_us(struct pwi_task_line *line, const struct pawl_iterations *iterations) {
   for (struct pawl_task *task = line->first; task; task = task->next)
     if (task->over_context == iterations) {
@@ -115,7 +116,7 @@ void pawl_iterations_destroy(struct pawl_iterations *iterations) {
   pwi_iterations_free(&iterations->owned);
 }
 
-/* --- what happens ------------------------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------------- */
 
 static void task_over(struct pawl_task *task) {
   struct pawl_iterations *iterations = task->over_context;
@@ -134,7 +135,8 @@ static void awaited(struct pawl_task *task) {
   tell(iterations);
 }
 
-/* Have the servers tell when everybody has finished this tick, unless they will tell of one before it anyway. */
+/* Asks the servers to report when all members have finished this tick, unless they will report an earlier
+ * one anyway. */
 static pawl_status await(struct pawl_iterations *iterations, uint64_t tick) {
   struct pawl_session *session = iterations->session;
   struct pawl_task *task;
@@ -146,13 +148,13 @@ static pawl_status await(struct pawl_iterations *iterations, uint64_t tick) {
   task->over_context = iterations;
   task->over_number = tick;
   uint64_t before = iterations->awaited;
-  iterations->awaited = tick; /* it may be answered at once */
+  iterations->awaited = tick; /* the answer may come at once */
   status = pwi_client_await(session->client, &task->inner, pwi_group_flow(iterations->group), tick);
   if (status) iterations->awaited = before;
   return pwi_session_started(session, task, status, NULL);
 }
 
-/* --- saying what is waited for ------------------------------------------------------------------------------------------ */
+/* --- describing waits ----------------------------------------------------------------------------------- */
 
 static const struct pawl_task *find_task(const struct pwi_task_line *line, const struct pawl_iterations *iterations,
                                          uint64_t until) {
@@ -186,7 +188,7 @@ static size_t name_behind(const struct pawl_task *task, uint64_t until, char *te
   return behind;
 }
 
-/* Asks the servers how far everybody is. Nobody hears of a group that is not complete yet. */
+/* Asks the servers for the ticks of all members. An incomplete group gets no answer. */
 static void describe_group(struct pawl_iterations *iterations, uint64_t until, char *text, size_t size) {
   struct pawl_session *session = iterations->session;
   struct pawl_task *task = NULL;
@@ -211,10 +213,11 @@ static void describe_group(struct pawl_iterations *iterations, uint64_t until, c
   snprintf(text, size, "tick %" PRIu64 " of %s%s", until, pwi_group_name(iterations->group), who);
 }
 
-/* The time is over. Nothing may be called that leaves the gate once the text is set: callbacks of the user's have texts too. */
+/* The deadline has passed. After the text is set nothing may leave the gate, because callbacks of the user
+ * set texts, too. */
 static pawl_status explain(struct pawl_iterations *iterations, struct pwi_policy_wait wait) {
   struct pwi_driver *driver = &iterations->session->driver;
-  char what[320] = "its function to let it go", policy[PWI_POLICY_TEXT_MAX], why[PWI_ERROR_TEXT_MAX + 1] = "";
+  char what[320] = "its function to permit it", policy[PWI_POLICY_TEXT_MAX], why[PWI_ERROR_TEXT_MAX + 1] = "";
   if (wait.cause == PWI_WAITS_OWN) describe_own(iterations, wait.until, what, sizeof what);
   if (wait.cause == PWI_WAITS_GROUP) describe_group(iterations, wait.until, what, sizeof what);
   pwi_driver_enter(driver);
@@ -226,9 +229,9 @@ static pawl_status explain(struct pawl_iterations *iterations, struct pwi_policy
                    what, waits ? "; " : "", why);
 }
 
-/* --- iterations --------------------------------------------------------------------------------------------------------- */
+/* --- iterations ----------------------------------------------------------------------------------------- */
 
-/* Inside the gate: begins it if it may, else sees to it that there will be news. */
+/* Inside the gate: begins the iteration if it may, else makes sure that news will come. */
 static pawl_status try_begin(struct pawl_iterations *iterations, struct pwi_policy_wait *wait_out) {
   struct pwi_pace *pace = &iterations->pace;
   if (iterations->session->is_closed) return PAWL_NODE_STOPPED;
@@ -242,7 +245,7 @@ static pawl_status try_begin(struct pawl_iterations *iterations, struct pwi_poli
   return PAWL_OK;
 }
 
-/* Inside the gate. A failure of an earlier iteration is told once. */
+/* Inside the gate. A failure of an earlier iteration is reported once. */
 static void describe_failure(struct pawl_iterations *iterations, pawl_status status, char *text, size_t size) {
   uint64_t next = iterations->pace.begun + 1;
   if (status == PAWL_INVALID) {
@@ -284,12 +287,12 @@ static pawl_status begin_until(struct pawl_iterations *iterations, int64_t deadl
 }
 
 pawl_status pawl_iteration_begin(struct pawl_iterations *iterations, int64_t timeout_ns, uint64_t *number_out) {
-  if (!iterations) return pwi_error(PAWL_INVALID, "iteration: there are none");
+  if (!iterations) return pwi_error(PAWL_INVALID, "iteration: iterations is NULL");
   return begin_until(iterations, pwi_driver_deadline(timeout_ns), number_out);
 }
 
 pawl_status pawl_iteration_add(struct pawl_iterations *iterations, struct pawl_task *task) {
-  if (!iterations || !task) return pwi_error(PAWL_INVALID, "iteration: there is none, or no task");
+  if (!iterations || !task) return pwi_error(PAWL_INVALID, "iteration: iterations or task is NULL");
   struct pawl_session *session = iterations->session;
   pwi_driver_enter(&session->driver);
   pawl_status status = !iterations->pace.is_open || task->pool != session->pool ? PAWL_INVALID : PAWL_OK;
@@ -304,12 +307,12 @@ pawl_status pawl_iteration_add(struct pawl_iterations *iterations, struct pawl_t
       task->over = task_over;
   }
   pwi_driver_leave(&session->driver);
-  return status ? pwi_error_status(status, "%s %s: it cannot be added to an iteration", task->what, task->subject)
+  return status ? pwi_error_status(status, "%s %s: the task cannot be added to an iteration", task->what, task->subject)
                 : PAWL_OK;
 }
 
 pawl_status pawl_iteration_end(struct pawl_iterations *iterations, double objective) {
-  if (!iterations) return pwi_error(PAWL_INVALID, "iteration: there are none");
+  if (!iterations) return pwi_error(PAWL_INVALID, "iteration: iterations is NULL");
   struct pwi_pace *pace = &iterations->pace;
   struct pwi_driver *driver = &iterations->session->driver;
   int64_t now = pwi_host_now();
@@ -322,18 +325,18 @@ pawl_status pawl_iteration_end(struct pawl_iterations *iterations, double object
   if (is_open) iterations->worked_ns += worked;
   if (is_open) iterations->waited_now = 0;
   pwi_driver_leave(driver);
-  if (!is_open) return pwi_error(PAWL_INVALID, "iteration: none was begun");
+  if (!is_open) return pwi_error(PAWL_INVALID, "iteration: no iteration was begun");
   return must_clock && iterations->group ? pawl_group_clock(iterations->group, NULL) : PAWL_OK;
 }
 
 pawl_status pawl_iterations_set_bound(struct pawl_iterations *iterations, uint64_t bound) {
-  if (!iterations) return pwi_error(PAWL_INVALID, "iterations: there are none");
+  if (!iterations) return pwi_error(PAWL_INVALID, "iterations: iterations is NULL");
   struct pwi_driver *driver = &iterations->session->driver;
   pwi_driver_enter(driver);
   pawl_status status = pwi_pace_set_bound(&iterations->pace, bound);
   if (!status) tell(iterations);
   pwi_driver_leave(driver);
-  return status ? pwi_error(status, "the policy has no bound, or not %" PRIu64, bound) : PAWL_OK;
+  return status ? pwi_error(status, "the policy has no bound, or does not permit %" PRIu64, bound) : PAWL_OK;
 }
 
 void pawl_iterations_figures(struct pawl_iterations *iterations, struct pawl_iterations_figures *figures_out) {

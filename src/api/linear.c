@@ -1,4 +1,4 @@
-/* <pawl/linear.h>. What is wrong with a call is found by the client; here it is put into words. */
+/* <pawl/linear.h>. The client detects invalid calls; this file explains them. */
 #include <pawl/linear.h>
 
 #include <inttypes.h>
@@ -9,20 +9,20 @@
 struct call {
   const char *what;
   enum pwi_linear kind;
-  struct pawl_vector *vector, *other; /* the other may be NULL */
+  struct pawl_vector *vector, *other; /* `other` may be NULL */
   double scalar;
   struct pawl_range range;
-  uint32_t column; /* from 1; 0: all */
+  uint32_t column; /* counted from 1; 0: all */
 };
 
 static pawl_status check(const struct call *call) {
   bool lacks_other = pwi_linear_has_other(call->kind) && !call->other;
-  if (!call->vector || lacks_other) return pwi_error(PAWL_INVALID, "%s no vector", call->what);
+  if (!call->vector || lacks_other) return pwi_error(PAWL_INVALID, "%s: vector is NULL", call->what);
   if (call->other && call->other->session != call->vector->session)
-    return pwi_error(PAWL_INVALID, "%s %s with %s: they are of two sessions", call->what, call->vector->name,
-                     call->other->name);
+    return pwi_error(PAWL_INVALID, "%s %s with %s: the vectors belong to different sessions", call->what,
+                     call->vector->name, call->other->name);
   if (call->range.begin > call->range.end)
-    return pwi_error(PAWL_INVALID, "%s %s: a range that ends before it begins", call->what, call->vector->name);
+    return pwi_error(PAWL_INVALID, "%s %s: the range ends before it begins", call->what, call->vector->name);
   return PAWL_OK;
 }
 
@@ -30,23 +30,24 @@ static pawl_status explain(pawl_status status, const struct call *call) {
   const struct pawl_vector *vector = call->vector;
   uint64_t size = vector->entry->is.size;
   if (status == PAWL_MISMATCH && call->other)
-    return pwi_error(status, "%s %s with %s: they differ in type, width, size, placement or layout", call->what,
+    return pwi_error(status, "%s %s with %s: the vectors differ in type, width, size, placement or layout", call->what,
                      vector->name, call->other->name);
   if (status == PAWL_OUT_OF_SPAN)
     return pwi_error(status, "%s %s: [%" PRIu64 ", %" PRIu64 ") reaches beyond the span [0, %" PRIu64 ")", call->what,
                      vector->name, call->range.begin, call->range.end, size);
   if (status == PAWL_UNSUPPORTED && call->kind == PWI_LINEAR_FILL)
-    return pwi_error(status, "%s %s: it is sparse, and has no rows to fill", call->what, vector->name);
+    return pwi_error(status, "%s %s: a sparse vector cannot be filled", call->what, vector->name);
   if (status == PAWL_UNSUPPORTED)
-    return pwi_error(status, "%s %s: its placement is mixed, so it is worked on as a whole", call->what, vector->name);
+    return pwi_error(status, "%s %s: with mixed placement the range must be the whole vector", call->what,
+                     vector->name);
   if (status == PAWL_INVALID && call->column > 0)
-    return pwi_error(status, "%s %s: its rows have no column %" PRIu32, call->what, vector->name, call->column - 1);
+    return pwi_error(status, "%s %s: rows have no column %" PRIu32, call->what, vector->name, call->column - 1);
   if (status == PAWL_INVALID)
-    return pwi_error(status, "%s %s: %g is no number for its type", call->what, vector->name, call->scalar);
+    return pwi_error(status, "%s %s: %g does not fit the vector's type", call->what, vector->name, call->scalar);
   return pwi_error_status(status, "%s %s", call->what, vector->name);
 }
 
-/* Inside the gate. A range that is empty and not the one that stands for all names nothing. */
+/* Inside the gate. An empty range, other than the one that stands for all, names nothing. */
 static pawl_status start(const struct call *call, bool has_handle, struct pawl_task **task_out) {
   struct pawl_session *session = call->vector->session;
   struct pwi_flow *other = call->other ? call->other->flow : NULL;
@@ -74,7 +75,7 @@ static pawl_status run(const struct call *call, bool has_handle, struct pawl_tas
   return status ? explain(status, call) : PAWL_OK;
 }
 
-/* --- changes -------------------------------------------------------------------------------------------------------- */
+/* --- changes -------------------------------------------------------------------------------------------- */
 
 pawl_status pawl_vector_fill(struct pawl_vector *vector, struct pawl_range range, double value,
                              struct pawl_task **task_out) {
@@ -96,11 +97,11 @@ pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x, struc
   return run(&(struct call){"copy to", PWI_LINEAR_COPY, y, x, 0, range, 0}, task_out, task_out);
 }
 
-/* --- sums ----------------------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 static pawl_status fold(const struct call *call, int64_t timeout_ns, double *result_out) {
   struct pawl_task *task;
-  if (!result_out) return pwi_error(PAWL_INVALID, "%s: no place for the result", call->what);
+  if (!result_out) return pwi_error(PAWL_INVALID, "%s: result_out is NULL", call->what);
   pawl_status status = run(call, true, &task);
   if (status) return status;
   status = pawl_task_wait(task, timeout_ns);
@@ -114,12 +115,11 @@ pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y, struct
   return fold(&(struct call){"dot product of", PWI_LINEAR_DOT, x, y, 0, range, 0}, timeout_ns, result_out);
 }
 
-/* The column is counted from 1; 0: all. */
+/* `column` is counted from 1; 0: all. */
 static pawl_status fold_norm(struct pawl_vector *vector, struct pawl_range range, uint32_t column, enum pawl_norm norm,
                              int64_t timeout_ns, double *result_out) {
   static const enum pwi_linear kinds[] = {0, PWI_LINEAR_ABS, PWI_LINEAR_SQUARES, PWI_LINEAR_MOST, PWI_LINEAR_COUNT};
-  if (norm < PAWL_NORM_1 || norm > PAWL_NORM_COUNT)
-    return pwi_error(PAWL_INVALID, "norm: there is none of number %d", (int)norm);
+  if (norm < PAWL_NORM_1 || norm > PAWL_NORM_COUNT) return pwi_error(PAWL_INVALID, "norm: unknown norm %d", (int)norm);
   struct call call = {"norm of", kinds[norm], vector, NULL, 0, range, column};
   pawl_status status = fold(&call, timeout_ns, result_out);
   if (!status && norm == PAWL_NORM_2) *result_out = sqrt(*result_out);
@@ -133,6 +133,6 @@ pawl_status pawl_vector_norm(struct pawl_vector *vector, struct pawl_range range
 
 pawl_status pawl_vector_norm_column(struct pawl_vector *vector, struct pawl_range range, uint32_t column,
                                     enum pawl_norm norm, int64_t timeout_ns, double *result_out) {
-  if (column == UINT32_MAX) return pwi_error(PAWL_INVALID, "norm of a column: no row has %" PRIu32, column);
+  if (column == UINT32_MAX) return pwi_error(PAWL_INVALID, "norm of a column: rows have no column %" PRIu32, column);
   return fold_norm(vector, range, column + 1, norm, timeout_ns, result_out);
 }

@@ -3,14 +3,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PATIENCE_NS (1000 * INT64_C(1000000)) /* for each session */
+#define PATIENCE_NS (1000 * INT64_C(1000000)) /* per session */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct pwi_driver *parked_first; /* all that are open */
-static pid_t process;                   /* that registered: a child of it has none of its threads */
+static struct pwi_driver *parked_first; /* all open drivers */
+static pid_t process; /* the process that registered: after a fork the child has none of its threads */
 
-/* Handlers run in the reverse of the order in which they were registered: ours before those of libraries that were in use when the first
- * session was opened. OpenSSL, where nobody used it before us, registers none (net/tcp/tls.c). */
+/* Exit handlers run in reverse order of their registration: ours before those of libraries that were in
+ * use when the first session was opened. If OpenSSL was not used before us, it registers none
+ * (net/tcp/tls.c). */
 static void park_all(void) {
   if (getpid() != process) return;
   pthread_mutex_lock(&mutex);

@@ -1,17 +1,17 @@
-/* Programs that leave main, or call exit, with sessions open.
+/* Handles programs that leave main, or call exit, with open sessions.
  *
- * Handlers of an exit free what libraries hold, OpenSSL and UCX among them, while the threads of sessions go on using it. So before them
- * all sessions are *parked*: their own threads end, and nobody else gets into them any more. A thread that stays in a callback of the
- * program's is waited for only briefly.
+ * Exit handlers free the state of libraries, OpenSSL and UCX among them, while threads of sessions still
+ * use it. So all sessions are *parked* before: their own threads end, and no other thread can enter them
+ * any more. A thread that stays in a callback of the program is waited for only briefly.
  *
- * Threads: any may call these.
+ * Threads: any.
  */
 #ifndef PWI_API_PARKING_H
 #define PWI_API_PARKING_H
 
 #include "api/driver.h"
 
-/* From when the driver's thread runs until it is stopped. */
+/* Registers a driver while its own thread runs. */
 void pwi_parking_add(struct pwi_driver *driver);
 void pwi_parking_remove(struct pwi_driver *driver);
 

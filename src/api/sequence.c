@@ -9,9 +9,9 @@
 
 static bool is_done(const struct pawl_task *task) { return pwi_event_is_set(&task->done); }
 
-/* --- why ---------------------------------------------------------------------------------------------------------------- */
+/* --- causes --------------------------------------------------------------------------------------------- */
 
-/* What a task failed of: itself, or what it failed of in its turn. */
+/* The cause of a task's failure: the task itself, or the cause of its own failure. */
 static struct pwi_cause cause_of(const struct pawl_task *task) {
   if (task->cause.what) return task->cause;
   return (struct pwi_cause){task->what, task->subject, task->id, task->inner.status, task->step.id};
@@ -24,8 +24,8 @@ static void fail(struct pawl_task *task, pawl_status status) {
   inner->failure_count = 1;
 }
 
-/* Of those that it waited for, the one that the order blames. */
-static struct pwi_cause find_cause(const struct pwi_held *held, struct pwi_step step) {
+/* The task that the order blames, among those that the call waited for. */
+static struct pwi_cause find_cause(const struct pwi_dependent *held, struct pwi_step step) {
   struct pwi_cause found = {0};
   for (size_t i = 0; i < held->after_count; i++) {
     if (!is_done(held->after[i]) || !held->after[i]->inner.status) continue;
@@ -35,10 +35,10 @@ static struct pwi_cause find_cause(const struct pwi_held *held, struct pwi_step 
   return found;
 }
 
-/* --- held calls --------------------------------------------------------------------------------------------------------- */
+/* --- held calls ----------------------------------------------------------------------------------------- */
 
 static void let_go(struct pwi_sequence *sequence, struct pawl_task *task) {
-  struct pwi_held *held = task->held;
+  struct pwi_dependent *held = task->held;
   if (!held) return;
   task->held = NULL;
   sequence->held--;
@@ -53,7 +53,8 @@ static pawl_status start(struct pwi_sequence *sequence, struct pawl_task *task, 
   return pwi_client_start(sequence->client, &task->inner, call->flow, call->kind, &call->where, call->in, call->out);
 }
 
-/* The call is copied, because a task that finishes at once may be used anew at once. Its list is the client's business from now on. */
+/* The call is copied, because a task that finishes at once may be reused at once. The client handles its
+ * list from now on. */
 static void start_held(struct pwi_sequence *sequence, struct pawl_task *task) {
   struct pwi_held_call call = task->held->call;
   if (call.where.list) pwi_keylist_retain(call.where.list);
@@ -70,8 +71,8 @@ static void start_held(struct pwi_sequence *sequence, struct pawl_task *task) {
   pwi_keylist_release(call.where.list);
 }
 
-/* What is handed out without having been held is under way already, or the caller's own. A call that finishes at once comes here
- * again from inside. */
+/* A task that the order starts without having been held is already under way, or is the caller's own. A
+ * call that finishes at once comes here recursively. */
 static void go_on(struct pwi_sequence *sequence) {
   struct pwi_step step;
   void *item;
@@ -84,9 +85,9 @@ static void go_on(struct pwi_sequence *sequence) {
   sequence->is_going_on = false;
 }
 
-/* --- finishing ---------------------------------------------------------------------------------------------------------- */
+/* --- finishing ------------------------------------------------------------------------------------------ */
 
-/* The first failure of a part is the whole's. */
+/* The first failure of a part is the failure of the whole. */
 static void blame_parent(struct pawl_task *parent, const struct pawl_task *part) {
   if (!part->inner.status || parent->part_status) return;
   parent->part_status = part->inner.status;
@@ -101,12 +102,12 @@ static void tell_parent(struct pawl_task *task) {
   pwi_task_unref(parent);
 }
 
-/* The order's own callback. */
+/* Called by the order. */
 static void finished(void *context, struct pwi_step step, void *item, struct pwi_step_end end) {
   struct pawl_task *task = item;
   task->step = step;
   task->is_in_order = false;
-  if (end.status && !task->inner.status) { /* what it waited for failed, or a part of it */
+  if (end.status && !task->inner.status) { /* a task that it waited for has failed, or a part of it */
     if (task->held) task->cause = find_cause(task->held, end.cause);
     fail(task, end.status);
   }
@@ -131,7 +132,7 @@ void pwi_sequence_ended(struct pwi_sequence *sequence, struct pawl_task *task) {
   go_on(sequence);
 }
 
-/* --- holding ------------------------------------------------------------------------------------------------------------ */
+/* --- holding -------------------------------------------------------------------------------------------- */
 
 static pawl_status put_in(struct pwi_sequence *sequence, struct pawl_task *task) {
   if (task->is_in_order) return PAWL_OK;
@@ -162,10 +163,11 @@ static const struct pawl_task *find_failed(const struct pwi_after *after) {
   return NULL;
 }
 
-/* Those that have not finished are put into the order: their steps come out at the end of the new struct. */
+/* Tasks that have not finished are put into the order; their steps are returned behind the new struct. */
 static pawl_status make_held(struct pwi_sequence *sequence, const struct pwi_held_call *call,
-                             const struct pwi_after *after, struct pwi_held **held_out, struct pwi_step **steps_out) {
-  struct pwi_held *held = NULL;
+                             const struct pwi_after *after, struct pwi_dependent **held_out,
+                             struct pwi_step **steps_out) {
+  struct pwi_dependent *held = NULL;
   struct pwi_step *steps = pwi_alloc_zero(after->count + 1, sizeof *steps);
   size_t bytes;
   if (pwi_mul_size(after->count, sizeof *held->after, &bytes) && pwi_add_size(bytes, sizeof *held, &bytes))
@@ -190,7 +192,7 @@ static pawl_status make_held(struct pwi_sequence *sequence, const struct pwi_hel
   return PAWL_OK;
 }
 
-static void hold(struct pwi_sequence *sequence, struct pawl_task *task, struct pwi_held *held,
+static void hold(struct pwi_sequence *sequence, struct pawl_task *task, struct pwi_dependent *held,
                  struct pawl_task *parent) {
   for (size_t i = 0; i < held->after_count; i++) atomic_fetch_add(&held->after[i]->references, 1);
   if (held->call.where.list) pwi_keylist_retain(held->call.where.list);
@@ -210,7 +212,7 @@ static void undo_hold(struct pwi_sequence *sequence, struct pawl_task *task) {
 
 pawl_status pwi_sequence_hold(struct pwi_sequence *sequence, struct pawl_task *task, const struct pwi_held_call *call,
                               const struct pwi_after *after) {
-  struct pwi_held *held;
+  struct pwi_dependent *held;
   struct pwi_step *steps, parent = after->parent ? after->parent->step : (struct pwi_step){0};
   pawl_status status = check(task, after);
   if (status) return status;
@@ -235,7 +237,7 @@ pawl_status pwi_sequence_hold(struct pwi_sequence *sequence, struct pawl_task *t
   return status;
 }
 
-/* What a tick has to wait for: what changes something, and ticks before it. */
+/* Whether a tick must wait for the task: for calls that change values, and for earlier ticks. */
 static bool counts(const struct pawl_task *task) {
   return task->held && pwi_request_is_numbered(task->held->call.kind);
 }
@@ -252,7 +254,7 @@ pawl_status pwi_sequence_hold_behind(struct pwi_sequence *sequence, struct pawl_
   return status;
 }
 
-void pwi_held_describe(const struct pwi_held *held, char *text, size_t size) {
+void pwi_dependent_describe(const struct pwi_dependent *held, char *text, size_t size) {
   const struct pawl_task *first = NULL;
   size_t more = 0;
   for (size_t i = 0; i < held->after_count; i++) {

@@ -1,4 +1,5 @@
-/* Held calls without a client: they have nothing to start, or are never let go. With memory that fails. */
+/* Held calls without a client: they have nothing to start, or are never released. With failing
+ * allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +56,7 @@ static struct pawl_task *take(struct pwi_task_line *line, const char *name) {
   return task;
 }
 
-/* NULL without memory. */
+/* NULL if memory is short. */
 static struct pawl_task *own(const char *name) {
   struct pawl_task *task = take(&scene.owns, name);
   if (!task || pwi_sequence_own(&scene.sequence, task) == PAWL_OK) return task;
@@ -92,8 +93,8 @@ static void test_a_failure_goes_through_a_long_row_and_is_named_at_its_end(void 
   end(tasks[0], PAWL_NODE_FULL);
   for (int i = 1; i < LENGTH; i++) assert_int_equal(tasks[i]->inner.status, PAWL_CANCELLED);
   pawl_task_describe(tasks[LENGTH - 1], text, sizeof text);
-  assert_string_equal(text, "task join: cancelled: call 1, task first, failed: the server has no memory left for it: "
-                            "'pawl status' shows more");
+  assert_string_equal(text, "task join: cancelled: call 1, task first, failed: the server has no memory left: "
+                            "see 'pawl status'");
   for (int i = 0; i < LENGTH; i++) pawl_task_release(tasks[i]);
   close_scene();
 }
@@ -114,7 +115,7 @@ static void test_of_two_failures_the_first_is_named(void **state) {
   close_scene();
 }
 
-/* Each task comes after some of those before it. It has finished well if and only if all of them have. */
+/* Each task comes after some earlier ones. It succeeds if and only if all of them succeed. */
 static void test_random_graphs_end_as_they_must(void **state) {
   (void)state;
   enum { TASKS = 60 };
@@ -137,7 +138,7 @@ static void test_random_graphs_end_as_they_must(void **state) {
       }
       tasks[i] = is_own[i] ? own("own") : join(after, count, NULL);
     }
-    for (int tries = 0; tries < TASKS; tries++) { /* in any order, and the rest */
+    for (int tries = 0; tries < TASKS; tries++) { /* in random order, then the rest */
       size_t at = (size_t)pwi_random_below(&random, TASKS);
       if (is_own[at] && !tasks[at]->has_ended) end(tasks[at], is_good[at] ? PAWL_OK : PAWL_IO);
     }

@@ -1,4 +1,4 @@
-/* Opening and closing sessions. */
+/* Opens and closes sessions. */
 #include "api/session.h"
 
 #include <stdlib.h>
@@ -16,20 +16,21 @@
 #include "ring/view.h"
 
 #define OPEN_NS (30 * PWI_HOST_SECOND)
-#define DISCOURAGED_NS (PWI_HOST_SECOND * 3 / 4) /* for so long nothing else was heard: then there is no manager */
-#define PATIENCE_NS (PWI_HOST_SECOND / 10)       /* between two looks at it */
-#define LEAVE_NS (2 * PWI_HOST_SECOND)           /* a manager that does not answer is not waited for longer */
+/* after this time without any other news there is no manager */
+#define DISCOURAGED_NS (PWI_HOST_SECOND * 3 / 4)
+#define PATIENCE_NS (PWI_HOST_SECOND / 10) /* between two checks */
+#define LEAVE_NS (2 * PWI_HOST_SECOND)     /* longest wait for a manager that does not answer */
 
 void pawl_session_options_init(struct pawl_session_options *options) { *options = (struct pawl_session_options){0}; }
 
-/* --- making its parts ----------------------------------------------------------------------------------------------- */
+/* --- creating the parts --------------------------------------------------------------------------------- */
 
 static const char *find_address(const struct pawl_session_options *options) {
   const char *address = options->address && *options->address ? options->address : getenv("PAWL_ADDRESS");
   return address && *address ? address : NULL;
 }
 
-/* Where we are reached, our cluster is too: at any port of the same host. */
+/* An embedded cluster listens where this session is reached: at any port of the same host. */
 static bool embedded_listen(const char *ours, char listen_out[PWI_NET_ADDRESS_MAX]) {
   struct pwi_address address;
   if (!ours || !*ours || pwi_address_parse(ours, &address) != PAWL_OK || address.kind != PWI_ADDRESS_TCP) return false;
@@ -49,12 +50,12 @@ static pawl_status embed(struct pawl_session *session, const struct pawl_session
       .deadline_ns = deadline,
   };
   char listen[PWI_NET_ADDRESS_MAX];
-  if (options->certificate) return pwi_error(PAWL_INVALID, "certificates are for a cluster with an address");
+  if (options->certificate) return pwi_error(PAWL_INVALID, "certificates need a cluster with an address");
   if (embedded_listen(options->listen, listen)) config.listen = listen;
   return pwi_embedded_start(&config, &session->embedded);
 }
 
-/* Finds the cluster, or makes one, and the key to it. */
+/* Finds the cluster or starts one, and finds its key. */
 static pawl_status find_cluster(struct pawl_session *session, const struct pawl_session_options *options,
                                 int64_t deadline) {
   struct pwi_credentials credentials;
@@ -90,12 +91,12 @@ static pawl_status make_net(struct pawl_session *session, const struct pawl_sess
   config.rdma = transport && strcmp(transport, "rdma") == 0;
   pawl_status status = pwi_tcp_create(&config, &pwi_client_actor, NULL, &session->net);
   if (status == PAWL_INVALID && options->require_encryption)
-    return pwi_error(status, "encryption is required, and there is neither a key nor a certificate");
+    return pwi_error(status, "encryption is required, but neither a key nor a certificate is given");
   if (status) return pwi_error_status(status, "network");
   session->listens = options->listen && *options->listen;
   if (!session->listens) return PAWL_OK;
   status = pwi_net_listen(session->net, options->listen);
-  return status ? pwi_error_status(status, "cannot listen at %s", options->listen) : PAWL_OK;
+  return status ? pwi_error_status(status, "cannot listen on %s", options->listen) : PAWL_OK;
 }
 
 static pawl_status make_client(struct pawl_session *session, const struct pawl_session_options *options) {
@@ -103,10 +104,10 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
   uint64_t seed;
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-    return pwi_error(PAWL_IO, "the system has no random numbers");
+    return pwi_error(PAWL_IO, "the system returned no random numbers");
   pwi_random_init(&session->random, seed, 0);
   uint8_t identity[PWI_SEAL_SECRET];
-  if (pwi_seal_draw(identity)) return pwi_error(PAWL_IO, "the system has no random numbers");
+  if (pwi_seal_draw(identity)) return pwi_error(PAWL_IO, "the system returned no random numbers");
   struct pwi_client_config config = {
       .net = session->net,
       .random = &session->random,
@@ -121,22 +122,23 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
   };
   pawl_status status = pwi_client_create(&config, &session->client);
   if (status == PAWL_INVALID)
-    return pwi_error(status, "'%s' is not an address, or the job's name no word", session->address);
+    return pwi_error(status, "'%s' is not an address, or the name of the job is not a word", session->address);
   if (status) return pwi_error_status(status, "session");
   session->sequence.client = session->client;
-  session->net->self = session->client; /* the two need each other, and the net calls nobody before it is polled */
+  /* net and client refer to each other; the net calls no callback before it is polled */
+  session->net->self = session->client;
   return PAWL_OK;
 }
 
-/* --- opening -------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static bool is_final(pawl_status trouble) {
   return trouble == PAWL_FORBIDDEN || trouble == PAWL_LINK_KEY || trouble == PAWL_LINK_VERSION ||
          trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE || trouble == PAWL_LINK_REVOKED;
 }
 
-/* There is no manager, as it seems, and none will come unless somebody starts one. A few of these in a row may be the moment of its
- * start, or one of several addresses. */
+/* There seems to be no manager, and none will come unless somebody starts one. A few of these errors in a
+ * row may occur while it starts, or with one of several addresses. */
 static bool is_discouraging(pawl_status trouble) {
   return trouble == PAWL_LINK_REFUSED || trouble == PAWL_LINK_RESOLVE || trouble == PAWL_LINK_PROTOCOL ||
          trouble == PAWL_LINK_CLOSED || trouble == PAWL_LINK_RESET;
@@ -146,20 +148,21 @@ static pawl_status explain_join(const struct pawl_session *session, pawl_status 
   const char *address = session->address;
   switch (trouble) {
   case PAWL_LINK_RESOLVE:
-    return pwi_error(trouble, "%s: no host of that name is known", address);
+    return pwi_error(trouble, "%s: unknown host", address);
   case PAWL_LINK_REFUSED:
-    return pwi_error(trouble, "nobody listens at %s: no manager runs there", address);
+    return pwi_error(trouble, "nothing listens on %s: is a manager running there?", address);
   case PAWL_LINK_PROTOCOL:
   case PAWL_LINK_CLOSED:
   case PAWL_LINK_RESET:
-    return pwi_error(trouble, "who answers at %s does not speak as pawl does, or has a key where we have none",
+    return pwi_error(trouble, "the peer at %s is not a pawl manager, or it has a key and this session has none",
                      address);
   default:
     return pwi_error_status(trouble, "no answer from the manager at %s", address);
   }
 }
 
-/* Until we have joined and there are servers. Nobody else knows the session yet, so there is no gate to pass. */
+/* Waits until we have joined and there are servers. No other thread knows the session yet, so the gate is
+ * not needed. */
 static pawl_status join(struct pawl_session *session, bool is_impatient, int64_t deadline) {
   struct pwi_client_state state;
   for (int64_t hopeful = pwi_host_now();;) {
@@ -175,7 +178,7 @@ static pawl_status join(struct pawl_session *session, bool is_impatient, int64_t
   }
   if (state.trouble) return explain_join(session, state.trouble);
   return pwi_error(PAWL_TIMED_OUT,
-                   state.joined ? "the cluster at %s has no servers yet" : "the manager at %s is silent",
+                   state.joined ? "the cluster at %s has no servers yet" : "the manager at %s does not answer",
                    session->address);
 }
 
@@ -187,7 +190,8 @@ static void free_ring(struct pwi_owned *ring, void (*release)(struct pwi_owned *
   }
 }
 
-/* In whatever state it is; its own thread has ended. Lists may look at the client when they go, so they go before it. */
+/* Works in any state; its own thread has ended. Lists may use the client when they are freed, so they go
+ * before it. */
 static void destroy(struct pawl_session *session) {
   pwi_functions_destroy(session->functions);
   pwi_net_destroy(session->net); /* with the regions of buffers */
@@ -219,14 +223,14 @@ static pawl_status build(struct pawl_session *session, const struct pawl_session
   status = pwi_driver_start(&session->driver);
   if (status == PAWL_OK) return PAWL_OK;
   pwi_driver_fini(&session->driver);
-  return pwi_error_status(status, "cannot start the session's thread");
+  return pwi_error_status(status, "cannot start the thread of the session");
 }
 
 pawl_status pawl_session_open(const struct pawl_session_options *options, struct pawl_session **session_out) {
   static const struct pawl_session_options defaults;
   if (!options) options = &defaults;
   if (!session_out || options->timeout_ns < 0)
-    return pwi_error(PAWL_INVALID, "open: no place for it, or a negative time-out");
+    return pwi_error(PAWL_INVALID, "open: session_out is NULL, or timeout_ns is negative");
   struct pawl_session *session = pwi_alloc_zero(1, sizeof *session);
   if (!session) return pwi_error_status(PAWL_NO_MEMORY, "session");
   session->log.node = "client";
@@ -246,7 +250,7 @@ pawl_status pawl_session_open(const struct pawl_session_options *options, struct
   return PAWL_OK;
 }
 
-/* --- flushing and closing ------------------------------------------------------------------------------------------- */
+/* --- flushing and closing ------------------------------------------------------------------------------- */
 
 static pawl_status flush_until(struct pawl_session *session, int64_t deadline) {
   pwi_driver_enter(&session->driver);
@@ -262,28 +266,28 @@ static pawl_status flush_until(struct pawl_session *session, int64_t deadline) {
 
 static pawl_status explain_flush(pawl_status status, const char *what, const char *why) {
   if (status == PAWL_TIMED_OUT)
-    return pwi_error(status, "%s: there are tasks that have not finished%s%s", what, *why ? "; " : "", why);
+    return pwi_error(status, "%s: some tasks have not finished%s%s", what, *why ? "; " : "", why);
   return status ? pwi_error_status(status, "%s: a task without a handle failed", what) : PAWL_OK;
 }
 
 pawl_status pawl_session_flush(struct pawl_session *session, int64_t timeout_ns) {
-  if (!session) return pwi_error(PAWL_INVALID, "flush: there is no session");
+  if (!session) return pwi_error(PAWL_INVALID, "flush: session is NULL");
   char why[PWI_ERROR_TEXT_MAX + 1] = "";
   pawl_status status = flush_until(session, pwi_driver_deadline(timeout_ns));
   if (status == PAWL_TIMED_OUT) (void)pwi_session_waits(session, why, sizeof why);
   return explain_flush(status, "flush", why);
 }
 
-/* Its own thread has ended: we poll. */
+/* Its own thread has ended, so this one polls. */
 static void leave_cluster(struct pawl_session *session) {
   int64_t deadline = pwi_net_now(session->net) + LEAVE_NS;
   struct pwi_client_state state;
   pwi_client_state(session->client, &state);
-  if (state.trouble) return; /* there is no link to say it on; the manager will notice */
+  if (state.trouble) return; /* there is no link to say goodbye on; the manager will notice */
   pwi_client_leave(session->client);
   while (!pwi_client_has_left(session->client) && pwi_net_now(session->net) < deadline)
     if (pwi_net_poll(session->net, deadline) != PAWL_OK) break;
-  pwi_client_hang_up(session->client); /* so that nobody takes it for an accident */
+  pwi_client_hang_up(session->client); /* so that the peers do not take it for a failure */
   while (pwi_client_links(session->client) > 0 && pwi_net_now(session->net) < deadline)
     if (pwi_net_poll(session->net, deadline) != PAWL_OK) break;
 }
@@ -301,7 +305,7 @@ pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns)
   session->is_closed = true;
   pwi_functions_mute(session->functions);
   pwi_task_line_end(&session->owns, PAWL_NODE_STOPPED);
-  /* Their memory is still the net's: it must be gone before they say that they have finished. */
+  /* The net still uses their memory, so it must be destroyed before they finish. */
   pwi_net_destroy(session->net);
   session->net = NULL;
   pwi_task_line_end(&session->awaits, PAWL_NODE_STOPPED);
@@ -309,10 +313,10 @@ pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns)
   pwi_driver_leave(driver);
   pwi_driver_fini(driver);
   destroy(session);
-  return explain_flush(status, "close", why); /* only now: callbacks may have failed at something meanwhile */
+  return explain_flush(status, "close", why); /* only now, because callbacks may have set texts in the meantime */
 }
 
-/* --- asking --------------------------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 struct pawl_node pawl_session_node(const struct pawl_session *session) {
   struct pawl_session *ours = (struct pawl_session *)(uintptr_t)session;
@@ -339,7 +343,7 @@ const char *pawl_session_address(const struct pawl_session *session) { return se
 pawl_status pawl_session_status(struct pawl_session *session, int64_t timeout_ns, char **json_out) {
   void *reply;
   size_t size;
-  if (!session || !json_out) return pwi_error(PAWL_INVALID, "status: there is no session, or no place for it");
+  if (!session || !json_out) return pwi_error(PAWL_INVALID, "status: session or json_out is NULL");
   int64_t deadline = pwi_driver_deadline(timeout_ns);
   pawl_status status = pwi_session_ask(session, PWI_ASK_STATUS, NULL, deadline, &reply, &size);
   if (status) return pwi_error_status(status, "status of the cluster at %s", session->address);

@@ -1,7 +1,7 @@
 /* A session, inside.
  *
- * Everything that touches client, net, or the lists of what the session owns happens inside the driver's gate. Names of
- * the cluster's things (vectors, groups) are kept by the task pool, since tasks name them.
+ * Client, net, and the lists of objects that the session owns are used inside the driver's gate only. The
+ * task pool keeps the names of vectors and groups, because tasks refer to them.
  */
 #ifndef PWI_API_SESSION_H
 #define PWI_API_SESSION_H
@@ -14,28 +14,29 @@
 #include "api/driver.h"
 #include "api/embedded.h"
 #include "api/error.h"
-#include "api/functions.h"
+#include "api/offered_functions.h"
 #include "api/sequence.h"
-#include "api/tasks.h"
+#include "api/task_pool.h"
 #include "base/cursor.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "net/key.h"
 #include "client/client.h"
 
-/* Memory for messages that are being received, calls of others above all: see RECEIVING MUCH in net/net.h. */
+/* The limit on memory for messages that are being received, mostly calls of other nodes: INBOUND MEMORY in
+ * net/net.h. */
 #define PWI_SESSION_INBOUND ((size_t)1 << 30)
 
-/* Things that go with their session. */
+/* An object that is freed with its session at the latest. */
 struct pwi_owned {
   struct pwi_owned *next, *before;
 };
 
 struct pawl_session {
   struct pwi_driver driver;
-  struct pwi_task_line line;   /* what a flush waits for */
-  struct pwi_task_line awaits; /* waiting for others, which no flush does */
-  struct pwi_task_line owns;   /* tasks of the caller's own */
+  struct pwi_task_line line;   /* tasks that a flush waits for */
+  struct pwi_task_line awaits; /* tasks that wait for other nodes; a flush does not wait for them */
+  struct pwi_task_line owns;   /* tasks of the caller (pawl_task_begin) */
   struct pwi_sequence sequence;
   struct pwi_task_pool *pool;
   struct pwi_net *net;
@@ -43,11 +44,13 @@ struct pawl_session {
   struct pwi_random random;
   struct pwi_log log;
   struct pwi_keyring *keys;      /* NULL: none */
-  struct pwi_embedded *embedded; /* NULL: the cluster is somebody else's */
-  char *address;                 /* the manager's */
+  struct pwi_embedded *embedded; /* NULL: the cluster is not embedded */
+  char *address;                 /* of the manager */
   bool listens;
-  struct pwi_functions *functions;                     /* NULL: it does not listen, so nobody can call it */
-  bool is_closed;                                      /* callbacks that run at the end can start nothing any more */
+  /* NULL: the session does not listen, so it cannot be called */
+  struct pwi_functions *functions;
+  /* callbacks that run at the end cannot start tasks any more */
+  bool is_closed;
   struct pwi_owned vectors, lists, groups, iterations; /* rings */
 };
 
@@ -64,53 +67,58 @@ static inline void pwi_owned_remove(struct pwi_owned *owned) {
   owned->before->next = owned->next;
 }
 
-/* Inside the gate, at the end: free one of them. It is in no ring any more. */
+/* Inside the gate, at the end: free one object, which must not be in a ring any more. */
 void pwi_vector_free(struct pwi_owned *owned);
 void pwi_keys_free(struct pwi_owned *owned);
 void pwi_group_free(struct pwi_owned *owned);
 void pwi_iterations_free(struct pwi_owned *owned);
 
-/* Inside the gate: a task that is in line and has a reference for the client and, if it is to have a handle, one for the
- * caller. `what` is static; `subject` is of the pool. PAWL_NO_MEMORY; PAWL_NODE_STOPPED if the session is being closed. */
+/* Inside the gate: makes a task that is in line and has a reference for the client and, with a handle, one
+ * for the caller. `what` must be static, `subject` from the pool. PAWL_NO_MEMORY; PAWL_NODE_STOPPED if the
+ * session is being closed. */
 PAWL_MUST_USE pawl_status pwi_session_task(struct pawl_session *session, struct pwi_task_line *line, bool has_handle,
                                            const char *what, const char *subject, struct pawl_task **task_out);
 
-/* Inside the gate, right after the call that was to start the task: puts things right if that failed. The status is handed
- * back; `task_out` may be NULL. */
+/* Inside the gate, right after the call that was to start the task: cleans up if `status` is a failure.
+ * Returns `status`; `task_out` may be NULL. */
 pawl_status pwi_session_started(struct pawl_session *session, struct pawl_task *task, pawl_status status,
                                 struct pawl_task **task_out);
 
-/* Tasks that are under way before those who start more are made to help. Links have room for a few thousand messages. */
+/* With more unfinished tasks than this, threads that start more must help. Links have room for a few
+ * thousand messages. */
 #define PWI_SESSION_TASKS 2048
 
-/* Outside the gate: waits until half of them have finished, or for 10 ms: a program that starts calls faster than servers
- * answer is slowed down, and never stopped. */
+/* Outside the gate: waits until half of them have finished, at most 10 ms. So a program that starts calls
+ * faster than servers answer is slowed down, but never stopped. */
 void pwi_session_catch_up(struct pawl_session *session);
 
-/* Outside the gate: false if every key has a server that is up; else `text` says how many have not, whom they wait for, and what
- * can be done. */
+/* Outside the gate: false if every key has a server that is up. Else `text` says how many arcs do not,
+ * which nodes they wait for, and what to do. */
 bool pwi_session_waits(struct pawl_session *session, char *text, size_t size);
 
-/* Outside the gate: as pwi_error_status. If `status` is PAWL_TIMED_OUT and keys wait for servers that are down, that is said too. */
+/* Outside the gate: as pwi_error_status. If `status` is PAWL_TIMED_OUT and keys wait for servers that are down,
+ * the text says so. */
 pawl_status pwi_session_error(struct pawl_session *session, pawl_status status, const char *format, ...)
     PAWL_PRINTF(3, 4);
 
-/* Outside the gate: waits until all tasks up to a serial have finished: false if the deadline came first. */
+/* Outside the gate: waits until all tasks up to a serial have finished; false if the deadline passes
+ * first. */
 bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t deadline);
 
-/* The name of a group's entry in the catalogue: space/name becomes space/.name. PAWL_INVALID, with a text that begins with
- * `what`. */
+/* The name of a group's catalogue entry: space/name becomes space/.name. PAWL_INVALID, with a text that
+ * begins with `what`. */
 PAWL_MUST_USE pawl_status pwi_group_entry_name(const char *what, const char *name, char entry[PAWL_NAME_MAX + 1]);
 
-/* Outside the gate. As pawl_call, for functions of pawl's own too, and as pawl_task_elsewhere; but no flush waits for them: what a job
- * has under way goes on for as long as it likes, and the application knows nothing of it. */
+/* Outside the gate. As pawl_call, also for internal functions, and as pawl_task_elsewhere; but no flush
+ * waits for them: calls of a job may last long, and the application does not know of them. */
 PAWL_MUST_USE pawl_status pwi_call_aside(struct pawl_session *session, struct pawl_target target, const char *name,
                                          const void *argument, size_t size, struct pawl_task **task_out);
 PAWL_MUST_USE pawl_status pwi_task_elsewhere_aside(struct pawl_session *session, struct pawl_node node, uint64_t id,
                                                    struct pawl_task **task_out);
 
-/* Outside the gate: asks the manager and waits. The status is the manager's, or PAWL_TIMED_OUT, PAWL_NO_MEMORY. The reply,
- * without its status, is freed with pwi_free; `reply_out` may be NULL. No text is left for pawl_error_text. */
+/* Outside the gate: asks the manager and waits. Returns the manager's status, or PAWL_TIMED_OUT,
+ * PAWL_NO_MEMORY. The reply, without its status, is freed with pwi_free; `reply_out` may be NULL. Sets no
+ * pawl_error_text. */
 PAWL_MUST_USE pawl_status pwi_session_ask(struct pawl_session *session, enum pwi_ask what,
                                           const struct pwi_writer *payload, int64_t deadline, void **reply_out,
                                           size_t *size_out);

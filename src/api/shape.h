@@ -1,4 +1,4 @@
-/* In what the options of two vectors differ, in words. */
+/* Describes the differences between the options of two vectors. */
 #ifndef PWI_API_SHAPE_H
 #define PWI_API_SHAPE_H
 
@@ -8,8 +8,8 @@
 
 #define PWI_SHAPE_TEXT_MAX 512
 
-/* "its width is 3, not 1, and its type is f64, not f32"; what is too long is cut off. Both have been settled
- * (protocol/catalogue.h). Returns in how many things they differ. */
+/* Writes "its width is 3, not 1, and its type is f64, not f32", truncated to `size`. Both options must be
+ * settled (protocol/catalogue.h). Returns the number of differences. */
 size_t pwi_shape_difference(const struct pawl_vector_options *has, const struct pawl_vector_options *wanted, char *text,
                             size_t size);
 

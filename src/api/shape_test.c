@@ -1,4 +1,4 @@
-/* Words for what differs between two vectors. */
+/* Describing the differences between two vectors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

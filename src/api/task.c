@@ -1,4 +1,5 @@
-/* The calls of <pawl/task.h>. A task that has finished is asked without looking at its session, which may be gone. */
+/* The functions of <pawl/task.h>. A task that has finished is queried without its session, which may be
+ * closed. */
 #include <pawl/task.h>
 
 #include <assert.h>
@@ -20,19 +21,20 @@ static pawl_status tell_failure(const struct pawl_task *task) {
   return pwi_error(status, "%s", text);
 }
 
-/* A session may close while others wait for its tasks, and not while they ask about them: its driver is still there. */
+/* A session may be closed while threads wait for its tasks, but not while they query them: its driver
+ * still exists. */
 static pawl_status tell_delay(const struct pawl_task *task, int64_t timeout_ns) {
   char text[PWI_ERROR_TEXT_MAX + 1], why[PWI_ERROR_TEXT_MAX + 1];
   struct pawl_session *session =
       (struct pawl_session *)((char *)task->line->driver - offsetof(struct pawl_session, driver));
   pawl_task_describe(task, text, sizeof text);
   bool waits = timeout_ns > 0 && pwi_session_waits(session, why, sizeof why);
-  return pwi_error(PAWL_TIMED_OUT, "%s; not finished after %" PRId64 " ns, it goes on%s%s", text, timeout_ns,
+  return pwi_error(PAWL_TIMED_OUT, "%s; not finished after %" PRId64 " ns; it continues%s%s", text, timeout_ns,
                    waits ? "; " : "", waits ? why : "");
 }
 
 pawl_status pawl_task_wait(struct pawl_task *task, int64_t timeout_ns) {
-  if (!task) return pwi_error(PAWL_INVALID, "wait for a task: there is none");
+  if (!task) return pwi_error(PAWL_INVALID, "wait: task is NULL");
   if (!pawl_task_is_done(task)) {
     struct pwi_driver *driver = task->line->driver;
     if (!pwi_driver_wait(driver, &task->done, pwi_driver_deadline(timeout_ns))) {
@@ -55,9 +57,9 @@ void pawl_task_release(struct pawl_task *task) {
 
 pawl_status pawl_task_on_done(struct pawl_task *task, void (*call)(void *context, struct pawl_task *task),
                               void *context) {
-  if (!task || !call) return pwi_error(PAWL_INVALID, "on_done: there is no task, or nobody to call");
+  if (!task || !call) return pwi_error(PAWL_INVALID, "on_done: task or call is NULL");
   if (atomic_exchange(&task->has_call, true))
-    return pwi_error(PAWL_EXISTS, "%s %s: the task has a callback already", task->what, task->subject);
+    return pwi_error(PAWL_EXISTS, "%s %s: the task already has a callback", task->what, task->subject);
   bool is_done = pawl_task_is_done(task);
   if (!is_done) {
     struct pwi_driver *driver = task->line->driver;
@@ -80,7 +82,7 @@ size_t pawl_task_failure_count(const struct pawl_task *task) {
 pawl_status pawl_task_failure(const struct pawl_task *task, size_t index, struct pawl_range *range_out,
                               pawl_status *status_out) {
   if (index >= pawl_task_failure_count(task) || index >= PWI_TASK_FAILURES)
-    return pwi_error(PAWL_NOT_FOUND, "%s %s: there is no failure number %zu", task->what, task->subject, index);
+    return pwi_error(PAWL_NOT_FOUND, "%s %s: failure %zu does not exist", task->what, task->subject, index);
   *range_out = task->inner.failures[index].range;
   *status_out = task->inner.failures[index].status;
   return PAWL_OK;
@@ -97,18 +99,19 @@ static size_t add(char *text, size_t size, size_t used, const char *format, ...)
   return more > 0 ? used + (size_t)more : used;
 }
 
-/* Only inside the gate is it known what a call waits for. */
+/* What a call waits for is known inside the gate only. */
 static void describe_open(const struct pawl_task *task, char *text, size_t size) {
   char waits[PWI_ERROR_TEXT_MAX + 1] = "";
   struct pwi_driver *driver = task->line->driver;
   pwi_driver_enter(driver);
   bool is_held = task->held, has_ended = task->has_ended;
-  if (is_held) pwi_held_describe(task->held, waits, sizeof waits);
+  if (is_held) pwi_dependent_describe(task->held, waits, sizeof waits);
   pwi_driver_leave(driver);
   if (is_held)
     add(text, size, 0, "%s %s: waits for %s", task->what, task->subject, waits);
   else
-    add(text, size, 0, "%s %s: %s", task->what, task->subject, has_ended ? "parts of it are under way" : "under way");
+    add(text, size, 0, "%s %s: %s", task->what, task->subject,
+        has_ended ? "some of its parts are under way" : "under way");
 }
 
 static size_t describe_cause(const struct pawl_task *task, char *text, size_t size, size_t used) {
@@ -148,7 +151,7 @@ void pawl_task_describe(const struct pawl_task *task, char *text, size_t size) {
 
 uint64_t pawl_task_id(const struct pawl_task *task) { return task->id; }
 
-/* --- several as one --------------------------------------------------------------------------------------------------- */
+/* --- several tasks as one ------------------------------------------------------------------------------- */
 
 pawl_status pawl_task_all(struct pawl_session *session, struct pawl_task *const *tasks, size_t count,
                           struct pawl_task **task_out) {
@@ -156,7 +159,7 @@ pawl_status pawl_task_all(struct pawl_session *session, struct pawl_task *const 
   struct pwi_held_call nothing = {0};
   struct pawl_task *task = NULL;
   if (!session || (!tasks && count > 0) || !task_out)
-    return pwi_error(PAWL_INVALID, "all: there is no session, no tasks, or no place for the task");
+    return pwi_error(PAWL_INVALID, "all: session or task_out is NULL, or tasks is NULL but count > 0");
   pwi_driver_enter(&session->driver);
   pawl_status status = pwi_session_task(session, &session->line, true, "all of", "several tasks", &task);
   if (!status)
@@ -168,8 +171,7 @@ pawl_status pawl_task_all(struct pawl_session *session, struct pawl_task *const 
 
 pawl_status pawl_task_begin(struct pawl_session *session, const char *name, struct pawl_task **task_out) {
   struct pawl_task *task = NULL;
-  if (!session || !name || !task_out)
-    return pwi_error(PAWL_INVALID, "task: there is no session, no name, or no place for it");
+  if (!session || !name || !task_out) return pwi_error(PAWL_INVALID, "task: session, name or task_out is NULL");
   pwi_driver_enter(&session->driver);
   const char *kept = pwi_task_pool_name(session->pool, name);
   pawl_status status = kept ? pwi_session_task(session, &session->owns, true, "task", kept, &task) : PAWL_NO_MEMORY;
@@ -179,7 +181,7 @@ pawl_status pawl_task_begin(struct pawl_session *session, const char *name, stru
 }
 
 pawl_status pawl_task_end(struct pawl_task *task, pawl_status status) {
-  if (!task || pawl_task_is_done(task)) return pwi_error(PAWL_INVALID, "end: there is no task, or it has finished");
+  if (!task || pawl_task_is_done(task)) return pwi_error(PAWL_INVALID, "end: task is NULL or has finished");
   struct pwi_driver *driver = task->line->driver;
   pwi_driver_enter(driver);
   bool may = task->is_own && task->is_in_order && !task->has_ended;
@@ -189,26 +191,27 @@ pawl_status pawl_task_end(struct pawl_task *task, pawl_status status) {
   }
   pwi_driver_leave(driver);
   if (may) return PAWL_OK;
-  return pwi_error(PAWL_INVALID, "end %s %s: it is no task of pawl_task_begin, or was ended", task->what,
+  return pwi_error(PAWL_INVALID, "end %s %s: not a task of pawl_task_begin, or already ended", task->what,
                    task->subject);
 }
 
 pawl_status pawl_graph_check(size_t count, const struct pawl_edge *edges, size_t edge_count) {
   static_assert(sizeof(struct pawl_edge) == sizeof(struct pwi_edge), "they are the same");
   uint32_t culprit = 0;
-  if (!edges && edge_count > 0) return pwi_error(PAWL_INVALID, "graph: %zu edges at no place", edge_count);
+  if (!edges && edge_count > 0)
+    return pwi_error(PAWL_INVALID, "graph: edges is NULL but edge_count is %zu", edge_count);
   pawl_status status = pwi_order_check(count, (const struct pwi_edge *)(const void *)edges, edge_count, &culprit);
   if (status == PAWL_INVALID && culprit >= count)
-    return pwi_error(status, "graph: an edge names task %" PRIu32 ", and there are %zu, counted from 0", culprit,
+    return pwi_error(status, "graph: an edge names task %" PRIu32 ", but there are %zu tasks, counted from 0", culprit,
                      count);
   if (status == PAWL_INVALID)
-    return pwi_error(status, "graph: a cycle: task %" PRIu32 " would have to wait for itself", culprit);
+    return pwi_error(status, "graph: a cycle: task %" PRIu32 " would wait for itself", culprit);
   return status ? pwi_error_status(status, "graph of %zu tasks", count) : PAWL_OK;
 }
 
-/* --- clocks ------------------------------------------------------------------------------------------------------------- */
+/* --- clocks --------------------------------------------------------------------------------------------- */
 
-/* A held call gets its number in some other thread. */
+/* Another thread numbers a held call. */
 uint64_t pawl_task_number(const struct pawl_task *task) {
   if (pawl_task_is_done(task)) return task->inner.number;
   struct pwi_driver *driver = task->line->driver;
@@ -219,9 +222,10 @@ uint64_t pawl_task_number(const struct pawl_task *task) {
 }
 
 pawl_status pawl_task_clocks(const struct pawl_task *task, struct pawl_clock *clocks, size_t room, size_t *count_out) {
-  if (!task || (!clocks && room > 0) || !count_out) return pwi_error(PAWL_INVALID, "clocks: no task, or no place");
+  if (!task || (!clocks && room > 0) || !count_out)
+    return pwi_error(PAWL_INVALID, "clocks: task, clocks or count_out is NULL");
   if (!pawl_task_is_done(task) || task->inner.status || !task->inner.clocks)
-    return pwi_error(PAWL_INVALID, "%s %s: it has no clocks: not finished well, or not asked for", task->what,
+    return pwi_error(PAWL_INVALID, "%s %s: no clocks: the task did not succeed, or they were not requested", task->what,
                      task->subject);
   for (size_t i = 0; i < task->clocks.count && i < room; i++) {
     const struct pwi_clock_seen *seen = &task->clocks.items[i];

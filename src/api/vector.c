@@ -1,4 +1,4 @@
-/* Creating, opening and listing vectors. */
+/* Creates, opens and lists vectors. */
 #include "api/vector.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ size_t pawl_type_size(enum pawl_type type) {
   return 0;
 }
 
-/* --- handles -------------------------------------------------------------------------------------------------------- */
+/* --- handles -------------------------------------------------------------------------------------------- */
 
 /* Inside the gate: a handle for an entry of the catalogue. */
 static pawl_status make_handle(struct pawl_session *session, struct pwi_vector_id id, bool is_local,
@@ -49,7 +49,7 @@ free_vector:
   return status;
 }
 
-/* PAWL_NOT_FOUND if the catalogue that we have does not list it. `wanted` may be NULL; else other options are
+/* PAWL_NOT_FOUND if our catalogue does not list it. `wanted` may be NULL; else different options are
  * PAWL_EXISTS. */
 static pawl_status open_known(struct pawl_session *session, const char *name, bool is_local,
                               const struct pawl_vector_options *wanted, struct pawl_vector **vector_out) {
@@ -65,7 +65,7 @@ static pawl_status open_known(struct pawl_session *session, const char *name, bo
   return status;
 }
 
-/* The vector that was made for us, and no other one of its name. */
+/* Opens the vector that was created for us, and no other of the same name. */
 static pawl_status open_made(struct pawl_session *session, struct pwi_vector_id id, struct pawl_vector **vector_out) {
   pwi_driver_enter(&session->driver);
   pawl_status status = session->is_closed ? PAWL_NODE_STOPPED : make_handle(session, id, false, vector_out);
@@ -85,22 +85,21 @@ void pawl_vector_close(struct pawl_vector *vector) {
   pwi_free(vector);
 }
 
-/* --- creating and opening ------------------------------------------------------------------------------------------- */
+/* --- creating and opening ------------------------------------------------------------------------------- */
 
 static pawl_status check_name(const char *what, const char *name) {
   if (name && pwi_name_check(name, PWI_ENTRY_VECTOR) == PAWL_OK) return PAWL_OK;
   return pwi_error(PAWL_INVALID,
-                   "%s '%s': a name is two words of letters, digits, '.', '_' and '-', with a slash "
-                   "between them, and neither begins with a dot",
+                   "%s '%s': the name must be two words of letters, digits, '.', '_' and '-', separated by a "
+                   "slash, and neither may begin with a dot",
                    what, name ? name : "");
 }
 
 static pawl_status explain_size(const char *name) {
-  return pwi_error(
-      PAWL_TOO_LARGE,
-      "create %s: no server could hold it: a dense vector has less than 2^32 keys and 2^44 bytes, a row at "
-      "most 2^30 bytes; a sparse one takes memory only for keys that are pushed",
-      name);
+  return pwi_error(PAWL_TOO_LARGE,
+                   "create %s: too large: a dense vector has less than 2^32 keys and 2^44 bytes, a row at "
+                   "most 2^30 bytes; a sparse one takes memory only for keys that are pushed",
+                   name);
 }
 
 static pawl_status settle(const char *name, const struct pawl_vector_options *asked,
@@ -116,12 +115,11 @@ static pawl_status settle(const char *name, const struct pawl_vector_options *as
   if (strnlen(asked->rule, sizeof asked->rule) < sizeof asked->rule && asked->rule[0] &&
       pwi_rule_parse(NULL, asked->rule, &rule, &problem) == PAWL_INVALID)
     return pwi_error(PAWL_INVALID, "create %s: %s", name, problem.text);
-  return pwi_error(PAWL_INVALID,
-                   "create %s: options that do not go together (type, width, size, function, placement or layout)",
+  return pwi_error(PAWL_INVALID, "create %s: contradictory options (type, width, size, function, placement or layout)",
                    name);
 }
 
-/* `*id_out` is that of the vector that was made for us. */
+/* `*id_out` is the id of the vector that was created for us. */
 static pawl_status ask_to_create(struct pawl_session *session, const char *name,
                                  const struct pawl_vector_options *settled, int64_t deadline,
                                  struct pwi_vector_id *id_out) {
@@ -141,7 +139,7 @@ static pawl_status ask_to_create(struct pawl_session *session, const char *name,
   return status;
 }
 
-/* There is a vector of that name, and it is not ours. */
+/* A vector of that name exists, and we did not create it. */
 static pawl_status explain_exists(struct pawl_session *session, const char *name,
                                   const struct pawl_vector_options *wanted) {
   struct pawl_vector_options is = {0};
@@ -152,12 +150,12 @@ static pawl_status explain_exists(struct pawl_session *session, const char *name
   pwi_driver_leave(&session->driver);
   if (is.width == 0) return pwi_error_status(PAWL_EXISTS, "create %s", name);
   if (pwi_shape_difference(&is, wanted, text, sizeof text) == 0)
-    return pwi_error(PAWL_EXISTS, "create %s: it exists, with these options: open it, or call pawl_vector_ensure",
-                     name);
-  return pwi_error(PAWL_EXISTS, "create %s: it exists with other options: %s", name, text);
+    return pwi_error(PAWL_EXISTS,
+                     "create %s: the vector exists with the same options: open it, or call pawl_vector_ensure", name);
+  return pwi_error(PAWL_EXISTS, "create %s: the vector exists with other options: %s", name, text);
 }
 
-/* That the manager refuses, in words. */
+/* Explains why the manager refused to create the vector. */
 static pawl_status explain_create(struct pawl_session *session, pawl_status status, const char *name,
                                   const struct pawl_vector_options *options) {
   int size = (int)strcspn(options->rule, " ");
@@ -166,12 +164,12 @@ static pawl_status explain_create(struct pawl_session *session, pawl_status stat
   if (status != PAWL_NOT_FOUND) return pwi_error_status(status, "create %s", name);
   return pwi_error(
       status,
-      "create %s: the manager knows no server function '%.*s' (docs/functions.md lists those that are built in; "
-      "others come from the directory that it and all servers are given with --functions)",
+      "create %s: the manager does not know server function '%.*s' (docs/functions.md lists the built-in ones; "
+      "others are loaded from the directory given to the manager and all servers with --functions)",
       name, size, options->rule);
 }
 
-/* The vector may have filters that this process does not know. */
+/* Explains why a vector cannot be opened: its filters may be unknown to this process. */
 static pawl_status explain_open(struct pawl_session *session, const char *name, pawl_status status) {
   struct pawl_vector_options is = {0};
   pwi_driver_enter(&session->driver);
@@ -180,7 +178,7 @@ static pawl_status explain_open(struct pawl_session *session, const char *name, 
   pwi_driver_leave(&session->driver);
   char problem[PWI_FILTERS_PROBLEM_MAX] = "";
   if (is.filters[0] && pwi_filters_try(&is, problem, NULL) == status)
-    return pwi_error(status, "open %s: its filters cannot be used here: %s", name, problem);
+    return pwi_error(status, "open %s: cannot use its filters in this process: %s", name, problem);
   return pwi_error_status(status, "open %s", name);
 }
 
@@ -195,7 +193,8 @@ pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
   status = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns), &id);
   if (status) return explain_create(session, status, name, &settled);
   status = open_made(session, id, vector_out);
-  if (status == PAWL_NOT_FOUND) return pwi_error(status, "create %s: it was made, and deleted by somebody since", name);
+  if (status == PAWL_NOT_FOUND)
+    return pwi_error(status, "create %s: the vector was created, but has been deleted since", name);
   return status ? pwi_error_status(status, "create %s", name) : PAWL_OK;
 }
 
@@ -207,7 +206,7 @@ pawl_status pawl_vector_ensure(struct pawl_session *session, const char *name,
   if (!status) status = settle(name, options, &settled);
   if (status) return status;
   status = open_known(session, name, false, &settled, vector_out);
-  if (status == PAWL_NOT_FOUND || status == PAWL_EXISTS) { /* or what we know of it is old */
+  if (status == PAWL_NOT_FOUND || status == PAWL_EXISTS) { /* or our catalogue is outdated */
     struct pwi_vector_id id;
     pawl_status created = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns), &id);
     if (created && created != PAWL_EXISTS) return explain_create(session, created, name, &settled);
@@ -241,7 +240,7 @@ pawl_status pawl_vector_open(struct pawl_session *session, const char *name, int
 pawl_status pawl_vector_open_local(struct pawl_session *session, const char *name, int64_t timeout_ns,
                                    struct pawl_vector **vector_out) {
   if (!session->listens)
-    return pwi_error(PAWL_INVALID, "open %s locally: the session was opened without `listen`, so nobody can reach it",
+    return pwi_error(PAWL_INVALID, "open %s locally: the session was opened without `listen`, so it cannot be reached",
                      name ? name : "");
   return open_by_name(session, name, true, timeout_ns, vector_out);
 }
@@ -256,7 +255,7 @@ pawl_status pawl_vector_delete(struct pawl_session *session, const char *name, i
   return status ? pwi_error_status(status, "delete %s", name) : PAWL_OK;
 }
 
-/* --- what there is -------------------------------------------------------------------------------------------------- */
+/* --- listing -------------------------------------------------------------------------------------------- */
 
 static struct pawl_vector_info info_of(const struct pwi_entry *entry) {
   struct pawl_vector_info info = {.id = entry->id.id,

@@ -6,7 +6,7 @@
 #include "wire/filters.h"
 
 struct pawl_vector {
-  struct pwi_owned owned; /* first */
+  struct pwi_owned owned; /* must be first */
   struct pawl_session *session;
   const struct pwi_entry *entry; /* lives as long as the client */
   const char *name;              /* lives as long as the pool */
@@ -17,22 +17,23 @@ struct pawl_vector {
 };
 
 struct pawl_keys {
-  struct pwi_owned owned; /* first */
+  struct pwi_owned owned; /* must be first */
   struct pawl_session *session;
   struct pwi_keylist *inner;
   uint64_t vector; /* its id */
 };
 
-/* Whether the chain of these options can be used in this process: as pawl_filters_create, with the reason in `problem`.
- * `list_out` may be NULL. */
+/* Checks that the filter chain of these options can be used in this process: as pawl_filters_create, with
+ * the reason in `problem`. `list_out` may be NULL. */
 PAWL_MUST_USE pawl_status pwi_filters_try(const struct pawl_vector_options *is, char problem[PWI_FILTERS_PROBLEM_MAX],
                                           struct pwi_filter_list *list_out);
 
-/* Writes the chain of options in its one form, "" for none; refuses what is none, in words. */
+/* Brings the filter chain of options into canonical form, "" for none; refuses an invalid chain with a
+ * text. */
 PAWL_MUST_USE pawl_status pwi_filters_settle(const char *name, struct pawl_vector_options *is);
 
-/* A push of one member of a group, to be applied together with the others' of that tick; a pushpull, if there is a place for
- * what comes back. */
+/* A push of one member of a group, to be aggregated with the pushes of the other members for that tick; a
+ * pushpull if `values_out` is given. */
 PAWL_MUST_USE pawl_status pwi_vector_push_aggregate(struct pawl_vector *vector, const struct pawl_where *where,
                                                     const void *values, void *values_out, uint64_t group, uint64_t tick,
                                                     struct pawl_task **task_out);

@@ -1,4 +1,4 @@
-/* Keys that wait for servers which are down: what a session knows of them, from its view. */
+/* Keys that wait for servers that are down, as far as the session's view tells. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 struct waiting {
   size_t arcs, waiting, up;
-  char nodes[128]; /* that are waited for, as "4, 7" */
+  char nodes[128]; /* the nodes waited for, as "4, 7" */
 };
 
 static bool is_down(const struct pwi_view *view, struct pwi_node node) {
@@ -15,7 +15,7 @@ static bool is_down(const struct pwi_view *view, struct pwi_node node) {
   return !found || found->state == PWI_NODE_DOWN;
 }
 
-/* Nobody who is up has all of it. */
+/* No member that is up has the whole arc. */
 static bool waits(const struct pwi_view *view, const struct pwi_arc *arc) {
   for (size_t i = 0; i < arc->count; i++)
     if (!arc->chain[i].filling && !is_down(view, arc->chain[i].node)) return false;
@@ -55,11 +55,11 @@ bool pwi_session_waits(struct pawl_session *session, char *text, size_t size) {
   pwi_driver_leave(&session->driver);
   if (waiting.waiting == 0) return false;
   snprintf(text, size,
-           "%zu of %zu arcs wait for servers that are down and have the only copy: node %s. If their processes have "
-           "ended, what they held in memory is lost: %s'pawl server forget --all-lost' begins anew with nothing, 'pawl "
+           "%zu of %zu arcs wait for servers that are down and have the only copy: node %s. If these processes have "
+           "ended, their data is lost: %s'pawl server forget --all-lost' starts these arcs empty, 'pawl "
            "checkpoint load DIR --lose-data' with a checkpoint",
            waiting.waiting, waiting.arcs, waiting.nodes,
-           waiting.up > 0 ? "" : "start others with 'pawl server', then ");
+           waiting.up > 0 ? "" : "start new servers with 'pawl server', then ");
   return true;
 }
 
@@ -76,6 +76,6 @@ pawl_status pwi_session_error(struct pawl_session *session, pawl_status status, 
 
 pawl_status pawl_session_check(struct pawl_session *session) {
   char text[PWI_ERROR_TEXT_MAX + 1];
-  if (!session) return pwi_error(PAWL_INVALID, "check: there is no session");
+  if (!session) return pwi_error(PAWL_INVALID, "check: session is NULL");
   return pwi_session_waits(session, text, sizeof text) ? pwi_error(PAWL_CLUSTER_WAITING, "%s", text) : PAWL_OK;
 }

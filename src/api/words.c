@@ -1,4 +1,4 @@
-/* <pawl/words.h>: src/data, with its faults in pawl_error_text. */
+/* <pawl/words.h>: wraps src/data and copies its faults to pawl_error_text. */
 #include <pawl/words.h>
 
 #include "api/error.h"
@@ -23,7 +23,7 @@ pawl_status pawl_words_read(const char *path, struct pawl_words **words_out) {
 pawl_status pawl_words_parse(const char *name, const char *text, size_t size, struct pawl_words **words_out) {
   struct pwi_fault fault = {""};
   size_t room;
-  /* A line break may be missing at its end. */
+  /* The text may lack a line break at its end. */
   char *copy = pwi_add_size(size, 1 + PWI_WORD_SLACK, &room) ? pwi_alloc_zero(room, 1) : NULL;
   if (!copy) return pwi_error(PAWL_NO_MEMORY, "%s: out of memory", name);
   if (size > 0) memcpy(copy, text, size);

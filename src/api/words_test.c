@@ -13,7 +13,7 @@
 
 static void test_text_in_memory_becomes_a_vocabulary(void **state) {
   (void)state;
-  const char text[] = {'o', 'n', 'e', '\n', 't', 'w', 'o'}; /* neither a line break nor a 0 at its end */
+  const char text[] = {'o', 'n', 'e', '\n', 't', 'w', 'o'}; /* ends with neither a line break nor a 0 */
   struct pawl_words *words;
   assert_int_equal(pawl_words_parse("here", text, sizeof text, &words), PAWL_OK);
   assert_int_equal(pawl_words_count(words), 2);

@@ -6,6 +6,8 @@
 #include "base/checked.h"
 #include "base/memory.h"
 
+#define FIRST_ROOM 128
+
 void pwi_writer_fini(struct pwi_writer *writer) {
   if (!writer->is_fixed) pwi_free(writer->data);
   *writer = (struct pwi_writer){0};
@@ -31,16 +33,9 @@ void *pwi_write_room(struct pwi_writer *writer, size_t size) {
     writer->status = PAWL_TOO_LARGE;
     return NULL;
   }
-  if (needed > writer->room || !writer->data) {
-    size_t room = writer->room < 128 ? 128 : writer->room;
-    while (room < needed) room = room > SIZE_MAX / 2 ? needed : room * 2;
-    unsigned char *data = pwi_resize(writer->data, room);
-    if (!data) {
-      writer->status = PAWL_NO_MEMORY;
-      return NULL;
-    }
-    writer->data = data;
-    writer->room = room;
+  if (!writer->is_fixed && !PWI_GROW(writer->data, writer->room, needed > FIRST_ROOM ? needed : FIRST_ROOM)) {
+    writer->status = PAWL_NO_MEMORY;
+    return NULL;
   }
   void *place = writer->data + writer->size;
   writer->size = needed;

@@ -1,4 +1,4 @@
-/* Records: the bytes to the letter, the first failure that stays, and readers that never step past the end. */
+/* Records: exact bytes, the first failure persists, and readers never read beyond the end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +89,7 @@ static void test_a_record_is_read_as_it_was_written(void **state) {
   assert_string_equal(reading.empty, "");
 }
 
-/* Each length in a block of just that size, so that a sanitizer sees a step too far. */
+/* Each length is read from a block of exactly that size, so that a sanitizer detects overruns. */
 static void test_a_record_that_was_cut_off_is_truncated_and_the_rest_reads_as_zeros(void **state) {
   (void)state;
   for (size_t size = 0; size < sizeof record; size++) {

@@ -1,4 +1,4 @@
-/* Units of bytes from parts. */
+/* Reading units of bytes from a list of buffers. */
 #include "base/feed.h"
 
 #include <string.h>

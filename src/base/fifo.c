@@ -39,7 +39,8 @@ void *pwi_fifo_push(struct pwi_fifo *fifo) {
 
 void *pwi_fifo_at(const struct pwi_fifo *fifo, size_t index) {
   assert(index < fifo->count);
-  size_t slot = fifo->first + index; /* capacity is a power of two times FIRST_CAPACITY, so one subtraction wraps */
+  size_t slot = fifo->first + index; /* capacity is a power of two times FIRST_CAPACITY, so one subtraction
+                                        wraps */
   if (slot >= fifo->capacity) slot -= fifo->capacity;
   return fifo->slots + slot * fifo->element;
 }

@@ -1,5 +1,5 @@
-/* A queue of elements of one size in a ring that grows. Elements are copied in and out; pointers to them are valid
- * until the next push. */
+/* A queue of elements of equal size in a ring buffer that grows. Pointers to elements are valid until the
+ * next push. */
 #ifndef PWI_BASE_FIFO_H
 #define PWI_BASE_FIFO_H
 
@@ -10,23 +10,24 @@
 
 struct pwi_fifo {
   char *slots;
-  size_t element; /* bytes of one */
+  size_t element; /* bytes of an element */
   size_t first, count, capacity;
 };
 
 void pwi_fifo_init(struct pwi_fifo *fifo, size_t element);
 void pwi_fifo_fini(struct pwi_fifo *fifo);
 
-/* Make sure that the next pushes up to `count` elements in all cannot fail. PAWL_NO_MEMORY changes nothing. */
+/* Makes room for `count` elements in total, so that pushes up to that number cannot fail. PAWL_NO_MEMORY
+ * changes nothing. */
 pawl_status pwi_fifo_reserve(struct pwi_fifo *fifo, size_t count);
 
-/* A new last element, its bytes undefined; NULL if there is no memory. */
+/* Appends an element with undefined contents and returns it; NULL if there is no memory. */
 void *pwi_fifo_push(struct pwi_fifo *fifo);
 
 /* The element at `index` from the front, which must be below `count`. */
 void *pwi_fifo_at(const struct pwi_fifo *fifo, size_t index);
 
-void pwi_fifo_pop(struct pwi_fifo *fifo); /* drop the first; there must be one */
+void pwi_fifo_pop(struct pwi_fifo *fifo); /* removes the first element; the queue must not be empty */
 
 static inline size_t pwi_fifo_count(const struct pwi_fifo *fifo) { return fifo->count; }
 

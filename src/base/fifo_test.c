@@ -1,4 +1,4 @@
-/* The queue against a plain array from which the first element is taken by moving all others. */
+/* The queue against a plain array that removes its first element by moving all others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What is the same for every implementation: checks, lists of names, and what can be said in terms of the operations.
+/* The part that all implementations share: checks, lists of names, and functions built from the operations.
  */
 #include "base/files.h"
 
@@ -97,7 +97,7 @@ pawl_status pwi_files_sync_directory(struct pwi_files *files, const char *path) 
 
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Sorted here, so that no role comes to depend on the order one file system happens to give. */
+/* Names are sorted here, so that no caller depends on the order of a particular file system. */
 pawl_status pwi_files_list(struct pwi_files *files, const char *path, struct pwi_names *names_out) {
   if (!directory_is_valid(path)) return PAWL_INVALID;
   struct pwi_names names = {0};
@@ -111,19 +111,8 @@ pawl_status pwi_files_list(struct pwi_files *files, const char *path, struct pwi
   return PAWL_OK;
 }
 
-static pawl_status make_room_for_name(struct pwi_names *names) {
-  if (names->count < names->room) return PAWL_OK;
-  size_t room = names->room ? names->room * 2 : 16;
-  char **items = pwi_resize_array(names->items, room, sizeof *items);
-  if (!items) return PAWL_NO_MEMORY;
-  names->items = items;
-  names->room = room;
-  return PAWL_OK;
-}
-
 pawl_status pwi_names_add(struct pwi_names *names, const char *name) {
-  pawl_status status = make_room_for_name(names);
-  if (status) return status;
+  if (!PWI_GROW(names->items, names->room, names->count + 1)) return PAWL_NO_MEMORY;
   char *copy = pwi_copy_string(name);
   if (!copy) return PAWL_NO_MEMORY;
   names->items[names->count++] = copy;

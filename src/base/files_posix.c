@@ -1,6 +1,6 @@
-/* struct pwi_files over a directory of the operating system. Every call is relative to one descriptor of the root, so
- * that a process that changes its directory, or a root that is renamed, does not matter. A guarded tree follows no symbolic
- * link below its root: directories on the way are entered one by one. */
+/* struct pwi_files over a directory of the operating system. Every call is relative to one descriptor of the
+ * root, so that neither a change of the working directory nor a renamed root has an effect. A guarded tree
+ * follows no symbolic link below its root: it opens the directories of a path one by one. */
 #include "base/files.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@
 struct posix_files {
   struct pwi_files base;
   int root;
-  mode_t mode; /* of new files and directories, less what the umask takes */
+  mode_t mode; /* of new files and directories, before the umask */
   bool is_guarded;
 };
 
@@ -51,7 +51,7 @@ static pawl_status status_of(int error) {
   case EACCES:
   case EPERM:
   case EROFS:
-  case EBADF: /* our descriptors are open: it was not opened for writing */
+  case EBADF: /* the descriptor is open, so it was not opened for writing */
     return PAWL_FORBIDDEN;
   case ENOMEM:
     return PAWL_NO_MEMORY;
@@ -77,11 +77,11 @@ static int open_at(int directory, const char *path, int flags, mode_t mode) {
   return descriptor;
 }
 
-/* A name in a directory: where a path leads to. */
+/* A resolved path: a directory and a name in it. */
 struct place {
   int directory;
   const char *name;
-  bool is_open; /* the directory is this call's, and is closed with it */
+  bool is_open; /* the directory was opened for this call and must be closed */
 };
 
 static void leave(const struct place *place) {
@@ -90,7 +90,7 @@ static void leave(const struct place *place) {
   errno = error;
 }
 
-/* One directory down, which must not be a link. False: errno says why. */
+/* Enters a subdirectory, which must not be a link. Returns false with errno on failure. */
 static bool go_down(struct place *place, size_t length) {
   char name[NAME_MAX + 1];
   if (length > NAME_MAX) {
@@ -108,7 +108,7 @@ static bool go_down(struct place *place, size_t length) {
   return true;
 }
 
-/* False: errno says why, and there is nothing to leave. */
+/* Returns false with errno on failure; nothing needs to be closed then. */
 static bool reach(struct pwi_files *files, const char *path, struct place *place) {
   *place = (struct place){.directory = root_of(files), .name = path};
   if (!is_guarded(files)) return true;
@@ -141,7 +141,7 @@ static bool is_regular(int descriptor) {
   return fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-/* Opened without blocking, so that a pipe somebody left there is refused instead of waited for. */
+/* Opens without blocking, so that a pipe is refused and does not block the call. */
 static pawl_status posix_open(struct pwi_files *files, const char *path, unsigned how, struct pwi_file **file_out) {
   int descriptor = open_path(files, path, flags_of(how) | O_NONBLOCK);
   if (descriptor < 0) return status_of(errno);
@@ -158,7 +158,8 @@ close_descriptor:
   return status;
 }
 
-/* Not repeated when interrupted: Linux has released the descriptor by then, and it may be somebody else's already. */
+/* close is not repeated after EINTR: Linux has released the descriptor by then, and another thread may
+ * already use it. */
 static void posix_close(struct pwi_file *file) {
   close(descriptor_of(file));
   pwi_free(file);
@@ -198,7 +199,7 @@ static pawl_status sync_descriptor(int descriptor) {
 
 static pawl_status posix_sync(struct pwi_file *file) { return sync_descriptor(descriptor_of(file)); }
 
-/* A file that was opened to read only answers EINVAL; the length itself has been checked. */
+/* EINVAL means that the file was opened for reading only; the length has been checked. */
 static pawl_status posix_truncate(struct pwi_file *file, uint64_t size) {
   int result;
   do result = ftruncate(descriptor_of(file), (off_t)size);
@@ -214,8 +215,8 @@ static pawl_status posix_size(struct pwi_file *file, uint64_t *size_out) {
   return PAWL_OK;
 }
 
-/* flock, not fcntl: its locks belong to the open file, so that they hold within one process too, and closing another
- * descriptor of the same file does not drop them. */
+/* flock, not fcntl: its locks belong to the open file, so that they hold within one process too, and closing
+ * another descriptor of the same file does not drop them. */
 static pawl_status posix_try_lock(struct pwi_file *file) {
   int result;
   do result = flock(descriptor_of(file), LOCK_EX | LOCK_NB);
@@ -253,7 +254,7 @@ static pawl_status posix_remove(struct pwi_files *files, const char *path) {
   return status;
 }
 
-/* In a guarded tree a link is there, wherever it leads. */
+/* In a guarded tree a link exists, even if its target does not. */
 static pawl_status posix_exists(struct pwi_files *files, const char *path, bool *exists_out) {
   struct stat about;
   struct place place;

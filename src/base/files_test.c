@@ -1,5 +1,5 @@
-/* Files in a directory of their own, and the system calls beneath them made to stumble: this file defines pread, pwrite
- * and fsync itself, in place of the C library's, so that they can be interrupted, do less than asked, or fail. */
+/* Files in a temporary directory, with faults in system calls: this file replaces pread, pwrite and fsync of
+ * the C library, so that they can be interrupted, transfer less than asked, or fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -397,7 +397,7 @@ static void test_replacing_leaves_the_new_bytes_and_nothing_else(void **state) {
   assert_int_equal(pwi_files_replace(files, "missing/x", "four", 4), PAWL_NOT_FOUND);
 }
 
-/* An implementation of its own, as the simulator will have: the real one, of which the n-th call fails. */
+/* An implementation that wraps the real one and lets the n-th call fail. */
 static struct {
   int until_failure;
   const struct pwi_files_ops *real;
@@ -586,7 +586,7 @@ static void test_a_guarded_tree_follows_no_link(void **state) {
   assert_int_equal(pwi_files_rename(files, "folder/file", "other"), PAWL_INVALID);
   assert_int_equal(pwi_files_exists(files, "folder/file", &exists), PAWL_OK);
   assert_false(exists);
-  assert_int_equal(pwi_files_open(files, "user/file", PWI_OPEN_READ, &file), PAWL_OK); /* what is no link is as ever */
+  assert_int_equal(pwi_files_open(files, "user/file", PWI_OPEN_READ, &file), PAWL_OK); /* not a link */
   pwi_file_close(file);
   assert_int_equal(pwi_files_make_directory(files, "user/below"), PAWL_OK);
   assert_int_equal(pwi_files_open(files, "user/below/ours", FRESH, &file), PAWL_OK);

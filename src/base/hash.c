@@ -5,7 +5,7 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 #if PAWL_HAS_XXH_DISPATCH
-#include <xxh_x86dispatch.h> /* the same functions, in the widest vectors this processor has: twice as fast */
+#include <xxh_x86dispatch.h> /* the same functions with the widest vectors of this processor: twice as fast */
 #endif
 
 static_assert(sizeof(XXH3_state_t) <= sizeof(struct pwi_hasher), "the streaming state fits");

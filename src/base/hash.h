@@ -1,4 +1,4 @@
-/* Hashing: XXH3 everywhere, so that a checksum, a key signature and a trace hash are the same function. */
+/* Hashing: XXH3 for checksums, key signatures and trace hashes. */
 #ifndef PWI_BASE_HASH_H
 #define PWI_BASE_HASH_H
 
@@ -8,7 +8,7 @@
 /* XXH3-64 of the bytes. */
 uint64_t pwi_hash(const void *data, size_t size, uint64_t seed);
 
-/* The same over data that comes in pieces. The state is opaque, needs no freeing, and may be copied. */
+/* The same hash for data that arrives in pieces. The state is opaque, may be copied and need not be freed. */
 struct pwi_hasher {
   _Alignas(64) unsigned char state[576];
 };
@@ -17,8 +17,8 @@ void pwi_hasher_init(struct pwi_hasher *hasher, uint64_t seed);
 void pwi_hasher_add(struct pwi_hasher *hasher, const void *data, size_t size);
 uint64_t pwi_hasher_value(const struct pwi_hasher *hasher);
 
-/* A bijective scramble of 64 bits, and its inverse: neighbouring inputs land far apart, and no two together. Two rounds of
- * xor-shift and odd multiplication (the finaliser of SplitMix64); every step can be undone. */
+/* A bijection of 64-bit numbers that scatters neighbouring inputs, and its inverse. Two rounds of xor-shift
+ * and multiplication by an odd number (the finaliser of SplitMix64); every step is invertible. */
 static inline uint64_t pwi_mix64(uint64_t value) {
   value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);

@@ -1,6 +1,6 @@
-/* A value's bucket is told by the position of its highest bit (the doubling) and the PWI_HISTOGRAM_BITS bits below it
- * (the part of the doubling). Values of no more than those bits are their own bucket, which is what the same formula
- * says when the doubling is 0. */
+/* The bucket of a value follows from the position of its highest bit (the doubling) and the
+ * PWI_HISTOGRAM_BITS bits below it (the part of the doubling). A value of no more than those bits has its own
+ * bucket; the same formula gives this for doubling 0. */
 #include "base/histogram.h"
 
 #include <math.h>
@@ -65,7 +65,8 @@ double pwi_histogram_mean(const struct pwi_histogram *histogram) {
   return sum / (double)histogram->count;
 }
 
-/* How many samples must lie at or below the percentile. Multiplied before it is divided, so that 55 % of 100 is 55. */
+/* The number of samples that must be at or below the percentile. It multiplies before it divides, so that 55
+ * % of 100 is exactly 55. */
 static uint64_t rank_of(double percent, uint64_t count) {
   double rank = ceil(percent * (double)count / 100.0);
   return rank < (double)count ? (uint64_t)rank : count;

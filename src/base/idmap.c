@@ -10,7 +10,7 @@ void pwi_idmap_fini(struct pwi_idmap *map) {
   *map = (struct pwi_idmap){0};
 }
 
-/* The slot of an id, or the free one where it would go. */
+/* The slot of an id, or the free slot where it would be added. */
 static size_t find(const struct pwi_idmap *map, uint64_t id) {
   size_t mask = map->room - 1, at = (size_t)pwi_mix64(id) & mask;
   while (map->slots[at].id != 0 && map->slots[at].id != id) at = (at + 1) & mask;
@@ -50,7 +50,7 @@ void pwi_idmap_remove(struct pwi_idmap *map, uint64_t id) {
   size_t mask = map->room - 1, hole = find(map, id);
   if (map->slots[hole].id == 0) return;
   map->count--;
-  /* Whoever probed past the hole on the way to his slot moves up into it. */
+  /* Moves every entry that probed past the hole into it. */
   for (size_t at = (hole + 1) & mask; map->slots[at].id != 0; at = (at + 1) & mask) {
     size_t home = (size_t)pwi_mix64(map->slots[at].id) & mask;
     if (((at - home) & mask) < ((at - hole) & mask)) continue;

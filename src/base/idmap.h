@@ -1,7 +1,7 @@
-/* A map from numbers that are not 0 to pointers: links to peers, ids to vectors.
+/* A map from non-zero numbers to pointers, such as from links to peers or from ids to vectors.
  *
- * Open addressing with linear probing, at most half full; removing closes the gap, so that nothing is left behind.
- * Threads: belongs to one thread at a time.
+ * Open addressing with linear probing, at most half full. Removal closes the gap, so that there are no
+ * tombstones. Threads: belongs to one thread at a time.
  */
 #ifndef PWI_BASE_IDMAP_H
 #define PWI_BASE_IDMAP_H
@@ -25,13 +25,13 @@ struct pwi_idmap {
 
 void pwi_idmap_fini(struct pwi_idmap *map);
 
-/* Puts an item in, in place of one of the same id. PAWL_NO_MEMORY changes nothing. */
+/* Adds an item, or replaces the item of the same id. PAWL_NO_MEMORY changes nothing. */
 PAWL_MUST_USE pawl_status pwi_idmap_put(struct pwi_idmap *map, uint64_t id, void *item);
 
-/* NULL if there is none. */
+/* Returns NULL if the id is not in the map. */
 void *pwi_idmap_get(const struct pwi_idmap *map, uint64_t id);
 
-/* One that is not there is ignored. Allocates nothing. */
+/* Does nothing if the id is not in the map. Allocates nothing. */
 void pwi_idmap_remove(struct pwi_idmap *map, uint64_t id);
 
 #endif

@@ -5,7 +5,8 @@
 #include "base/checked.h"
 #include "base/memory.h"
 
-/* A byte that goes on with a character, and lies between these two: the second byte may be limited further. */
+/* True if the byte is a continuation byte in [least, most]. The second byte of a character may have narrower
+ * limits. */
 static bool goes_on(unsigned char byte, unsigned char least, unsigned char most) {
   return byte >= least && byte <= most;
 }

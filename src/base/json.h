@@ -1,8 +1,8 @@
-/* Texts from outside on their way into JSON.
+/* Conversion of untrusted text to JSON strings.
  *
- * JSON is Unicode, and paths, host names, labels and lines of files need not be: a library for JSON refuses a text that is not
- * UTF-8, and then there is no object at all. So whatever somebody else may have written goes through here first: bytes that are
- * not UTF-8 become \xHH, four characters, and everything else stays as it is. */
+ * JSON requires UTF-8, but paths, host names, labels and lines of files may contain other bytes. The JSON
+ * library refuses such text, and then no object can be built. All text from outside therefore passes through
+ * this module: bytes that are not UTF-8 become \xHH, four characters; everything else stays unchanged. */
 #ifndef PWI_BASE_JSON_H
 #define PWI_BASE_JSON_H
 
@@ -11,14 +11,15 @@
 
 #include <jansson.h>
 
-/* Bytes of the first character; 0 if the text, which has `size` bytes, does not begin with one that is UTF-8. */
+/* Returns the number of bytes of the first character; 0 if the `size` bytes do not begin with a valid UTF-8
+ * character. */
 size_t pwi_utf8_step(const char *text, size_t size);
 
-/* A new string, never invalid; NULL only if there is no memory, or for NULL. */
+/* Returns a new JSON string. NULL if there is no memory or if `text` is NULL. */
 json_t *pwi_json_string(const char *text);
 
-/* The same for text that is put into an object with json_pack ("s" takes no others): free with pwi_free. NULL if there is no
- * memory. */
+/* Returns the converted text, for json_pack with "s", which accepts only UTF-8. Free it with pwi_free. NULL
+ * if there is no memory. */
 char *pwi_json_text(const char *text);
 
 #endif

@@ -37,7 +37,7 @@ static void test_bytes_that_are_no_characters_are_shown(void **state) {
   assert_null(pwi_json_string(NULL));
 }
 
-/* Whatever the bytes, there is a string, and the library that is asked agrees on what is UTF-8. */
+/* Any bytes give a string, and the JSON library has the same notion of UTF-8. */
 static void test_any_bytes_become_a_string(void **state) {
   (void)state;
   struct pwi_random random;

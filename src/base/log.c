@@ -32,7 +32,7 @@ static int64_t wall_time(void) {
   return (int64_t)now.tv_sec * NS_PER_SECOND + now.tv_nsec;
 }
 
-/* Strangers' bytes can end up in a line: keep it one line of printable text. */
+/* A line may contain bytes from an untrusted peer: replace everything that is not printable. */
 static void make_printable(char *text) {
   for (unsigned char *at = (unsigned char *)text; *at; at++)
     if (*at < ' ' || *at == 0x7f) *at = '?';

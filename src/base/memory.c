@@ -1,11 +1,12 @@
 #include "base/memory.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+
+#define FIRST_ROOM 4 /* elements of a growing array */
 
 static void *libc_resize(void *context, void *block, size_t size) {
   (void)context;
@@ -43,7 +44,8 @@ static bool must_fail(void) {
 
 void *pwi_resize(void *block, size_t size) {
   if (must_fail()) return NULL;
-  /* Never a size of zero: realloc, and an allocator that follows it, may then free the block and return NULL. */
+  /* Never a size of zero: realloc, and an allocator that follows it, may then free the block and return
+   * NULL. */
   void *moved = current.resize(current.context, block, size ? size : 1);
   if (!moved) return NULL;
   atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
@@ -63,6 +65,21 @@ void *pwi_resize_array(void *block, size_t count, size_t size) {
   size_t bytes;
   if (!pwi_mul_size(count, size, &bytes)) return NULL;
   return pwi_resize(block, bytes);
+}
+
+/* The pointer is copied with memcpy, because its type is not known here. */
+bool pwi_grow(void *array, size_t *room, size_t count, size_t size) {
+  if (count <= *room) return true;
+  size_t larger = *room ? *room : FIRST_ROOM;
+  while (larger < count)
+    if (!pwi_mul_size(larger, 2, &larger)) return false;
+  void *block;
+  memcpy(&block, array, sizeof block);
+  block = pwi_resize_array(block, larger, size);
+  if (!block) return false;
+  memcpy(array, &block, sizeof block);
+  *room = larger;
+  return true;
 }
 
 char *pwi_copy_string(const char *string) {

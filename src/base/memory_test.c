@@ -1,4 +1,4 @@
-/* Memory: the allocator that was set is the one in use, counts are right, and failures come when ordered. */
+/* Memory: the configured allocator is used, counters are right, and injected failures happen once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,6 +194,45 @@ static void test_counters_follow_every_block(void **state) {
   assert_int_equal(pwi_memory_counts().allocations, before.allocations + 3);
 }
 
+static void test_a_grown_array_keeps_its_elements_and_doubles(void **state) {
+  (void)state;
+  uint32_t *items = NULL;
+  size_t room = 0, moves = 0;
+  for (uint32_t i = 0; i < 1000; i++) {
+    size_t before = room;
+    assert_true(PWI_GROW(items, room, (size_t)i + 1));
+    assert_true(room > i);
+    if (room != before) moves++;
+    if (before > 0 && room != before) assert_int_equal(room, 2 * before);
+    items[i] = i;
+  }
+  assert_true(moves <= 10);
+  for (uint32_t i = 0; i < 1000; i++) assert_int_equal(items[i], i);
+  assert_true(PWI_GROW(items, room, 100000));
+  assert_true(room >= 100000);
+  assert_int_equal(items[999], 999);
+  pwi_free(items);
+}
+
+static void test_an_array_that_cannot_grow_is_unchanged(void **state) {
+  (void)state;
+  uint64_t *items = NULL;
+  size_t room = 0;
+  assert_true(PWI_GROW(items, room, 1));
+  uint64_t *const items_before = items;
+  const size_t room_before = room;
+  items[0] = 7;
+  pwi_memory_fail_after(0);
+  assert_false(PWI_GROW(items, room, room + 1));
+  assert_int_equal(pwi_memory_fail_cancel(), 1);
+  assert_false(PWI_GROW(items, room, SIZE_MAX));
+  assert_false(PWI_GROW(items, room, SIZE_MAX / 4));
+  assert_ptr_equal(items, items_before);
+  assert_int_equal(room, room_before);
+  assert_int_equal(items[0], 7);
+  pwi_free(items);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_allocator_that_was_set_is_used),
@@ -208,6 +247,8 @@ int main(void) {
       cmocka_unit_test(test_array_sizes_that_overflow_are_refused),
       cmocka_unit_test(test_zeroed_memory_is_zero),
       cmocka_unit_test(test_counters_follow_every_block),
+      cmocka_unit_test(test_a_grown_array_keeps_its_elements_and_doubles),
+      cmocka_unit_test(test_an_array_that_cannot_grow_is_unchanged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

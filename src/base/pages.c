@@ -19,7 +19,8 @@ static char *round_pointer(char *pointer) {
   return past ? pointer + (PWI_PAGES_HUGE - past) : pointer;
 }
 
-/* Address space of `size` bytes, a multiple of the huge page, aligned to one; NULL if there is none. */
+/* Maps `size` bytes, a multiple of the huge page size, aligned to a huge page. NULL if there is no address
+ * space. */
 static char *map_aligned(size_t size) {
   size_t wide;
   if (!pwi_add_size(size, PWI_PAGES_HUGE, &wide)) return NULL;
@@ -28,7 +29,7 @@ static char *map_aligned(size_t size) {
   char *aligned = round_pointer(all), *end = all + wide;
   if (aligned > all) munmap(all, (size_t)(aligned - all));
   if (end > aligned + size) munmap(aligned + size, (size_t)(end - (aligned + size)));
-  madvise(aligned, size, MADV_HUGEPAGE); /* a wish: without huge pages everything works, only slower */
+  madvise(aligned, size, MADV_HUGEPAGE); /* optional: without huge pages everything works, only slower */
   return aligned;
 }
 
@@ -40,7 +41,7 @@ static pawl_status grow_small(struct pwi_pages *pages, size_t size) {
   return PAWL_OK;
 }
 
-/* From the allocator, or from nothing, to a mapping. */
+/* Moves an array that is empty or comes from the allocator to a mapping. */
 static pawl_status become_mapped(struct pwi_pages *pages, size_t size) {
   void *block = pwi_alloc(1);
   if (!block) return PAWL_NO_MEMORY;
@@ -56,7 +57,7 @@ static pawl_status become_mapped(struct pwi_pages *pages, size_t size) {
   return PAWL_OK;
 }
 
-/* The kernel's own way of moving pages is not used: where they do not form one mapping it fails, and newer kernels fail
+/* mremap is not used: it fails if the pages do not form one mapping, and on newer kernels it fails
  * half-way. */
 static char *copy_pages(const struct pwi_pages *pages, size_t size) {
   char *memory = map_aligned(size);
@@ -112,7 +113,8 @@ void pwi_pages_drop(struct pwi_pages *pages, size_t offset, size_t size) {
     madvise((char *)pages->memory + begin, end - begin, MADV_DONTNEED);
 }
 
-/* Pages that were given back are zeros already, and to write to them first would take them once more. */
+/* Complete huge pages are dropped and not cleared: dropped pages read as zeros, and writing to them would
+ * allocate them. */
 void pwi_pages_clear(struct pwi_pages *pages, size_t offset, size_t size) {
   char *memory = pages->memory;
   size_t begin, end;

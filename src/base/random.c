@@ -1,4 +1,5 @@
-/* Philox4x32-10 (SC'11, section 3.3): one block plainly, and eight at a time with AVX2. A test compares the two. */
+/* Philox4x32-10 (SC'11, section 3.3): one block plainly, and eight at a time with AVX2. A test compares the
+ * two. */
 #include "base/random.h"
 
 #include <assert.h>
@@ -62,9 +63,9 @@ static void refill_plainly(struct pwi_random *random) {
 #if defined(__x86_64__)
 static_assert(PWI_RANDOM_BATCH == 16, "two vectors of four blocks");
 
-/* Four blocks side by side, twice: each 64-bit lane holds a 32-bit word of one block, x[w][v] word w of vector v. The
- * multiplication reads only the lower half of a lane, so the upper may hold anything until the end. Lanes hold blocks
- * 0, 2, 1, 3, because that is how unpacking puts them back in order. */
+/* Four blocks side by side, twice: each 64-bit lane holds a 32-bit word of one block, x[w][v] word w of
+ * vector v. The multiplication reads only the lower half of a lane, so the upper may hold anything until the
+ * end. Lanes hold blocks 0, 2, 1, 3, because that is how unpacking puts them back in order. */
 __attribute__((target("avx2"))) static void refill_with_avx2(struct pwi_random *random) {
   uint32_t k0 = (uint32_t)random->seed;
   uint32_t k1 = (uint32_t)(random->seed >> 32);
@@ -101,7 +102,8 @@ __attribute__((target("avx2"))) static void refill_with_avx2(struct pwi_random *
 }
 #endif
 
-/* A block is a chain of ten multiplications that wait for one another; a batch gives the processor several chains. */
+/* A block is a chain of ten multiplications that wait for one another; a batch gives the processor several
+ * chains. */
 void pwi_random_refill(struct pwi_random *random) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) {
@@ -112,8 +114,9 @@ void pwi_random_refill(struct pwi_random *random) {
   refill_plainly(random);
 }
 
-/* Lemire, "Fast random integer generation in an interval" (2019): the upper half of a 128-bit product. The lower half
- * tells whether this result has one source too many; only then is the threshold, a division, worked out. */
+/* Lemire, "Fast random integer generation in an interval" (2019): the result is the upper half of a 128-bit
+ * product. The lower half shows whether the value might have to be rejected; only then is the threshold, a
+ * division, computed. */
 uint64_t pwi_random_below(struct pwi_random *random, uint64_t n) {
   assert(n > 0);
   unsigned __int128 product = (unsigned __int128)pwi_random_u64(random) * n;
@@ -129,8 +132,8 @@ double pwi_random_exponential(struct pwi_random *random, double mean) {
   return -mean * log1p(-pwi_random_unit(random));
 }
 
-/* Box and Muller (1958), the cosine only: one more logarithm than keeping the sine for the next call, but every call
- * then draws two values, whoever called before. */
+/* Box and Muller (1958), using the cosine only. Keeping the sine for the next call would save a logarithm,
+ * but without it every call draws exactly two values. */
 double pwi_random_normal(struct pwi_random *random) {
   const double full_turn = 6.283185307179586476925286766559;
   double radius = sqrt(-2.0 * log1p(-pwi_random_unit(random)));

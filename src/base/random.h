@@ -1,15 +1,16 @@
-/* Random numbers that are a function of (seed, stream, position) and of nothing else.
+/* Random numbers that depend only on (seed, stream, position).
  *
- * Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC'11): a block cipher
- * in counter mode, without the secrecy. The seed is its key, the stream the upper half of the counter, and each block
- * gives two 64-bit values. So a run is replayed from its seed alone, streams of one seed are independent of one another
- * (one per node, per link, per worker), and value number n of a stream can be had without the n before it. Not for keys
- * or tokens: whoever sees the output can search for the seed.
+ * Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC'11): a
+ * block cipher in counter mode, but not secure. The seed is the key, the stream is the upper half of the
+ * counter, and each block gives two 64-bit values. A seed alone replays a run. Streams of one seed are
+ * independent of one another (one per node, link or worker), and value number n of a stream can be computed
+ * directly. Do not use it for keys or tokens: the seed can be found from the output.
  *
- * The integers, `unit`, `chance`, `below` and `shuffle` are the same on every machine. `exponential` and `normal` go
- * through the C library's log and cos, whose last digit may differ between machines.
+ * The integers, `unit`, `chance`, `below` and `shuffle` are the same on every machine. `exponential` and
+ * `normal` go through the C library's log and cos, whose last digit may differ between machines.
  *
- * Threads: a struct belongs to one thread at a time; pwi_random_at and pwi_philox4x32 are pure. Nothing here fails.
+ * Threads: a struct belongs to one thread at a time; pwi_random_at and pwi_philox4x32 are pure. Nothing here
+ * fails.
  */
 #ifndef PWI_BASE_RANDOM_H
 #define PWI_BASE_RANDOM_H
@@ -18,28 +19,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Values made at a time: enough for the processor to work on several blocks side by side. */
+/* Values computed at a time, so that the processor can work on several blocks in parallel. */
 #define PWI_RANDOM_BATCH 16
 
-/* May be copied: the copy goes on from the same position. */
+/* May be copied: the copy continues from the same position. */
 struct pwi_random {
   uint64_t seed;
   uint64_t stream;
-  uint64_t next; /* the number of the value drawn next */
+  uint64_t next; /* number of the next value */
   uint64_t words[PWI_RANDOM_BATCH];
 };
 
 /* Starts at value number 0 of the stream. */
 void pwi_random_init(struct pwi_random *random, uint64_t seed, uint64_t stream);
 
-/* Value number `n` of a stream: what the n-th call of pwi_random_u64, counted from 0, returns. */
+/* Value number `n` of a stream, as the n-th call of pwi_random_u64 returns it; n begins at 0. */
 uint64_t pwi_random_at(uint64_t seed, uint64_t stream, uint64_t n);
 
-/* Makes the batch that begins at `next`. Called by pwi_random_u64 only. */
+/* Computes the batch that begins at `next`. Called by pwi_random_u64 only. */
 void pwi_random_refill(struct pwi_random *random);
 
-/* Each of the 2^64 values is equally likely. Every function below draws one value of this kind, except where it says
- * otherwise. */
+/* Each of the 2^64 values is equally likely. Every function below draws one value of this kind, except where
+ * it says otherwise. */
 static inline uint64_t pwi_random_u64(struct pwi_random *random) {
   size_t slot = (size_t)(random->next % PWI_RANDOM_BATCH);
   if (slot == 0) pwi_random_refill(random);
@@ -60,14 +61,14 @@ static inline bool pwi_random_chance(struct pwi_random *random, double p) { retu
 /* In [0, n), each equally likely; n must not be 0. Draws again, rarely, where n does not divide 2^64. */
 uint64_t pwi_random_below(struct pwi_random *random, uint64_t n);
 
-/* Exponentially distributed with this mean: the time between events that know nothing of one another. */
+/* Exponentially distributed with this mean, as the time between independent events. */
 double pwi_random_exponential(struct pwi_random *random, double mean);
 
 /* Normally distributed with mean 0 and variance 1. Draws two values. */
 double pwi_random_normal(struct pwi_random *random);
 
-/* Puts `count` items of `size` bytes each into a random order, each order equally likely. Draws count - 1 values and,
- * as pwi_random_below, rarely more. */
+/* Puts `count` items of `size` bytes each into a random order, each order equally likely. Draws count - 1
+ * values and, as pwi_random_below, rarely more. */
 void pwi_random_shuffle(struct pwi_random *random, void *items, size_t count, size_t size);
 
 /* The block function itself, words in the order of the paper: counter[0] is the least significant. */

@@ -1,4 +1,4 @@
-/* The published vectors first; after them, fixed seeds and wide limits: a sound generator misses none of them. */
+/* Random numbers: published test vectors, then statistical tests with fixed seeds and wide limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,8 @@ static void test_blocks_equal_the_published_vectors(void **state) {
 
 static uint64_t joined(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
 
-/* How seed, stream and position become key and counter is part of what a seed means, and must not change. */
+/* The mapping of seed, stream and position to key and counter must not change, or old seeds would no longer
+ * replay. */
 static void test_a_stream_is_its_blocks_in_order(void **state) {
   (void)state;
   assert_int_equal(pwi_random_at(0, 0, 0), joined(0x6627e8d5, 0xe169c58d));

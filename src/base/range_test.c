@@ -1,4 +1,5 @@
-/* <pawl/range.h>: every pair of ranges in a small universe, against counting keys one by one; then the edges. */
+/* <pawl/range.h>: every pair of ranges in a small universe, against counting keys one by one; then the
+ * edges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,13 +1,12 @@
-/* Every change finds the run of ranges it concerns, [first, last), and puts at most two others in their place. The
- * union and the difference of two sets would move the tail once per range that way; they build a new array instead. */
+/* A change finds the affected ranges [first, last) and replaces them by at most two others. For the union and
+ * the difference of two sets this would move the tail once per range; they build a new array instead. */
 #include "base/rangeset.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
-
-#define SMALLEST_ROOM 4
+#include "base/search.h"
 
 void pwi_rangeset_init(struct pwi_rangeset *set) { *set = (struct pwi_rangeset){0}; }
 
@@ -20,50 +19,23 @@ void pwi_rangeset_clear(struct pwi_rangeset *set) { set->count = 0; }
 
 /* The index of the first range whose end lies past `key`; `count` if there is none. */
 static size_t first_ending_after(const struct pwi_rangeset *set, uint64_t key) {
-  size_t low = 0;
-  size_t high = set->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (set->ranges[middle].end > key)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
+  struct pwi_search search = {.high = set->count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, set->ranges[search.middle].end <= key);
+  return search.low;
 }
 
 /* The index of the first range whose begin lies past `key`; `count` if there is none. */
 static size_t first_beginning_after(const struct pwi_rangeset *set, uint64_t key) {
-  size_t low = 0;
-  size_t high = set->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (set->ranges[middle].begin > key)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
+  struct pwi_search search = {.high = set->count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, set->ranges[search.middle].begin <= key);
+  return search.low;
 }
 
-static pawl_status make_room(struct pwi_rangeset *set, size_t count) {
-  if (count <= set->room) return PAWL_OK;
-  size_t room = set->room ? set->room : SMALLEST_ROOM;
-  while (room < count)
-    if (!pwi_mul_size(room, 2, &room)) return PAWL_NO_MEMORY;
-  struct pawl_range *ranges = pwi_resize_array(set->ranges, room, sizeof *ranges);
-  if (!ranges) return PAWL_NO_MEMORY;
-  set->ranges = ranges;
-  set->room = room;
-  return PAWL_OK;
-}
-
-/* Puts `count` ranges in the place of [first, last). */
+/* Replaces the ranges [first, last) by `count` others. */
 static pawl_status replace(struct pwi_rangeset *set, size_t first, size_t last, const struct pawl_range *by,
                            size_t count) {
   size_t behind = set->count - last;
-  pawl_status status = make_room(set, first + count + behind);
-  if (status) return status;
+  if (!PWI_GROW(set->ranges, set->room, first + count + behind)) return PAWL_NO_MEMORY;
   if (behind && first + count != last) memmove(set->ranges + first + count, set->ranges + last, behind * sizeof *by);
   for (size_t i = 0; i < count; i++) set->ranges[first + i] = by[i];
   set->count = first + count + behind;
@@ -96,15 +68,14 @@ pawl_status pwi_rangeset_remove(struct pwi_rangeset *set, struct pawl_range rang
   return replace(set, first, last, kept, count);
 }
 
-/* A fresh array for the result of two sets: neither union nor difference has more ranges than both together. */
+/* Allocates the result of a union or difference, which never has more ranges than both sets in total. */
 static pawl_status room_for_both(const struct pwi_rangeset *a, const struct pwi_rangeset *b,
                                  struct pwi_rangeset *result_out) {
   struct pwi_rangeset result;
   pwi_rangeset_init(&result);
   size_t count;
   if (!pwi_add_size(a->count, b->count, &count)) return PAWL_NO_MEMORY;
-  pawl_status status = make_room(&result, count);
-  if (status) return status;
+  if (!PWI_GROW(result.ranges, result.room, count)) return PAWL_NO_MEMORY;
   *result_out = result;
   return PAWL_OK;
 }
@@ -136,8 +107,8 @@ pawl_status pwi_rangeset_add_all(struct pwi_rangeset *set, const struct pwi_rang
   return PAWL_OK;
 }
 
-/* Appends what is left of `range`. `*at` is the first range of `other` that may reach into it, and only moves on: a
- * range of `other` that ends past this one may reach into the next as well. */
+/* Appends the part of `range` that is not in `other`. `*at` is the first range of `other` that may overlap
+ * it, and only advances: a range of `other` that ends after this one may overlap the next as well. */
 static void append_rest(struct pwi_rangeset *set, struct pawl_range range, const struct pwi_rangeset *other,
                         size_t *at) {
   while (*at < other->count && other->ranges[*at].begin < range.end) {
@@ -164,8 +135,7 @@ pawl_status pwi_rangeset_remove_all(struct pwi_rangeset *set, const struct pwi_r
 
 pawl_status pwi_rangeset_copy(const struct pwi_rangeset *set, struct pwi_rangeset *copy_out) {
   if (copy_out == set) return PAWL_OK;
-  pawl_status status = make_room(copy_out, set->count);
-  if (status) return status;
+  if (!PWI_GROW(copy_out->ranges, copy_out->room, set->count)) return PAWL_NO_MEMORY;
   if (set->count) memcpy(copy_out->ranges, set->ranges, set->count * sizeof *set->ranges);
   copy_out->count = set->count;
   return PAWL_OK;
@@ -178,7 +148,7 @@ bool pwi_rangeset_has(const struct pwi_rangeset *set, uint64_t key) {
   return at < set->count && set->ranges[at].begin <= key;
 }
 
-/* Ranges of the set never touch, so a range without gaps can lie in one of them only. */
+/* Ranges of the set never touch, so only one of them can contain `range`. */
 bool pwi_rangeset_contains(const struct pwi_rangeset *set, struct pawl_range range) {
   if (pawl_range_is_empty(range)) return true;
   size_t at = first_ending_after(set, range.begin);

@@ -1,4 +1,4 @@
-/* Range sets against a bitmap: a small universe, many random operations, and every question asked of both. */
+/* Range sets against a bitmap: random operations on a small universe, with all queries compared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,8 @@
 #define UNIVERSE 48
 #define SEED UINT64_C(20140806)
 
-/* The universe is laid at either end of the key space, so that the edges are hit. `base` is its first key. */
+/* The universe lies at the beginning or the end of the key space, to test the limits. `base` is its first
+ * key. */
 struct model {
   uint64_t base;
   bool in[UNIVERSE];

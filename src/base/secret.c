@@ -8,10 +8,11 @@
 #include "base/checked.h"
 #include "base/memory.h"
 
-/* In front of the secret: a block of the allocator that stands for the mapping, so that it is counted. */
+/* The header in front of a secret: a block of the allocator represents the mapping, so that counters include
+ * it. */
 struct front {
   void *block;
-  uint64_t unused; /* what follows is aligned as malloc does */
+  uint64_t unused; /* aligns the secret as malloc does */
 };
 
 static bool whole_pages(size_t size, size_t *bytes_out) {
@@ -32,7 +33,7 @@ void *pwi_secret_alloc(size_t size) {
     return NULL;
   }
   madvise(front, bytes, MADV_DONTDUMP);
-  (void)mlock(front, bytes); /* refused beyond a limit that is often small; then it may be swapped */
+  (void)mlock(front, bytes); /* fails beyond a limit that is often small; the memory may then be swapped */
   front->block = block;
   return front + 1;
 }

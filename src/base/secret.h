@@ -1,16 +1,17 @@
-/* Memory for secrets: it is left out of core dumps, kept from swap where the limits allow, and wiped before it is freed.
+/* Memory for secrets: excluded from core dumps, locked against swapping where the limits permit, and wiped
+ * before it is freed.
  *
- * A block takes whole pages. Like any other memory it can be lacking, and pwi_memory_fail_after reaches it.
+ * A block takes whole pages. pwi_memory_fail_after can make the allocation fail.
  */
 #ifndef PWI_BASE_SECRET_H
 #define PWI_BASE_SECRET_H
 
 #include <stddef.h>
 
-/* Zeroed; NULL without memory. */
+/* Returns zeroed memory; NULL if there is none. */
 void *pwi_secret_alloc(size_t size);
 
-/* `size` is what it was allocated with. NULL is fine. */
+/* `size` is the size given to pwi_secret_alloc. NULL is fine. */
 void pwi_secret_free(void *secret, size_t size);
 
 #endif

@@ -26,6 +26,6 @@ const char *pawl_status_name(pawl_status status) {
 const char *pawl_status_group(pawl_status status) {
   static const char *const groups[] = {"none", "argument", "operation", "link", "node", "cluster"};
   if (status == PAWL_OK) return groups[0];
-  int group = -((int)status / 100); /* divided first: the most negative number has no opposite */
+  int group = -((int)status / 100); /* divide before negating: the negation of INT_MIN overflows */
   return group > 0 && group < 6 ? groups[group] : "unknown";
 }

@@ -44,7 +44,7 @@ static void test_names_and_texts_are_those_of_the_header(void **state) {
   assert_string_equal(pawl_status_text(PAWL_OK), "success");
 }
 
-/* Numbers travel on the wire: these must never change. */
+/* Numbers are part of the wire format and must never change. */
 static void test_numbers_stay_what_they_are(void **state) {
   (void)state;
   assert_int_equal(PAWL_INVALID, -101);
@@ -67,14 +67,14 @@ static void test_groups_name_the_largest_thing_that_broke(void **state) {
   assert_string_equal(pawl_status_group(PAWL_CLUSTER_UNKNOWN), "cluster");
 }
 
-/* A number may come from a stranger on the wire. */
+/* A number may come from an untrusted peer. */
 static void test_unknown_numbers_are_harmless(void **state) {
   (void)state;
   static const int strange[] = {1, 99, 100, 250, -1, -99, -100, -600, -9999, INT_MAX, INT_MIN};
   for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
     assert_string_equal(pawl_status_text((pawl_status)strange[i]), "unknown status");
     assert_string_equal(pawl_status_name((pawl_status)strange[i]), "UNKNOWN");
-    if (strange[i] == -100) continue; /* of the group of arguments, though nobody has that number */
+    if (strange[i] == -100) continue; /* in the group of arguments, though no status has that number */
     assert_string_equal(pawl_status_group((pawl_status)strange[i]), "unknown");
   }
 }

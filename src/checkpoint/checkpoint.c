@@ -1,5 +1,5 @@
-/* Checkpoints in their directory: listing, opening. Making and removing them is checkpoint/checkpoint_sweep.c. */
-#include "checkpoint/checkpoint_inside.h"
+/* Lists and opens checkpoints. checkpoint/sweep.c saves and removes them. */
+#include "checkpoint/inside.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ void pwi_saved_path(const char *directory, const char *file, char path[PWI_SAVED
   (void)length;
 }
 
-/* --- listing ------------------------------------------------------------------------------------------------------ */
+/* --- listing -------------------------------------------------------------------------------------------- */
 
 static void summarise(struct pwi_saved_item *item, const struct pwi_manifest *manifest) {
   item->cluster = manifest->cluster;
@@ -47,7 +47,7 @@ static pawl_status add_item(struct pwi_saved_list *list, const struct pwi_saved_
   return PAWL_OK;
 }
 
-/* Files that lie about beside the checkpoints, and directories without a manifest, are not ours. */
+/* Skips files beside the checkpoints, and directories without a manifest: they are not pawl's. */
 static pawl_status look_at(struct pwi_files *files, const char *name, struct pwi_saved_list *list) {
   struct pwi_saved_item item = {0};
   struct pwi_manifest manifest = {0};
@@ -91,20 +91,21 @@ void pwi_saved_list_fini(struct pwi_saved_list *list) {
   *list = (struct pwi_saved_list){0};
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
-/* Reads one manifest and puts it in front of the others. */
+/* Reads one manifest and puts it in front of the other layers. */
 static pawl_status add_layer(struct pwi_saved *saved, const char *name, struct pwi_problem *problem) {
   struct pwi_manifest manifest = {0};
   struct pwi_manifest *layers = pwi_resize_array(saved->layers, saved->layer_count + 1, sizeof *layers);
   if (!layers) return PAWL_NO_MEMORY;
   saved->layers = layers;
   pawl_status status = pwi_manifest_read(saved->files, name, &manifest);
-  if (status == PAWL_NOT_FOUND) return pwi_problem_tell(problem, status, "there is no checkpoint %s", name);
+  if (status == PAWL_NOT_FOUND) return pwi_problem_tell(problem, status, "checkpoint %s does not exist", name);
   if (status != PAWL_OK)
     return pwi_problem_tell(problem, status, "the manifest of %s: %s", name, pawl_status_text(status));
   if (strcmp(manifest.name, name) != 0) {
-    status = pwi_problem_tell(problem, PAWL_MISMATCH, "the manifest in %s is that of %s", name, manifest.name);
+    status =
+        pwi_problem_tell(problem, PAWL_MISMATCH, "the manifest in %s belongs to checkpoint %s", name, manifest.name);
     pwi_manifest_fini(&manifest);
     return status;
   }
@@ -114,11 +115,12 @@ static pawl_status add_layer(struct pwi_saved *saved, const char *name, struct p
   return PAWL_OK;
 }
 
-/* A base is of the same cluster and earlier, so that a row of them ends. */
+/* A base belongs to the same cluster and is older than its successor, so the chain of bases ends. */
 static pawl_status check_base(const struct pwi_saved *saved, struct pwi_problem *problem) {
   const struct pwi_manifest *base = &saved->layers[0], *next = &saved->layers[1];
   if (base->cluster == next->cluster && base->number < next->number) return PAWL_OK;
-  return pwi_problem_tell(problem, PAWL_MISMATCH, "%s is not based on this %s", next->name, base->name);
+  return pwi_problem_tell(problem, PAWL_MISMATCH, "%s is based on another checkpoint than this %s", next->name,
+                          base->name);
 }
 
 pawl_status pwi_saved_open(struct pwi_files *files, const char *name, struct pwi_saved *saved_out,
@@ -126,7 +128,7 @@ pawl_status pwi_saved_open(struct pwi_files *files, const char *name, struct pwi
   struct pwi_saved saved = {.files = files};
   problem->text[0] = '\0';
   if (!pwi_checkpoint_name_is_valid(name))
-    return pwi_problem_tell(problem, PAWL_INVALID, "'%.80s' is no name of a checkpoint", name);
+    return pwi_problem_tell(problem, PAWL_INVALID, "'%.80s' is not a valid checkpoint name", name);
   pawl_status status = add_layer(&saved, name, problem);
   while (status == PAWL_OK && saved.layers[0].base[0] != '\0') {
     char base[PWI_CHECKPOINT_NAME_MAX + 1];

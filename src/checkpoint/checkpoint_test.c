@@ -1,5 +1,5 @@
-/* Checkpoints on disk: which there are, whether they are whole, and what they hold. */
-#include "checkpoint/checkpoint_testing.h"
+/* Checkpoints on disk: listing, verification, and contents. */
+#include "checkpoint/testing.h"
 
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ static struct pwi_saved open_saved(const char *name) {
   return saved;
 }
 
-/* Opens and verifies; the status of whatever fails first, and what was said. */
+/* Opens and verifies. Returns the first failure and its explanation. */
 static pawl_status verify(const char *name, struct pwi_problem *problem) {
   struct pwi_saved saved;
   struct pwi_saved_totals totals;
@@ -64,7 +64,7 @@ static void write_bytes(const char *path, const void *bytes, size_t size) {
   assert_int_equal(pwi_files_replace(files, path, bytes, size), PAWL_OK);
 }
 
-/* --- which there are ------------------------------------------------------------------------------------------------ */
+/* --- listing -------------------------------------------------------------------------------------------- */
 
 static void test_a_list_has_checkpoints_in_order_and_counts_attempts(void **state) {
   (void)state;
@@ -130,7 +130,7 @@ static void test_attempts_are_swept_and_checkpoints_are_not(void **state) {
   assert_int_equal(pwi_saved_remove(files, "../full", 1), PAWL_INVALID);
 }
 
-/* Whatever is called like a checkpoint, or lies in one. */
+/* Folders that are named like a checkpoint, and files inside a checkpoint. */
 static void test_what_others_have_made_stays(void **state) {
   (void)state;
   char folder[PWI_SAVE_FOLDER_SIZE];
@@ -142,17 +142,18 @@ static void test_what_others_have_made_stays(void **state) {
   assert_int_equal(pwi_saved_begin(files, "notes", SAVING_CLUSTER, 1, folder), PAWL_EXISTS);
   assert_int_equal(pwi_saved_remove(files, "thesis", 1), PAWL_NOT_FOUND);
   assert_true(is_there("thesis/node-1-1.pawl"));
-  example_full(files); /* with a file that was put into it */
+  example_full(files); /* a checkpoint with a foreign file in it */
   write_bytes("full/node-9.txt", "words", 5);
   assert_int_equal(pwi_saved_remove(files, "full", 1), PAWL_EXISTS);
   struct pwi_problem problem;
   assert_int_equal(verify("full", &problem), PAWL_OK);
-  begin_attempt(SAVING_CLUSTER); /* likewise an attempt: what was ours is gone, and the rest stays */
+  begin_attempt(SAVING_CLUSTER); /* the same for an abandoned save: pawl's files go, the other file stays */
   write_bytes(ATTEMPT "/notes", "words", 5);
   assert_int_equal(pwi_saved_sweep(files, ATTEMPT), PAWL_EXISTS);
   assert_false(is_there(REMOVED "/node-2-1.pawl"));
   assert_true(is_there(REMOVED "/notes"));
-  assert_int_equal(pwi_files_make_directory(files, ATTEMPT), PAWL_OK); /* called like one, and without a marker */
+  /* named like a save, but without a marker */
+  assert_int_equal(pwi_files_make_directory(files, ATTEMPT), PAWL_OK);
   write_bytes(ATTEMPT "/node-2-1.pawl", "words", 5);
   assert_int_equal(pwi_saved_sweep(files, ATTEMPT), PAWL_EXISTS);
   write_bytes(ATTEMPT "/attempt.json", "{\"cluster\": \"0000000000c0ffee\"}", 31);
@@ -160,7 +161,7 @@ static void test_what_others_have_made_stays(void **state) {
   pwi_saved_sweep_all(files, SAVING_CLUSTER);
   assert_true(is_there(ATTEMPT "/node-2-1.pawl"));
   assert_int_equal(pwi_saved_begin(files, "new", SAVING_CLUSTER, 0xcd, folder), PAWL_OK);
-  assert_int_equal(pwi_files_make_directory(files, "new"), PAWL_OK); /* made meanwhile */
+  assert_int_equal(pwi_files_make_directory(files, "new"), PAWL_OK); /* created in the meantime */
   assert_int_equal(pwi_saved_finish(files, folder, &manifest), PAWL_EXISTS);
   assert_int_equal(pwi_saved_sweep(files, folder), PAWL_OK);
   assert_true(is_there("new"));
@@ -177,7 +178,7 @@ static void test_attempts_of_other_clusters_stay(void **state) {
   assert_false(is_there(REMOVED));
 }
 
-/* --- whole or not --------------------------------------------------------------------------------------------------- */
+/* --- verification --------------------------------------------------------------------------------------- */
 
 static void test_a_whole_checkpoint_is_verified_with_its_base(void **state) {
   (void)state;
@@ -199,14 +200,14 @@ static void test_missing_parts_are_named(void **state) {
   (void)state;
   example_full(files);
   example_more(files);
-  assert_problem("none", PAWL_NOT_FOUND, "no checkpoint none");
-  assert_problem("../etc", PAWL_INVALID, "no name");
+  assert_problem("none", PAWL_NOT_FOUND, "checkpoint none does not exist");
+  assert_problem("../etc", PAWL_INVALID, "not a valid checkpoint name");
   assert_int_equal(pwi_files_rename(files, "full/node-2.pawl", "full/hidden"), PAWL_OK);
   assert_problem("more", PAWL_NOT_FOUND, "full/node-2.pawl");
-  assert_int_equal(pwi_saved_remove(files, "full", 5), PAWL_EXISTS); /* "hidden" is in no manifest */
+  assert_int_equal(pwi_saved_remove(files, "full", 5), PAWL_EXISTS); /* "hidden" is not in the manifest */
   assert_int_equal(pwi_files_remove(files, "full/hidden"), PAWL_OK);
   assert_int_equal(pwi_saved_remove(files, "full", 5), PAWL_OK);
-  assert_problem("more", PAWL_NOT_FOUND, "no checkpoint full");
+  assert_problem("more", PAWL_NOT_FOUND, "checkpoint full does not exist");
 }
 
 static void test_files_in_the_wrong_place_are_named(void **state) {
@@ -218,12 +219,12 @@ static void test_files_in_the_wrong_place_are_named(void **state) {
   assert_int_equal(pwi_files_rename(files, "full/x", "full/node-2.pawl"), PAWL_OK);
   assert_problem("more", PAWL_MISMATCH, "by node 2");
   assert_int_equal(pwi_files_rename(files, "more/node-1.pawl", "full/node-1.pawl"), PAWL_OK);
-  assert_problem("full", PAWL_MISMATCH, "a file of checkpoint more");
+  assert_problem("full", PAWL_MISMATCH, "belongs to checkpoint more");
   assert_int_equal(pwi_files_rename(files, "more", "less"), PAWL_OK);
-  assert_problem("less", PAWL_MISMATCH, "is that of more");
+  assert_problem("less", PAWL_MISMATCH, "belongs to checkpoint more");
 }
 
-/* The same names, but another attempt: the manifest knows its checksum. */
+/* The same names, but of another save: its checksum is not that of the manifest. */
 static void test_a_file_of_another_attempt_is_found(void **state) {
   (void)state;
   static unsigned char bytes[65536];
@@ -233,7 +234,7 @@ static void test_a_file_of_another_attempt_is_found(void **state) {
   struct saving saving = saving_begin(files, "full", 1, "");
   saving_end(&saving, true);
   write_bytes("full/node-1.pawl", bytes, size);
-  assert_problem("full", PAWL_MISMATCH, "are not those in the manifest");
+  assert_problem("full", PAWL_MISMATCH, "differ from the manifest");
 }
 
 static void test_rows_that_do_not_fit_the_vector_are_found(void **state) {
@@ -243,7 +244,7 @@ static void test_rows_that_do_not_fit_the_vector_are_found(void **state) {
   saving_vector(&saving, 1, "test/dense", example_options(1), 1);
   saving_rows(&saving, 1, 1, NULL, 0, 1, rows, 12);
   saving_end(&saving, true);
-  assert_problem("wide", PAWL_MISMATCH, "another width");
+  assert_problem("wide", PAWL_MISMATCH, "wrong width");
   saving = saving_begin(files, "outside", 1, "");
   saving_vector(&saving, 1, "test/dense", example_options(1), 1);
   saving_rows(&saving, 1, 1, NULL, 9, 2, rows, 8);
@@ -252,7 +253,7 @@ static void test_rows_that_do_not_fit_the_vector_are_found(void **state) {
   saving = saving_begin(files, "strange", 1, "");
   saving_chunk(&saving, 1, "garbage", 7);
   saving_end(&saving, true);
-  assert_problem("strange", PAWL_CORRUPT, "is no chunk");
+  assert_problem("strange", PAWL_CORRUPT, "are not a chunk");
 }
 
 static void test_a_ring_with_a_hole_is_found(void **state) {
@@ -275,8 +276,8 @@ static void test_bases_that_go_in_a_circle_are_found(void **state) {
   saving_end(&saving, true);
   saving = saving_begin(files, "b", 2, "a");
   saving_end(&saving, true);
-  assert_problem("a", PAWL_MISMATCH, "not based on");
-  assert_problem("b", PAWL_MISMATCH, "not based on");
+  assert_problem("a", PAWL_MISMATCH, "based on another");
+  assert_problem("b", PAWL_MISMATCH, "based on another");
 }
 
 static void test_any_flipped_bit_in_any_file_is_found(void **state) {
@@ -303,11 +304,11 @@ static void test_any_flipped_bit_in_any_file_is_found(void **state) {
   assert_int_equal(verify("more", &problem), PAWL_OK);
 }
 
-/* --- what they hold ------------------------------------------------------------------------------------------------- */
+/* --- contents ------------------------------------------------------------------------------------------- */
 
 static unsigned char exported[2][65536];
 
-/* What comes behind the head of a .npy file, the shape of which is checked. */
+/* The data behind the head of a .npy file, after checking the shape. */
 static const unsigned char *npy_data(const unsigned char *bytes, size_t size, const char *type, const char *shape) {
   char wanted[128];
   size_t head = 10 + (size_t)pwi_get_u16(bytes + 8);
@@ -397,14 +398,15 @@ static void test_rows_of_an_earlier_incarnation_do_not_count(void **state) {
   for (size_t i = 0; i < 4; i++) assert_int_equal(pwi_get_u32(rows + 4 * i), i == 0 ? 2 : 0);
 }
 
-/* Node 1 had begun with an arc, gave it up, and went on with others: node 2 has its cut, and not all of those rows. */
+/* Node 1 started to save an arc, gave it up, and continued with others. Node 2 has the cut of the arc, but
+ * fewer rows. */
 static void test_rows_of_an_arc_that_was_given_up_do_not_count(void **state) {
   (void)state;
   size_t sizes[2];
   const int32_t early[] = {7, 7, 7, 7}, late = 5;
   struct saving saving = saving_begin(files, "moved", 1, "");
   saving_vector(&saving, 4, "test/renewed", example_options(4), 1);
-  saving_rows(&saving, 1, 4, NULL, 0, 4, early, 4); /* keys 2 and 3 are of the arc that node 2 has cut */
+  saving_rows(&saving, 1, 4, NULL, 0, 4, early, 4); /* keys 2 and 3 lie in the arc that node 2 has cut */
   saving_rows(&saving, 2, 4, NULL, 2, 1, &late, 4);
   saving_end(&saving, true);
   export_npy("moved", "test/renewed", sizes);
@@ -475,7 +477,7 @@ static void test_a_walk_ends_when_the_visitor_says_so(void **state) {
   pwi_saved_close(&saved);
 }
 
-/* --- without memory ------------------------------------------------------------------------------------------------- */
+/* --- without memory ------------------------------------------------------------------------------------- */
 
 static pawl_status everything(void) {
   struct pwi_saved saved;

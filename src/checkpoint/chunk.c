@@ -4,10 +4,10 @@
 #include "base/cursor.h"
 
 #define VERSION 2
-#define OLD_VERSION 1 /* without an incarnation */
+#define OLD_VERSION 1 /* chunks of this version have no incarnation */
 enum { ROWS = 1, REFUSALS = 4 };
 
-/* A reserved key is no key, so the last one is below it. */
+/* The highest key is reserved, so the last key must be below it. */
 static bool keys_rise(const struct pwi_chunk *chunk) {
   if (!chunk->keys) return chunk->first < PAWL_KEY_END && chunk->count <= PAWL_KEY_END - chunk->first;
   for (size_t i = 1; i < chunk->count; i++)

@@ -1,4 +1,4 @@
-/* Chunks as a shard writes them, read without one. */
+/* Decodes chunks as a shard writes them. */
 #include "shard/testing.h"
 
 #include "checkpoint/chunk.h"
@@ -19,14 +19,14 @@ static void push(struct pwi_shard *shard, uint64_t vector, struct pawl_range key
   assert_served(shard, &request, NULL, PWI_CODE_OK, PAWL_OK);
 }
 
-/* Every row says its key. */
+/* The value of every row is its key. */
 static void check(const struct pwi_chunk *chunk, bool *seen) {
   assert_int_equal(chunk->row_bytes, 8);
   assert_int_equal(chunk->state_bytes, 0);
   for (size_t i = 0; i < chunk->count; i++) {
     uint64_t key = pwi_chunk_key(chunk, i), value = pwi_get_u64(chunk->values + 8 * i);
     assert_true(key < SIZE && !seen[key]);
-    if (value != 0) assert_int_equal(value, key); /* what was never written may come as zeros */
+    if (value != 0) assert_int_equal(value, key); /* rows that were never written may come as zeros */
     seen[key] = true;
   }
 }
@@ -62,7 +62,7 @@ static void test_rows_are_read_as_a_shard_writes_them(void **state) {
   }
 }
 
-/* Where the fields of a chunk are. */
+/* Offsets of the fields of a chunk. */
 enum { VERSION = 0, WHAT = 1, COUNT = 10, ROW_BYTES = 14, CONSECUTIVE = 22, KEYS = 23, CHUNK = 23 + 3 * 8 + 3 * 4 };
 
 /* Three rows of 4 bytes with the keys 5, 7 and 8. */

@@ -1,4 +1,4 @@
-/* Manifests as values, and in their directories. The text is checkpoint/manifest_text.c. */
+/* Manifests as values, and in their directories. checkpoint/manifest_text.c encodes and decodes the text. */
 #include "checkpoint/manifest.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include "base/memory.h"
 #include "store/table.h"
 
-#define ROW_MAX (1u << 28)                      /* values */
-#define PATH_SIZE (PWI_CHECKPOINT_NAME_MAX * 4) /* of the directory and the file in it */
+#define ROW_MAX (1u << 28)                      /* values per row */
+#define PATH_SIZE (PWI_CHECKPOINT_NAME_MAX * 4) /* of the directory's and the file's names */
 
 void pwi_manifest_fini(struct pwi_manifest *manifest) {
   for (size_t i = 0; i < manifest->file_count; i++) pwi_free(manifest->files[i].arcs);
@@ -65,9 +65,9 @@ const struct pwi_manifest_vector *pwi_manifest_named(const struct pwi_manifest *
   return NULL;
 }
 
-/* --- rules -------------------------------------------------------------------------------------------------------- */
+/* --- rules ---------------------------------------------------------------------------------------------- */
 
-/* Two words as in names of files, with a slash between them. */
+/* Two words of file name characters with a slash between them. */
 static bool vector_name_is_valid(const char *name) {
   static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   size_t first = strspn(name, allowed);
@@ -93,7 +93,7 @@ static bool options_are_valid(const struct pawl_vector_options *is) {
   return pwi_table_check(&table) == PAWL_OK;
 }
 
-/* By rising id, so that two of one id are neighbours. */
+/* Requires increasing ids, which also excludes duplicates. */
 static bool vectors_are_valid(const struct pwi_manifest *manifest) {
   for (size_t i = 0; i < manifest->vector_count; i++) {
     const struct pwi_manifest_vector *vector = &manifest->vectors[i];
@@ -107,7 +107,7 @@ static int compare_texts(const void *left, const void *right) {
   return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Texts that stand `stride` bytes apart in an array of structs: no two the same. */
+/* Whether strings that lie `stride` bytes apart in an array of structs are all different. */
 static pawl_status texts_differ(const char *first, size_t count, size_t stride) {
   const char **texts = pwi_alloc_zero(count + 1, sizeof *texts);
   if (!texts) return PAWL_NO_MEMORY;
@@ -134,7 +134,7 @@ static int compare_arcs(const void *left, const void *right) {
   return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
-/* The arcs of all files by rising position. The array, which has at least one place, is the caller's. */
+/* The arcs of all files, sorted by position. The caller frees the array, which has at least one element. */
 static pawl_status sort_arcs(const struct pwi_manifest *manifest, struct pawl_range **arcs_out, size_t *count_out) {
   size_t count = 0, at = 0;
   for (size_t i = 0; i < manifest->file_count; i++) count += manifest->files[i].arc_count;
@@ -186,7 +186,7 @@ pawl_status pwi_manifest_covers(const struct pwi_manifest *manifest, struct pawl
   return tiled && at == positions.end ? PAWL_OK : PAWL_MISMATCH;
 }
 
-/* --- in a directory ----------------------------------------------------------------------------------------------- */
+/* --- in a directory ------------------------------------------------------------------------------------- */
 
 static bool make_path(const char *directory, char *path, size_t size) {
   int length = snprintf(path, size, "%s/%s", directory, PWI_MANIFEST_FILE);

@@ -1,7 +1,8 @@
-/* Manifests: what a checkpoint consists of. A directory with one is a checkpoint; one without is left over from an attempt.
+/* Manifests: the contents of a checkpoint. A directory with a manifest is a checkpoint; a directory
+ * without one is left over from an unfinished save.
  *
- * A manifest is a JSON text, so that people can read it, and its last member is a checksum of all bytes before it, so that
- * nobody can have changed it by accident:
+ * A manifest is a JSON text that people can read. Its last member is a checksum of all bytes before it,
+ * which detects accidental changes:
  *
  *   {
  *     "format": 1,
@@ -10,16 +11,18 @@
  *     "number": 5,
  *     "time": "2025-01-31T23:59:59Z",
  *     "base": "nightly-4",                       or null
- *     "vectors": [{"id": 1, "incarnation": 1, "name": "ads/weights", "type": "f32", "width": 1, "size": "1000000",
- *                  "function": "add", "placement": "ordered", "layout": "dense"}],
- *                                               "function": "rule" comes with "rule", a text, and with "pushed", "stored"
- *                                               and "state", values per key; "filters" is there if there are any
+ *     "vectors": [{"id": 1, "incarnation": 1, "name": "ads/weights", "type": "f32", "width": 1,
+ *                  "size": "1000000", "function": "add", "placement": "ordered", "layout": "dense"}],
+ *                                                "function": "rule" comes with "rule", a text, and with
+ *                                                "pushed", "stored" and "state", values per key;
+ *                                                "filters" is present if the vector has filters
  *     "files": [{"name": "node-2-1.pawl", "node": 2, "size": 1234, "checksum": "0123456789abcdef",
  *                "arcs": [{"begin": "0", "end": "9223372036854775808", "epoch": 7, "sequence": "1234"}]}],
  *     "checksum": "0123456789abcdef"
  *   }
  *
- * Numbers that may pass 2^53 are strings, because JSON readers keep no more. Files have names as in archive.h.
+ * Numbers that may exceed 2^53 are strings, because many JSON readers are not exact beyond that. Files are
+ * named as in store/archive.h.
  *
  * Threads: a manifest is a plain value and belongs to one thread at a time.
  */
@@ -42,27 +45,29 @@
 
 struct pwi_manifest_vector {
   uint64_t id;
-  uint64_t incarnation; /* rises when the vector is loaded from a checkpoint: rows of an earlier one are not its own */
+  /* increases when the vector is loaded from a checkpoint; rows of an earlier incarnation are not its own */
+  uint64_t incarnation;
   char name[PAWL_NAME_MAX + 1];
-  struct pawl_vector_options is; /* nothing in it is AUTO */
+  struct pawl_vector_options is; /* no option is AUTO */
 };
 
 struct pwi_manifest_file {
   char name[PWI_CHECKPOINT_NAME_MAX + 1];
   uint64_t node;
   uint64_t size;
-  uint64_t checksum; /* struct pwi_archive_figures */
+  uint64_t checksum; /* as in struct pwi_archive_figures */
   struct pwi_archive_cut *arcs;
   size_t arc_count;
 };
 
-/* A struct of zeros is an empty one. Fields may be set by hand, arrays are filled with the functions below. */
+/* A struct of zeros is an empty manifest. The caller may set plain fields directly; the functions below
+ * fill the arrays. */
 struct pwi_manifest {
   uint64_t cluster;
   uint64_t number;
   int64_t time_s; /* seconds since 1970 */
   char name[PWI_CHECKPOINT_NAME_MAX + 1];
-  char base[PWI_CHECKPOINT_NAME_MAX + 1]; /* "": it stands alone */
+  char base[PWI_CHECKPOINT_NAME_MAX + 1]; /* "": no base */
   struct pwi_manifest_vector *vectors;
   size_t vector_count, vector_room;
   struct pwi_manifest_file *files;
@@ -71,36 +76,37 @@ struct pwi_manifest {
 
 void pwi_manifest_fini(struct pwi_manifest *manifest);
 
-/* Append a copy. PAWL_NO_MEMORY, and then nothing has changed. */
+/* Append a copy. After PAWL_NO_MEMORY nothing has changed. */
 PAWL_MUST_USE pawl_status pwi_manifest_add_vector(struct pwi_manifest *manifest,
                                                   const struct pwi_manifest_vector *vector);
 PAWL_MUST_USE pawl_status pwi_manifest_add_file(struct pwi_manifest *manifest, const struct pwi_manifest_file *file);
 
-/* NULL if there is none. */
+/* NULL if there is no such vector. */
 const struct pwi_manifest_vector *pwi_manifest_vector(const struct pwi_manifest *manifest, uint64_t id);
 const struct pwi_manifest_vector *pwi_manifest_named(const struct pwi_manifest *manifest, const char *name);
 
-/* What a manifest must be to be written, and is when it was read: names are as they should be and no two files or vectors
- * have the same, options are those of a vector that can be, no arc is empty and no position is in two of them.
- * PAWL_INVALID, PAWL_NO_MEMORY. */
+/* Checks the rules that every manifest obeys when it is written and after it is read: names are valid, no
+ * two files or vectors share a name, the options of vectors are valid, no arc is empty, and no position is
+ * in two arcs. PAWL_INVALID, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_manifest_check(const struct pwi_manifest *manifest);
 
-/* PAWL_MISMATCH unless the arcs of all files together are exactly these positions, none of them twice. PAWL_NO_MEMORY. */
+/* PAWL_MISMATCH unless the arcs of all files cover exactly these positions, each once. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_manifest_covers(const struct pwi_manifest *manifest, struct pawl_range positions);
 
-/* The text, which the caller frees with pwi_free. PAWL_INVALID (as check), PAWL_NO_MEMORY. */
+/* Returns the text, which the caller frees with pwi_free. PAWL_INVALID (as check), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_manifest_encode(const struct pwi_manifest *manifest, char **text_out, size_t *size_out);
 
-/* Safe on any bytes. PAWL_TRUNCATED (it does not end as a manifest does), PAWL_CORRUPT, PAWL_UNSUPPORTED (a later
- * format), PAWL_NO_MEMORY. `manifest_out` must hold nothing before. */
+/* Safe on any bytes. `manifest_out` must be empty. PAWL_TRUNCATED (the text does not end like a manifest),
+ * PAWL_CORRUPT, PAWL_UNSUPPORTED (a later format), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_manifest_decode(const char *text, size_t size, struct pwi_manifest *manifest_out);
 
-/* Writes it into a directory as PWI_MANIFEST_FILE, whole or not at all, and durably: from then on the directory is a
- * checkpoint. The other files in it must be safe before. PAWL_INVALID, PAWL_NO_MEMORY, or as pwi_files_replace. */
+/* Writes PWI_MANIFEST_FILE into a directory, atomically and durably; from then on the directory is a
+ * checkpoint. The other files in it must already be durable. PAWL_INVALID, PAWL_NO_MEMORY, or as
+ * pwi_files_replace. */
 PAWL_MUST_USE pawl_status pwi_manifest_write(struct pwi_files *files, const char *directory,
                                              const struct pwi_manifest *manifest);
 
-/* PAWL_NOT_FOUND (there is none), PAWL_TOO_LARGE, or as decode, or as pwi_file_read. */
+/* PAWL_NOT_FOUND (no manifest), PAWL_TOO_LARGE, or as decode, or as pwi_file_read. */
 PAWL_MUST_USE pawl_status pwi_manifest_read(struct pwi_files *files, const char *directory,
                                             struct pwi_manifest *manifest_out);
 

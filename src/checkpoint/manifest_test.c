@@ -1,4 +1,4 @@
-/* Manifests: text and back, and texts that nobody wrote. */
+/* Manifests: encoding, decoding, and invalid texts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,7 +134,7 @@ static void test_coverage_is_exact(void **state) {
   pwi_manifest_fini(&manifest);
 }
 
-/* --- damage --------------------------------------------------------------------------------------------------------- */
+/* --- damage --------------------------------------------------------------------------------------------- */
 
 static void test_every_flipped_bit_is_found(void **state) {
   (void)state;
@@ -165,7 +165,7 @@ static void test_every_truncation_is_found(void **state) {
   pwi_manifest_fini(&manifest);
 }
 
-/* The text of the example with one piece replaced, and a checksum that fits. */
+/* The text of the example with one part replaced, and a correct checksum. */
 static pawl_status decode_with(const char *piece, const char *instead) {
   static char good[8192], body[8192], text[8192 + 64];
   struct pwi_manifest manifest = example();
@@ -266,7 +266,7 @@ static void test_what_is_no_manifest_is_not_written(void **state) {
   pwi_manifest_fini(&manifest);
 }
 
-/* --- on disk -------------------------------------------------------------------------------------------------------- */
+/* --- on disk -------------------------------------------------------------------------------------------- */
 
 static void test_a_directory_is_a_checkpoint_from_the_manifest_on(void **state) {
   (void)state;
@@ -294,7 +294,7 @@ static void test_a_directory_is_a_checkpoint_from_the_manifest_on(void **state) 
   pwi_sim_disk_destroy(disk);
 }
 
-/* jansson allocates for itself and is not counted here. */
+/* Allocations of jansson are not counted here. */
 static void test_running_out_of_memory_is_survived_anywhere(void **state) {
   (void)state;
   struct pwi_manifest manifest = example();

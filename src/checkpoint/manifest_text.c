@@ -1,5 +1,5 @@
-/* Manifests as text. Its end is always the same 33 bytes long, so that the checksum is found, and has been compared, before
- * anything else is looked at. */
+/* Encodes and decodes manifests as text. The text always ends with the same 33 bytes of checksum, so the
+ * checksum is verified before anything else is parsed. */
 #include "checkpoint/manifest.h"
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static const struct word functions[] = {{PAWL_ADD, "add"}, {PAWL_ASSIGN, "assign
 static const struct word placements[] = {{PAWL_PLACE_ORDERED, "ordered"}, {PAWL_PLACE_MIXED, "mixed"}, {0, NULL}};
 static const struct word layouts[] = {{PAWL_LAYOUT_DENSE, "dense"}, {PAWL_LAYOUT_SPARSE, "sparse"}, {0, NULL}};
 
-/* --- writing ------------------------------------------------------------------------------------------------------ */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 static json_t *word_of(const struct word *words, int number) {
   while (words->text && words->number != number) words++;
@@ -53,7 +53,7 @@ static bool add_rule(json_t *object, const struct pawl_vector_options *is) {
          json_object_set_new(object, "state", json_integer((json_int_t)is->state_width)) == 0;
 }
 
-/* NULL if there was no memory for any part of it: jansson passes a NULL on. */
+/* NULL if there was not enough memory for any part of it: jansson passes a NULL on. */
 static json_t *vector_object(const struct pwi_manifest_vector *vector) {
   const struct pawl_vector_options *is = &vector->is;
   json_t *object =
@@ -105,7 +105,7 @@ static json_t *manifest_object(const struct pwi_manifest *manifest, const char *
                    vectors, "files", files);
 }
 
-/* The object's own closing brace gives way to the checksum. */
+/* Replaces the object's closing brace by the checksum. */
 static pawl_status add_checksum(const char *body, char **text_out, size_t *size_out) {
   size_t length = strlen(body) - strlen("\n}"), size = length + TAIL_SIZE;
   char *text = pwi_alloc(size + 1);
@@ -117,7 +117,7 @@ static pawl_status add_checksum(const char *body, char **text_out, size_t *size_
   return PAWL_OK;
 }
 
-/* json_int_t has a sign. What does not fit is no id or size of ours. */
+/* json_int_t is signed. Valid ids and sizes fit it. */
 static bool numbers_fit(const struct pwi_manifest *manifest) {
   bool fit = manifest->number <= INT64_MAX;
   for (size_t i = 0; i < manifest->vector_count && fit; i++)
@@ -140,13 +140,14 @@ pawl_status pwi_manifest_encode(const struct pwi_manifest *manifest, char **text
   json_decref(object);
   if (!body) return PAWL_NO_MEMORY;
   status = add_checksum(body, text_out, size_out);
-  free(body); /* jansson's own memory */
+  free(body); /* allocated by jansson */
   return status;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Takes members out of an object. The first that is missing or of another kind makes it bad, and then zeros follow. */
+/* Reads members of an object. The first member that is missing or has the wrong type marks it as bad; all
+ * further reads return zeros. */
 struct look {
   bool bad;
 };
@@ -171,7 +172,7 @@ static uint64_t whole_in(struct look *look, const json_t *object, const char *na
   return look->bad ? 0 : (uint64_t)number;
 }
 
-/* Read, and written again: only what comes out the same was a number as we write them. */
+/* Parses a number and formats it again: only the canonical form is accepted. */
 static uint64_t wide_in(struct look *look, const json_t *object, const char *name, int base) {
   char again[32];
   const char *text = text_in(look, object, name);

@@ -47,6 +47,7 @@ struct pwi_command {
   const char *text;                          /* paragraphs for --help, lines of at most 78 characters */
   const struct pwi_cli_option *options;      /* the command's own options, without the common ones; NULL: none */
   const struct pwi_command *const *children; /* ends with NULL; NULL: none */
+  const struct pwi_command *const *also;     /* of one that runs by itself: those that it hands over to, likewise */
   int (*run)(const struct pwi_command *command, int argc, char **argv);
   void (*help)(void); /* prints the help instead of pwi_cli_help; NULL for most commands */
 };
@@ -56,9 +57,9 @@ struct pwi_command {
 
 extern const struct pwi_command pwi_command_version, pwi_command_env, pwi_command_key, pwi_command_bench,
     pwi_command_demo, pwi_command_sim, pwi_command_manager, pwi_command_server, pwi_command_status, pwi_command_get,
-    pwi_command_put, pwi_command_vector, pwi_command_sketch, pwi_command_checkpoint, pwi_command_server_drain,
-    pwi_command_server_forget, pwi_command_train, pwi_command_worker, pwi_command_predict, pwi_command_model,
-    pwi_command_convert, pwi_command_lda, pwi_command_completion;
+    pwi_command_put, pwi_command_vector, pwi_command_space, pwi_command_sketch, pwi_command_checkpoint,
+    pwi_command_server_drain, pwi_command_server_forget, pwi_command_train, pwi_command_worker, pwi_command_predict,
+    pwi_command_model, pwi_command_convert, pwi_command_lda, pwi_command_completion;
 
 /* The options common to all commands, and the options of `pawl` without a command. The list of commands ends
  * with NULL. */

@@ -5,15 +5,21 @@
 
 #include "cli/cli.h"
 
+#define HELP "explain a command and its options" /* what `pawl help COMMAND` does; it is no command of its own */
+
 static const struct pwi_command root = {.name = "", .options = pwi_cli_root_options, .children = pwi_cli_commands};
 
 /* --- walking ------------------------------------------------------------------------------------------------------ */
 
 typedef void visit(const struct pwi_command *command);
 
+static const struct pwi_command *const *children_of(const struct pwi_command *command) {
+  return command->children ? command->children : command->also;
+}
+
 static void walk(const struct pwi_command *command, visit *each) {
   each(command);
-  for (const struct pwi_command *const *child = command->children; child && *child; child++) walk(*child, each);
+  for (const struct pwi_command *const *child = children_of(command); child && *child; child++) walk(*child, each);
 }
 
 /* "new" of "key new". */
@@ -70,8 +76,8 @@ static void bash_value(const struct pwi_command *command, const struct pwi_cli_o
 
 static void bash_command(const struct pwi_command *command) {
   printf("  '%s')\n    children='", command->name);
-  for (const struct pwi_command *const *child = command->children; child && *child; child++)
-    printf("%s%s", child == command->children ? "" : " ", last_word((*child)->name));
+  for (const struct pwi_command *const *child = children_of(command); child && *child; child++)
+    printf("%s%s", child == children_of(command) ? "" : " ", last_word((*child)->name));
   if (!*command->name) printf(" help");
   printf("'\n    options='");
   each_option(command, bash_option);
@@ -116,13 +122,14 @@ static void zsh_option(const struct pwi_command *command, const struct pwi_cli_o
 
 static void zsh_command(const struct pwi_command *command) {
   printf("  ('%s')\n", command->name);
-  if (command->children) {
+  if (children_of(command)) {
     printf("    list=(\n");
-    for (const struct pwi_command *const *child = command->children; *child; child++) {
+    for (const struct pwi_command *const *child = children_of(command); *child; child++) {
       printf("      '%s:", last_word((*child)->name));
       print_quoted((*child)->summary, "\\:");
       printf("'\n");
     }
+    if (!*command->name) printf("      'help:" HELP "'\n");
     printf("    )\n    _describe command list && found=0\n");
   }
   printf("    list=(\n");
@@ -158,11 +165,12 @@ static void fish_option(const struct pwi_command *command, const struct pwi_cli_
 }
 
 static void fish_command(const struct pwi_command *command) {
-  for (const struct pwi_command *const *child = command->children; child && *child; child++) {
+  for (const struct pwi_command *const *child = children_of(command); child && *child; child++) {
     printf("complete -c pawl -n '__pawl_is \"%s\"' -f -a %s -d '", command->name, last_word((*child)->name));
     for (const char *at = (*child)->summary; *at; at++) printf(*at == '\'' || *at == '\\' ? "\\%c" : "%c", *at);
     printf("'\n");
   }
+  if (!*command->name) printf("complete -c pawl -n '__pawl_is \"\"' -f -a help -d '" HELP "'\n");
   each_option(command, fish_option);
 }
 

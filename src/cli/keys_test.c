@@ -91,9 +91,9 @@ static void test_errors_name_the_variable_or_the_line_and_no_secret(void **state
   set(NULL, path);
   snprintf(text, sizeof text, "# comment\n%s\npawl1-secret\n", one);
   write_file(text);
-  expect_error(":3: this is not a key");
+  expect_error(":3: not a key");
   write_file("# only a comment\n");
-  expect_error("there is no key in it");
+  expect_error("no key");
   write_file(one);
   assert_int_equal(chmod(path, 0644), 0);
   expect_error("chmod 600");

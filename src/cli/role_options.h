@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 #include "host/disk_queue.h"
-#include "host/functions.h"
+#include "host/function_loader.h"
 #include "host/run/access.h"
 #include "net/tcp/tcp.h"
 

@@ -60,6 +60,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   pwi_parts_unpark(client, false);
   pwi_client_tell_counts(client, false);
   pwi_client_tell_idle(client);
+  pwi_client_send_due(client);
 }
 
 /* --- the actor -------------------------------------------------------------------------------------------------------- */
@@ -110,6 +111,7 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
     pwi_client_join(client);
   }
   if (ours->kind == LINK_HANDLER && ours->peer) pwi_peer_link_up(client, ours->peer);
+  pwi_client_send_due(client);
 }
 
 static void link_down(void *self, struct pwi_link link, pawl_status why) {
@@ -124,6 +126,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   if (is_manager) pwi_client_manager_lost(client, why);
   if (kind == LINK_HANDLER && peer) pwi_peer_link_down(client, peer, why);
   if (is_manager || is_server) pwi_client_look_revoked(client, was_up, is_manager, why);
+  pwi_client_send_due(client);
 }
 
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *about) {
@@ -161,6 +164,7 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
     if (!status) status = pwi_client_hear_manager(client, &ours->control, data);
   }
   if (status) complain(client, ours, status);
+  pwi_client_send_due(client);
 }
 
 static void message_end(void *self, struct pwi_link link, void *context, pawl_status status) {
@@ -176,6 +180,7 @@ static void message_end(void *self, struct pwi_link link, void *context, pawl_st
       complain(client, ours, status);
   }
   if (ours->kind == LINK_HANDLER && ours->peer) pwi_peer_pump(client, ours->peer);
+  pwi_client_send_due(client);
   pwi_client_say_leave(client);
 }
 
@@ -185,6 +190,7 @@ static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status 
   if (pwi_messenger_done(&client->messenger, cookie)) return;
   if (!(cookie & PWI_HANDLER_COOKIE)) {
     pwi_client_outgoing_done(client, cookie);
+    pwi_client_send_due(client);
     return;
   }
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);

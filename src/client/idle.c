@@ -1,11 +1,13 @@
-/* That all our pushes are answered, the manager is told when we have pushed nothing for a second. If we are lost after that nothing
- * of ours is unsettled, and nobody has to keep our clocks (manager/unsettled.c). */
+/* After a second without a push the client tells the manager that all its pushes are answered, and which replies to its asks it
+ * has. If the client is lost after that, nothing of it is unsettled: nobody keeps its clocks, and the manager forgets the answers
+ * (manager/unsettled.c). */
 #include "client/inside.h"
 
 #define IDLE_NS INT64_C(1000000000)
 
 void pwi_client_idle(struct pwi_client *client) {
-  if (client->idle_at != 0 || client->last_number == client->idle_told) return;
+  bool is_told = client->last_number == client->idle_told && pwi_client_asks_heard(client) == client->heard_told;
+  if (client->idle_at != 0 || is_told) return;
   client->idle_number = client->last_number;
   client->idle_at = pwi_net_now(client->config.net) + IDLE_NS;
   pwi_client_wake_at(client, client->idle_at);
@@ -26,5 +28,6 @@ void pwi_client_tell_idle(struct pwi_client *client) {
   }
   if (!client->is_joined || client->sender == 0) return;
   client->idle_told = client->last_number;
-  pwi_client_say(client, PWI_SAY_IDLE, client->last_number);
+  client->heard_told = pwi_client_asks_heard(client);
+  pwi_client_say(client, PWI_SAY_IDLE, client->last_number, client->heard_told);
 }

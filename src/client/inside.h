@@ -5,8 +5,9 @@
  *   client/filter.c  what callers push passes through filters; lists that are known by their content
  *   client/counts.c  what filters have done, for the manager
  *   client/start.c   calls become parts: cutting by arcs and by what was sent
- *   client/part.c    the states of parts: routing, waiting, blocking, finishing
- *   client/send.c    links to request handlers; parts become messages
+ *   client/part.c    the states of parts: decides whether a part is queued, parked, blocked or over
+ *   client/peer.c    the queue of each peer, and the parts under way to it
+ *   client/send.c    links to peers; queued parts become messages
  *   client/answer.c  what answers do to parts
  *   client/clocks.c  clocks that come with answers
  *   client/renew.c   being taken for dead
@@ -134,7 +135,7 @@ struct flow_filters {
 };
 
 /* client/counts.c */
-void pwi_client_idle(struct pwi_client *client); /* all numbered tasks are over */
+void pwi_client_idle(struct pwi_client *client); /* all numbered tasks are over, or an ask has its reply */
 void pwi_client_tell_idle(struct pwi_client *client);
 void pwi_client_count_later(struct pwi_client *client); /* something was counted */
 void pwi_client_tell_counts(struct pwi_client *client, bool at_once);
@@ -268,7 +269,9 @@ struct client_link {
 struct client_peer {
   struct client_peer *next;
   uint64_t node;
-  struct client_link *link; /* NULL: none, not even one that is being made */
+  struct client_link *link;     /* NULL: none, not even one that is being made */
+  struct client_peer *due_next; /* in the client's list of peers with something new in their queues */
+  bool is_due;
   struct part *queue_first, *queue_last;
   struct part *sent_first, *sent_last;
   size_t under_way;             /* parts sent */
@@ -364,6 +367,7 @@ struct pwi_client {
   size_t parked;
   struct client_peer *peers;
   struct client_peer *last_peer; /* that was asked for */
+  struct client_peer *due_peers; /* their queues have something new; client/send.c looks at them next */
   struct pwi_idmap peers_by_node;
 
   struct outgoing **outgoings;
@@ -381,6 +385,7 @@ struct pwi_client {
 
   int64_t idle_at;                 /* when it is looked whether we are still idle; 0: we were told of, or are not */
   uint64_t idle_number, idle_told; /* the last task's number then, and when the manager was told last */
+  uint64_t heard_told;             /* the number of the last ask whose reply the manager was told to be here */
   int64_t tell_at;                 /* when the manager is told what filters have done; 0: there is nothing to tell */
   /* Calls. */
   struct pwi_calling *callings;
@@ -411,7 +416,8 @@ void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
 void pwi_client_manager_lost(struct pwi_client *client, pawl_status why);
 void pwi_client_join(struct pwi_client *client);
 void pwi_client_asks_renewed(struct pwi_client *client); /* those about ourselves are asked under the new id */
-void pwi_client_say(struct pwi_client *client, enum pwi_say kind, uint64_t task);
+void pwi_client_say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick);
+uint64_t pwi_client_asks_heard(const struct pwi_client *client); /* all asks up to this number have their replies */
 void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task,
                             uint64_t tick);           /* what is in the writer */
 void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
@@ -445,10 +451,21 @@ void pwi_task_started(struct pwi_client *client, struct pwi_task *task);
 bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim);
 struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64_t at);
 
-/* client/send.c */
+/* client/peer.c */
+#define PWI_PEER_RETRY_MIN INT64_C(5000000)       /* between two attempts to reach a peer, at first */
+#define PWI_PEER_PATIENCE_MIN INT64_C(3000000000) /* until a peer that sends no answers is given up, at first */
 struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node); /* NULL: no memory */
+void pwi_peer_enqueue(struct pwi_client *client, struct client_peer *peer, struct part *part);
+void pwi_peer_sent(struct client_peer *peer, struct part *part);    /* from the queue to the parts under way */
+void pwi_peer_remove(struct client_peer *peer, struct part *part);  /* from the queue or the parts under way */
+struct client_peer *pwi_client_take_due(struct pwi_client *client); /* NULL: no queue has anything new */
+size_t pwi_part_bytes_out(const struct part *part);                 /* of values that go */
+size_t pwi_part_bytes_back(const struct part *part);                /* of values that come */
+size_t pwi_part_load(const struct part *part);                      /* bytes that the server passes on to its chain */
+
+/* client/send.c */
+void pwi_client_send_due(struct pwi_client *client); /* what was queued goes, as far as there is a link and room */
 void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer);
-void pwi_peer_remove(struct client_peer *peer, struct part *part); /* from queue or list */
 void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer);
 void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, pawl_status why);
 void pwi_peers_reroute(struct pwi_client *client);

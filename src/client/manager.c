@@ -66,8 +66,8 @@ static void say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uin
   (void)status;
 }
 
-void pwi_client_say(struct pwi_client *client, enum pwi_say kind, uint64_t task) {
-  say(client, kind, task, 0, NULL, 0);
+void pwi_client_say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick) {
+  say(client, kind, task, tick, NULL, 0);
 }
 
 void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick) {
@@ -94,8 +94,7 @@ void pwi_client_join(struct pwi_client *client) {
   pwi_client_say_payload(client, PWI_SAY_JOIN, 0, client->managers.term);
 }
 
-/* The number up to which all asks have had their reply. */
-static uint64_t heard_up_to(const struct pwi_client *client) {
+uint64_t pwi_client_asks_heard(const struct pwi_client *client) {
   for (const struct pwi_asking *asking = client->asks; asking; asking = asking->next)
     if (!asking->is_replied) return asking->number - 1;
   return client->last_ask;
@@ -107,7 +106,7 @@ static void send_ask(struct pwi_client *client, struct pwi_asking *asking) {
     asking->asker = client->sender;
     asking->secret = client->secret;
   }
-  struct pwi_ask_terms terms = {.heard = heard_up_to(client)};
+  struct pwi_ask_terms terms = {.heard = pwi_client_asks_heard(client)};
   if (asking->asker != client->sender) {
     terms.former = asking->asker;
     terms.secret = asking->secret;
@@ -255,6 +254,7 @@ static void hand_on_replies(struct pwi_client *client) {
     asking->replied(asking, asking->status, reply, asking->reply_size);
     pwi_free(reply);
     at = &client->asks; /* anything may have happened */
+    pwi_client_idle(client);
   }
 }
 

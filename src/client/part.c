@@ -198,19 +198,7 @@ void pwi_part_enqueue(struct pwi_client *client, struct part *part, struct clien
   part->flow->blocked--;
   part->state = PART_QUEUED;
   part->peer = peer;
-  /* By rising number, so that what goes again goes before what follows it. Mostly that is the end. */
-  struct part *behind = peer->queue_last;
-  while (behind && part->number != 0 && behind->number > part->number) behind = behind->peer_before;
-  part->peer_before = behind;
-  part->peer_next = behind ? behind->peer_next : peer->queue_first;
-  if (behind)
-    behind->peer_next = part;
-  else
-    peer->queue_first = part;
-  if (part->peer_next)
-    part->peer_next->peer_before = part;
-  else
-    peer->queue_last = part;
+  pwi_peer_enqueue(client, peer, part);
 }
 
 void pwi_part_retry(struct pwi_client *client, struct part *part) {
@@ -331,7 +319,6 @@ void pwi_part_settle(struct pwi_client *client, struct part *part) {
     return;
   }
   pwi_part_enqueue(client, part, peer);
-  pwi_peer_pump(client, peer);
 }
 
 /* Blocked parts, in their order: some may go now. */

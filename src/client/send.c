@@ -24,34 +24,11 @@
 
 #define PARTS_MAX 1024
 #define BYTES_MAX ((size_t)32 << 20)
-#define RETRY_MIN INT64_C(5000000)
 #define RETRY_MAX INT64_C(500000000)
 #define KEYS_MIN ((size_t)64 << 10)
-#define PATIENCE_MIN INT64_C(3000000000)
 #define PATIENCE_MAX INT64_C(60000000000)
 
-/* --- peers ------------------------------------------------------------------------------------------------------------ */
-
-struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node) {
-  if (client->last_peer && client->last_peer->node == node) return client->last_peer;
-  struct client_peer *peer = pwi_idmap_get(&client->peers_by_node, node);
-  if (!peer) {
-    peer = pwi_alloc_zero(1, sizeof *peer);
-    if (!peer) return NULL;
-    peer->node = node;
-    peer->retry_ns = RETRY_MIN;
-    pwi_adapt_link_init(&peer->carrying);
-    peer->patience_ns = PATIENCE_MIN;
-    if (pwi_idmap_put(&client->peers_by_node, node, peer)) {
-      pwi_free(peer);
-      return NULL;
-    }
-    peer->next = client->peers;
-    client->peers = peer;
-  }
-  client->last_peer = peer;
-  return peer;
-}
+/* --- where peers are -------------------------------------------------------------------------------------------------- */
 
 const char *pwi_client_node_address(const struct pwi_client *client, uint64_t node) {
   if (!(node & PWI_PEER_IS_SENDER)) {
@@ -63,56 +40,12 @@ const char *pwi_client_node_address(const struct pwi_client *client, uint64_t no
   return sender && !sender->retired && sender->address[0] ? sender->address : NULL;
 }
 
-static size_t bytes_out(const struct part *part) {
-  return part->in ? part->rows * pwi_flow_bytes_in(part->flow, part->kind) : 0;
-}
-
-/* What it costs the request handler to pass on: of what it does without values, the rows that it changes. */
-static size_t load_of(const struct part *part) {
-  if (part->kind != PWI_REQUEST_LINEAR) return bytes_out(part);
-  return part->rows < PWI_LINEAR_SLICE / part->flow->row_bytes ? part->rows * part->flow->row_bytes : PWI_LINEAR_SLICE;
-}
-
-static size_t bytes_back(const struct part *part) { return part->out ? part->rows * part->flow->row_bytes : 0; }
-
-void pwi_peer_remove(struct client_peer *peer, struct part *part) {
-  bool was_sent = part->state == PART_SENT;
-  struct part **first = was_sent ? &peer->sent_first : &peer->queue_first;
-  struct part **last = was_sent ? &peer->sent_last : &peer->queue_last;
-  if (part->peer_before)
-    part->peer_before->peer_next = part->peer_next;
-  else
-    *first = part->peer_next;
-  if (part->peer_next)
-    part->peer_next->peer_before = part->peer_before;
-  else
-    *last = part->peer_before;
-  part->peer_next = part->peer_before = NULL;
-  if (!was_sent) return;
-  peer->under_way--;
-  peer->bytes_out -= load_of(part);
-  peer->bytes_back -= bytes_back(part);
-}
-
-static void move_to_sent(struct client_peer *peer, struct part *part) {
-  pwi_peer_remove(peer, part);
-  part->state = PART_SENT;
-  part->flow->held_back--;
-  part->peer_before = peer->sent_last;
-  if (part->peer_before)
-    part->peer_before->peer_next = part;
-  else
-    peer->sent_first = part;
-  peer->sent_last = part;
-  peer->under_way++;
-  peer->bytes_out += load_of(part);
-  peer->bytes_back += bytes_back(part);
-}
+/* --- room ------------------------------------------------------------------------------------------------------------- */
 
 static bool has_room(const struct client_peer *peer, const struct part *part) {
   if (peer->under_way == 0) return true;
-  return peer->under_way < PARTS_MAX && peer->bytes_out + load_of(part) <= BYTES_MAX &&
-         peer->bytes_back + bytes_back(part) <= BYTES_MAX;
+  return peer->under_way < PARTS_MAX && peer->bytes_out + pwi_part_load(part) <= BYTES_MAX &&
+         peer->bytes_back + pwi_part_bytes_back(part) <= BYTES_MAX;
 }
 
 /* --- patience --------------------------------------------------------------------------------------------------------- */
@@ -143,7 +76,7 @@ static void look_at_answers(struct pwi_client *client, struct client_peer *peer,
   bool came = peer->answers != peer->answers_then;
   bool is_silent = !came && peer->link && peer->link->is_up && find_due(peer) == peer->oldest &&
                    peer->oldest->generation == peer->oldest_generation;
-  if (came) peer->patience_ns = PATIENCE_MIN;
+  if (came) peer->patience_ns = PWI_PEER_PATIENCE_MIN;
   if (is_silent && peer->patience_ns < PATIENCE_MAX) peer->patience_ns *= 2;
   look_again(client, peer);
   if (!is_silent) return;
@@ -214,8 +147,8 @@ static pawl_status make_key_room(struct pwi_client *client, struct outgoing *out
 
 static bool is_small(const struct part *part) {
   bool has_list = part->keys && (part->is_wanted || !part->list);
-  if (part->flow->filters && bytes_out(part) >= PWI_CODING_MIN) return false; /* a codec needs room */
-  return bytes_out(part) <= SMALL_BODY && (!has_list || part->rows <= SMALL_KEYS);
+  if (part->flow->filters && pwi_part_bytes_out(part) >= PWI_CODING_MIN) return false; /* a codec needs room */
+  return pwi_part_bytes_out(part) <= SMALL_BODY && (!has_list || part->rows <= SMALL_KEYS);
 }
 
 /* Where the request handler reads our memory, copying keys is cheaper than packing them. */
@@ -269,7 +202,7 @@ static void count_codec(const struct part *part, const struct pwi_coded *coded, 
 static pawl_status add_coded(struct pwi_client *client, const struct client_link *link,
                              struct pwi_message_builder *builder, struct outgoing *outgoing, const struct part *part) {
   struct flow_filters *filters = part->flow->filters;
-  size_t bytes = bytes_out(part);
+  size_t bytes = pwi_part_bytes_out(part);
   struct pwi_coding coding = {.codecs = filters->push_codecs & link->peering.codecs,
                               .type = (enum pwi_value_type)part->flow->entry.is.type,
                               .values = part->in,
@@ -294,7 +227,7 @@ static pawl_status add_coded(struct pwi_client *client, const struct client_link
 }
 
 static pawl_status add_values(struct pwi_message_builder *builder, const struct part *part) {
-  size_t bytes = bytes_out(part);
+  size_t bytes = pwi_part_bytes_out(part);
   if (bytes == 0) return PAWL_OK;
   struct pwi_section section = {.type = PWI_SECTION_VALUES,
                                 .value_type = (uint8_t)part->flow->entry.is.type,
@@ -404,7 +337,7 @@ static struct pwi_message_head head_of(const struct pwi_client *client, const st
 static struct pwi_message_terms terms_of(const struct pwi_client *client, const struct client_link *link,
                                          const struct part *part) {
   struct pwi_message_terms terms = link->peering.data;
-  size_t bytes = bytes_out(part);
+  size_t bytes = pwi_part_bytes_out(part);
   if (!link->peering.sound && bytes > 0 && !pwi_client_in_buffer(client, part->in, bytes)) terms.unchecked = false;
   return terms;
 }
@@ -472,12 +405,12 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   }
   client->figures.parts_sent++;
   client->figures.parts_resent += part->tries > 0 || part->sender == client->sender;
-  client->figures.bytes_pushed += bytes_out(part);
+  client->figures.bytes_pushed += pwi_part_bytes_out(part);
   part->flow->traffic.messages_out++;
   part->flow->traffic.bytes_out += sizeof builder->head + builder->body_size;
   if (pwi_part_is_numbered(part)) peer->link->proven = client->sender;
   if (pwi_part_is_numbered(part) && !part->is_collecting) part->sender = client->sender;
-  move_to_sent(peer, part);
+  pwi_peer_sent(peer, part);
   if (peer->look_at == 0) look_again(client, peer);
   return PAWL_OK;
 }
@@ -512,15 +445,20 @@ void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer) {
     pawl_status status = send_part(client, peer, peer->queue_first);
     if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return; /* writable, or link_down, will follow */
     if (status == PAWL_NO_MEMORY || status == PAWL_NODE_LIMIT) {
-      pwi_client_wake_at(client, pwi_net_now(client->config.net) + RETRY_MIN);
+      pwi_client_wake_at(client, pwi_net_now(client->config.net) + PWI_PEER_RETRY_MIN);
       return;
     }
     if (status) pwi_part_fail(client, peer->queue_first, status);
   }
 }
 
+void pwi_client_send_due(struct pwi_client *client) {
+  struct client_peer *peer;
+  while ((peer = pwi_client_take_due(client))) pwi_peer_pump(client, peer);
+}
+
 void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer) {
-  peer->retry_ns = RETRY_MIN;
+  peer->retry_ns = PWI_PEER_RETRY_MIN;
   pwi_peer_pump(client, peer);
 }
 

@@ -22,6 +22,12 @@
 #define KEPT_ROWS ((size_t)256 << 10)
 #define CARRIED_BYTES ((size_t)1 << 20)
 
+/* All parts of the task are made. */
+static void end_start(struct pwi_client *client, struct pwi_task *task) {
+  pwi_task_started(client, task);
+  pwi_client_send_due(client);
+}
+
 /* --- flows ------------------------------------------------------------------------------------------------------------ */
 
 static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *entry, uint64_t node,
@@ -192,7 +198,9 @@ static void fail_piece(const struct call *call, const struct piece *piece, pawl_
 static void settle_open(struct call *call) {
   struct part *part = call->open;
   call->open = NULL;
-  if (part) pwi_part_settle(call->client, part);
+  if (!part) return;
+  pwi_part_settle(call->client, part);
+  pwi_client_send_due(call->client); /* while the next piece is cut */
 }
 
 /* Of the larger of what goes and what comes. */
@@ -455,7 +463,7 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
   pwi_task_open(client, task, is_push(kind));
   task->filtered = filtered;
   start(&call, &now);
-  pwi_task_started(client, task);
+  end_start(client, task);
   return PAWL_OK;
 }
 
@@ -506,7 +514,7 @@ static pawl_status start_linear(struct pwi_client *client, struct pwi_task *task
     task->status = status;
   else if (!pawl_range_is_empty(range))
     cut(&call);
-  pwi_task_started(client, task);
+  end_start(client, task);
   return PAWL_OK;
 }
 
@@ -548,7 +556,7 @@ pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, st
   pwi_task_open(client, task, false);
   task->found = range.end;
   if (pawl_range_is_empty(range) || room == 0) {
-    pwi_task_started(client, task);
+    end_start(client, task);
     return PAWL_OK;
   }
   struct part *part = pwi_part_create(client, flow, task);
@@ -565,7 +573,7 @@ pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, st
     pwi_part_link_behind(part, NULL);
     pwi_part_settle(client, part);
   }
-  pwi_task_started(client, task);
+  end_start(client, task);
   return PAWL_OK;
 }
 
@@ -586,7 +594,7 @@ static pawl_status start_group(struct pwi_client *client, struct pwi_task *task,
   }
   if (!part) {
     task->status = PAWL_NO_MEMORY;
-    pwi_task_started(client, task);
+    end_start(client, task);
     return PAWL_OK;
   }
   part->kind = kind;
@@ -600,7 +608,7 @@ static pawl_status start_group(struct pwi_client *client, struct pwi_task *task,
     pwi_part_end(client, part, status);
   else
     pwi_part_settle(client, part);
-  pwi_task_started(client, task);
+  end_start(client, task);
   return PAWL_OK;
 }
 

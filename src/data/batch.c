@@ -32,7 +32,7 @@ void pwi_batch_destroy(struct pwi_batch *batch) {
   pwi_free(batch);
 }
 
-/* --- room ------------------------------------------------------------------------------------------------------------------- */
+/* --- room ----------------------------------------------------------------------------------------------- */
 
 static bool resize(void *field, size_t count, size_t size) {
   void *old, *block;
@@ -67,17 +67,17 @@ pawl_status pwi_batch_grow(struct pwi_batch *batch, size_t entries) {
   return PAWL_OK;
 }
 
-/* --- rows whose ids do not rise --------------------------------------------------------------------------------------------- */
+/* --- rows with unsorted ids ----------------------------------------------------------------------------- */
 
 #define RUN 8
-#define NEAR 256 /* entries that are sorted on the stack, if their ids leave room */
+#define NEAR 256 /* entries that are sorted on the stack, if their ids leave enough bits */
 
 struct entry {
   uint64_t id;
   float value;
 };
 
-/* All of it is stable, so that equal ids are added in the order of the file. */
+/* Every step of the sort is stable, so values of equal ids are added in the order of the file. */
 static void sort_run(struct entry *entries, size_t count) {
   for (size_t i = 1; i < count; i++) {
     struct entry entry = entries[i];
@@ -87,7 +87,7 @@ static void sort_run(struct entry *entries, size_t count) {
   }
 }
 
-/* Which of two comes next is as good as random, so it is computed and not branched on. */
+/* The comparison is unpredictable, so its result selects an address instead of a branch. */
 static void merge(const struct entry *from, size_t middle, size_t count, struct entry *to) {
   const struct entry *left = from, *right = from + middle, *left_end = right, *right_end = from + count;
   while (left < left_end && right < right_end) {
@@ -101,7 +101,7 @@ static void merge(const struct entry *from, size_t middle, size_t count, struct 
   memcpy(to, right, (size_t)(right_end - right) * sizeof *to);
 }
 
-/* Which of the two, of `count` each, holds them in the end. */
+/* Sorts `count` entries with a buffer of equal size. Returns the array that holds the result. */
 static struct entry *sort_entries(struct entry *entries, struct entry *spare, size_t count) {
   for (size_t i = 0; i < count; i += RUN) sort_run(entries + i, count - i < RUN ? count - i : RUN);
   for (size_t width = RUN; width < count; width *= 2) {
@@ -131,11 +131,11 @@ static pawl_status add_up(const struct entry *entries, uint64_t *ids, float *val
   return PAWL_OK;
 }
 
-/* --- short rows of short ids ------------------------------------------------------------------------------------------------ */
+/* --- short rows of short ids ---------------------------------------------------------------------------- */
 
-/* An id and its place in one word: what is sorted is half as large, and no comparison is branched on. */
+/* An id and its index share one word: the sort moves half as many bytes, and no comparison branches. */
 #define PLACE_BITS 8
-static_assert(NEAR == 1 << PLACE_BITS, "a place for each entry of a short row");
+static_assert(NEAR == 1 << PLACE_BITS, "PLACE_BITS must number every entry of a short row");
 
 static void order(uint64_t *a, uint64_t *b) {
   uint64_t low = *a < *b ? *a : *b, high = *a < *b ? *b : *a;
@@ -156,7 +156,7 @@ static void merge_words(const uint64_t *left, const uint64_t *left_end, const ui
   while (right < right_end) *to++ = *right++;
 }
 
-/* `count` is a multiple of four. Which of the two holds them in the end. */
+/* `count` must be a multiple of four. Returns the array that holds the result. */
 static uint64_t *sort_words(uint64_t *words, uint64_t *spare, size_t count) {
   for (size_t i = 0; i < count; i += 4) {
     order(&words[i], &words[i + 1]);
@@ -257,7 +257,7 @@ void pwi_batch_sift(struct pwi_batch *batch, bool (*keeps)(const void *context, 
   batch->is.entries = (size_t)at;
 }
 
-/* --- what the options ask for ----------------------------------------------------------------------------------------------- */
+/* --- transformations that the options ask for ----------------------------------------------------------- */
 
 static void scale_rows(struct pwi_batch *batch) {
   for (size_t row = 0; row < batch->is.rows; row++) {
@@ -277,7 +277,7 @@ static bool all_one(const float *values, size_t count) {
   return true;
 }
 
-/* Gives room that was not used back, where there is much of it. A block that will not shrink stays. */
+/* Returns unused memory if there is much of it. A block that cannot be shrunk stays as it is. */
 static void trim(struct pwi_batch *batch) {
   if (batch->entry_room / 2 > batch->is.entries && batch->is.entries > 0) {
     size_t room = batch->is.entries;

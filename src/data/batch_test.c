@@ -4,7 +4,7 @@
 
 #define SEED 53
 
-/* The plain way: one after another, each to its place. */
+/* The reference: inserts entries one after another. */
 static size_t plainly(uint64_t *ids, float *values, size_t count) {
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
@@ -37,7 +37,8 @@ static void test_entries_are_sorted_as_they_are_plainly(void **state) {
     uint64_t most = round % 3 == 0 ? 50 : round % 3 == 1 ? UINT64_C(1) << 22 : INT64_MAX;
     for (size_t i = 0; i < count; i++) {
       plain_ids[i] = ids[i] = pwi_random_below(&random, most);
-      plain_values[i] = values[i] = (float)pwi_random_unit(&random); /* sums depend on their order */
+      /* sums of floats depend on their order */
+      plain_values[i] = values[i] = (float)pwi_random_unit(&random);
     }
     size_t plain_count = plainly(plain_ids, plain_values, count);
     assert_int_equal(pwi_entries_sort(ids, values, &count), PAWL_OK);

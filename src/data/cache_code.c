@@ -13,7 +13,7 @@ static pawl_status say(const char **why_out, pawl_status status, const char *why
   return status;
 }
 
-/* --- head and index --------------------------------------------------------------------------------------------------------- */
+/* --- head and index ------------------------------------------------------------------------------------- */
 
 #define HEAD_SUM (PWI_CACHE_HEAD - 8)
 
@@ -34,9 +34,9 @@ pawl_status pwi_cache_get_head(const unsigned char *bytes, uint64_t file_size, s
   uint64_t index_size;
   if (memcmp(bytes, PWI_CACHE_MAGIC, 8) != 0) return say(why_out, PAWL_CORRUPT, "not a cache");
   if (pwi_get_u32(bytes + 8) != PWI_CACHE_VERSION)
-    return say(why_out, PAWL_UNSUPPORTED, "a cache of a version that is not known here; convert the data again");
+    return say(why_out, PAWL_UNSUPPORTED, "unknown version of the cache format; convert the data again");
   if (pwi_get_u64(bytes + HEAD_SUM) != pwi_hash(bytes, HEAD_SUM, 0))
-    return say(why_out, PAWL_CORRUPT, "the head of the cache is damaged");
+    return say(why_out, PAWL_CORRUPT, "the cache head is damaged (wrong checksum)");
   struct pwi_cache_head head = {.flags = pwi_get_u32(bytes + 12),
                                 .rows = pwi_get_u64(bytes + 16),
                                 .entries = pwi_get_u64(bytes + 24),
@@ -44,13 +44,13 @@ pawl_status pwi_cache_get_head(const unsigned char *bytes, uint64_t file_size, s
                                 .blocks = pwi_get_u64(bytes + 40),
                                 .index_at = pwi_get_u64(bytes + 48)};
   if (!pwi_mul_u64(head.blocks, PWI_CACHE_ENTRY, &index_size) || !pwi_add_u64(index_size, PWI_CACHE_TAIL, &index_size))
-    return say(why_out, PAWL_CORRUPT, "the head of the cache makes no sense");
+    return say(why_out, PAWL_CORRUPT, "the cache head is inconsistent");
   if (head.max_id > PAWL_ID_MAX || head.index_at < PWI_CACHE_HEAD)
-    return say(why_out, PAWL_CORRUPT, "the head of the cache makes no sense");
+    return say(why_out, PAWL_CORRUPT, "the cache head is inconsistent");
   if (!pwi_span_fits(head.index_at, index_size, file_size))
-    return say(why_out, PAWL_TRUNCATED, "the cache ends too early; the file is cut off");
+    return say(why_out, PAWL_TRUNCATED, "the cache is truncated");
   if (head.index_at + index_size != file_size)
-    return say(why_out, PAWL_CORRUPT, "something follows the end of the cache");
+    return say(why_out, PAWL_CORRUPT, "unexpected bytes behind the end of the cache");
   *head_out = head;
   return PAWL_OK;
 }
@@ -58,7 +58,7 @@ pawl_status pwi_cache_get_head(const unsigned char *bytes, uint64_t file_size, s
 void pwi_cache_put_block(const struct pwi_cache_block *block, unsigned char *bytes) {
   const uint64_t fields[] = {block->at,    block->rows_size, block->columns_size, block->rows_sum, block->columns_sum,
                              block->flags, block->rows,      block->entries,      block->columns};
-  static_assert(sizeof fields == PWI_CACHE_ENTRY, "an entry of the index");
+  static_assert(sizeof fields == PWI_CACHE_ENTRY, "size of an index entry");
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) pwi_put_u64(bytes + 8 * i, fields[i]);
 }
 
@@ -89,7 +89,8 @@ static bool sizes(const struct pwi_cache_block *block, uint64_t *rows_out, uint6
   return fits && block->rows < UINT32_MAX && block->entries <= UINT32_MAX && block->columns <= block->entries;
 }
 
-/* Memory is asked for in proportion to bytes that are there: so rows and entries are believed. */
+/* The caller allocates memory in proportion to rows and entries. Both are safe to trust, because the file
+ * holds bytes for each of them. */
 static bool is_sound(const struct pwi_cache_block *block, const struct pwi_cache_head *head) {
   uint64_t rows_size, columns_size, size;
   if (block->flags > (PWI_BLOCK_WIDE | PWI_BLOCK_VALUES | PWI_BLOCK_WEIGHTS)) return false;
@@ -104,19 +105,19 @@ pawl_status pwi_cache_get_index(const unsigned char *bytes, const struct pwi_cac
   size_t size = (size_t)head->blocks * PWI_CACHE_ENTRY;
   uint64_t rows = 0, entries = 0;
   if (pwi_get_u64(bytes + size) != pwi_hash(bytes, size, 0))
-    return say(why_out, PAWL_CORRUPT, "the index of the cache is damaged");
+    return say(why_out, PAWL_CORRUPT, "the cache index is damaged (wrong checksum)");
   for (size_t i = 0; i < (size_t)head->blocks; i++) {
     get_block(bytes + i * PWI_CACHE_ENTRY, &blocks[i]);
-    if (!is_sound(&blocks[i], head)) return say(why_out, PAWL_CORRUPT, "the index of the cache makes no sense");
+    if (!is_sound(&blocks[i], head)) return say(why_out, PAWL_CORRUPT, "the cache index is inconsistent");
     rows += blocks[i].rows;
     entries += blocks[i].entries;
   }
   if (rows != head->rows || entries != head->entries)
-    return say(why_out, PAWL_CORRUPT, "the blocks of the cache do not add up to what its head says");
+    return say(why_out, PAWL_CORRUPT, "the cache head does not match the sum of its blocks");
   return PAWL_OK;
 }
 
-/* --- writing blocks --------------------------------------------------------------------------------------------------------- */
+/* --- writing blocks ------------------------------------------------------------------------------------- */
 
 static unsigned char *put_u32s(unsigned char *to, const uint64_t *numbers, size_t count) {
   for (size_t i = 0; i < count; i++, to += 4) pwi_put_u32(to, (uint32_t)numbers[i]);
@@ -191,9 +192,9 @@ pawl_status pwi_cache_encode(const struct pawl_batch *batch, struct pwi_cache_bl
   return status;
 }
 
-/* --- reading blocks --------------------------------------------------------------------------------------------------------- */
+/* --- reading blocks ------------------------------------------------------------------------------------- */
 
-/* Numbers that begin with 0, do not fall, and end with `last`. */
+/* Numbers that start with 0, never decrease, and end with `last`. */
 static bool get_starts(const unsigned char *bytes, size_t count, uint64_t last, uint64_t *starts) {
   bool rises = true;
   for (size_t i = 0; i <= count; i++) {
@@ -217,10 +218,10 @@ static bool get_floats(const unsigned char *bytes, size_t count, float *floats) 
     worst = size > worst ? size : worst;
     memcpy(&floats[i], &word, sizeof word);
   }
-  return worst < 0x7f800000; /* from there on they are infinite, or no numbers */
+  return worst < 0x7f800000; /* larger bit patterns are infinities and NaNs */
 }
 
-/* Within each span ids rise. The highest; more than any id may be if they do not. */
+/* The highest id; larger than any valid id if the ids of a span do not strictly increase. */
 static uint64_t highest(const uint64_t *starts, size_t count, const uint64_t *ids) {
   uint64_t most = 0;
   for (size_t i = 0; i < count; i++)
@@ -252,7 +253,7 @@ pawl_status pwi_cache_decode_rows(const struct pwi_cache_block *block, const uns
                                   struct pwi_batch *batch, const char **why_out) {
   size_t rows = (size_t)block->rows, entries = (size_t)block->entries;
   if (pwi_hash(bytes, (size_t)block->rows_size, 0) != block->rows_sum)
-    return say(why_out, PAWL_CORRUPT, "a block of the cache is damaged");
+    return say(why_out, PAWL_CORRUPT, "a block is damaged (wrong checksum)");
   pawl_status status = make_room(batch, block);
   if (status) return status;
   bool good = get_starts(bytes, rows, block->entries, batch->starts);
@@ -266,14 +267,14 @@ pawl_status pwi_cache_decode_rows(const struct pwi_cache_block *block, const uns
   good &= get_floats(bytes, rows, batch->labels);
   if (batch->weights) good &= get_floats(bytes + 4 * rows, rows, batch->weights);
   uint64_t most = good ? highest(batch->starts, rows, batch->ids) : UINT64_MAX;
-  if (most > PAWL_ID_MAX) return say(why_out, PAWL_CORRUPT, "a block of the cache makes no sense");
+  if (most > PAWL_ID_MAX) return say(why_out, PAWL_CORRUPT, "a block is inconsistent");
   batch->is.rows = rows;
   batch->is.entries = entries;
   batch->is.max_id = most;
   return PAWL_OK;
 }
 
-/* Within each column rows rise, and none is beyond the last. */
+/* Whether the rows of each column increase, and none exceeds the last row. */
 static bool rows_rise(const struct pwi_columns *columns, uint64_t rows) {
   for (size_t i = 0; i < columns->is.columns; i++)
     for (size_t at = (size_t)columns->starts[i]; at < (size_t)columns->starts[i + 1]; at++)
@@ -286,7 +287,7 @@ pawl_status pwi_cache_decode_columns(const struct pwi_cache_block *block, const 
   size_t count = (size_t)block->columns, entries = (size_t)block->entries;
   const uint64_t whole[2] = {0, block->columns};
   if (pwi_hash(bytes, (size_t)block->columns_size, 0) != block->columns_sum)
-    return say(why_out, PAWL_CORRUPT, "a block of the cache is damaged");
+    return say(why_out, PAWL_CORRUPT, "a block is damaged (wrong checksum)");
   bool good = get_starts(bytes, count, block->entries, columns->starts);
   bytes += 4 * (count + 1);
   get_ids(bytes, count, block->flags & PWI_BLOCK_WIDE, columns->ids);
@@ -294,7 +295,7 @@ pawl_status pwi_cache_decode_columns(const struct pwi_cache_block *block, const 
   for (size_t i = 0; i < entries; i++) columns->in[i] = pwi_get_u32(bytes + 4 * i);
   if (columns->values) good &= get_floats(bytes + 4 * entries, entries, columns->values);
   good = good && highest(whole, 1, columns->ids) <= PAWL_ID_MAX && rows_rise(columns, block->rows);
-  if (!good) return say(why_out, PAWL_CORRUPT, "a block of the cache makes no sense");
+  if (!good) return say(why_out, PAWL_CORRUPT, "a block is inconsistent");
   columns->is.rows = (size_t)block->rows;
   return PAWL_OK;
 }

@@ -1,5 +1,5 @@
-/* The layout of caches: head, index and blocks, as bytes and back. docs/data.md is its specification. Pure, but for
- * memory. */
+/* Encodes and decodes the parts of a cache file: head, index and blocks. docs/data.md specifies the
+ * layout. Pure, but for memory. */
 #ifndef PWI_DATA_CACHE_CODE_H
 #define PWI_DATA_CACHE_CODE_H
 
@@ -13,8 +13,8 @@
 #define PWI_CACHE_MAGIC "pawlrows"
 #define PWI_CACHE_VERSION 1u
 #define PWI_CACHE_HEAD 64u
-#define PWI_CACHE_ENTRY 72u /* of the index */
-#define PWI_CACHE_TAIL 8u   /* behind the index: its checksum */
+#define PWI_CACHE_ENTRY 72u /* bytes of one index entry */
+#define PWI_CACHE_TAIL 8u   /* bytes of the checksum behind the index */
 
 enum { PWI_CACHE_BINARY = 1, PWI_CACHE_UNIT_ROWS = 2 };
 
@@ -25,17 +25,17 @@ struct pwi_cache_head {
 };
 
 enum {
-  PWI_BLOCK_WIDE = 1,    /* ids take 8 bytes, instead of 4 */
-  PWI_BLOCK_VALUES = 2,  /* they are not all 1 */
-  PWI_BLOCK_WEIGHTS = 4, /* nor are these */
+  PWI_BLOCK_WIDE = 1,    /* ids take 8 bytes instead of 4 */
+  PWI_BLOCK_VALUES = 2,  /* the block has values; without the flag all are 1 */
+  PWI_BLOCK_WEIGHTS = 4, /* the block has weights; without the flag all are 1 */
 };
 
-/* A block as the index has it: rows, and behind them the same by columns. */
+/* An index entry. A block holds its rows and, behind them, the same entries by columns. */
 struct pwi_cache_block {
   uint64_t at, rows_size, columns_size;
-  uint64_t rows_sum, columns_sum; /* XXH3-64 of either part */
+  uint64_t rows_sum, columns_sum; /* XXH3-64 of each part */
   uint64_t flags;
-  uint64_t rows, entries, columns; /* columns: distinct ids */
+  uint64_t rows, entries, columns; /* `columns` counts distinct ids */
 };
 
 void pwi_cache_put_head(const struct pwi_cache_head *head, unsigned char *bytes);
@@ -44,18 +44,18 @@ PAWL_MUST_USE pawl_status pwi_cache_get_head(const unsigned char *bytes, uint64_
 
 void pwi_cache_put_block(const struct pwi_cache_block *block, unsigned char *bytes);
 
-/* The index with its checksum. Every block then lies between head and index, and its sizes are those of what it says
- * it holds. */
+/* Reads the index and verifies its checksum. Guarantees that every block lies between head and index, and
+ * that its sizes match its counts. */
 PAWL_MUST_USE pawl_status pwi_cache_get_index(const unsigned char *bytes, const struct pwi_cache_head *head,
                                               struct pwi_cache_block *blocks, const char **why_out);
 
-/* Writes all but `at` of a block, and its bytes, which the caller frees with pwi_free: rows_size and then
- * columns_size of them. */
+/* Encodes a batch: fills every field of the block but `at`, and returns rows_size + columns_size bytes,
+ * which the caller frees with pwi_free. */
 PAWL_MUST_USE pawl_status pwi_cache_encode(const struct pawl_batch *batch, struct pwi_cache_block *block_out,
                                            unsigned char **bytes_out);
 
-/* Either part of a block, of as many bytes as it says. PAWL_CORRUPT: `*why_out` says what; PAWL_NO_MEMORY. The batch
- * is empty. */
+/* Decode one part of a block, from exactly as many bytes as the block states. The batch must be empty.
+ * PAWL_CORRUPT: `*why_out` says why; PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_cache_decode_rows(const struct pwi_cache_block *block, const unsigned char *bytes,
                                                 struct pwi_batch *batch, const char **why_out);
 PAWL_MUST_USE pawl_status pwi_cache_decode_columns(const struct pwi_cache_block *block, const unsigned char *bytes,

@@ -14,13 +14,12 @@ struct pwi_cache {
   struct pwi_cache_block *blocks;
 };
 
-/* Exactly so many bytes. */
+/* Reads exactly this many bytes. */
 static pawl_status read_exactly(int descriptor, const char *path, uint64_t at, void *buffer, size_t size,
                                 struct pwi_fault *fault) {
   size_t got;
   pawl_status status = pwi_read_at(descriptor, path, at, buffer, size, &got, fault);
-  if (!status && got < size)
-    status = pwi_fault(fault, PAWL_TRUNCATED, "%s: the cache ends too early; the file is cut off", path);
+  if (!status && got < size) status = pwi_fault(fault, PAWL_TRUNCATED, "%s: the cache is truncated", path);
   return status;
 }
 
@@ -102,9 +101,9 @@ bool pwi_cache_is_binary(const struct pwi_cache *cache) { return cache->head.fla
 
 bool pwi_cache_has_unit_rows(const struct pwi_cache *cache) { return cache->head.flags & PWI_CACHE_UNIT_ROWS; }
 
-/* --- blocks ----------------------------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
-/* Bytes of a block, which the caller frees. */
+/* The bytes of a block; the caller frees them. */
 static pawl_status fetch(const struct pwi_cache *cache, uint64_t at, uint64_t size, unsigned char **bytes_out,
                          struct pwi_fault *fault) {
   int descriptor;

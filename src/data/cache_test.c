@@ -1,4 +1,4 @@
-/* Caches: what is written is read again, and what is damaged is said. */
+/* Caches: written rows are read back, and damage is reported. */
 #include "data/cache.h"
 
 #include "base/hash.h"
@@ -7,7 +7,7 @@
 
 #define SEED 47
 
-/* Rows with long ids, weights and values as asked. */
+/* Rows with long ids, and with weights and values if asked. */
 static const char *write_vw_like(const char *name, size_t rows, bool weights) {
   struct pwi_random random;
   const char *path = path_of(name);
@@ -110,13 +110,13 @@ static void test_caches_and_texts_may_be_read_together(void **state) {
   assert_string_equal(told.text, "5 5:5; 6 6:6; ");
   pwi_batch_destroy(whole);
   assert_int_equal(pwi_data_convert(data, cache, 1, NULL, NULL, &fault), PAWL_INVALID);
-  assert_non_null(strstr(fault.text, "this is one of the files that are read"));
+  assert_non_null(strstr(fault.text, "this file is also an input"));
   pwi_data_close(data);
 }
 
-/* --- columns ---------------------------------------------------------------------------------------------------------------- */
+/* --- columns -------------------------------------------------------------------------------------------- */
 
-/* Every entry of the rows is once in the columns, and they are in order. */
+/* Every entry of the rows is in the columns once, and the columns are sorted. */
 static void assert_same_entries(const struct pawl_batch *rows, const struct pawl_columns *columns) {
   assert_int_equal(columns->rows, rows->rows);
   assert_int_equal(columns->entries, rows->entries);
@@ -161,7 +161,7 @@ static void test_columns_have_the_entries_of_the_rows(void **state) {
   }
 }
 
-/* --- writing that does not end well ----------------------------------------------------------------------------------------- */
+/* --- failed writes -------------------------------------------------------------------------------------- */
 
 static bool stop_at_two(void *context, const struct pawl_data_progress *progress) {
   uint64_t *rows = context;
@@ -229,7 +229,7 @@ static void test_without_memory_converting_and_reading_say_so(void **state) {
   }
 }
 
-/* --- damage ----------------------------------------------------------------------------------------------------------------- */
+/* --- damage --------------------------------------------------------------------------------------------- */
 
 static unsigned char bytes[1 << 20];
 static size_t size;
@@ -255,7 +255,7 @@ static void test_damage_is_found_wherever_it_is(void **state) {
   pawl_status status;
   (void)state;
   load(convert(write_text("small", "1 1:0.5 7:1\n-1\n1 3:1\n"), &options));
-  for (size_t i = 8; i < size; i++) { /* the first eight say that it is one */
+  for (size_t i = 8; i < size; i++) { /* the first eight bytes identify a cache */
     bytes[i] ^= 0x40;
     write_bytes("hurt", bytes, size);
     struct pawl_data *data = NULL;
@@ -280,13 +280,12 @@ static void test_a_cache_that_is_cut_off_is_said(void **state) {
   (void)state;
   load(convert(write_text("small", "1 1:0.5 7:1\n-1\n1 3:1\n"), &options));
   size_t whole = size;
-  for (size = 9; size < whole; size++)
-    assert_says("hurt: the cache ends too early; the file is cut off", PAWL_TRUNCATED);
+  for (size = 9; size < whole; size++) assert_says("hurt: the cache is truncated", PAWL_TRUNCATED);
   size = whole + 1;
-  assert_says("hurt: something follows the end of the cache", PAWL_CORRUPT);
+  assert_says("hurt: unexpected bytes behind the end of the cache", PAWL_CORRUPT);
 }
 
-/* Sums that are right, over sizes that are not. */
+/* Correct checksums over wrong sizes. */
 static void test_sizes_that_make_no_sense_are_refused(void **state) {
   static const uint64_t odd[] = {0,         1, 2, 63, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 60, UINT64_MAX / 8,
                                  UINT64_MAX};
@@ -303,7 +302,8 @@ static void test_sizes_that_make_no_sense_are_refused(void **state) {
       pwi_put_u64(place, odd[i]);
       pwi_put_u64(bytes + index + PWI_CACHE_ENTRY, pwi_hash(bytes + index, PWI_CACHE_ENTRY, 0));
       const char *why = why_not(write_bytes("hurt", bytes, size), &options, &status);
-      bool matters = field != 4 && (field != 5 || odd[i] > 7); /* the columns' sum, and flags that may be */
+      /* the checksum of the columns, and valid flags, do not matter here */
+      bool matters = field != 4 && (field != 5 || odd[i] > 7);
       if (matters && status != PAWL_CORRUPT) fail_msg("field %zu, %llu: %s", field, (unsigned long long)odd[i], why);
     }
     pwi_put_u64(place, was);
@@ -317,7 +317,7 @@ static void test_sizes_that_make_no_sense_are_refused(void **state) {
       pwi_put_u64(bytes + field, odd[i]);
       pwi_put_u64(bytes + 56, pwi_hash(bytes, 56, 0));
       (void)why_not(write_bytes("hurt", bytes, size), &options, &status);
-      bool matters = field != 32 || odd[i] > INT64_MAX; /* the highest id is no size */
+      bool matters = field != 32 || odd[i] > INT64_MAX; /* the highest id is not a size */
       if (matters) assert_int_not_equal(status, PAWL_OK);
     }
     pwi_put_u64(bytes + field, was);
@@ -329,10 +329,10 @@ static void test_other_versions_are_not_read(void **state) {
   (void)state;
   load(convert(write_text("small", "1 1:0.5\n"), &options));
   bytes[8] = 2;
-  assert_says("hurt: a cache of a version that is not known here; convert the data again", PAWL_UNSUPPORTED);
+  assert_says("hurt: unknown version of the cache format; convert the data again", PAWL_UNSUPPORTED);
   options.format = PAWL_DATA_VW;
   pawl_status status;
-  assert_string_equal(why_not(path_of("hurt"), &options, &status), "hurt: this is a cache, and not vw");
+  assert_string_equal(why_not(path_of("hurt"), &options, &status), "hurt: this is a cache, not vw");
 }
 
 int main(void) {

@@ -11,16 +11,16 @@
 #include "base/memory.h"
 #include "data/cache_code.h"
 
-#define BLOCK ((size_t)8 << 20) /* bytes of a block, about */
+#define BLOCK ((size_t)8 << 20) /* approximate size of a block in bytes */
 
 struct pwi_cache_writer {
-  char *path, *fresh; /* the name it will have, and has */
+  char *path, *fresh; /* the final name, and the current one */
   int descriptor;
   struct pwi_cache_head head;
   struct pwi_cache_block *blocks;
   size_t room;
-  uint64_t at;                /* where the next block goes */
-  struct pwi_batch *gathered; /* rows that wait for more */
+  uint64_t at;                /* offset of the next block */
+  struct pwi_batch *gathered; /* rows that are not yet written */
 };
 
 static pawl_status no_memory(const struct pwi_cache_writer *writer, struct pwi_fault *fault) {
@@ -40,7 +40,7 @@ static pawl_status write_at(struct pwi_cache_writer *writer, uint64_t at, const 
   return PAWL_OK;
 }
 
-/* --- opening and ending ----------------------------------------------------------------------------------------------------- */
+/* --- opening and ending --------------------------------------------------------------------------------- */
 
 static void free_writer(struct pwi_cache_writer *writer) {
   pwi_batch_destroy(writer->gathered);
@@ -84,7 +84,7 @@ void pwi_cache_writer_abandon(struct pwi_cache_writer *writer) {
 
 uint64_t pwi_cache_writer_bytes(const struct pwi_cache_writer *writer) { return writer->at; }
 
-/* --- blocks ----------------------------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
 static struct pwi_cache_block *new_block(struct pwi_cache_writer *writer) {
   size_t count = (size_t)writer->head.blocks;
@@ -154,12 +154,12 @@ pawl_status pwi_cache_writer_add(struct pwi_cache_writer *writer, const struct p
   if (had + more > BLOCK) status = flush(writer, fault);
   if (status) return status;
   if (more > BLOCK / 2 && batch->entries <= UINT32_MAX)
-    return write_block(writer, batch, fault); /* it is enough by itself */
+    return write_block(writer, batch, fault); /* large enough to be a block of its own */
   status = append(writer->gathered, batch);
   return status ? no_memory(writer, fault) : PAWL_OK;
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------------------------------- */
 
 static pawl_status write_index(struct pwi_cache_writer *writer, struct pwi_fault *fault) {
   size_t count = (size_t)writer->head.blocks, size = count * PWI_CACHE_ENTRY;
@@ -176,7 +176,7 @@ static pawl_status write_index(struct pwi_cache_writer *writer, struct pwi_fault
   return status;
 }
 
-/* A name lasts once its directory was written. */
+/* A rename is durable once its directory is synced. */
 static void sync_directory(const char *path) {
   const char *slash = strrchr(path, '/');
   char *directory = pwi_copy_string(path);
@@ -184,7 +184,7 @@ static void sync_directory(const char *path) {
   if (slash) directory[slash == path ? 1 : slash - path] = 0;
   int descriptor = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor >= 0) {
-    (void)fsync(descriptor); /* some file systems cannot; the file itself is safe */
+    (void)fsync(descriptor); /* some file systems do not support this; the file itself is synced */
     close(descriptor);
   }
   pwi_free(directory);

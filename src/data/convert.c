@@ -1,4 +1,4 @@
-/* All of a data set into a cache, its rows in the order of the files. */
+/* Converts a whole data set to a cache; rows stay in the order of the files. */
 #include "data/data.h"
 
 #include <sys/stat.h>
@@ -28,17 +28,17 @@ static pawl_status take(void *context, size_t piece, struct pwi_batch *batch, st
   return status;
 }
 
-/* A cache that replaces a file it is made of would be lost with it if anything went wrong after. */
+/* Refuses to overwrite an input file: a later failure would lose the data. */
 static pawl_status check(const struct pawl_data *data, const char *path, struct pwi_fault *fault) {
   struct stat there, other;
   if (stat(path, &there) != 0) return PAWL_OK;
   for (size_t i = 0; i < data->count; i++)
     if (stat(data->sources[i].path, &other) == 0 && other.st_dev == there.st_dev && other.st_ino == there.st_ino)
-      return pwi_fault(fault, PAWL_INVALID, "%s: this is one of the files that are read", path);
+      return pwi_fault(fault, PAWL_INVALID, "%s: this file is also an input", path);
   return PAWL_OK;
 }
 
-/* A cache that is made of caches remembers what all of them do. */
+/* A cache that is made of caches keeps the flags that all of them share. */
 static bool all_are(const struct pawl_data *data, bool (*is)(const struct pwi_cache *cache)) {
   for (size_t i = 0; i < data->count; i++)
     if (!data->sources[i].cache || !is(data->sources[i].cache)) return false;

@@ -1,4 +1,4 @@
-/* Threads for a while. */
+/* Runs work in several short-lived threads. */
 #include "data/data.h"
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 
 uint32_t pwi_data_processors(void) {
   cpu_set_t set;
-  bool known = sched_getaffinity(0, sizeof set, &set) == 0; /* not with very many of them */
+  bool known = sched_getaffinity(0, sizeof set, &set) == 0; /* fails on machines with very many processors */
   long count = known ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
   return count > 0 ? (uint32_t)count : 1;
 }
@@ -28,7 +28,7 @@ void pwi_data_crew(uint32_t threads, void (*work)(void *context), void *context)
   struct disk_job disk_job = {work, context};
   size_t others = threads > 1 ? threads - 1 : 0, started = 0;
   pthread_t *ids = others ? pwi_resize_array(NULL, others, sizeof *ids) : NULL;
-  if (!ids) others = 0; /* it goes on with the one that is here */
+  if (!ids) others = 0; /* continue with the calling thread alone */
   while (started < others && pthread_create(&ids[started], NULL, run, &disk_job) == 0) started++;
   work(context);
   for (size_t i = 0; i < started; i++) pthread_join(ids[i], NULL);

@@ -1,5 +1,5 @@
-/* What went wrong with a file, in words: `path: what`, or `path:line:column: what`. Whoever finds it writes it, those
- * above hand it on. */
+/* Explains an error in a file: `path: what`, or `path:line:column: what`. The function that detects the
+ * error writes the text; its callers pass it on. */
 #ifndef PWI_DATA_FAULT_H
 #define PWI_DATA_FAULT_H
 
@@ -10,13 +10,13 @@ struct pwi_fault {
   char text[1024];
 };
 
-/* Returns `status`. */
+/* Writes the text and returns `status`. */
 pawl_status pwi_fault(struct pwi_fault *fault, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
 
-/* The same with the status' own text, after `path: `. */
+/* Writes `path: ` and the status' own text, and returns `status`. */
 pawl_status pwi_fault_plain(struct pwi_fault *fault, pawl_status status, const char *path);
 
-/* `path: text of errno`, and the status that stands for it. */
+/* Writes `path: ` and the text of errno, and returns the corresponding status. */
 pawl_status pwi_fault_errno(struct pwi_fault *fault, const char *path, int error);
 
 #endif

@@ -1,8 +1,9 @@
-/* How long the text of a file is.
+/* The length of the decompressed text of a file.
  *
- * A zstd frame may say it in its header; the frames of a file are found by stepping from block to block, three bytes
- * of each 128 kB of text, without decompressing anything. gzip says it modulo 2^32 at the end of each member, whose
- * place nobody knows, so it is decompressed and counted; so are zstd frames that were written to a pipe.
+ * A zstd frame may state it in its header. The frames of a file are found by stepping from block to block,
+ * reading three bytes per 128 kB of text and decompressing nothing. gzip states the length modulo 2^32 at
+ * the end of each member, but the ends of members are unknown; so gzip files are decompressed and counted,
+ * as are zstd frames that were written to a pipe.
  */
 #include "data/stream.h"
 
@@ -17,7 +18,7 @@
 
 #define CHUNK ((size_t)1 << 18)
 
-static pawl_status count_all(const char *path, enum pwi_packing packing, uint64_t *length_out,
+static pawl_status count_all(const char *path, enum pwi_compression packing, uint64_t *length_out,
                              struct pwi_fault *fault) {
   struct pwi_stream *stream;
   size_t got = 0;
@@ -34,13 +35,13 @@ static pawl_status count_all(const char *path, enum pwi_packing packing, uint64_
   return status;
 }
 
-/* --- zstd frames ------------------------------------------------------------------------------------------------------------ */
+/* --- zstd frames ---------------------------------------------------------------------------------------- */
 
 struct frames {
   const char *path;
   int descriptor;
   uint64_t at, size, length;
-  bool is_known; /* all frames so far said their length */
+  bool is_known; /* all frames so far stated their length */
   struct pwi_fault *fault;
 };
 
@@ -49,8 +50,7 @@ static pawl_status look(struct frames *frames, uint64_t at, unsigned char *bytes
 }
 
 static pawl_status cut_off(struct frames *frames) {
-  return pwi_fault(frames->fault, PAWL_TRUNCATED, "%s: the zstd data ends too early; the file is cut off",
-                   frames->path);
+  return pwi_fault(frames->fault, PAWL_TRUNCATED, "%s: the zstd data is truncated", frames->path);
 }
 
 /* Magic number, descriptor, window, dictionary, length (RFC 8878, 3.1.1.1). */
@@ -61,7 +61,7 @@ static uint64_t header_size(unsigned char descriptor) {
   return size + (descriptor >> 6 == 0 && is_single);
 }
 
-/* Over blocks, each of which begins with its size in three bytes (3.1.1.2). */
+/* Steps over blocks, each of which begins with its size in three bytes (RFC 8878, 3.1.1.2). */
 static pawl_status step_over_blocks(struct frames *frames, bool has_checksum) {
   for (bool is_last = false; !is_last;) {
     unsigned char bytes[3];
@@ -71,7 +71,8 @@ static pawl_status step_over_blocks(struct frames *frames, bool has_checksum) {
     if (got < sizeof bytes) return cut_off(frames);
     uint32_t header = bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16;
     is_last = header & 1;
-    frames->at += 3 + ((header >> 1 & 3) == 1 ? 1 : header >> 3); /* a run is one byte, whatever its length */
+    /* a run takes one byte, whatever its length */
+    frames->at += 3 + ((header >> 1 & 3) == 1 ? 1 : header >> 3);
   }
   if (has_checksum) frames->at += 4;
   return frames->at <= frames->size ? PAWL_OK : cut_off(frames);
@@ -108,17 +109,17 @@ static pawl_status add_frames(const char *path, uint64_t *length_out, bool *is_k
   return PAWL_OK;
 }
 
-pawl_status pwi_stream_length(const char *path, enum pwi_packing packing, uint64_t *length_out,
+pawl_status pwi_stream_length(const char *path, enum pwi_compression packing, uint64_t *length_out,
                               struct pwi_fault *fault) {
   bool is_known = false;
   pawl_status status = PAWL_OK;
-  if (packing == PWI_PACKING_PLAIN) {
+  if (packing == PWI_COMPRESSION_PLAIN) {
     int descriptor;
     status = pwi_file_descriptor(path, &descriptor, length_out, fault);
     if (!status) close(descriptor);
     return status;
   }
-  if (packing == PWI_PACKING_ZSTD) status = add_frames(path, length_out, &is_known, fault);
+  if (packing == PWI_COMPRESSION_ZSTD) status = add_frames(path, length_out, &is_known, fault);
   if (status || is_known) return status;
   return count_all(path, packing, length_out, fault);
 }

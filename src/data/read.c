@@ -1,4 +1,4 @@
-/* Reading pieces: one, or many side by side. */
+/* Reads pieces: a single one, or many in parallel. */
 #include "data/data.h"
 
 #include <inttypes.h>
@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "data/cache.h"
 
-/* --- bad rows --------------------------------------------------------------------------------------------------------------- */
+/* --- bad rows ------------------------------------------------------------------------------------------- */
 
-/* Where a byte of a piece's text is, in words. Finding the line reads the file once more. */
+/* Writes the position of a byte as line and column. Finding the line reads the file again. */
 static void say_where(struct pwi_source *source, uint64_t offset, const char *what, struct pwi_fault *fault) {
   uint64_t line, line_begin;
   if (pwi_source_line(source, offset, &line, &line_begin, fault))
@@ -19,7 +19,7 @@ static void say_where(struct pwi_source *source, uint64_t offset, const char *wh
     pwi_fault(fault, PAWL_CORRUPT, "%s:%" PRIu64 ":%" PRIu64 ": %s", source->path, line, offset - line_begin + 1, what);
 }
 
-/* A row is bad. PAWL_OK if it may be left out. */
+/* Handles a bad row. PAWL_OK if the options allow to skip it. */
 static pawl_status judge(struct pawl_data *data, struct pwi_source *source, uint64_t offset, const char *what,
                          struct pwi_fault *fault) {
   if (atomic_fetch_add(&data->bad, 1) >= data->options.skip_bad) {
@@ -37,7 +37,8 @@ static pawl_status judge(struct pawl_data *data, struct pwi_source *source, uint
   return PAWL_OK;
 }
 
-/* A bag of words says how many entries it has. Whoever reads its last piece first counts them, in a pass over the file. */
+/* The head of a bag of words states its number of entries. The first thread that reads the last piece
+ * counts them, in one pass over the file. */
 static pawl_status check_complete(struct pwi_source *source, size_t piece, struct pwi_fault *fault) {
   uint64_t entries, due = source->rule.bag.entries;
   if (source->rule.format != PAWL_DATA_UCI || piece + 1 != source->first_piece + source->pieces) return PAWL_OK;
@@ -45,13 +46,13 @@ static pawl_status check_complete(struct pwi_source *source, size_t piece, struc
   pawl_status status = pwi_source_entries(source, &entries, fault);
   if (status) return status;
   if (entries < due)
-    return pwi_fault(fault, PAWL_TRUNCATED, "%s: file ends early: %" PRIu64 " of %" PRIu64 " entries", source->path,
-                     entries, due);
+    return pwi_fault(fault, PAWL_TRUNCATED, "%s: the file is truncated: it has %" PRIu64 " of %" PRIu64 " entries",
+                     source->path, entries, due);
   atomic_store(&source->is_complete, true);
   return PAWL_OK;
 }
 
-/* --- one piece -------------------------------------------------------------------------------------------------------------- */
+/* --- one piece ------------------------------------------------------------------------------------------ */
 
 pawl_status pwi_data_parse(struct pawl_data *data, struct pwi_source *source, const struct pwi_lines *text,
                            pwi_data_parser *parser, void *to, uint64_t *skipped, struct pwi_fault *fault) {
@@ -82,7 +83,8 @@ static pawl_status fetch_text(const struct pawl_data *data, struct pwi_source *s
   return pwi_source_text(source, begin, begin + (left < data->piece_bytes ? left : data->piece_bytes), text_out, fault);
 }
 
-/* What the options ask for, without what was done already before a cache was written. */
+/* The transformations that the options ask for and that were not already applied when the cache was
+ * written. */
 static void left_to_do(const struct pawl_data *data, const struct pwi_source *source, bool *binary_out,
                        bool *unit_rows_out) {
   bool is_binary = source->cache && pwi_cache_is_binary(source->cache);
@@ -91,7 +93,7 @@ static void left_to_do(const struct pawl_data *data, const struct pwi_source *so
   *unit_rows_out = wants_units && (!has_units || *binary_out);
 }
 
-/* --- rows that are held out ------------------------------------------------------------------------------------------------- */
+/* --- held-out rows -------------------------------------------------------------------------------------- */
 
 struct sieve {
   const struct pawl_data_options *options;
@@ -115,7 +117,7 @@ static pawl_status finish(struct pawl_data *data, struct pwi_source *source, siz
   return status ? pwi_fault_plain(fault, status, source->path) : PAWL_OK;
 }
 
-/* `text` is that of the piece; it is given up. NULL: the piece is of a cache. */
+/* Makes the batch of a piece. Takes `text`, the text of the piece; NULL for a piece of a cache. */
 static pawl_status make_batch(struct pawl_data *data, size_t piece, struct pwi_lines *text, void **batch_out,
                               struct pwi_fault *fault) {
   struct pwi_source *source = pwi_data_source(data, piece);
@@ -141,7 +143,7 @@ pawl_status pwi_data_read(struct pawl_data *data, size_t piece, struct pwi_batch
   struct pwi_lines text;
   void *batch;
   if (piece >= data->pieces)
-    return pwi_fault(fault, PAWL_OUT_OF_SPAN, "there is no piece %zu: the data has %zu", piece, data->pieces);
+    return pwi_fault(fault, PAWL_OUT_OF_SPAN, "piece %zu does not exist: the data has %zu pieces", piece, data->pieces);
   struct pwi_source *source = pwi_data_source(data, piece);
   pawl_status status = source->cache ? PAWL_OK : fetch_text(data, source, piece, &text, fault);
   if (!status) status = make_batch(data, piece, source->cache ? NULL : &text, &batch, fault);
@@ -164,34 +166,38 @@ pawl_status pwi_data_read_columns(struct pawl_data *data, size_t piece, struct p
   return status && source ? pwi_fault_plain(fault, status, source->path) : status;
 }
 
-/* --- many pieces ------------------------------------------------------------------------------------------------------------ */
+/* --- many pieces ---------------------------------------------------------------------------------------- */
 
-/* What is left to read of a file. The pieces of a compressed one are fetched in order and one at a time. */
+/* The pieces of a file that are still to be read. Pieces of a compressed file are fetched in order, one at
+ * a time. */
 struct queue {
   struct pwi_source *source;
   size_t next, end;
   bool is_busy;
 };
 
-static bool in_order(const struct pwi_source *source) { return !source->cache && source->packing != PWI_PACKING_PLAIN; }
+static bool in_order(const struct pwi_source *source) {
+  return !source->cache && source->packing != PWI_COMPRESSION_PLAIN;
+}
 
 struct crew {
   struct pawl_data *data;
   const struct pwi_data_product *product;
   pwi_data_take_any *take;
   void *context;
-  bool is_ordered; /* pieces are handed over by number */
-  size_t turn;     /* the next of them, if so; under `taking` */
+  bool is_ordered; /* pieces are delivered in the order of their numbers */
+  size_t turn;     /* with is_ordered: the next piece to deliver; guarded by `taking` */
   struct queue *queues;
-  size_t count, first; /* queues before the first are done */
+  size_t count, first; /* `first`: all queues before it are done */
   pthread_mutex_t lock, taking;
-  pthread_cond_t changed; /* a queue is no longer busy, or work has ended */
-  pthread_cond_t taken;   /* a batch was handed over, or work has ended */
-  pawl_status status;     /* the first failure; under the lock */
+  pthread_cond_t changed; /* signalled when a queue is no longer busy, or work has ended */
+  pthread_cond_t taken;   /* signalled when a batch was delivered, or work has ended */
+  pawl_status status;     /* the first failure; guarded by the lock */
   struct pwi_fault *fault;
 };
 
-/* A file with something left that nobody is fetching from; NULL for none. `*waits_out`: one may come to be. */
+/* A file with pieces left from which no thread is fetching; NULL: none. `*waits_out`: one may become
+ * available. */
 static struct queue *pick(struct crew *crew, bool *waits_out) {
   *waits_out = false;
   while (crew->first < crew->count && crew->queues[crew->first].next == crew->queues[crew->first].end) crew->first++;
@@ -200,12 +206,13 @@ static struct queue *pick(struct crew *crew, bool *waits_out) {
     if (queue->next == queue->end) continue;
     if (!queue->is_busy) return queue;
     *waits_out = true;
-    if (crew->is_ordered) break; /* what lies further on could not be handed over anyway */
+    if (crew->is_ordered) break; /* a later piece could not be delivered yet anyway */
   }
   return NULL;
 }
 
-/* The next piece to read, and its queue, which is busy if it must be; false: there is nothing left. */
+/* Claims the next piece to read and its queue, which is marked busy if it must be. False: no piece is
+ * left. */
 static bool claim(struct crew *crew, struct queue **queue_out, size_t *piece_out) {
   struct queue *queue = NULL;
   bool waits = true;
@@ -255,7 +262,7 @@ static pawl_status read_claimed(struct crew *crew, struct queue *queue, size_t p
   return status ? status : crew->product->make(crew->data, piece, &text, product_out, fault);
 }
 
-/* Whoever has the lowest piece never waits, so that all come to their turn. */
+/* The thread with the lowest piece never waits, so every thread gets its turn. */
 static pawl_status hand_over(struct crew *crew, size_t piece, void *product, struct pwi_fault *fault) {
   pawl_status status = PAWL_OK;
   pthread_mutex_lock(&crew->taking);
@@ -264,14 +271,14 @@ static pawl_status hand_over(struct crew *crew, size_t piece, void *product, str
     crew->product->destroy(product);
   else
     status = crew->take(crew->context, piece, product, fault);
-  if (status) fail(crew, status, fault); /* before anybody else may hand over */
+  if (status) fail(crew, status, fault); /* before another thread may deliver */
   crew->turn = piece + 1;
   pthread_cond_broadcast(&crew->taken);
   pthread_mutex_unlock(&crew->taking);
   return status;
 }
 
-/* Those who wait for their turn must hear of it. */
+/* Wakes the threads that wait for their turn. */
 static void fail_reading(struct crew *crew, pawl_status status, const struct pwi_fault *fault) {
   fail(crew, status, fault);
   pthread_mutex_lock(&crew->taking);
@@ -316,7 +323,8 @@ pawl_status pwi_data_make_all(struct pawl_data *data, size_t begin, size_t end, 
                       .turn = begin,
                       .fault = fault};
   if (begin > end || end > data->pieces)
-    return pwi_fault(fault, PAWL_OUT_OF_SPAN, "pieces %zu to %zu: the data has %zu", begin, end, data->pieces);
+    return pwi_fault(fault, PAWL_OUT_OF_SPAN, "pieces %zu to %zu do not exist: the data has %zu pieces", begin, end,
+                     data->pieces);
   crew.queues = pwi_alloc_zero(data->count, sizeof *crew.queues);
   if (!crew.queues) return pwi_fault(fault, PAWL_NO_MEMORY, "out of memory");
   fill_queues(&crew, begin, end);
@@ -335,7 +343,7 @@ pawl_status pwi_data_make_all(struct pawl_data *data, size_t begin, size_t end, 
   return crew.status;
 }
 
-/* --- batches, many of them -------------------------------------------------------------------------------------------------- */
+/* --- batches of many pieces ----------------------------------------------------------------------------- */
 
 struct taking {
   pwi_data_take *take;

@@ -1,19 +1,19 @@
-/* Data sets from files: patterns, packings, pieces, threads, and files that change. */
+/* Data sets from files: patterns, compression, pieces, threads, and files that change. */
 #include "data/scene_test.h"
 
 #include <sys/stat.h>
 
 #define SEED 43
 
-/* --- texts ------------------------------------------------------------------------------------------------------------------ */
+/* --- texts ---------------------------------------------------------------------------------------------- */
 
 struct text {
   char *bytes;
   size_t size;
 };
 
-/* Rows of random lengths, some of them empty lines, some very long, some with CR LF; perhaps without a last line
- * break. */
+/* Rows of random lengths, some of them empty lines, some very long, some with CR LF; perhaps without a
+ * last line break. */
 static struct text random_text(struct pwi_random *random, size_t rows) {
   struct text text = {malloc(rows * 2200 + 64), 0};
   assert_non_null(text.bytes);
@@ -32,40 +32,40 @@ static struct text random_text(struct pwi_random *random, size_t rows) {
   return text;
 }
 
-static size_t pack(const char *bytes, size_t size, enum pwi_packing packing, bool says_size, unsigned char *to,
+static size_t pack(const char *bytes, size_t size, enum pwi_compression packing, bool says_size, unsigned char *to,
                    size_t room) {
   switch (packing) {
-  case PWI_PACKING_GZIP:
+  case PWI_COMPRESSION_GZIP:
     return pack_gzip(bytes, size, to, room);
-  case PWI_PACKING_XZ:
+  case PWI_COMPRESSION_XZ:
     return pack_xz(bytes, size, to, room);
-  case PWI_PACKING_BZIP2:
+  case PWI_COMPRESSION_BZIP2:
     return pack_bzip2(bytes, size, to, room);
   default:
     return pack_zstd(bytes, size, says_size, to, room);
   }
 }
 
-static const char *write_packed(struct text text, enum pwi_packing packing, bool says_size) {
+static const char *write_packed(struct text text, enum pwi_compression packing, bool says_size) {
   size_t room = text.size + text.size / 2 + 1024;
   unsigned char *packed = malloc(2 * room);
   size_t half = text.size / 3;
   assert_non_null(packed);
-  if (packing == PWI_PACKING_PLAIN) {
+  if (packing == PWI_COMPRESSION_PLAIN) {
     free(packed);
     return write_bytes("plain", text.bytes, text.size);
   }
   size_t first = pack(text.bytes, half, packing, says_size, packed, room);
   size_t second = pack(text.bytes + half, text.size - half, packing, says_size, packed + first, room);
-  const char *name = packing == PWI_PACKING_ZSTD && !says_size ? "zstd-unsaid" : pwi_packing_name(packing);
+  const char *name = packing == PWI_COMPRESSION_ZSTD && !says_size ? "zstd-unsaid" : pwi_compression_name(packing);
   const char *path = write_bytes(name, packed, first + second);
   free(packed);
   return path;
 }
 
-/* --- pieces ----------------------------------------------------------------------------------------------------------------- */
+/* --- pieces --------------------------------------------------------------------------------------------- */
 
-/* Read by pieces it is what it is read whole, whatever they are cut by and however it is packed. */
+/* The pieces together yield the rows of the whole file, for any piece size and any compression. */
 static void test_pieces_tile_the_rows(void **state) {
   static const uint64_t sizes[] = {1, 2, 3, 7, 64, 1000, 4096, 70000, 1u << 30};
   struct pwi_random random;
@@ -82,7 +82,8 @@ static void test_pieces_tile_the_rows(void **state) {
     struct pwi_batch *whole = read_whole(data);
     pwi_data_close(data);
     for (int packing = 0; packing < 6; packing++) {
-      const char *path = write_packed(text, packing == 5 ? PWI_PACKING_ZSTD : (enum pwi_packing)packing, packing != 5);
+      const char *path =
+          write_packed(text, packing == 5 ? PWI_COMPRESSION_ZSTD : (enum pwi_compression)packing, packing != 5);
       for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         options.piece_bytes = sizes[i];
         data = opened(path, &options);
@@ -107,8 +108,8 @@ static void test_pieces_of_packed_files_can_be_read_in_any_order(void **state) {
   struct pawl_data_options options = default_options();
   options.piece_bytes = 500;
   options.format = PAWL_DATA_LIBSVM;
-  struct pawl_data *plain = opened(write_packed(text, PWI_PACKING_PLAIN, true), &options);
-  struct pawl_data *packed = opened(write_packed(text, PWI_PACKING_ZSTD, true), &options);
+  struct pawl_data *plain = opened(write_packed(text, PWI_COMPRESSION_PLAIN, true), &options);
+  struct pawl_data *packed = opened(write_packed(text, PWI_COMPRESSION_ZSTD, true), &options);
   assert_int_equal(plain->pieces, packed->pieces);
   for (int i = 0; i < 200; i++) {
     size_t piece = pwi_random_below(&random, plain->pieces);
@@ -126,7 +127,7 @@ static void test_pieces_of_packed_files_can_be_read_in_any_order(void **state) {
   free(text.bytes);
 }
 
-/* --- many at once ----------------------------------------------------------------------------------------------------------- */
+/* --- many at once --------------------------------------------------------------------------------------- */
 
 struct heap {
   struct pwi_batch **batches;
@@ -155,8 +156,9 @@ static struct pawl_data *open_three(struct text text, uint64_t piece_bytes) {
   struct pwi_fault fault;
   options.piece_bytes = piece_bytes;
   options.format = PAWL_DATA_LIBSVM;
-  const char *paths[] = {write_packed(text, PWI_PACKING_GZIP, true), write_packed(text, PWI_PACKING_PLAIN, true),
-                         write_packed(text, PWI_PACKING_ZSTD, true)};
+  const char *paths[] = {write_packed(text, PWI_COMPRESSION_GZIP, true),
+                         write_packed(text, PWI_COMPRESSION_PLAIN, true),
+                         write_packed(text, PWI_COMPRESSION_ZSTD, true)};
   assert_int_equal(pwi_data_open(paths, 3, &options, &data, &fault), PAWL_OK);
   return data;
 }
@@ -213,7 +215,7 @@ static void test_reading_ends_with_whoever_fails_first(void **state) {
   free(text.bytes);
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static void assert_refused(const char *path, enum pawl_data_format format, pawl_status status, const char *why) {
   struct pawl_data_options options = default_options();
@@ -245,23 +247,23 @@ static void test_formats_are_found_by_the_first_row(void **state) {
 static void test_files_that_cannot_be_opened_are_named(void **state) {
   (void)state;
   assert_refused(path_of("nowhere"), PAWL_DATA_AUTO, PAWL_NOT_FOUND, "nowhere: No such file or directory");
-  assert_refused(path_of("no*where"), PAWL_DATA_AUTO, PAWL_NOT_FOUND, "no*where: no file has a name like this");
+  assert_refused(path_of("no*where"), PAWL_DATA_AUTO, PAWL_NOT_FOUND, "no*where: no file matches");
   assert_refused(write_text("empty", ""), PAWL_DATA_AUTO, PAWL_TRUNCATED, "empty: the file is empty");
-  assert_refused(write_text("blank", "\n \n# x\n"), PAWL_DATA_AUTO, PAWL_TRUNCATED, "blank: there is no row in it");
+  assert_refused(write_text("blank", "\n \n# x\n"), PAWL_DATA_AUTO, PAWL_TRUNCATED, "blank: the file contains no rows");
   assert_refused(
       write_text("prose", "It was a dark night.\n"), PAWL_DATA_AUTO, PAWL_CORRUPT,
-      "prose: its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, uci); name "
-      "the format if it is one, or if it is plain text");
+      "prose: cannot detect the format from the first row (known: libsvm, vw, criteo, csv, cache, ldac, uci); name "
+      "the format, also if the file is plain text");
   assert_refused(write_text("prose", "It was a dark night.\n"), PAWL_DATA_LIBSVM, PAWL_CORRUPT,
                  "prose:1:1: the label is not a number");
   assert_refused(write_text("prose", "1 1:1\n"), PAWL_DATA_CACHE, PAWL_CORRUPT, "prose: not a cache");
   assert_refused(write_text("prose", "1 1:1\n"), PAWL_DATA_CRITEO, PAWL_CORRUPT,
-                 "prose: not Criteo's: a row has a label, 13 counts and 26 categories");
+                 "prose: not Criteo's log: expected a label, 13 counts and 26 categories");
   assert_int_equal(mkdir(path_of("folder"), 0700), 0);
   assert_refused(path_of("folder"), PAWL_DATA_AUTO, PAWL_INVALID, "folder: Is a directory");
   assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
   assert_refused(path_of("pipe"), PAWL_DATA_AUTO, PAWL_UNSUPPORTED,
-                 "pipe: not a regular file; data is read in pieces, and more than once");
+                 "pipe: not a regular file; data is read in pieces and more than once");
 }
 
 static void test_options_that_cannot_be_are_refused(void **state) {
@@ -273,7 +275,7 @@ static void test_options_that_cannot_be_are_refused(void **state) {
   (void)state;
   assert_int_equal(pwi_data_open(&path, 0, &options, &data, &fault), PAWL_INVALID);
   options.hash_bits = 63;
-  assert_string_equal(why_not(path, &options, &status), "hash_bits is 63: 1 to 62 are possible");
+  assert_string_equal(why_not(path, &options, &status), "hash_bits is 63 but must be 1 to 62");
   assert_int_equal(status, PAWL_INVALID);
   options.hash_bits = 22;
   options.label = "";
@@ -321,7 +323,7 @@ static void test_fingerprints_tell_data_sets_apart(void **state) {
   assert_true(prints[0] == prints[1] && prints[0] != prints[2] && prints[0] != prints[3]);
 }
 
-/* --- rows that are bad ------------------------------------------------------------------------------------------------------ */
+/* --- bad rows ------------------------------------------------------------------------------------------- */
 
 static void test_a_bad_row_is_named_by_line_and_column(void **state) {
   struct pawl_data_options options = default_options();
@@ -331,10 +333,10 @@ static void test_a_bad_row_is_named_by_line_and_column(void **state) {
   for (int i = 0; i < 5000; i++) text.size += (size_t)sprintf(text.bytes + text.size, "1 1:1 2:2\r\n");
   text.size += (size_t)sprintf(text.bytes + text.size, "1 1:1 2:x\n1 1:1\n");
   options.piece_bytes = 1000;
-  assert_string_equal(why_not(write_packed(text, PWI_PACKING_PLAIN, true), &options, &status),
-                      "plain:5001:9: this is not a number");
-  assert_string_equal(why_not(write_packed(text, PWI_PACKING_GZIP, true), &options, &status),
-                      "gzip:5001:9: this is not a number");
+  assert_string_equal(why_not(write_packed(text, PWI_COMPRESSION_PLAIN, true), &options, &status),
+                      "plain:5001:9: expected a number");
+  assert_string_equal(why_not(write_packed(text, PWI_COMPRESSION_GZIP, true), &options, &status),
+                      "gzip:5001:9: expected a number");
   assert_int_equal(status, PAWL_CORRUPT);
   free(text.bytes);
 }
@@ -356,7 +358,8 @@ static void test_so_many_bad_rows_are_left_out_as_were_allowed(void **state) {
   snprintf(place, sizeof place, "%s:2:1: the label is not a number", path);
   assert_string_equal(pawl_data_first_bad(data), place);
   pwi_batch_destroy(batch);
-  assert_int_equal(pwi_data_read(data, 0, &batch, &fault), PAWL_CORRUPT); /* the limit is that of the handle */
+  assert_int_equal(pwi_data_read(data, 0, &batch, &fault),
+                   PAWL_CORRUPT); /* the limit counts for the data set as a whole */
   assert_string_equal(fault.text, place);
   assert_int_equal(pawl_data_skipped(data), 2);
   pwi_data_close(data);
@@ -370,7 +373,7 @@ static void test_lines_of_tables_are_counted_with_their_head(void **state) {
                       "table:3:1: the label is not a number");
 }
 
-/* --- values ----------------------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
 static void test_values_become_ones_and_rows_of_length_one(void **state) {
   const char *path = write_text("values", "1 1:3 2:4\n-1\n1 5:2\n");
@@ -392,7 +395,7 @@ static void test_values_become_ones_and_rows_of_length_one(void **state) {
                                  "1 1:0.707107 2:0.707107; -1; 1 5:1; | ");
 }
 
-/* --- files that change ------------------------------------------------------------------------------------------------------ */
+/* --- files that change ---------------------------------------------------------------------------------- */
 
 static void test_a_file_that_goes_or_shrinks_is_said(void **state) {
   struct pawl_data_options options = default_options();
@@ -403,7 +406,7 @@ static void test_a_file_that_goes_or_shrinks_is_said(void **state) {
   struct pawl_data *data = opened(path, &options);
   assert_int_equal(truncate(path, 7), 0);
   assert_int_equal(pwi_data_read(data, 0, &batch, &fault), PAWL_TRUNCATED);
-  assert_non_null(strstr(fault.text, "fleeting: the file has become shorter since it was opened"));
+  assert_non_null(strstr(fault.text, "fleeting: the file was truncated after it was opened"));
   assert_int_equal(unlink(path), 0);
   assert_int_equal(pwi_data_read(data, 0, &batch, &fault), PAWL_NOT_FOUND);
   assert_non_null(strstr(fault.text, "fleeting: No such file or directory"));
@@ -418,7 +421,8 @@ static void test_packed_files_that_are_cut_off_or_damaged_are_said(void **state)
   struct text text = random_text(&random, 100);
   options.format = PAWL_DATA_LIBSVM;
   for (int packing = 1; packing < 6; packing++) {
-    const char *path = write_packed(text, packing == 5 ? PWI_PACKING_ZSTD : (enum pwi_packing)packing, packing != 5);
+    const char *path =
+        write_packed(text, packing == 5 ? PWI_COMPRESSION_ZSTD : (enum pwi_compression)packing, packing != 5);
     FILE *file = fopen(path, "rb");
     unsigned char *bytes = malloc(2 * text.size + 4096);
     size_t size = fread(bytes, 1, 2 * text.size + 4096, file);
@@ -427,23 +431,25 @@ static void test_packed_files_that_are_cut_off_or_damaged_are_said(void **state)
       pawl_status status;
       write_bytes("cut", bytes, cut);
       const char *why = why_not(path_of("cut"), &options, &status);
-      bool is_boundary = status == PAWL_OK; /* between two members, whose rows are then whole or end in a short one */
+      /* cut between two members: then the rows are complete, or the last one is short */
+      bool is_boundary = status == PAWL_OK;
       if (!is_boundary && status != PAWL_TRUNCATED && status != PAWL_CORRUPT) fail_msg("%zu: %s", cut, why);
-      if (status == PAWL_TRUNCATED) assert_non_null(strstr(why, "cut off"));
+      if (status == PAWL_TRUNCATED) assert_non_null(strstr(why, "truncated"));
     }
     for (int i = 0; i < 60; i++) {
       pawl_status status;
       size_t at = 8 + pwi_random_below(&random, size - 8);
       bytes[at] ^= (unsigned char)(1 + pwi_random_below(&random, 255));
       write_bytes("hurt", bytes, size);
-      (void)why_not(path_of("hurt"), &options, &status); /* whatever it says, it says it */
+      /* any result is fine, as long as it does not crash */
+      (void)why_not(path_of("hurt"), &options, &status);
     }
     free(bytes);
   }
   free(text.bytes);
 }
 
-/* Every row is in one part or in the other, in its order; which one depends on the seed and not on who reads. */
+/* Every row is in exactly one part, in its order; the part depends on the seed and not on the reader. */
 static void test_rows_that_are_held_out_are_the_others(void **state) {
   struct pwi_random random;
   size_t held_by_seed[2] = {0};
@@ -483,7 +489,7 @@ static void test_rows_that_are_held_out_are_the_others(void **state) {
                         memcmp(is->ids + begin, whole->ids + first, size * sizeof *is->ids) == 0;
         }
         assert_true(is_in[1] || is_in[2]);
-        at[is_in[1] ? 1 : 2]++; /* rows that are the same may be told apart wrongly, and then are in either */
+        at[is_in[1] ? 1 : 2]++; /* duplicate rows cannot be told apart, so they may count for either part */
       }
       held_by_seed[seed] += batches[2]->is.rows;
       for (int part = 0; part < 3; part++) pwi_batch_destroy(batches[part]);
@@ -496,7 +502,7 @@ static void test_rows_that_are_held_out_are_the_others(void **state) {
   free(text.bytes);
 }
 
-/* The same rows with a mark before them, in every format that a text may have, however it is cut. */
+/* The same rows behind a byte order mark, in every text format and for any piece size. */
 static void test_a_byte_order_mark_is_no_part_of_the_text(void **state) {
   static const char *const texts[] = {"1 1:1\n-1 2:1\n", "1 | a\n-1 | b\n",    "1,2,3\n-1,4,5\n",
                                       "y,a,b\n1,2,3\n",  "2 0:1 1:2\n1 3:1\n", "2\n3\n2\n1 1 1\n2 3 4\n"};
@@ -538,9 +544,9 @@ static void test_a_byte_order_mark_hides_no_column_and_no_place(void **state) {
   assert_string_equal(why_not(write_text("marked", "\xef\xbb\xbf"
                                                    "1 x:1\n"),
                               &options, &status),
-                      "marked:1:3: this is not a feature id");
+                      "marked:1:3: expected a feature id");
   assert_string_equal(why_not(write_text("marked", "\xef\xbb\xbf"), &options, &status),
-                      "marked: there is no row in it");
+                      "marked: the file contains no rows");
 }
 
 static void test_utf_16_is_named(void **state) {
@@ -561,7 +567,7 @@ static void test_utf_16_is_named(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const char *why = why_not(write_bytes("wide", cases[i].bytes, cases[i].size), &options, &status);
     assert_int_equal(status, PAWL_CORRUPT);
-    assert_non_null(strstr(why, "wide: this is UTF-16, and text must be UTF-8: iconv"));
+    assert_non_null(strstr(why, "wide: the text is UTF-16, not UTF-8; convert it with iconv"));
   }
 }
 
@@ -570,8 +576,9 @@ static void test_without_memory_opening_and_reading_say_so(void **state) {
   (void)state;
   pwi_random_init(&random, SEED, 5);
   struct text text = random_text(&random, 40);
-  const char *paths[] = {write_packed(text, PWI_PACKING_GZIP, true), write_packed(text, PWI_PACKING_PLAIN, true),
-                         write_packed(text, PWI_PACKING_ZSTD, true)};
+  const char *paths[] = {write_packed(text, PWI_COMPRESSION_GZIP, true),
+                         write_packed(text, PWI_COMPRESSION_PLAIN, true),
+                         write_packed(text, PWI_COMPRESSION_ZSTD, true)};
   uint64_t live = pwi_memory_counts().live;
   for (uint64_t n = 0;; n++) {
     struct pawl_data_options options = default_options();

@@ -1,4 +1,4 @@
-/* What tests of data share: parsing a text, and a folder of files that goes away. */
+/* Helpers that the tests of this module share: parsing a text, and a temporary folder of files. */
 #ifndef PWI_DATA_SCENE_TEST_H
 #define PWI_DATA_SCENE_TEST_H
 
@@ -24,9 +24,9 @@
 #include "data/data.h"
 #include "data/formats/number.h"
 
-/* --- a text, parsed --------------------------------------------------------------------------------------------------------- */
+/* --- parsing a text ------------------------------------------------------------------------------------- */
 
-/* Rows as text: `label*weight id:value id:value; …`, and for what is wrong `!line:column what`. */
+/* Rows as text: `label*weight id:value id:value; …`, and for an error `!line:column what`. */
 struct told {
   char text[8192];
   size_t size;
@@ -60,8 +60,8 @@ static inline void tell_place(struct told *told, const char *text, const struct 
   tell(told, "!%zu:%zu %s", line, (size_t)(parse->wrong - begin) + 1, parse->what);
 }
 
-/* Parses a text whose last line may lack its line break, and stops at the first bad row. Every byte of the slack
- * behind it is one that a number could go on with. */
+/* Parses a text whose last line may lack its line break, and stops at the first bad row. Every slack byte
+ * behind it could continue a number. */
 static inline struct told parsed(const struct pwi_parse_rule *rule, const char *text) {
   struct told told = {.size = 0};
   struct pwi_batch *batch;
@@ -83,7 +83,7 @@ static inline struct told parsed(const struct pwi_parse_rule *rule, const char *
   return told;
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 static char folder[64];
 
@@ -100,7 +100,7 @@ static inline int remove_folder(void **state) {
   return system(command);
 }
 
-/* Valid until the hundredth call after. */
+/* The result stays valid for a hundred further calls. */
 static inline const char *path_of(const char *name) {
   static char paths[100][128];
   static size_t next;
@@ -159,7 +159,7 @@ static inline size_t pack_bzip2(const void *bytes, size_t size, unsigned char *t
   return made;
 }
 
-/* --- data sets -------------------------------------------------------------------------------------------------------------- */
+/* --- data sets ------------------------------------------------------------------------------------------ */
 
 static inline struct pawl_data_options default_options(void) {
   struct pawl_data_options options;
@@ -174,7 +174,7 @@ static inline struct pawl_data *opened(const char *path, const struct pawl_data_
   return data;
 }
 
-/* Copies a batch behind another. */
+/* Appends a batch to another. */
 static inline void append_batch(struct pwi_batch *to, const struct pawl_batch *from) {
   for (size_t row = 0; row < from->rows; row++) {
     size_t begin = (size_t)from->starts[row], count = (size_t)from->starts[row + 1] - begin;
@@ -188,7 +188,7 @@ static inline void append_batch(struct pwi_batch *to, const struct pawl_batch *f
   }
 }
 
-/* All pieces one after another. */
+/* Reads all pieces in order. */
 static inline struct pwi_batch *read_whole(struct pawl_data *data) {
   struct pwi_batch *whole;
   struct pwi_fault fault = {""};
@@ -216,7 +216,7 @@ static inline void assert_same_rows(const struct pawl_batch *a, const struct paw
   if (a->rows && a->weights) assert_memory_equal(a->weights, b->weights, a->rows * sizeof *a->weights);
 }
 
-/* Why a file cannot be opened, or read; "" if it can. Without the folder before its name. */
+/* Why a file cannot be opened or read, without the folder before its name; "" if it can. */
 static inline const char *why_not(const char *path, const struct pawl_data_options *options, pawl_status *status_out) {
   static struct pwi_fault fault;
   struct pawl_data *data = NULL;

@@ -1,4 +1,4 @@
-/* Opening a data set: patterns, formats, pieces. */
+/* Opens a data set: expands patterns, detects formats, cuts files into pieces. */
 #include "data/data.h"
 
 #include <glob.h>
@@ -15,7 +15,7 @@
 #define HEAD ((size_t)1 << 16)
 #define HEAD_MOST ((size_t)1 << 28)
 
-/* --- paths ------------------------------------------------------------------------------------------------------------------ */
+/* --- paths ---------------------------------------------------------------------------------------------- */
 
 struct paths {
   char **items;
@@ -40,7 +40,7 @@ static void free_paths(struct paths *paths) {
   pwi_free(paths->items);
 }
 
-/* By bytes, and not by locale: all workers must agree. */
+/* Sorts by bytes and not by locale, so that all workers agree. */
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static pawl_status add_matches(struct paths *paths, const char *pattern, struct pwi_fault *fault) {
@@ -48,7 +48,7 @@ static pawl_status add_matches(struct paths *paths, const char *pattern, struct 
   pawl_status status = PAWL_OK;
   int result = glob(pattern, GLOB_NOSORT, NULL, &found);
   if (result == GLOB_NOMATCH)
-    status = pwi_fault(fault, PAWL_NOT_FOUND, "%s: no file has a name like this", pattern);
+    status = pwi_fault(fault, PAWL_NOT_FOUND, "%s: no file matches", pattern);
   else if (result)
     status = pwi_fault_plain(fault, result == GLOB_NOSPACE ? PAWL_NO_MEMORY : PAWL_IO, pattern);
   if (!status) {
@@ -73,9 +73,9 @@ static pawl_status expand(const char *const *given, size_t count, struct paths *
   return PAWL_OK;
 }
 
-/* --- one file --------------------------------------------------------------------------------------------------------------- */
+/* --- one file ------------------------------------------------------------------------------------------- */
 
-/* The head of the text, with at least one whole line if there is one. */
+/* The head of the text, with at least one complete line if there is one. */
 static pawl_status whole_head(struct pwi_source *source, char **head_out, size_t *size_out, struct pwi_fault *fault) {
   for (size_t most = HEAD;; most *= 16) {
     pawl_status status = pwi_source_head(source, most, head_out, size_out, fault);
@@ -85,7 +85,8 @@ static pawl_status whole_head(struct pwi_source *source, char **head_out, size_t
   }
 }
 
-/* UTF-8 may begin with a mark, which is no part of the text. Of UTF-16 every other byte is 0, mostly. */
+/* UTF-8 may begin with a byte order mark, which is not part of the text. In UTF-16 mostly every other byte
+ * is 0. */
 static pawl_status check_encoding(struct pwi_source *source, const unsigned char *head, size_t size,
                                   struct pwi_fault *fault) {
   if (size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) source->mark = 3;
@@ -93,13 +94,13 @@ static pawl_status check_encoding(struct pwi_source *source, const unsigned char
   bool looks_so = size >= 4 && (head[0] == 0) != (head[1] == 0) && (head[0] == 0) == (head[2] == 0) &&
                   (head[1] == 0) == (head[3] == 0);
   if (!is_marked && !looks_so) return PAWL_OK;
-  return pwi_fault(fault, PAWL_CORRUPT,
-                   "%s: this is UTF-16, and text must be UTF-8: iconv -f UTF-16 -t UTF-8 makes it so", source->path);
+  return pwi_fault(fault, PAWL_CORRUPT, "%s: the text is UTF-16, not UTF-8; convert it with iconv -f UTF-16 -t UTF-8",
+                   source->path);
 }
 
-/* The names of columns will be asked for. */
+/* Keeps the head line, for later lookups of column names. */
 static bool keep_head(struct pwi_source *source, const char *text) {
-  const struct pwi_table *table = &source->rule.table;
+  const struct pwi_csv_layout *table = &source->rule.table;
   size_t begin = table->head_begin, end = table->head_length;
   if (!table->has_head || end <= begin) return true;
   while (end > begin && (text[end - 1] == '\n' || text[end - 1] == '\r' || text[end - 1] == 0)) end--;
@@ -148,17 +149,17 @@ static pawl_status look_at_file(const struct pawl_data *data, struct pwi_source 
   if (status) return status;
   if (!is_cache && asked == PAWL_DATA_CACHE) return pwi_fault(fault, PAWL_CORRUPT, "%s: not a cache", source->path);
   if (is_cache && asked != PAWL_DATA_AUTO && asked != PAWL_DATA_CACHE)
-    return pwi_fault(fault, PAWL_CORRUPT, "%s: this is a cache, and not %s", source->path, pwi_data_format_name(asked));
+    return pwi_fault(fault, PAWL_CORRUPT, "%s: this is a cache, not %s", source->path, pwi_data_format_name(asked));
   if (!is_cache) return look_at_text(data, source, fault);
   source->rule.format = PAWL_DATA_CACHE;
   return pwi_cache_open(source->path, &source->cache, fault);
 }
 
-/* Files are looked at side by side, because the text of some must be counted. */
+/* Files are examined in parallel, because some must be decompressed to measure them. */
 struct looking {
   struct pawl_data *data;
   atomic_size_t next;
-  pthread_mutex_t lock; /* of what follows: the failure of the first file that has one */
+  pthread_mutex_t lock; /* guards the fields below: the failure of the first file that has one */
   size_t failed;
   pawl_status status;
   struct pwi_fault *fault;
@@ -190,7 +191,7 @@ static pawl_status look_at_files(struct pawl_data *data, struct pwi_fault *fault
   return looking.status;
 }
 
-/* --- pieces ----------------------------------------------------------------------------------------------------------------- */
+/* --- pieces --------------------------------------------------------------------------------------------- */
 
 static uint64_t text_length(const struct pwi_source *source) {
   return source->cache ? 0 : source->text_size - source->text_start;
@@ -274,30 +275,30 @@ static uint64_t fingerprint(const struct pawl_data *data) {
   return hash;
 }
 
-/* --- opening and closing ---------------------------------------------------------------------------------------------------- */
+/* --- opening and closing -------------------------------------------------------------------------------- */
 
 static pawl_status check(size_t count, const struct pawl_data_options *options, struct pwi_fault *fault) {
-  if (count == 0) return pwi_fault(fault, PAWL_INVALID, "no data file was named");
+  if (count == 0) return pwi_fault(fault, PAWL_INVALID, "no data file given");
   if (options->hash_bits < 1 || options->hash_bits > PWI_DATA_HASH_BITS_MAX)
-    return pwi_fault(fault, PAWL_INVALID, "hash_bits is %u: 1 to %u are possible", (unsigned)options->hash_bits,
+    return pwi_fault(fault, PAWL_INVALID, "hash_bits is %u but must be 1 to %u", (unsigned)options->hash_bits,
                      PWI_DATA_HASH_BITS_MAX);
-  if (options->format > PAWL_DATA_TEXT) return pwi_fault(fault, PAWL_INVALID, "there is no such format");
+  if (options->format > PAWL_DATA_TEXT) return pwi_fault(fault, PAWL_INVALID, "unknown data format");
   if (options->separator && strchr("\"\r\n+-.0123456789", options->separator))
-    return pwi_fault(fault, PAWL_INVALID,
-                     "columns cannot be separated by quotes, line breaks or what numbers are made of");
+    return pwi_fault(fault, PAWL_INVALID, "the separator must not be a quote, a line break or a character of numbers");
   if (options->part > PAWL_PART_HELD || !(options->held_share >= 0 && options->held_share <= 1))
-    return pwi_fault(fault, PAWL_INVALID, "the share of rows that are held out is a number from 0 to 1");
+    return pwi_fault(fault, PAWL_INVALID, "the share of held-out rows must be from 0 to 1");
   if (options->label_column > options->columns)
-    return pwi_fault(fault, PAWL_INVALID, "label_column is %llu, and columns %llu",
+    return pwi_fault(fault, PAWL_INVALID, "label_column is %llu but columns is %llu",
                      (unsigned long long)options->label_column, (unsigned long long)options->columns);
-  if (options->label && !*options->label) return pwi_fault(fault, PAWL_INVALID, "the label's column has no name");
+  if (options->label && !*options->label)
+    return pwi_fault(fault, PAWL_INVALID, "the name of the label column is empty");
   return PAWL_OK;
 }
 
-/* Every path becomes a source, which owns it. */
+/* Makes a source of every path; the source owns the path. */
 static pawl_status make_sources(struct pawl_data *data, struct paths *paths, struct pwi_fault *fault) {
   data->sources = pwi_alloc_zero(paths->count, sizeof *data->sources);
-  if (!data->sources) return pwi_fault(fault, PAWL_NO_MEMORY, "out of memory for %zu files", paths->count);
+  if (!data->sources) return pwi_fault(fault, PAWL_NO_MEMORY, "not enough memory for %zu files", paths->count);
   pawl_status status = PAWL_OK;
   while (!status && data->count < paths->count) {
     char *path = paths->items[data->count];

@@ -8,18 +8,18 @@
 #include "data/formats/number.h"
 #include "data/formats/uci.h"
 
-#define BEYOND ((size_t)1 << 16) /* that is read behind a piece at first, for the end of its last row */
+#define BEYOND ((size_t)1 << 16) /* bytes read behind a piece at first, to find the end of its last row */
 
 static pawl_status no_memory(const struct pwi_source *source, struct pwi_fault *fault) {
   return pwi_fault_plain(fault, PAWL_NO_MEMORY, source->path);
 }
 
 static pawl_status shorter(const struct pwi_source *source, struct pwi_fault *fault) {
-  return pwi_fault(fault, PAWL_TRUNCATED, "%s: the file has become shorter since it was opened", source->path);
+  return pwi_fault(fault, PAWL_TRUNCATED, "%s: the file was truncated after it was opened", source->path);
 }
 
 pawl_status pwi_source_init(struct pwi_source *source, char *path, struct pwi_fault *fault) {
-  unsigned char magic[PWI_PACKING_MAGIC];
+  unsigned char magic[PWI_COMPRESSION_MAGIC];
   size_t got = 0;
   int descriptor;
   memset(source, 0, sizeof *source);
@@ -31,7 +31,7 @@ pawl_status pwi_source_init(struct pwi_source *source, char *path, struct pwi_fa
   close(descriptor);
   if (status) return status;
   if (got == 0) return pwi_fault(fault, PAWL_TRUNCATED, "%s: the file is empty", path);
-  source->packing = pwi_packing_of(magic, got);
+  source->packing = pwi_compression_of(magic, got);
   return PAWL_OK;
 }
 
@@ -50,13 +50,13 @@ void pwi_source_fini(struct pwi_source *source) {
   pwi_free(source->path);
 }
 
-/* --- fetching bytes --------------------------------------------------------------------------------------------------------- */
+/* --- fetching bytes ------------------------------------------------------------------------------------- */
 
-/* Somewhere to fetch from, one place after another. */
+/* A series of reads from one file. */
 struct fetch {
   struct pwi_source *source;
   struct pwi_fault *fault;
-  int descriptor; /* of a plain file */
+  int descriptor; /* of an uncompressed file */
 };
 
 static pawl_status fetch_plain(struct fetch *fetch, uint64_t from, char *buffer, size_t size) {
@@ -66,7 +66,7 @@ static pawl_status fetch_plain(struct fetch *fetch, uint64_t from, char *buffer,
   return got == size ? PAWL_OK : shorter(fetch->source, fetch->fault);
 }
 
-/* Makes the stream stand at `from`, or have kept what lies behind it. */
+/* Moves the stream to `from`, unless the kept bytes already cover it. */
 static pawl_status go_to(struct fetch *fetch, uint64_t from, char *scratch, size_t scratch_size) {
   struct pwi_source *source = fetch->source;
   if (source->stream && pwi_stream_position(source->stream) - source->kept_size > from) drop_stream(source);
@@ -84,7 +84,8 @@ static pawl_status go_to(struct fetch *fetch, uint64_t from, char *scratch, size
   return PAWL_OK;
 }
 
-/* From a compressed file. Between calls of one fetch `from` goes on where the last ended. */
+/* Reads from a compressed file. Within one fetch, each call continues at `from` where the previous one
+ * ended. */
 static pawl_status fetch_packed(struct fetch *fetch, uint64_t from, char *buffer, size_t size) {
   struct pwi_source *source = fetch->source;
   size_t had = 0, got;
@@ -99,14 +100,14 @@ static pawl_status fetch_packed(struct fetch *fetch, uint64_t from, char *buffer
   if (had == size) return PAWL_OK;
   status = pwi_stream_read(source->stream, buffer + had, size - had, &got, fetch->fault);
   if (status) return status;
-  source->kept_size = 0; /* it is no longer what was read last; fetch_end says what is */
+  source->kept_size = 0; /* the stream moves on, so the kept bytes are stale; fetch_end sets them again */
   return got == size - had ? PAWL_OK : shorter(source, fetch->fault);
 }
 
 static pawl_status fetch_begin(struct fetch *fetch, struct pwi_source *source, struct pwi_fault *fault) {
   uint64_t size;
   *fetch = (struct fetch){.source = source, .fault = fault, .descriptor = -1};
-  if (source->packing != PWI_PACKING_PLAIN) {
+  if (source->packing != PWI_COMPRESSION_PLAIN) {
     pthread_mutex_lock(&source->lock);
     return PAWL_OK;
   }
@@ -117,12 +118,12 @@ static pawl_status fetch_begin(struct fetch *fetch, struct pwi_source *source, s
 
 static pawl_status fetch_bytes(struct fetch *fetch, uint64_t from, char *buffer, size_t size) {
   if (size == 0) return PAWL_OK;
-  if (fetch->source->packing == PWI_PACKING_PLAIN) return fetch_plain(fetch, from, buffer, size);
+  if (fetch->source->packing == PWI_COMPRESSION_PLAIN) return fetch_plain(fetch, from, buffer, size);
   return fetch_packed(fetch, from, buffer, size);
 }
 
-/* The bytes, which end where the stream stands, will be wanted again. Without memory for them the stream begins
- * anew. */
+/* Keeps the bytes before the position of the stream for the next piece. Without memory for them, the next
+ * fetch starts the stream anew. */
 static void keep(struct pwi_source *source, const char *bytes, size_t size) {
   char *kept = pwi_resize(source->kept, size ? size : 1);
   if (!kept) {
@@ -134,11 +135,11 @@ static void keep(struct pwi_source *source, const char *bytes, size_t size) {
   source->kept_size = size;
 }
 
-/* `tail` are the last bytes that were fetched, up to `end` in the text, which a neighbour will want. NULL: there is
- * none. */
+/* Ends a series. `tail` are the last bytes that were fetched, up to `end` in the text; the neighbouring
+ * piece needs them. NULL: there are none. */
 static void fetch_end(struct fetch *fetch, pawl_status status, uint64_t end, const char *tail, size_t tail_size) {
   struct pwi_source *source = fetch->source;
-  if (source->packing == PWI_PACKING_PLAIN) {
+  if (source->packing == PWI_COMPRESSION_PLAIN) {
     if (fetch->descriptor >= 0) close(fetch->descriptor);
     return;
   }
@@ -149,12 +150,12 @@ static void fetch_end(struct fetch *fetch, pawl_status status, uint64_t end, con
   pthread_mutex_unlock(&source->lock);
 }
 
-/* --- pieces ----------------------------------------------------------------------------------------------------------------- */
+/* --- pieces --------------------------------------------------------------------------------------------- */
 
 struct window {
   char *memory;
   size_t size, room;
-  uint64_t from; /* of the first byte, in the text */
+  uint64_t from; /* offset of the first byte in the text */
 };
 
 static bool window_room(struct window *window, size_t more) {
@@ -176,20 +177,20 @@ static pawl_status extend(struct fetch *fetch, struct window *window, uint64_t m
   return status;
 }
 
-/* How many bytes before a place are looked at, to see whether a row begins there. */
+/* How many bytes before a position must be examined to see whether a row begins there. */
 static size_t look_back(const struct pwi_source *source, uint64_t at) {
   uint64_t most = source->rule.format == PAWL_DATA_UCI ? PWI_UCI_LOOK : 1, there = at - source->text_start;
   return (size_t)(there < most ? there : most);
 }
 
-/* Where the first line begins that does so at `from` or behind it, before `piece_end`; else `piece_end`. */
+/* The first line that begins in [from, piece_end); `piece_end` if there is none. */
 static size_t first_line(const struct window *window, size_t from, size_t piece_end) {
   if (from == 0 || window->memory[from - 1] == '\n') return from;
   const char *found = memchr(window->memory + from, '\n', piece_end - from);
   return found ? (size_t)(found + 1 - window->memory) : piece_end;
 }
 
-/* Reads on until the line is whole that ends at `from` - 1 or behind it; where it ends. */
+/* Reads on until the line that contains byte `from` - 1 is complete, and returns its end. */
 static pawl_status line_from(struct fetch *fetch, struct window *window, size_t from, size_t *end_out) {
   uint64_t left = fetch->source->text_size - window->from;
   size_t looked = from - 1, step = BEYOND;
@@ -214,15 +215,15 @@ static uint64_t document_before(const struct pwi_source *source, const struct wi
   return pwi_uci_before(window->memory, window->from == source->text_start, window->memory + at);
 }
 
-/* In a bag of words: where the first document begins, at a line that begins at `at` or behind it; `most` if it would be there or
- * behind. */
+/* For a bag of words: the first document that begins at a line at or behind `at`; `most` if it begins
+ * there or later. */
 static pawl_status next_document(struct fetch *fetch, struct window *window, size_t at, size_t most, size_t *at_out) {
   uint64_t left = fetch->source->text_size - window->from;
   while (at < most && at < left) {
     size_t end;
     pawl_status status = line_from(fetch, window, at + 1, &end);
     if (status) return status;
-    window->memory[window->size] = '\n'; /* the last line may lack it */
+    window->memory[window->size] = '\n'; /* the last line may lack its line break */
     const char *line = window->memory + at, *stop = window->memory + end - (window->memory[end - 1] == '\n');
     if (pwi_uci_begins(line, stop, document_before(fetch->source, window, at))) break;
     at = end;
@@ -231,7 +232,7 @@ static pawl_status next_document(struct fetch *fetch, struct window *window, siz
   return PAWL_OK;
 }
 
-/* Where the rows of a piece begin and end in the window, of which it is the part [from, piece_end). */
+/* Finds the rows of the piece [from, piece_end) in the window. */
 static pawl_status cut_rows(struct fetch *fetch, struct window *window, size_t from, size_t *begin_out,
                             size_t *end_out) {
   bool is_bag = fetch->source->rule.format == PAWL_DATA_UCI;
@@ -269,7 +270,8 @@ pawl_status pwi_source_text(struct pwi_source *source, uint64_t begin, uint64_t 
   struct fetch fetch;
   pawl_status status = fetch_begin(&fetch, source, fault);
   if (!status && begin < end) status = fill(&fetch, &window, begin, end, &text);
-  size_t last = (size_t)(end - window.from) - look_back(source, end); /* what the next piece will look at first */
+  /* bytes that the next piece will examine first */
+  size_t last = (size_t)(end - window.from) - look_back(source, end);
   bool has_tail = !status && window.memory && end < source->text_size;
   fetch_end(&fetch, status, window.from + window.size, has_tail ? window.memory + last : NULL,
             has_tail ? window.size - last : 0);
@@ -292,7 +294,7 @@ void pwi_lines_fini(struct pwi_lines *text) {
   *text = (struct pwi_lines){0};
 }
 
-/* --- the beginning, and lines ----------------------------------------------------------------------------------------------- */
+/* --- the beginning of the text, and its lines ----------------------------------------------------------- */
 
 pawl_status pwi_source_head(struct pwi_source *source, size_t most, char **text_out, size_t *size_out,
                             struct pwi_fault *fault) {
@@ -346,7 +348,7 @@ pawl_status pwi_source_line(struct pwi_source *source, uint64_t offset, uint64_t
   return PAWL_OK;
 }
 
-/* Whether a line that is going on has had a character, and how many had one before. */
+/* Counts non-empty lines. Tells whether the current line has had a character. */
 struct line_count {
   uint64_t lines;
   bool has_some;

@@ -1,13 +1,14 @@
 /* One file of a data set, and the text of its pieces.
  *
- * Piece k of a file has the rows that *begin* in bytes [start + k * size, start + (k + 1) * size) of its text; so
- * every row is in one piece, whatever the sizes, and a reader needs to look no further back than one byte: whether it
- * is a line break. The rows of a bag of words (uci) are runs of lines: there it looks back as far as data/formats/uci.h says.
+ * Piece k of a file has the rows that *begin* in bytes [start + k * size, start + (k + 1) * size) of its
+ * text. So every row is in exactly one piece, whatever the sizes. A reader only looks back one byte, to
+ * see whether it is a line break. The rows of a bag of words (uci) are runs of lines; there it looks back
+ * as far as data/formats/uci.h says.
  *
- * The text of a compressed file is decompressed in order. A source keeps the stream where the last piece ended, with
- * what it had read beyond that; a piece that lies further on is reached from there, one that lies before from the
- * beginning. So whoever reads pieces in rising order decompresses a file once. Its text is fetched by one thread at a
- * time, and parsed by any number.
+ * The text of a compressed file is decompressed in order. A source keeps the stream where the last piece
+ * ended, with the bytes that were read beyond it. A later piece is reached from there, an earlier one from
+ * the beginning. So reading pieces in increasing order decompresses a file once. One thread at a time
+ * fetches text; any number of threads parse it.
  *
  * Threads: any, once a source is open.
  */
@@ -28,19 +29,19 @@ struct pwi_cache;
 struct pwi_source {
   char *path;
   uint64_t size;       /* of the file */
-  uint64_t text_size;  /* decompressed */
-  uint64_t text_start; /* behind the byte order mark and the head line, if there are */
+  uint64_t text_size;  /* size of the decompressed text */
+  uint64_t text_start; /* offset behind the byte order mark and the head line, if present */
   uint64_t mark;       /* bytes of the byte order mark; 0 without one */
-  char *head;          /* of a table: the head line, without its line break; NULL: it has none */
+  char *head;          /* the head line of a table without its line break; NULL: the file has none */
   size_t head_size;
-  enum pwi_packing packing;
+  enum pwi_compression packing;
   struct pwi_parse_rule rule;
-  struct pwi_cache *cache; /* NULL: it is text */
+  struct pwi_cache *cache; /* NULL: the file is text */
   size_t first_piece, pieces;
-  atomic_bool is_complete;   /* uci: it has as many entries as it says */
-  pthread_mutex_t lock;      /* of the fields below */
-  struct pwi_stream *stream; /* NULL: none is open */
-  char *kept;                /* the last bytes that were read from it */
+  atomic_bool is_complete;   /* uci: the file has as many entries as its head states */
+  pthread_mutex_t lock;      /* guards the fields below */
+  struct pwi_stream *stream; /* NULL: no stream is open */
+  char *kept;                /* the last bytes that were read from the stream */
   size_t kept_size;
 };
 
@@ -49,27 +50,30 @@ struct pwi_lines {
   char *memory;
   const char *begin, *end;
   uint64_t offset; /* of `begin` in the text of the file */
-  uint64_t before; /* uci: the document before `begin`; 0: none is known */
+  uint64_t before; /* uci: the document before `begin`; 0: unknown */
 };
 
-/* Takes the path. Looks at the file: size, packing, length. Destroys nothing on failure; fini is needed either way. */
+/* Takes ownership of the path. Determines the file's size, compression and text length. Call fini also
+ * after a failure. */
 PAWL_MUST_USE pawl_status pwi_source_init(struct pwi_source *source, char *path, struct pwi_fault *fault);
 void pwi_source_fini(struct pwi_source *source);
 
-/* The first bytes of the text, at most `most`, with slack behind them. The caller frees them with pwi_free. */
+/* The first bytes of the text, at most `most`, with slack behind them. The caller frees them with
+ * pwi_free. */
 PAWL_MUST_USE pawl_status pwi_source_head(struct pwi_source *source, size_t most, char **text_out, size_t *size_out,
                                           struct pwi_fault *fault);
 
-/* The rows that begin in [begin, end) of the text. Free it with pwi_lines_fini. */
+/* The rows that begin in [begin, end) of the text. Free the result with pwi_lines_fini. */
 PAWL_MUST_USE pawl_status pwi_source_text(struct pwi_source *source, uint64_t begin, uint64_t end,
                                           struct pwi_lines *text_out, struct pwi_fault *fault);
 void pwi_lines_fini(struct pwi_lines *text);
 
-/* In which line the byte is, counted from 1, and where that line begins. Reads the file up to there. */
+/* The number of the line that contains the byte at `offset`, counted from 1, and where that line begins.
+ * Reads the file up to there. */
 PAWL_MUST_USE pawl_status pwi_source_line(struct pwi_source *source, uint64_t offset, uint64_t *line_out,
                                           uint64_t *line_begin_out, struct pwi_fault *fault);
 
-/* How many lines there are behind the head, those without a character not counted. Reads the file. */
+/* The number of non-empty lines behind the head. Reads the whole file. */
 PAWL_MUST_USE pawl_status pwi_source_entries(struct pwi_source *source, uint64_t *entries_out, struct pwi_fault *fault);
 
 #endif

@@ -15,20 +15,21 @@
 struct pwi_stream {
   const char *path;
   int descriptor;
-  enum pwi_packing packing;
-  uint64_t taken, position; /* bytes of the file, and of the text */
+  enum pwi_compression packing;
+  uint64_t taken, position; /* bytes consumed from the file, bytes produced of the text */
   struct pwi_unpacker *unpacker;
-  bool in_midst; /* of a member, frame or stream, which must go on */
+  bool in_midst; /* a member, frame or stream is incomplete */
   unsigned char *input;
   size_t input_at, input_size;
 };
 
-/* --- the file --------------------------------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_file_descriptor(const char *path, int *descriptor_out, uint64_t *size_out, struct pwi_fault *fault) {
   struct stat about;
   int descriptor;
-  do descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer would wait */
+  /* opening a pipe without a writer would block */
+  do descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0) return pwi_fault_errno(fault, path, errno);
   pawl_status status = PAWL_OK;
@@ -38,7 +39,7 @@ pawl_status pwi_file_descriptor(const char *path, int *descriptor_out, uint64_t 
     status = pwi_fault_errno(fault, path, EISDIR);
   else if (!S_ISREG(about.st_mode))
     status =
-        pwi_fault(fault, PAWL_UNSUPPORTED, "%s: not a regular file; data is read in pieces, and more than once", path);
+        pwi_fault(fault, PAWL_UNSUPPORTED, "%s: not a regular file; data is read in pieces and more than once", path);
   if (status) {
     close(descriptor);
     return status;
@@ -63,7 +64,7 @@ pawl_status pwi_read_at(int descriptor, const char *path, uint64_t offset, void 
   return PAWL_OK;
 }
 
-/* --- decompression ---------------------------------------------------------------------------------------------------------- */
+/* --- decompression -------------------------------------------------------------------------------------- */
 
 static pawl_status refill(struct pwi_stream *stream, struct pwi_fault *fault) {
   size_t got = 0;
@@ -78,7 +79,7 @@ static pawl_status refill(struct pwi_stream *stream, struct pwi_fault *fault) {
 
 static pawl_status explain(struct pwi_stream *stream, pawl_status status, const char *why, struct pwi_fault *fault) {
   uint64_t at = stream->taken - (stream->input_size - stream->input_at);
-  const char *name = pwi_packing_name(stream->packing);
+  const char *name = pwi_compression_name(stream->packing);
   if (status == PAWL_NO_MEMORY) return pwi_fault_plain(fault, status, stream->path);
   if (status != PAWL_CORRUPT)
     return pwi_fault(fault, status, "%s: the %s data cannot be read: %s", stream->path, name, why);
@@ -100,7 +101,7 @@ static pawl_status step(struct pwi_stream *stream, char *buffer, size_t size, si
   return PAWL_OK;
 }
 
-/* At least one byte, unless the text ends. */
+/* Produces at least one byte, unless the text ends. */
 static pawl_status unpack(struct pwi_stream *stream, char *buffer, size_t size, size_t *made_out,
                           struct pwi_fault *fault) {
   size_t made = 0;
@@ -112,22 +113,22 @@ static pawl_status unpack(struct pwi_stream *stream, char *buffer, size_t size, 
     status = step(stream, buffer, size, &made, fault);
     if (status) return status;
     if (ended && made == 0 && stream->in_midst)
-      return pwi_fault(fault, PAWL_TRUNCATED, "%s: the %s data ends too early; the file is cut off", stream->path,
-                       pwi_packing_name(stream->packing));
+      return pwi_fault(fault, PAWL_TRUNCATED, "%s: the %s data is truncated", stream->path,
+                       pwi_compression_name(stream->packing));
   }
   *made_out = made;
   return PAWL_OK;
 }
 
-/* --- streams ---------------------------------------------------------------------------------------------------------------- */
+/* --- streams -------------------------------------------------------------------------------------------- */
 
 static bool start_decoder(struct pwi_stream *stream) {
-  if (stream->packing == PWI_PACKING_PLAIN) return true;
+  if (stream->packing == PWI_COMPRESSION_PLAIN) return true;
   stream->input = pwi_alloc(INPUT);
   return stream->input && pwi_unpacker_create(stream->packing, &stream->unpacker) == PAWL_OK;
 }
 
-pawl_status pwi_stream_open(const char *path, enum pwi_packing packing, struct pwi_stream **stream_out,
+pawl_status pwi_stream_open(const char *path, enum pwi_compression packing, struct pwi_stream **stream_out,
                             struct pwi_fault *fault) {
   uint64_t size;
   struct pwi_stream *stream = pwi_alloc_zero(1, sizeof *stream);
@@ -158,7 +159,7 @@ void pwi_stream_close(struct pwi_stream *stream) {
 pawl_status pwi_stream_read(struct pwi_stream *stream, void *buffer, size_t size, size_t *read_out,
                             struct pwi_fault *fault) {
   size_t done = 0, made = 0;
-  if (stream->packing == PWI_PACKING_PLAIN) {
+  if (stream->packing == PWI_COMPRESSION_PLAIN) {
     pawl_status status = pwi_read_at(stream->descriptor, stream->path, stream->position, buffer, size, &done, fault);
     if (status) return status;
   } else {

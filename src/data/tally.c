@@ -8,7 +8,7 @@
 
 #define FIRST_WORDS 1024
 #define FIRST_LETTERS 8192
-#define AHEAD 8 /* words that are fetched from memory before their turn */
+#define AHEAD 8 /* words that are prefetched before their turn */
 
 void pwi_tally_fini(struct pwi_tally *tally) {
   pwi_free(tally->words);
@@ -17,7 +17,7 @@ void pwi_tally_fini(struct pwi_tally *tally) {
   *tally = (struct pwi_tally){0};
 }
 
-/* --- room ------------------------------------------------------------------------------------------------------------------- */
+/* --- room ----------------------------------------------------------------------------------------------- */
 
 static void fill_slots(struct pwi_tally *tally) {
   for (size_t i = 0; i < tally->count; i++) {
@@ -27,7 +27,7 @@ static void fill_slots(struct pwi_tally *tally) {
   }
 }
 
-/* Another word fits, and no more than half of the slots are taken. */
+/* Makes room for one more word, and keeps the slots at most half full. */
 static pawl_status room_for_word(struct pwi_tally *tally) {
   if (tally->count < tally->room) return PAWL_OK;
   size_t room = tally->room ? tally->room * 2 : FIRST_WORDS;
@@ -60,7 +60,7 @@ static pawl_status room_for_letters(struct pwi_tally *tally, size_t more) {
   return PAWL_OK;
 }
 
-/* --- counting --------------------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------------------- */
 
 static struct pwi_tally_word *find(const struct pwi_tally *tally, const char *word, size_t length, uint64_t hash) {
   if (!tally->slot_room) return NULL;
@@ -72,7 +72,7 @@ static struct pwi_tally_word *find(const struct pwi_tally *tally, const char *wo
   return NULL;
 }
 
-/* One that is not there. */
+/* Inserts a new word. */
 static pawl_status insert(struct pwi_tally *tally, const char *word, size_t length, uint64_t hash,
                           struct pwi_tally_word **word_out) {
   pawl_status status = room_for_word(tally);
@@ -116,9 +116,9 @@ pawl_status pwi_tally_merge(struct pwi_tally *tally, const struct pwi_tally *oth
   return PAWL_OK;
 }
 
-/* --- forgetting ------------------------------------------------------------------------------------------------------------- */
+/* --- forgetting ----------------------------------------------------------------------------------------- */
 
-/* What would be left of those that occur more than `least` times. */
+/* The words and letters that would remain if only words with a count above `least` stayed. */
 static void left_above(const struct pwi_tally *tally, uint64_t least, size_t *count_out, size_t *letters_out) {
   *count_out = *letters_out = 0;
   for (size_t i = 0; i < tally->count; i++) {
@@ -130,7 +130,7 @@ static void left_above(const struct pwi_tally *tally, uint64_t least, size_t *co
 
 static void keep_above(struct pwi_tally *tally, uint64_t least) {
   size_t kept = 0, size = 0;
-  for (size_t i = 0; i < tally->count; i++) { /* places rise, so that letters move towards the beginning */
+  for (size_t i = 0; i < tally->count; i++) { /* places increase, so letters move towards the beginning */
     struct pwi_tally_word word = tally->words[i];
     if (word.count <= least) continue;
     memmove(tally->letters + size, tally->letters + word.place, word.length);

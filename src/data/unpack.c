@@ -12,11 +12,12 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 
-#define XZ_MEMORY ((uint64_t)1 << 30) /* `xz -9` needs 65 MB; a file that asks for more than this was made to harm */
+#define XZ_MEMORY                                                                                                      \
+  ((uint64_t)1 << 30) /* `xz -9` needs 65 MB; a file that asks for more than this is taken for an attack */
 
 struct pwi_unpacker {
-  enum pwi_packing packing;
-  bool is_open; /* of gzip, xz and bzip2 */
+  enum pwi_compression packing;
+  bool is_open; /* the decoder of gzip, xz or bzip2 is open */
   ZSTD_DStream *zstd;
   z_stream gzip;
   lzma_stream xz;
@@ -24,35 +25,35 @@ struct pwi_unpacker {
   bz_stream bzip2;
 };
 
-/* --- which it is ------------------------------------------------------------------------------------------------------------ */
+/* --- detection ------------------------------------------------------------------------------------------ */
 
-/* A block, or the end of an empty file, follows: `BZh9` alone may be the beginning of a text. */
+/* `BZh9` alone may be the beginning of a text, so a block or the end of an empty file must follow. */
 static bool is_bzip2(const unsigned char *bytes, size_t size) {
   return size >= 10 && memcmp(bytes, "BZh", 3) == 0 && bytes[3] >= '1' && bytes[3] <= '9' &&
          (memcmp(bytes + 4, "\x31\x41\x59\x26\x53\x59", 6) == 0 ||
           memcmp(bytes + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
 }
 
-enum pwi_packing pwi_packing_of(const unsigned char *bytes, size_t size) {
-  if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) return PWI_PACKING_GZIP;
-  if (size < 4) return PWI_PACKING_PLAIN;
+enum pwi_compression pwi_compression_of(const unsigned char *bytes, size_t size) {
+  if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) return PWI_COMPRESSION_GZIP;
+  if (size < 4) return PWI_COMPRESSION_PLAIN;
   uint32_t magic = pwi_get_u32(bytes);
   if (magic == ZSTD_MAGICNUMBER || (magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START)
-    return PWI_PACKING_ZSTD;
+    return PWI_COMPRESSION_ZSTD;
   if (size >= 6 && memcmp(bytes,
                           "\xfd"
                           "7zXZ\0",
                           6) == 0)
-    return PWI_PACKING_XZ;
-  return is_bzip2(bytes, size) ? PWI_PACKING_BZIP2 : PWI_PACKING_PLAIN;
+    return PWI_COMPRESSION_XZ;
+  return is_bzip2(bytes, size) ? PWI_COMPRESSION_BZIP2 : PWI_COMPRESSION_PLAIN;
 }
 
-const char *pwi_packing_name(enum pwi_packing packing) {
+const char *pwi_compression_name(enum pwi_compression packing) {
   static const char *const names[] = {"", "gzip", "zstd", "xz", "bzip2"};
   return (size_t)packing < sizeof names / sizeof *names ? names[packing] : "";
 }
 
-/* --- beginnings and ends ------------------------------------------------------------------------------------------------------ */
+/* --- beginnings and ends -------------------------------------------------------------------------------- */
 
 static void *lend_gzip(void *context, unsigned count, unsigned size) {
   (void)context;
@@ -76,15 +77,15 @@ static void give_back(void *context, void *block) {
 
 static bool begin(struct pwi_unpacker *unpacker) {
   switch (unpacker->packing) {
-  case PWI_PACKING_GZIP:
+  case PWI_COMPRESSION_GZIP:
     unpacker->gzip = (z_stream){.zalloc = lend_gzip, .zfree = give_back};
-    return unpacker->is_open = inflateInit2(&unpacker->gzip, 15 + 16) == Z_OK; /* gzip's header, and no other */
-  case PWI_PACKING_XZ:
+    return unpacker->is_open = inflateInit2(&unpacker->gzip, 15 + 16) == Z_OK; /* accept gzip headers only */
+  case PWI_COMPRESSION_XZ:
     unpacker->xz_memory = (lzma_allocator){.alloc = lend_xz, .free = give_back};
     unpacker->xz = (lzma_stream)LZMA_STREAM_INIT;
     unpacker->xz.allocator = &unpacker->xz_memory;
     return unpacker->is_open = lzma_stream_decoder(&unpacker->xz, XZ_MEMORY, LZMA_CONCATENATED) == LZMA_OK;
-  case PWI_PACKING_BZIP2:
+  case PWI_COMPRESSION_BZIP2:
     unpacker->bzip2 = (bz_stream){.bzalloc = lend_bzip2, .bzfree = give_back};
     return unpacker->is_open = BZ2_bzDecompressInit(&unpacker->bzip2, 0, 0) == BZ_OK;
   default:
@@ -93,7 +94,7 @@ static bool begin(struct pwi_unpacker *unpacker) {
   }
 }
 
-pawl_status pwi_unpacker_create(enum pwi_packing packing, struct pwi_unpacker **unpacker_out) {
+pawl_status pwi_unpacker_create(enum pwi_compression packing, struct pwi_unpacker **unpacker_out) {
   struct pwi_unpacker *unpacker = pwi_alloc_zero(1, sizeof *unpacker);
   if (!unpacker) return PAWL_NO_MEMORY;
   unpacker->packing = packing;
@@ -108,13 +109,13 @@ pawl_status pwi_unpacker_create(enum pwi_packing packing, struct pwi_unpacker **
 void pwi_unpacker_destroy(struct pwi_unpacker *unpacker) {
   if (!unpacker) return;
   ZSTD_freeDStream(unpacker->zstd);
-  if (unpacker->is_open && unpacker->packing == PWI_PACKING_GZIP) inflateEnd(&unpacker->gzip);
-  if (unpacker->is_open && unpacker->packing == PWI_PACKING_XZ) lzma_end(&unpacker->xz);
-  if (unpacker->is_open && unpacker->packing == PWI_PACKING_BZIP2) BZ2_bzDecompressEnd(&unpacker->bzip2);
+  if (unpacker->is_open && unpacker->packing == PWI_COMPRESSION_GZIP) inflateEnd(&unpacker->gzip);
+  if (unpacker->is_open && unpacker->packing == PWI_COMPRESSION_XZ) lzma_end(&unpacker->xz);
+  if (unpacker->is_open && unpacker->packing == PWI_COMPRESSION_BZIP2) BZ2_bzDecompressEnd(&unpacker->bzip2);
   pwi_free(unpacker);
 }
 
-/* --- steps -------------------------------------------------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------------------------------------- */
 
 static pawl_status damaged(struct pwi_unpack *step, const char *why) {
   step->why = why;
@@ -145,14 +146,15 @@ static pawl_status step_gzip(struct pwi_unpacker *unpacker, struct pwi_unpack *s
   step->taken = given - gzip->avail_in;
   if (result == Z_MEM_ERROR) return PAWL_NO_MEMORY;
   if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-    return damaged(step, gzip->msg ? gzip->msg : "no gzip data");
+    return damaged(step, gzip->msg ? gzip->msg : "not gzip data");
   step->in_midst = result != Z_STREAM_END;
-  if (result == Z_STREAM_END) inflateReset(gzip); /* another may follow */
+  if (result == Z_STREAM_END) inflateReset(gzip); /* another member may follow */
   step->made = room - gzip->avail_out;
   return PAWL_OK;
 }
 
-/* Several streams, and zeros between them, are the library's business: it says that it is done when it is told that no more comes. */
+/* The library itself handles several streams and padding between them. It reports the end once it is told
+ * that no more input comes. */
 static pawl_status step_xz(struct pwi_unpacker *unpacker, struct pwi_unpack *step) {
   lzma_stream *xz = &unpacker->xz;
   xz->next_in = step->in;
@@ -174,9 +176,9 @@ static pawl_status step_xz(struct pwi_unpacker *unpacker, struct pwi_unpack *ste
     step->why = "it asks for more than 1 GB of memory";
     return PAWL_TOO_LARGE;
   case LZMA_OPTIONS_ERROR:
-    return damaged(step, "it was made with options that are not known");
+    return damaged(step, "it uses unknown options");
   default:
-    return damaged(step, "what is there is no xz data, or a checksum does not fit");
+    return damaged(step, "not xz data, or a checksum is wrong");
   }
 }
 
@@ -192,10 +194,10 @@ static pawl_status step_bzip2(struct pwi_unpacker *unpacker, struct pwi_unpack *
   step->made = room - bzip2->avail_out;
   step->in_midst = result != BZ_STREAM_END;
   if (result == BZ_MEM_ERROR) return PAWL_NO_MEMORY;
-  if (result == BZ_DATA_ERROR_MAGIC) return damaged(step, "what is there is no bzip2 data");
-  if (result != BZ_OK && result != BZ_STREAM_END) return damaged(step, "a checksum does not fit");
+  if (result == BZ_DATA_ERROR_MAGIC) return damaged(step, "not bzip2 data");
+  if (result != BZ_OK && result != BZ_STREAM_END) return damaged(step, "a checksum is wrong");
   if (result != BZ_STREAM_END) return PAWL_OK;
-  BZ2_bzDecompressEnd(bzip2); /* another may follow */
+  BZ2_bzDecompressEnd(bzip2); /* another stream may follow */
   unpacker->is_open = false;
   return begin(unpacker) ? PAWL_OK : PAWL_NO_MEMORY;
 }
@@ -204,11 +206,11 @@ pawl_status pwi_unpacker_step(struct pwi_unpacker *unpacker, struct pwi_unpack *
   step->taken = step->made = 0;
   step->why = "";
   switch (unpacker->packing) {
-  case PWI_PACKING_GZIP:
+  case PWI_COMPRESSION_GZIP:
     return step_gzip(unpacker, step);
-  case PWI_PACKING_XZ:
+  case PWI_COMPRESSION_XZ:
     return step_xz(unpacker, step);
-  case PWI_PACKING_BZIP2:
+  case PWI_COMPRESSION_BZIP2:
     return step_bzip2(unpacker, step);
   default:
     return step_zstd(unpacker, step);

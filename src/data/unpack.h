@@ -1,8 +1,9 @@
-/* Decompression of a text, bytes in and bytes out: gzip, zstd, xz and bzip2.
+/* Decompresses a byte stream: gzip, zstd, xz and bzip2.
  *
- * Several gzip members, zstd frames, xz streams or bzip2 streams one after another are one text. Files are none of its business.
+ * Consecutive gzip members, zstd frames, xz streams or bzip2 streams form one text. This file does not
+ * touch files.
  *
- * Threads: an unpacker belongs to one at a time.
+ * Threads: an unpacker belongs to one thread at a time.
  */
 #ifndef PWI_DATA_UNPACK_H
 #define PWI_DATA_UNPACK_H
@@ -13,32 +14,38 @@
 #include <pawl/export.h>
 #include <pawl/status.h>
 
-enum pwi_packing { PWI_PACKING_PLAIN, PWI_PACKING_GZIP, PWI_PACKING_ZSTD, PWI_PACKING_XZ, PWI_PACKING_BZIP2 };
+enum pwi_compression {
+  PWI_COMPRESSION_PLAIN,
+  PWI_COMPRESSION_GZIP,
+  PWI_COMPRESSION_ZSTD,
+  PWI_COMPRESSION_XZ,
+  PWI_COMPRESSION_BZIP2
+};
 
-#define PWI_PACKING_MAGIC 10 /* bytes of a file that pwi_packing_of wants to see */
+#define PWI_COMPRESSION_MAGIC 10 /* bytes of a file that pwi_compression_of needs */
 
-/* By the first bytes of a file. */
-enum pwi_packing pwi_packing_of(const unsigned char *bytes, size_t size);
+/* Detects the compression by the first bytes of a file. */
+enum pwi_compression pwi_compression_of(const unsigned char *bytes, size_t size);
 
-/* "gzip", "zstd", "xz", "bzip2"; "" for a plain one. */
-const char *pwi_packing_name(enum pwi_packing packing);
+/* "gzip", "zstd", "xz", "bzip2"; "" for an uncompressed file. */
+const char *pwi_compression_name(enum pwi_compression packing);
 
 struct pwi_unpacker;
 
-/* One step. `in` is moved over by `*taken_out` bytes, and `*made_out` are written to `out`. */
+/* One decompression step: consumes `taken` bytes of `in`, and writes `made` bytes to `out`. */
 struct pwi_unpack {
   const unsigned char *in;
   size_t in_size;
-  bool is_last; /* nothing comes behind `in` */
+  bool is_last; /* no bytes follow `in` */
   char *out;
   size_t out_size;
-  size_t taken, made; /* written */
-  bool in_midst;      /* written: of a member, frame or stream, which must go on */
-  const char *why;    /* written on failure, static: what is wrong with the bytes */
+  size_t taken, made; /* results */
+  bool in_midst;      /* result: a member, frame or stream is incomplete, so more input must follow */
+  const char *why;    /* result on failure, static: what is wrong with the bytes */
 };
 
-/* PAWL_NO_MEMORY. `packing` is not PLAIN. */
-PAWL_MUST_USE pawl_status pwi_unpacker_create(enum pwi_packing packing, struct pwi_unpacker **unpacker_out);
+/* `packing` must not be PLAIN. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_unpacker_create(enum pwi_compression packing, struct pwi_unpacker **unpacker_out);
 void pwi_unpacker_destroy(struct pwi_unpacker *unpacker); /* NULL is fine */
 
 /* PAWL_CORRUPT, PAWL_NO_MEMORY, PAWL_TOO_LARGE (an xz file that asks for more than 1 GB of memory). */

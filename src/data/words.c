@@ -6,10 +6,10 @@
 #include "base/memory.h"
 #include "data/formats/utf8.h"
 
-/* --- making one ------------------------------------------------------------------------------------------------------------- */
+/* --- making a vocabulary -------------------------------------------------------------------------------- */
 
 void pwi_words_release(struct pawl_words *words) {
-  if (!words || atomic_fetch_sub(&words->handlers, 1) > 1) return;
+  if (!words || atomic_fetch_sub(&words->references, 1) > 1) return;
   pwi_free(words->bytes);
   pwi_free(words->places);
   pwi_free(words->slots);
@@ -17,12 +17,12 @@ void pwi_words_release(struct pawl_words *words) {
 }
 
 struct pawl_words *pwi_words_retain(const struct pawl_words *words) {
-  struct pawl_words *held = (struct pawl_words *)(uintptr_t)words; /* only the count of request handlers changes */
-  if (held) atomic_fetch_add(&held->handlers, 1);
+  struct pawl_words *held = (struct pawl_words *)(uintptr_t)words; /* only the reference count changes */
+  if (held) atomic_fetch_add(&held->references, 1);
   return held;
 }
 
-/* Bytes that a word takes: with what stands before it, a zero, and up to the next step. */
+/* Bytes that a word occupies: number, length, letters, a zero, and padding. */
 static size_t size_of(size_t length) {
   return (PWI_WORD_HEAD + length + 1 + PWI_WORD_STEP - 1) / PWI_WORD_STEP * PWI_WORD_STEP;
 }
@@ -35,7 +35,7 @@ static uint64_t slots_for(uint64_t count) {
 }
 
 static pawl_status make_room(struct pawl_words *words, uint64_t total) {
-  size_t bytes, each = PWI_WORD_HEAD + 1 + PWI_WORD_STEP - 1; /* at most, beside its letters */
+  size_t bytes, each = PWI_WORD_HEAD + 1 + PWI_WORD_STEP - 1; /* most bytes of a word beside its letters */
   if (!pwi_u64_to_size(total, &bytes) || !pwi_add_size(bytes, (size_t)words->count * each, &bytes))
     return PAWL_NO_MEMORY;
   if (bytes / PWI_WORD_STEP >= UINT32_MAX) return PAWL_TOO_LARGE;
@@ -46,7 +46,7 @@ static pawl_status make_room(struct pawl_words *words, uint64_t total) {
   return words->bytes && words->places && words->slots ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* A word that is not there yet. */
+/* Adds a word that is not yet present. */
 static void place_word(struct pawl_words *words, uint64_t number, size_t at, struct pwi_word word, uint64_t hash) {
   unsigned char *there = words->bytes + at;
   memset(there, 0, size_of(word.length));
@@ -65,7 +65,7 @@ pawl_status pwi_words_make(uint64_t count, uint64_t total, struct pwi_word (*nex
   if (count >= PWI_WORDS_MAX) return PAWL_TOO_LARGE;
   struct pawl_words *words = pwi_alloc_zero(1, sizeof *words);
   if (!words) return PAWL_NO_MEMORY;
-  words->handlers = 1;
+  words->references = 1;
   words->count = count;
   pawl_status status = make_room(words, total);
   for (uint64_t i = 0; !status && i < count; i++) {
@@ -93,13 +93,13 @@ const char *pwi_words_at(const struct pawl_words *words, uint64_t number) {
   return (const char *)words->bytes + (size_t)words->places[number] * PWI_WORD_STEP + PWI_WORD_HEAD;
 }
 
-/* --- from text -------------------------------------------------------------------------------------------------------------- */
+/* --- parsing text --------------------------------------------------------------------------------------- */
 
 static pawl_status bad_line(struct pwi_fault *fault, const char *path, uint64_t line, const char *what) {
   return pwi_fault(fault, PAWL_CORRUPT, "%s:%" PRIu64 ": %s", path, line, what);
 }
 
-/* A line without its line break; `*next_out` is behind that. The text ends with one. */
+/* A line without its line break; `*next_out` is behind that. The text ends with a line break. */
 static struct pwi_word line_at(const char *at, const char *end, const char **next_out) {
   const char *stop = memchr(at, '\n', (size_t)(end - at));
   *next_out = stop + 1;
@@ -114,11 +114,10 @@ static pawl_status check_lines(const char *path, const char *text, const char *e
     struct pwi_word word = line_at(at, end, &at);
     count++;
     total += word.length;
-    if (word.length == 0) return bad_line(fault, path, count, "an empty line instead of a word");
-    if (word.length > PAWL_WORD_MAX) return bad_line(fault, path, count, "a word of more than 255 bytes");
-    if (memchr(word.letters, 0, word.length)) return bad_line(fault, path, count, "a zero byte in a word");
-    if (pwi_utf8_wrong(word.letters, word.letters + word.length))
-      return bad_line(fault, path, count, "this is not UTF-8");
+    if (word.length == 0) return bad_line(fault, path, count, "expected a word, found an empty line");
+    if (word.length > PAWL_WORD_MAX) return bad_line(fault, path, count, "the word has more than 255 bytes");
+    if (memchr(word.letters, 0, word.length)) return bad_line(fault, path, count, "the word contains a zero byte");
+    if (pwi_utf8_wrong(word.letters, word.letters + word.length)) return bad_line(fault, path, count, "invalid UTF-8");
   }
   *count_out = count;
   *total_out = total;
@@ -134,7 +133,7 @@ static struct pwi_word next_line(void *context) {
   return line_at(lines->at, lines->end, &lines->at);
 }
 
-/* Where a word of a text that was read stands first. */
+/* The line of the first occurrence of a word. */
 static uint64_t first_line_of(const char *text, const char *end, uint64_t number) {
   struct pwi_word wanted = {0};
   const char *at = text;
@@ -149,8 +148,8 @@ static uint64_t first_line_of(const char *text, const char *end, uint64_t number
 pawl_status pwi_words_parse(const char *path, char *text, size_t size, struct pawl_words **words_out,
                             struct pwi_fault *fault) {
   uint64_t count = 0, total = 0, twice = 0;
-  if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3, size -= 3; /* a mark that some editors put there */
-  if (size == 0) return pwi_fault(fault, PAWL_TRUNCATED, "%s: there is no word in it", path);
+  if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3, size -= 3; /* a byte order mark */
+  if (size == 0) return pwi_fault(fault, PAWL_TRUNCATED, "%s: the vocabulary is empty", path);
   if (text[size - 1] != '\n') text[size++] = '\n';
   const char *end = text + size;
   pawl_status status = check_lines(path, text, end, &count, &total, fault);
@@ -158,7 +157,7 @@ pawl_status pwi_words_parse(const char *path, char *text, size_t size, struct pa
   struct lines lines = {text, end};
   status = pwi_words_make(count, total, next_line, &lines, words_out, &twice);
   if (status == PAWL_EXISTS)
-    return pwi_fault(fault, PAWL_CORRUPT, "%s:%" PRIu64 ": this word stands in line %" PRIu64 " already", path,
-                     twice + 1, first_line_of(text, end, twice));
+    return pwi_fault(fault, PAWL_CORRUPT, "%s:%" PRIu64 ": duplicate of the word in line %" PRIu64, path, twice + 1,
+                     first_line_of(text, end, twice));
   return status ? pwi_fault_plain(fault, status, path) : PAWL_OK;
 }

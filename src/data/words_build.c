@@ -1,8 +1,10 @@
-/* Making a vocabulary from a corpus: pieces are tallied side by side, and their tallies added up by number.
+/* Builds a vocabulary from a corpus: threads tally pieces in parallel, and the tallies are added up in the
+ * order of the pieces.
  *
- * Memory is bounded. Up to WORDS different words, or twice as many as are asked for, and LETTERS bytes of them are counted exactly.
- * When a piece takes the tally beyond that, the words that were seen least are forgotten until half as many are left; one that comes
- * up again is counted from 0. Because pieces are added up by number, what is forgotten does not depend on threads.
+ * Memory is bounded. Up to WORDS different words, or twice as many as requested, and LETTERS bytes of them
+ * are counted exactly. When a piece takes the tally beyond that, the rarest words are forgotten until half
+ * as many are left; a forgotten word that occurs again is counted from 0. Because pieces are added in
+ * order, the result does not depend on the number of threads.
  */
 #include "data/data.h"
 #include "data/words.h"
@@ -11,23 +13,23 @@
 
 #include "base/memory.h"
 #include "data/tally.h"
-#include "data/formats/text.h"
+#include "data/formats/tokenizer.h"
 #include "data/formats/utf8.h"
 
 #define WORDS ((size_t)1 << 23)
 #define LETTERS ((size_t)1 << 29)
 
-/* --- a piece ---------------------------------------------------------------------------------------------------------------- */
+/* --- a piece -------------------------------------------------------------------------------------------- */
 
-#define AGGREGATE 16 /* words that are looked up at a time: while one is fetched from memory the others are asked for */
+#define LOOKUPS 16 /* words that are looked up at a time, to overlap cache misses */
 
-/* The next words of a line, at most TOGETHER; how many. */
-static pawl_status tally_some(struct pwi_text *text, struct pwi_tally *tally, size_t *count_out) {
-  char words[AGGREGATE][PWI_TEXT_ROOM];
-  size_t lengths[AGGREGATE], count = 0;
-  uint64_t hashes[AGGREGATE];
+/* Tallies the next words of a line, at most LOOKUPS, and returns how many. */
+static pawl_status tally_some(struct pwi_tokenizer *text, struct pwi_tally *tally, size_t *count_out) {
+  char words[LOOKUPS][PWI_TOKENIZER_ROOM];
+  size_t lengths[LOOKUPS], count = 0;
+  uint64_t hashes[LOOKUPS];
   pawl_status status = PAWL_OK;
-  for (; count < AGGREGATE && (lengths[count] = pwi_text_next(text, words[count])); count++) {
+  for (; count < LOOKUPS && (lengths[count] = pwi_tokenizer_next(text, words[count])); count++) {
     hashes[count] = pwi_word_hash(words[count], lengths[count]);
     pwi_tally_fetch_slot(tally, hashes[count]);
   }
@@ -38,12 +40,12 @@ static pawl_status tally_some(struct pwi_text *text, struct pwi_tally *tally, si
 }
 
 static pawl_status tally_line(struct pwi_parse *parse, const char *line_end, struct pwi_tally *tally) {
-  struct pwi_text text = {.at = parse->at, .end = line_end};
-  size_t count = AGGREGATE;
+  struct pwi_tokenizer text = {.at = parse->at, .end = line_end};
+  size_t count = LOOKUPS;
   pawl_status status = PAWL_OK;
   const char *wrong = pwi_utf8_wrong(parse->at, line_end);
-  if (wrong) return pwi_parse_wrong(parse, wrong, "this is not UTF-8");
-  while (!status && count == AGGREGATE) status = tally_some(&text, tally, &count);
+  if (wrong) return pwi_parse_wrong(parse, wrong, "invalid UTF-8");
+  while (!status && count == LOOKUPS) status = tally_some(&text, tally, &count);
   if (!status) tally->documents++;
   return status;
 }
@@ -80,7 +82,7 @@ static pawl_status make_tally(struct pawl_data *data, size_t piece, struct pwi_l
   return status;
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------------------ */
+/* --- all of them ---------------------------------------------------------------------------------------- */
 
 struct building {
   const struct pawl_words_options *options;
@@ -97,7 +99,7 @@ static pawl_status take(void *context, size_t piece, void *product, struct pwi_f
   pawl_status status = pwi_tally_merge(&building->all, product);
   (void)piece;
   destroy_tally(product);
-  if (status) return pwi_fault(fault, status, "out of memory for %zu words", building->all.count);
+  if (status) return pwi_fault(fault, status, "not enough memory for %zu words", building->all.count);
   if (building->all.count > building->most || building->all.letters_size > LETTERS)
     pwi_tally_forget(&building->all, building->most / 2, LETTERS / 2);
   building->done++;
@@ -106,7 +108,7 @@ static pawl_status take(void *context, size_t piece, void *product, struct pwi_f
   return PAWL_OK;
 }
 
-/* Bytes that begin one, in UTF-8. */
+/* The number of characters: counts the bytes that begin one in UTF-8. */
 static size_t characters(const char *letters, size_t length) {
   size_t count = 0;
   for (size_t i = 0; i < length; i++) count += ((unsigned char)letters[i] & 0xc0) != 0x80;
@@ -126,7 +128,7 @@ static bool stays(const struct building *building, const struct pwi_tally_word *
   return !is_among(building->stop, letters, word) && !is_among(building->english, letters, word);
 }
 
-/* More frequent ones first, and equal ones by their bytes. */
+/* Sorts frequent words first, and equally frequent ones by their bytes. */
 static int by_count(const void *left, const void *right, void *context) {
   const struct pwi_tally *all = context;
   const struct pwi_tally_word *a = *(const struct pwi_tally_word *const *)left;
@@ -147,19 +149,20 @@ static pawl_status choose(struct building *building, struct pawl_words **words_o
   const struct pwi_tally *all = &building->all;
   uint64_t total = 0, twice = 0;
   building->kept = pwi_resize_array(NULL, all->count ? all->count : 1, sizeof *building->kept);
-  if (!building->kept) return pwi_fault(fault, PAWL_NO_MEMORY, "out of memory for %zu words", all->count);
+  if (!building->kept) return pwi_fault(fault, PAWL_NO_MEMORY, "not enough memory for %zu words", all->count);
   for (size_t i = 0; i < all->count; i++)
     if (stays(building, &all->words[i])) building->kept[building->count++] = &all->words[i];
   if (building->count == 0)
     return pwi_fault(fault, PAWL_INVALID,
-                     "no word stays in the vocabulary: of %zu different ones all are too rare, too "
-                     "frequent or to be left out",
+                     "no word remains in the vocabulary: all %zu distinct words are too rare, too "
+                     "frequent, or stop words",
                      all->count);
   qsort_r(building->kept, building->count, sizeof *building->kept, by_count, &building->all);
   if (building->count > building->options->most) building->count = (size_t)building->options->most;
   for (size_t i = 0; i < building->count; i++) total += building->kept[i]->length;
   pawl_status status = pwi_words_make(building->count, total, next_word, building, words_out, &twice);
-  return status ? pwi_fault(fault, status, "no vocabulary of %zu words: %s", building->count, pawl_status_text(status))
+  return status ? pwi_fault(fault, status, "cannot make a vocabulary of %zu words: %s", building->count,
+                            pawl_status_text(status))
                 : PAWL_OK;
 }
 
@@ -167,11 +170,11 @@ static pawl_status check(const struct pawl_data *data, const struct pawl_words_o
                          struct pwi_fault *fault) {
   for (size_t i = 0; i < data->count; i++)
     if (data->sources[i].rule.format != PAWL_DATA_TEXT)
-      return pwi_fault(fault, PAWL_UNSUPPORTED, "%s: a vocabulary is made from text, and this was opened as %s",
+      return pwi_fault(fault, PAWL_UNSUPPORTED, "%s: a vocabulary is built from text, but this file was opened as %s",
                        data->sources[i].path, pwi_data_format_name(data->sources[i].rule.format));
   if (!(options->most_share > 0 && options->most_share <= 1))
-    return pwi_fault(fault, PAWL_INVALID, "most_share is %g: more than 0 and up to 1 is possible", options->most_share);
-  if (options->most == 0) return pwi_fault(fault, PAWL_INVALID, "a vocabulary of 0 words was asked for");
+    return pwi_fault(fault, PAWL_INVALID, "most_share is %g but must be above 0 and at most 1", options->most_share);
+  if (options->most == 0) return pwi_fault(fault, PAWL_INVALID, "the vocabulary must have at least one word");
   return PAWL_OK;
 }
 
@@ -180,7 +183,7 @@ static pawl_status read_english(struct pawl_words **words_out, struct pwi_fault 
   char *copy = pwi_alloc_zero(size + 1 + PWI_WORD_SLACK, 1);
   if (!copy) return pwi_fault(fault, PAWL_NO_MEMORY, "out of memory");
   memcpy(copy, pwi_words_english, size);
-  pawl_status status = pwi_words_parse("the stop words of English", copy, size, words_out, fault);
+  pawl_status status = pwi_words_parse("the English stop words", copy, size, words_out, fault);
   pwi_free(copy);
   return status;
 }

@@ -1,4 +1,4 @@
-/* Vocabulary files. */
+/* Reads and writes vocabulary files. */
 #include "data/words.h"
 
 #include "base/checked.h"
@@ -13,7 +13,7 @@ struct buffer {
   size_t size, room;
 };
 
-/* Makes room for another chunk, a byte, and slack. */
+/* Makes room for another chunk, one byte, and slack. */
 static bool grow(struct buffer *buffer) {
   size_t room;
   if (buffer->room - buffer->size > CHUNK + PWI_WORD_SLACK) return true;

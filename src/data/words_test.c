@@ -1,4 +1,4 @@
-/* Vocabularies: read, written, looked up, and made from a corpus. */
+/* Vocabularies: read, written, looked up, and built from a corpus. */
 #include "data/words.h"
 
 #include "data/scene_test.h"
@@ -15,7 +15,7 @@ static uint64_t find(const struct pawl_words *words, const char *word) {
   return pawl_words_find(words, word, strlen(word));
 }
 
-/* All of them, by commas. */
+/* All words, separated by commas. */
 static const char *joined(const struct pawl_words *words) {
   static struct told told;
   told.size = 0;
@@ -74,14 +74,14 @@ static void test_what_is_wrong_is_said_with_its_line(void **state) {
     pawl_status status;
     const char *what;
   } cases[] = {
-      {"a\nb\na\n", 6, PAWL_CORRUPT, "v:3: this word stands in line 1 already"},
-      {"a\n\nb\n", 5, PAWL_CORRUPT, "v:2: an empty line instead of a word"},
-      {"a\n\r\n", 4, PAWL_CORRUPT, "v:2: an empty line instead of a word"},
-      {"\n", 1, PAWL_CORRUPT, "v:1: an empty line instead of a word"},
-      {"a\nb\xff\n", 5, PAWL_CORRUPT, "v:2: this is not UTF-8"},
-      {"a\nb\0c\n", 6, PAWL_CORRUPT, "v:2: a zero byte in a word"},
+      {"a\nb\na\n", 6, PAWL_CORRUPT, "v:3: duplicate of the word in line 1"},
+      {"a\n\nb\n", 5, PAWL_CORRUPT, "v:2: expected a word, found an empty line"},
+      {"a\n\r\n", 4, PAWL_CORRUPT, "v:2: expected a word, found an empty line"},
+      {"\n", 1, PAWL_CORRUPT, "v:1: expected a word, found an empty line"},
+      {"a\nb\xff\n", 5, PAWL_CORRUPT, "v:2: invalid UTF-8"},
+      {"a\nb\0c\n", 6, PAWL_CORRUPT, "v:2: the word contains a zero byte"},
       {"", 0, PAWL_TRUNCATED, "v: the file is empty"},
-      {"\xef\xbb\xbf", 3, PAWL_TRUNCATED, "v: there is no word in it"},
+      {"\xef\xbb\xbf", 3, PAWL_TRUNCATED, "v: the vocabulary is empty"},
   };
   struct pawl_words *words;
   struct pwi_fault fault;
@@ -95,7 +95,7 @@ static void test_what_is_wrong_is_said_with_its_line(void **state) {
   memset(text, 'x', sizeof text);
   pawl_words_release(read_words(write_bytes("v", text, PAWL_WORD_MAX)));
   assert_int_equal(pwi_words_read(write_bytes("v", text, PAWL_WORD_MAX + 1), &words, &fault), PAWL_CORRUPT);
-  assert_string_equal(fault.text + length, "v:1: a word of more than 255 bytes");
+  assert_string_equal(fault.text + length, "v:1: the word has more than 255 bytes");
   assert_int_equal(pwi_words_read(path_of("none"), &words, &fault), PAWL_NOT_FOUND);
   assert_string_equal(fault.text + length, "none: No such file or directory");
   assert_int_equal(pwi_words_read(folder, &words, &fault), PAWL_INVALID);
@@ -127,7 +127,7 @@ static void test_handlers_keep_a_vocabulary(void **state) {
   assert_null(pawl_words_retain(NULL));
 }
 
-/* --- made from a corpus ----------------------------------------------------------------------------------------------------- */
+/* --- built from a corpus -------------------------------------------------------------------------------- */
 
 static const char corpus[] = "The cat sat. The cat!\n"
                              "a dog sat\n"
@@ -194,7 +194,7 @@ static void test_what_cannot_be_built_is_said(void **state) {
   (void)state;
   struct pawl_data *data = open_text(corpus, 10);
   assert_int_equal(pwi_words_build(data, &options, &words, &fault), PAWL_INVALID);
-  assert_non_null(strstr(fault.text, "no word stays in the vocabulary"));
+  assert_non_null(strstr(fault.text, "no word remains in the vocabulary"));
   options = choice(1, 0, 1000);
   assert_int_equal(pwi_words_build(data, &options, &words, &fault), PAWL_INVALID);
   options = choice(1, 1, 0);
@@ -211,7 +211,7 @@ static void test_what_cannot_be_built_is_said(void **state) {
   data = open_text("fine\nbr\xffken\nfine\n", 10);
   options = choice(1, 1, 10);
   assert_int_equal(pwi_words_build(data, &options, &words, &fault), PAWL_CORRUPT);
-  assert_non_null(strstr(fault.text, "corpus:2:3: this is not UTF-8"));
+  assert_non_null(strstr(fault.text, "corpus:2:3: invalid UTF-8"));
   data->options.skip_bad = 100;
   assert_int_equal(pwi_words_build(data, &options, &words, &fault), PAWL_OK);
   assert_string_equal(joined(words), "fine");
@@ -220,7 +220,7 @@ static void test_what_cannot_be_built_is_said(void **state) {
   struct pawl_data_options plain = default_options();
   data = opened(write_text("rows", "1 1:1\n"), &plain);
   assert_int_equal(pwi_words_build(data, &options, &words, &fault), PAWL_UNSUPPORTED);
-  assert_non_null(strstr(fault.text, "rows: a vocabulary is made from text, and this was opened as libsvm"));
+  assert_non_null(strstr(fault.text, "rows: a vocabulary is built from text, but this file was opened as libsvm"));
   pwi_data_close(data);
 }
 

@@ -1,11 +1,11 @@
-/* One thread that waits for work, and one that waits for it. */
+/* One thread that waits for work, and one that waits for its end. */
 #include "host/aside.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
 
-#define BEAT_NS 10000000 /* how often we look whether a heartbeat is due */
+#define BEAT_NS 10000000 /* how often a heartbeat may be due */
 
 static void *run(void *argument) {
   struct pwi_aside *aside = argument;
@@ -35,7 +35,7 @@ pawl_status pwi_aside_init(struct pwi_aside *aside, struct pwi_net *net) {
   pthread_cond_init(&aside->ended, &monotonic);
   pthread_condattr_destroy(&monotonic);
   sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are for the thread that waits for them */
+  pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are for other threads */
   int failed = pthread_create(&aside->thread, NULL, run, aside);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (failed == 0) return PAWL_OK;

@@ -1,6 +1,7 @@
-/* posix_spawn is used because it is safe while other threads run, and does not copy the page tables of a process that
- * holds gigabytes. The pidfd is opened right after it; that it is the child's is then asked of the kernel, for in
- * between the child could have ended, been reaped by somebody else, and its number given to a stranger. */
+/* posix_spawn is safe while other threads run, and does not copy the page tables of a process with
+ * gigabytes of memory. The pidfd is opened right after it. In between, the child could have ended, been
+ * reaped by another part of the program, and its pid reused; so the kernel is asked whether the pidfd is
+ * that of our child. */
 #include "host/children.h"
 
 #include <errno.h>
@@ -19,21 +20,21 @@
 #include "base/memory.h"
 #include "host/clock.h"
 
-#define BY_PIDFD ((idtype_t)3)                /* P_PIDFD, which older C libraries do not name */
-#define LOOK_AGAIN_NS (PWI_HOST_SECOND / 200) /* where nothing wakes us */
+#define BY_PIDFD ((idtype_t)3)                /* P_PIDFD, which older C libraries do not define */
+#define LOOK_AGAIN_NS (PWI_HOST_SECOND / 200) /* polling interval if there is no pidfd */
 
 struct pwi_child {
   pid_t pid;
-  int pidfd;         /* -1 where there is none */
+  int pidfd;         /* -1: none */
   int ready;         /* the reading end of the ready pipe */
-  int output;        /* to read what the child wrote, or -1 */
-  off_t output_from; /* what the file held before */
+  int output;        /* for reading the child's output, or -1 */
+  off_t output_from; /* size of the file before the child started */
   struct pwi_child_end end;
   bool ready_closed;
-  bool line_complete; /* or beyond repair */
+  bool line_complete; /* complete, or invalid */
   pawl_status line_status;
   size_t line_length;
-  char line[PWI_READY_LINE_MAX + 1]; /* a NUL takes the place of the line break */
+  char line[PWI_READY_LINE_MAX + 1]; /* a NUL replaces the line break */
 };
 
 static pawl_status status_of(int error) {
@@ -59,8 +60,9 @@ static void close_if_open(int descriptor) {
   if (descriptor >= 0) close(descriptor);
 }
 
-/* Moves a descriptor of ours above the numbers that mean something in the child: a parent whose standard error is
- * closed must not pass on whatever took its place. -1 if that fails, as if it had never been opened. */
+/* Moves a descriptor of ours above the numbers with a meaning in the child: if our standard error is
+ * closed, another descriptor may have its number, and must not be passed on as standard error. -1 on
+ * failure; then the descriptor is closed. */
 static int lift(int descriptor) {
   if (descriptor < 0 || descriptor > PWI_CHILD_READY_FD) return descriptor;
   int lifted = fcntl(descriptor, F_DUPFD_CLOEXEC, PWI_CHILD_READY_FD + 1);
@@ -70,9 +72,9 @@ static int lift(int descriptor) {
   return lifted;
 }
 
-/* --- starting --------------------------------------------------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------------------------------------- */
 
-/* True if both strings NAME=value have one name. */
+/* Whether two strings NAME=value have the same name. */
 static bool same_name(const char *a, const char *b) {
   size_t length = strcspn(a, "=");
   return strncmp(a, b, length) == 0 && (b[length] == '=' || b[length] == '\0');
@@ -104,8 +106,8 @@ static char **make_environment(const char *const *additions) {
   return (char **)list;
 }
 
-/* In the child, in this order. Only the caller's `output` can be one of the numbers that are written to, so it is read
- * first. */
+/* Actions in the child, in this order. Only the caller's `output` can be one of the numbers that are
+ * written to, so it is read first. */
 static int plan_files(posix_spawn_file_actions_t *files, int output, int ready) {
   int error = output >= 0 ? posix_spawn_file_actions_adddup2(files, output, STDERR_FILENO) : 0;
   if (output < 0 && fcntl(STDERR_FILENO, F_GETFD) < 0)
@@ -115,7 +117,7 @@ static int plan_files(posix_spawn_file_actions_t *files, int output, int ready) 
   if (!error) error = posix_spawn_file_actions_adddup2(files, ready, PWI_CHILD_READY_FD);
 #ifdef __GLIBC_PREREQ
 #if __GLIBC_PREREQ(2, 34)
-  /* Ours are closed by exec; those of the program around us need not be. */
+  /* Our descriptors are closed by exec; those of the rest of the program need not be. */
   if (!error) error = posix_spawn_file_actions_addclosefrom_np(files, PWI_CHILD_READY_FD + 1);
 #endif
 #endif
@@ -167,8 +169,8 @@ static pawl_status make_pipe(int *read_out, int *write_out) {
   return PAWL_OK;
 }
 
-/* A descriptor of our own to read with: the caller's may be for writing only, and shares its position with the child.
- * What cannot be opened is not read. */
+/* Opens a descriptor for reading the output: the caller's may be write-only, and shares its position with
+ * the child. If that fails, the output cannot be read. */
 static void prepare_reading(struct pwi_child *child, int output) {
   struct stat about;
   if (output < 0 || fstat(output, &about) != 0 || !S_ISREG(about.st_mode)) return;
@@ -230,9 +232,9 @@ free_child:
   return status;
 }
 
-/* --- its end ---------------------------------------------------------------------------------------------------- */
+/* --- its end -------------------------------------------------------------------------------------------- */
 
-/* True if the child has ended; it is reaped then, and no process is called by its number any more. */
+/* True if the child has ended. It is reaped then, and its pid is not used any more. */
 static bool has_ended(struct pwi_child *child) {
   siginfo_t info;
   if (child->end.how != PWI_CHILD_RUNS) return true;
@@ -246,7 +248,7 @@ static bool has_ended(struct pwi_child *child) {
   return true;
 }
 
-/* Until the child ends, `descriptor` (or -1) can be read, the deadline passes, or nothing in particular. */
+/* Waits until the child ends, `descriptor` (or -1) is readable, or the deadline passes; may return early. */
 static void pause_for(const struct pwi_child *child, int descriptor, int64_t deadline_ns) {
   struct pollfd wanted[] = {{.fd = child->pidfd, .events = POLLIN}, {.fd = descriptor, .events = POLLIN}};
   int64_t soon = pwi_host_after(LOOK_AGAIN_NS);
@@ -307,7 +309,7 @@ const char *pwi_child_end_print(struct pwi_child_end end, char *text_out, size_t
 
 pid_t pwi_child_pid(const struct pwi_child *child) { return child->pid; }
 
-/* --- what it says ----------------------------------------------------------------------------------------------- */
+/* --- its output ----------------------------------------------------------------------------------------- */
 
 static bool is_ready_line(const char *line) {
   for (const char *at = line; *at; at++)
@@ -320,7 +322,7 @@ static void finish_line(struct pwi_child *child, pawl_status status) {
   child->line_status = status;
 }
 
-/* Judges `got` bytes more of the line. A NUL of the child's would hide what follows it. */
+/* Examines `got` more bytes of the line. A NUL from the child would hide the bytes behind it. */
 static void take_bytes(struct pwi_child *child, size_t got) {
   char *end = memchr(child->line + child->line_length, '\n', got);
   child->line_length += got;
@@ -333,7 +335,7 @@ static void take_bytes(struct pwi_child *child, size_t got) {
   }
 }
 
-/* Takes what is in the pipe, up to the first line break. */
+/* Reads from the pipe, up to the first line break. */
 static void read_line(struct pwi_child *child) {
   while (!child->line_complete && !child->ready_closed) {
     ssize_t got = read(child->ready, child->line + child->line_length, sizeof child->line - child->line_length);
@@ -348,7 +350,7 @@ static void read_line(struct pwi_child *child) {
 
 pawl_status pwi_child_ready(struct pwi_child *child, int64_t deadline_ns, const char **line_out) {
   for (;;) {
-    bool ended = has_ended(child); /* asked first: what it wrote before its end is read below */
+    bool ended = has_ended(child); /* asked first, so that everything it wrote before its end is read below */
     read_line(child);
     if (child->line_complete) break;
     if (ended) return PAWL_NODE_STOPPED;

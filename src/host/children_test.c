@@ -1,4 +1,5 @@
-/* Children: this program again with an argument, and a few of the system's. Waits are generous, and none is measured. */
+/* Children: this program again with an argument, and a few system programs. Timeouts are generous, and no
+ * time is measured. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ static bool without_pidfd; /* every test runs with and without */
 
 static int64_t patiently(void) { return pwi_host_after(PATIENCE); }
 
-/* Runs a script of the shell. */
+/* Runs a shell script. */
 static struct pwi_child *start_script(const char *script, int output) {
   char *argv[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
   struct pwi_child_config config = {
@@ -69,7 +70,7 @@ static int note_descriptors(void **state) {
   return 0;
 }
 
-/* Nothing is left of any test: no process, no descriptor, no memory. */
+/* Checks that a test leaves no process, descriptor or memory behind. */
 static int check_rest(void **state) {
   (void)state;
   assert_no_children();
@@ -78,7 +79,7 @@ static int check_rest(void **state) {
   return 0;
 }
 
-/* --- ready ------------------------------------------------------------------------------------------------------ */
+/* --- ready ---------------------------------------------------------------------------------------------- */
 
 static void test_a_child_says_that_it_is_ready(void **state) {
   (void)state;
@@ -196,7 +197,7 @@ static void test_values_are_found_by_whole_keys(void **state) {
   assert_int_equal(pwi_child_value("ready x=12345678", "x", value, sizeof value), PAWL_TOO_LARGE);
 }
 
-/* --- what it is given ------------------------------------------------------------------------------------------- */
+/* --- its environment ------------------------------------------------------------------------------------ */
 
 static int list_descriptors(void) {
   for (int fd = 0; fd < 256; fd++) {
@@ -213,7 +214,7 @@ static int list_descriptors(void) {
 
 static void test_a_child_gets_four_descriptors_and_no_more(void **state) {
   (void)state;
-  int leak = dup(2); /* not closed by exec, as in programs that do not know better */
+  int leak = dup(2); /* not close-on-exec, as in careless programs */
   assert_true(leak >= 3);
   char *argv[] = {(char *)"x", (char *)"list-descriptors", NULL};
   struct pwi_child_config config = {
@@ -311,7 +312,7 @@ static void test_signals_are_as_a_new_program_expects_them(void **state) {
   pwi_child_last_words(child, words, sizeof words);
   assert_int_equal(strtoull(words, &rest, 16), 0); /* blocked */
   assert_int_equal(strtoull(rest, &rest, 16) & ~(UINT64_C(3) << 31),
-                   0); /* ignored; 32 and 33 are the C library's own */
+                   0); /* ignored; 32 and 33 belong to the C library */
   assert_string_equal(rest, "\n");
   pwi_child_stop(child, 0);
 }
@@ -329,7 +330,7 @@ static void test_a_group_of_its_own_is_given_on_request(void **state) {
   }
 }
 
-/* --- its end ---------------------------------------------------------------------------------------------------- */
+/* --- its end -------------------------------------------------------------------------------------------- */
 
 static void test_a_child_that_does_not_listen_is_killed(void **state) {
   (void)state;
@@ -377,7 +378,7 @@ static void *reap_everything(void *argument) {
   return NULL;
 }
 
-/* Who gets the news first is chance: what matters is that everything ends, and that nothing is left. */
+/* It is undefined who reaps the child first. Everything must end, and nothing may be left behind. */
 static void test_a_program_may_reap_everything_itself(void **state) {
   (void)state;
   pthread_t reaper;
@@ -418,7 +419,7 @@ static void test_threads_start_children_side_by_side(void **state) {
   assert_int_equal(atomic_load(&failures), 0);
 }
 
-/* --- failures --------------------------------------------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------------------------------------- */
 
 static pawl_status start_path(const char *path) {
   char *argv[] = {(char *)"x", NULL};
@@ -463,7 +464,7 @@ static void test_lack_of_memory_and_descriptors_is_an_error(void **state) {
   assert_in_range(failures, 1, 15);
 }
 
-/* --- the command ------------------------------------------------------------------------------------------------ */
+/* --- the command ---------------------------------------------------------------------------------------- */
 
 static void make_program(const char *folder) {
   char path[PATH_MAX];
@@ -494,7 +495,8 @@ static void test_the_command_is_where_the_environment_says(void **state) {
   unsetenv("PAWL_COMMAND");
 }
 
-/* Nothing called pawl stands where this test would look first: its folder is build/tests, and there is no build/bin. */
+/* No program called pawl is where this test looks first: its folder is build/tests, and there is no
+ * build/bin. */
 static void test_the_command_is_found_on_the_path(void **state) {
   (void)state;
   char folder[] = "/tmp/pawl-command-XXXXXX", path[PATH_MAX], wanted[PATH_MAX], search[PATH_MAX + 64];
@@ -516,7 +518,7 @@ static void test_the_command_is_found_on_the_path(void **state) {
   assert_string_equal(path, wanted);
 }
 
-/* This program, copied. */
+/* Copies this program. */
 static void copy_self(const char *path) {
   int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   int to = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
@@ -528,7 +530,7 @@ static void copy_self(const char *path) {
   close(to);
 }
 
-/* What the program says of where the command is. */
+/* Asks the program where the command is. */
 static void ask_program(const char *program, char *said, size_t size) {
   char *argv[] = {(char *)"x", (char *)"find-command", NULL};
   const char *const environment[] = {"PAWL_COMMAND=", "PATH=/nowhere", NULL};
@@ -541,7 +543,7 @@ static void ask_program(const char *program, char *said, size_t size) {
   pwi_child_stop(child, 0);
 }
 
-/* A copy of this program in a folder of its own says what it finds beside itself. */
+/* A copy of this program in a folder of its own reports what it finds beside itself. */
 static void expect_beside(const char *program_folder, const char *command_folder) {
   char root[] = "/tmp/pawl-command-XXXXXX", here[64], there[64], program[80], wanted[80];
   char said[PATH_MAX], real[PATH_MAX];
@@ -576,7 +578,7 @@ static int find_command(void) {
   return 0;
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------ */
+/* --- all of them ---------------------------------------------------------------------------------------- */
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, note_descriptors, check_rest)
 

@@ -1,4 +1,4 @@
-/* The clock of the machine, for those that run roles: deadlines in this room are times on it. */
+/* The monotonic clock of the machine; deadlines in this module are times on it. */
 #ifndef PWI_HOST_CLOCK_H
 #define PWI_HOST_CLOCK_H
 
@@ -7,20 +7,20 @@
 
 #define PWI_HOST_SECOND INT64_C(1000000000)
 
-/* Nanoseconds since some moment; never runs back. */
+/* Nanoseconds since an arbitrary moment; never decreases. */
 static inline int64_t pwi_host_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * PWI_HOST_SECOND + now.tv_nsec;
 }
 
-/* `span_ns` from now; a span too long for the clock ends with it. */
+/* The time `span_ns` from now, clamped to the end of the clock. */
 static inline int64_t pwi_host_after(int64_t span_ns) {
   int64_t deadline;
   return __builtin_add_overflow(pwi_host_now(), span_ns, &deadline) ? INT64_MAX : deadline;
 }
 
-/* What is left until a deadline, not below zero. */
+/* The time left until a deadline, at least zero. */
 static inline struct timespec pwi_host_until(int64_t deadline_ns) {
   int64_t left = deadline_ns - pwi_host_now();
   if (left < 0) left = 0;

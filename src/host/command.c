@@ -1,5 +1,5 @@
-/* Where the `pawl` command is, seen from a library that may be installed, unpacked in a package of another language, or
- * part of the very program that runs. */
+/* Finds the `pawl` command from a library that may be installed, part of a package of another language, or
+ * linked into the running program. */
 #include "host/children.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,8 @@ static bool try_folder(const char *folder, size_t length, const char *below, cha
   return written > 0 && written < PATH_MAX && is_program(found);
 }
 
-/* Beside the file; in the bin/ beside its folder; and one further up, for libraries in lib/<architecture>/. */
+/* Tries the folder of the file, the bin/ beside that folder, and the bin/ one level up, for libraries in
+ * lib/<architecture>/. */
 static bool try_beside(const char *file, char found[PATH_MAX]) {
   static const char *const places[] = {"", "../bin/", "../../bin/"};
   char real[PATH_MAX];
@@ -39,7 +40,7 @@ static bool try_library(char found[PATH_MAX]) {
   return dladdr(&here, &info) != 0 && info.dli_fname && try_beside(info.dli_fname, found);
 }
 
-/* Folders that depend on where the process stands are passed over. */
+/* Relative folders, which depend on the working directory, are skipped. */
 static bool try_path(char found[PATH_MAX]) {
   const char *folder = secure_getenv("PATH");
   while (folder && *folder) {

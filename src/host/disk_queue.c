@@ -15,24 +15,25 @@
 
 #include "base/memory.h"
 
-#define BEHIND 10 /* of nice */
+#define BEHIND 10 /* nice value */
 
 struct disk_queue {
-  struct pwi_disk_queue disk_queue; /* first */
+  struct pwi_disk_queue disk_queue; /* must be first */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   pthread_t thread;
   bool has_thread;
   char *places[PWI_DISK_QUEUE_PLACES_MAX];
   size_t place_count;
-  bool is_closed; /* nothing may go anywhere */
+  bool is_closed; /* checkpoints may not be written at all */
 
-  /* Under the mutex. */
+  /* Guarded by the mutex. */
   struct pwi_disk_job *first, **end;
   bool is_busy, is_ending;
 };
 
-/* Requests come first: files have what processors have left. On Linux every thread has a priority of its own. */
+/* Lowers the thread's priority, so that requests come before files. On Linux every thread has a priority
+ * of its own. */
 static void step_back(void) {
   (void)setpriority(PRIO_PROCESS, (id_t)gettid(), getpriority(PRIO_PROCESS, (id_t)gettid()) + BEHIND);
 }
@@ -66,7 +67,7 @@ static void start(struct disk_queue *disk_queue) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Where no thread can be had it is done here and now. */
+/* If no thread can be created, the job runs in the calling thread. */
 static void send_disk_job(struct pwi_disk_queue *self, struct pwi_disk_job *disk_job) {
   struct disk_queue *disk_queue = (struct disk_queue *)self;
   if (!disk_queue->has_thread) start(disk_queue);
@@ -90,16 +91,17 @@ static void settle(struct pwi_disk_queue *self) {
   pthread_mutex_unlock(&disk_queue->mutex);
 }
 
-/* --- directories ---------------------------------------------------------------------------------------------------- */
+/* --- directories ---------------------------------------------------------------------------------------- */
 
-/* Whether a path without links is a place, or below it. */
+/* Whether a path without symbolic links is the place or below it. */
 static bool is_below(const char *path, const char *place) {
   size_t length = strlen(place);
   if (length == 1) return true; /* "/" */
   return strncmp(path, place, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }
 
-/* Places may be reached by links: it is the operator who named them. One that is not there yet is taken as it is written. */
+/* Places may contain symbolic links, because the operator named them. A place that does not exist yet is
+ * compared as written. */
 static bool may_hold(const struct disk_queue *disk_queue, const char *path) {
   bool may = disk_queue->place_count == 0 && !disk_queue->is_closed;
   for (size_t i = 0; i < disk_queue->place_count && !may; i++) {
@@ -110,7 +112,7 @@ static bool may_hold(const struct disk_queue *disk_queue, const char *path) {
   return may;
 }
 
-/* Where an open directory is, whatever links and ".." led to it: nobody can change that after the look. */
+/* The real path of an open directory, after symbolic links and "..". It cannot be changed after the check. */
 static pawl_status path_of(int directory, char path[PATH_MAX]) {
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
@@ -128,7 +130,8 @@ static pawl_status check(const struct disk_queue *disk_queue, int directory) {
   return may_hold(disk_queue, path) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
-/* The directory above, and the last name of the path. False: there is none that could be made. */
+/* The parent directory, and the last component of the path. False: the path has none that could be
+ * created. */
 static bool split(const char *directory, char above[PATH_MAX], char name[NAME_MAX + 1]) {
   size_t length = strlen(directory);
   while (length > 1 && directory[length - 1] == '/') length--;
@@ -142,7 +145,7 @@ static bool split(const char *directory, char above[PATH_MAX], char name[NAME_MA
   return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* Makes it where it may be, and opens what it has made. */
+/* Creates the directory if it is allowed there, and opens it. */
 static pawl_status make_below(const struct disk_queue *disk_queue, int above, const char *name, int *directory_out) {
   char path[2 * PATH_MAX], there[PATH_MAX];
   pawl_status status = path_of(above, there);
@@ -154,7 +157,7 @@ static pawl_status make_below(const struct disk_queue *disk_queue, int above, co
   return *directory_out < 0 ? pwi_files_posix_status(errno) : PAWL_OK;
 }
 
-/* One level of a path is made if it is missing. */
+/* Creates the last component of a path if it is missing. */
 static pawl_status make_directory(const struct disk_queue *disk_queue, const char *directory, int *directory_out) {
   char above[PATH_MAX], name[NAME_MAX + 1];
   if (!split(directory, above, name)) return PAWL_NOT_FOUND;

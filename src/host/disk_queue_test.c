@@ -1,4 +1,5 @@
-/* Depots on real disks: disk jobs in their order, beside the one who sends them, and directories by their paths. */
+/* Disk queues on real disks: jobs run in order, beside the sending thread, and directories are named by
+ * paths. */
 #include "host/disk_queue.h"
 
 #include <setjmp.h>
@@ -17,17 +18,17 @@
 
 #define DISK_JOBS 200
 
-/* --- disk jobs that remember ---------------------------------------------------------------------------------------------- */
+/* --- disk jobs that record their order ------------------------------------------------------------------ */
 
 struct noted {
-  struct pwi_disk_job disk_job; /* first */
-  size_t place;                 /* in the order in which they were done */
+  struct pwi_disk_job disk_job; /* must be first */
+  size_t place;                 /* its position in the order of execution */
   pthread_t thread;
 };
 
 static const struct pwi_disk_queue_places anywhere;
 
-static size_t done; /* read once the disk job that wrote it is done */
+static size_t done; /* read only after the disk job that wrote it is done */
 
 static void note(struct pwi_disk_job *disk_job) {
   struct noted *noted = (struct noted *)disk_job;
@@ -62,7 +63,7 @@ static void check_order(const struct noted *noted, size_t count) {
   }
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_disk_jobs_are_done_in_their_order_by_another_thread(void **state) {
   (void)state;
@@ -95,7 +96,7 @@ static void test_one_that_was_never_used_has_nothing_to_wait_for(void **state) {
   pwi_host_disk_queue_close(NULL);
 }
 
-/* A stack that is larger than memory can be cannot be had, and so no thread. */
+/* A stack larger than memory makes thread creation fail. */
 static void set_stack(size_t size) {
   pthread_attr_t attributes;
   assert_int_equal(pthread_attr_init(&attributes), 0);
@@ -119,7 +120,7 @@ static void test_without_a_thread_disk_jobs_are_done_at_once(void **state) {
   assert_true(pthread_equal(noted[0].thread, pthread_self()));
   disk_queue->ops->settle(disk_queue);
   set_stack(size);
-  disk_queue->ops->send(disk_queue, &noted[1].disk_job); /* now there is one */
+  disk_queue->ops->send(disk_queue, &noted[1].disk_job); /* now a thread can be created */
   disk_queue->ops->settle(disk_queue);
   assert_int_equal(noted[1].place, 1);
   assert_false(pthread_equal(noted[1].thread, pthread_self()));
@@ -137,7 +138,7 @@ static void test_one_level_of_a_directory_is_made(void **state) {
   snprintf(path, sizeof path, "%s/a/b", folder);
   assert_int_equal(disk_queue->ops->open(disk_queue, path, true, &files), PAWL_NOT_FOUND);
   snprintf(path, sizeof path, "%s/a", folder);
-  for (int i = 0; i < 2; i++) { /* it is made, and then it is there */
+  for (int i = 0; i < 2; i++) { /* created the first time, found the second time */
     assert_int_equal(disk_queue->ops->open(disk_queue, path, true, &files), PAWL_OK);
     assert_int_equal(pwi_files_make_directory(files, i ? "two" : "one"), PAWL_OK);
     disk_queue->ops->close(disk_queue, files);
@@ -168,7 +169,7 @@ static void test_what_is_no_directory_is_not_taken_for_one(void **state) {
   pwi_host_disk_queue_close(disk_queue);
 }
 
-/* What may be opened if checkpoints may go to "folder/in" only. */
+/* Checks what may be opened if checkpoints may only go to "folder/in". */
 static void check_place(struct pwi_disk_queue *disk_queue, const char *name, pawl_status wanted) {
   char path[sizeof folder + 64];
   struct pwi_files *files = NULL;
@@ -189,17 +190,18 @@ static void test_checkpoints_go_where_they_may(void **state) {
   struct pwi_disk_queue *disk_queue, *closed;
   assert_int_equal(pwi_host_disk_queue_open(&places, &disk_queue), PAWL_OK);
   assert_int_equal(pwi_host_disk_queue_open(&none, &closed), PAWL_OK);
-  check_place(disk_queue, "in", PAWL_OK); /* it is made */
+  check_place(disk_queue, "in", PAWL_OK); /* created */
   check_place(disk_queue, "in/below", PAWL_OK);
   check_place(disk_queue, "in/below/../new/", PAWL_OK);
   check_place(disk_queue, "inside", PAWL_FORBIDDEN);
   snprintf(target, sizeof target, "%s/inside", folder);
-  assert_int_equal(access(target, F_OK), -1); /* nor was it made */
+  assert_int_equal(access(target, F_OK), -1); /* and was not created */
   assert_int_equal(mkdir(target, 0700), 0);
   check_place(disk_queue, "inside", PAWL_FORBIDDEN);
   check_place(disk_queue, "in/../inside", PAWL_FORBIDDEN);
   check_place(disk_queue, ".", PAWL_FORBIDDEN);
-  snprintf(path, sizeof path, "%s/in/out", folder); /* a link that leads out, and one that leads in */
+  /* a symbolic link that leads out, and one that leads in */
+  snprintf(path, sizeof path, "%s/in/out", folder);
   assert_int_equal(symlink(target, path), 0);
   check_place(disk_queue, "in/out", PAWL_FORBIDDEN);
   check_place(disk_queue, "in/out/new", PAWL_FORBIDDEN);

@@ -9,13 +9,13 @@ static bool is_said(const char *text) { return text && *text; }
 
 void pwi_key_file_error(const char *path, size_t line, pawl_status status, char *text, size_t size) {
   if (line > 0 && status == PAWL_INVALID)
-    snprintf(text, size, "%s:%zu: this is not a key: " WHAT_A_KEY_IS, path, line);
+    snprintf(text, size, "%s:%zu: not a key: expected " WHAT_A_KEY_IS, path, line);
   else if (line > 0 && status == PAWL_UNSUPPORTED)
     snprintf(text, size, "%s:%zu: behind a key " PWI_KEY_WHAT_MAY_FOLLOW, path, line);
   else if (line > 0)
     snprintf(text, size, "%s:%zu: %s", path, line, pawl_status_text(status));
   else if (status == PAWL_FORBIDDEN)
-    snprintf(text, size, "%s: you, and nobody else, must be able to read it: chmod 600 %s", path, path);
+    snprintf(text, size, "%s: the file must be readable by you and nobody else: chmod 600 %s", path, path);
   else
     snprintf(text, size, "%s: %s", path, status == PAWL_NOT_FOUND ? "cannot be opened" : pawl_status_text(status));
 }
@@ -23,7 +23,7 @@ void pwi_key_file_error(const char *path, size_t line, pawl_status status, char 
 static pawl_status add_text(struct pwi_keyring *keys, const struct pwi_key_source *source, char *text) {
   pawl_status status = pwi_keyring_add(keys, source->key);
   if (status == PAWL_INVALID)
-    snprintf(text, PWI_KEY_ERROR_MAX, "%s is not a key: " WHAT_A_KEY_IS, source->name);
+    snprintf(text, PWI_KEY_ERROR_MAX, "%s is not a key: expected " WHAT_A_KEY_IS, source->name);
   else if (status == PAWL_UNSUPPORTED)
     snprintf(text, PWI_KEY_ERROR_MAX, "%s: behind a key " PWI_KEY_WHAT_MAY_FOLLOW, source->name);
   else if (status)
@@ -36,7 +36,7 @@ static pawl_status add_file(struct pwi_keyring *keys, const char *path, char *te
   pawl_status status = pwi_keyring_load(keys, path, &line);
   if (status) pwi_key_file_error(path, line, status, text, PWI_KEY_ERROR_MAX);
   if (status || pwi_keyring_count(keys) > 0) return status;
-  snprintf(text, PWI_KEY_ERROR_MAX, "%s: there is no key in it", path);
+  snprintf(text, PWI_KEY_ERROR_MAX, "%s: the file contains no key", path);
   return PAWL_NOT_FOUND;
 }
 

@@ -22,12 +22,13 @@ static bool is_name(const char *name, bool colons) {
   return true;
 }
 
-/* --- strings ---------------------------------------------------------------------------------------------------- */
+/* --- strings -------------------------------------------------------------------------------------------- */
 
 static bool continues(unsigned char byte) { return (byte & 0xc0) == 0x80; }
 
-/* Bytes of the UTF-8 character that begins here; 0 if none does. Only the shortest form of a character counts, and the
- * halves of a surrogate pair do not. A NUL continues nothing, so the end of the string is never passed. */
+/* The length of the UTF-8 character at this position; 0 if it is invalid. Overlong forms and surrogates
+ * are invalid. A NUL never continues a character, so the function does not read past the end of the
+ * string. */
 static size_t character(const unsigned char *at) {
   if (at[0] < 0x80) return 1;
   if (at[0] < 0xc2 || at[0] > 0xf4 || !continues(at[1])) return 0;
@@ -43,7 +44,7 @@ static size_t character(const unsigned char *at) {
   return too_long || too_high || !continues(at[3]) ? 0 : 4;
 }
 
-/* Help is escaped as a label value is, except for the quotes. */
+/* Help is escaped like a label value, except for the quotes. */
 static void add_escaped(struct pwi_text *text, const char *string, bool quotes) {
   const unsigned char *at = (const unsigned char *)string;
   while (*at) {
@@ -62,9 +63,10 @@ static void add_escaped(struct pwi_text *text, const char *string, bool quotes) 
   }
 }
 
-/* --- numbers ---------------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
-/* The locale may write another decimal point, of one byte or several: whatever belongs to no number is the point. */
+/* Replaces the decimal separator of the locale, which may have several bytes: any byte that cannot belong
+ * to a number. */
 static void make_point(char *number) {
   char *to = number;
   for (const char *from = number; *from; from++) {
@@ -77,7 +79,7 @@ static void make_point(char *number) {
   *to = '\0';
 }
 
-/* As few digits as read back to the same number: 0.1 and not 0.10000000000000001. */
+/* The shortest form that reads back as the same number: 0.1 and not 0.10000000000000001. */
 static void write_double(char number[NUMBER_SIZE], double value) {
   if (isnan(value)) {
     snprintf(number, NUMBER_SIZE, "NaN");
@@ -94,7 +96,7 @@ static void write_double(char number[NUMBER_SIZE], double value) {
   }
 }
 
-/* --- samples ---------------------------------------------------------------------------------------------------- */
+/* --- samples -------------------------------------------------------------------------------------------- */
 
 static const char *type_name(enum pwi_metric type) {
   switch (type) {
@@ -164,9 +166,10 @@ void pwi_metrics_double(struct pwi_metrics *metrics, double value, const struct 
   add_plain(metrics, labels, number);
 }
 
-/* --- histograms ------------------------------------------------------------------------------------------------- */
+/* --- histograms ----------------------------------------------------------------------------------------- */
 
-/* Nanoseconds, and the same in seconds as text: 2e-05 and 0.00002 are one bound to us and two to Prometheus. */
+/* Bounds in nanoseconds, and in seconds as text: 2e-05 and 0.00002 are the same number, but different
+ * bounds to Prometheus. */
 static const struct {
   int64_t ns;
   const char *seconds;
@@ -178,15 +181,15 @@ static const struct {
     {5000000000, "5"},  {10000000000, "10"},
 };
 
-/* The sample of this rank, from 1, rounded up as the histogram rounds. Half a rank keeps clear of rounding: it holds up
- * to 2^50 samples. */
+/* The sample of this rank, counted from 1, rounded up as the histogram rounds. The half rank avoids
+ * rounding errors up to 2^50 samples. */
 static int64_t sample_of_rank(const struct pwi_histogram *histogram, uint64_t rank) {
   double count = (double)pwi_histogram_count(histogram);
   return pwi_histogram_percentile(histogram, 100.0 * ((double)rank - 0.5) / count);
 }
 
-/* How many samples are at most `bound`; at least `known` are. The histogram keeps its buckets to itself, but samples
- * rise with their rank, so the rank of the last one that is small enough can be searched for. */
+/* The number of samples that are at most `bound`; it is at least `known`. The histogram hides its buckets,
+ * but samples increase with their rank, so a binary search finds the last rank that is small enough. */
 static uint64_t samples_up_to(const struct pwi_histogram *histogram, int64_t bound, uint64_t known) {
   uint64_t low = known, high = pwi_histogram_count(histogram);
   while (low < high) {

@@ -1,4 +1,5 @@
-/* Metrics, read back by a parser that knows the format from its description only: names, labels, escapes, numbers. */
+/* Metrics, read back by a parser that was written from the description of the format: names, labels,
+ * escapes, numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 #include "base/random.h"
 #include "host/metrics.h"
 
-/* --- the parser ------------------------------------------------------------------------------------------------- */
+/* --- the parser ----------------------------------------------------------------------------------------- */
 
 struct sample {
   char name[64];
@@ -38,7 +39,7 @@ static const char *read_name(const char *at, char *name, size_t size) {
   return at + length;
 }
 
-/* Until `end`; the three escapes of the format and no others. */
+/* Reads until `end`; knows the three escapes of the format and no others. */
 static const char *read_escaped(const char *at, char end, char *value, size_t size) {
   size_t length = 0;
   for (; *at != end; at++) {
@@ -55,7 +56,7 @@ static const char *read_escaped(const char *at, char end, char *value, size_t si
   return at + 1;
 }
 
-/* One line `name{label="value",…} number`; returns what follows it. */
+/* One line `name{label="value",…} number`; returns the position behind it. */
 static const char *read_sample(const char *at, struct sample *sample) {
   memset(sample, 0, sizeof *sample);
   at = read_name(at, sample->name, sizeof sample->name);
@@ -84,7 +85,7 @@ static const char *read_head(const char *at, const char *name, const char *type,
   return skip_text(skip_text(at, type), "\n");
 }
 
-/* --- one number ------------------------------------------------------------------------------------------------- */
+/* --- one number ----------------------------------------------------------------------------------------- */
 
 static void one_number(struct sample *sample, double value) {
   struct pwi_text text = {0};
@@ -156,7 +157,7 @@ static void test_integers_are_exact(void **state) {
   pwi_text_fini(&text);
 }
 
-/* --- strings ---------------------------------------------------------------------------------------------------- */
+/* --- strings -------------------------------------------------------------------------------------------- */
 
 static void test_help_and_label_values_survive_escaping(void **state) {
   (void)state;
@@ -197,21 +198,22 @@ static void test_what_is_not_utf8_becomes_question_marks(void **state) {
                "b",
                "a?b");
   expect_label("\x80", "?");
-  expect_label("\xc0\xaf", "??");           /* a slash in two bytes */
-  expect_label("\xe0\x80\xaf", "???");      /* and in three */
-  expect_label("\xf0\x80\x80\xaf", "????"); /* and in four */
-  expect_label("\xed\xa0\x80", "???");      /* half of a surrogate pair */
-  expect_label("\xf4\x90\x80\x80", "????"); /* beyond the last character */
-  expect_label("cut \xe2\x82", "cut ??");   /* ends too early */
+  expect_label("\xc0\xaf", "??");           /* a slash in two bytes (overlong) */
+  expect_label("\xe0\x80\xaf", "???");      /* in three bytes */
+  expect_label("\xf0\x80\x80\xaf", "????"); /* in four bytes */
+  expect_label("\xed\xa0\x80", "???");      /* a surrogate */
+  expect_label("\xf4\x90\x80\x80", "????"); /* beyond U+10FFFF */
+  expect_label("cut \xe2\x82", "cut ??");   /* truncated */
   expect_label("cut \xf0\x9f\x90", "cut ???");
   expect_label("\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf");
 }
 
-/* --- histograms ------------------------------------------------------------------------------------------------- */
+/* --- histograms ----------------------------------------------------------------------------------------- */
 
 #define BOUNDS 23
 
-/* Reads all samples of one histogram, with one label before `le`: cumulative counts, the infinite one last. */
+/* Reads all samples of one histogram, with one label before `le`: cumulative counts, the infinite bound
+ * last. */
 static const char *read_histogram(const char *at, const char *label, double *bounds, uint64_t *counts, double *sum,
                                   uint64_t *count) {
   struct sample sample;

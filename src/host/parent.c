@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "host/children.h"
 
-/* --- ready ------------------------------------------------------------------------------------------------------ */
+/* --- ready ---------------------------------------------------------------------------------------------- */
 
 static pawl_status write_all(int fd, const char *bytes, size_t count) {
   while (count > 0) {
@@ -28,8 +28,8 @@ static pawl_status write_all(int fd, const char *bytes, size_t count) {
   return PAWL_OK;
 }
 
-/* The signal of a pipe without a reader goes to the thread that wrote: it is kept off, and taken away again unless one
- * was waiting before. */
+/* Writing to a pipe without a reader sends SIGPIPE to the writing thread. The signal is blocked, and
+ * consumed afterwards unless it was pending before. */
 pawl_status pwi_parent_say_ready(int fd, const char *line) {
   char whole[PWI_READY_LINE_MAX + 1];
   size_t length = strlen(line);
@@ -48,22 +48,23 @@ pawl_status pwi_parent_say_ready(int fd, const char *line) {
   return status;
 }
 
-/* --- watching --------------------------------------------------------------------------------------------------- */
+/* --- watching ------------------------------------------------------------------------------------------- */
 
 enum { CLOSING, PARENT, PIPE, WATCHED };
 
 struct pwi_parent_watch {
-  struct pollfd watched[WATCHED]; /* written by the opener before the thread starts, by the thread from then on */
-  int closing;                    /* an eventfd */
+  /* written by the opening thread before the thread starts, by the thread from then on */
+  struct pollfd watched[WATCHED];
+  int closing; /* an eventfd */
   int pidfd;
-  bool gone_before; /* before we could watch it */
+  bool gone_before; /* before the watch began */
   void (*gone)(void *context);
   void *context;
   pthread_t thread;
 };
 
-/* Errors and hang-ups are reported without being asked for: nothing else is wanted of the pipe. A pipe that was closed
- * here, which is a mistake of ours, says nothing about the parent. */
+/* poll reports errors and hang-ups without being asked; nothing else matters on the pipe. A pipe that this
+ * process closed itself, which would be a bug, says nothing about the parent. */
 static void *run(void *argument) {
   struct pwi_parent_watch *watch = argument;
   struct pollfd *watched = watch->watched;
@@ -78,8 +79,8 @@ static void *run(void *argument) {
   return NULL;
 }
 
-/* The number could belong to a stranger by now: only if it is still our parent's after the pidfd was opened, the pidfd
- * is our parent's as well. */
+/* The pid may have been reused. If it is still our parent's pid after the pidfd was opened, the pidfd is
+ * our parent's. */
 static pawl_status open_parent(struct pwi_parent_watch *watch, pid_t parent, bool has_pipe) {
   watch->pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
   int error = errno;

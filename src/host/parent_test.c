@@ -1,6 +1,7 @@
-/* Three generations: this test, a middle process that it kills in every way, and a grandchild that must notice. The
- * grandchild says so on the standard error it inherited, a pipe of the test's, and ends; so the test also sees that
- * nobody is left: the pipe ends then. Waits are generous, and none is measured. */
+/* Three generations: this test, a middle process that it ends in various ways, and a grandchild that must
+ * notice. The grandchild reports on its inherited standard error, a pipe of the test, and ends. The pipe
+ * then closes, so the test also sees that no process is left. Timeouts are generous, and no time is
+ * measured. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +31,7 @@
 
 static int64_t patiently(void) { return pwi_host_after(PATIENCE_MS * INT64_C(1000000)); }
 
-/* --- the other two generations ---------------------------------------------------------------------------------- */
+/* --- the other two generations -------------------------------------------------------------------------- */
 
 static sem_t parent_gone;
 
@@ -58,7 +59,8 @@ static void *start_it(void *argument) {
   return child;
 }
 
-/* Starts the grandchild from a thread that then ends, which must not look like the end of the process. */
+/* Starts the grandchild from a thread that then ends, which must not be mistaken for the end of the
+ * process. */
 static int middle(char *self, const char *what, const char *then) {
   char pid[16];
   snprintf(pid, sizeof pid, "%d", (int)getpid());
@@ -82,7 +84,7 @@ static int middle(char *self, const char *what, const char *then) {
     abort();
   }
   if (strcmp(then, "exec") == 0) {
-    close(STDOUT_FILENO); /* both are the pipe, which is to end with the grandchild */
+    close(STDOUT_FILENO); /* both are the pipe, which must close with the grandchild */
     close(STDERR_FILENO);
     execl("/bin/sleep", "sleep", "1000", (char *)NULL);
     return 23;
@@ -90,9 +92,9 @@ static int middle(char *self, const char *what, const char *then) {
   for (;;) pause();
 }
 
-/* --- the test's side -------------------------------------------------------------------------------------------- */
+/* --- the test's side ------------------------------------------------------------------------------------ */
 
-/* Everything that is written to the pipe until nobody can write any more. */
+/* Reads everything that is written to the pipe until all writers have closed it. */
 static void hear_all(int fd, char *heard, size_t size) {
   size_t length = 0;
   for (;;) {
@@ -123,7 +125,7 @@ static void expect_notice(const char *what, const char *then, bool kill_it, cons
   char heard[256];
   if (kill_it) {
     assert_true(is_silent(ends[0]));
-    kill(pwi_child_pid(child), SIGKILL); /* and not reaped: a zombie is as gone as any */
+    kill(pwi_child_pid(child), SIGKILL); /* and not reaped: a zombie counts as gone */
   }
   hear_all(ends[0], heard, sizeof heard);
   close(ends[0]);
@@ -152,13 +154,13 @@ static void test_a_parent_that_becomes_another_program_is_noticed(void **state) 
   expect_notice("pipe", "exec", false, "gone");
 }
 
-/* It ends by SIGTERM, and says nothing. */
+/* It ends by SIGTERM, and reports nothing. */
 static void test_a_parent_that_stops_its_child_is_not_gone(void **state) {
   (void)state;
   expect_notice("both", "stop", false, "");
 }
 
-/* --- in one process --------------------------------------------------------------------------------------------- */
+/* --- in one process ------------------------------------------------------------------------------------- */
 
 static atomic_int calls;
 
@@ -186,7 +188,7 @@ static int reset_calls(void **state) {
 static void test_a_parent_that_was_gone_before_is_reported(void **state) {
   (void)state;
   struct pwi_parent_watch *watch;
-  pid_t never_ours = getpid(); /* nobody is its own parent */
+  pid_t never_ours = getpid(); /* no process is its own parent */
   assert_int_equal(pwi_parent_watch(never_ours, -1, count_call, &calls, &watch), PAWL_OK);
   wait_for_call();
   pwi_parent_watch_close(watch);
@@ -215,7 +217,7 @@ static void test_the_pipe_alone_tells_once(void **state) {
   struct pwi_parent_watch *watch;
   assert_int_equal(pwi_parent_watch(0, ends[1], count_call, &calls, &watch), PAWL_OK);
   assert_int_equal(fcntl(ends[1], F_GETFD), FD_CLOEXEC);
-  /* What is written and not read is no sign of anything. */
+  /* Bytes that were written and not read are not a sign of anything. */
   assert_int_equal(pwi_parent_say_ready(ends[1], "ready"), PAWL_OK);
   assert_int_equal(atomic_load(&calls), 0);
   close(ends[0]);

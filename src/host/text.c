@@ -20,7 +20,8 @@ void pwi_text_clear(struct pwi_text *text) {
   if (text->bytes) text->bytes[0] = '\0';
 }
 
-/* Room for `more` bytes and the NUL behind them. Lengths stay below PWI_TEXT_MAX, so the sums cannot overflow. */
+/* Makes room for `more` bytes and the NUL behind them. Lengths stay below PWI_TEXT_MAX, so sums cannot
+ * overflow. */
 static bool reserve(struct pwi_text *text, size_t more) {
   if (text->status) return false;
   if (more >= PWI_TEXT_MAX - text->length) {

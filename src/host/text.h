@@ -1,9 +1,10 @@
-/* Text that grows: what a page, a metrics answer or a message is written into.
+/* A growing text, into which pages, metrics and messages are written.
  *
- * A failure is remembered instead of returned: after it every call does nothing, and the one who reads the text asks
- * pwi_text_status once. So the code that writes a page is a list of lines and no ladder of checks.
+ * A failure is recorded instead of returned: after it every call does nothing, and the reader of the text
+ * checks pwi_text_status once. So the code that writes a page needs no error checks.
  *
- * Threads: a text belongs to one thread at a time. Errors: PAWL_NO_MEMORY; PAWL_TOO_LARGE beyond PWI_TEXT_MAX.
+ * Threads: a text belongs to one thread at a time. Errors: PAWL_NO_MEMORY; PAWL_TOO_LARGE beyond
+ * PWI_TEXT_MAX.
  */
 #ifndef PWI_HOST_TEXT_H
 #define PWI_HOST_TEXT_H
@@ -14,7 +15,8 @@
 
 #define PWI_TEXT_MAX ((size_t)64 << 20)
 
-/* A struct of zeros is an empty text. Fields are read-only; `bytes` is NULL or ends in a NUL that is not counted. */
+/* A struct of zeros is an empty text. Fields are read-only; `bytes` is NULL or ends with a NUL that is not
+ * counted. */
 struct pwi_text {
   char *bytes;
   size_t length;
@@ -24,7 +26,7 @@ struct pwi_text {
 
 void pwi_text_fini(struct pwi_text *text); /* leaves an empty text */
 
-/* Empties the text, forgets a failure, keeps the memory. */
+/* Empties the text and clears a failure; keeps the memory. */
 void pwi_text_clear(struct pwi_text *text);
 
 void pwi_text_add(struct pwi_text *text, const char *string);

@@ -1,4 +1,4 @@
-/* Text that grows: what is in it, and what a failure does to it. */
+/* Growing texts: their contents, and the effect of a failure. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

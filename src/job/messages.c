@@ -9,11 +9,12 @@
 #include "base/bytes.h"
 
 #define VERSION 1
-#define ORDER_BYTES 32 /* behind what the application says */
+#define ORDER_BYTES 32 /* behind the bytes of the application */
 #define ANSWER_BYTES 28
 
-static_assert(PAWL_JOB_BYTES + PWI_SCHEDULER_TEXT + ANSWER_BYTES <= PAWL_CALL_BYTES, "a report fits into an answer");
-static_assert(PAWL_JOB_BYTES + ORDER_BYTES + PAWL_NAME_MAX <= PAWL_CALL_BYTES, "and what is ordered into a call");
+static_assert(PAWL_JOB_BYTES + PWI_SCHEDULER_TEXT + ANSWER_BYTES <= PAWL_CALL_BYTES,
+              "a report must fit into an answer");
+static_assert(PAWL_JOB_BYTES + ORDER_BYTES + PAWL_NAME_MAX <= PAWL_CALL_BYTES, "an order must fit into a call");
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 
@@ -26,7 +27,7 @@ pawl_status pwi_job_names(const char *name, struct pwi_job_names *names_out) {
   return PAWL_OK;
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------------------------------------- */
 
 static void read_version(struct pwi_reader *reader) {
   uint8_t version = pwi_read_u8(reader);
@@ -77,7 +78,7 @@ pawl_status pwi_job_welcome_read(const void *bytes, size_t size, struct pwi_job_
   return status;
 }
 
-/* --- orders ------------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 void pwi_job_order_write(struct pwi_writer *writer, const struct pwi_job_order *order) {
   pwi_write_bytes(writer, order->bytes, order->size);
@@ -125,7 +126,7 @@ void pwi_job_ranges_read(const void *bytes, size_t count, struct pawl_range *ran
   for (size_t i = 0; i < count; i++, at += 16) ranges_out[i] = pawl_range_of(pwi_get_u64(at), pwi_get_u64(at + 8));
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 void pwi_job_answer_write(struct pwi_writer *writer, const struct pwi_job_answer *answer) {
   size_t length = strlen(answer->text);

@@ -27,7 +27,7 @@ static void test_names_follow_from_the_jobs(void **state) {
     assert_int_equal(pwi_job_names(wrong[i], &names), PAWL_INVALID);
 }
 
-/* Each kind of letter, written and read. */
+/* Every kind of message, encoded and decoded. */
 static void write_asking(struct pwi_writer *writer) {
   pwi_job_asking_write(writer, &(struct pwi_job_asking){PWI_JOB_ASK_JOIN, 7, 4711, "node17"});
 }
@@ -71,7 +71,7 @@ static pawl_status read_answer(const void *bytes, size_t size) {
 static const struct {
   void (*write)(struct pwi_writer *writer);
   pawl_status (*read)(const void *bytes, size_t size);
-} letters[] = {
+} messages[] = {
     {write_asking, read_asking}, {write_welcome, read_welcome}, {write_order, read_order}, {write_answer, read_answer}};
 
 static void test_what_is_written_is_read(void **state) {
@@ -120,19 +120,19 @@ static void test_ranges_keep_their_ends(void **state) {
   pwi_writer_fini(&writer);
 }
 
-/* Whatever is left of them, and whatever becomes of their bytes, reading neither crashes nor reads beyond the end. */
-static void test_damaged_letters_are_refused_or_read(void **state) {
+/* Truncated and damaged messages neither crash the decoder nor make it read beyond the end. */
+static void test_damaged_messages_are_refused_or_read(void **state) {
   (void)state;
   struct pwi_random random;
   pwi_random_init(&random, 5, 0);
   for (size_t kind = 0; kind < 4; kind++) {
     struct pwi_writer writer = {0};
-    letters[kind].write(&writer);
+    messages[kind].write(&writer);
     size_t size = writer.size;
     for (size_t cut = 0; cut < size; cut++) {
-      unsigned char *exact = pwi_alloc(cut); /* so that a tool sees who reads on */
+      unsigned char *exact = pwi_alloc(cut); /* an exact allocation, so that sanitizers see reads beyond it */
       memcpy(exact, writer.data, cut);
-      pawl_status status = letters[kind].read(exact, cut);
+      pawl_status status = messages[kind].read(exact, cut);
       if (kind < 2) assert_true(status == PAWL_TRUNCATED);
       pwi_free(exact);
     }
@@ -140,12 +140,12 @@ static void test_damaged_letters_are_refused_or_read(void **state) {
       unsigned char *damaged = pwi_alloc(size);
       memcpy(damaged, writer.data, size);
       for (int k = 0; k < 3; k++) damaged[pwi_random_below(&random, size)] = (unsigned char)pwi_random_u32(&random);
-      (void)letters[kind].read(damaged, size);
+      (void)messages[kind].read(damaged, size);
       pwi_free(damaged);
     }
     pwi_writer_fini(&writer);
   }
-  assert_int_equal(read_asking("\x02\x01", 2), PAWL_UNSUPPORTED); /* of a later version */
+  assert_int_equal(read_asking("\x02\x01", 2), PAWL_UNSUPPORTED); /* a later version */
 }
 
 int main(void) {
@@ -153,7 +153,7 @@ int main(void) {
       cmocka_unit_test(test_names_follow_from_the_jobs),
       cmocka_unit_test(test_what_is_written_is_read),
       cmocka_unit_test(test_ranges_keep_their_ends),
-      cmocka_unit_test(test_damaged_letters_are_refused_or_read),
+      cmocka_unit_test(test_damaged_messages_are_refused_or_read),
   };
   return cmocka_run_group_tests_name("job.messages", tests, NULL, NULL);
 }

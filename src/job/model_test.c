@@ -1,12 +1,13 @@
-/* A scheduler and workers that come, refuse, dawdle and die at any moment, from thousands of seeds.
+/* A scheduler with workers that come, refuse, dawdle and die at any moment, from thousands of seeds.
  *
- * The workers are a model that obeys: it has the pieces that it was told to take, and has not those that it was told to drop. Orders and
- * answers are under way for as long as they like, and so is the news of a death. Then:
- *   - no piece is taken by one while another that lives, or is thought to, has it;
- *   - when a round begins every piece is had by one worker that has said so, and shares are even;
- *   - nobody that is known to be lost gets an order, nobody gets two at once, and nobody more than are wanted takes part;
- *   - a round that nothing happened before moves nothing;
- *   - every round ends, and has one report for each that it began with. */
+ * The workers are an obedient model: a worker has the pieces that it was told to take and not told to
+ * drop. Orders, answers and news of deaths may be delayed arbitrarily. Invariants:
+ *   - no worker takes a piece while another worker that is alive, or thought to be, has it;
+ *   - when a round begins every piece is owned by one worker that has confirmed it, and shares are even;
+ *   - no worker that is known to be lost gets an order, no worker gets two at once, and at most the wanted
+ *     number of workers takes part;
+ *   - a round that follows another without any change moves no piece;
+ *   - every round ends, with one report for each worker that it began with. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,8 +25,8 @@ enum { WORKERS_MAX = 64, PIECES_MAX = 30, ROUNDS = 12, STEPS_MAX = 4000 };
 struct worker {
   bool is_dead, is_known_lost, has_gone, has_begun;
   bool is_slow;
-  enum pwi_crew_order_kind order; /* that it has; 0: none */
-  bool is_done;                   /* the answer is under way, with: */
+  enum pwi_crew_order_kind order; /* its open order; 0: none */
+  bool is_done;                   /* the answer is in flight, with these fields */
   pawl_status status;
   bool has[PIECES_MAX], is_dropping[PIECES_MAX];
 };
@@ -37,8 +38,8 @@ static struct world {
   struct worker workers[WORKERS_MAX]; /* by number - 1 */
   uint64_t count;
   int64_t now;
-  bool is_calm;     /* nothing happens any more but what has to */
-  bool has_changed; /* somebody came or went, or others are wanted, since the last round began */
+  bool is_calm;     /* only necessary events still happen */
+  bool has_changed; /* workers came or went, or their wanted number changed, since the last round began */
   uint64_t moves;   /* orders to take and drop since then */
   size_t begun;     /* workers of this round */
   uint64_t rounds, ends[4], losses, joins, refusals, drops;
@@ -48,7 +49,7 @@ static uint64_t below(uint64_t n) { return pwi_random_below(&world.random, n); }
 
 static bool chance(double p) { return !world.is_calm && pwi_random_chance(&world.random, p); }
 
-/* --- workers ------------------------------------------------------------------------------------------------------------ */
+/* --- workers -------------------------------------------------------------------------------------------- */
 
 static void join(void) {
   struct pwi_worker_name name = {.number = world.count + 1, .node = 100 + world.count, .pid = 1};
@@ -70,7 +71,7 @@ static void take_piece(struct worker *worker, uint64_t piece) {
   worker->has[piece] = true;
 }
 
-/* Only while there is room. */
+/* No more workers begin than there is room for. */
 static void check_room(const struct worker *beginner) {
   uint32_t others = 0;
   for (uint64_t i = 0; i < world.count; i++) {
@@ -81,7 +82,8 @@ static void check_room(const struct worker *beginner) {
   assert_true(others < world.options.most);
 }
 
-/* A piece is taken when the order comes, and dropped only when it is answered: each as harmful as can be. */
+/* A worker takes a piece when the order arrives and drops it only when it answers: the most harmful
+ * timing. */
 static void obey(struct worker *worker, const struct pwi_crew_order *order) {
   assert_false(worker->is_known_lost || worker->has_gone);
   assert_int_equal(worker->order, 0);
@@ -126,7 +128,7 @@ static void check_beginning(void) {
   world.moves = 0;
 }
 
-/* --- steps -------------------------------------------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------------------------------------- */
 
 static void hand_out(void) {
   struct pwi_crew_order order;
@@ -179,7 +181,7 @@ static void step_worker(void) {
   if (worker->is_dead && (world.is_calm || chance(0.3)))
     lose(worker, at + 1);
   else if (chance(0.01))
-    worker->is_dead = true; /* nobody knows yet */
+    worker->is_dead = true; /* the scheduler does not know yet */
   else if (!worker->is_dead && worker->order != 0)
     finish(worker, at + 1);
 }
@@ -212,7 +214,7 @@ static void close_round(void) {
   world.rounds++;
 }
 
-/* One round, from being wanted to its end: after a while nothing happens any more but what has to, and then it must end soon. */
+/* One round, from request to end. After a while only necessary events happen, and then it must end soon. */
 static void run_round(uint64_t seed) {
   uint64_t steps = 0;
   world.is_calm = false;
@@ -230,7 +232,7 @@ static void run_round(uint64_t seed) {
   close_round();
 }
 
-static uint64_t seed_now; /* 0: all is well */
+static uint64_t seed_now; /* 0: no failure */
 
 static void run(uint64_t seed) {
   uint64_t rounds = world.rounds;

@@ -1,4 +1,4 @@
-/* What happens to the crew, and what is handed out. What is decided while settling is in job/settle.c. */
+/* Inputs and outputs of the scheduler. job/settle.c makes the decisions while settling. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "job/inside.h"
 
-/* --- the crew ----------------------------------------------------------------------------------------------------------- */
+/* --- the crew ------------------------------------------------------------------------------------------- */
 
 uint32_t pwi_crew_begun(const struct pwi_scheduler *scheduler) {
   uint32_t count = 0;
@@ -58,7 +58,7 @@ void pwi_crew_tell(struct pwi_scheduler *scheduler, enum pawl_job_what what, con
   scheduler->events_end = &told->next;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static bool is_sound(const struct pwi_scheduler_options *options) {
   bool is_loss = options->on_loss == PAWL_LOSS_REPLACE || options->on_loss == PAWL_LOSS_CONTINUE ||
@@ -93,7 +93,7 @@ void pwi_scheduler_destroy(struct pwi_scheduler *scheduler) {
   pwi_free(scheduler);
 }
 
-/* --- joining ------------------------------------------------------------------------------------------------------------ */
+/* --- joining -------------------------------------------------------------------------------------------- */
 
 static pawl_status make_room(struct pwi_scheduler *scheduler) {
   if (scheduler->member_count < scheduler->member_room) return PAWL_OK;
@@ -120,7 +120,7 @@ pawl_status pwi_scheduler_join(struct pwi_scheduler *scheduler, const struct pwi
   return PAWL_OK;
 }
 
-/* --- rounds ------------------------------------------------------------------------------------------------------------- */
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
 static bool is_under_way(const struct pwi_scheduler *scheduler) {
   return scheduler->state == PWI_SCHEDULER_SETTLING || scheduler->state == PWI_SCHEDULER_WORKING;
@@ -181,7 +181,7 @@ struct pwi_scheduler_report *pwi_scheduler_close(struct pwi_scheduler *scheduler
   return reports;
 }
 
-/* --- losses ------------------------------------------------------------------------------------------------------------- */
+/* --- losses --------------------------------------------------------------------------------------------- */
 
 static void report(struct pwi_scheduler *scheduler, const struct pwi_crew_member *member,
                    const struct pwi_crew_answer *answer) {
@@ -193,7 +193,7 @@ static void report(struct pwi_scheduler *scheduler, const struct pwi_crew_member
   snprintf(open->text, sizeof open->text, "%s", answer->text ? answer->text : "");
 }
 
-/* How many workers there must be from now on. Before the first round it is as it was. */
+/* Sets how many workers are required from now on. Before the first round the number stays as it is. */
 static void mourn(struct pwi_scheduler *scheduler, uint32_t before) {
   const struct pwi_scheduler_options *options = &scheduler->options;
   if (!scheduler->is_founded) return;
@@ -225,20 +225,20 @@ void pwi_scheduler_lost(struct pwi_scheduler *scheduler, uint64_t number) {
            name.pid, name.host, name.node);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static const char *verb(enum pwi_crew_order_kind order) {
   return order == PWI_CREW_BEGIN ? "begin" : order == PWI_CREW_TAKE ? "take its pieces" : "drop pieces";
 }
 
-/* One that nobody needs may refuse to begin, and the others go on. */
+/* A worker that is not needed may refuse to begin; the others continue. */
 static void refused(struct pwi_scheduler *scheduler, struct pwi_crew_member *member,
                     const struct pwi_crew_answer *answer) {
   const char *said = answer->text && *answer->text ? answer->text : pawl_status_text(answer->status);
   bool is_needed = member->order != PWI_CREW_BEGIN || pwi_crew_begun(scheduler) < scheduler->wanted;
   struct pwi_worker_name name = member->name;
   enum pwi_crew_order_kind order = member->order;
-  member->has_begun = false; /* it goes */
+  member->has_begun = false; /* it leaves */
   pwi_crew_tell(scheduler, PAWL_JOB_REFUSED, member, 0, said);
   pwi_crew_remove(scheduler, member);
   if (is_needed)
@@ -246,11 +246,11 @@ static void refused(struct pwi_scheduler *scheduler, struct pwi_crew_member *mem
                             name.host, verb(order), said);
 }
 
-/* It is taken to have a piece as soon as it is ordered to take it, and until it has dropped it. */
+/* A worker owns a piece as soon as it is ordered to take it, and until it has dropped it. */
 static void dropped(struct pwi_crew_member *member) {
   for (size_t i = 0; i < member->share.drops.count; i++) {
     pawl_status status = pwi_rangeset_remove(&member->share.has, member->share.drops.ranges[i]);
-    assert(status == PAWL_OK && "what is dropped are whole runs and tails of runs, which takes no memory");
+    assert(status == PAWL_OK && "removing whole runs and tails of runs needs no memory");
     (void)status;
   }
 }
@@ -276,7 +276,7 @@ void pwi_scheduler_answered(struct pwi_scheduler *scheduler, uint64_t number, co
   pwi_crew_tell(scheduler, PAWL_JOB_JOINED, member, 0, NULL);
 }
 
-/* --- what is to be done --------------------------------------------------------------------------------------------------- */
+/* --- outputs -------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_scheduler_resize(struct pwi_scheduler *scheduler, uint32_t least, uint32_t most) {
   struct pwi_scheduler_options options = scheduler->options;
@@ -333,7 +333,7 @@ int64_t pwi_scheduler_wake_at(const struct pwi_scheduler *scheduler) {
   return scheduler->tell_at < scheduler->deadline ? scheduler->tell_at : scheduler->deadline;
 }
 
-/* --- for those who look at it ---------------------------------------------------------------------------------------------- */
+/* --- inspection ----------------------------------------------------------------------------------------- */
 
 bool pwi_scheduler_has(const struct pwi_scheduler *scheduler, uint64_t number) {
   return find(scheduler, number) != NULL;

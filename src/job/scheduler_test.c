@@ -1,4 +1,4 @@
-/* The scheduler, case by case. What holds in all cases is in job/model_test.c. */
+/* The scheduler, case by case. job/model_test.c checks the general invariants. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 
 static struct pwi_scheduler *scheduler;
 static int64_t now;
-static struct pwi_crew_order orders[32]; /* that were handed out and not answered, by worker number */
-static int events[8];                    /* by what */
+static struct pwi_crew_order orders[32]; /* orders that were handed out and not answered, by worker number */
+static int events[8];                    /* by kind */
 static struct pwi_scheduler_event last;
 
 static const struct pwi_scheduler_options plain = {
@@ -51,7 +51,7 @@ static void answer_as(uint64_t number, pawl_status status, int64_t took_ns) {
   pwi_scheduler_answered(scheduler, number, &answer);
 }
 
-/* All obey until everybody is to work, or nobody has anything to do. */
+/* All workers obey, until every worker is ordered to WORK or none has an open order. */
 static void settle(void) {
   for (bool is_any = true; is_any;) {
     advance();
@@ -85,7 +85,7 @@ static pawl_status close_round(size_t *count_out) {
   return verdict;
 }
 
-/* A round that everybody lives through. */
+/* A round without losses. */
 static void do_round(size_t workers) {
   size_t count;
   want();
@@ -100,7 +100,7 @@ static uint64_t pieces_of(size_t index) {
   return pwi_rangeset_size(pwi_scheduler_pieces(scheduler, index, &number));
 }
 
-/* --- tests -------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_plans_that_cannot_be_are_refused(void **state) {
   (void)state;
@@ -126,7 +126,7 @@ static void test_nothing_is_done_before_a_round_is_wanted(void **state) {
   assert_int_equal(orders[1].kind, 0);
   do_round(2);
   assert_int_equal(events[PAWL_JOB_JOINED], 2);
-  assert_int_equal(events[PAWL_JOB_MOVED], 0); /* nobody had them before */
+  assert_int_equal(events[PAWL_JOB_MOVED], 0); /* they had no owner before */
   assert_int_equal(pieces_of(0), 4);
   join(3);
   advance();
@@ -175,7 +175,7 @@ static void test_who_is_too_many_waits_outside(void **state) {
   assert_int_equal(orders[5].kind, PWI_CREW_WORK); /* it takes the place */
   assert_int_equal(orders[5].rank, 3);
   assert_int_equal(orders[6].kind, 0);
-  pwi_scheduler_lost(scheduler, 6); /* it was none of ours */
+  pwi_scheduler_lost(scheduler, 6); /* it was not a worker of this job */
   advance();
   assert_int_equal(events[PAWL_JOB_LOST], 1);
   close_scheduler();
@@ -205,7 +205,7 @@ static void test_a_loss_in_a_round_is_reported_and_the_rest_go_on(void **state) 
   close_scheduler();
 }
 
-/* Without any left it waits as if it had to be replaced. */
+/* If no worker is left, the scheduler waits as if it had to be replaced. */
 static void test_the_last_one_is_waited_for(void **state) {
   (void)state;
   size_t count;
@@ -238,11 +238,11 @@ static void test_a_loss_is_replaced_or_done_without_after_a_while(void **state) 
   (void)pwi_scheduler_starts(scheduler);
   pwi_scheduler_lost(scheduler, 3);
   want();
-  assert_int_equal(state_now(), PWI_SCHEDULER_SETTLING); /* more than the least number, and yet */
+  assert_int_equal(state_now(), PWI_SCHEDULER_SETTLING); /* although there are more than the least number */
   assert_int_equal(pwi_scheduler_starts(scheduler), 1);
   assert_int_equal(pwi_scheduler_wake_at(scheduler), SECOND);
   advance();
-  assert_int_equal(pwi_scheduler_starts(scheduler), 0); /* it is asked for once */
+  assert_int_equal(pwi_scheduler_starts(scheduler), 0); /* it is requested once */
   join(4);
   settle();
   work_all(NULL);
@@ -258,7 +258,7 @@ static void test_a_loss_is_replaced_or_done_without_after_a_while(void **state) 
   work_all(NULL);
   assert_int_equal(close_round(&count), PAWL_OK);
   assert_int_equal(count, 2);
-  do_round(2); /* and is not waited for again */
+  do_round(2); /* and the scheduler does not wait for it again */
   close_scheduler();
 }
 
@@ -294,7 +294,7 @@ static void test_a_job_that_never_had_enough_does_not_begin(void **state) {
   assert_int_equal(pwi_scheduler_verdict(scheduler, &text), PAWL_NODE_GONE);
   assert_string_equal(text, "1 of 2 workers came within 10 s");
   assert_int_equal(close_round(&count), PAWL_NODE_GONE);
-  want(); /* it has patience again */
+  want(); /* the patience starts anew */
   assert_int_equal(state_now(), PWI_SCHEDULER_SETTLING);
   join(2);
   settle();
@@ -302,7 +302,7 @@ static void test_a_job_that_never_had_enough_does_not_begin(void **state) {
   close_scheduler();
 }
 
-/* One that begins for long has come: patience is for those who have not. */
+/* A worker that takes long to begin has come: the deadline is for workers that have not. */
 static void test_who_is_beginning_is_not_missing(void **state) {
   (void)state;
   open_scheduler(plain);
@@ -334,7 +334,7 @@ static void test_refusals_end_the_round_unless_nobody_needs_the_one(void **state
   assert_string_equal(text, "the worker with pid 1001 on here could not begin: no");
   assert_int_equal(close_round(&count), PAWL_REFUSED);
   join(3);
-  do_round(2); /* the order to begin that was open is waited for */
+  do_round(2); /* the round waits for the open order to begin */
   join(4);
   assert_int_equal(pwi_scheduler_want(scheduler), PAWL_OK);
   advance();
@@ -364,9 +364,9 @@ static void test_the_crew_shrinks_to_what_is_wanted(void **state) {
   assert_int_equal(pwi_scheduler_resize(scheduler, 1, 2), PAWL_OK);
   assert_int_equal(pwi_scheduler_want(scheduler), PAWL_OK);
   advance();
-  assert_int_equal(orders[4].kind, PWI_CREW_LEAVE); /* the youngest go, */
+  assert_int_equal(orders[4].kind, PWI_CREW_LEAVE); /* the youngest workers are dismissed, */
   assert_int_equal(orders[3].kind, PWI_CREW_LEAVE);
-  assert_int_equal(orders[1].kind, 0); /* and nobody takes what they have before they have gone */
+  assert_int_equal(orders[1].kind, 0); /* and no worker takes their pieces before they are gone */
   answer_as(3, PAWL_OK, 0);
   pwi_scheduler_lost(scheduler, 4);
   orders[4].kind = 0;
@@ -406,13 +406,13 @@ static void test_who_is_slow_three_times_in_a_row_is_dropped(void **state) {
   work_all(NULL);
   assert_int_equal(close_round(&count), PAWL_OK);
   assert_int_equal(count, 2);
-  for (int i = 0; i < 5; i++) { /* of the least number none is dropped, */
+  for (int i = 0; i < 5; i++) { /* no worker is dropped if that leaves fewer than the least number, */
     want();
     work_all((int64_t[32]){0, 1000, 90000});
     assert_int_equal(close_round(&count), PAWL_OK);
   }
   assert_int_equal(events[PAWL_JOB_DROPPED], 1);
-  for (uint64_t i = 4; i <= 6; i++) join(i); /* unless somebody waits for the place */
+  for (uint64_t i = 4; i <= 6; i++) join(i); /* unless another waits for the place */
   assert_int_equal(pwi_scheduler_resize(scheduler, 2, 2), PAWL_OK);
   want();
   assert_int_equal(events[PAWL_JOB_DROPPED], 2);
@@ -439,9 +439,9 @@ static void test_the_highest_tick_is_told_to_all(void **state) {
   close_scheduler();
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
-/* True if all went well. What fails for want of memory is refused, and goes well the next time. */
+/* Returns true on success. A call that fails for lack of memory succeeds when it is repeated. */
 static bool run_short(uint64_t n) {
   size_t count;
   struct pwi_worker_name name = {.node = 7};

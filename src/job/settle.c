@@ -1,4 +1,4 @@
-/* Before a round: who takes part, and who has which pieces. */
+/* Before a round: decides which workers take part, and which pieces each has. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +13,15 @@ static void order(struct pwi_crew_member *member, enum pwi_crew_order_kind kind)
   member->is_handed_out = false;
 }
 
-/* --- who is slow -------------------------------------------------------------------------------------------------------- */
+/* --- slow workers --------------------------------------------------------------------------------------- */
 
 static int by_size(const void *left, const void *right) {
   double a = *(const double *)left, b = *(const double *)right;
   return a < b ? -1 : a > b;
 }
 
-/* Of an even number the lower one: of two workers the faster sets the pace. 0: there are fewer than two. */
+/* The median of nanoseconds per piece; of an even number the lower one, so of two workers the faster
+ * counts. 0: fewer than two workers. */
 static double median_pace(const struct pwi_scheduler *scheduler) {
   double *paces = pwi_alloc_zero(scheduler->member_count + 1, sizeof *paces);
   size_t count = 0;
@@ -54,9 +55,9 @@ void pwi_scheduler_judge_pace(struct pwi_scheduler *scheduler) {
   }
 }
 
-/* --- who takes part ----------------------------------------------------------------------------------------------------- */
+/* --- participants --------------------------------------------------------------------------------------- */
 
-/* Those who are beginning have come. */
+/* Counts workers that have begun or are beginning. */
 static uint32_t count_come(const struct pwi_scheduler *scheduler) {
   uint32_t count = 0;
   for (size_t i = 0; i < scheduler->member_count; i++)
@@ -64,7 +65,7 @@ static uint32_t count_come(const struct pwi_scheduler *scheduler) {
   return count;
 }
 
-/* True if there is no room for all who wait. */
+/* True if there is no room for all waiting workers. */
 static bool let_in(struct pwi_scheduler *scheduler) {
   uint32_t count = count_come(scheduler);
   bool has_waiting = false;
@@ -90,7 +91,8 @@ static struct pwi_crew_member *find_slowest(const struct pwi_scheduler *schedule
   return slowest;
 }
 
-/* Only if enough are left, or somebody waits to take its place. Then all have three rounds again: shares have changed. */
+/* Only if enough workers remain, or one waits to take the place. Then all counts of slow rounds restart,
+ * because shares have changed. */
 static void let_go_slowest(struct pwi_scheduler *scheduler, bool has_waiting) {
   struct pwi_crew_member *slowest = find_slowest(scheduler);
   uint32_t left = pwi_crew_begun(scheduler) - 1;
@@ -102,7 +104,7 @@ static void let_go_slowest(struct pwi_scheduler *scheduler, bool has_waiting) {
   for (size_t i = 0; i < scheduler->member_count; i++) scheduler->members[i]->slow_rounds = 0;
 }
 
-/* The youngest of those who are too many. */
+/* Dismisses surplus workers, the youngest first. */
 static void let_go_surplus(struct pwi_scheduler *scheduler) {
   uint32_t count = pwi_crew_begun(scheduler);
   for (size_t i = scheduler->member_count; i-- > 0 && count > scheduler->options.most;) {
@@ -114,7 +116,7 @@ static void let_go_surplus(struct pwi_scheduler *scheduler) {
   }
 }
 
-/* --- who is missing ----------------------------------------------------------------------------------------------------- */
+/* --- missing workers ------------------------------------------------------------------------------------ */
 
 static void ask_for_more(struct pwi_scheduler *scheduler, uint32_t have) {
   uint32_t coming = have + scheduler->asked;
@@ -132,7 +134,7 @@ static void begin_waiting(struct pwi_scheduler *scheduler, int64_t now) {
   scheduler->tell_at = now + SECOND;
 }
 
-/* Nobody more will come. A job that never had its least number does not go on without. */
+/* No more workers will come. A job that has never had its least number does not continue with fewer. */
 static bool go_on_without(struct pwi_scheduler *scheduler, uint32_t have) {
   scheduler->is_waiting = false;
   scheduler->asked = 0;
@@ -161,9 +163,8 @@ static bool are_enough(struct pwi_scheduler *scheduler, int64_t now) {
   return false;
 }
 
-/* --- pieces ------------------------------------------------------------------------------------------------------------- */
+/* --- pieces --------------------------------------------------------------------------------------------- */
 
-/* PAWL_NO_MEMORY. */
 static pawl_status plan(struct pwi_scheduler *scheduler) {
   uint32_t count = 0;
   for (size_t i = 0; i < scheduler->member_count; i++) {
@@ -187,7 +188,7 @@ static bool order_drops(struct pwi_scheduler *scheduler) {
   return is_any;
 }
 
-/* Its own from now on. PAWL_NO_MEMORY: nothing has been ordered to it. */
+/* The worker owns the pieces from now on. PAWL_NO_MEMORY: it has no new order. */
 static pawl_status order_take(struct pwi_scheduler *scheduler, struct pwi_crew_member *member) {
   pawl_status status = pwi_rangeset_add_all(&member->share.has, &member->share.takes);
   if (status) return status;
@@ -205,13 +206,14 @@ static pawl_status order_takes(struct pwi_scheduler *scheduler) {
   return status;
 }
 
-/* --- the beginning ------------------------------------------------------------------------------------------------------ */
+/* --- the beginning -------------------------------------------------------------------------------------- */
 
 static void begin_round(struct pwi_scheduler *scheduler) {
   uint32_t count = scheduler->round_size;
   struct pwi_scheduler_report *reports = pwi_alloc_zero(count, sizeof *reports);
   if (!reports) {
-    pwi_scheduler_end_round(scheduler, PAWL_NO_MEMORY, "no memory for the reports of %" PRIu32 " workers", count);
+    pwi_scheduler_end_round(scheduler, PAWL_NO_MEMORY, "not enough memory for the reports of %" PRIu32 " workers",
+                            count);
     return;
   }
   if (scheduler->is_founded && scheduler->moved > 0)
@@ -241,7 +243,7 @@ void pwi_scheduler_settle(struct pwi_scheduler *scheduler, int64_t now) {
   if (!status && order_drops(scheduler)) return;
   if (!status) status = order_takes(scheduler);
   if (status)
-    pwi_scheduler_end_round(scheduler, status, "no memory to share out the pieces");
+    pwi_scheduler_end_round(scheduler, status, "not enough memory to divide the pieces");
   else if (!pwi_crew_is_at(scheduler, 0))
     begin_round(scheduler);
 }

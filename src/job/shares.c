@@ -10,7 +10,7 @@ void pwi_share_fini(struct pwi_share *share) {
   pwi_rangeset_fini(&share->takes);
 }
 
-/* --- how many each is to have ------------------------------------------------------------------------------------------ */
+/* --- the size of each share ----------------------------------------------------------------------------- */
 
 struct standing {
   struct pwi_share *share;
@@ -35,7 +35,7 @@ static void divide(struct standing *standings, size_t count, uint64_t pieces) {
   qsort(standings, count, sizeof *standings, by_place);
 }
 
-/* --- giving up ---------------------------------------------------------------------------------------------------------- */
+/* --- dropping ------------------------------------------------------------------------------------------- */
 
 static struct pawl_range smallest(const struct pwi_rangeset *set) {
   struct pawl_range found = set->ranges[0];
@@ -44,7 +44,7 @@ static struct pawl_range smallest(const struct pwi_rangeset *set) {
   return found;
 }
 
-/* From what is left of `kept`: whole runs, and in the end the tail of one. */
+/* Moves pieces out of `kept`: whole runs, and finally the tail of one. */
 static pawl_status give_up(struct pwi_share *share, struct pwi_rangeset *kept, uint64_t surplus) {
   while (surplus > 0) {
     struct pawl_range run = smallest(kept);
@@ -57,7 +57,7 @@ static pawl_status give_up(struct pwi_share *share, struct pwi_rangeset *kept, u
   return PAWL_OK;
 }
 
-/* What everybody drops, and what nobody has, is in `pool` afterwards. */
+/* Collects in `pool` the pieces that workers drop and the pieces without an owner. */
 static pawl_status give_up_all(const struct standing *standings, size_t count, struct pwi_rangeset *pool) {
   struct pwi_rangeset kept;
   pwi_rangeset_init(&kept);
@@ -73,9 +73,10 @@ static pawl_status give_up_all(const struct standing *standings, size_t count, s
   return status;
 }
 
-/* --- taking ------------------------------------------------------------------------------------------------------------- */
+/* --- taking --------------------------------------------------------------------------------------------- */
 
-/* How well a run suits: one that touches what the taker has is best; then the smallest that is enough; then the largest. */
+/* Whether one run suits a taker better than another: a run that touches its pieces is best, then the
+ * smallest run that is large enough, then the largest. */
 static bool suits_better(const struct pwi_share *share, struct pawl_range run, struct pawl_range than, uint64_t lack) {
   bool touches[2];
   struct pawl_range runs[2] = {run, than};

@@ -1,10 +1,13 @@
-/* Sharing out a job's pieces among its workers (OSDI'14 4.6): who gives up which, and who takes them.
+/* Divides a job's pieces among its workers (OSDI'14 4.6): which worker drops which pieces, and which
+ * worker takes them.
  *
- * Shares differ by at most one piece, and as few pieces move as can be: whoever has more than his share gives up what is too
- * much, and the larger shares go to those that have most already. What moves are whole runs where possible, smallest first, and
- * runs are taken where they touch what the taker has: so that pieces of one worker stay next to one another, and files are read in order.
+ * Shares differ by at most one piece, and as few pieces move as possible: a worker drops only the surplus
+ * over its share, and workers with the most pieces get the larger shares. Whole runs move where possible,
+ * smallest first, and a worker takes runs that touch its own pieces. So the pieces of one worker stay
+ * adjacent, and files are read in order.
  *
- * A plan of what is left of a plan is the rest of it: it may be made anew at every step, whatever happened meanwhile. Pure.
+ * A plan that was carried out in part leads to the rest of the same plan. So a new plan may be made at
+ * every step, whatever happened in between. Pure.
  */
 #ifndef PWI_JOB_SHARES_H
 #define PWI_JOB_SHARES_H
@@ -16,17 +19,17 @@
 
 #include "base/rangeset.h"
 
-/* One worker's. A struct of zeros has nothing. */
+/* The share of one worker. A struct of zeros is empty. */
 struct pwi_share {
-  struct pwi_rangeset has;   /* no piece is in two of them */
-  struct pwi_rangeset drops; /* filled in by a plan: of what it has, */
-  struct pwi_rangeset takes; /* and what it takes once others have dropped theirs */
+  struct pwi_rangeset has;   /* no piece is in two shares */
+  struct pwi_rangeset drops; /* set by a plan: pieces of `has` to drop */
+  struct pwi_rangeset takes; /* set by a plan: pieces to take once other workers have dropped theirs */
 };
 
 void pwi_share_fini(struct pwi_share *share);
 
-/* Fills in `drops` and `takes` of all shares, for pieces [0, pieces). Of those that have the same the first one's share is the
- * larger. PAWL_NO_MEMORY. */
+/* Sets `drops` and `takes` of all shares, for pieces [0, pieces). Of two workers with equally many pieces
+ * the first gets the larger share. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_shares_plan(struct pwi_share *const *shares, size_t count, uint64_t pieces);
 
 #endif

@@ -83,7 +83,7 @@ static void test_runs_are_taken_where_they_touch(void **state) {
   (void)state;
   open_crew();
   give(0, 0, 4);
-  give(1, 8, 12); /* whoever had [4, 8) is gone */
+  give(1, 8, 12); /* the owner of [4, 8) is gone */
   plan(2, 12);
   expect(&crew[0].takes, 0, 4, 6);
   expect(&crew[1].takes, 0, 6, 8);
@@ -117,7 +117,7 @@ static void test_some_have_none_if_pieces_are_few(void **state) {
   close_crew();
 }
 
-/* --- any state ---------------------------------------------------------------------------------------------------------- */
+/* --- any state ------------------------------------------------------------------------------------------ */
 
 static void scatter(struct pwi_random *random, size_t count, uint64_t pieces) {
   for (uint64_t piece = 0; piece < pieces; piece++) {
@@ -126,10 +126,11 @@ static void scatter(struct pwi_random *random, size_t count, uint64_t pieces) {
   }
 }
 
-/* What has to move at least: what is above the larger share everywhere, and what then is missing below the smaller one, or is nobody's. */
+/* The least number of moves: the surplus over the larger share, and the pieces that are then missing below
+ * the smaller share or have no owner. */
 static uint64_t fewest_moves(size_t count, uint64_t pieces) {
   uint64_t base = pieces / count, extra = pieces % count, moves = pieces;
-  uint64_t above = 0; /* those who may keep one more */
+  uint64_t above = 0; /* workers that may keep one more */
   for (size_t i = 0; i < count; i++) {
     uint64_t has = pwi_rangeset_size(&crew[i].has);
     moves -= has < base ? has : base;
@@ -165,7 +166,7 @@ static void test_plans_are_even_whole_and_move_as_little_as_can_be(void **state)
       fail_msg("seed %llu: %llu pieces of %llu, %llu moves where %llu are enough", (unsigned long long)seed,
                (unsigned long long)all, (unsigned long long)pieces, (unsigned long long)moved,
                (unsigned long long)fewest);
-    plan(count, pieces); /* a plan that was carried out leaves nothing to do */
+    plan(count, pieces); /* a plan that was carried out leads to an empty plan */
     for (size_t i = 0; i < count; i++)
       assert_true(pwi_rangeset_is_empty(&crew[i].takes) && pwi_rangeset_is_empty(&crew[i].drops));
     close_crew();

@@ -17,6 +17,10 @@ pawl_status pwi_manager_asker(const struct pwi_manager *manager, const struct pe
   if (peer->id == 0)
     return PAWL_OK; /* its key decides what it may ask for; nothing is remembered of somebody without an id */
   const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, id);
+  if (!sender && id != peer->id && pwi_ledger_is_settled(&manager->ledger, id)) {
+    *asker_out = peer->id; /* it was never carried out, so it is a new ask of the present id */
+    return PAWL_OK;
+  }
   if (!sender) return PAWL_OUTCOME_UNKNOWN;
   if (id != peer->id && sender->secret != terms->secret) return PAWL_FORBIDDEN;
   *asker_out = id;

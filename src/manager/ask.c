@@ -33,6 +33,8 @@ static pawl_status decide_create(struct pwi_manager *manager, struct decision *d
   if (entry->id.id != 0) return PAWL_OK; /* our own record has been applied */
   if (pwi_catalogue_named(&manager->ledger.catalogue, entry->name)) return PAWL_EXISTS;
   if (manager->ledger.catalogue.count >= PWI_CATALOGUE_MAX) return PAWL_TOO_LARGE;
+  pawl_status status = pwi_manager_check_quota(manager, entry);
+  if (status) return status;
   entry->id.id = manager->ledger.last_vector + 1;
   pwi_record_entry(&manager->record, entry);
   return PAWL_OK;
@@ -391,6 +393,8 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
     return read_balance(peer, reader, decision);
   case PWI_ASK_DRAIN:
     return read_drain(peer, reader, decision);
+  case PWI_ASK_QUOTA:
+    return pwi_manager_read_quota(peer, reader, decision);
   case PWI_ASK_GIVE_UP:
     return read_give_up(peer, reader, decision);
   default:

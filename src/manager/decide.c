@@ -44,6 +44,7 @@ static void follow_nodes(struct pwi_manager *manager) {
     }
     pwi_manager_timer_cancel(manager, &node->timer);
     pwi_free(node->loads);
+    pwi_free(node->spaces);
   }
   manager->node_count = kept;
   for (; manager->node_count < ledger->node_count; manager->node_count++) {

@@ -5,6 +5,7 @@
  *   manager/join.c    who comes: servers and clients
  *   manager/leave.c   who goes: draining, retirement
  *   manager/unsettled.c  which retired senders are kept, and for how long
+ *   manager/space.c   quotas of spaces
  *   manager/loss.c    servers that are lost, and complaints of neighbours
  *   manager/probe.c   whether a server that is missing is lost: witnesses
  *   manager/give_up.c servers that will not come back, and what only they had
@@ -13,13 +14,13 @@
  *   manager/access.c  what they may ask for, and the audit
  *   manager/answer.c  what was answered, for those who ask again
  *   manager/news.c    who is told what, when, and who is waiting for whom to have heard of it
- *   manager/draft.c   the next view, in the making
+ *   manager/planning/draft.c   the next view, in the making
  *   manager/step.c    from the chain that is to the chain that should be: the next step
  *   manager/move.c    steps under way: orders, and what comes of them
  *   manager/work.c    what is to be done with each
  *   manager/carry.c   doing it: from view to view
- *   manager/plan.c    plans: when, and from what
- *   manager/goal.c    from a plan, or an operator's order, to moves
+ *   manager/planning/plan.c    plans: when, and from what
+ *   manager/planning/goal.c    from a plan, or an operator's order, to moves
  *   manager/saving/save.c    checkpoints; with files of its own, see manager/saving/saving.h
  *   manager/status.c  the state, for people
  *
@@ -160,6 +161,8 @@ struct node {
   unsigned gives, takes;    /* of the survey: steps whose source, or target, it is */
   size_t reports;           /* 0, 1 or 2: how many are kept */
   struct reported last, before;
+  struct pwi_space_bytes *spaces; /* as it said last */
+  size_t space_count;
   struct pwi_load *loads; /* of the last report */
   size_t load_count;
 };
@@ -171,6 +174,7 @@ struct sender {
   struct pwi_timer timer; /* while it is not here: until it is retired; then, until it is forgotten */
   int64_t forget_at;      /* once retired: when, at the latest; 0: not retired */
   uint64_t settled;       /* up to this number it has had all answers, as it says */
+  uint64_t heard;         /* it has had the replies to all asks up to this number, as it says */
   bool is_wanted;         /* its client is back as somebody else, and collects its clocks */
 };
 
@@ -402,6 +406,14 @@ void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_stat
 void pwi_manager_await_all(struct pwi_manager *manager); /* after a start: everybody we know has their grace */
 void pwi_manager_strike(struct pwi_manager *manager, struct node *node); /* a node that holds nothing and is leaving */
 
+/* manager/space.c */
+void pwi_manager_grant(struct pwi_manager *manager, const struct node *node);
+bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+uint64_t pwi_manager_space_used(const struct pwi_manager *manager, const char *space);
+PAWL_MUST_USE pawl_status pwi_manager_read_quota(const struct peer *peer, struct pwi_reader *reader,
+                                                 struct decision *decision);
+PAWL_MUST_USE pawl_status pwi_manager_check_quota(const struct pwi_manager *manager, const struct pwi_entry *entry);
+
 /* manager/unsettled.c */
 void pwi_manager_settle_begin(struct pwi_manager *manager);
 void pwi_manager_settle_fini(struct pwi_manager *manager);
@@ -502,7 +514,7 @@ void pwi_manager_wait(struct pwi_manager *manager, const struct waiter *waiter);
 struct numbers pwi_manager_numbers(const struct pwi_manager *manager);
 void pwi_manager_news_fini(struct pwi_manager *manager);
 
-/* manager/draft.c: nodes and arcs of the next view. Texts and their owners are borrowed from the view it began as. */
+/* manager/planning/draft.c: nodes and arcs of the next view. Texts and their owners are borrowed from the view it began as. */
 struct draft {
   struct pwi_view_node *nodes;
   size_t node_count, node_room;
@@ -615,7 +627,7 @@ static inline bool pwi_move_is_active(const struct move *move) {
   return move->step == MOVE_LISTED || move->step == MOVE_GOING || move->step == MOVE_LANDED;
 }
 
-/* manager/plan.c */
+/* manager/planning/plan.c */
 void pwi_manager_node_came(struct pwi_manager *manager); /* first arcs, or a plan after some quiet */
 void pwi_manager_plan_later(struct pwi_manager *manager);
 void pwi_manager_plan_timer(struct pwi_manager *manager);
@@ -630,7 +642,7 @@ uint32_t pwi_manager_points(const struct pwi_manager *manager);
 void pwi_manager_watch_chains(struct pwi_manager *manager); /* nothing moves: see that there is nothing to repair */
 void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 
-/* manager/goal.c */
+/* manager/planning/goal.c */
 
 /* The draft as it will be when all that is under way has ended well. */
 PAWL_MUST_USE pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct draft *draft_out);
@@ -641,7 +653,7 @@ PAWL_MUST_USE pawl_status pwi_manager_want_plan(struct pwi_manager *manager, con
 PAWL_MUST_USE pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions,
                                                  uint64_t target);
 
-/* manager/balance.c: a report has come. */
+/* manager/planning/balance.c: a report has come. */
 #define PWI_BALANCE_PROCESSES 256 /* of larger clusters operators take care */
 void pwi_manager_watch_balance(struct pwi_manager *manager);
 

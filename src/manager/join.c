@@ -177,6 +177,7 @@ static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct
           (unsigned long long)peer->id, peer->join.address, peer->join.shard);
   pwi_manager_say_joined(manager, peer, PAWL_OK, pwi_ledger_node(&manager->ledger, node->id)->secret);
   pwi_manager_send_news(manager, peer);
+  if (manager->ledger.space_count > 0) pwi_manager_grant(manager, node);
   pwi_manager_settle(manager);
   pwi_manager_welcome_back(manager, was_suspect);
   pwi_manager_node_came(manager);

@@ -144,6 +144,7 @@ static void note_have(struct pwi_manager *manager, struct peer *peer, const stru
 static bool note_idle(struct pwi_manager *manager, const struct peer *peer) {
   struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (sender && peer->control.head.task > sender->settled) sender->settled = peer->control.head.task;
+  if (sender && peer->control.head.tick > sender->heard) sender->heard = peer->control.head.tick;
   return !peer->is_server;
 }
 
@@ -170,6 +171,8 @@ static bool hear_member(struct pwi_manager *manager, struct peer *peer, const vo
     return peer->is_server;
   case PWI_SAY_SAVED:
     return peer->is_server && pwi_manager_saved(manager, peer, payload, size) != PAWL_CORRUPT;
+  case PWI_SAY_SPACES:
+    return peer->is_server && pwi_manager_hear_spaces(manager, peer, payload, size);
   case PWI_SAY_SETTLED:
     return pwi_manager_hear_settled(manager, peer, payload, size);
   case PWI_SAY_IDLE:
@@ -423,7 +426,10 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
     remove_peer(manager, peer);
     pwi_free(peer);
   }
-  for (size_t i = 0; i < manager->node_count; i++) pwi_free(manager->nodes[i].loads);
+  for (size_t i = 0; i < manager->node_count; i++) {
+    pwi_free(manager->nodes[i].loads);
+    pwi_free(manager->nodes[i].spaces);
+  }
   pwi_free(manager->nodes);
   pwi_free(manager->senders);
   pwi_free(manager->moves);

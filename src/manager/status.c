@@ -353,6 +353,20 @@ static bool put_moves(const struct pwi_manager *manager, json_t *root) {
   return ok;
 }
 
+static bool put_spaces(const struct pwi_manager *manager, const struct pwi_rights *rights, json_t *root) {
+  const struct pwi_ledger *ledger = &manager->ledger;
+  json_t *spaces = add_array(root, "spaces");
+  bool ok = spaces != NULL;
+  for (size_t i = 0; i < ledger->space_count && ok; i++) {
+    const struct pwi_ledger_space *space = &ledger->spaces[i];
+    if (rights->space[0] && strcmp(rights->space, space->space) != 0) continue;
+    json_t *object = add_object(spaces);
+    ok = put(object, "space", pwi_json_string(space->space)) && put(object, "memory", whole(space->memory)) &&
+         put(object, "used", whole(pwi_manager_space_used(manager, space->space)));
+  }
+  return ok;
+}
+
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
 static bool put_figures(const struct pwi_manager *manager, json_t *root) {
@@ -383,7 +397,7 @@ pawl_status pwi_manager_status_for(struct pwi_manager *manager, const struct pwi
                                    struct pwi_writer *writer) {
   json_t *root = json_object();
   bool ok = put_figures(manager, root) && put_view(manager, root) && put_catalogue(manager, rights, root) &&
-            put_jobs(manager, rights, root) && put_moves(manager, root);
+            put_spaces(manager, rights, root) && put_jobs(manager, rights, root) && put_moves(manager, root);
   if (rights->space[0] == '\0') ok = ok && pwi_manager_put_checkpoint(manager, root);
   char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
   json_decref(root);

@@ -554,6 +554,13 @@ __attribute__((unused)) static struct pwi_manager_figures figures_of(const struc
   return figures;
 }
 
+__attribute__((unused)) static pawl_status ask_group(struct actor *client, const char *name, uint32_t size) {
+  struct pwi_writer payload = {0};
+  pwi_write_text(&payload, name);
+  pwi_write_u32(&payload, size);
+  return ask(client, PWI_ASK_GROUP, &payload);
+}
+
 /* The part of the ring, in percent, whose head an actor is. */
 __attribute__((unused)) static unsigned share_of(const struct pwi_view *view, const struct actor *actor) {
   uint64_t held = 0;

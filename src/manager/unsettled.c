@@ -23,9 +23,15 @@
 #define AGAIN_NS INT64_C(1000000000) /* until the next attempt, where somebody was missing */
 #define BATCHES 64 /* in which those are forgotten whose time is over, in the time that they are kept */
 
+/* The ledger has an answer that the sender may not have heard: its client may ask again. */
+static bool is_answer_unheard(const struct pwi_manager *manager, const struct sender *sender) {
+  const struct pwi_ledger_sender *entry = pwi_ledger_sender(&manager->ledger, sender->id);
+  return entry && entry->answer_count > 0 && entry->answers[entry->answer_count - 1].number > sender->heard;
+}
+
 static bool is_candidate(const struct pwi_manager *manager, uint64_t id) {
   const struct sender *sender = pwi_manager_sender(manager, id);
-  return sender && !sender->is_wanted &&
+  return sender && !sender->is_wanted && !is_answer_unheard(manager, sender) &&
          pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id});
 }
 

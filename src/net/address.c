@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-/* Reads a decimal port and moves `*at` behind it. */
+/* Reads a decimal port and advances `*at` past it. */
 static bool read_port(const char **at, uint16_t *port_out) {
   unsigned value = 0;
   const char *digit = *at;
@@ -76,7 +76,8 @@ pawl_status pwi_address_parse(const char *text, struct pwi_address *address_out)
 
 void pwi_address_print(const struct pwi_address *address, uint16_t port, char *text) {
   const char *host = address->host;
-  if (address->kind == PWI_ADDRESS_UNIX) /* two of three slashes would be taken for a part of "unix:///" */
+  if (address->kind == PWI_ADDRESS_UNIX) /* otherwise two of three slashes would count as part of
+                                            "unix:///" */
     snprintf(text, PWI_NET_ADDRESS_MAX, "unix:%s%s", strncmp(host, "///", 3) == 0 ? "//" : "", host);
   else if (strchr(host, ':'))
     snprintf(text, PWI_NET_ADDRESS_MAX, "tcp://[%s]:%u", host, (unsigned)port);

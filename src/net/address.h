@@ -1,4 +1,4 @@
-/* How addresses are written, and reading them.
+/* The syntax of addresses, and their parser.
  *
  *   tcp://host:port            host is a name, an IPv4 address, or an IPv6 address in brackets
  *   tcp://host:first-last      listening only: the first free port of the range
@@ -18,7 +18,8 @@
 
 #include "net/net.h"
 
-#define PWI_ADDRESS_HOST_MAX 224 /* a name has at most 253 characters by the book; nobody's has 223 */
+#define PWI_ADDRESS_HOST_MAX                                                                                           \
+  224 /* bytes of a host name; the standard permits 253 characters, but longer names than this are unusual */
 
 enum pwi_address_kind { PWI_ADDRESS_TCP, PWI_ADDRESS_UNIX };
 
@@ -32,7 +33,7 @@ struct pwi_address {
 /* PAWL_INVALID if the text is not an address, or too long. */
 pawl_status pwi_address_parse(const char *text, struct pwi_address *address_out);
 
-/* Write an address as text; `port` replaces the range. At most PWI_NET_ADDRESS_MAX characters. */
+/* Writes an address as text; `port` replaces the range. At most PWI_NET_ADDRESS_MAX characters. */
 void pwi_address_print(const struct pwi_address *address, uint16_t port, char *text);
 
 #endif

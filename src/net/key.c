@@ -97,7 +97,7 @@ static bool is_word(const char *word, size_t size, const char *wanted) {
   return size == strlen(wanted) && strncmp(word, wanted, size) == 0;
 }
 
-/* A word that is said once. */
+/* A flag, which may be given once. */
 static bool read_flag(bool *flag) {
   bool first = !*flag;
   *flag = true;
@@ -110,7 +110,7 @@ static bool read_space(const char *word, size_t size, struct pwi_key_limits *lim
   return pwi_key_space_is_valid(limits->space);
 }
 
-/* Digits, and perhaps k, M, G or T behind them (powers of 1024). */
+/* Parses digits, optionally followed by k, M, G or T (powers of 1024). */
 static bool read_amount(const char *text, const char *end, uint64_t *amount) {
   static const char units[] = "kmgt";
   uint64_t value = 0;
@@ -221,7 +221,7 @@ static const struct entry *find(const struct pwi_keyring *keyring, const char *n
 
 static pawl_status append(struct pwi_keyring *keyring, const struct entry *entry) {
   if (find(keyring, entry->key.name, PWI_KEY_NAME_SIZE)) return PAWL_EXISTS;
-  /* Not resized in place: the allocator would leave secrets behind in the old block. */
+  /* The array is not resized in place: the allocator would leave secrets in the old block. */
   size_t size;
   if (!pwi_mul_size(keyring->count + 1, sizeof *entry, &size)) return PAWL_NO_MEMORY;
   struct entry *grown = pwi_secret_alloc(size);
@@ -281,7 +281,7 @@ pawl_status pwi_keyring_load(struct pwi_keyring *keyring, const char *path, size
   if (!file) return errno == EACCES ? PAWL_FORBIDDEN : PAWL_NOT_FOUND;
   struct stat about;
   pawl_status status = PAWL_FORBIDDEN;
-  char *buffer = pwi_secret_alloc(FILE_BUFFER); /* the C library's own would keep what was read */
+  char *buffer = pwi_secret_alloc(FILE_BUFFER); /* the buffer of the C library would keep the secrets */
   if (!buffer)
     status = PAWL_NO_MEMORY;
   else if (setvbuf(file, buffer, _IOFBF, FILE_BUFFER) == 0 && fstat(fileno(file), &about) == 0 &&

@@ -76,8 +76,8 @@ static void test_other_texts_are_no_keys(void **state) {
       KEY "\n" KEY,
       "pawl1- " DIGITS,
       "pawl1-0g0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", /* not a digit */
-      "pawl1-g00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", /* nor the upper half of one */
-      "pawl1-000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1",  /* a digit short */
+      "pawl1-g00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+      "pawl1-000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1", /* a digit short */
       "pawl1-000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e",
       "pawl1-000102030405060708090a0b0c0d0e0f 101112131415161718191a1b1c1d1e1f",
   };
@@ -190,7 +190,7 @@ static void test_a_long_comment_is_one_line(void **state) {
   pwi_keyring_destroy(ring);
 }
 
-/* What stands so far to the right that it is not read cannot be let pass. */
+/* A line that is too long to be read completely must be refused. */
 static void test_a_key_with_a_long_tail_is_refused(void **state) {
   (void)state;
   char text[1024];

@@ -1,4 +1,4 @@
-/* The calls of net.h: common checks, then the world. */
+/* The calls of net.h: common checks, then the operation of the world. */
 #include "net/net.h"
 
 #include <assert.h>

@@ -1,73 +1,80 @@
-/* net.h: everything a role can do to the world, and everything the world can do to a role.
+/* The network interface of roles: all calls of a role to its environment, and all callbacks from it.
  *
- * A role (manager, server shard, client, …) is an actor: a single-threaded state machine whose inputs are the callbacks
- * of `struct pwi_actor` and whose outputs are the calls below. It reads no clock and sleeps on nothing else. Two worlds
- * implement this header and run the same role unchanged: the real one (net/tcp: sockets and TLS, with net/ucx as data
- * plane where a pair of nodes has one) and the simulated one (src/sim).
+ * A role (manager, server shard, client, …) is an actor: a single-threaded state machine whose inputs are the
+ * callbacks of `struct pwi_actor` and whose outputs are the calls below. It uses no other clock and waits for
+ * nothing else. Two worlds implement this header and run the same role unchanged: the real one (net/tcp:
+ * sockets and TLS, with net/ucx as data plane for pairs of nodes that have one) and the simulated one
+ * (src/sim).
  *
- * LINKS. Two nodes talk over a link: one connection, made by pwi_net_connect on one side and accepted by a listening
- * node on the other. A link is named by a number that its net never uses again. It comes up once (`link_up`), on both
- * sides or, if it is lost on the way, on one or none, and goes down once (`link_down`). Nobody reconnects behind the
- * actor's back: that decision, and its timer, are the role's. Every link that connect returned or link_up announced is
- * ended by exactly one link_down, and nothing is called for it afterwards.
+ * LINKS. Two nodes communicate over a link: one connection, made by pwi_net_connect on one side and accepted
+ * by a listening node on the other. A link has a number that its net never reuses. It comes up once
+ * (`link_up`), on both sides, or on one or none if it is lost before, and goes down once (`link_down`). A net
+ * never reconnects by itself; the role decides about that and sets the timer. Every link that pwi_net_connect
+ * returned or link_up announced ends with exactly one link_down, and no callback follows for it.
  *
- * LANES. A message travels on one of two lanes, and each keeps the order in which it was given messages. PWI_LANE_LINK
- * is the connection itself. PWI_LANE_DATA is the data plane if the pair has one (shared memory on one host, RDMA
- * between hosts), else the connection. Between the lanes there is NO order, nor between a lane and one-sided
- * operations: whoever needs it carries a sequence number. The simulator reorders there on purpose.
+ * LANES. A message is sent on one of two lanes, each of which delivers messages in order. PWI_LANE_LINK is
+ * the connection itself. PWI_LANE_DATA is the data plane if the pair has one (shared memory on one host, RDMA
+ * between hosts), otherwise the connection. There is NO order between the lanes, nor between a lane and
+ * one-sided operations: a role that needs order must send sequence numbers. The simulator reorders here on
+ * purpose.
  *
- * DELIVERY. A message is delivered once or, if the link goes down, perhaps not at all. `done` with PAWL_OK does not
- * mean that the peer has seen it. A message that had begun to arrive when the link broke ends with an error. After a
- * link went down nothing of it is delivered any more, but the peer may have received more than we know.
+ * DELIVERY. A message is delivered once, or possibly not at all if the link goes down. `done` with PAWL_OK
+ * does not mean that the peer has received it. If the link breaks while a message arrives, the message ends
+ * with an error. Nothing is delivered after link_down, but the peer may have received more than this side
+ * knows.
  *
- * MEMORY ON SENDING. The head (64 bytes) is always copied. Bodies of up to PWI_NET_COPY_MAX bytes are copied too. A
- * larger body is never copied: it is read from the caller's memory until `done` is called for it, and must not change
- * before. If `done` reports failure, a peer that is still alive may go on reading the old body for a while:
- *   - from ordinary memory it may then see changed bytes, which its checksum finds, so it must verify before it
- * applies;
- *   - from a region (below) it may be reading in place, so a region that a failed body lay in may be resent from but
+ * MEMORY ON SENDING. The head (64 bytes) is always copied, and so are bodies of up to PWI_NET_COPY_MAX bytes.
+ * A larger body is never copied: it is read from the memory of the caller until `done` is called for it, and
+ * must not change before. If `done` reports a failure, a live peer may continue to read the old body for a
+ * while:
+ *   - from ordinary memory it may read changed bytes. Its checksum detects this, so it must verify before it
+ *     applies;
+ *   - from a region (below) it may read in place. A region with a failed body may be used to resend it, but
  *     must not be changed until it is closed.
  *
- * MEMORY ON RECEIVING. For each message the actor first sees head and size, and says how it wants the body: in pieces
- * as they arrive (the piece may lie in the peer's own memory: no copy was made, and a faulty peer may change it under
- * your hands, so read each byte once), whole in the net's memory, into memory of its own, in one place or two, or not
- * at all. The next message of the same lane begins only when this one has ended.
+ * MEMORY ON RECEIVING. For each message the actor first receives head and size, and chooses how to receive
+ * the body: in pieces as they arrive, whole in memory of the net, into its own memory in one or two places,
+ * or not at all. A piece may lie in the memory of the peer, without a copy; a faulty peer may change it at
+ * any time, so the actor must read each byte only once. The next message of the same lane begins only when
+ * this one has ended.
  *
- * READY MESSAGES. Where all of a body can be read already when its message begins (it lies in the peer's regions, or
- * came along with the head) the message says that it is `ready`. If the actor then wants pieces it gets all of them at
- * once: no other callback runs between `message` and `message_end`, nothing can fail on the way, so `message_end` says
- * PAWL_OK, and every piece can be read until `message_end` returns. (If the actor itself closes the link meanwhile this
- * ends there, as for any message.) So an actor can look at all of a body before it uses any of it, and is never left
- * with half of one. These pieces come as they lie in memory, and nothing is copied to make them neat: they need be
- * neither aligned nor a multiple of the step. There are at most PWI_NET_READY_PIECES of them, none empty. Whether a
- * message is ready is the net's to say, for each anew; nobody can insist on it.
+ * READY MESSAGES. A message is `ready` if its whole body can already be read when the message begins, because
+ * it lies in regions of the peer or arrived with the head. If the actor then chooses pieces, it gets all of
+ * them at once: no other callback runs between `message` and `message_end`, nothing can fail, `message_end`
+ * has PAWL_OK, and every piece is readable until `message_end` returns. (If the actor itself closes the link
+ * in between, the message ends there, as any message.) An actor can thus inspect the whole body before it
+ * uses any of it, and never receives half a body. These pieces are delivered as they lie in memory: they need
+ * be neither aligned nor a multiple of the step. There are at most PWI_NET_READY_PIECES of them, none empty.
+ * The net decides for each message whether it is ready; an actor cannot demand it.
  *
- * ONE-SIDED. A region is memory that peers may read or write without this actor's doing. A peer writes only into
- * regions that were shared with its link, for writing, and a region is shared for writing with one link in its whole
- * life. When that link is down a late write of the old peer may still land in the region, never anywhere else; so close
- * it, and open another for the next link. Puts of one link land in the order given. A notification is delivered after
- * its put and all earlier puts of that link have landed. A get may see a value half-way through a put: whoever cares
- * carries a checksum.
+ * ONE-SIDED. A region is memory that peers may read or write without the participation of the actor. A peer
+ * can write only to regions that were shared with its link for writing, and a region may be shared for
+ * writing with only one link in its lifetime. When that link is down, a late write of the old peer may still
+ * reach the region, but no other memory; so close the region and open another for the next link. Puts of one
+ * link land in order. A notification is delivered after its put and all earlier puts of that link have
+ * landed. A get may read a partly written value; use a checksum if this matters.
  *
- * BACK-PRESSURE. What is queued for a link is bounded in bytes and operations (struct pwi_net_limits). A call that
- * would pass the bound returns PAWL_QUEUE_FULL and changes nothing; `writable` is called once the queue is half empty.
+ * BACK-PRESSURE. The queue of a link is limited in bytes and operations (struct pwi_net_limits). A call that
+ * would exceed a limit returns PAWL_QUEUE_FULL and changes nothing; `writable` is called once the queue is
+ * half empty.
  *
- * RECEIVING MUCH. What arrives of bodies that are wanted in memory (not in pieces) is counted, and bounded by
- * `inbound_bytes`. A link beyond the bound is not read from until others have ended; one body at a time may go beyond it,
- * so that something always ends. While a link waits for room, an accepted one that has some and is slow (below 256 KB/s, or
- * 16 MB/s over a whole body) goes down with PAWL_LINK_SILENT.
+ * INBOUND MEMORY. Arrived bytes of bodies that are received into memory (not in pieces) are counted and
+ * limited by `inbound_bytes`. A link beyond the limit is not read until other bodies have ended. One body at
+ * a time may exceed the limit, so that there is always progress. While a link waits for memory, an accepted
+ * link that holds memory and is slow (below 256 KB/s, or below 16 MB/s over a whole body) goes down with
+ * PAWL_LINK_SILENT.
  *
- * DEATH. The hang-up of the connection is seen at once. A peer that hangs silently is found by heartbeats (one every 50
- * ms when there is nothing else to say, silence limit 250 ms). A node that was itself stopped for a while gives its
- * peers a fresh silence limit before it judges them.
+ * FAILURE DETECTION. A closed connection is detected at once. A peer that hangs is detected by missing
+ * heartbeats (one every 50 ms on an idle link; silence limit 250 ms). A node that was itself stopped for a
+ * while restarts the silence limit of its peers.
  *
- * THREADS. A net belongs to one thread. All calls come from it, and all callbacks run in it, inside pwi_net_poll; the
- * one exception is pwi_net_wake, which any thread may call. No call below runs a callback before it returns, so an
- * actor is never entered twice. No call blocks, except pwi_net_poll until its deadline, and
- * pwi_net_listen while it looks up a host name.
+ * THREADS. A net belongs to one thread, which makes all calls and runs all callbacks, inside pwi_net_poll.
+ * The only exception is pwi_net_wake, which any thread may call. No call below runs a callback before it
+ * returns, so an actor is never re-entered. No call blocks, except pwi_net_poll until its deadline, and
+ * pwi_net_listen while it resolves a host name.
  *
- * ERRORS. Calls on a link that is down, being closed, or not yet up return PAWL_NOT_FOUND: to an actor that has not yet
- * handled the link_down this is news, not an error. A link on which memory runs out may go down for it.
+ * ERRORS. Calls on a link that is down, being closed, or not yet up return PAWL_NOT_FOUND. This can happen
+ * before the actor has received the link_down, and is not an error. A link may go down if memory runs out.
  */
 #ifndef PWI_NET_NET_H
 #define PWI_NET_NET_H
@@ -79,20 +86,20 @@
 
 #include <pawl/status.h>
 
-#define PWI_NET_HEAD_SIZE 64     /* bytes of a message's head; opaque here, laid out by wire/message.h */
+#define PWI_NET_HEAD_SIZE 64     /* bytes of the head of a message; opaque here, see wire/message.h */
 #define PWI_NET_COPY_MAX 4096    /* bodies up to this size are copied by pwi_net_send */
 #define PWI_NET_IOV_MAX 16       /* parts of one body */
 #define PWI_NET_HELLO_MAX 1024   /* bytes of a greeting */
-#define PWI_NET_TOKEN_MAX 512    /* bytes of a region's token */
-#define PWI_NET_ADDRESS_MAX 256  /* characters of an address, the final zero included */
-#define PWI_NET_IDENTITY_MAX 256 /* characters of an identity, likewise */
-#define PWI_NET_PIECE_ALIGN 16   /* every piece begins at a multiple of this in memory, unless the message is ready, */
-#define PWI_NET_PIECE_STEP 64    /* and every piece but a message's last has a multiple of this many bytes */
-#define PWI_NET_READY_PIECES 32  /* pieces of a ready message, at most */
-#define PWI_NET_NEVER INT64_MAX  /* a deadline that does not come */
+#define PWI_NET_TOKEN_MAX 512    /* bytes of the token of a region */
+#define PWI_NET_ADDRESS_MAX 256  /* characters of an address, including the final zero */
+#define PWI_NET_IDENTITY_MAX 256 /* characters of an identity, including the final zero */
+#define PWI_NET_PIECE_ALIGN 16   /* alignment of pieces in memory, unless the message is ready */
+#define PWI_NET_PIECE_STEP 64    /* the size of every piece except the last is a multiple of this */
+#define PWI_NET_READY_PIECES 32  /* maximum pieces of a ready message */
+#define PWI_NET_NEVER INT64_MAX  /* a deadline in the infinite future */
 
-struct pwi_net;    /* one actor's world */
-struct pwi_region; /* memory that peers may reach */
+struct pwi_net;    /* the environment of one actor */
+struct pwi_region; /* memory that peers may access */
 
 struct pwi_link {
   uint64_t id; /* 0: no link */
@@ -102,45 +109,48 @@ struct pwi_timer {
   uint64_t id; /* 0: no timer */
 };
 
-/* A peer's region as one link sees it. It ends with the link. */
+/* A region of a peer, for one link. It ends with the link. */
 struct pwi_remote {
   uint64_t id;
 };
 
 enum pwi_lane { PWI_LANE_LINK, PWI_LANE_DATA };
 
-/* What the pair can do; fixed while the link is up. */
+/* Capabilities of a pair of nodes; fixed while the link is up. */
 enum pwi_link_can {
-  PWI_LINK_HAS_PLANE = 1, /* the data lane is a plane of its own: no order between the lanes */
-  PWI_LINK_IN_PLACE = 2,  /* bodies that lie in a region are read by the peer without any copy */
-  PWI_LINK_ENCRYPTED = 4, /* TLS: integrity is guaranteed, a checksum on the link lane is not needed */
+  PWI_LINK_HAS_PLANE = 1, /* the data lane is a separate data plane: no order between the lanes */
+  PWI_LINK_IN_PLACE = 2,  /* the peer reads bodies in a region without a copy */
+  PWI_LINK_ENCRYPTED = 4, /* TLS guarantees integrity; messages on the link lane need no checksum */
 };
 
 struct pwi_link_info {
-  const char *peer;  /* for people: the peer's address */
-  const void *hello; /* the peer's greeting */
+  const char *peer;  /* address of the peer, for display */
+  const void *hello; /* greeting of the peer */
   size_t hello_size;
-  const char *identity; /* how it proved who it is: "key:NAME", "cert:NAME,…" (each name of the certificate),
-                           "user:NUMBER" (unix sockets), or "" */
-  bool accepted;        /* the peer connected to us */
+  const char *identity; /* proven identity of the peer: "key:NAME", "cert:NAME,…" (all names of the
+                           certificate), "user:NUMBER" (unix sockets), or "" */
+  bool accepted;        /* the peer made the connection */
   unsigned can;         /* of enum pwi_link_can */
 };
 
-/* How the actor wants a body. */
+/* How the actor receives a body. */
 enum pwi_receive_how {
-  PWI_RECEIVE_PIECES, /* `piece` for each part as it arrives; valid during the call only, or see READY MESSAGES */
-  PWI_RECEIVE_WHOLE,  /* one `piece` with all of it, also if it is empty; valid during the call only */
-  PWI_RECEIVE_INTO,   /* written to `into`, which must hold the body and live until `message_end`; no `piece` */
-  PWI_RECEIVE_DROP,   /* read and thrown away */
-  PWI_RECEIVE_REFUSE, /* nonsense: take the link down with PAWL_LINK_PROTOCOL; `message_end` is still called */
-  PWI_RECEIVE_SPLIT,  /* as INTO, but only the first `prefix` bytes go to `into` (a shorter body: all of it), and what
-                         follows them to `rest`; a place that gets nothing may be NULL */
+  PWI_RECEIVE_PIECES, /* `piece` for each part as it arrives; valid during the call only, except for ready
+                         messages */
+  PWI_RECEIVE_WHOLE,  /* one `piece` with the whole body, even if it is empty; valid during the call only */
+  PWI_RECEIVE_INTO,   /* written to `into`, which must have room for the body and remain valid until
+                         `message_end`; no `piece` */
+  PWI_RECEIVE_DROP,   /* the body is read and discarded */
+  PWI_RECEIVE_REFUSE, /* invalid message: the link goes down with PAWL_LINK_PROTOCOL; `message_end` is still
+                         called */
+  PWI_RECEIVE_SPLIT,  /* as INTO, but only the first `prefix` bytes (or the whole body if it is shorter) go to
+                         `into`, and the others to `rest`; an unused pointer may be NULL */
 };
 
 struct pwi_receive {
   enum pwi_receive_how how;
   void *into;    /* PWI_RECEIVE_INTO and PWI_RECEIVE_SPLIT */
-  void *context; /* handed to piece and message_end */
+  void *context; /* passed to `piece` and `message_end` */
   void *rest;    /* PWI_RECEIVE_SPLIT only */
   size_t prefix;
 };
@@ -148,23 +158,26 @@ struct pwi_receive {
 struct pwi_message {
   const uint8_t *head; /* PWI_NET_HEAD_SIZE bytes, valid during the call */
   size_t body_size;
-  enum pwi_lane lane; /* PWI_LANE_LINK also for what was sent on the data lane of a pair without a data plane */
-  bool ready;         /* all of the body can be read now, see READY MESSAGES */
+  enum pwi_lane lane; /* PWI_LANE_LINK also for a message sent on the data lane of a pair without a data
+                         plane */
+  bool ready;         /* the whole body can be read now, see READY MESSAGES */
 };
 
-/* What can happen to an actor. Any member may be NULL: such events are ignored, and messages dropped. `self` is what was
- * given with the actor. Pointers in arguments are valid during the call only, unless said otherwise. */
+/* The callbacks of an actor. Any member may be NULL: such events are ignored, and messages are dropped.
+ * `self` is the pointer given with the actor. Pointer arguments are valid during the call only, unless stated
+ * otherwise. */
 struct pwi_actor {
-  /* The peer has introduced itself; anything but PAWL_OK refuses it, and its side goes down with that status. NULL
-   * accepts everybody. Called before link_up. After a refusal our side goes down too if we connected; if we accepted,
-   * this actor hears no more of it. */
+  /* Called with the greeting of the peer, before link_up. Any result except PAWL_OK refuses the peer, whose
+   * side goes down with that status. NULL accepts every peer. After a refusal the own side goes down too if
+   * it made the connection; on the accepting side no further callback follows. */
   pawl_status (*greet)(void *self, struct pwi_link link, const struct pwi_link_info *info);
 
   void (*link_up)(void *self, struct pwi_link link, const struct pwi_link_info *info);
 
-  /* The link is gone, also one that never came up. `why` is PAWL_OK after our own pwi_net_close went well,
-   * PAWL_LINK_CLOSED after the peer's, or the reason that the peer gave for it; PAWL_LINK_RESET if it hung up without a
-   * word. All messages and operations of the link have ended. */
+  /* The link is down; also called for a link that never came up. `why` is PAWL_OK after a successful
+   * pwi_net_close of this side; after a close by the peer it is PAWL_LINK_CLOSED or the reason that the peer
+   * gave; PAWL_LINK_RESET if the connection broke without a close. All messages and operations of the link
+   * have ended. */
   void (*link_down)(void *self, struct pwi_link link, pawl_status why);
 
   /* A message begins. Its size is within the limit `message_max`. */
@@ -173,87 +186,92 @@ struct pwi_actor {
   /* Part of the body: `size` bytes from `offset`, in order and without gaps. */
   void (*piece)(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size);
 
-  /* The message has ended: PAWL_OK and every byte was there, or the link broke and it is incomplete. Called exactly
-   * once for each `message`. */
+  /* The message has ended: PAWL_OK if every byte arrived, otherwise the link broke and the message is
+   * incomplete. Called exactly once for each `message`. */
   void (*message_end)(void *self, struct pwi_link link, void *context, pawl_status status);
 
-  /* An operation that was given a cookie other than 0 (send, put, get, fence) has ended, and its memory is the caller's
-   * again. Operations need not end in the order in which they were given. */
+  /* An operation (send, put, get, fence) with a non-zero cookie has ended, and its memory belongs to the
+   * caller again. Operations need not end in order. */
   void (*done)(void *self, struct pwi_link link, uint64_t cookie, pawl_status status);
 
-  /* A peer's put asked for this. */
+  /* A put of the peer has landed that asked for a notification. */
   void (*notified)(void *self, struct pwi_link link, uint64_t value);
 
-  /* After a PAWL_QUEUE_FULL: there is room again. */
+  /* The queue has room again after PAWL_QUEUE_FULL. */
   void (*writable)(void *self, struct pwi_link link);
 
-  /* A timer's time has come. */
+  /* A timer has expired. */
   void (*timer)(void *self, struct pwi_timer timer, uint64_t cookie);
 
-  /* pwi_net_wake was called, once or several times since. */
+  /* pwi_net_wake was called at least once since the last call. */
   void (*woken)(void *self);
 };
 
 struct pwi_net_limits {
   size_t message_max;   /* largest body accepted or sent; default 1 GiB */
-  size_t queue_bytes;   /* bound of what is queued for one link; default 64 MiB; a single larger body may stand alone */
-  size_t queue_count;   /* and in operations; default 4096 */
-  size_t inbound_bytes; /* memory for bodies that are being received over sockets, in all; of that a link has half, and
-                           all links of one key three quarters; default SIZE_MAX: no bound. See RECEIVING MUCH */
-  size_t links;         /* links at once; default 16384 */
-  size_t strangers;     /* accepted connections that have not yet introduced themselves; default 1024 */
+  size_t queue_bytes;   /* limit for the queue of one link in bytes; default 64 MiB; a single larger body is
+                           permitted */
+  size_t queue_count;   /* limit for the queue of one link in operations; default 4096 */
+  size_t inbound_bytes; /* limit for the memory of bodies that arrive over sockets. A link may use half of it,
+                           and all links of one key three quarters. Default SIZE_MAX: none. See INBOUND
+                           MEMORY */
+  size_t links;         /* maximum number of links; default 16384 */
+  size_t strangers;     /* maximum number of accepted connections that have not sent their hello yet; default
+                           1024 */
   int64_t greet_ns;     /* how long a connection may take to come up; default 5 s */
-  int64_t beat_ns;      /* heartbeat; default 50 ms */
+  int64_t beat_ns;      /* interval of heartbeats; default 50 ms */
   int64_t silence_ns;   /* silence limit; default 250 ms */
   int64_t linger_ns;    /* how long a graceful close may take; default 1 s */
 };
 
-/* Fills in the defaults. */
+/* Sets all limits to their defaults. */
 void pwi_net_limits_init(struct pwi_net_limits *limits);
 
-/* Take down all links at once without further callbacks, free everything. NULL is fine. Not from inside a callback. */
+/* Takes down all links at once, without callbacks, and frees everything. NULL is fine. Must not be called
+ * from a callback. */
 void pwi_net_destroy(struct pwi_net *net);
 
-/* Run what is ready; if nothing is, wait for something until `deadline` (pwi_net_now's clock). Returns PAWL_OK after
- * one or more callbacks ran or something was moved, PAWL_TIMED_OUT if the deadline passed first. In the simulator there
- * is nothing to poll: PAWL_UNSUPPORTED. */
+/* Processes pending events; if there are none, waits until `deadline` (on the clock of pwi_net_now). Returns
+ * PAWL_OK after callbacks ran or data moved, PAWL_TIMED_OUT if the deadline passed first. PAWL_UNSUPPORTED in
+ * the simulator. */
 pawl_status pwi_net_poll(struct pwi_net *net, int64_t deadline);
 
-/* Let `woken` be called soon. The only call that other threads may make; also safe in a signal handler. */
+/* Causes a call of `woken` soon. This is the only function that other threads may call; it is also safe in a
+ * signal handler. */
 void pwi_net_wake(struct pwi_net *net);
 
-/* Sends heartbeats where they are due, receives nothing, and calls no actor: for an actor that has to wait for something
- * while it is being called. Elsewhere pwi_net_poll does it. */
+/* Sends heartbeats that are due, without receiving anything or running callbacks. For an actor that has to
+ * wait inside a callback; otherwise pwi_net_poll sends them. */
 void pwi_net_beat(struct pwi_net *net);
 
-/* Nanoseconds on a clock that never runs back; its zero means nothing. */
+/* The time in nanoseconds on a monotonic clock with an arbitrary origin. */
 int64_t pwi_net_now(const struct pwi_net *net);
 
-/* Have `timer` called at or soon after `at`, once. Timers of the same time fire in the order they were set.
- * PAWL_NO_MEMORY. */
+/* Causes one call of `timer` at or soon after `at`. Timers of the same time fire in the order in which they
+ * were set. PAWL_NO_MEMORY. */
 pawl_status pwi_net_timer_set(struct pwi_net *net, int64_t at, uint64_t cookie, struct pwi_timer *timer_out);
 
-/* Forget a timer. One that has fired or was cancelled is ignored. */
+/* Cancels a timer. Does nothing if it has fired or was cancelled. */
 void pwi_net_timer_cancel(struct pwi_net *net, struct pwi_timer timer);
 
-/* What we say on every link from now on: at most PWI_NET_HELLO_MAX bytes, copied. PAWL_TOO_LARGE. */
+/* Sets the greeting for every link from now on: at most PWI_NET_HELLO_MAX bytes, copied. PAWL_TOO_LARGE. */
 pawl_status pwi_net_hello_set(struct pwi_net *net, const void *hello, size_t size);
 
-/* Accept links at an address; see net/address.h for how addresses are written. More than one may be listened at. An
- * address that others can reach, without a key or certificate, is refused with PAWL_FORBIDDEN. PAWL_NODE_ADDRESS,
+/* Accepts links at an address (syntax: net/address.h). A net may listen at several addresses. Without a key
+ * or certificate, an address that other machines can reach is PAWL_FORBIDDEN. PAWL_NODE_ADDRESS,
  * PAWL_INVALID, PAWL_NO_MEMORY. */
 pawl_status pwi_net_listen(struct pwi_net *net, const char *address);
 
-/* The address others reach us at: advertised if one was given, else the first that is listened at with the port that
- * was found. "" before pwi_net_listen. Valid until the next listen. */
+/* The address at which others reach this net: the advertised one if set, otherwise the first listening
+ * address with its actual port. "" before pwi_net_listen. Valid until the next listen. */
 const char *pwi_net_address(const struct pwi_net *net);
 
-/* Begin a link to a listening node. The outcome arrives as link_up or link_down. PAWL_INVALID for an address that
- * cannot be read, PAWL_NODE_LIMIT, PAWL_NO_MEMORY. */
+/* Begins a link to a listening node. link_up or link_down reports the outcome. PAWL_INVALID for a malformed
+ * address, PAWL_NODE_LIMIT, PAWL_NO_MEMORY. */
 pawl_status pwi_net_connect(struct pwi_net *net, const char *address, struct pwi_link *link_out);
 
-/* Close gracefully: what is queued is still sent, then the peer is told `why` (PAWL_OK: no reason) and link_down
- * follows. Nothing more can be sent, and what arrives is dropped. */
+/* Closes a link gracefully: sends everything that is queued, then tells the peer `why` (PAWL_OK: no reason);
+ * link_down follows. Nothing more can be sent, and arriving messages are dropped. */
 void pwi_net_close(struct pwi_net *net, struct pwi_link link, pawl_status why);
 
 struct pwi_send {
@@ -264,53 +282,59 @@ struct pwi_send {
   uint64_t cookie;   /* 0: do not call `done` */
 };
 
-/* Queue a message. PAWL_QUEUE_FULL, PAWL_TOO_LARGE, PAWL_NOT_FOUND, PAWL_INVALID, PAWL_NO_MEMORY. */
+/* Queues a message. PAWL_QUEUE_FULL, PAWL_TOO_LARGE, PAWL_NOT_FOUND, PAWL_INVALID, PAWL_NO_MEMORY. */
 pawl_status pwi_net_send(struct pwi_net *net, struct pwi_link link, const struct pwi_send *send);
 
-/* Zeroed memory that peers can be given. Large ones ask for huge pages. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
+/* Allocates zeroed memory that can be shared with peers. Large regions request huge pages. PAWL_NO_MEMORY,
+ * PAWL_NODE_LIMIT. */
 pawl_status pwi_net_region_open(struct pwi_net *net, size_t size, struct pwi_region **region_out);
 void *pwi_net_region_memory(const struct pwi_region *region);
 size_t pwi_net_region_size(const struct pwi_region *region);
 
-/* No peer can begin to reach it any more; the memory is gone when this returns. Bodies still being sent from it end
- * with PAWL_CANCELLED and take their link down. A peer that goes on using the region may see its operations vanish, or
- * lose its link: tell it first. NULL is fine. */
+/* Ends all access by peers and frees the memory. Bodies that are still being sent from it end with
+ * PAWL_CANCELLED and take their link down. If a peer continues to use the region, its operations may be lost
+ * or its link may go down, so tell it first. NULL is fine. */
 void pwi_net_region_close(struct pwi_net *net, struct pwi_region *region);
 
 enum pwi_access { PWI_ACCESS_READ = 1, PWI_ACCESS_WRITE = 2 };
 
-/* Write a token that lets the peer of `link` reach the region; hand it over in a message. Sharing for writing with a
- * second link is PAWL_FORBIDDEN. PAWL_NOT_FOUND, PAWL_NO_MEMORY. */
+/* Writes a token that gives the peer of `link` access to the region; send it in a message. Sharing for
+ * writing with a second link is PAWL_FORBIDDEN. PAWL_NOT_FOUND, PAWL_NO_MEMORY. */
 pawl_status pwi_net_region_share(struct pwi_net *net, struct pwi_region *region, struct pwi_link link, unsigned access,
                                  void *token, size_t *token_size_out);
 
-/* Use a token that came over `link`. PAWL_CORRUPT, PAWL_NOT_FOUND, PAWL_NO_MEMORY. */
+/* Opens a region of the peer by a token that was received over `link`. PAWL_CORRUPT, PAWL_NOT_FOUND,
+ * PAWL_NO_MEMORY. */
 pawl_status pwi_net_remote_open(struct pwi_net *net, struct pwi_link link, const void *token, size_t token_size,
                                 struct pwi_remote *remote_out);
 
-/* Write into a peer's region. Done: our memory is ours again; it says nothing about the peer's. With `notify` other
- * than 0 the peer's actor is notified of that value. An access outside the region or beyond what was shared takes the
- * link down with PAWL_LINK_PROTOCOL. Of `from`, at most PWI_NET_COPY_MAX bytes are copied, more are borrowed until
- * done. PAWL_QUEUE_FULL, PAWL_TOO_LARGE, PAWL_NOT_FOUND, PAWL_INVALID (no such remote), PAWL_NO_MEMORY. */
+/* Writes to a region of the peer. `done` means that the memory of the caller may be reused; it does not mean
+ * that the data has landed. With a non-zero `notify`, the actor of the peer is notified of that value. An
+ * access outside the region or beyond the shared rights takes the link down with PAWL_LINK_PROTOCOL. Up to
+ * PWI_NET_COPY_MAX bytes of `from` are copied; more are read in place until `done`. PAWL_QUEUE_FULL,
+ * PAWL_TOO_LARGE, PAWL_NOT_FOUND, PAWL_INVALID (no such remote), PAWL_NO_MEMORY. */
 pawl_status pwi_net_put(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote, uint64_t offset,
                         const void *from, size_t size, uint64_t notify, uint64_t cookie);
 
-/* Read from a peer's region. Done: `into` is filled, or the link is gone and it never will be. Errors as pwi_net_put.
+/* Reads from a region of the peer. `done` means that `into` is filled, or that the link is down. Errors as
+ * pwi_net_put.
  */
 pawl_status pwi_net_get(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote, uint64_t offset,
                         void *into, size_t size, uint64_t cookie);
 
-/* Done: all puts given to this link before have landed. Errors as pwi_net_put. */
+/* `done` means that all earlier puts of this link have landed. Errors as pwi_net_put. */
 pawl_status pwi_net_fence(struct pwi_net *net, struct pwi_link link, uint64_t cookie);
 
 struct pwi_net_counts {
   uint64_t messages_sent, messages_received;
-  uint64_t bytes_sent, bytes_received; /* heads and bodies; of one-sided data what passed through this net's hands */
+  uint64_t bytes_sent, bytes_received; /* heads and bodies; one-sided data only as far as it passed through
+                                          this net */
   uint64_t links_up, links_refused;    /* since start */
-  uint64_t inbound_bytes;              /* of bodies that are being received, now */
-  uint64_t inbound_max;                /* the bound; UINT64_MAX: none */
-  uint64_t inbound_waiting;            /* links that wait for room, now */
-  uint64_t inbound_dropped;            /* links that were taken down for being slow while others waited, since start */
+  uint64_t inbound_bytes;              /* present memory of bodies that are being received */
+  uint64_t inbound_max;                /* the limit; UINT64_MAX: none */
+  uint64_t inbound_waiting;            /* present number of links that wait for memory */
+  uint64_t inbound_dropped;            /* links taken down because they were slow while others waited, since
+                                          the start */
 };
 
 void pwi_net_counts(const struct pwi_net *net, struct pwi_net_counts *counts_out);

@@ -1,5 +1,5 @@
-/* What a world implements: one function per call of net.h, with the same contract. A world's own struct begins with
- * `struct pwi_net`. */
+/* The operations of a world: one function per call of net.h, with the same contract. The struct of a world
+ * begins with `struct pwi_net`. */
 #ifndef PWI_NET_NET_OPS_H
 #define PWI_NET_NET_OPS_H
 
@@ -9,7 +9,7 @@ struct pwi_net_ops {
   void (*destroy)(struct pwi_net *net);
   pawl_status (*poll)(struct pwi_net *net, int64_t deadline);
   void (*wake)(struct pwi_net *net);
-  void (*beat)(struct pwi_net *net); /* NULL: a world in which nobody takes long */
+  void (*beat)(struct pwi_net *net); /* NULL: not needed in this world */
   int64_t (*now)(const struct pwi_net *net);
   pawl_status (*timer_set)(struct pwi_net *net, int64_t at, uint64_t cookie, struct pwi_timer *timer_out);
   void (*timer_cancel)(struct pwi_net *net, struct pwi_timer timer);
@@ -38,10 +38,10 @@ struct pwi_net {
   void *self;
   struct pwi_net_limits limits;
   struct pwi_net_counts counts;
-  size_t kept; /* bytes that links keep to gather bodies in */
+  size_t kept; /* bytes of buffers that links keep for collecting bodies */
 };
 
-/* A world's own region struct begins with this. */
+/* The region struct of a world begins with this. */
 struct pwi_region {
   void *memory;
   size_t size;

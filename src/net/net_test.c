@@ -1,4 +1,4 @@
-/* The checks that every world has in common, seen with a world that only notes what reaches it. */
+/* The checks that all worlds share, with a world that only records its calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Where a body is to be written: one stretch of memory, or two of which the second follows when the first is full.
- * On the way of every message, so all of it is inline. */
+/* The destination of a body: one buffer, or two, of which the second is used when the first is full. Every
+ * message uses it, so all functions are inline. */
 #ifndef PWI_NET_PLACES_H
 #define PWI_NET_PLACES_H
 
@@ -9,21 +9,23 @@
 #include <sys/uio.h>
 
 struct pwi_places {
-  struct iovec parts[2]; /* what is left of them; an empty one may be anywhere */
+  struct iovec parts[2]; /* the remaining parts; the pointer of an empty part is arbitrary */
 };
 
-/* All in one place. */
+/* A destination of one buffer. */
 static inline struct pwi_places pwi_places_one(void *memory, size_t size) {
   return (struct pwi_places){{{memory, size}}};
 }
 
-/* `prefix` bytes of `size` to one place, or all if there are no more, and what follows to another. */
+/* A destination of two buffers: the first `prefix` of `size` bytes (or all, if there are fewer) go to one,
+ * the others to the second. */
 static inline struct pwi_places pwi_places_two(void *into, size_t prefix, void *rest, size_t size) {
   if (prefix > size) prefix = size;
   return (struct pwi_places){{{into, prefix}, {rest, size - prefix}}};
 }
 
-/* Where the next `size` bytes go; there must be room for them. Returns how many parts were written, none empty. */
+/* The destination of the next `size` bytes, for which there must be room. Returns the number of parts, none
+ * of them empty. */
 static inline size_t pwi_places_next(const struct pwi_places *places, size_t size, struct iovec parts_out[2]) {
   size_t count = 0;
   for (size_t i = 0; i < 2 && size > 0; i++) {
@@ -37,7 +39,7 @@ static inline size_t pwi_places_next(const struct pwi_places *places, size_t siz
   return count;
 }
 
-/* So many bytes were written there. */
+/* Advances by the number of bytes written. */
 static inline void pwi_places_advance(struct pwi_places *places, size_t size) {
   for (size_t i = 0; i < 2 && size > 0; i++) {
     struct iovec *part = &places->parts[i];
@@ -50,7 +52,7 @@ static inline void pwi_places_advance(struct pwi_places *places, size_t size) {
   assert(size == 0);
 }
 
-/* Copies bytes there, and advances. */
+/* Copies bytes to the destination and advances. */
 static inline void pwi_places_write(struct pwi_places *places, const void *data, size_t size) {
   for (size_t i = 0; i < 2 && size > 0; i++) {
     struct iovec *part = &places->parts[i];

@@ -18,7 +18,8 @@ static void clear(void) {
   memset(rest, '.', sizeof rest);
 }
 
-/* Whatever the steps, the prefix is here, the rest there, and nothing beside them. */
+/* For all step sizes the prefix is in the first buffer, the rest in the second, and nothing outside is
+ * written. */
 static void test_bytes_are_written_in_order_in_steps_of_any_size(void **state) {
   (void)state;
   for (size_t prefix = 0; prefix <= SIZE + 3; prefix++)

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A pidfd can be read from once its process has ended. */
+/* A pidfd becomes readable when its process has ended. */
 static bool is_alive(int handle) {
   struct pollfd about = {.fd = handle, .events = POLLIN};
   return poll(&about, 1, 0) == 0;
@@ -27,7 +27,7 @@ void pwi_process_close(struct pwi_process *process) {
   *process = PWI_NO_PROCESS;
 }
 
-/* The process is looked at after the read: if it lives then, its number was its own all the while. */
+/* The process is checked after the read: if it is still alive, its number was valid during the read. */
 bool pwi_process_read(const struct pwi_process *process, const struct iovec *local, size_t count, uint64_t address,
                       size_t size) {
   struct iovec remote = {(void *)(uintptr_t)address, size};

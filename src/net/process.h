@@ -1,8 +1,8 @@
-/* A process on this host, as the kernel vouches for it, and reading its memory.
+/* A process on this host whose identity the kernel confirms, and reading its memory.
  *
- * A peer's own word about which process it is counts for nothing. The kernel is asked who stands at the other end of a
- * unix socket: its user must be ours, and its number must mean something here (it does not across containers). The
- * number is pinned by a pidfd, so that one that was used again is noticed.
+ * The peer's own statement about its process is not trusted. The kernel identifies the process at the other
+ * end of a unix socket: its user must be the same, and its process number must be valid in this namespace (it
+ * is not across containers). A pidfd pins the number, so that its reuse is detected.
  */
 #ifndef PWI_NET_PROCESS_H
 #define PWI_NET_PROCESS_H
@@ -19,13 +19,14 @@ struct pwi_process {
 
 #define PWI_NO_PROCESS ((struct pwi_process){.number = 0, .handle = -1})
 
-/* The process that connected this unix socket, or listens at its other end. False if it is of another user (root
- * included), of another namespace of process numbers, or gone, or if this kernel has no pidfds. */
+/* Opens the process that connected this unix socket or listens at its other end. False if it belongs to
+ * another user (including root) or another process namespace, if it has ended, or if this kernel has no
+ * pidfds. */
 bool pwi_process_open(int socket, struct pwi_process *process_out);
-void pwi_process_close(struct pwi_process *process); /* one that is not open is fine */
+void pwi_process_close(struct pwi_process *process); /* does nothing if it is not open */
 
-/* Copy `size` bytes from `address` in the process. False if they cannot all be read, or if the process is gone: then the
- * bytes may be another's and must not be used. */
+/* Copies `size` bytes from `address` in the process. False if they cannot all be read or the process has
+ * ended; the bytes may then be those of another process and must not be used. */
 bool pwi_process_read(const struct pwi_process *process, const struct iovec *local, size_t count, uint64_t address,
                       size_t size);
 

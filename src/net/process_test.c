@@ -1,4 +1,4 @@
-/* Whom the kernel vouches for, with children that connect to a unix socket of ours. */
+/* Identification of processes by the kernel, with child processes that connect to a unix socket. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static const char secret[] = "where the parent looks for it";
 static int listen_somewhere(struct sockaddr_un *address, socklen_t *size) {
   int source = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-  assert_int_equal(bind(source, (struct sockaddr *)address, sizeof(sa_family_t)), 0); /* the kernel finds a name */
+  assert_int_equal(bind(source, (struct sockaddr *)address, sizeof(sa_family_t)), 0);
   *size = sizeof *address;
   assert_int_equal(getsockname(source, (struct sockaddr *)address, size), 0);
   assert_int_equal(listen(source, 4), 0);
@@ -85,7 +85,7 @@ static void test_the_process_at_the_other_end_is_named_and_can_be_read(void **st
   end(child);
 }
 
-/* The number is free then, and may lead to anybody: here to ourselves, as if it had been used again. */
+/* The number is free then and may be reused: here it is that of this process. */
 static void test_a_process_that_is_gone_is_not_read_under_its_number(void **state) {
   (void)state;
   pid_t child;

@@ -27,7 +27,7 @@ pawl_status pwi_seal_make(const uint8_t secret[PWI_SEAL_SECRET], const void *dat
   return is_made ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* Zeros are what is there if no public half was given, and anybody can make a seal for them. */
+/* A public half of zeros means that none was given; such seals can be forged. */
 static bool is_zero(const uint8_t public_half[PWI_SEAL_PUBLIC]) {
   uint8_t bits = 0;
   for (size_t i = 0; i < PWI_SEAL_PUBLIC; i++) bits |= public_half[i];

@@ -1,4 +1,4 @@
-/* Seals: the holder of the secret makes them, everybody checks them, nobody else makes one. */
+/* Seals: only the owner of the secret can create them, and anyone with the public half can verify them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

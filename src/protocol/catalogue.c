@@ -400,3 +400,12 @@ pawl_status pwi_catalogue_decode(const void *bytes, size_t size, struct pwi_cata
   *catalogue_out = catalogue;
   return PAWL_OK;
 }
+
+bool pwi_space_is_sound(const char *space) {
+  char name[PWI_SPACE_MAX + sizeof "/x"];
+  size_t size = strnlen(space, PWI_SPACE_MAX + 1);
+  if (size > PWI_SPACE_MAX) return false;
+  memcpy(name, space, size);
+  memcpy(name + size, "/x", sizeof "/x");
+  return pwi_name_check(name, PWI_ENTRY_VECTOR) == PAWL_OK;
+}

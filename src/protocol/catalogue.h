@@ -98,6 +98,9 @@ struct pawl_vector_options pwi_options_read_last(struct pwi_reader *reader);
 
 /* What the rooms below want to know of a vector. */
 struct pwi_place pwi_entry_place(const struct pwi_entry *entry);
+/* A word of letters, digits, '.', '_' and '-', as names begin with. */
+bool pwi_space_is_sound(const char *space);
+
 struct pwi_table_options pwi_entry_table(const struct pwi_entry *entry); /* spans the whole vector */
 size_t pwi_entry_row_bytes(const struct pwi_entry *entry);               /* as it is stored, and pulled */
 size_t pwi_entry_pushed_bytes(const struct pwi_entry *entry);            /* of a row that is pushed */

@@ -304,6 +304,31 @@ pawl_status pwi_settled_decode(const void *bytes, size_t size, uint64_t *number_
   return as_corrupt(pwi_reader_end(&reader));
 }
 
+/* --- spaces ------------------------------------------------------------------------------------------------------- */
+
+void pwi_spaces_encode(const struct pwi_space_bytes *spaces, size_t count, struct pwi_writer *writer) {
+  pwi_write_u32(writer, (uint32_t)count);
+  for (size_t i = 0; i < count; i++) {
+    pwi_write_text(writer, spaces[i].space);
+    pwi_write_u64(writer, spaces[i].bytes);
+  }
+}
+
+pawl_status pwi_spaces_decode(const void *bytes, size_t size, struct pwi_space_bytes *spaces_out, size_t *count_out) {
+  struct pwi_reader reader;
+  pwi_reader_init(&reader, bytes, size);
+  size_t count = pwi_read_count(&reader, 10);
+  if (count > PWI_SPACES_MAX) pwi_reader_fail(&reader, PAWL_CORRUPT);
+  if (reader.status) count = 0;
+  for (size_t i = 0; i < count; i++) {
+    pwi_read_text(&reader, spaces_out[i].space, sizeof spaces_out[i].space);
+    spaces_out[i].bytes = pwi_read_u64(&reader);
+    if (!reader.status && !pwi_space_is_sound(spaces_out[i].space)) pwi_reader_fail(&reader, PAWL_CORRUPT);
+  }
+  *count_out = count;
+  return as_corrupt(pwi_reader_end(&reader));
+}
+
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
 void pwi_ask_terms_write(const struct pwi_ask_terms *terms, struct pwi_writer *writer) {

@@ -63,7 +63,9 @@
   X(COUNTS, 30, "counts")     /* client to manager: what filters have done, see protocol/filter_counts.h */            \
   X(SETTLE, 31, "settle")     /* manager to request handlers: what of these retired senders is unsettled? */           \
   X(SETTLED, 32, "settled")   /* back */                                                                               \
-  X(IDLE, 33, "idle")         /* client to manager: all tasks up to `task` of the head have been answered */
+  X(IDLE, 33, "idle") /* client to manager: tasks up to the head's `task` and asks up to its `tick` are answered */    \
+  X(SPACES, 34, "spaces") /* server to manager: what the vectors of spaces with a quota take here */                   \
+  X(GRANT, 35, "grant")   /* manager to server: what they may take here */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),
@@ -304,6 +306,21 @@ void pwi_settled_encode(uint64_t number, const uint64_t *senders, size_t count, 
 PAWL_MUST_USE pawl_status pwi_settled_decode(const void *bytes, size_t size, uint64_t *number_out,
                                              uint64_t *senders_out, size_t *count_out); /* likewise */
 
+/* Payload of SPACES and GRANT: u32 count, and per space text space, u64 bytes. A server counts what a GRANT names, and nothing else.
+ * UINT64_MAX in a GRANT: there is no limit until the manager knows how much is here, so it is told at once. */
+struct pwi_space_bytes {
+  char space[PWI_SPACE_MAX + 1];
+  uint64_t bytes;
+};
+
+#define PWI_SPACES_MAX 256
+
+void pwi_spaces_encode(const struct pwi_space_bytes *spaces, size_t count, struct pwi_writer *writer);
+
+/* `spaces_out` has room for PWI_SPACES_MAX. */
+PAWL_MUST_USE pawl_status pwi_spaces_decode(const void *bytes, size_t size, struct pwi_space_bytes *spaces_out,
+                                            size_t *count_out);
+
 /* --- asking the manager ------------------------------------------------------------------------------------------- */
 
 /* The head's `task` numbers the ask and its `tick` says what is asked; the reply repeats the number. Payloads with
@@ -338,7 +355,9 @@ PAWL_MUST_USE pawl_status pwi_settled_decode(const void *bytes, size_t size, uin
                                  without its grace; EXISTS: it has; FORBIDDEN as RETIRE */   \
   X(RETIRE, 16,                                                                                                        \
     "retire") /* u64 sender: it is dead, whatever it says itself, and is retired now. INVALID: the asker's own;   \
-                                   FORBIDDEN: one whose key is for another space */
+                                   FORBIDDEN: one whose key is for another space */    \
+  X(QUOTA, 17,                                                                                                         \
+    "quota") /* text space, u64 bytes of memory that its vectors may take on all servers; 0: no limit any more */
 
 /* What precedes the payload of an ask. u64 heard, u64 former, u64 secret. */
 struct pwi_ask_terms {

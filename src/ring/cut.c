@@ -1,5 +1,6 @@
-/* The list is never walked key by key: the end of an arc is found by galloping, doubling steps until past it and
- * halving back, which costs the logarithm of the part's length and touches little memory. */
+/* The list is never scanned key by key. The end of an arc is found by galloping: the step doubles until it is
+ * past the end, then a binary search follows. The cost is logarithmic in the length of the part, and little
+ * memory is touched. */
 #include "ring/cut.h"
 
 #include <assert.h>
@@ -31,7 +32,7 @@ void pwi_cut_init(struct pwi_cut *cut, const struct pwi_view *view, const struct
 
 void pwi_cut_every_arc(struct pwi_cut *cut) { cut->every = true; }
 
-/* The next stored key that has to be visited, if there is one. */
+/* Finds the next stored key to visit; false if there is none. */
 static bool next_key(const struct pwi_cut *cut, uint64_t *key_out) {
   if (cut->keys && !cut->every) {
     if (cut->at == cut->end) return false;
@@ -81,34 +82,16 @@ void pwi_cut_gathering_fini(struct pwi_cut_gathering *gathering) {
   *gathering = (struct pwi_cut_gathering){0};
 }
 
-/* `block` with room for one element more than `count`, or NULL. */
-static void *with_room(void *block, size_t count, size_t *room, size_t element) {
-  if (count < *room) return block;
-  size_t larger = *room ? 2 * *room : 64;
-  void *grown = pwi_resize_array(block, larger, element);
-  if (grown) *room = larger;
-  return grown;
-}
-
-/* All parts in the order of arcs, and room for them in the other two arrays. */
+/* Collects all parts in the order of arcs, and makes room for them in the other two arrays. */
 static pawl_status collect(struct pwi_cut *cut, struct pwi_cut_gathering *gathering, size_t *count_out) {
   struct pwi_cut_part part;
   size_t count = 0;
   while (pwi_cut_next(cut, &part)) {
-    void *unsorted = with_room(gathering->unsorted, count, &gathering->unsorted_room, sizeof part);
-    if (!unsorted) return PAWL_NO_MEMORY;
-    gathering->unsorted = unsorted;
-    void *parts = with_room(gathering->parts, count, &gathering->part_room, sizeof part);
-    if (!parts) return PAWL_NO_MEMORY;
-    gathering->parts = parts;
+    if (!PWI_GROW(gathering->unsorted, gathering->unsorted_room, count + 1)) return PAWL_NO_MEMORY;
+    if (!PWI_GROW(gathering->parts, gathering->part_room, count + 1)) return PAWL_NO_MEMORY;
     gathering->unsorted[count++] = part;
   }
-  if (gathering->group_room < cut->view->node_count) {
-    void *groups = pwi_resize_array(gathering->groups, cut->view->node_count, sizeof *gathering->groups);
-    if (!groups) return PAWL_NO_MEMORY;
-    gathering->groups = groups;
-    gathering->group_room = cut->view->node_count;
-  }
+  if (!PWI_GROW(gathering->groups, gathering->group_room, cut->view->node_count)) return PAWL_NO_MEMORY;
   *count_out = count;
   return PAWL_OK;
 }

@@ -1,4 +1,4 @@
-/* Cuts against a loop that asks for the arc of every key. */
+/* Cuts against a loop that looks up the arc of every key. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -193,7 +193,8 @@ static void test_runs_of_one_head_hold_the_same_parts(void **state) {
     pwi_cut_init(&one, view, &place, NULL, 0, pawl_range_of(0, 1000));
     many = one;
     while ((count = pwi_cut_next_run(&many, run, 5)) > 0) {
-      assert_true(run[0].head.id != before || in_a_row == 5); /* a run ends only at another head or for lack of room */
+      assert_true(run[0].head.id != before || in_a_row == 5); /* a run ends only at another head or for lack
+                                                                 of room */
       before = run[0].head.id;
       in_a_row = count;
       for (size_t i = 0; i < count; i++) {

@@ -1,8 +1,8 @@
-/* A radix sort from the top digit down. A pass writes into 256 places at most while the list is larger than the caches,
- * since more would cost a page-table walk for each key, and into up to 4096 once a part fits. Mixed keys are spread
- * evenly, so after two passes parts of a few keys are left, which an insertion sort puts straight into the result.
- * Whoever chooses keys can undo the mixing and crowd them together: that costs passes over the crowd, 64 bits' worth at
- * most. */
+/* A radix sort from the top digit down. While the list is larger than the caches, a pass writes to at most
+ * 256 places, because more would cost a page-table walk per key; once a part fits, to up to 4096. Mixed keys
+ * are evenly distributed, so after two passes only parts of a few keys remain, which an insertion sort writes
+ * to the result. A caller that chooses keys whose mixed values are clustered causes more passes, at most for
+ * 64 bits. */
 #include "ring/mix.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #define WIDE_BITS 12
 #define NARROW_BITS 8
 #define CACHED 65536 /* pairs that fit into the nearer caches */
-#define FEW 12       /* keys, up to which an insertion sort is the cheapest way */
+#define FEW 12       /* number of keys up to which an insertion sort is fastest */
 
 void pwi_mixer_init(struct pwi_mixer *mixer) { *mixer = (struct pwi_mixer){0}; }
 
@@ -25,7 +25,8 @@ void pwi_mixer_fini(struct pwi_mixer *mixer) {
   pwi_mixer_init(mixer);
 }
 
-/* All four blocks or none: what the mixer holds must stay readable if there is no memory. */
+/* Allocates all four blocks or none: the old contents of the mixer must stay readable if there is no
+ * memory. */
 static pawl_status make_room(struct pwi_mixer *mixer, size_t count) {
   if (count <= mixer->room) return PAWL_OK;
   struct pwi_mixer larger = {.room = count};
@@ -42,7 +43,7 @@ static pawl_status make_room(struct pwi_mixer *mixer, size_t count) {
   return PAWL_OK;
 }
 
-/* Digits of one or two keys each. `left` is the number of bits, the lower ones, by which a part is not yet sorted. */
+/* `left` is the number of low bits by which a part is not yet sorted; a digit should have one or two keys. */
 static unsigned digit_bits(size_t count, unsigned left) {
   unsigned bits = count > CACHED ? NARROW_BITS : 63 - (unsigned)__builtin_clzll(count);
   if (bits > WIDE_BITS) bits = WIDE_BITS;
@@ -63,7 +64,7 @@ static void finish(struct pwi_mixer *mixer, const struct pwi_mixer_pair *pairs, 
   }
 }
 
-/* Counts become places: next[d] is where the first key of digit d goes. */
+/* Converts counts to places: next[d] is the place of the first key of digit d. */
 static void add_up(uint32_t *next, unsigned bits) {
   uint32_t sum = 0;
   for (size_t i = 0; i < (size_t)1 << bits; i++) {
@@ -73,8 +74,8 @@ static void add_up(uint32_t *next, unsigned bits) {
   }
 }
 
-/* Moves a part from one list of pairs to the other, ordered by `bits` of the key from `shift` on. ends[d] becomes the
- * end of digit d, relative to the part. */
+/* Moves a part from one list of pairs to the other, ordered by `bits` of the key from `shift` on. ends[d]
+ * becomes the end of digit d, relative to the part. */
 static void scatter(const struct pwi_mixer_pair *from, struct pwi_mixer_pair *to, size_t count, unsigned shift,
                     unsigned bits, uint32_t *ends) {
   uint64_t mask = ((uint64_t)1 << bits) - 1;
@@ -86,8 +87,8 @@ static void scatter(const struct pwi_mixer_pair *from, struct pwi_mixer_pair *to
 
 static void sort_part(struct pwi_mixer *mixer, int side, size_t first, size_t count, unsigned left);
 
-/* Sorts the digits of a part one by one; those of a few keys are finished together, as nothing moves from one to
- * another. */
+/* Sorts the digits of a part one by one. Neighbouring digits of a few keys are finished by one insertion
+ * sort, because no key moves from one digit to another. */
 static void sort_digits(struct pwi_mixer *mixer, int side, size_t first, size_t count, unsigned left, unsigned bits,
                         const uint32_t *ends) {
   size_t begin = 0, done = 0;
@@ -112,8 +113,8 @@ static void sort_part(struct pwi_mixer *mixer, int side, size_t first, size_t co
   sort_digits(mixer, 1 - side, first, count, left - bits, bits, ends);
 }
 
-/* The first pass makes the pairs. What is mixed waits in the result, which nothing else needs before the pass is over:
- * cheaper than mixing twice, and half as much to read as pairs. */
+/* The first pass creates the pairs. Mixed keys are stored in the result array, which is not needed before the
+ * pass ends: this is cheaper than mixing twice, and half the size of pairs. */
 static void sort_all(struct pwi_mixer *mixer, const uint64_t *keys, size_t count) {
   uint32_t ends[1 << WIDE_BITS] = {0};
   unsigned bits = count > FEW ? digit_bits(count, 64) : 1;

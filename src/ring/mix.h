@@ -1,10 +1,11 @@
 /* Key lists of vectors with mixed placement.
  *
- * The caller's list is sorted by raw key; cutting it by arcs and sending it needs it sorted by mixed key. A mixer does
- * both steps and keeps the permutation, with which values are reordered on the way out and put back on the way in.
+ * The list of the caller is sorted by raw key, but must be sorted by mixed key before it is cut by arcs and
+ * sent. A mixer mixes and sorts the keys and keeps the permutation, by which values are reordered for sending
+ * and restored on receipt.
  *
- * Threads: a mixer belongs to one thread at a time. It keeps its memory, 44 bytes per key of the longest list so far:
- * in a steady state it allocates nothing.
+ * Threads: a mixer belongs to one thread at a time. It keeps its memory, 44 bytes per key of the longest list
+ * so far: in a steady state it allocates nothing.
  */
 #ifndef PWI_RING_MIX_H
 #define PWI_RING_MIX_H
@@ -20,8 +21,8 @@ struct pwi_mixer_pair {
 };
 
 struct pwi_mixer {
-  uint64_t *keys;  /* mixed and sorted; read-only, until the next pwi_mixer_sort */
-  uint32_t *order; /* keys[i] is the mix of number order[i] of the caller's list; likewise */
+  uint64_t *keys;  /* the mixed keys, sorted; read-only and valid until the next pwi_mixer_sort */
+  uint32_t *order; /* keys[i] is the mixed key number order[i] of the caller's list; valid as `keys` */
   size_t count;
   size_t room;
   struct pwi_mixer_pair *pairs[2];
@@ -31,8 +32,8 @@ struct pwi_mixer {
 void pwi_mixer_init(struct pwi_mixer *mixer);
 void pwi_mixer_fini(struct pwi_mixer *mixer);
 
-/* Mixes and sorts `keys`, in whatever order they come; the list itself is not changed. Equal keys keep their order.
- * PAWL_TOO_LARGE for more than 2^32-1 keys, PAWL_NO_MEMORY; the mixer then holds what it held before. */
+/* Mixes and sorts `keys`, which may be in any order and are not changed. Equal keys keep their order.
+ * PAWL_TOO_LARGE for more than 2^32-1 keys, PAWL_NO_MEMORY; a failure leaves the mixer unchanged. */
 PAWL_MUST_USE pawl_status pwi_mixer_sort(struct pwi_mixer *mixer, const uint64_t *keys, size_t count);
 
 #endif

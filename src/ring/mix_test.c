@@ -1,4 +1,5 @@
-/* Mixing key lists: the result is sorted, is a permutation, and stays cheap when keys are chosen to crowd. */
+/* Mixing key lists: the result is a sorted permutation, also for keys chosen so that their mixed values are
+ * clustered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

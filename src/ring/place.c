@@ -17,7 +17,7 @@ uint64_t pwi_place_position(const struct pwi_place *place, uint64_t key) {
   return (uint64_t)(((unsigned __int128)key << 64) / place->size);
 }
 
-/* One key would land on the reserved one; it takes the place that the reserved one leaves free. */
+/* One key would map to the reserved key; it gets the image of the reserved key instead. */
 uint64_t pwi_place_mix(uint64_t key) {
   uint64_t mixed = pwi_mix64(key);
   if (key == PAWL_KEY_END) return PAWL_KEY_END;

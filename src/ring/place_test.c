@@ -1,4 +1,4 @@
-/* Positions: by brute force where spans are small, by 128-bit identities where they are not. */
+/* Positions: small spans by brute force, large ones by 128-bit arithmetic. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

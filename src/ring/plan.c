@@ -1,4 +1,5 @@
-/* The course of a plan: who takes part, the ring as it is or as it is dealt, cells, balance, chains, figures. */
+/* The steps of a plan: select the nodes, take the present arcs or assign initial ones, divide them into
+ * cells, balance, choose chains, compute figures. */
 #include "ring/plan.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "ring/place.h"
 #include "ring/plan_inside.h"
 
-/* Shards of one process stand apart, so that neighbours in the list, and so on the ring, are in different processes. */
+/* Orders shards such that neighbours in the list, and so on the ring, are in different processes. */
 static int dealing_order(const void *left, const void *right) {
   const struct pwi_view_node *a = ((const struct pwi_plan_worker *)left)->node;
   const struct pwi_view_node *b = ((const struct pwi_plan_worker *)right)->node;
@@ -27,7 +28,7 @@ static bool is_new(const struct pwi_view *present, const struct pwi_view_node *n
   return present && !pwi_view_find(present, node->node);
 }
 
-/* Nobody else has all of some arc. */
+/* True if the node is the only full member of some arc. */
 static bool is_waited_for(const struct pwi_view *present, const struct pwi_view_node *node) {
   for (size_t i = 0; present && node->state == PWI_NODE_DOWN && i < present->arc_count; i++) {
     const struct pwi_arc *arc = &present->arcs[i];
@@ -36,7 +37,7 @@ static bool is_waited_for(const struct pwi_view *present, const struct pwi_view_
   return false;
 }
 
-/* The nodes that are up or waited for, in dealing order, and their processes. */
+/* Collects the nodes that are up or waited for, in the order of assignment, and their processes. */
 static pawl_status hire(struct pwi_planner *planner, const struct pwi_view_node *nodes, size_t count,
                         const struct pwi_view *present) {
   planner->workers = pwi_alloc_zero(count, sizeof *planner->workers);
@@ -81,8 +82,8 @@ static uint32_t find_worker(const struct pwi_planner *planner, struct pwi_node n
   return PWI_PLAN_NOBODY;
 }
 
-/* An arc whose head is dying but has a full successor is headed by that one already; an arc whose head leaves in peace
- * is shared out, to its other members where they have room. */
+/* If the head of an arc is down and has a full successor, the successor becomes its owner at once. If the
+ * head leaves gracefully, the arc is reassigned, preferably to its other members where they have room. */
 static uint32_t owner_of(const struct pwi_planner *planner, const struct pwi_view_node *nodes, size_t count,
                          const struct pwi_arc *arc) {
   for (size_t i = 0; i < arc->count && !arc->chain[i].filling; i++) {
@@ -107,8 +108,9 @@ static pawl_status base_on_view(struct pwi_planner *planner, const struct pwi_vi
   return PAWL_OK;
 }
 
-/* Each round begins with another worker, 0.618 of the list further on. Rounds that all began with the same one would
- * give the same workers the rounding of every arc, and a vector of few keys would lean on them. */
+/* Each round begins with another worker, 0.618 of the list further on. If all rounds began with the same
+ * worker, the rounding of every arc would favour the same workers, and a vector of few keys would be
+ * unbalanced. */
 static size_t round_start(const struct pwi_planner *planner, size_t round, size_t last) {
   size_t count = planner->worker_count;
   size_t start = (round * count * 40503 >> 16) % count;
@@ -163,14 +165,15 @@ static void sum_up_moves(const struct pwi_planner *planner, struct pwi_plan_figu
   figures->ideal = (double)planner->ideal / PWI_PLAN_ONE;
 }
 
-/* It is new, or has only replicas so far: it came just before, or had no room to move up. */
+/* True if the worker is new or has only replicas so far, because it has just joined or had no room to become
+ * a head. */
 static bool heads_nothing(const struct pwi_planner *planner, uint32_t worker) {
   for (size_t i = 0; i < planner->base_count; i++)
     if (planner->bases[i].owner == worker) return false;
   return true;
 }
 
-/* What has to move, and how much may move besides what orphans do. */
+/* Computes the bytes that must move, and the limit for further moves in addition to those of orphans. */
 static void set_move_limit(struct pwi_planner *planner) {
   uint64_t orphaned = 0, due = 0;
   for (size_t i = 0; i < planner->cell_count; i++) {

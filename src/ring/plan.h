@@ -1,22 +1,23 @@
-/* How the manager chooses arcs and their chains.
+/* Planning: the manager chooses arcs and their chains.
  *
- * Without a measured load the ring is cut into equal arcs (wider for nodes of more weight), `points` for each node,
- * dealt so that neighbours are in different processes. With 8 points a dense vector of 20 keys or more per server is
- * spread to within 1.2 of the mean; one with fewer cannot always be.
+ * Without a measured load the ring is divided into equal arcs (wider for nodes of higher weight), `points`
+ * per node, assigned so that neighbouring arcs are in different processes. With 8 points a dense vector of at
+ * least 20 keys per server is balanced to within 1.2 times the mean; with fewer keys this is not always
+ * possible.
  *
- * With a load the ring is cut into cells so fine that none carries more than 1/64 of what a node has on average, of the
- * bytes or of the requests, and cells move from nodes with too much to nodes with too little, the cheapest first, until
- * every node is near its share in both. Cells that stay together become arcs again. A plan starts from the present
- * view, so what need not move does not: a joining node receives its share and nobody else receives anything, the arcs
- * of a leaving node are spread over the rest.
+ * With a measured load the ring is divided into cells so small that none carries more than 1/64 of a node's
+ * average bytes or requests. Cells move from overloaded nodes to underloaded ones, the cheapest move first,
+ * until every node is near its share of both. Neighbouring cells that stay together become arcs again. A plan
+ * starts from the present view and moves only what it must: a joining node receives its share and no other
+ * node receives anything; the arcs of a leaving node are spread over the rest.
  *
- * Balance is sought for processes ("physical servers") and for their shards alike. A single key cannot be divided: if
- * one key draws a part x of all requests of which a server's fair share is s, no plan gets below x / s, and the figures
- * say so in `indivisible`; the cold keys that this server keeps besides add 0.12 at most in the cases tested. What the
- * load does not show, the plan does not know: positions without load go anywhere.
+ * The planner balances processes ("physical servers") as well as their shards. A single key cannot be
+ * divided: if one key receives a fraction x of all requests and the fair share of a server is s, no plan gets
+ * below x / s. The figure `indivisible` reports this. The cold keys of that server added at most 0.12 in the
+ * tested cases. Positions without a measured load may be assigned anywhere.
  *
- * A plan is a goal. Chains in it list who should hold an arc; the manager gets there by views that each obey the rules
- * of ring/view.h (fill, promote, drop).
+ * A plan is a goal. Its chains list the nodes that should hold an arc. The manager reaches it through a
+ * sequence of views, each of which obeys the rules of ring/view.h (fill, promote, drop).
  *
  * Pure functions: the same input gives the same plan, on every machine. Threads: any.
  */
@@ -34,8 +35,9 @@
 
 #define PWI_PLAN_POINTS 8
 
-/* What servers measured in a range of positions, all vectors together; finer where there is more. Evenly spread within
- * the range, unless `whole`: then it is due to one key, and lies at `positions.begin`. */
+/* The load that servers measured in a range of positions, over all vectors; ranges are smaller where the load
+ * is higher. The load is evenly distributed over the range, unless `whole` is set: then one key at
+ * `positions.begin` causes it. */
 struct pwi_load {
   struct pawl_range positions;
   uint64_t bytes;
@@ -43,54 +45,62 @@ struct pwi_load {
   bool whole;
 };
 
-/* Two nodes that should not be in one chain, if there are others; `b` may be 0: `a` with anybody. */
+/* Two nodes that should not be in one chain if there are alternatives. If `b` is 0, `a` should not be in a
+ * chain with any other node. */
 struct pwi_plan_quarrel {
   struct pwi_node a, b;
 };
 
 struct pwi_plan_options {
-  unsigned points;              /* arcs per node to begin with; 0: PWI_PLAN_POINTS */
-  unsigned replicas;            /* members of a chain besides its head: below PWI_CHAIN_MAX */
-  const struct pwi_load *loads; /* by rising position, none overlapping; NULL: all positions carry the same */
+  unsigned points;              /* initial arcs per node; 0: PWI_PLAN_POINTS */
+  unsigned replicas;            /* members of a chain in addition to its head; less than PWI_CHAIN_MAX */
+  const struct pwi_load *loads; /* by ascending position, without overlaps; NULL: uniform load */
   size_t load_count;
   const struct pwi_plan_quarrel *quarrels;
   size_t quarrel_count;
-  bool keep_heads; /* nothing moves for the sake of balance alone, unless a process has a quarter more than its share */
-  uint32_t move_limit; /* millionths of all bytes that may change their head for the sake of balance, besides what a
-                          leaving node holds. 0: if nodes come or go, as much as makes 1.2 times what has to move;
-                          else as much as balance asks for. */
+  bool keep_heads;     /* do not move arcs only for balance, unless a process has a quarter more than its
+                          share */
+  uint32_t move_limit; /* Limit for bytes that change their head for balance, in millionths of all bytes, in
+                          addition to those of leaving nodes. 0: if nodes join or leave, up to 1.2 times the
+                          bytes that must move in total; otherwise unlimited. */
 };
 
-/* Parts are of the whole, between 0 and 1. Maxima are over processes, relative to a process's share by weight. */
+/* Fractions are between 0 and 1 of the whole. Maxima are over processes, relative to the share of a process
+ * by weight. */
 struct pwi_plan_figures {
   double bytes_over_mean;
   double requests_over_mean; /* 0 if no requests were measured */
-  double moved;              /* part of the bytes that change their head */
-  double ideal;              /* part that has to in any plan: shares of new nodes, and what leaving nodes hold */
-  double copied;             /* bytes that members are to be given who have not got them: heads and replicas */
-  double indivisible;      /* the heaviest single key relative to the least share of a process, in bytes or requests */
-  size_t under_replicated; /* arcs with fewer than replicas + 1 members: there are not enough processes */
-  size_t shared_host;      /* arcs with two members on one host */
+  double moved;              /* fraction of the bytes that change their head */
+  double ideal;              /* fraction that must change its head in any plan: the shares of new nodes and
+                                the bytes of leaving nodes */
+  double copied;             /* fraction of the bytes that must be copied to new members, heads and
+                                replicas */
+  double indivisible;        /* the heaviest single key relative to the smallest share of a process, in bytes
+                                or requests */
+  size_t under_replicated;   /* number of arcs with fewer than replicas + 1 members, for lack of processes */
+  size_t shared_host;        /* number of arcs with two members on one host */
 };
 
-/* `arcs` are as a first view would have them: all members full, `since` 1. */
+/* `arcs` are in the form of a first view: all members are full, and `since` is 1. */
 struct pwi_plan {
   struct pwi_arc *arcs;
   size_t arc_count;
   struct pwi_plan_figures figures;
 };
 
-/* Plans for those of `nodes` that are up; the others are leaving or gone. But one that is down and has arcs of which nobody
- * else is a full member keeps these and is given nothing more: they wait for it. `nodes` obey the rules of a view. `present`
- * may be NULL or without arcs: then everything is new and moving costs nothing.
+/* Creates a plan for the nodes that are up; all other nodes are leaving or gone. Exception: a node that is
+ * down and is the only full member of some arcs keeps them, and these arcs wait for it; it receives nothing
+ * more. `nodes` obey the rules of a view. If `present` is NULL or has no arcs, everything is new and moves
+ * cost nothing.
  *
- * Chains: members in different processes, always. Who is a member stays one, unless there is a host that no member is on,
- * or a rack and the one there has room. Those who come in have no quarrel, are on other hosts, then have room (not more
- * than a tenth over their share of replicas), are in other racks, and are those who hold least for this head: so that no
- * single server has to take over from one that is lost. Newcomers are given their share of replicas.
+ * Chains: members are always in different processes. A member stays, unless a host without a member is
+ * available, or a node with room in a rack without a member. A new member is chosen by these criteria, in
+ * this order: it is not in a listed conflict with another member, it is on another host, it has room (at most
+ * a tenth over its share of replicas), it is in another rack, and it holds the least for this head, so that
+ * no single server has to replace a lost one. New nodes receive their share of replicas.
  *
- * PAWL_INVALID for options out of range or loads out of order, PAWL_NOT_FOUND if no node is up, PAWL_TOO_LARGE for more
- * arcs than a view may have, PAWL_NO_MEMORY. */
+ * PAWL_INVALID for options out of range or loads out of order, PAWL_NOT_FOUND if no node is up,
+ * PAWL_TOO_LARGE for more arcs than a view may have, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_plan_make(const struct pwi_view_node *nodes, size_t node_count,
                                         const struct pwi_view *present, const struct pwi_plan_options *options,
                                         struct pwi_plan *plan_out);

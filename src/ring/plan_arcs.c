@@ -1,4 +1,4 @@
-/* From owned cells to parts, whose chains are chosen one by one, and from these to arcs. */
+/* Combines owned cells to parts, whose chains are chosen one by one, and these to arcs. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -8,10 +8,10 @@ static size_t points_of(const struct pwi_plan_options *options) {
   return options->points ? options->points : PWI_PLAN_POINTS;
 }
 
-/* --- parts ----------------------------------------------------------------------------------------------------------- */
+/* --- parts ---------------------------------------------------------------------------------------------- */
 
-/* The cells of an arc as it is, or was dealt, and of one owner; not many more than an arc is dealt, so that replicas can
- * be spread. */
+/* A part consists of neighbouring cells of one base and one owner. It is not much larger than an initial arc,
+ * so that replicas can be spread. */
 static bool belong_aggregate(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t index) {
   const struct pwi_plan_cell *cell = &planner->cells[index];
   uint64_t most = planner->grain * PWI_PLAN_CELLS / points_of(planner->options) * 3 / 2;
@@ -19,7 +19,7 @@ static bool belong_aggregate(const struct pwi_planner *planner, const struct pwi
   return cell->base == part->base && cell->owner == part->chain[0] && (is_small || planner->fresh);
 }
 
-/* The parts of one head together: counted, then put in place. `ends` has an item for each worker, and one more. */
+/* Groups the parts by head with a counting sort. `ends` has one item per worker, and one more. */
 static void sort_by_owner(struct pwi_planner *planner, size_t *ends) {
   for (size_t i = 0; i < planner->part_count; i++) ends[planner->parts[i].chain[0] + 1]++;
   for (size_t i = 0; i < planner->worker_count; i++) ends[i + 1] += ends[i];
@@ -53,13 +53,14 @@ pawl_status pwi_plan_make_parts(struct pwi_planner *planner) {
   return PAWL_OK;
 }
 
-/* --- arcs ------------------------------------------------------------------------------------------------------------ */
+/* --- arcs ----------------------------------------------------------------------------------------------- */
 
 static bool have_one_chain(const struct pwi_plan_part *a, const struct pwi_plan_part *b) {
   return a->count == b->count && memcmp(a->chain, b->chain, a->count * sizeof *a->chain) == 0;
 }
 
-/* Two neighbours of one chain are one arc if they were, or where arcs have become too many for their nodes. */
+/* Two neighbours with the same chain become one arc if they were one before, or if there are too many arcs
+ * for the nodes. */
 static bool begins_arc(const struct pwi_planner *planner, size_t index, bool join_all) {
   const struct pwi_plan_part *part = &planner->parts[index];
   if (index == 0 || !have_one_chain(part - 1, part)) return true;

@@ -1,23 +1,25 @@
-/* Who owns which cell.
+/* Assigning cells to owners.
  *
- * What is bad about a placement is measured by the sum, over nodes and processes and over bytes and requests, of the
- * fourth power of load relative to share. It is least when all are equal, and one bin far over its share outweighs many
- * a little over. Between 1.1 and 1.3 of a share it rises more steeply still: a server that a hot key has filled with
- * requests gives away bytes rather than stand above what is promised.
+ * The badness of a placement is the sum of the fourth powers of load relative to share, over nodes and
+ * processes and over bytes and requests. It is lowest when all are equal, and one bin far over its share
+ * outweighs many bins slightly over theirs. Between 1.1 and 1.3 times the share it rises even more steeply: a
+ * server whose requests come mostly from a hot key gives away bytes before it exceeds the promised balance.
  *
- * Cells without an owner go where they raise it least; then cells move from a node that has too much to one that has
- * too little, each time the move that lowers it most for its price: the bytes it moves, and the boundaries between arcs
- * that it adds. Every move lowers the sum, so this ends. */
+ * First, cells without an owner go to the worker whose badness rises least. Then cells move from overloaded
+ * nodes to underloaded ones. Each step takes the move with the best ratio of improvement to price; the price
+ * counts the bytes moved and the boundaries between arcs added. Every move lowers the sum, so this
+ * terminates. */
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "ring/plan_inside.h"
 
-#define TOLERANCE (PWI_PLAN_FAIR / 32) /* nearer to its share than this, a node is left alone */
+#define TOLERANCE (PWI_PLAN_FAIR / 32) /* a node this near to its share is left alone */
 #define LARGE (PWI_PLAN_FAIR * 5 / 4)
-#define RECEIVERS 8 /* looked at for each move and kind of load: those that lack most of it */
+#define RECEIVERS 8 /* candidates for each move and kind of load: the workers with the lowest levels */
 #define HIGHEST_LEVEL (UINT64_C(1) << 30)
-#define LEAST_GAIN ((badness)1 << 54) /* 1/1024 of what a bin at its share weighs: not worth a move */
+#define LEAST_GAIN                                                                                                     \
+  ((badness)1 << 54) /* 1/1024 of the badness of a bin at its share: smaller gains are not worth a move */
 #define STEEP_FROM (PWI_PLAN_FAIR * 11 / 10)
 #define STEEP_TO (PWI_PLAN_FAIR * 13 / 10)
 #define STEEPNESS 200
@@ -30,12 +32,13 @@ static uint64_t within(uint64_t level, uint64_t least, uint64_t most) {
 
 static badness bin_badness(const struct pwi_plan_bin *bin, uint64_t load) {
   uint64_t level = within(pwi_plan_level(bin, load), 0, HIGHEST_LEVEL);
-  badness square = (badness)level * level; /* of at most 2^60: its own square fits, and four of them */
+  badness square = (badness)level * level; /* at most 2^60, so that the sum of four of its squares does not
+                                              overflow */
   badness steep = within(level, STEEP_FROM, STEEP_TO) - STEEP_FROM;
   return square * square + steep * STEEPNESS * PWI_PLAN_FAIR * PWI_PLAN_FAIR * PWI_PLAN_FAIR;
 }
 
-/* By how much a bin's badness rises when it is given the cell, or falls when the cell is taken from it. */
+/* The rise of a bin's badness when it receives the cell, or its fall when the cell is removed. */
 static badness rise(const struct pwi_plan_bin *bin, const struct pwi_plan_cell *cell) {
   badness sum = 0;
   for (int kind = 0; kind < PWI_PLAN_KINDS; kind++) {
@@ -109,7 +112,8 @@ static bool fits(const struct pwi_planner *planner, const struct pwi_plan_bin *b
   return true;
 }
 
-/* The worker whose badness rises least, those that hold the data before all others if they have room for it. */
+/* Finds the worker whose badness rises least. Workers that already hold the data and have room take
+ * precedence. */
 static uint32_t best_owner(struct pwi_planner *planner, const struct pwi_plan_cell *cell) {
   uint32_t best = PWI_PLAN_NOBODY;
   bool best_holds = false;
@@ -138,7 +142,7 @@ static int heavier_first(const void *left, const void *right) {
   return a->cell < b->cell ? -1 : 1;
 }
 
-/* An orphan goes where the one before it went while there is room, so that arcs stay long. */
+/* An orphan goes to the same worker as the previous one while there is room, so that arcs stay long. */
 static void place_orphan(struct pwi_planner *planner, uint32_t index) {
   const struct pwi_plan_cell *cell = &planner->cells[index];
   const struct pwi_plan_cell *before = index ? cell - 1 : NULL;
@@ -176,7 +180,7 @@ static uint64_t bin_level(const struct pwi_plan_bin *bin) {
   return bytes > requests ? bytes : requests;
 }
 
-/* How far a worker, or the process it belongs to, is over its share in whatever it has most of. */
+/* The highest level of a worker or its process, over both kinds of load. */
 static uint64_t worker_level(struct pwi_planner *planner, uint32_t worker) {
   uint64_t own = bin_level(&planner->workers[worker].bin);
   uint64_t shared = bin_level(process_of(planner, worker));
@@ -215,7 +219,8 @@ static size_t add_receivers(struct pwi_planner *planner, uint32_t donor, int kin
   return lowest.count;
 }
 
-/* Whoever is clearly over gives to anybody who has room; whoever is a little over gives to those clearly under. */
+/* A worker clearly over its share gives to any worker with room; a worker slightly over gives only to workers
+ * clearly under. */
 static size_t find_receivers(struct pwi_planner *planner, uint32_t donor, uint32_t *receivers) {
   bool is_over = worker_level(planner, donor) > PWI_PLAN_FAIR + TOLERANCE;
   uint64_t limit = is_over ? PWI_PLAN_FAIR : PWI_PLAN_FAIR - TOLERANCE;
@@ -247,7 +252,7 @@ static uint64_t price(const struct pwi_planner *planner, uint32_t index, uint32_
   return boundary * boundaries + (moves ? cell->load[PWI_PLAN_BYTES] : 0);
 }
 
-/* What moving the cell to `to` adds to the bytes moved so far, for the sake of balance. */
+/* The change of the bytes moved for balance if the cell moves to `to`. */
 static int64_t cost_of(const struct pwi_planner *planner, const struct pwi_plan_cell *cell, uint32_t to) {
   if (planner->fresh || cell->home == PWI_PLAN_NOBODY) return 0;
   int64_t bytes = (int64_t)cell->load[PWI_PLAN_BYTES];
@@ -259,7 +264,7 @@ static bool is_affordable(const struct pwi_planner *planner, const struct pwi_pl
   return after <= planner->move_limit;
 }
 
-/* How much less bad the placement is after the move; 0 if it is not, or hardly. */
+/* The improvement by the move; 0 if there is none, or hardly any. */
 static badness gain_of(struct pwi_planner *planner, const struct pwi_plan_cell *cell, uint32_t to) {
   const struct pwi_plan_worker *from = &planner->workers[cell->owner];
   badness falls = fall(&from->bin, cell);
@@ -314,8 +319,8 @@ static uint32_t next_donor(struct pwi_planner *planner) {
   return donor;
 }
 
-/* One round ends when nobody finds a move. What stuck a worker may have gone by then, so rounds are run until one does
- * nothing. */
+/* A round ends when no worker finds a move. Moves of other workers may have unblocked a stuck one, so rounds
+ * repeat until one makes no move. */
 static size_t run_round(struct pwi_planner *planner) {
   size_t moves = 0;
   for (size_t i = 0; i < planner->worker_count; i++) planner->workers[i].stuck = planner->workers[i].is_away;
@@ -330,7 +335,7 @@ static size_t run_round(struct pwi_planner *planner) {
   }
 }
 
-/* No process has far more than its share. */
+/* True if no process has far more than its share. */
 static bool is_even(const struct pwi_planner *planner) {
   for (size_t i = 0; i < planner->process_count; i++) {
     if (bin_level(&planner->processes[i]) > LARGE) return false;

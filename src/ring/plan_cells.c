@@ -1,9 +1,10 @@
-/* From the arcs there are and the loads that were measured to cells: one sweep over both. */
+/* Divides the present arcs into cells by the measured loads, in one sweep over both. */
 #include "base/memory.h"
 #include "ring/place.h"
 #include "ring/plan_inside.h"
 
-/* A load scaled to the whole: sums of any loads in order are rounded, not the loads, so that all together are one. */
+/* Scales a load to the whole. It rounds running sums instead of single loads, so that all loads add up to
+ * exactly one. */
 struct scale {
   unsigned __int128 total, sum;
 };
@@ -17,7 +18,7 @@ static uint64_t scaled(struct scale *scale, uint64_t amount) {
 
 struct sweep {
   struct pwi_planner *planner;
-  const struct pwi_load *loads; /* those not yet passed */
+  const struct pwi_load *loads; /* the loads not yet passed */
   size_t load_count;
   struct scale scales[PWI_PLAN_KINDS];
   uint64_t at; /* everything before this position is in cells */
@@ -27,13 +28,7 @@ struct sweep {
 
 static pawl_status append(struct sweep *sweep, uint64_t begin, const uint64_t *load) {
   struct pwi_planner *planner = sweep->planner;
-  if (planner->cell_count == planner->cell_room) {
-    size_t room = planner->cell_room ? 2 * planner->cell_room : 256;
-    void *cells = pwi_resize_array(planner->cells, room, sizeof *planner->cells);
-    if (!cells) return PAWL_NO_MEMORY;
-    planner->cells = cells;
-    planner->cell_room = room;
-  }
+  if (!PWI_GROW(planner->cells, planner->cell_room, planner->cell_count + 1)) return PAWL_NO_MEMORY;
   uint32_t owner = planner->bases[sweep->base].owner;
   planner->cells[planner->cell_count++] = (struct pwi_plan_cell){
       .begin = begin,
@@ -45,7 +40,7 @@ static pawl_status append(struct sweep *sweep, uint64_t begin, const uint64_t *l
   return PAWL_OK;
 }
 
-/* True if the last cell took the load in. */
+/* True if the load was added to the last cell. */
 static bool grow_last(struct sweep *sweep, const uint64_t *load) {
   struct pwi_planner *planner = sweep->planner;
   if (!sweep->open || planner->cell_count == 0) return false;
@@ -119,7 +114,7 @@ static pawl_status run(struct sweep *sweep) {
   for (size_t i = 0; i < planner->base_count; i++) {
     uint64_t end = i + 1 < planner->base_count ? planner->bases[i + 1].begin : PWI_RING_END;
     sweep->base = i;
-    sweep->open = false; /* no cell reaches over a boundary there was */
+    sweep->open = false; /* no cell extends across an existing boundary */
     while (sweep->at < end && !status) status = step(sweep, end);
   }
   return status;
@@ -138,7 +133,7 @@ static pawl_status add_up(struct sweep *sweep) {
   return PAWL_OK;
 }
 
-/* A total below 2^88 fits into 128 bits when it is scaled; no sum of loads that fit into memory comes near it. */
+/* A total below 2^88 can be scaled in 128 bits; no realistic sum of loads comes near it. */
 pawl_status pwi_plan_cut_cells(struct pwi_planner *planner) {
   static const struct pwi_load even = {{0, PWI_RING_END}, UINT64_MAX, 0, false};
   struct sweep sweep = {

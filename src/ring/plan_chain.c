@@ -1,10 +1,11 @@
-/* A chain for every part.
+/* Choosing the chain of every part.
  *
- * Who is a member stays one: that costs nothing. Where that makes too many, because a head has moved and the old one could
- * stay as well, those go who have most; where it makes too few, those come who have least. Replicas of one head are
- * spread over many, so that all of them have a little more when it is lost, and not one of them twice as much. Then hosts
- * and racks: a member that shares one with another is replaced if there is somebody better. At last replicas move from
- * those who have more than their share to newcomers, who have none yet, and from those who have far more to anybody.
+ * Members stay, because this costs nothing. If there are too many members (a head has moved, and the old head
+ * could stay too), those with the most replicas leave; if there are too few, workers with the fewest replicas
+ * join. The replicas of one head are spread over many workers, so that after its loss each of them has
+ * slightly more, instead of one having twice as much. Then a member that shares a host or rack with another
+ * is replaced if there is a better worker. Finally, replicas move from workers over their share to new
+ * workers, which have none, and from workers far over their share to any other.
  */
 #include "ring/plan_inside.h"
 
@@ -13,7 +14,7 @@
 
 static size_t wanted(const struct pwi_planner *planner) { return (size_t)planner->options->replicas + 1; }
 
-/* --- members --------------------------------------------------------------------------------------------------------- */
+/* --- members -------------------------------------------------------------------------------------------- */
 
 static void add(struct pwi_planner *planner, struct pwi_plan_part *part, uint32_t worker) {
   planner->workers[worker].replicas += part->bytes;
@@ -28,7 +29,7 @@ static void drop(struct pwi_planner *planner, struct pwi_plan_part *part, size_t
   for (size_t i = place; i < part->count; i++) part->chain[i] = part->chain[i + 1];
 }
 
-/* A new member stands at the end. */
+/* A new member is added at the end. */
 static void replace(struct pwi_planner *planner, struct pwi_plan_part *part, size_t place, uint32_t worker) {
   drop(planner, part, place);
   add(planner, part, worker);
@@ -50,7 +51,7 @@ static void keep_members(struct pwi_planner *planner, struct pwi_plan_part *part
   }
 }
 
-/* The member whom the chain needs least. */
+/* The member that the chain needs least. */
 static void drop_worst(struct pwi_planner *planner, struct pwi_plan_part *part) {
   struct pwi_plan_merit worst = {0};
   size_t place = 0;
@@ -63,8 +64,8 @@ static void drop_worst(struct pwi_planner *planner, struct pwi_plan_part *part) 
   drop(planner, part, place);
 }
 
-/* The best who is not in the chain, nor in the process of the member that does not count: PWI_PLAN_NOBODY if every process
- * is. The search begins behind the head, so that equals take turns. */
+/* The best worker whose process is not in the chain, ignoring the member `without`; PWI_PLAN_NOBODY if there
+ * is none. The search begins after the head, so that equal candidates take turns. */
 static uint32_t find_best(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t without,
                           struct pwi_plan_merit *merit_out) {
   uint32_t best = PWI_PLAN_NOBODY;
@@ -89,7 +90,7 @@ static void fill_up(struct pwi_planner *planner, struct pwi_plan_part *part) {
   }
 }
 
-/* Somebody stands much better beside the others than the member at this place does. */
+/* True if another worker fits much better into the chain than the member at this place. */
 static bool stands_better(const struct pwi_plan_merit *candidate, const struct pwi_plan_merit *member) {
   if (!candidate->is_peaceful && member->is_peaceful) return false;
   if (candidate->has_new_host != member->has_new_host) return candidate->has_new_host;
@@ -105,13 +106,14 @@ static void spread(struct pwi_planner *planner, struct pwi_plan_part *part) {
   }
 }
 
-/* --- one head after the other ---------------------------------------------------------------------------------------- */
+/* --- one head after the other --------------------------------------------------------------------------- */
 
 static void count_pairs(struct pwi_planner *planner, const struct pwi_plan_part *part) {
   for (size_t i = 1; i < part->count; i++) planner->workers[part->chain[i]].paired += part->bytes;
 }
 
-/* The parts of one head, which begin at `first` of the list; returns where those of the next begin. */
+/* Handles the parts of one head, which begin at `first` of the list; returns the first part of the next
+ * head. */
 static size_t choose_for_head(struct pwi_planner *planner, size_t first) {
   const uint32_t *list = planner->by_owner;
   uint32_t head = planner->parts[list[first]].chain[0];
@@ -125,9 +127,9 @@ static size_t choose_for_head(struct pwi_planner *planner, size_t first) {
   return end;
 }
 
-/* --- balance --------------------------------------------------------------------------------------------------------- */
+/* --- balance -------------------------------------------------------------------------------------------- */
 
-/* What a worker has, relative to its share of all replicas. */
+/* The replicas of a worker relative to its share of all replicas. */
 static uint64_t level_of(const struct pwi_planner *planner, uint32_t index, uint64_t replicas) {
   const struct pwi_plan_worker *worker = &planner->workers[index];
   uint64_t share = (uint64_t)((unsigned __int128)worker->bin.share * planner->replicated / PWI_PLAN_ONE);
@@ -139,7 +141,7 @@ static bool is_as_good(const struct pwi_plan_merit *candidate, const struct pwi_
          candidate->has_new_rack >= member->has_new_rack;
 }
 
-/* Who has room for the part and should have it rather than the member at this place. */
+/* Finds a worker that has room for the part and should replace the member at this place. */
 static uint32_t find_receiver(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t place) {
   uint32_t member = part->chain[place], best = PWI_PLAN_NOBODY;
   uint64_t level = level_of(planner, member, planner->workers[member].replicas), least = 0;
@@ -158,7 +160,7 @@ static uint32_t find_receiver(const struct pwi_planner *planner, const struct pw
   return best;
 }
 
-/* Bytes that replicas may move for the sake of balance. */
+/* Limit for bytes of replicas that move for balance. */
 static uint64_t balance_limit(const struct pwi_planner *planner, uint64_t missing) {
   uint64_t due = 0, highest = 0;
   for (uint32_t i = 0; i < planner->worker_count; i++) {
@@ -182,7 +184,8 @@ static size_t common_divisor(size_t a, size_t b) {
   return b;
 }
 
-/* In an order that begins everywhere in the ring, so that not all that a newcomer is given is in one place. */
+/* Visits parts in an order that is spread over the ring, so that a new node does not receive all its replicas
+ * from one region. */
 static void balance_replicas(struct pwi_planner *planner, uint64_t missing) {
   uint64_t limit = balance_limit(planner, missing);
   size_t count = planner->part_count, stride = count * 40503 >> 16;

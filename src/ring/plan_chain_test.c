@@ -1,5 +1,5 @@
-/* Chains: who is in them, how far apart, and how much is copied when servers come and go. Copies are counted from the arcs
- * themselves, heads and replicas apart. */
+/* Chains: their members, separation by host and rack, and the bytes copied when servers join and leave.
+ * Copies are counted from the arcs, separately for heads and replicas. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ static double held_by(const struct pwi_view *view, uint64_t node, double *headed
   return held;
 }
 
-/* The most replicas that anybody who is up has, over the mean. */
+/* The highest number of replicas of a node that is up, relative to the mean. */
 static double replicas_over_mean(const struct pwi_plan *plan) {
   struct pwi_view *view = view_of(plan);
   double most = 0, sum = 0, up = 0;
@@ -100,8 +100,8 @@ static double replicas_over_mean(const struct pwi_plan *plan) {
 
 /* Coming and going. */
 
-/* A newcomer is given what is due to it, as head and as replica. Nobody else is made head of anything, and few are given
- * replicas: by those who have far more than the others. */
+/* A joining node receives its share as head and as replica. No other node becomes a head, and few receive
+ * replicas, from nodes that have far more than the others. */
 static void test_a_newcomer_is_given_its_share_of_heads_and_of_replicas(void **state) {
   (void)state;
   for (unsigned replicas = 1; replicas <= 2; replicas++) {
@@ -129,7 +129,7 @@ static void test_a_newcomer_is_given_its_share_of_heads_and_of_replicas(void **s
   }
 }
 
-/* Somebody goes, in peace or not: what has to be copied is what it held, once. */
+/* When a node leaves or dies, exactly its data is copied once. */
 static void lose_one_after_the_other(unsigned replicas, bool in_peace) {
   const struct pwi_plan_options options = {.replicas = replicas, .keep_heads = true};
   make_cluster(16, false);
@@ -161,7 +161,8 @@ static void test_what_a_server_held_is_copied_once_when_it_goes(void **state) {
   }
 }
 
-/* The replicas of one head are with many others: the loss of any server costs each of the rest a little. */
+/* The replicas of one head are spread over many nodes, so that the loss of a server adds a little load to
+ * each. */
 static void test_after_a_loss_heads_stay_and_only_what_is_missing_is_filled(void **state) {
   (void)state;
   for (unsigned replicas = 1; replicas <= 2; replicas++) {
@@ -280,7 +281,7 @@ static void test_members_of_a_chain_are_far_from_one_another(void **state) {
   }
 }
 
-/* Hosts that come later: chains that had to share one are spread, though nothing is missing. */
+/* When hosts are added, chains that had to share a host are spread, although no member is missing. */
 static void test_a_new_host_is_reason_enough_to_move_a_replica(void **state) {
   (void)state;
   const struct pwi_plan_options options = {.replicas = 1, .keep_heads = true};
@@ -296,7 +297,7 @@ static void test_a_new_host_is_reason_enough_to_move_a_replica(void **state) {
   pwi_plan_fini(&plan);
 }
 
-/* They may not be put together, and need not be taken apart. */
+/* Conflicting nodes must not be combined in a new chain, but existing chains need not be split. */
 static void test_two_that_quarrel_are_not_brought_together(void **state) {
   (void)state;
   const struct pwi_plan_quarrel quarrels[] = {{{1}, {2}}, {{3}, {0}}};
@@ -321,7 +322,8 @@ static void test_two_that_quarrel_are_not_brought_together(void **state) {
   pwi_plan_fini(&plan);
 }
 
-/* Seven processes on one host and one on another: every chain needs the lonely one, however much that is for it. */
+/* Seven processes on one host and one on another: every chain needs the single process, however much load
+ * this means for it. */
 static void test_a_second_host_comes_before_an_even_spread(void **state) {
   (void)state;
   testing_cluster_init(&cluster, 8, 1);
@@ -377,7 +379,8 @@ static void test_without_labels_processes_are_enough(void **state) {
   pwi_plan_fini(&plan);
 }
 
-/* The arcs of a dead head belong to the next full member at once; that moves nothing, and only then is balanced. */
+/* The arcs of a dead head belong to the next full member at once; that moves nothing, and only then is
+ * balanced. */
 static void test_a_dead_head_is_followed_by_a_member_of_its_chain(void **state) {
   (void)state;
   testing_cluster_init(&cluster, 8, 1);

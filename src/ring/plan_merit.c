@@ -1,4 +1,4 @@
-/* Who would be good in which chain. */
+/* Rating workers as members of chains. */
 #include <string.h>
 
 #include "ring/plan_inside.h"
@@ -17,7 +17,7 @@ bool pwi_plan_shares_process(const struct pwi_planner *planner, const struct pwi
   return false;
 }
 
-/* Without a label nothing is known, and a process counts as a host and a rack of its own. */
+/* A process without a label counts as a host and a rack of its own. */
 static bool is_same_label(const char *a, const char *b) { return *a && strcmp(a, b) == 0; }
 
 static bool is_one_of(const struct pwi_plan_quarrel *quarrel, uint64_t one, uint64_t other) {
@@ -32,7 +32,8 @@ static bool have_a_quarrel(const struct pwi_plan_options *options, uint64_t one,
   return false;
 }
 
-/* A neighbour of the same head has this member, and could be one arc with the part: it was, or there are too many arcs. */
+/* True if a neighbouring part of the same head has this member and could be merged with the part: they were
+ * one arc before, or there are too many arcs. */
 static bool is_beside(const struct pwi_planner *planner, const struct pwi_plan_part *part,
                       const struct pwi_plan_part *other, uint32_t worker) {
   bool may_join = other->chain[0] == part->chain[0] && (other->base == part->base || planner->is_crowded);

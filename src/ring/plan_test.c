@@ -1,4 +1,4 @@
-/* Plans: balance counted key by key, movement counted from the arcs themselves, never from the planner's figures alone.
+/* Plans: balance is measured key by key and movement from the arcs, independently of the planner's figures.
  * All seeds are fixed. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -142,8 +142,8 @@ static struct zipf_balance zipf_balance(const struct pwi_plan *plan, uint64_t si
 
 static double bound(double hottest) { return hottest + 0.12 > LIMIT ? hottest + 0.12 : LIMIT; }
 
-/* The bound is 1.2, or what the hottest key alone makes of it and a little for the cold keys beside it. Without that
- * key's server, it is 1.2, or the same for the second hottest, which draws 2^1.1 times less. */
+/* The bound is 1.2, or what the hottest key alone makes of it and a little for the cold keys beside it.
+ * Without that key's server, it is 1.2, or the same for the second hottest, which draws 2^1.1 times less. */
 static void assert_zipf_balance(const struct pwi_plan *plan, uint64_t size) {
   struct zipf_balance balance = zipf_balance(plan, size);
   double hottest = plan->figures.indivisible;
@@ -167,7 +167,8 @@ static void test_zipf_requests_are_balanced_from_the_start(void **state) {
   }
 }
 
-/* The hottest key alone takes a server to just below 1.2: what bytes the server is to have is decided by that. */
+/* The hottest key alone takes a server to just below 1.2: what bytes the server is to have is decided by
+ * that. */
 static void test_a_server_full_of_requests_gives_bytes_away(void **state) {
   (void)state;
   const uint64_t size = 21000;
@@ -222,7 +223,8 @@ static void test_a_move_limit_is_kept(void **state) {
   testing_cluster_init(&cluster, 8, 1);
   struct pwi_plan before = make_plan(NULL, &none);
   struct pwi_view *view = view_of(&before);
-  struct pwi_load half = {{0, UINT64_C(1) << 62}, 1000000, 0, false}; /* everything in a quarter of the ring */
+  /* Everything in a quarter of the ring. */
+  struct pwi_load half = {{0, UINT64_C(1) << 62}, 1000000, 0, false};
   double last = 9;
   for (uint32_t limit = 1000; limit <= 300000; limit *= 10) {
     const struct pwi_plan_options options = {.loads = &half, .load_count = 1, .move_limit = limit};
@@ -238,8 +240,8 @@ static void test_a_move_limit_is_kept(void **state) {
 
 /* Joining and leaving. */
 
-/* The part of the ring whose head differs, by walking both; `*to_others_out` is the part that went to anybody but
- * `newcomer`. */
+/* The part of the ring whose head differs, by walking both; `*to_others_out` is the part that went to anybody
+ * but `newcomer`. */
 static double moved_between(const struct pwi_view *before, const struct pwi_plan *after, uint64_t newcomer,
                             double *to_others_out) {
   double moved = 0, others = 0;
@@ -289,7 +291,7 @@ static void test_joining_servers_take_their_share_and_no_more(void **state) {
   pwi_plan_fini(&plan);
 }
 
-/* With a hot key there is always more that balance could ask for; a join does not become the occasion for it. */
+/* With a hot key the balance could always be improved further; a join must not trigger such moves. */
 static void test_joins_under_skewed_requests_move_little(void **state) {
   (void)state;
   const struct pwi_plan_options options = {.loads = loads, .load_count = testing_zipf_loads(100000, loads, LOADS)};

@@ -1,5 +1,5 @@
-/* Clusters and loads for the planner's test and benchmark, and a measure of balance that does not go through the
- * planner's own figures: keys are laid on the ring one by one. Nothing here is part of the library. */
+/* Clusters and loads for the tests and the benchmark of the planner, and a measurement of balance that is
+ * independent of the planner's figures: it places keys on the ring one by one. Not part of the library. */
 #ifndef PWI_RING_PLAN_TESTING_H
 #define PWI_RING_PLAN_TESTING_H
 
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "ring/place.h"
 #include "ring/plan.h"
 
@@ -39,18 +40,12 @@ static inline void testing_cluster_init(struct testing_cluster *cluster, size_t 
 }
 
 static inline size_t testing_arc_of(const struct pwi_plan *plan, uint64_t position) {
-  size_t low = 0, high = plan->arc_count;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (plan->arcs[middle].begin <= position)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.low = 1, .high = plan->arc_count}; /* the first arc begins at 0 */
+  while (pwi_search_next(&search)) pwi_search_told(&search, plan->arcs[search.middle].begin <= position);
+  return search.low - 1;
 }
 
-/* What each process has, and the most any of them has relative to the mean over those that are up. */
+/* The load of each process, and the highest load relative to the mean of all processes that are up. */
 struct testing_balance {
   const struct testing_cluster *cluster;
   const struct pwi_plan *plan;
@@ -80,8 +75,8 @@ static inline double testing_over_mean(const struct testing_balance *balance) {
 /* The request rate of key k under Zipf(1.1): rank = key, so the hot keys are neighbours. */
 static inline double testing_zipf(uint64_t key) { return pow((double)(key + 1), -1.1); }
 
-/* The load of a dense span under Zipf(1.1) as servers would measure it: key by key at the front, then ranges that
- * double. Returns the number of loads. */
+/* The load of a dense span under Zipf(1.1) as servers would measure it: single keys at the front, then ranges
+ * of doubling size. Returns the number of loads. */
 static inline size_t testing_zipf_loads(uint64_t size, struct pwi_load *loads, size_t room) {
   const struct pwi_place place = {size, false};
   size_t count = 0;

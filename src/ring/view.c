@@ -1,4 +1,5 @@
-/* Making, sharing and searching views. A view is one block: the struct, the nodes, the arcs, the heads, the texts. */
+/* Creating, sharing and searching views. A view is one block of memory: the struct, the nodes, the arcs, the
+ * heads and the strings. */
 #include "ring/view.h"
 
 #include <assert.h>
@@ -6,9 +7,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "ring/place.h"
 
-/* `view` comes first, so that a pointer to it is one to the block. */
+/* `view` is the first field, so that a pointer to it is a pointer to the block. */
 struct shared_view {
   struct pwi_view view;
   atomic_size_t references;
@@ -31,14 +33,9 @@ const char *pwi_node_state_text(enum pwi_node_state state) {
 
 size_t pwi_view_arc_of(const struct pwi_view *view, uint64_t position) {
   assert(view->arc_count > 0 && position < PWI_RING_END);
-  size_t low = 0; /* arcs[low].begin <= position, always: the first begins at 0 */
-  size_t size = view->arc_count;
-  while (size > 1) {
-    size_t half = size / 2;
-    if (view->arcs[low + half].begin <= position) low += half;
-    size -= half;
-  }
-  return low;
+  struct pwi_search search = {.low = 1, .high = view->arc_count}; /* the first arc begins at 0 */
+  while (pwi_search_next(&search)) pwi_search_told(&search, view->arcs[search.middle].begin <= position);
+  return search.low - 1;
 }
 
 struct pawl_range pwi_view_arc_range(const struct pwi_view *view, size_t arc) {
@@ -51,15 +48,10 @@ const struct pwi_view_node *pwi_view_head(const struct pwi_view *view, size_t ar
 }
 
 const struct pwi_view_node *pwi_view_find(const struct pwi_view *view, struct pwi_node node) {
-  size_t low = 0, high = view->node_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (view->nodes[middle].node.id < node.id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < view->node_count && view->nodes[low].node.id == node.id ? &view->nodes[low] : NULL;
+  struct pwi_search search = {.high = view->node_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, view->nodes[search.middle].node.id < node.id);
+  if (search.low == view->node_count || view->nodes[search.low].node.id != node.id) return NULL;
+  return &view->nodes[search.low];
 }
 
 size_t pwi_arc_full(const struct pwi_arc *arc) {
@@ -83,8 +75,8 @@ size_t pwi_view_under_replicated(const struct pwi_view *view, unsigned replicas)
 
 static size_t text_size(const char *text) { return text ? strlen(text) + 1 : 1; }
 
-/* The block, with room for everything and nothing in it but the counts. The counts are within the limits, and texts are
- * in memory already, so no sum overflows. */
+/* Allocates the block and sets the counts. The counts are within the limits, and the strings are in memory
+ * already, so no sum overflows. */
 static struct shared_view *make_block(const struct pwi_view_node *nodes, size_t node_count, size_t arc_count) {
   size_t texts = 0;
   for (size_t i = 0; i < node_count; i++) {
@@ -141,7 +133,7 @@ bool pwi_arc_same_chain(const struct pwi_arc *a, const struct pwi_arc *b) {
   return true;
 }
 
-/* An arc that has neither new bounds nor a new chain keeps its age. */
+/* An arc with unchanged bounds and chain keeps its `since`. */
 static void date_arcs(const struct pwi_view *previous, struct shared_view *shared) {
   size_t old = 0;
   for (size_t i = 0; i < shared->view.arc_count; i++) {
@@ -154,14 +146,14 @@ static void date_arcs(const struct pwi_view *previous, struct shared_view *share
   }
 }
 
-/* Fault and status of the view in the block; `previous` may be NULL. */
+/* Checks the view in the block; `previous` may be NULL. */
 static pawl_status check(const struct pwi_view *previous, const struct shared_view *shared,
                          struct pwi_view_fault *fault_out) {
   pawl_status status = pwi_view_check(&shared->view, fault_out);
   return status || !previous ? status : pwi_view_check_next(previous, &shared->view, fault_out);
 }
 
-/* What both kinds of creation share. */
+/* The common part of both creation functions. */
 static pawl_status create(const struct pwi_view *previous, uint64_t epoch, const struct pwi_view_node *nodes,
                           size_t node_count, const struct pwi_arc *arcs, size_t arc_count,
                           struct pwi_view_fault *fault_out, struct pwi_view **view_out) {

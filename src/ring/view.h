@@ -1,17 +1,18 @@
-/* A view: which nodes there are, and which chain of them holds each arc of the ring.
+/* A view: the nodes of the cluster, and the chain of nodes that holds each arc of the ring.
  *
- * The manager alone makes views; everybody else receives them. A view never changes once it is made: whoever works with
- * one retains it, and a newer one stands beside it until the last user of the old one is done.
+ * Only the manager creates views; all other nodes receive them. A view never changes. A user of a view
+ * retains it, so that old and new views coexist until the last user of the old one releases it.
  *
- * A node is one shard of one server process. Its chain members are [head, … tail], full ones first; after them those
- * that are still filling, which do not count and are never promoted. Placement has to know which shards die together:
- * shards of one process share `process`, processes of one machine share `host`, machines of one rack share `rack`.
+ * A node is one shard of one server process. The members of a chain are [head, … tail]: full members first,
+ * then members that are still filling, which do not count as copies and are never promoted. For placement,
+ * `process`, `host` and `rack` identify shards that may fail together: those of one process, of one machine
+ * and of one rack.
  *
- * The last full member of a chain is never removed, and if it is dead the arc waits for it. Only an operator may give it
- * up: then the arc begins anew with other members and with nothing in it, and says so in `lost` for ever.
+ * The last full member of a chain is never removed; if it is dead, the arc waits for it. Only an operator can
+ * give it up. The arc then restarts empty with other members, and records this in `lost` permanently.
  *
- * Arcs are [begin, begin of the next); the last ends at PWI_RING_END. A view without arcs is legal: a cluster that has
- * no server yet.
+ * An arc is [begin, begin of the next arc); the last ends at PWI_RING_END. The view of a cluster without
+ * servers has no arcs.
  *
  * Threads: all functions may be called from several threads at once; retain and release are atomic.
  */
@@ -30,7 +31,7 @@
 #define PWI_VIEW_ARCS_MAX (1 << 20)
 #define PWI_VIEW_TEXT_MAX 255 /* bytes of an address or a label */
 
-/* Given by the manager, never 0, never used twice. */
+/* A node id. The manager assigns it; it is never 0 and never reused. */
 struct pwi_node {
   uint64_t id;
 };
@@ -38,8 +39,8 @@ struct pwi_node {
 /* X(name, number, text). Numbers are part of the encoded form. */
 #define PWI_NODE_STATE_MAP(X)                                                                                          \
   X(UP, 0, "up")                                                                                                       \
-  X(DRAINING, 1, "draining") /* serves, takes nothing new, and leaves once its arcs have moved */                      \
-  X(DOWN, 2, "down")         /* known, and not there; stays in a chain only as its last full member */
+  X(DRAINING, 1, "draining") /* serves requests, receives no new arcs, and leaves once its arcs have moved */          \
+  X(DOWN, 2, "down")         /* not reachable; stays in a chain only as its last full member */
 
 enum pwi_node_state {
 #define PWI_NODE_STATE_ENUM(name, number, text) PWI_NODE_##name = (number),
@@ -51,11 +52,11 @@ const char *pwi_node_state_text(enum pwi_node_state state);
 
 struct pwi_view_node {
   struct pwi_node node;
-  uint64_t process; /* which process, by a number the manager gave it */
-  uint32_t shard;   /* which shard of it, from 0 */
+  uint64_t process; /* number of the process, assigned by the manager */
+  uint32_t shard;   /* number of the shard in the process, from 0 */
   uint32_t weight;  /* capacity relative to others; never 0 */
   enum pwi_node_state state;
-  const char *address; /* printable, without spaces, as are the labels; a label may be empty */
+  const char *address; /* printable, without spaces. The same holds for the labels, which may be empty */
   const char *host;
   const char *rack;
 };
@@ -68,32 +69,32 @@ struct pwi_member {
 struct pwi_arc {
   uint64_t begin;
   uint64_t since; /* epoch of the view that gave the arc its present bounds and chain */
-  uint8_t count;  /* members, filling ones included */
+  uint8_t count;  /* number of members, including filling ones */
   struct pwi_member chain[PWI_CHAIN_MAX];
-  uint64_t lost; /* epoch of the view in which the arc began anew, with nothing in it; 0: it never did */
+  uint64_t lost; /* epoch of the view in which the arc restarted empty; 0: never */
 };
 
 /* Read-only. */
 struct pwi_view {
   uint64_t epoch;
-  const struct pwi_view_node *nodes; /* by rising id */
+  const struct pwi_view_node *nodes; /* by ascending id */
   size_t node_count;
-  const struct pwi_arc *arcs; /* by rising begin */
+  const struct pwi_arc *arcs; /* by ascending begin */
   size_t arc_count;
   const uint32_t *heads; /* per arc: the index of its head in `nodes` */
 };
 
-/* What a view must fulfil, by itself and as the successor of another. */
+/* The rules of a view by itself, and as the successor of another. */
 #define PWI_VIEW_RULE_MAP(X)                                                                                           \
-  X(NONE, "no rule is broken")                                                                                         \
+  X(NONE, "no rule is violated")                                                                                       \
   X(LIMITS, "too many nodes or arcs")                                                                                  \
   X(EPOCH, "epochs begin at 1")                                                                                        \
-  X(NODE_ORDER, "nodes are listed by rising id, which is not 0")                                                       \
+  X(NODE_ORDER, "nodes are sorted by id, and no id is 0")                                                              \
   X(NODE_FIELDS, "a node has a known state, a weight, an address, and printable labels")                               \
   X(NODE_TWICE, "no two nodes are the same shard of one process")                                                      \
-  X(TILING, "arcs tile the ring: the first begins at 0, each later one past the one before, none at the end")          \
+  X(TILING, "arcs tile the ring: the first begins at 0, and begins ascend strictly below the end")                     \
   X(SINCE, "an arc is not older than epoch 1 nor newer than its view")                                                 \
-  X(LOST, "an arc did not begin anew after it got its chain")                                                          \
+  X(LOST, "an arc did not restart empty after it got its chain")                                                       \
   X(CHAIN_LENGTH, "a chain has 1 to 8 members")                                                                        \
   X(CHAIN_NODE, "a member of a chain is a node of the view")                                                           \
   X(CHAIN_PROCESS, "no two members of a chain are in one process")                                                     \
@@ -103,8 +104,8 @@ struct pwi_view {
   X(NEXT_NODE, "a node that stays keeps its process and shard")                                                        \
   X(NEXT_HEAD, "a head was a full member of every previous chain of its arc")                                          \
   X(NEXT_FULL, "a full member was a member, full or filling, of every previous chain of its arc")                      \
-  X(NEXT_SINCE, "an arc keeps its age exactly if it keeps bounds and chain")                                           \
-  X(NEXT_LOST, "an arc begins anew where all full members were down, without them and nobody filling; else it stays")  \
+  X(NEXT_SINCE, "an arc keeps its age if and only if it keeps bounds and chain")                                       \
+  X(NEXT_LOST, "an arc restarts empty only if all full members were down, and without them or filling members")        \
   X(NEXT_EMPTY, "arcs do not vanish")
 
 enum pwi_view_rule {
@@ -115,38 +116,40 @@ enum pwi_view_rule {
 
 const char *pwi_view_rule_text(enum pwi_view_rule rule);
 
-/* Which rule was broken, and where: `index` is that of the node or arc, as the rule's name says. */
+/* A violated rule; `index` is that of the node or arc, as the name of the rule says. */
 struct pwi_view_fault {
   enum pwi_view_rule rule;
   size_t index;
 };
 
-/* PAWL_OK, or PAWL_INVALID with the first rule that the view breaks. `fault_out` may be NULL; it is written in both
- * cases. */
+/* Returns PAWL_OK, or PAWL_INVALID with the first rule that the view violates. `fault_out` may be NULL; it is
+ * written in both cases. */
 PAWL_MUST_USE pawl_status pwi_view_check(const struct pwi_view *view, struct pwi_view_fault *fault_out);
 
-/* The same for `next` as the direct successor of `previous`; both must be sound in themselves. Where arcs were split or
- * merged, an arc's previous chains are those of all arcs it overlaps. A first view with arcs follows one without. */
+/* Checks `next` as the direct successor of `previous`; both must be valid by themselves. If arcs were split
+ * or merged, the previous chains of an arc are those of all arcs that it overlaps. The first view with arcs
+ * follows one without arcs. */
 PAWL_MUST_USE pawl_status pwi_view_check_next(const struct pwi_view *previous, const struct pwi_view *next,
                                               struct pwi_view_fault *fault_out);
 
-/* A view of copies of all that is given, with one reference, the caller's. PAWL_INVALID with the broken rule,
- * PAWL_NO_MEMORY (rule: none). `fault_out` may be NULL. */
+/* Creates a view from copies of the arguments, with one reference for the caller. PAWL_INVALID with the
+ * violated rule, PAWL_NO_MEMORY (rule: none). `fault_out` may be NULL. */
 PAWL_MUST_USE pawl_status pwi_view_create(uint64_t epoch, const struct pwi_view_node *nodes, size_t node_count,
                                           const struct pwi_arc *arcs, size_t arc_count,
                                           struct pwi_view_fault *fault_out, struct pwi_view **view_out);
 
-/* The successor of `previous`: as pwi_view_create, with its epoch and every `since` filled in, and checked as a
- * successor. What `arcs` says in `since` is not read; an arc that begins anew has the new epoch in `lost`. */
+/* Creates the successor of `previous`: as pwi_view_create, but sets the epoch and every `since`, and checks
+ * the view as a successor. `since` in `arcs` is ignored; an arc that restarts empty must have the new epoch
+ * in `lost`. */
 PAWL_MUST_USE pawl_status pwi_view_create_next(const struct pwi_view *previous, const struct pwi_view_node *nodes,
                                                size_t node_count, const struct pwi_arc *arcs, size_t arc_count,
                                                struct pwi_view_fault *fault_out, struct pwi_view **view_out);
 
-/* One more reference, and one fewer; NULL is fine. */
+/* Adds and removes a reference; NULL is fine. */
 struct pwi_view *pwi_view_retain(struct pwi_view *view);
 void pwi_view_release(struct pwi_view *view);
 
-/* The index of the arc that holds `position`, which must not be PWI_RING_END; there must be arcs. */
+/* The index of the arc that contains `position`, which must not be PWI_RING_END. The view must have arcs. */
 size_t pwi_view_arc_of(const struct pwi_view *view, uint64_t position);
 
 /* The positions of an arc. */
@@ -164,23 +167,24 @@ size_t pwi_arc_full(const struct pwi_arc *arc);
 /* The place of a node in a chain, or PWI_CHAIN_MAX if it is not in it. */
 size_t pwi_arc_find(const struct pwi_arc *arc, struct pwi_node node);
 
-/* True if both have the same members in the same order and state. (Two such neighbours can be one arc, if both were lost at
- * the same time or never.) */
+/* True if both have the same members in the same order and state. Two such neighbours can be merged if `lost`
+ * is equal too. */
 bool pwi_arc_same_chain(const struct pwi_arc *a, const struct pwi_arc *b);
 
-/* True if this arc and the next are held by one node alone: then one request may be about both. */
+/* True if one node alone holds this arc and the next; one request may then cover both. */
 static inline bool pwi_view_arcs_join(const struct pwi_view *view, size_t arc) {
   return arc + 1 < view->arc_count && view->arcs[arc].count == 1 && view->arcs[arc + 1].count == 1 &&
          view->arcs[arc].chain[0].node.id == view->arcs[arc + 1].chain[0].node.id;
 }
 
-/* How many arcs have fewer than `replicas` + 1 full members. */
+/* The number of arcs with fewer than `replicas` + 1 full members. */
 size_t pwi_view_under_replicated(const struct pwi_view *view, unsigned replicas);
 
 /* The encoded form; all numbers little-endian:
  *
  *   u8 version (1), u8 zero, u16 nodes, u32 arcs, u64 epoch
- *   per node: u64 id, u64 process, u32 shard, u32 weight, u8 state, then address, host and rack, each u8 length + bytes
+ *   per node: u64 id, u64 process, u32 shard, u32 weight, u8 state, then address, host and rack, each as u8
+ *             length and bytes
  *   per arc:  u64 begin, u64 since, u8 members (128 more: lost follows), u8 filling (bit i: member i),
  *             u16 index of each member's node, u64 lost if it is not 0
  */
@@ -191,12 +195,13 @@ size_t pwi_view_encoded_size(const struct pwi_view *view);
 /* Writes exactly pwi_view_encoded_size(view) bytes. */
 void pwi_view_encode(const struct pwi_view *view, void *bytes);
 
-/* Takes any bytes. PAWL_TRUNCATED if they end too early, PAWL_UNSUPPORTED for another version, PAWL_CORRUPT if the view
- * would break a rule or bytes are left over, PAWL_NO_MEMORY. Memory asked for is proportional to `size`. */
+/* Decodes untrusted bytes. PAWL_TRUNCATED if they end too early, PAWL_UNSUPPORTED for another version,
+ * PAWL_CORRUPT if the view violates a rule or bytes are left over, PAWL_NO_MEMORY. It allocates memory in
+ * proportion to `size`. */
 PAWL_MUST_USE pawl_status pwi_view_decode(const void *bytes, size_t size, struct pwi_view **view_out);
 
-/* For people: a line on the view, one for each node, one for each arc. The string is freed with pwi_free.
- * PAWL_NO_MEMORY. */
+/* Formats the view for people: one line for the view, one per node and one per arc. Free the string with
+ * pwi_free. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_view_text(const struct pwi_view *view, char **text_out);
 
 #endif

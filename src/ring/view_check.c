@@ -1,4 +1,4 @@
-/* The rules of views. Each check names the rule it found broken; the callers only pass it on. */
+/* The rules of views. Each check returns the rule that is violated; callers pass it on. */
 #include <string.h>
 
 #include "ring/place.h"
@@ -20,7 +20,8 @@ static pawl_status conclude(enum pwi_view_rule rule, size_t index, struct pwi_vi
   return rule ? PAWL_INVALID : PAWL_OK;
 }
 
-/* A view is shown on terminals, and its texts come from far away. */
+/* Views are shown on terminals, and their strings come from other machines: accept only printable
+ * characters. */
 static bool is_printable(const char *text) {
   size_t size = strlen(text);
   if (size > PWI_VIEW_TEXT_MAX) return false;
@@ -94,7 +95,7 @@ pawl_status pwi_view_check(const struct pwi_view *view, struct pwi_view_fault *f
   return conclude(PWI_RULE_NONE, 0, fault_out);
 }
 
-/* An arc against one of its previous chains. */
+/* Checks an arc against one of its previous chains. */
 static enum pwi_view_rule check_heritage(const struct pwi_arc *arc, const struct pwi_arc *before) {
   size_t was = pwi_arc_find(before, arc->chain[0].node);
   if (was == PWI_CHAIN_MAX || before->chain[was].filling) return PWI_RULE_NEXT_HEAD;
@@ -104,8 +105,8 @@ static enum pwi_view_rule check_heritage(const struct pwi_arc *arc, const struct
   return arc->lost == before->lost ? PWI_RULE_NONE : PWI_RULE_NEXT_LOST;
 }
 
-/* An arc that begins anew, against one of its previous chains: nobody who is there is robbed of what it has, and nobody has
- * something that the others have not. */
+/* Checks an arc that restarts empty against one of its previous chains: all full members must have been down,
+ * and none of them is in the new chain. */
 static enum pwi_view_rule check_beginning(const struct pwi_view *previous, const struct pwi_arc *arc,
                                           const struct pwi_arc *before) {
   if (pwi_arc_full(arc) != arc->count) return PWI_RULE_NEXT_LOST;

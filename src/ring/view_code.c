@@ -1,5 +1,6 @@
-/* Views as bytes. The decoder trusts nothing: every field is read behind a length check, counts are held against the
- * bytes that are left before memory is asked for, and the result passes through the same rules as a view made here. */
+/* Encoding of views. The decoder trusts nothing: it checks the length before it reads a field, compares
+ * counts with the remaining bytes before it allocates memory, and checks the result by the same rules as a
+ * new view. */
 #include <assert.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #define TEXTS 3
 #define ARC_SIZE 18 /* without its members */
 #define MEMBER_SIZE 2
-#define HAS_LOST 0x80 /* beside the number of members */
+#define HAS_LOST 0x80 /* flag in the byte with the number of members */
 #define LOST_SIZE 8
 
 size_t pwi_view_encoded_size(const struct pwi_view *view) {
@@ -73,7 +74,7 @@ void pwi_view_encode(const struct pwi_view *view, void *bytes) {
   assert((size_t)(at - (unsigned char *)bytes) == pwi_view_encoded_size(view));
 }
 
-/* What is being decoded. Texts are copied with a zero behind each, since the bytes have none. */
+/* The state of decoding. Strings are copied with a final zero, which the encoded form lacks. */
 struct reading {
   const unsigned char *at;
   size_t left;
@@ -111,7 +112,8 @@ static pawl_status get_header(struct reading *reading) {
 static pawl_status make_room(struct reading *reading) {
   reading->nodes = pwi_alloc_zero(reading->node_count, sizeof *reading->nodes);
   reading->arcs = pwi_alloc_zero(reading->arc_count, sizeof *reading->arcs);
-  reading->texts = reading->text_at = pwi_alloc(reading->left); /* a length byte for each text: room for its zero */
+  reading->texts = reading->text_at = pwi_alloc(reading->left); /* the length byte of each string gives room
+                                                                   for its zero */
   return reading->nodes && reading->arcs && reading->texts ? PAWL_OK : PAWL_NO_MEMORY;
 }
 

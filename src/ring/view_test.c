@@ -1,4 +1,5 @@
-/* Views: every rule is broken once and named, bytes come back as they went and hostile ones do no harm. */
+/* Views: each rule is violated once and reported, views survive encoding, and decoding is safe on arbitrary
+ * bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -504,7 +505,7 @@ static void test_bytes_come_back_as_the_same_view(void **state) {
   free(bytes);
 }
 
-/* Copied into a block of exactly their size, so that a sanitizer sees one byte too many read. */
+/* Copies the bytes to a block of exact size, so that a sanitizer detects overruns. */
 static pawl_status decode_copy(const unsigned char *bytes, size_t size) {
   unsigned char *copy = malloc(size ? size : 1);
   struct pwi_view *view = NULL;
@@ -540,7 +541,8 @@ static void test_cut_off_and_overlong_bytes_are_refused(void **state) {
   bytes[1] = 0;
   pwi_put_u32(bytes + 4, UINT32_MAX);
   assert_int_equal(decode_copy(bytes, size), PAWL_CORRUPT);
-  pwi_put_u32(bytes + 4, PWI_VIEW_ARCS_MAX); /* far more than the bytes can hold: refused before memory is taken */
+  pwi_put_u32(bytes + 4, PWI_VIEW_ARCS_MAX); /* far more than the bytes can hold: refused before memory is
+                                                taken */
   uint64_t before = pwi_memory_counts().allocations;
   assert_int_equal(decode_copy(bytes, size), PAWL_TRUNCATED);
   assert_int_equal(pwi_memory_counts().allocations, before);

@@ -16,20 +16,12 @@
 struct text {
   char *bytes;
   size_t size, room;
-  bool failed; /* out of memory at some point: nothing is added any more */
+  bool failed; /* memory ran out; nothing more is added */
 };
 
 static bool make_room(struct text *text, size_t more) {
-  if (text->size + more <= text->room) return true;
-  size_t room = 2 * (text->size + more);
-  char *bytes = pwi_resize(text->bytes, room);
-  if (!bytes) {
-    text->failed = true;
-    return false;
-  }
-  text->bytes = bytes;
-  text->room = room;
-  return true;
+  text->failed = !PWI_GROW(text->bytes, text->room, text->size + more);
+  return !text->failed;
 }
 
 static void add(struct text *text, const char *format, ...) PAWL_PRINTF(2, 3);

@@ -171,6 +171,26 @@ static void take_joined(struct pwi_server *server, const struct pwi_joined *join
   pwi_server_moves_report(server);
 }
 
+static void send_spaces(struct pwi_server *server) {
+  struct pwi_space_bytes spaces[PWI_SPACES_MAX];
+  size_t count = pwi_shard_spaces(server->shard, spaces, PWI_SPACES_MAX);
+  if (count == 0) return;
+  pwi_writer_reset(&server->writer);
+  pwi_spaces_encode(spaces, count, &server->writer);
+  pwi_server_say_payload(server, server->manager, PWI_SAY_SPACES);
+}
+
+static pawl_status take_grant(struct pwi_server *server, const void *payload, size_t size) {
+  struct pwi_space_bytes spaces[PWI_SPACES_MAX];
+  size_t count;
+  bool is_asked = false;
+  pawl_status status = pwi_spaces_decode(payload, size, spaces, &count);
+  if (!status) status = pwi_shard_grant(server->shard, spaces, count);
+  for (size_t i = 0; i < count && !status; i++) is_asked = is_asked || spaces[i].bytes == UINT64_MAX;
+  if (is_asked) send_spaces(server);
+  return status;
+}
+
 static void send_report(struct pwi_server *server) {
   if (!server->joined || !server->manager || !server->manager->is_up) return;
   static const size_t room = LOADS_MAX;
@@ -184,6 +204,7 @@ static void send_report(struct pwi_server *server) {
   pwi_report_encode(&report, loads, loads ? pwi_shard_loads(server->shard, loads, room) : 0, &server->writer);
   pwi_free(loads);
   pwi_server_say_payload(server, server->manager, PWI_SAY_REPORT);
+  send_spaces(server);
 }
 
 static void was_probed(void *context, const struct pwi_probe *probe) {
@@ -242,6 +263,8 @@ static pawl_status from_manager(struct pwi_server *server, const struct pwi_cont
     return status;
   case PWI_SAY_PROBE:
     return probe(server, payload, size);
+  case PWI_SAY_GRANT:
+    return take_grant(server, payload, size);
   case PWI_SAY_SETTLE:
     return settle(server, payload, size);
   case PWI_SAY_SAVE:

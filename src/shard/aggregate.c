@@ -36,7 +36,10 @@
 #define EARLY_BYTES ((size_t)256 << 20) /* beyond either the sender keeps them */
 #define IDLE_MAX 8                      /* ticks of one arc that nobody waits for the end of */
 #define TICKS_MAX 1024                  /* of one arc at a time; */
-#define PARTS_MAX ((size_t)64 << 10)    /* pieces in one of them: beyond either they are refused */
+#define PARTS_MAX ((size_t)64 << 10)    /* pieces in one of them, */
+#define PIECES_MAX 1024                 /* and of one sender: beyond any of these they are refused */
+#define EARLIER_MAX ((size_t)16 << 10)  /* pieces in all ticks before the one that is pushed to: beyond it */
+#define EARLIER_OWN (2 * TICKS_MAX)     /* a sender that has so many of them itself is refused */
 
 static void free_early(struct early *early) {
   pwi_bundles_destroy(early->bundle);
@@ -96,6 +99,13 @@ static struct pawl_range needed(const struct pwi_gathering *gathering) {
 static bool is_in(const struct pwi_gathering *gathering, struct pwi_sender sender, struct pawl_range needs) {
   if (pawl_range_is_empty(needs)) return covered(gathering, sender, 0, gathering->arc) > 0;
   return covered(gathering, sender, 0, needs) >= pawl_range_size(needs);
+}
+
+/* Each costs a look at all before it. */
+static bool has_too_many_pieces(const struct pwi_gathering *gathering, struct pwi_sender sender) {
+  size_t count = 0;
+  for (size_t i = 0; i < gathering->count; i++) count += gathering->parts[i].sender.id == sender.id;
+  return count >= PIECES_MAX;
 }
 
 static struct part *part_of(const struct pwi_gathering *gathering, struct pwi_sender sender, struct pawl_range claim) {
@@ -533,6 +543,20 @@ void pwi_gatherings_take_in(struct pwi_shard *shard, const struct pwi_gathering 
     if (it->early && pwi_is_beside(it, place)) take_in_due(shard, vector, it);
 }
 
+/* Each push looks at all pieces in the ticks before it, and a sender whose claims differ from tick to tick leaves one in each of these
+ * with every push. Whoever claims its arc leaves one in all. */
+static bool is_scattered(struct pwi_shard *shard, const struct pwi_gathering *place, struct pwi_sender sender) {
+  size_t all = 0, own = 0;
+  for (const struct pwi_gathering *it = shard->gatherings; it; it = it->next)
+    if (pwi_is_beside(it, place) && it->tick < place->tick) all += it->count;
+  shard->aggregate_steps += all;
+  if (all <= EARLIER_MAX) return false;
+  for (const struct pwi_gathering *it = shard->gatherings; it; it = it->next)
+    for (size_t i = 0; pwi_is_beside(it, place) && it->tick < place->tick && i < it->count; i++)
+      own += it->parts[i].sender.id == sender.id;
+  return own > EARLIER_OWN;
+}
+
 /* A push of this tick is due: nobody has to wait for its sender in earlier ones. */
 static pawl_status count_in_earlier(struct pwi_shard *shard, const struct pwi_gathering *place,
                                     const struct pwi_request *request) {
@@ -553,6 +577,7 @@ enum pwi_aggregate pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held 
     return is_gap ? PWI_AGGREGATE_EARLY : PWI_AGGREGATE_ALONE;
   if (is_gap) return come_early(shard, vector, &place, request);
   if (is_due && is_unknown_list(shard, vector, request)) return PWI_AGGREGATE_ALONE;
+  if (is_scattered(shard, &place, request->sender)) return is_due ? PWI_AGGREGATE_FULL : PWI_AGGREGATE_ALONE;
   if (count_in_earlier(shard, &place, request)) return PWI_AGGREGATE_NO_MEMORY;
   if (has_too_many(shard, &place)) return is_due ? PWI_AGGREGATE_FULL : PWI_AGGREGATE_ALONE;
   struct pwi_gathering *gathering = open_gathering(shard, &place);
@@ -562,5 +587,6 @@ enum pwi_aggregate pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held 
   if (part) return part->task == request->task ? take_again(vector, part, request, is_due) : PWI_AGGREGATE_ALONE;
   bool is_here = covered(gathering, request->sender, 0, request->terms.claim) > 0;
   if (is_here && !is_due) return PWI_AGGREGATE_ALONE;
+  if (has_too_many_pieces(gathering, request->sender)) return is_due ? PWI_AGGREGATE_FULL : PWI_AGGREGATE_ALONE;
   return take_part(shard, vector, gathering, request, is_due, whole && !is_here);
 }

@@ -267,6 +267,37 @@ static void test_a_member_alone_cannot_open_ticks_without_end(void **state) {
   stop(&f);
 }
 
+/* Each piece is one key; the other member never comes. */
+static void test_a_member_alone_cannot_send_pieces_of_a_tick_without_end(void **state) {
+  (void)state;
+  enum { MOST = 1024, MORE = 100 };
+  struct fixture f;
+  start_with(&f, 2, entry_of(VECTOR, PAWL_I64, 1, MOST + MORE + 1, false), UINT64_MAX);
+  uint64_t refused = 0;
+  for (uint64_t i = 0; i < MOST + MORE; i++) {
+    int64_t value = 1;
+    struct iovec part = {&value, sizeof value};
+    struct pwi_request request = request_of(PWI_REQUEST_PUSH, VECTOR, MOST + MORE + 1);
+    request.terms.claim = request.terms.range = pawl_range_of(i, i + 1);
+    request.terms.rows = 1;
+    request.terms.other = GROUP;
+    request.task = request.tick = 1;
+    request.waiter = (struct pwi_waiter){.owner = 1, .number = i + 1};
+    request.arc = pawl_range_of(0, MOST + MORE + 1);
+    request.value_type = PAWL_I64;
+    request.values = &part;
+    request.value_parts = 1;
+    struct pwi_served served = serve(f.shard, &request, NULL);
+    refused += served.outcome.code == PWI_CODE_REFUSED;
+  }
+  assert_int_equal(refused, MORE);
+  struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, MOST); /* others are served */
+  static int64_t out[MOST];
+  pull.sender.id = 2;
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
+  stop(&f);
+}
+
 /* Values that did not come are not waited for, and nothing is kept for them. */
 static void test_a_part_that_boasts_of_rows_takes_no_memory(void **state) {
   (void)state;
@@ -360,6 +391,7 @@ int main(void) {
       cmocka_unit_test(test_what_waits_for_others_counts_against_the_cap),
       cmocka_unit_test(test_a_part_without_room_is_refused_and_not_waited_for),
       cmocka_unit_test(test_a_member_alone_cannot_open_ticks_without_end),
+      cmocka_unit_test(test_a_member_alone_cannot_send_pieces_of_a_tick_without_end),
       cmocka_unit_test(test_a_part_that_boasts_of_rows_takes_no_memory),
       cmocka_unit_test(test_parts_may_be_tried_again_after_memory_has_run_out),
       cmocka_unit_test(test_unions_may_be_tried_again_after_memory_has_run_out),

@@ -221,6 +221,7 @@ struct pwi_shard {
   struct pwi_pages linear_rows;  /* gathered rows of two vectors */
   struct pwi_slots linear_slots; /* of the other vector */
 
+  uint64_t aggregate_steps; /* pieces of other ticks that pushes have had to look at, for tests */
   struct pwi_gathering *gatherings;
   struct pwi_samples samples;
 };

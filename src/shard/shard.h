@@ -332,6 +332,11 @@ uint64_t pwi_shard_traffic(const struct pwi_shard *shard);
 PAWL_MUST_USE pawl_status pwi_shard_set_quota(struct pwi_shard *shard, const char *space, uint64_t bytes);
 void pwi_shard_lift_quotas(struct pwi_shard *shard); /* all of them */
 
+/* The same by the manager's word, for a quota of the whole cluster: of the spaces that are named, and of no others. The lower of the two
+ * counts. PAWL_NO_MEMORY. And what these take here; returns how many there are. */
+PAWL_MUST_USE pawl_status pwi_shard_grant(struct pwi_shard *shard, const struct pwi_space_bytes *spaces, size_t count);
+size_t pwi_shard_spaces(const struct pwi_shard *shard, struct pwi_space_bytes *spaces, size_t room);
+
 /* Filled in but for memory_max's meaning: what is held, and totals since the start. */
 void pwi_shard_report(const struct pwi_shard *shard, struct pwi_report *report_out);
 

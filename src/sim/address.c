@@ -1,4 +1,4 @@
-/* Who listens where. Addresses are plain names here: a table from their text to a node. */
+/* Listening addresses. Addresses are plain names here: a hash table leads from their text to a node. */
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static pawl_status take_first_free_port(struct sim_net *net, const struct pwi_ad
   return PAWL_NODE_ADDRESS;
 }
 
-/* Ports are given out in turn, so that a restarted node gets another one, as it may on a real machine. */
+/* Ports are assigned in turn, so a restarted node gets another one, as it may on a real machine. */
 static pawl_status take_any_port(struct sim_net *net, struct pwi_address *address) {
   for (int tries = 0; tries < 65536; tries++) {
     uint16_t port = net->sim->next_port;

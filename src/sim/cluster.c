@@ -5,7 +5,7 @@
 
 #include "manager/ledger/journal_file.h"
 
-/* --- the manager ---------------------------------------------------------------------------------------------------- */
+/* --- the manager ---------------------------------------------------------------------------------------- */
 
 static pawl_status open_journal(struct pwi_cluster *cluster, const struct pwi_sim_boot *boot) {
   if (cluster->config.open_journal)
@@ -90,7 +90,7 @@ bool pwi_cluster_is_ready(const struct pwi_cluster *cluster) {
   return figures.ready;
 }
 
-/* --- servers -------------------------------------------------------------------------------------------------------- */
+/* --- servers -------------------------------------------------------------------------------------------- */
 
 static pawl_status boot_server(void *context, const struct pwi_sim_boot *boot, const struct pwi_actor **actor_out,
                                void **self_out) {
@@ -175,7 +175,7 @@ bool pwi_cluster_is_up(const struct pwi_cluster *cluster, size_t process) {
   return all;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- the cluster ---------------------------------------------------------------------------------------- */
 
 static pawl_status add_manager(struct pwi_cluster *cluster) {
   struct pwi_sim_program program = {.name = "m", .boot = boot_manager, .halt = halt_manager, .context = cluster};

@@ -1,4 +1,4 @@
-/* Clients, and the steps of those who go one by one. */
+/* Clients, and the operations that run the simulation step by step. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -7,7 +7,7 @@
 
 #define STEP_LIMIT (60 * PWI_SIM_SECOND)
 
-/* --- clients -------------------------------------------------------------------------------------------------------- */
+/* --- clients -------------------------------------------------------------------------------------------- */
 
 static pawl_status boot_client(void *context, const struct pwi_sim_boot *boot, const struct pwi_actor **actor_out,
                                void **self_out) {
@@ -88,7 +88,7 @@ void pwi_cluster_timer(struct pwi_cluster_client *client, int64_t delay, uint64_
   if (status) pwi_sim_fail(client->cluster->sim, status, "%s has no timer: %s", client->name, pawl_status_name(status));
 }
 
-/* --- step by step --------------------------------------------------------------------------------------------------- */
+/* --- step by step --------------------------------------------------------------------------------------- */
 
 pawl_status pwi_cluster_run_while(struct pwi_cluster *cluster, bool (*predicate)(void *context), void *context,
                                   int64_t limit) {
@@ -99,11 +99,12 @@ pawl_status pwi_cluster_run_for(struct pwi_cluster *cluster, int64_t duration) {
   return pwi_sim_run_until(cluster->sim, pwi_sim_now(cluster->sim) + duration);
 }
 
-/* What a step waits for may lie on its stack: if it does not come in time the run is over, and it never will. */
+/* The awaited object may be on the stack: if it does not come in time the run ends, so that it never comes
+ * later. */
 static pawl_status wait_while(struct pwi_cluster *cluster, bool (*predicate)(void *context), void *context,
                               const char *what) {
   pawl_status status = pwi_cluster_run_while(cluster, predicate, context, STEP_LIMIT);
-  if (status == PAWL_TIMED_OUT) pwi_sim_fail(cluster->sim, status, "%s takes too long", what);
+  if (status == PAWL_TIMED_OUT) pwi_sim_fail(cluster->sim, status, "%s took too long", what);
   return status;
 }
 

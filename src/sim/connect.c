@@ -1,4 +1,4 @@
-/* How links begin: connect, the greetings of both sides, and what can come between. */
+/* Opening links: connect, the greetings of both sides, and events in between. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static struct sim_link *link_new(struct pwi_sim *sim) {
   return link;
 }
 
-/* Shared memory on one host, RDMA between some hosts. A node that talks to itself does so over loopback. */
+/* Shared memory on one host, RDMA between some hosts. A node reaches itself over loopback. */
 static unsigned abilities(struct pwi_sim *sim, const struct sim_node *a, const struct sim_node *b) {
   unsigned can = sim->config.encrypted ? PWI_LINK_ENCRYPTED : 0;
   if (a == b) return can;
@@ -76,8 +76,8 @@ static void come_up(struct sim_end *end) {
   pwi_sim_end_listen(end);
 }
 
-/* What follows for the connecting side, besides an answer: its patience ends, or a router says that there is no way. A
- * name that nobody ever listened at is refused by a host that is there. */
+/* Schedules what may happen to the connecting side besides an answer: its timeout ends, or a router
+ * reports that there is no route. If the host is up and nothing ever listened at the address, it refuses. */
 static void expect_answer(struct pwi_sim *sim, struct sim_end *end, bool known) {
   int64_t now = pwi_sim_node_time(end->node), greet_ns = end->node->limits.greet_ns;
   pwi_sim_schedule_end(sim, now + greet_ns, EVENT_GREET_LIMIT, end, false);
@@ -147,7 +147,7 @@ static pawl_status open_door(struct pwi_sim *sim, struct sim_node *node, struct 
   return PAWL_OK;
 }
 
-/* The accepting side is up as soon as it has agreed; the connecting one once it has heard of that. */
+/* The accepting side is up as soon as it has agreed; the connecting side once it has been told. */
 void pwi_sim_act_connect(struct pwi_sim *sim, struct sim_event *event) {
   struct sim_end *end = event->end;
   struct sim_net *net = event->node->net;

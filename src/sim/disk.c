@@ -10,7 +10,7 @@
 static struct pwi_sim_disk *disk_of(struct pwi_files *files) { return (struct pwi_sim_disk *)(void *)files; }
 static struct disk_file *file_of(struct pwi_file *file) { return (struct disk_file *)(void *)file; }
 
-/* --- faults ------------------------------------------------------------------------------------------------------- */
+/* --- faults --------------------------------------------------------------------------------------------- */
 
 void pwi_sim_disk_set_faults(struct pwi_sim_disk *disk, const struct pwi_sim_disk_faults *faults) {
   disk->faults = faults ? *faults : (struct pwi_sim_disk_faults){0};
@@ -22,19 +22,19 @@ void pwi_sim_disk_set_capacity(struct pwi_sim_disk *disk, uint64_t bytes) {
 
 static int64_t now(struct pwi_sim_disk *disk) { return disk->host.now ? disk->host.now(disk->host.context) : 0; }
 
-/* Returns when the call is over. */
+/* Returns the end of the call. */
 static int64_t spend(struct pwi_sim_disk *disk, int64_t duration) {
   disk->busy_until = disk->host.block ? disk->host.block(disk->host.context, duration) : now(disk);
   return disk->busy_until;
 }
 
-/* The time that the caller thinks it is: a node that waited for the disk does the rest later. */
+/* The present from the caller's point of view: a node that blocked on the disk acts later. */
 static int64_t its_time(struct pwi_sim_disk *disk) {
   int64_t present = now(disk);
   return disk->busy_until > present ? disk->busy_until : present;
 }
 
-/* Every call comes through here: what it costs, and whether it fails. */
+/* Every call starts here: spends its time and decides whether it fails. */
 static pawl_status enter(struct pwi_sim_disk *disk, double chance) {
   if (disk->off) return PAWL_IO;
   if (disk->broken) return PAWL_NO_MEMORY;
@@ -43,13 +43,13 @@ static pawl_status enter(struct pwi_sim_disk *disk, double chance) {
   return chance > 0 && pwi_random_chance(&disk->random, chance) ? PAWL_IO : PAWL_OK;
 }
 
-/* --- paths -------------------------------------------------------------------------------------------------------- */
+/* --- paths ---------------------------------------------------------------------------------------------- */
 
-/* Where a path leads: the directory that holds its last component, and what is there. */
+/* The target of a path: the directory that contains its last component, and the inode. */
 struct place {
   struct disk_inode *directory;
   const char *name;
-  struct disk_inode *inode; /* NULL: nothing is */
+  struct disk_inode *inode; /* NULL: it does not exist */
 };
 
 static pawl_status find(struct pwi_sim_disk *disk, const char *path, struct place *place_out) {
@@ -97,7 +97,7 @@ static pawl_status make(struct pwi_sim_disk *disk, struct place *place, bool dir
   return status;
 }
 
-/* --- one file ----------------------------------------------------------------------------------------------------- */
+/* --- one file ------------------------------------------------------------------------------------------- */
 
 static pawl_status open_inode(struct pwi_sim_disk *disk, struct disk_inode *inode, unsigned how,
                               struct pwi_file **file_out) {
@@ -168,12 +168,12 @@ static pawl_status read_file(struct pwi_file *base, uint64_t offset, void *buffe
   return PAWL_OK;
 }
 
-/* How many more bytes the disk must hold if a file grows to `end`. */
+/* How many more bytes the disk needs if a file grows to `end`. */
 static uint64_t growth(const struct disk_inode *inode, uint64_t end) {
   return end > inode->seen.size ? end - inode->seen.size : 0;
 }
 
-/* A disk that fills up takes part of the last write. */
+/* A disk that becomes full takes part of the last write. */
 static pawl_status write_file(struct pwi_file *base, uint64_t offset, const void *data, size_t size) {
   struct disk_file *file = file_of(base);
   struct pwi_sim_disk *disk = file->disk;
@@ -234,9 +234,10 @@ static pawl_status try_lock(struct pwi_file *base) {
   return PAWL_OK;
 }
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
-/* A removed file's bytes count until its last handle is closed on real disks; here they go at once. */
+/* On real disks the bytes of a removed file count until its last handle is closed; here they are freed at
+ * once. */
 static void gives_back(struct pwi_sim_disk *disk, const struct disk_inode *inode) {
   if (inode && !inode->directory) disk->used -= inode->seen.size < disk->used ? inode->seen.size : disk->used;
 }
@@ -333,7 +334,7 @@ static pawl_status list(struct pwi_files *files, const char *path, struct pwi_na
   return status;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------- */
+/* --- the disk ------------------------------------------------------------------------------------------- */
 
 static const struct pwi_files_ops ops = {
     .open = open_file,

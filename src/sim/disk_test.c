@@ -1,5 +1,4 @@
-/* The simulated disk: it is a good disk until it crashes or is told to fail, and then it keeps only what it promised.
- */
+/* The simulated disk: reliable until it crashes or is told to fail; then it keeps only what it promised. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,7 +105,7 @@ static void test_names_behave_as_in_a_file_system(void **state) {
   pwi_sim_disk_destroy(disk);
 }
 
-/* 4 bytes synced, then 4 writes of 16 that are not: each is whole, torn or missing, independently. */
+/* 4 bytes are synced, then 4 writes of 16 bytes are not: each is kept, torn or lost, independently. */
 static void test_a_crash_keeps_what_was_synced_and_some_of_the_rest(void **state) {
   (void)state;
   size_t whole = 0, torn = 0, lost = 0;
@@ -248,7 +247,7 @@ static void test_a_disk_fills_up_and_has_room_again(void **state) {
   pwi_sim_disk_destroy(disk);
 }
 
-/* --- in a node ---------------------------------------------------------------------------------------------------- */
+/* --- in a node ------------------------------------------------------------------------------------------ */
 
 static void test_a_node_finds_its_disk_again_after_a_kill(void **state) {
   (void)state;
@@ -269,8 +268,8 @@ static void test_a_node_finds_its_disk_again_after_a_kill(void **state) {
   pwi_sim_destroy(sim);
 }
 
-/* The node is killed while the call still waits: it was never told that its bytes are safe, so they may not be. What it
- * was to do after a wait has not been done at all: a file does not get its name before its bytes were saved. */
+/* The node is killed during the call: it was never told that its bytes are durable, so they may be lost.
+ * Actions after the wait have not happened: a file does not get its name before its bytes are durable. */
 static void test_a_kill_during_a_sync_loses_what_was_to_follow_it(void **state) {
   (void)state;
   static struct puppet puppet;
@@ -300,7 +299,7 @@ static void test_a_kill_during_a_sync_loses_what_was_to_follow_it(void **state) 
   assert_true(there > 5 && there < 70);
 }
 
-/* A call that blocks takes the node's time: its clock is later afterwards, and peers miss its heartbeats. */
+/* A call that blocks takes the node's time: its clock advances, and peers miss its heartbeats. */
 static void test_a_slow_disk_stalls_its_node(void **state) {
   (void)state;
   static struct puppet a, b;
@@ -328,7 +327,7 @@ static void test_a_slow_disk_stalls_its_node(void **state) {
   assert_int_equal(pwi_sim_run_until(sim, 1200 * PWI_SIM_MILLISECOND), PAWL_OK);
   assert_int_equal(puppet_find(&b, NOTE_DOWN, 0)->status, PAWL_LINK_RESET);
   before = pwi_net_now(b.net);
-  assert_false(is_there("anything")); /* healed */
+  assert_false(is_there("anything")); /* the fault has ended */
   assert_int_equal(pwi_net_now(b.net), before);
   pwi_sim_destroy(sim);
 }

@@ -1,11 +1,11 @@
-/* What a disk holds: each file and directory twice, as it is seen and as it would be found after a crash, with the list
- * of changes that lie between the two. */
+/* The contents of a disk: each file and directory twice, as it is now and as it would be after a crash,
+ * with the list of changes between the two. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "sim/disk_inside.h"
 
-/* --- bytes -------------------------------------------------------------------------------------------------------- */
+/* --- bytes ---------------------------------------------------------------------------------------------- */
 
 static pawl_status buffer_resize(struct disk_buffer *buffer, size_t size) {
   if (size > buffer->room) {
@@ -80,7 +80,7 @@ static struct disk_write *take_write(struct disk_inode *inode) {
   return write;
 }
 
-/* Safe writes come first: a sync concerns all that are there. */
+/* Durable writes come first in the list, because a sync covers all writes before it. */
 void pwi_disk_sync(struct disk_inode *inode, int64_t safe_at) {
   for (struct disk_write *write = inode->writes; write; write = write->next)
     if (write->safe_at == DISK_UNSAFE) write->safe_at = safe_at;
@@ -108,7 +108,7 @@ void pwi_disk_sync_failed(struct pwi_sim_disk *disk, struct disk_inode *inode) {
   }
 }
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 struct disk_inode *pwi_disk_inode_new(bool directory) {
   struct disk_inode *inode = pwi_alloc_zero(1, sizeof *inode);
@@ -194,7 +194,7 @@ static void rename_free(struct disk_rename *rename) {
   pwi_free(rename);
 }
 
-/* The first edit may need memory, the second only ever removes a name: so failing changes nothing. */
+/* The first edit may need memory, the second only ever removes a name: so a failure changes nothing. */
 pawl_status pwi_disk_edit(struct pwi_sim_disk *disk, int64_t made_at, const struct disk_edit *first,
                           const struct disk_edit *second) {
   struct disk_rename *rename = pwi_alloc_zero(1, sizeof *rename);
@@ -259,9 +259,9 @@ void pwi_disk_renames_free(struct pwi_sim_disk *disk) {
   disk->last_rename = NULL;
 }
 
-/* --- the crash ---------------------------------------------------------------------------------------------------- */
+/* --- the crash ------------------------------------------------------------------------------------------ */
 
-/* What the node was to do after a wait that was not over has not been done. */
+/* Actions that were to follow an unfinished wait have not happened. */
 static pawl_status settle_file(struct pwi_sim_disk *disk, struct disk_inode *inode, int64_t now) {
   if (pwi_disk_flush(inode, now)) return PAWL_NO_MEMORY;
   while (inode->writes) {

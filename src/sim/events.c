@@ -1,7 +1,7 @@
-/* Events in the order of their time, and of their making where the times are equal: a heap with four children a node,
- * which is flatter than a binary one and keeps siblings in one or two cache lines. Keys stand in the heap itself, so
- * that sifting never touches the events. A cancelled event stays until it is its turn; when they become many the heap
- * is rebuilt without them, which changes no order, because no two keys are equal. */
+/* Events ordered by time, and by creation where times are equal: a heap with four children per node, which
+ * is flatter than a binary one and keeps siblings in one or two cache lines. The keys are in the heap
+ * itself, so sifting never touches the events. A cancelled event stays until its turn. When many are
+ * cancelled the heap is rebuilt without them, which changes no order, because no two keys are equal. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -92,7 +92,7 @@ static void sift_down(struct heap_entry *heap, size_t count, size_t at, struct h
 
 struct sim_event *pwi_sim_schedule(struct pwi_sim *sim, int64_t time, enum sim_event_kind kind, struct sim_node *node) {
   if ((!sim->event_pool || sim->heap_count == sim->heap_room) && pwi_sim_reserve(sim, 1)) {
-    pwi_sim_fail(sim, PAWL_NO_MEMORY, "out of memory for events");
+    pwi_sim_fail(sim, PAWL_NO_MEMORY, "not enough memory for events");
     return &sim->dummy;
   }
   struct sim_event *event = sim->event_pool;
@@ -131,7 +131,7 @@ static void rebuild_without_cancelled(struct pwi_sim *sim) {
   for (size_t at = kept; at-- > 0;) sift_down(sim->heap, kept, at, sim->heap[at]);
 }
 
-/* The event may also stand in a node's queue by now; it is then looked at when its turn comes. */
+/* The event may be in a node's queue by now; then it is checked at its turn. */
 void pwi_sim_cancel(struct pwi_sim *sim, struct sim_event *event) {
   event->cancelled = true;
   sim->cancelled++;

@@ -1,4 +1,4 @@
-/* Drawing fault schedules, showing them, and letting them happen. */
+/* Draws, formats and executes fault schedules. */
 #include "sim/faults.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ void pwi_sim_faults_config_init(struct pwi_sim_faults_config *config) {
   for (int kind = 0; kind < PWI_SIM_FAULT_DISK_IO; kind++) config->weights[kind] = 1;
 }
 
-/* --- drawing ------------------------------------------------------------------------------------------------------ */
+/* --- drawing -------------------------------------------------------------------------------------------- */
 
 struct draw {
   const struct pwi_sim *sim;
@@ -66,7 +66,7 @@ static bool takes_two(enum pwi_sim_fault_kind kind) {
 
 static bool lasts(enum pwi_sim_fault_kind kind) { return kind != PWI_SIM_FAULT_BREAK && kind != PWI_SIM_FAULT_MUTE; }
 
-/* Short ones are as likely as long ones: the logarithm is uniform. */
+/* Short durations are as likely as long ones: the logarithm is uniform. */
 static int64_t draw_duration(struct draw *draw, enum pwi_sim_fault_kind kind, int64_t at) {
   if (!lasts(kind)) return 0;
   double least = (double)draw->config->duration_min_ns;
@@ -94,7 +94,8 @@ static bool overlaps(const struct pwi_sim_fault *a, const struct pwi_sim_fault *
   return a->at <= b->at + b->duration && b->at <= a->at + a->duration;
 }
 
-/* A fault is left out if its node suffers the same just then (it would heal too early), or if too many are down. */
+/* A fault is left out if its node has the same fault already (it would heal too early), or if too many
+ * nodes are down. */
 static bool is_wanted(const struct draw *draw, const struct pwi_sim_fault *fault) {
   size_t down = 0;
   for (size_t i = 0; i < draw->faults.count; i++) {
@@ -156,8 +157,7 @@ void pwi_sim_faults_fini(struct pwi_sim_faults *faults) {
   *faults = (struct pwi_sim_faults){0};
 }
 
-/* --- showing them
- * ----------------------------------------------------------------------------------------------------- */
+/* formatting */
 
 static double in_seconds(int64_t time) { return (double)time / (double)PWI_SIM_SECOND; }
 
@@ -193,7 +193,7 @@ static void report(struct pwi_sim *sim, const struct pwi_sim_fault *fault) {
   pwi_log(&sim->log, PAWL_LOG_INFO, "sim.fault", "%s", text);
 }
 
-/* --- letting them happen ------------------------------------------------------------------------------------------ */
+/* --- executing ------------------------------------------------------------------------------------------ */
 
 static void fault_begin(void *context) {
   const struct pwi_sim_fault *fault = context;
@@ -243,13 +243,13 @@ static void fault_begin(void *context) {
 
 static void fault_end(void *context);
 
-/* Starting may fail while the disk does, or there is no memory; it is then tried again until it works. */
+/* Starting may fail because of the disk or for lack of memory; it is then retried until it succeeds. */
 static void start_again(struct pwi_sim_fault *fault) {
   struct pwi_sim *sim = fault->sim;
   pawl_status status = pwi_sim_start(sim, fault->node);
   if (!status || status == PAWL_EXISTS) return;
   if (pwi_sim_call_at(sim, sim->now + 100 * PWI_SIM_MILLISECOND, fault_end, fault))
-    pwi_sim_fail(sim, PAWL_NO_MEMORY, "out of memory for a fault");
+    pwi_sim_fail(sim, PAWL_NO_MEMORY, "not enough memory for a fault");
 }
 
 static void fault_end(void *context) {
@@ -271,7 +271,7 @@ static void fault_end(void *context) {
     pwi_sim_mend(sim, fault->node, fault->other);
     break;
   default:
-    break; /* pauses and disks end by themselves */
+    break; /* pauses and disk faults end by themselves */
   }
 }
 

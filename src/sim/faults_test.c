@@ -15,11 +15,12 @@
 #define MS PWI_SIM_MILLISECOND
 #define NODES 6
 
-/* --- a busy cluster ----------------------------------------------------------------------------------------------- */
+/* --- a busy cluster ------------------------------------------------------------------------------------- */
 
 #define WINDOW 20000
 
-/* What a node knows of one link: the region that the peer may reach, and the peer's that it may reach itself. */
+/* A node's state for one link: its region that the peer may access, and the peer's region that it may
+ * access. */
 struct door {
   struct pwi_link link;
   struct pwi_region *region;
@@ -28,8 +29,8 @@ struct door {
 
 #define DOORS (2 * NODES)
 
-/* Every node keeps a link to every other, sends bodies of all sizes on both lanes, reaches into its peers' regions, and
- * notes a number on its disk. It keeps count of what net.h promises. */
+/* Every node keeps a link to every other, sends bodies of all sizes on both lanes, accesses its peers'
+ * regions, and writes a number to its disk. It checks the promises of net.h. */
 struct busy {
   struct pwi_sim *sim;
   struct pwi_net *net;
@@ -39,7 +40,7 @@ struct busy {
   struct pwi_link links[NODES];
   uint64_t ups, downs, messages, ends, failed_dones, notes;
   struct door doors[DOORS];
-  uint8_t body[100000]; /* all of it index + 1 */
+  uint8_t body[100000]; /* every byte is index + 1 */
   uint8_t into[WINDOW];
 };
 
@@ -62,7 +63,7 @@ static void busy_send(struct busy *busy, struct pwi_link link) {
     pwi_sim_fail(busy->sim, status, "send says %s", pawl_status_name(status));
 }
 
-/* Only the one peer it was shared with has written into it, early or late. */
+/* Only the peer that it was shared with has written to it, early or late. */
 static void check_window(struct busy *busy, const struct pwi_region *region) {
   const uint8_t *bytes = pwi_net_region_memory(region);
   uint8_t writer = 0;
@@ -195,7 +196,7 @@ static pawl_status busy_boot(void *context, const struct pwi_sim_boot *boot, con
   return status ? status : pwi_net_timer_set(boot->net, pwi_net_now(boot->net), 1, &timer);
 }
 
-/* Links are closed now and then, also when all is quiet; they come back. */
+/* Links are closed now and then, also in the quiet phase; they come back. */
 static bool some_link_is_missing(void *context) {
   (void)context;
   for (uint32_t i = 0; i < NODES; i++)
@@ -244,7 +245,8 @@ static struct result run_cluster(uint64_t seed, bool faults_too) {
     assert_true(pwi_sim_node_is_up(sim, (struct pwi_sim_node){i})); /* a quiet end */
     for (uint32_t j = 0; j < NODES; j++)
       assert_false(pwi_sim_is_cut(sim, (struct pwi_sim_node){i}, (struct pwi_sim_node){j}));
-    assert_true(cluster[i].messages - cluster[i].ends <= 2 * NODES); /* only those that are arriving just now */
+    /* only messages that are arriving at the moment */
+    assert_true(cluster[i].messages - cluster[i].ends <= 2 * NODES);
     result.ups += cluster[i].ups;
     result.failed_dones += cluster[i].failed_dones;
     result.draws += cluster[i].random->next;
@@ -273,12 +275,12 @@ static void test_nothing_is_left_behind_after_many_faults(void **state) {
   uint64_t live = pwi_memory_counts().live;
   for (uint64_t seed = 10; seed <= 20; seed++) {
     struct result result = run_cluster(seed, true);
-    assert_true(result.ups > NODES * (NODES - 1)); /* some came up again */
+    assert_true(result.ups > NODES * (NODES - 1)); /* some links came up again */
     assert_int_equal(pwi_memory_counts().live, live);
   }
 }
 
-/* --- schedules ---------------------------------------------------------------------------------------------------- */
+/* --- schedules ------------------------------------------------------------------------------------------ */
 
 static pawl_status no_boot(void *context, const struct pwi_sim_boot *boot, const struct pwi_actor **actor_out,
                            void **self_out) {

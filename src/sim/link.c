@@ -1,4 +1,4 @@
-/* How links end: closing, breaking, silence; and the cuts that paths suffer. */
+/* Closing links: close, break, silence; and the effects of cuts. */
 #include "base/memory.h"
 #include "sim/world.h"
 
@@ -8,7 +8,7 @@ static bool is_live(const struct sim_end *end) {
 
 static bool is_over(const struct sim_end *end) { return end->state == END_NONE || end->state == END_GONE; }
 
-/* --- leaving ------------------------------------------------------------------------------------------------------ */
+/* --- leaving -------------------------------------------------------------------------------------------- */
 
 static void lane_empty(struct pwi_sim *sim, struct sim_lane *lane) {
   while (lane->head) {
@@ -58,8 +58,9 @@ void pwi_sim_end_tell(struct sim_end *from, pawl_status why) {
   pwi_sim_schedule_end(sim, time, EVENT_DOWN, from->peer, true)->status = why;
 }
 
-/* The memory of these bodies is the sender's again, or gone with it. What has not been read yet is lost from here on,
- * or was read just now; in a region, a receiver that had begun may go on reading. */
+/* The memory of these bodies belongs to the sender again, or is gone with it. A body that has not been
+ * read is lost from here on, or is read just now. A receiver that has begun to read in a region may
+ * continue. */
 static void detach_lane(struct sim_end *end, unsigned index, bool gone) {
   struct pwi_sim *sim = end->node->sim;
   struct sim_lane *lane = &end->out[index];
@@ -68,7 +69,7 @@ static void detach_lane(struct sim_end *end, unsigned index, bool gone) {
   struct sim_message *before = NULL;
   for (; *place; before = *place, place = &(*place)->next) {
     struct sim_message *message = *place;
-    if (gone && message->given > sim->now) break; /* killed before it came to that */
+    if (gone && message->given > sim->now) break; /* killed before it was sent */
     if (!message->borrowed) continue;
     if (plane && !gone && message->body_region && message == lane->head && lane->begun) {
       pwi_sim_message_check(sim, message, end->node);
@@ -117,7 +118,7 @@ void pwi_sim_end_down(struct sim_end *end, pawl_status why, pawl_status tell) {
   pwi_sim_end_leave(end);
 }
 
-/* Unlike above, nobody is called: there is nobody left to call. */
+/* Unlike pwi_sim_end_down it calls no callback: the process is gone. */
 void pwi_sim_end_vanish(struct sim_end *end) {
   bool was_live = is_live(end);
   end->state = END_GONE;
@@ -135,7 +136,7 @@ void pwi_sim_end_vanish(struct sim_end *end) {
   pwi_sim_end_leave(end);
 }
 
-/* --- closing ------------------------------------------------------------------------------------------------------ */
+/* --- closing -------------------------------------------------------------------------------------------- */
 
 void pwi_sim_net_close(struct pwi_net *base, struct pwi_link link, pawl_status why) {
   struct sim_net *net = (struct sim_net *)(void *)base;
@@ -152,7 +153,7 @@ void pwi_sim_net_close(struct pwi_net *base, struct pwi_link link, pawl_status w
   pwi_sim_close_if_drained(end);
 }
 
-/* The farewell waits until everything has arrived and is known to have: then every `done` comes before it. */
+/* The FIN waits until everything has arrived and been confirmed, so every `done` comes before it. */
 void pwi_sim_close_if_drained(struct sim_end *end) {
   if (end->state != END_CLOSING || end->fin_sent || end->unfinished || !is_live(end->peer)) return;
   for (int lane = 0; lane < PWI_SIM_LANES; lane++)
@@ -198,7 +199,7 @@ void pwi_sim_act_limit(struct pwi_sim *sim, struct sim_event *event) {
   pwi_sim_end_down(end, event->kind == EVENT_GREET_LIMIT ? PAWL_TIMED_OUT : PAWL_LINK_SILENT, PAWL_LINK_RESET);
 }
 
-/* --- silence ------------------------------------------------------------------------------------------------------ */
+/* --- silence -------------------------------------------------------------------------------------------- */
 
 bool pwi_sim_path_is_open(const struct sim_end *to) {
   const struct pwi_sim *sim = to->node->sim;
@@ -230,7 +231,7 @@ void pwi_sim_end_listen(struct sim_end *end) {
   await_silence(end, end->last_heard + limits->silence_ns);
 }
 
-/* A node that was stopped itself gives its peers a fresh limit before it judges them. */
+/* A node that was stopped itself gives its peers the full limit again before it judges them. */
 void pwi_sim_act_silence(struct pwi_sim *sim, struct sim_event *event) {
   struct sim_end *end = event->end;
   if ((end->state != END_UP && end->state != END_CLOSING) || event->value != end->silence_count) return;

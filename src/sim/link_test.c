@@ -1,4 +1,4 @@
-/* Links, lanes and messages in the simulated world: what net.h promises, and what it leaves open on purpose. */
+/* Links, lanes and messages in the simulator: the promises of net.h, and the freedom that it leaves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static void test_what_the_accepting_side_says_at_once_arrives_after_link_up(void
   }
 }
 
-/* The greeting waits at the cut; nothing may pass it while the path is being mended. */
+/* The greeting waits at the cut; nothing may overtake it while the path is being mended. */
 static void test_nothing_overtakes_a_greeting_that_was_held_up(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 50; seed++) {
@@ -357,7 +357,7 @@ static void test_a_short_cut_delays_and_loses_nothing(void **state) {
   }
 }
 
-/* The side that hears nothing gives up, and the other way is open: its hang-up gets through. */
+/* The side that hears nothing gives up. The other direction is open, so its reset arrives. */
 static void test_a_one_way_cut_is_silence_on_one_side_and_a_reset_on_the_other(void **state) {
   (void)state;
   begin_seed(5);
@@ -429,7 +429,7 @@ static void test_a_short_pause_harms_nobody(void **state) {
   finish_world();
 }
 
-/* Both are stopped, and the one that wakes first finds the other silent: it must give it time. */
+/* Both nodes are stopped, and the one that wakes first hears nothing from the other: it must give it time. */
 static void test_a_node_that_was_stopped_itself_does_not_judge_at_once(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -447,7 +447,7 @@ static void test_a_slow_node_takes_its_time(void **state) {
   (void)state;
   begin_seed(5);
   connect_them();
-  pwi_sim_slow(sim, b.node, 100); /* 2 ms a callback */
+  pwi_sim_slow(sim, b.node, 100); /* 2 ms per callback */
   for (uint64_t i = 0; i < 50; i++) assert_int_equal(puppet_send(&a, PWI_LANE_LINK, i, "x", 1, 0), PAWL_OK);
   run_for(1000 * MS);
   assert_int_equal(puppet_count(&b, NOTE_MESSAGE), 50);
@@ -456,7 +456,7 @@ static void test_a_slow_node_takes_its_time(void **state) {
   finish_world();
 }
 
-/* --- memory on sending -------------------------------------------------------------------------------------------- */
+/* --- memory on sending ---------------------------------------------------------------------------------- */
 
 static const char *run_and_scribble(uint64_t seed, bool after_done) {
   static char failure[256];

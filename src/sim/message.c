@@ -1,4 +1,5 @@
-/* The memory of messages: small bodies inside their block, larger ones borrowed from the sender until late. */
+/* The memory of messages: small bodies inside their block, larger ones borrowed from the sender until
+ * late. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 #define MESSAGES_AT_A_TIME 64
 
-/* Copies of large bodies stand in a list, so that none is left behind at the end. */
+/* Copies of large bodies are in a list, so that all can be freed at the end. */
 struct sim_kept {
   struct sim_kept *before, *after;
   _Alignas(PWI_NET_PIECE_ALIGN) uint8_t bytes[];
@@ -88,7 +89,7 @@ void pwi_sim_message_fill(struct sim_message *message, const struct iovec *parts
   }
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 void pwi_sim_message_read(const struct sim_message *message, size_t offset, size_t size, void *to) {
   if (!message->borrowed) {
@@ -109,7 +110,7 @@ void pwi_sim_message_read(const struct sim_message *message, size_t offset, size
   }
 }
 
-/* Where the span lies in one piece, or NULL. */
+/* The span if it is contiguous, or NULL. */
 static const uint8_t *find_whole(const struct sim_message *message, size_t offset, size_t size) {
   if (!message->borrowed) return (message->copy ? (const uint8_t *)message->copy : message->body) + offset;
   const struct iovec *part = parts_of(message);
@@ -134,7 +135,7 @@ const uint8_t *pwi_sim_message_view(struct pwi_sim *sim, struct sim_message *mes
   return sim->bounce;
 }
 
-/* --- borrowed bodies ---------------------------------------------------------------------------------------------- */
+/* --- borrowed bodies ------------------------------------------------------------------------------------ */
 
 uint64_t pwi_sim_message_hash(const struct sim_message *message) {
   if (!message->borrowed) return pwi_hash(message->copy ? message->copy : message->body, message->size, 0);
@@ -181,7 +182,7 @@ static bool lies_in(const struct sim_region *region, const struct iovec *part) {
   return begin <= at && at - begin <= region->region.size && part->iov_len <= region->region.size - (at - begin);
 }
 
-/* A body of which any part lies in a region counts as lying there: it can be read no longer than the region lives. */
+/* A body with any part in a region counts as being there: it can be read only as long as the region lives. */
 uint64_t pwi_sim_body_region(const struct sim_net *net, const struct iovec *parts, size_t count) {
   for (const struct sim_region *region = net->regions; region; region = region->next)
     for (size_t i = 0; i < count; i++)

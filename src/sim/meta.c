@@ -1,4 +1,4 @@
-/* Calls on their way to the store of sim/meta.h and back. */
+/* Calls travelling to the store of sim/meta.h and back. */
 #include "sim/meta.h"
 
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "sim/meta_inside.h"
 
 #define STREAM 0x6d657461
-#define RETRY_NS (50 * PWI_SIM_MILLISECOND) /* until what was lost is tried again */
+#define RETRY_NS (50 * PWI_SIM_MILLISECOND) /* until a lost call is retried */
 
 static const struct pwi_sim_delay way = {
     .min_ns = 100 * PWI_SIM_MICROSECOND, .mean_ns = PWI_SIM_MILLISECOND, .max_ns = 20 * PWI_SIM_MILLISECOND};
 
 struct sim_meta_client {
-  struct pwi_meta meta; /* comes first */
+  struct pwi_meta meta; /* must be first */
   struct pwi_sim_meta *store;
   struct pwi_sim_node node;
   struct pwi_net *net;
@@ -21,20 +21,20 @@ struct sim_meta_client {
 
 enum op_kind { OP_TRANSACT, OP_GRANT, OP_RENEW, OP_REVOKE };
 
-/* One call, until its answer is handed over. It outlives its caller if it is on its way. */
+/* One call, until its answer is delivered. It outlives its caller while it is travelling. */
 struct meta_op {
   struct meta_op *next, **at; /* in the store's list */
   struct pwi_sim_meta *store;
-  struct sim_meta_client *client; /* NULL: nobody waits for it */
+  struct sim_meta_client *client; /* NULL: cancelled */
   struct pwi_sim_node node;
   struct pwi_meta_call *call;
   enum op_kind kind;
-  struct pwi_meta_deal deal; /* its texts and values are in `memory` */
+  struct pwi_meta_deal deal; /* its strings and values are in `memory` */
   char *memory;
   uint64_t lease;
   int64_t ttl, deadline;
-  bool is_travelling; /* an event will come for it */
-  bool is_over;       /* the result is what its caller is told */
+  bool is_travelling; /* an event for it is scheduled */
+  bool is_over;       /* the result can be delivered */
   struct meta_result result;
 };
 
@@ -46,14 +46,15 @@ static void op_free(struct meta_op *op) {
   pwi_free(op);
 }
 
-/* --- the way there and back ---------------------------------------------------------------------------------------------- */
+/* --- travelling ----------------------------------------------------------------------------------------- */
 
 static void arrive(void *context);
 
 static void travel(struct meta_op *op, int64_t delay, void (*event)(void *context)) {
   struct pwi_sim *sim = op->store->sim;
   op->is_travelling = true;
-  if (pwi_sim_call_at(sim, pwi_sim_now(sim) + delay, event, op)) pwi_sim_fail(sim, PAWL_NO_MEMORY, "a call of a store");
+  if (pwi_sim_call_at(sim, pwi_sim_now(sim) + delay, event, op))
+    pwi_sim_fail(sim, PAWL_NO_MEMORY, "not enough memory for a call of the store");
 }
 
 static int64_t delay_of(struct pwi_sim_meta *store) { return pwi_sim_delay_draw(&way, &store->random); }
@@ -67,7 +68,7 @@ static void hand_over(struct meta_op *op) {
   op->client->meta.wake(op->client->meta.context);
 }
 
-/* Lost on the way, there or back: once more, or never. */
+/* Lost in either direction: retries it, or drops it if it was cancelled. */
 static void lost(struct meta_op *op) {
   if (!op->client) {
     op_free(op);
@@ -105,7 +106,7 @@ static void arrive(void *context) {
   travel(op, delay_of(op->store), come_back);
 }
 
-/* --- the calls ----------------------------------------------------------------------------------------------------------- */
+/* --- the calls ------------------------------------------------------------------------------------------ */
 
 static struct meta_op *begin(struct pwi_meta *meta, struct pwi_meta_call *call, enum op_kind kind) {
   struct sim_meta_client *client = (struct sim_meta_client *)meta;
@@ -210,7 +211,7 @@ static void cancel(struct pwi_meta *meta, struct pwi_meta_call *call) {
   if (call->inside) abandon(call->inside);
 }
 
-/* The one that has been there longest of those whose answers have come. */
+/* The oldest call whose answer has come. */
 static struct meta_op *next_over(const struct sim_meta_client *client) {
   struct meta_op *found = NULL;
   for (struct meta_op *op = client->store->ops; op; op = op->next)
@@ -250,7 +251,7 @@ static const struct pwi_meta_ops client_ops = {
     .destroy = destroy,
 };
 
-/* --- life ---------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static void wake_net(void *context) { pwi_net_wake(context); }
 

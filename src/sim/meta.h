@@ -1,19 +1,20 @@
-/* A shared store (manager/leader/meta.h) in virtual time: for simulations in which managers take turns.
+/* A shared store (manager/leader/meta.h) in virtual time, for simulations in which managers take turns.
  *
- * The store itself is no node: it does not die, and it has one copy of everything. Between a node and the store, calls take
- * random time both ways, and nodes can be cut off from it. What is lost on the way is tried again, as a client of etcd does
- * it, also if it was only the answer that was lost: so a deal may be done twice, and the answer to the second comes back. A
- * call that is on its way when its node is killed still arrives. Leases end by the store's clock, which is that of the
- * simulation.
+ * The store is not a node: it does not die, and it has one copy of everything. Calls between a node and
+ * the store take random time both ways, and nodes can be cut off from it. A lost call is retried, as an
+ * etcd client does, also if only its answer was lost; so a deal may be done twice, and the second answer
+ * comes back. A call that is travelling when its node is killed still arrives. Leases end by the store's
+ * clock, which is that of the simulation.
  *
- * A read of an old revision (struct pwi_meta_step.revision) fails with PAWL_NOT_FOUND if anything has changed since: the
- * most forgetful that a store may be.
+ * A read of an old revision (struct pwi_meta_step.revision) fails with PAWL_NOT_FOUND if anything has
+ * changed since: the contract of a store permits no less memory than that.
  *
  *   pwi_sim_meta_create(sim, &store);
- *   … in a node's boot:  pwi_sim_meta_open(store, node, boot->net, &meta);  … in its halt:  meta->ops->destroy(meta);
+ *   … in a node's boot:  pwi_sim_meta_open(store, node, boot->net, &meta);
+ *   … in its halt:  meta->ops->destroy(meta);
  *   pwi_sim_meta_cut(store, node, true);
  *
- * Threads: as the simulation's.
+ * Threads: as the simulation.
  */
 #ifndef PWI_SIM_META_H
 #define PWI_SIM_META_H
@@ -25,16 +26,18 @@ struct pwi_sim_meta;
 
 /* PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_sim_meta_create(struct pwi_sim *sim, struct pwi_sim_meta **store_out);
-void pwi_sim_meta_destroy(struct pwi_sim_meta *store); /* after the simulation and all clients; NULL is fine */
+/* call it after the simulation and all clients are destroyed; NULL is fine */
+void pwi_sim_meta_destroy(struct pwi_sim_meta *store);
 
-/* The store as a booting node sees it; destroyed when the node is halted. It wakes the net. PAWL_NO_MEMORY. */
+/* A booting node's access to the store; destroyed when the node is halted. It wakes the net.
+ * PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_sim_meta_open(struct pwi_sim_meta *store, struct pwi_sim_node node, struct pwi_net *net,
                                             struct pwi_meta **meta_out);
 
-/* Nothing gets from the node to the store, nor back. PWI_SIM_ALL: the store is away. */
+/* Cuts the node off from the store, both ways. PWI_SIM_ALL: nobody reaches the store. */
 void pwi_sim_meta_cut(struct pwi_sim_meta *store, struct pwi_sim_node node, bool is_cut);
 
-/* Called for every key that is put, before it is: `before` is NULL if there is none of that name. */
+/* Called before a key is put. `before` is the old pair; NULL if there is none. */
 struct pwi_sim_meta_watch {
   void (*put)(void *context, const char *key, const void *value, size_t size, const struct pwi_meta_pair *before);
   void *context;
@@ -42,7 +45,7 @@ struct pwi_sim_meta_watch {
 
 void pwi_sim_meta_watch(struct pwi_sim_meta *store, const struct pwi_sim_meta_watch *watch);
 
-/* The value of a key, valid until the store changes; NULL if there is none. */
+/* The value of a key, valid until the store changes; NULL if there is no such key. */
 const void *pwi_sim_meta_get(const struct pwi_sim_meta *store, const char *key, size_t *size_out);
 
 uint64_t pwi_sim_meta_revision(const struct pwi_sim_meta *store);

@@ -1,11 +1,11 @@
-/* Inside sim/meta.h: what the store (meta_store.c) and those who call it (meta.c) share. */
+/* Inside sim/meta.h: shared by the store (meta_store.c) and its clients (meta.c). */
 #ifndef PWI_SIM_META_INSIDE_H
 #define PWI_SIM_META_INSIDE_H
 
 #include "base/random.h"
 #include "sim/meta.h"
 
-#define SIM_META_NODES 64 /* of which it is known whether they are cut off */
+#define SIM_META_NODES 64 /* most nodes that can be cut off */
 
 struct meta_key {
   char *key;
@@ -23,16 +23,16 @@ struct pwi_sim_meta {
   struct pwi_sim *sim;
   struct pwi_random random;
   uint64_t revision, last_lease;
-  struct meta_key *keys; /* by rising key */
+  struct meta_key *keys; /* sorted by key */
   size_t key_count, key_room;
   struct meta_lease *leases;
   size_t lease_count, lease_room;
   bool is_away, is_cut[SIM_META_NODES];
   struct pwi_sim_meta_watch watch;
-  struct meta_op *ops; /* all that are not over */
+  struct meta_op *ops; /* all unfinished operations */
 };
 
-/* The result of one operation, with memory of its own. */
+/* The result of one operation. Owns its memory. */
 struct meta_result {
   pawl_status status;
   struct pwi_meta_answer answer;
@@ -42,7 +42,7 @@ struct meta_result {
 
 void pwi_meta_result_fini(struct meta_result *result);
 
-/* Each does its operation here and now. */
+/* Each executes its operation immediately. */
 void pwi_sim_meta_transact(struct pwi_sim_meta *store, const struct pwi_meta_deal *deal, struct meta_result *result);
 void pwi_sim_meta_grant(struct pwi_sim_meta *store, int64_t ttl, struct meta_result *result);
 void pwi_sim_meta_renew(struct pwi_sim_meta *store, uint64_t lease, struct meta_result *result);

@@ -4,9 +4,9 @@
 #include "base/memory.h"
 #include "sim/meta_inside.h"
 
-/* --- keys --------------------------------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------------------- */
 
-/* The first key that is not before this one. */
+/* The first key that is not less than this one. */
 static size_t place_of(const struct pwi_sim_meta *store, const char *key) {
   size_t low = 0, high = store->key_count;
   while (low < high) {
@@ -91,7 +91,7 @@ const void *pwi_sim_meta_get(const struct pwi_sim_meta *store, const char *name,
 
 uint64_t pwi_sim_meta_revision(const struct pwi_sim_meta *store) { return store->revision; }
 
-/* --- results ------------------------------------------------------------------------------------------------------------ */
+/* --- results -------------------------------------------------------------------------------------------- */
 
 void pwi_meta_result_fini(struct meta_result *result) {
   for (size_t i = 0; i < result->answer.pair_count; i++) {
@@ -143,7 +143,7 @@ static pawl_status get(struct pwi_sim_meta *store, const struct pwi_meta_step *s
   return PAWL_OK;
 }
 
-/* --- leases ------------------------------------------------------------------------------------------------------------- */
+/* --- leases --------------------------------------------------------------------------------------------- */
 
 static void end_lease(struct pwi_sim_meta *store, size_t place) {
   uint64_t id = store->leases[place].id;
@@ -153,7 +153,8 @@ static void end_lease(struct pwi_sim_meta *store, size_t place) {
     if (store->keys[i - 1].lease == id) drop_key(store, i - 1);
 }
 
-/* Nothing happens between two calls that anybody could notice. */
+/* Ends expired leases. It suffices to do this at each call, because nothing can be observed between two
+ * calls. */
 static void end_leases(struct pwi_sim_meta *store) {
   int64_t now = pwi_sim_now(store->sim);
   for (size_t i = store->lease_count; i > 0; i--)
@@ -201,7 +202,7 @@ void pwi_sim_meta_revoke(struct pwi_sim_meta *store, uint64_t id, struct meta_re
   if (lease) end_lease(store, (size_t)(lease - store->leases));
 }
 
-/* --- deals -------------------------------------------------------------------------------------------------------------- */
+/* --- deals ---------------------------------------------------------------------------------------------- */
 
 static bool holds(const struct pwi_sim_meta *store, const struct pwi_meta_test *test) {
   const struct meta_key *key = find(store, test->key);
@@ -237,8 +238,8 @@ void pwi_sim_meta_transact(struct pwi_sim_meta *store, const struct pwi_meta_dea
     else
       status = get(store, &steps[i], result);
   }
-  /* Half a deal would be a store that no manager has to expect. */
-  if (status == PAWL_NO_MEMORY && changes) pwi_sim_fail(store->sim, status, "a store ran out of memory");
+  /* No manager has to expect a store that executes half a deal. */
+  if (status == PAWL_NO_MEMORY && changes) pwi_sim_fail(store->sim, status, "the store ran out of memory");
   result->status = status;
   result->answer.held = held;
   result->answer.revision = store->revision;

@@ -5,7 +5,8 @@
 #include "sim/world.h"
 
 #define NO_SLOT UINT32_MAX
-#define SLOT_BITS 24 /* of a link's or timer's number; the rest counts, so that none is used twice */
+/* bits of a link's or timer's id for its slot; the rest counts, so that no id is reused */
+#define SLOT_BITS 24
 #define SLOT_MASK ((UINT64_C(1) << SLOT_BITS) - 1)
 
 static struct sim_net *net_of(struct pwi_net *net) { return (struct sim_net *)(void *)net; }
@@ -13,7 +14,7 @@ static const struct sim_net *const_net_of(const struct pwi_net *net) {
   return (const struct sim_net *)(const void *)net;
 }
 
-/* --- links by number ---------------------------------------------------------------------------------------------- */
+/* --- links by id ---------------------------------------------------------------------------------------- */
 
 struct sim_end *pwi_sim_end_find(const struct sim_net *net, struct pwi_link link) {
   uint64_t slot = link.id & SLOT_MASK;
@@ -48,13 +49,13 @@ pawl_status pwi_sim_slot_take(struct sim_net *net, struct sim_end *end) {
   return PAWL_OK;
 }
 
-/* The number is free; the end stays among the net's ends until its link is reused. */
+/* Frees the id; the end stays in the net's list until its link is reused. */
 void pwi_sim_slot_give(struct sim_net *net, struct sim_end *end) {
   net->slots[end->id & SLOT_MASK] = NULL;
   net->link_count--;
 }
 
-/* --- clock and timers --------------------------------------------------------------------------------------------- */
+/* --- clock and timers ----------------------------------------------------------------------------------- */
 
 static int64_t now(const struct pwi_net *net) {
   const struct sim_node *node = const_net_of(net)->node;
@@ -120,7 +121,7 @@ void pwi_sim_act_timer(struct pwi_sim *sim, struct sim_event *event) {
   if (net->net.actor->timer) net->net.actor->timer(net->net.self, (struct pwi_timer){event->value}, event->cookie);
 }
 
-/* --- the rest ----------------------------------------------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------------------------------------- */
 
 static void wake(struct pwi_net *base) {
   struct sim_net *net = net_of(base);
@@ -155,7 +156,7 @@ static pawl_status poll(struct pwi_net *net, int64_t deadline) {
   return PAWL_UNSUPPORTED;
 }
 
-/* The process ends, as far as its peers can tell. */
+/* To its peers it looks as if the process ended. */
 static void destroy(struct pwi_net *base) { pwi_sim_node_kill_now(net_of(base)->node); }
 
 static const struct pwi_net_ops ops = {

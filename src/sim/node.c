@@ -1,4 +1,4 @@
-/* Nodes: their lives, their pauses, and the queue of events that wait for them. */
+/* Nodes: booting and killing them, pauses, and the queue of events that wait for them. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "sim/disk.h"
 #include "sim/world.h"
 
-/* A node draws from streams of its own, a new one for each incarnation; its disk from another. */
+/* Each incarnation of a node draws from a random stream of its own, and its disk from another. */
 #define STREAM_NODES (UINT64_C(1) << 40)
 #define STREAM_DISKS (UINT64_C(1) << 41)
 
@@ -18,9 +18,9 @@ struct sim_node *pwi_sim_node_of(const struct pwi_sim *sim, struct pwi_sim_node 
 
 static struct pwi_sim_node handle_of(const struct sim_node *node) { return (struct pwi_sim_node){node->index}; }
 
-/* --- making them -------------------------------------------------------------------------------------------------- */
+/* --- adding nodes --------------------------------------------------------------------------------------- */
 
-/* The matrix of cuts grows with the table of nodes, and keeps what is cut. */
+/* The matrix of cuts grows with the table of nodes, and keeps its entries. */
 static pawl_status make_room(struct pwi_sim *sim) {
   if (sim->node_count < sim->node_room) return PAWL_OK;
   uint32_t room = sim->node_room ? sim->node_room * 2 : 16;
@@ -125,7 +125,7 @@ struct pwi_sim_disk *pwi_sim_node_disk(const struct pwi_sim *sim, struct pwi_sim
   return pwi_sim_node_of(sim, node)->disk;
 }
 
-/* --- life and death ----------------------------------------------------------------------------------------------- */
+/* --- booting and killing -------------------------------------------------------------------------------- */
 
 static void draw_clock(struct sim_node *node) {
   struct pwi_sim *sim = node->sim;
@@ -168,7 +168,7 @@ pawl_status pwi_sim_start(struct pwi_sim *sim, struct pwi_sim_node handle) {
   return PAWL_OK;
 }
 
-/* Connections that the system had accepted for the dead process are refused after all. */
+/* Refuses connections that the system had accepted for the dead process. */
 static void drop_waiting(struct sim_node *node) {
   struct sim_event *event;
   while ((event = pwi_sim_queue_take(&node->waiting)) != NULL) {
@@ -223,13 +223,13 @@ void pwi_sim_act_restart(struct pwi_sim *sim, struct sim_event *event) {
   (void)status; /* start has logged it */
 }
 
-/* --- pauses and slowness ------------------------------------------------------------------------------------------ */
+/* --- pauses and slowness -------------------------------------------------------------------------------- */
 
 int64_t pwi_sim_node_time(const struct sim_node *node) {
   return node->busy_until > node->sim->now ? node->busy_until : node->sim->now;
 }
 
-/* An event waits; or, NULL, those that wait are to be looked at again. */
+/* Queues an event for the node; NULL: checks the queue again. */
 void pwi_sim_node_wait(struct sim_node *node, struct sim_event *event) {
   if (event) pwi_sim_queue_add(&node->waiting, event);
   if (node->paused || node->stepping) return;
@@ -242,8 +242,8 @@ static void peers_listen(struct sim_node *node) {
   for (struct sim_end *end = node->net->ends; end; end = end->after) pwi_sim_end_listen(end->peer);
 }
 
-/* The node can do nothing else for `duration`. If it is long enough for peers to miss a heartbeat they have to know,
- * and the STEP at its end lets them hear us again. */
+/* Blocks the node for `duration`. If peers miss a heartbeat meanwhile they must be told; the STEP at the
+ * end lets them hear the node again. */
 void pwi_sim_node_block(struct sim_node *node, int64_t duration) {
   node->busy_until = pwi_sim_node_time(node) + duration;
   bool stalled = node->busy_until - node->sim->now > node->limits.beat_ns;
@@ -265,7 +265,7 @@ void pwi_sim_pause(struct pwi_sim *sim, struct pwi_sim_node handle, int64_t dura
   event->value = (uint64_t)node->index << 32 | node->pause_count;
 }
 
-/* Unless somebody has resumed, paused or killed it since. */
+/* Does nothing if the node has been resumed, paused again or killed since. */
 void pwi_sim_act_resume(struct pwi_sim *sim, struct sim_event *event) {
   struct pwi_sim_node node = {(uint32_t)(event->value >> 32)};
   if (pwi_sim_node_of(sim, node)->pause_count != (uint32_t)event->value) return;

@@ -1,5 +1,5 @@
-/* Puts, gets and fences. Puts of one link land in order, perhaps bit by bit, and some of them after the link is gone;
- * a get reads in one or two glances. */
+/* Puts, gets and fences. Puts of one link land in order, perhaps in parts, and some after the link is
+ * gone; a get reads in one or two steps. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -64,9 +64,9 @@ pawl_status pwi_sim_net_fence(struct pwi_net *base, struct pwi_link link, uint64
   return PAWL_OK;
 }
 
-/* --- landing ------------------------------------------------------------------------------------------------------ */
+/* --- landing -------------------------------------------------------------------------------------------- */
 
-/* The owner finds that the peer reaches where it may not, and takes the link down as soon as it runs. */
+/* The owner detects an access that was not permitted, and takes the link down as soon as it runs. */
 static void punish(struct pwi_sim *sim, struct sim_end *owner) {
   if (owner->state != END_UP) return;
   owner->state = END_CLOSING;
@@ -78,7 +78,7 @@ static bool may(const struct sim_message *message, const struct sim_region *regi
   return (message->access & access) && pwi_span_fits(message->region_offset, message->size, region->region.size);
 }
 
-/* Reaching for a region that was closed meanwhile: some worlds take the link down over it, some do not notice. */
+/* Access to a region that was closed in the meantime: some nets take the link down, some do not notice. */
 static bool is_overlooked(struct pwi_sim *sim) { return pwi_random_chance(&sim->random, 0.5); }
 
 static void copy_in(struct sim_message *message, struct sim_region *region, size_t size) {
@@ -87,7 +87,7 @@ static void copy_in(struct sim_message *message, struct sim_region *region, size
   message->offset += size;
 }
 
-/* False if part of it is still to come. */
+/* False if a part of it is still to come. */
 static bool land_put(struct pwi_sim *sim, struct sim_end *end, struct sim_message *message) {
   struct sim_region *region = pwi_sim_region_find(sim, message->region_slot, message->region_serial);
   if (!region && is_overlooked(sim)) return true;
@@ -126,9 +126,9 @@ void pwi_sim_act_notify(struct pwi_sim *sim, struct sim_event *event) {
   if (net->actor->notified) net->actor->notified(net->self, (struct pwi_link){end->id}, event->value);
 }
 
-/* --- late writes -------------------------------------------------------------------------------------------------- */
+/* --- late writes ---------------------------------------------------------------------------------------- */
 
-/* Some first puts of those not yet landed land later all the same, in their order. */
+/* Of the puts that have not landed yet, some of the first still land later, in order. */
 void pwi_sim_puts_detach(struct sim_end *sender) {
   struct pwi_sim *sim = sender->node->sim;
   struct sim_lane *lane = &sender->out[PWI_SIM_LANE_PUTS];
@@ -157,7 +157,7 @@ void pwi_sim_act_late_put(struct pwi_sim *sim, struct sim_event *event) {
   pwi_sim_message_release(sim, message);
 }
 
-/* --- gets --------------------------------------------------------------------------------------------------------- */
+/* --- gets ----------------------------------------------------------------------------------------------- */
 
 static void schedule_glance(struct pwi_sim *sim, struct sim_end *owner, struct sim_message *message, int64_t time) {
   struct sim_event *event = pwi_sim_schedule_end(sim, time, EVENT_GET, owner, true);
@@ -196,7 +196,7 @@ static void answer(struct pwi_sim *sim, struct sim_end *reader, struct sim_messa
   event->status = status;
 }
 
-/* `into` is the net's until `done`, so bytes go there at once. */
+/* `into` belongs to the net until `done`, so bytes are written there at once. */
 void pwi_sim_act_get(struct pwi_sim *sim, struct sim_event *event) {
   struct sim_end *owner = event->end, *reader = owner->peer;
   if (owner->state == END_GONE || (reader->state != END_UP && reader->state != END_CLOSING)) return;

@@ -13,7 +13,7 @@
 #define MS PWI_SIM_MILLISECOND
 #define SIZE 65536
 
-/* `a` reaches into regions of `b`. */
+/* `a` accesses regions of `b`. */
 static struct pwi_sim *sim;
 static struct puppet a, b;
 static struct pwi_region *region;
@@ -204,7 +204,8 @@ static void test_a_late_put_lands_in_its_own_region_or_nowhere(void **state) {
       late += after > before;
     } else {
       pwi_net_region_close(b.net, region);
-      assert_int_equal(pwi_net_region_open(b.net, SIZE, &region), PAWL_OK); /* in the same place of the table */
+      /* in the same slot of the table */
+      assert_int_equal(pwi_net_region_open(b.net, SIZE, &region), PAWL_OK);
       run_for(10000 * MS);
       for (size_t i = 0; i < SIZE; i++) after_close += memory()[i] != 0;
     }

@@ -1,4 +1,4 @@
-/* What tests and fault schedules do to paths: cutting, mending, breaking, muting. */
+/* Operations on paths for tests and fault schedules: cutting, mending, breaking, muting. */
 #include <assert.h>
 
 #include "sim/world.h"
@@ -7,7 +7,7 @@ static bool matches(struct pwi_sim_node handle, const struct sim_node *node) {
   return handle.index == UINT32_MAX || handle.index == node->index;
 }
 
-/* The receiving end of a path that has changed. What was held is let go a little later, in order. */
+/* Handles a changed path at its receiving end. Held events are released a little later, in order. */
 static void path_changed(struct pwi_sim *sim, struct sim_end *to) {
   pwi_sim_end_listen(to);
   if (!to->held.head || to->releasing || !pwi_sim_path_is_open(to)) return;
@@ -18,8 +18,8 @@ static void path_changed(struct pwi_sim *sim, struct sim_end *to) {
   event->incarnation = 0;
 }
 
-/* Calls `act` with the receiving end of each path from one to the other, whichever of the two nodes is up. An end may
- * come twice. */
+/* Calls `act` with the receiving end of each path from one node to the other, whichever of the two is up.
+ * It may be called twice for an end. */
 static void each_path(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to,
                       void (*act)(struct pwi_sim *sim, struct sim_end *to)) {
   for (uint32_t i = 0; i < sim->node_count; i++) {
@@ -51,7 +51,7 @@ bool pwi_sim_is_cut(const struct pwi_sim *sim, struct pwi_sim_node from, struct 
   return sim->cuts[(size_t)from.index * sim->node_room + to.index];
 }
 
-/* Each side notices in its own time. */
+/* Each side notices after a delay of its own. */
 static void reset_end(struct pwi_sim *sim, struct sim_end *end) {
   if (end->state != END_CONNECTING && end->state != END_UP && end->state != END_CLOSING) return;
   int64_t time = sim->now + pwi_sim_delay_draw(&sim->config.hang_up, &sim->random);

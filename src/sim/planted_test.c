@@ -1,9 +1,10 @@
-/* A bug planted on purpose: a store that acknowledges before it has stored. The simulator must find it, within few
- * seeds, and the seed alone must show it again; a store that syncs first must pass the same campaign.
+/* A planted bug: a store that acknowledges before it has stored. The simulator must find it within few
+ * seeds, and the seed alone must reproduce it; a store that syncs first must pass the same campaign.
  *
- * Clients number their writes and send the next one only when the last was acknowledged; after a broken link, or when
- * no answer comes, they send again. The store appends a record to its log and answers. Whenever it is started again it
- * reads its log, and the checker, who has seen all acknowledgements, looks whether one is missing. */
+ * Clients number their writes and send the next one only after the last was acknowledged; after a broken
+ * link, or without an answer, they resend. The store appends a record to its log and answers. Whenever the
+ * store restarts it reads its log, and the checker, which has seen all acknowledgements, checks that none
+ * is missing. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,15 +23,15 @@
 
 #define MS PWI_SIM_MILLISECOND
 #define CLIENTS 3
-#define SEEDS 40 /* the wrong store must be found among so many */
+#define SEEDS 40 /* the wrong store must be found within this many seeds */
 #define RECORD 24
 
-/* --- the store ---------------------------------------------------------------------------------------------------- */
+/* --- the store ------------------------------------------------------------------------------------------ */
 
 struct world {
   struct pwi_sim *sim;
   bool acknowledges_first;
-  uint64_t acknowledged[CLIENTS]; /* what the checker has seen */
+  uint64_t acknowledged[CLIENTS]; /* acknowledgements that the checker has seen */
   uint64_t total;
 };
 
@@ -48,7 +49,7 @@ static void answer(struct store *store, struct pwi_link link, uint64_t client, u
   pwi_put_u64(head + 8, number);
   struct pwi_send send = {.lane = PWI_LANE_LINK, .head = head};
   pawl_status status = pwi_net_send(store->net, link, &send);
-  (void)status; /* if it does not get there the client asks again */
+  (void)status; /* if it does not arrive the client asks again */
 }
 
 static bool append(struct store *store, uint64_t client, uint64_t number) {
@@ -66,13 +67,13 @@ static struct pwi_receive store_message(void *self, struct pwi_link link, const 
   struct store *store = self;
   uint64_t client = pwi_get_u64(message->head), number = pwi_get_u64(message->head + 8);
   bool fresh = number > store->stored[client];
-  if (store->world->acknowledges_first) answer(store, link, client, number); /* here is the bug */
+  if (store->world->acknowledges_first) answer(store, link, client, number); /* the planted bug */
   if (fresh && !append(store, client, number)) return (struct pwi_receive){.how = PWI_RECEIVE_REFUSE};
   if (!store->world->acknowledges_first) answer(store, link, client, number);
   return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
 }
 
-/* Up to the first record that is not whole. */
+/* Reads up to the first incomplete record. */
 static pawl_status read_log(struct store *store) {
   uint8_t record[RECORD];
   size_t size;
@@ -120,7 +121,7 @@ static void store_halt(void *context, void *self) {
   pwi_free(self);
 }
 
-/* --- its clients -------------------------------------------------------------------------------------------------- */
+/* --- clients -------------------------------------------------------------------------------------------- */
 
 struct client {
   struct world *world;
@@ -188,7 +189,7 @@ static pawl_status client_boot(void *context, const struct pwi_sim_boot *boot, c
   return pwi_net_timer_set(boot->net, pwi_net_now(boot->net), 0, &timer);
 }
 
-/* --- the campaign ------------------------------------------------------------------------------------------------- */
+/* --- the campaign --------------------------------------------------------------------------------------- */
 
 struct result {
   bool lost;
@@ -227,7 +228,7 @@ static struct result run(uint64_t seed, bool acknowledges_first) {
   assert_int_equal(pwi_sim_faults_draw(world.sim, &wanted, &faults), PAWL_OK);
   assert_int_equal(pwi_sim_faults_schedule(world.sim, &faults), PAWL_OK);
   pawl_status status = pwi_sim_run_until(world.sim, 3 * PWI_SIM_SECOND);
-  if (!status) status = pwi_sim_restart(world.sim, store); /* the last look */
+  if (!status) status = pwi_sim_restart(world.sim, store); /* the last check */
   struct result result = {
       .lost = pwi_sim_failure(world.sim) && strstr(pwi_sim_failure(world.sim), "acknowledged write lost"),
       .hash = pwi_sim_trace_hash(world.sim),
@@ -258,7 +259,7 @@ static void test_a_store_that_syncs_first_passes_the_same_campaign(void **state)
     struct result result = run(seed, false);
     if (result.lost) print_message("seed %" PRIu64 ": %s\n", seed, result.failure);
     assert_false(result.lost);
-    assert_true(result.total > 1000); /* it did work meanwhile */
+    assert_true(result.total > 1000); /* it made progress */
   }
 }
 

@@ -1,6 +1,6 @@
-/* A puppet: an actor for tests that does nothing by itself and writes down everything that happens to it. Tests pull
- * its strings through pwi_net_… and pwi_sim_… and look at what it has noted. Its memory outlives the node's kills;
- * `boots` and `halts` count them. For tests only. */
+/* A puppet: an actor for tests that does nothing by itself and records everything that happens to it.
+ * Tests control it through pwi_net_… and pwi_sim_… and inspect its notes. Its memory outlives kills of the
+ * node; `boots` and `halts` count them. For tests only. */
 #ifndef PWI_SIM_PUPPET_H
 #define PWI_SIM_PUPPET_H
 
@@ -15,7 +15,7 @@
 enum note_kind {
   NOTE_UP = 1,
   NOTE_DOWN,
-  NOTE_MESSAGE, /* value: first 8 bytes of the head; size; status of its end */
+  NOTE_MESSAGE, /* value: first 8 bytes of the head; size; final status */
   NOTE_DONE,    /* value: cookie */
   NOTE_NOTIFIED,
   NOTE_WRITABLE,
@@ -26,12 +26,12 @@ enum note_kind {
 struct note {
   enum note_kind kind;
   uint64_t link, value;
-  int64_t time; /* the world's */
+  int64_t time; /* of the simulation */
   pawl_status status;
   enum pwi_lane lane;
   size_t size, pieces;
   unsigned can;
-  bool accepted, badly_cut; /* a piece that net.h does not allow */
+  bool accepted, badly_cut; /* badly_cut: a piece violated net.h */
   bool ended;
   bool ready;
 };
@@ -45,14 +45,16 @@ struct puppet {
   int boots, halts;
   pawl_status answer_to_greeting;
   enum pwi_receive_how how;
-  size_t prefix;        /* of bodies that are split */
-  struct pwi_link link; /* the last that came up */
+  size_t prefix;        /* size of the first part of bodies that are split */
+  struct pwi_link link; /* the link that came up last */
   struct note notes[PUPPET_NOTES];
   size_t note_count;
-  uint8_t body[PUPPET_BODY]; /* of the last message that was received in pieces, whole, into or split */
-  uint8_t rest[PUPPET_BODY]; /* of one that was split, until it ends */
+  /* of the last message that was received in pieces, whole, into memory or split */
+  uint8_t body[PUPPET_BODY];
+  uint8_t rest[PUPPET_BODY]; /* of a split message, until it ends */
   size_t body_size;
-  struct note *ready;                          /* a ready message has begun and not ended: nothing else may happen */
+  /* a ready message has begun and not ended: no other callback may come */
+  struct note *ready;
   const uint8_t *pieces[PWI_NET_READY_PIECES]; /* of the last ready message */
   size_t piece_sizes[PWI_NET_READY_PIECES];
   void (*on_up)(struct puppet *puppet, struct pwi_link link);
@@ -124,7 +126,7 @@ static void puppet_piece(void *self, struct pwi_link link, void *context, size_t
   puppet->body_size = offset + size;
 }
 
-/* The pieces of a ready message are still where they were. */
+/* Checks that the pieces of a ready message are still in place. */
 static void puppet_read_again(const struct puppet *puppet, struct note *note) {
   size_t offset = 0;
   for (size_t i = 0; i < note->pieces && i < PWI_NET_READY_PIECES; offset += puppet->piece_sizes[i++])
@@ -198,7 +200,7 @@ static void puppet_halt(void *context, void *self) {
   ((struct puppet *)self)->halts++;
 }
 
-/* --- strings ------------------------------------------------------------------------------------------------------ */
+/* --- controls ------------------------------------------------------------------------------------------- */
 
 __attribute__((unused)) static pawl_status puppet_start(struct puppet *puppet, struct pwi_sim *sim, const char *name,
                                                         const char *host) {

@@ -1,5 +1,5 @@
-/* Receiving: a message begins, its body comes in pieces, it ends. Time may pass in between, and the link may break,
- * unless the message is ready. */
+/* Receiving: a message begins, its body comes in pieces, it ends. Time may pass in between, and the link
+ * may break, unless the message is ready. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -7,9 +7,9 @@
 #include "net/places.h"
 #include "sim/world.h"
 
-#define READY_MAX ((size_t)64 << 10) /* bodies up to this size may come along with their head on any lane */
-#define READY_GAP 31                 /* at most so many bytes lie between two pieces */
-#define POISON 0xdd                  /* what a ready body is overwritten with once it has ended */
+#define READY_MAX ((size_t)64 << 10) /* bodies up to this size may arrive with their head on any lane */
+#define READY_GAP 31                 /* most bytes between two pieces */
+#define POISON 0xdd                  /* a ready body is overwritten with this once it has ended */
 
 static struct pwi_link handle_of(const struct sim_end *end) { return (struct pwi_link){end->id}; }
 
@@ -24,7 +24,7 @@ void pwi_sim_receive_abort(struct sim_end *end, unsigned lane, pawl_status statu
   end_message(end, &end->peer->out[lane], status);
 }
 
-/* The actor closed the link, in this call or before: what is left of the message is thrown away. */
+/* The actor closed the link, in this call or before: the rest of the message is dropped. */
 static void stop_if_closing(struct sim_end *end, struct sim_lane *lane) {
   if (end->state == END_UP) return;
   end_message(end, lane, PAWL_LINK_CLOSED);
@@ -36,7 +36,7 @@ static bool draw_ready(struct pwi_sim *sim, const struct sim_end *end, unsigned 
   return (in_place || size <= READY_MAX) && pwi_random_chance(&sim->random, sim->config.ready_chance);
 }
 
-/* False if the link went down over it. */
+/* False if the link went down in the callback. */
 static bool begin(struct pwi_sim *sim, struct sim_end *end, unsigned index, struct sim_message *message) {
   struct sim_lane *lane = &end->peer->out[index];
   struct pwi_net *net = &end->net->net;
@@ -65,7 +65,7 @@ static bool begin(struct pwi_sim *sim, struct sim_end *end, unsigned index, stru
   return true;
 }
 
-/* How much of the rest arrives next. Small bodies mostly come whole. */
+/* How much of the rest arrives next. Small bodies mostly arrive whole. */
 static size_t draw_piece(struct pwi_sim *sim, size_t left) {
   if (left <= PWI_NET_PIECE_STEP) return left;
   if (left <= PWI_NET_COPY_MAX && !pwi_random_chance(&sim->random, sim->config.split_chance)) return left;
@@ -77,7 +77,7 @@ static void show_piece(struct pwi_sim *sim, struct sim_end *end, struct sim_lane
   struct pwi_net *net = &end->net->net;
   const uint8_t *data = pwi_sim_message_view(sim, lane->head, offset, size);
   if (!data)
-    pwi_sim_fail(sim, PAWL_NO_MEMORY, "out of memory for a piece");
+    pwi_sim_fail(sim, PAWL_NO_MEMORY, "not enough memory for a piece");
   else if (net->actor->piece)
     net->actor->piece(net->self, handle_of(end), lane->receive.context, offset, data, size);
 }
@@ -128,14 +128,14 @@ static void complete(struct pwi_sim *sim, struct sim_end *end, struct sim_lane *
   pwi_sim_shipped(sender, message);
 }
 
-/* How many pieces of a ready body there are: one for half of them. None is empty. */
+/* The number of pieces of a ready body: one in half of the cases. None is empty. */
 static size_t draw_count(struct pwi_sim *sim, size_t size) {
   if (size < 2 || pwi_random_chance(&sim->random, 0.5)) return size > 0;
   size_t most = size < PWI_NET_READY_PIECES ? size : PWI_NET_READY_PIECES;
   return 2 + (size_t)pwi_random_below(&sim->random, most - 1);
 }
 
-/* Lays the pieces out in `block`, at odd places with a gap before each, and shows them. */
+/* Lays the pieces out in `block`, at odd offsets with a gap before each, and delivers them. */
 static void show_all(struct pwi_sim *sim, struct sim_end *end, struct sim_lane *lane, size_t count, uint8_t *block) {
   struct pwi_net *net = &end->net->net;
   struct sim_message *message = lane->head;
@@ -152,12 +152,12 @@ static void show_all(struct pwi_sim *sim, struct sim_end *end, struct sim_lane *
   }
 }
 
-/* All at once; the pieces stay where they are until the actor has heard of the end, and not a moment longer. */
+/* Delivers everything at once. The pieces stay in place until message_end has returned, and no longer. */
 static void deliver_ready(struct pwi_sim *sim, struct sim_end *end, struct sim_lane *lane) {
   size_t count = draw_count(sim, lane->head->size), room = lane->head->size + count * READY_GAP;
   uint8_t *block = pwi_alloc(room);
   if (!block) {
-    pwi_sim_fail(sim, PAWL_NO_MEMORY, "out of memory for a ready body");
+    pwi_sim_fail(sim, PAWL_NO_MEMORY, "not enough memory for a ready body");
     return;
   }
   memset(block, POISON, room);
@@ -173,7 +173,8 @@ static uint64_t body_hash(const struct pwi_sim *sim, const struct sim_message *m
   return pwi_hash(message->head, PWI_NET_HEAD_SIZE, hash);
 }
 
-/* The head of the lane, or part of it. True if it has arrived whole and the link is still there. */
+/* Delivers the head of the lane, or a part of it. True if it has arrived completely and the link is still
+ * up. */
 static bool deliver(struct pwi_sim *sim, struct sim_end *end, unsigned index, bool gaps) {
   struct sim_lane *lane = &end->peer->out[index];
   struct sim_message *message = lane->head;
@@ -194,7 +195,7 @@ static bool deliver(struct pwi_sim *sim, struct sim_end *end, unsigned index, bo
   return true;
 }
 
-/* The fabric may have changed its mind. */
+/* Asks the fabric again, which may delay the packet further. */
 static bool is_late(struct pwi_sim *sim, struct sim_end *sender, unsigned index) {
   struct sim_lane *lane = &sender->out[index];
   struct sim_message *message = lane->head;

@@ -1,5 +1,5 @@
-/* Ready messages in the simulated world: which there are, that they come at once, and that nothing becomes of half of
- * one. The puppet checks the promises about their pieces. */
+/* Ready messages in the simulator: which messages are ready, that they come at once, and that none is
+ * delivered in part. The puppet checks the promises about their pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,7 +94,8 @@ static void test_only_small_bodies_are_ready_beyond_one_host(void **state) {
     }
 }
 
-/* Also one whose sender failed: it may be spoilt, which the receiver's checksum has to find, but it is all there. */
+/* Also a message whose sender failed: it may be damaged, which the receiver's checksum must detect, but it
+ * is complete. */
 static void test_a_ready_message_never_ends_half_way(void **state) {
   (void)state;
   size_t ready = 0, broken = 0, garbled = 0;

@@ -10,7 +10,7 @@
 #define REGION_ALIGN 64
 #define TOKEN_SIZE 32
 #define TOKEN_SEED UINT64_C(0x7061776c746f6b65)
-#define REMOTE_BITS 24 /* of a remote's number; the rest is its link */
+#define REMOTE_BITS 24 /* bits of a remote's id for its index; the rest is its link */
 #define REMOTES_MAX ((size_t)1 << REMOTE_BITS)
 
 static struct sim_region *region_of(struct pwi_region *region) { return (struct sim_region *)(void *)region; }
@@ -74,9 +74,10 @@ void pwi_sim_regions_free(struct sim_net *net) {
   }
 }
 
-/* --- closing ------------------------------------------------------------------------------------------------------ */
+/* --- closing -------------------------------------------------------------------------------------------- */
 
-/* Takes this lane's messages from the first whose body lies in the region on. True if there was one. */
+/* Removes the messages of a lane, starting with the first whose body lies in the region. True if there was
+ * one. */
 static bool lane_loses_region(struct pwi_sim *sim, struct sim_lane *lane, uint64_t serial) {
   struct sim_message *before = NULL, *message = lane->head;
   while (message && message->body_region != serial) {
@@ -116,7 +117,7 @@ void pwi_sim_net_region_close(struct pwi_net *base, struct pwi_region *closed) {
       lost |= lane_loses_region(net->sim, &end->out[lane], region->serial);
     forget_region(end, region->serial);
     if (!lost || (end->state != END_UP && end->state != END_CLOSING)) continue;
-    end->state = END_CLOSING; /* nothing more is sent, and there is no farewell */
+    end->state = END_CLOSING; /* nothing more is sent, not even a FIN */
     end->fin_sent = true;
     pwi_sim_schedule_end(net->sim, pwi_sim_node_time(net->node), EVENT_DOWN, end, false)->status = PAWL_CANCELLED;
   }
@@ -126,7 +127,7 @@ void pwi_sim_net_region_close(struct pwi_net *base, struct pwi_region *closed) {
   region_free(net->sim, region);
 }
 
-/* --- tokens ------------------------------------------------------------------------------------------------------- */
+/* --- tokens --------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_sim_net_region_share(struct pwi_net *base, struct pwi_region *shared, struct pwi_link link,
                                      unsigned access, void *token, size_t *token_size_out) {

@@ -1,9 +1,9 @@
-/* Sending: the bounded queue of a link, its lanes, and when `done` comes. */
+/* Sending: the bounded queue of a link, its lanes, and the time of `done`. */
 #include <string.h>
 
 #include "sim/world.h"
 
-/* --- the queue ---------------------------------------------------------------------------------------------------- */
+/* --- the queue ------------------------------------------------------------------------------------------ */
 
 bool pwi_sim_queue_has_room(struct sim_end *end, size_t bytes) {
   const struct pwi_net_limits *limits = &end->node->limits;
@@ -42,7 +42,7 @@ void pwi_sim_act_writable(struct pwi_sim *sim, struct sim_event *event) {
   if (net->actor->writable) net->actor->writable(net->self, (struct pwi_link){end->id});
 }
 
-/* --- done --------------------------------------------------------------------------------------------------------- */
+/* --- done ----------------------------------------------------------------------------------------------- */
 
 void pwi_sim_owe_done(struct sim_end *end, struct sim_message *message) {
   message->unfinished = true;
@@ -70,7 +70,8 @@ void pwi_sim_finish(struct sim_end *end, struct sim_message *message, pawl_statu
   if (cookie && net->actor->done) net->actor->done(net->self, (struct pwi_link){end->id}, cookie, status);
 }
 
-/* Before delivery, as when the system has taken the bytes; or else pwi_sim_shipped lets it come back from the peer. */
+/* Either `done` comes before delivery, as when the system has taken the bytes; or pwi_sim_shipped
+ * schedules it after the arrival. */
 static void plan_done(struct sim_end *end, struct sim_message *message) {
   struct pwi_sim *sim = end->node->sim;
   pwi_sim_owe_done(end, message);
@@ -91,15 +92,15 @@ void pwi_sim_act_done(struct pwi_sim *sim, struct sim_event *event) {
   pwi_sim_trace(sim, event, message->size, message->cookie);
   pwi_sim_message_check(sim, message, end->node);
   if (message->travelling && message->kind != MESSAGE_GET && !pwi_sim_message_keep(sim, message, end->node))
-    pwi_sim_fail(sim, PAWL_NO_MEMORY, "out of memory for a body");
+    pwi_sim_fail(sim, PAWL_NO_MEMORY, "not enough memory for a body");
   pwi_sim_finish(end, message, event->status);
   pwi_sim_close_if_drained(end);
 }
 
-/* --- lanes -------------------------------------------------------------------------------------------------------- */
+/* --- lanes ---------------------------------------------------------------------------------------------- */
 
-/* One event for the head of a lane; the next is made when that has arrived. On a data plane puts land without the
- * receiving process' doing. */
+/* Schedules one event for the head of a lane; the next one is scheduled when it has arrived. On a data
+ * plane puts land without help of the receiving process. */
 void pwi_sim_lane_schedule(struct sim_end *sender, unsigned index, int64_t time) {
   struct sim_lane *lane = &sender->out[index];
   struct sim_end *to = sender->peer;

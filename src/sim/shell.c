@@ -1,7 +1,7 @@
-/* Handing on what happens to a role. */
+/* Forwards callbacks to a role. */
 #include "sim/shell.h"
 
-#define OUTSIDE UINT64_C(253) /* the upper byte of a cookie of ours */
+#define OUTSIDE UINT64_C(253) /* upper byte of the observer's cookies */
 #define SHIFT 56
 
 static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link_info *info) {

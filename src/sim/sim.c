@@ -1,4 +1,4 @@
-/* The world as a whole: making it, running it, and what the trace sees. */
+/* The simulation as a whole: creating it, running it, and the trace. */
 #include "sim/sim.h"
 
 #include <assert.h>
@@ -10,7 +10,8 @@
 #include "base/memory.h"
 #include "sim/world.h"
 
-/* Streams of the seed. A node's are counted from STREAM_NODES, one for each incarnation; see node.c and disk.c. */
+/* Random streams of the seed. A node's streams are counted from STREAM_NODES, one per incarnation; see
+ * node.c and disk.c. */
 enum { STREAM_NETWORK = 1 };
 #define STREAM_CALLERS (UINT64_C(1) << 32)
 
@@ -132,7 +133,7 @@ int64_t pwi_sim_arrival(struct pwi_sim *sim, struct sim_end *from, unsigned lane
   return time > now ? time : now;
 }
 
-/* --- the trace ---------------------------------------------------------------------------------------------------- */
+/* --- the trace ------------------------------------------------------------------------------------------ */
 
 static void show(struct pwi_sim *sim, const struct sim_event *event, size_t size) {
   struct pwi_sim_event shown = {
@@ -180,9 +181,9 @@ void pwi_sim_fail(struct pwi_sim *sim, pawl_status status, const char *format, .
 
 const char *pwi_sim_failure(const struct pwi_sim *sim) { return sim->failed ? sim->failure : NULL; }
 
-/* --- running ------------------------------------------------------------------------------------------------------ */
+/* --- running -------------------------------------------------------------------------------------------- */
 
-/* Kinds that concern an end first see whether it is still the one they were meant for. */
+/* Whether the end of an event is still the one that it was scheduled for. */
 static bool end_is_meant(const struct sim_event *event) {
   return !event->end || event->end->serial == event->end_serial;
 }
@@ -223,7 +224,7 @@ static void act(struct pwi_sim *sim, struct sim_event *event) {
   actions[event->kind](sim, event);
 }
 
-/* The third door. A slow node is then busy for a while. */
+/* The third stage. A slow node is then busy for a while. */
 static void run(struct pwi_sim *sim, struct sim_event *event) {
   struct sim_node *node = event->node;
   bool stale = event->cancelled || !end_is_meant(event) ||
@@ -245,7 +246,7 @@ void pwi_sim_dispatch(struct pwi_sim *sim, struct sim_event *event) {
     run(sim, event);
 }
 
-/* The first door. */
+/* The first stage. */
 static void arrive(struct pwi_sim *sim, struct sim_event *event) {
   struct sim_end *end = event->end;
   if (event->from && end_is_meant(event) && (end->held.head || !pwi_sim_path_is_open(end)))
@@ -254,14 +255,14 @@ static void arrive(struct pwi_sim *sim, struct sim_event *event) {
     pwi_sim_dispatch(sim, event);
 }
 
-/* Nodes' queues are emptied by their STEP, one event after the other. */
+/* A STEP takes one event from the node's queue. */
 void pwi_sim_act_step(struct pwi_sim *sim, struct sim_event *event) {
   struct sim_node *node = pwi_sim_node_of(sim, (struct pwi_sim_node){(uint32_t)event->value});
   node->stepping = false;
   if (node->stalled && sim->now >= node->busy_until) pwi_sim_node_block(node, 0);
   while (node->waiting.head && !node->paused && sim->now >= node->busy_until && !sim->failed) {
     run(sim, pwi_sim_queue_take(&node->waiting));
-    if (pwi_sim_reserve(sim, EVENTS_A_STEP)) pwi_sim_fail(sim, PAWL_NO_MEMORY, "out of memory for events");
+    if (pwi_sim_reserve(sim, EVENTS_A_STEP)) pwi_sim_fail(sim, PAWL_NO_MEMORY, "not enough memory for events");
   }
   if ((node->waiting.head || node->stalled) && !node->paused) pwi_sim_node_wait(node, NULL);
 }
@@ -270,7 +271,7 @@ static pawl_status step_until(struct pwi_sim *sim, int64_t limit) {
   assert(!sim->running);
   if (sim->failed) return sim->failed;
   if (pwi_sim_reserve(sim, EVENTS_A_STEP)) {
-    pwi_sim_fail(sim, PAWL_NO_MEMORY, "out of memory for events");
+    pwi_sim_fail(sim, PAWL_NO_MEMORY, "not enough memory for events");
     return sim->failed;
   }
   struct sim_event *event = pwi_sim_take(sim, limit);

@@ -1,4 +1,5 @@
-/* The world itself: time, timers, nodes' lives, the trace, the fabric's seam, and running out of memory. */
+/* The simulation itself: time, timers, lives of nodes, the trace, the fabric interface, and lack of
+ * memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,22 +40,24 @@ static void test_timers_fire_in_order_and_cancelled_ones_do_not(void **state) {
     assert_int_equal(pwi_net_timer_set(a.net, now + (int64_t)(100 - i) / 10 * MS, 100 - i, &timers[i]), PAWL_OK);
   for (size_t i = 0; i < 100; i += 3) pwi_net_timer_cancel(a.net, timers[i]);
   run_for(0);
-  assert_int_equal(puppet_count(&a, NOTE_TIMER), 6); /* 1 to 9 are due at once; 1, 4 and 7 were cancelled */
+  /* 1 to 9 are due at the same time; 1, 4 and 7 were cancelled */
+  assert_int_equal(puppet_count(&a, NOTE_TIMER), 6);
   run_for(20 * MS);
   assert_int_equal(puppet_count(&a, NOTE_TIMER), 66);
   for (size_t i = 1; i < 66; i++) {
     const struct note *before = puppet_find(&a, NOTE_TIMER, i - 1), *note = puppet_find(&a, NOTE_TIMER, i);
     assert_true(note->value / 10 >= before->value / 10);
-    if (note->value / 10 == before->value / 10) assert_true(note->value < before->value); /* as they were set */
+    /* in the order of setting */
+    if (note->value / 10 == before->value / 10) assert_true(note->value < before->value);
   }
   assert_int_equal(pwi_net_timer_set(a.net, now, 7, &extra), PAWL_OK);
-  pwi_net_timer_cancel(a.net, timers[0]); /* long gone, and its place is taken */
+  pwi_net_timer_cancel(a.net, timers[0]); /* long expired, and its slot is reused */
   run_for(MS);
   assert_int_equal(puppet_count(&a, NOTE_TIMER), 67);
   pwi_sim_destroy(sim);
 }
 
-/* Cancelled timers far ahead are thrown out of the heap; those that stay keep their order. */
+/* Cancelled timers far ahead are removed from the heap; the others keep their order. */
 static void test_many_cancelled_timers_change_nothing(void **state) {
   (void)state;
   begin_seed(1);
@@ -164,7 +167,7 @@ static void test_a_failure_ends_the_run_for_ever(void **state) {
   pwi_sim_destroy(sim);
 }
 
-/* --- addresses ---------------------------------------------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------------------------------------ */
 
 static void test_an_address_belongs_to_one_node_at_a_time(void **state) {
   (void)state;
@@ -175,7 +178,8 @@ static void test_an_address_belongs_to_one_node_at_a_time(void **state) {
   pwi_sim_kill(sim, a.node);
   assert_int_equal(pwi_net_listen(b.net, "a:7000"), PAWL_OK);
   assert_string_equal(pwi_net_address(b.net), "tcp://b:7000");
-  assert_int_equal(pwi_sim_start(sim, a.node), PAWL_NODE_ADDRESS); /* its boot wants it back */
+  /* its boot function wants the address back */
+  assert_int_equal(pwi_sim_start(sim, a.node), PAWL_NODE_ADDRESS);
   assert_false(pwi_sim_node_is_up(sim, a.node));
   pwi_sim_destroy(sim);
 }
@@ -206,14 +210,14 @@ static void test_any_port_of_every_interface_can_be_connected_to(void **state) {
   pwi_sim_destroy(sim);
 }
 
-/* --- the fabric's seam -------------------------------------------------------------------------------------------- */
+/* --- the fabric interface ------------------------------------------------------------------------------- */
 
 struct toll {
   unsigned asked;
   size_t bytes;
 };
 
-/* One nanosecond a byte, found out in two steps. */
+/* One nanosecond per byte, determined in two steps. */
 static int64_t toll_time(void *context, const struct pwi_sim_packet *packet, int64_t now, struct pwi_random *random) {
   struct toll *toll = context;
   (void)now, (void)random;
@@ -248,7 +252,7 @@ static void test_a_fabric_decides_when_messages_arrive(void **state) {
   pwi_sim_destroy(sim);
 }
 
-/* --- bad configuration, no memory --------------------------------------------------------------------------------- */
+/* --- bad configuration, no memory ----------------------------------------------------------------------- */
 
 static void test_a_configuration_that_makes_no_sense_is_refused(void **state) {
   (void)state;
@@ -262,7 +266,7 @@ static void test_a_configuration_that_makes_no_sense_is_refused(void **state) {
   pwi_sim_destroy(NULL);
 }
 
-/* Everything that a short life does, with one allocation failing. True if it did. */
+/* A short life with one failing allocation. True if one failed. */
 static bool live_with_failure(uint64_t n) {
   static uint8_t body[20000];
   struct pwi_sim_config config;
@@ -284,7 +288,7 @@ static bool live_with_failure(uint64_t n) {
   if (!status && a.link.id) status = puppet_send(&a, PWI_LANE_LINK, 1, body, 1000, 1);
   if (!status) status = pwi_sim_run_until(sim, 100 * MS);
   bool failed = pwi_memory_fail_cancel();
-  /* A peer that has no memory for a link says that it is busy: that is no failure of ours. */
+  /* A peer without memory for a link reports that it is busy: that is not our failure. */
   if (status) assert_int_equal(status, PAWL_NO_MEMORY);
   if (!failed) assert_int_equal(status, PAWL_OK);
   pwi_sim_destroy(sim);

@@ -1,12 +1,12 @@
-/* The inside of the simulator: what its source files share, and nobody else includes.
+/* The inside of the simulator, shared by its source files only.
  *
- * An event waits in the heap until its time. Then three doors, in this order:
- *   the wire   an event that travels (`from` is set) and whose path is cut waits at the receiving end of its link;
- *   the node   an event for a node that is paused, stalled or has others waiting goes to the end of that node's queue;
- *   the act    its kind's function runs, and calls the actor.
+ * An event waits in the heap until its time. Then it passes three stages:
+ *   the wire   an event that travels (`from` is set) and whose path is cut waits at the end of its link;
+ *   the node   an event for a node that is paused, stalled or has events waiting joins that node's queue;
+ *   the act    the function of its kind runs and calls the actor.
  *
- * Links and messages come from pools and are reused. Whoever holds one across events holds its serial as well, and
- * looks at that first; pool memory is freed only with the simulation.
+ * Links and messages come from pools and are reused. Code that keeps a pointer to one across events also
+ * keeps its serial, and compares that first; pool memory is freed only with the simulation.
  */
 #ifndef PWI_SIM_WORLD_H
 #define PWI_SIM_WORLD_H
@@ -14,15 +14,15 @@
 #include "net/net_ops.h"
 #include "sim/sim.h"
 
-#define PWI_SIM_LANES 3 /* the two of net.h, and puts with fences */
+#define PWI_SIM_LANES 3 /* the two of net.h, and one for puts and fences */
 #define PWI_SIM_LANE_PUTS 2
-#define PWI_SIM_SMALL 256 /* bodies up to this size live in a small message block */
+#define PWI_SIM_SMALL 256 /* bodies up to this size fit a small message block */
 
 /* X(name, text) */
 #define PWI_SIM_EVENT_MAP(X)                                                                                           \
   X(CALL, "call")                                                                                                      \
-  X(STEP, "step")       /* a node may go on with its queue */                                                          \
-  X(RELEASE, "release") /* a mended path lets go of what it held */                                                    \
+  X(STEP, "step")       /* a node may continue with its queue */                                                       \
+  X(RELEASE, "release") /* a mended path releases the events that it held */                                           \
   X(TIMER, "timer")                                                                                                    \
   X(WOKEN, "woken")                                                                                                    \
   X(CONNECT, "connect")                                                                                                \
@@ -49,10 +49,10 @@ enum sim_event_kind {
 };
 
 struct sim_event {
-  int64_t time; /* when it was due, also while it waits at a door */
+  int64_t time; /* when it was due, also while it waits */
   struct sim_event *next;
-  struct sim_node *node; /* whose actor it concerns; NULL: the world */
-  struct sim_node *from; /* where it travels from; NULL: it does not */
+  struct sim_node *node; /* the node of the actor that it concerns; NULL: the world */
+  struct sim_node *from; /* the node that it travels from; NULL: it does not travel */
   struct sim_end *end;
   uint64_t end_serial;
   uint32_t incarnation; /* of `node`; 0: any */
@@ -81,33 +81,33 @@ struct heap_entry {
   struct sim_event *event;
 };
 
-/* A message, put, get or fence. It is freed once it is neither on its way nor owed a `done`. */
+/* A message, put, get or fence. It is freed once it is no longer in flight and its `done` has been called. */
 struct sim_message {
   struct sim_message *next;           /* in its lane */
-  struct sim_message *before, *after; /* among the end's unfinished operations */
+  struct sim_message *before, *after; /* among the unfinished operations of the end */
   uint64_t cookie;
   int64_t given, arrives;
   size_t size;
-  size_t offset;      /* how much has arrived */
-  uint64_t hash;      /* of a borrowed body, when it was given */
-  uint8_t large;      /* the kind of block */
+  size_t offset;      /* bytes that have arrived */
+  uint64_t hash;      /* of a borrowed body, at the time of sending */
+  uint8_t large;      /* size class of the block */
   uint8_t kind;       /* enum sim_message_kind */
-  unsigned asked;     /* how often the fabric was */
-  bool travelling;    /* stands in a lane, or is a get that is not through */
+  unsigned asked;     /* number of calls of the fabric */
+  bool travelling;    /* in a lane, or an unfinished get */
   bool unfinished;    /* `done` is still to come */
   bool queued;        /* counts against the sender's queue */
   bool early;         /* `done` does not wait for delivery; counts against socket_bytes */
-  bool borrowed;      /* `parts` is the caller's memory */
+  bool borrowed;      /* the body is the caller's memory */
   bool cancelled;     /* its region was closed */
-  bool after_failure; /* the sender was told of failure; the receiver reads on in the sender's region */
+  bool after_failure; /* the sender was told of a failure; the receiver still reads in the sender's region */
   void *copy;         /* of a large body that is not borrowed any more */
   size_t part_count;
-  /* one-sided */
+  /* one-sided operations */
   uint32_t region_slot;
   uint32_t access;
   uint64_t region_serial, region_offset, notify;
   uint8_t *into;
-  /* the region that a borrowed body lies in, or 0 */
+  /* the region that contains a borrowed body, or 0 */
   uint64_t body_region;
   uint8_t head[PWI_NET_HEAD_SIZE];
   _Alignas(16) uint8_t body[]; /* the body, or the parts of a borrowed one */
@@ -118,17 +118,17 @@ enum sim_message_kind { MESSAGE_SEND, MESSAGE_PUT, MESSAGE_FENCE, MESSAGE_GET };
 /* One lane of one direction; belongs to the sending end. */
 struct sim_lane {
   struct sim_message *head, *tail;
-  int64_t floor;  /* nothing arrives before this */
-  bool scheduled; /* a DELIVER for the head is on its way */
+  int64_t floor;  /* nothing arrives before this time */
+  bool scheduled; /* a DELIVER for the head is scheduled */
   bool begun;     /* the head has been announced to the receiver */
-  bool owed;      /* and its message_end is still to come */
-  bool ready;     /* and all its pieces come at once */
+  bool owed;      /* its message_end is still to come */
+  bool ready;     /* all its pieces come at once */
   struct pwi_receive receive;
 };
 
 enum sim_end_state { END_NONE, END_CONNECTING, END_UP, END_CLOSING, END_GONE };
 
-/* What one end may do to a peer's region; the id is its place plus one, and the link. */
+/* The access of one end to a region of its peer. The id is the index plus one, and the link. */
 struct sim_remote {
   uint32_t region_slot;
   uint32_t access;
@@ -140,27 +140,27 @@ struct sim_end {
   struct sim_end *peer;
   struct sim_node *node;
   struct sim_net *net;            /* NULL once the process is gone */
-  struct sim_end *before, *after; /* among the net's ends, gone ones included until the link is reused */
+  struct sim_end *before, *after; /* list of the net's ends; contains gone ones until the link is reused */
   uint64_t serial;                /* of the link */
-  uint64_t id;                    /* as the actor knows it */
+  uint64_t id;                    /* for the actor */
   enum sim_end_state state;
   bool accepted;
   bool heard;      /* the peer can be heard */
   bool wants_room; /* a call returned PAWL_QUEUE_FULL */
   bool fin_sent;
-  uint32_t silence_count; /* tells a stale SILENCE event */
+  uint32_t silence_count; /* identifies stale SILENCE events */
   int64_t last_heard;
-  pawl_status why; /* what pwi_net_close was given */
+  pawl_status why; /* the argument of pwi_net_close */
   struct sim_lane out[PWI_SIM_LANES];
   struct sim_message *unfinished, *unfinished_tail;
   size_t queued_bytes, queued_count, socket_bytes;
-  struct sim_queue held; /* arrived at a cut */
-  bool releasing;        /* a RELEASE is on its way */
+  struct sim_queue held; /* events that wait at a cut */
+  bool releasing;        /* a RELEASE is scheduled */
   struct sim_remote *remotes;
   size_t remote_count, remote_room;
   void *hello;
   size_t hello_size;
-  char name[PWI_NET_ADDRESS_MAX]; /* how the other side sees us */
+  char name[PWI_NET_ADDRESS_MAX]; /* of this end, as the other side sees it */
 };
 
 struct sim_link {
@@ -182,19 +182,19 @@ struct sim_region {
   struct pwi_region region;
   struct sim_region *next;
   uint64_t serial;
-  void *block;     /* what to free */
-  uint64_t writer; /* serial of the link it was shared with for writing; 0: none yet */
+  void *block;     /* the memory to free */
+  uint64_t writer; /* serial of the link that it was shared with for writing; 0: none yet */
   uint32_t slot;
 };
 
 struct sim_listener {
-  struct sim_listener *next; /* same bucket */
+  struct sim_listener *next; /* in the same bucket */
   struct sim_node *node;
-  uint32_t incarnation; /* that listens; 0: nobody does now */
+  uint32_t incarnation; /* the incarnation that listens; 0: none */
   char address[PWI_NET_ADDRESS_MAX];
 };
 
-/* One incarnation's world. */
+/* The net of one incarnation. */
 struct sim_net {
   struct pwi_net net;
   struct pwi_sim *sim;
@@ -202,7 +202,7 @@ struct sim_net {
   struct sim_end *ends;
   struct sim_end **slots; /* by link id */
   uint32_t slot_count;
-  uint32_t slot_free; /* where to begin to look */
+  uint32_t slot_free; /* where to start searching */
   size_t link_count;
   uint64_t last_link;
   struct sim_timer *timers;
@@ -228,7 +228,7 @@ struct sim_node {
   struct sim_net *net; /* NULL: down */
   int64_t clock_offset;
   bool paused, stalled;
-  bool stepping; /* a STEP is on its way */
+  bool stepping; /* a STEP is scheduled */
   uint32_t pause_count;
   int64_t busy_until, resumed_at;
   int64_t slow_ns;
@@ -249,70 +249,70 @@ struct pwi_sim {
   struct heap_entry *heap;
   size_t heap_count, heap_room, cancelled;
   struct sim_event *event_pool;
-  size_t event_spare; /* in the pool */
+  size_t event_spare; /* number of events in the pool */
   struct sim_event dummy;
   struct sim_message *message_pool[2];
   struct sim_link *link_pool;
   struct sim_kept *kept;    /* copies of large bodies */
-  struct sim_block *blocks; /* everything the pools were cut from */
+  struct sim_block *blocks; /* the memory of all pools */
   uint64_t last_link, last_region;
 
   struct sim_node **nodes;
   uint32_t node_count, node_room;
   uint8_t *cuts;            /* node_room squared: [from * node_room + to] */
-  struct sim_node *running; /* whose callback we are in */
+  struct sim_node *running; /* the node whose callback is running */
   struct sim_listener *listeners[PWI_SIM_BUCKETS];
   uint16_t next_port;
 
   struct sim_region **regions;
   uint32_t region_room;
-  uint8_t *bounce; /* for bodies that do not lie as the receiver may expect them */
+  uint8_t *bounce; /* for bodies without the layout that the receiver may expect */
   size_t bounce_room;
 
   pawl_status failed;
   char failure[256];
 };
 
-/* --- events.c ----------------------------------------------------------------------------------------------------- */
+/* --- events.c ------------------------------------------------------------------------------------------- */
 
-/* Make sure that `count` events can be scheduled without memory. */
+/* Makes sure that `count` events can be scheduled without allocating. */
 PAWL_MUST_USE pawl_status pwi_sim_reserve(struct pwi_sim *sim, size_t count);
 
-/* A new event for a node or, with NULL, for the world. Never fails: out of memory ends the run. */
+/* A new event for a node or, with NULL, for the world. Never fails: lack of memory ends the run. */
 struct sim_event *pwi_sim_schedule(struct pwi_sim *sim, int64_t time, enum sim_event_kind kind, struct sim_node *node);
 
-/* The same for an end of a link; it travels from the peer's node if `travels`. */
+/* The same for an end of a link. If `travels`, it travels from the peer's node. */
 struct sim_event *pwi_sim_schedule_end(struct pwi_sim *sim, int64_t time, enum sim_event_kind kind, struct sim_end *end,
                                        bool travels);
 void pwi_sim_cancel(struct pwi_sim *sim, struct sim_event *event);
 
-/* The first event, taken out of the heap; NULL if there is none, or none up to `limit`. */
+/* Removes the first event from the heap; NULL if there is none up to `limit`. */
 struct sim_event *pwi_sim_take(struct pwi_sim *sim, int64_t limit);
 void pwi_sim_event_free(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_queue_add(struct sim_queue *queue, struct sim_event *event);
 struct sim_event *pwi_sim_queue_take(struct sim_queue *queue);
 
-/* Memory that lives until the simulation ends. NULL if there is none. */
+/* Memory that lives as long as the simulation. NULL if memory is short. */
 void *pwi_sim_block(struct pwi_sim *sim, size_t size);
 void pwi_sim_events_free(struct pwi_sim *sim);
 
-/* --- sim.c -------------------------------------------------------------------------------------------------------- */
+/* --- sim.c ---------------------------------------------------------------------------------------------- */
 
-/* Through the second and third door. */
+/* Passes an event through the second and third stage. */
 void pwi_sim_dispatch(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_step(struct pwi_sim *sim, struct sim_event *event);
 
-/* An event that did something: count it, show it, and add it to the hash. */
+/* Records an event that had an effect: counts it, shows it to the observer, and adds it to the hash. */
 void pwi_sim_trace(struct pwi_sim *sim, const struct sim_event *event, size_t size, uint64_t hash);
 
-/* When something given now at one end arrives at the other. */
+/* When something sent now at one end arrives at the other. */
 int64_t pwi_sim_arrival(struct pwi_sim *sim, struct sim_end *from, unsigned lane, size_t size, unsigned asked,
                         int64_t given);
 
-/* --- node.c ------------------------------------------------------------------------------------------------------- */
+/* --- node.c --------------------------------------------------------------------------------------------- */
 
 struct sim_node *pwi_sim_node_of(const struct pwi_sim *sim, struct pwi_sim_node node);
-int64_t pwi_sim_node_time(const struct sim_node *node); /* the present, as this node has it, in the world's time */
+int64_t pwi_sim_node_time(const struct sim_node *node); /* the present of this node, in the world's time */
 void pwi_sim_node_wait(struct sim_node *node, struct sim_event *event);
 void pwi_sim_node_free(struct sim_node *node);
 void pwi_sim_node_kill_now(struct sim_node *node);
@@ -320,7 +320,7 @@ void pwi_sim_node_block(struct sim_node *node, int64_t duration);
 void pwi_sim_act_resume(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_restart(struct pwi_sim *sim, struct sim_event *event);
 
-/* --- net.c: what belongs to one net alone ------------------------------------------------------------------------- */
+/* --- net.c: state of one net ---------------------------------------------------------------------------- */
 
 PAWL_MUST_USE pawl_status pwi_sim_net_create(struct sim_node *node, struct sim_net **net_out);
 void pwi_sim_net_free(struct sim_net *net);
@@ -330,33 +330,35 @@ void pwi_sim_slot_give(struct sim_net *net, struct sim_end *end);
 void pwi_sim_act_timer(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_woken(struct pwi_sim *sim, struct sim_event *event);
 
-/* --- address.c ---------------------------------------------------------------------------------------------------- */
+/* --- address.c ------------------------------------------------------------------------------------------ */
 
 pawl_status pwi_sim_net_listen(struct pwi_net *net, const char *address);
 PAWL_MUST_USE pawl_status pwi_sim_address_read(const char *address, char *text_out);
 struct sim_listener *pwi_sim_listener_find(struct pwi_sim *sim, const char *address);
 void pwi_sim_listeners_free(struct pwi_sim *sim);
 
-/* --- connect.c: how links begin ----------------------------------------------------------------------------------- */
+/* --- connect.c: opening links --------------------------------------------------------------------------- */
 
 pawl_status pwi_sim_net_connect(struct pwi_net *net, const char *address, struct pwi_link *link_out);
 void pwi_sim_act_connect(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_hello(struct pwi_sim *sim, struct sim_event *event);
 
-/* --- link.c: how they end ----------------------------------------------------------------------------------------- */
+/* --- link.c: closing links ------------------------------------------------------------------------------ */
 
 void pwi_sim_net_close(struct pwi_net *net, struct pwi_link link, pawl_status why);
-/* Take an end down: its messages and operations end, its actor is told `why`, its peer `tell` unless that is OK. */
+/* Takes an end down: its messages and operations end, its actor is told `why`, and its peer `tell` unless
+ * that is OK. */
 void pwi_sim_end_down(struct sim_end *end, pawl_status why, pawl_status tell);
 /* The process is gone. */
 void pwi_sim_end_vanish(struct sim_end *end);
-/* Let the peer's end go down as well, with this status, in its own time. */
+/* Takes the peer's end down as well, with this status, after its own delay. */
 void pwi_sim_end_tell(struct sim_end *from, pawl_status why);
-/* An end that is gone for the actor, or never was one, leaves its net; the link is reused once both have. */
+/* Removes an end that is gone for the actor, or was never announced, from its net. The link is reused once
+ * both ends have left. */
 void pwi_sim_end_leave(struct sim_end *end);
-/* While closing: say farewell once nothing is left to wait for. */
+/* While closing: sends the FIN once nothing is left to wait for. */
 void pwi_sim_close_if_drained(struct sim_end *end);
-/* Look again who hears whom: after a change to the path, or to the peer. */
+/* Recomputes whether the peer can be heard, after a change to the path or to the peer. */
 void pwi_sim_end_listen(struct sim_end *end);
 bool pwi_sim_path_is_open(const struct sim_end *to);
 void pwi_sim_act_fin(struct pwi_sim *sim, struct sim_event *event);
@@ -365,37 +367,39 @@ void pwi_sim_act_silence(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_limit(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_release(struct pwi_sim *sim, struct sim_event *event);
 
-/* --- message.c: memory of messages -------------------------------------------------------------------------------- */
+/* --- message.c: memory of messages ---------------------------------------------------------------------- */
 
-/* A message with room for a body of `size` bytes, or, `borrowed`, for the parts of one. NULL without memory. */
+/* A message with room for a body of `size` bytes, or, if `borrowed`, for its parts. NULL if memory is
+ * short. */
 struct sim_message *pwi_sim_message_new(struct pwi_sim *sim, size_t size, bool borrowed);
-/* Free it if nobody needs it any more. */
+/* Frees the message unless it is still needed. */
 void pwi_sim_message_release(struct pwi_sim *sim, struct sim_message *message);
 void pwi_sim_kept_free(struct pwi_sim *sim);
 void pwi_sim_message_fill(struct sim_message *message, const struct iovec *parts, size_t count);
 void pwi_sim_message_read(const struct sim_message *message, size_t offset, size_t size, void *to);
 uint64_t pwi_sim_message_hash(const struct sim_message *message);
-/* The bytes where they lie or, if they do not lie together and aligned, in the bounce buffer. NULL without memory. */
+/* The bytes in place or, if they are not contiguous and aligned, in the bounce buffer. NULL if memory is
+ * short. */
 const uint8_t *pwi_sim_message_view(struct pwi_sim *sim, struct sim_message *message, size_t offset, size_t size);
-/* Has a borrowed body changed? Ends the run if so. */
+/* Ends the run if a borrowed body has changed. */
 void pwi_sim_message_check(struct pwi_sim *sim, const struct sim_message *message, const struct sim_node *sender);
-/* Copy a borrowed body, which is the caller's again. False without memory. */
+/* Copies a borrowed body, so that the caller may reuse its memory. False if memory is short. */
 bool pwi_sim_message_keep(struct pwi_sim *sim, struct sim_message *message, const struct sim_node *sender);
-/* Spoil a few bytes of a kept body, perhaps. */
+/* May damage a few bytes of a kept body. */
 void pwi_sim_message_garble(struct pwi_sim *sim, struct sim_message *message);
-/* The region of this net that the borrowed body lies in; 0: none. */
+/* The region of this net that contains the borrowed body; 0: none. */
 uint64_t pwi_sim_body_region(const struct sim_net *net, const struct iovec *parts, size_t count);
 
-/* --- send.c: sending, receiving ----------------------------------------------------------------------------------- */
+/* --- send.c: sending ------------------------------------------------------------------------------------ */
 
 pawl_status pwi_sim_net_send(struct pwi_net *net, struct pwi_link link, const struct pwi_send *send, size_t body_size);
 bool pwi_sim_queue_has_room(struct sim_end *end, size_t bytes);
-/* Count it, owe it a `done`, put it into the lane and schedule what follows. */
+/* Puts a message into the lane, counts it, and schedules its delivery and its `done`. */
 void pwi_sim_ship(struct sim_end *end, unsigned lane, struct sim_message *message);
-/* See that the head of the lane arrives, not before `time`. */
+/* Schedules the arrival of the lane's head, not before `time`. */
 void pwi_sim_lane_schedule(struct sim_end *sender, unsigned lane, int64_t time);
 struct sim_message *pwi_sim_lane_take(struct sim_lane *lane);
-/* It was taken out of its lane, for it has arrived: out of the sender's queue, and `done` is due. */
+/* A message has arrived and left its lane: removes it from the sender's queue and schedules its `done`. */
 void pwi_sim_shipped(struct sim_end *sender, struct sim_message *message);
 void pwi_sim_queue_enter(struct sim_end *end, struct sim_message *message);
 void pwi_sim_queue_leave(struct sim_end *end, struct sim_message *message);
@@ -404,15 +408,15 @@ void pwi_sim_finish(struct sim_end *end, struct sim_message *message, pawl_statu
 void pwi_sim_act_done(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_writable(struct pwi_sim *sim, struct sim_event *event);
 
-/* --- receive.c ---------------------------------------------------------------------------------------------------- */
+/* --- receive.c: receiving ------------------------------------------------------------------------------- */
 
 void pwi_sim_act_deliver(struct pwi_sim *sim, struct sim_event *event);
-/* The message that was on its way to this end, and had begun, ends without the rest. */
+/* Ends a message to this end that has begun to arrive, without its rest. */
 void pwi_sim_receive_abort(struct sim_end *end, unsigned lane, pawl_status status);
-/* Deliver what had arrived by `time` at an end that is about to go down. */
+/* Delivers what had arrived by `time` at an end that is about to go down. */
 void pwi_sim_receive_rest(struct sim_end *end, int64_t time);
 
-/* --- region.c and onesided.c -------------------------------------------------------------------------------------- */
+/* --- region.c and onesided.c ---------------------------------------------------------------------------- */
 
 pawl_status pwi_sim_net_region_open(struct pwi_net *net, size_t size, struct pwi_region **region_out);
 void pwi_sim_net_region_close(struct pwi_net *net, struct pwi_region *region);
@@ -432,7 +436,7 @@ pawl_status pwi_sim_net_get(struct pwi_net *net, struct pwi_link link, struct pw
 pawl_status pwi_sim_net_fence(struct pwi_net *net, struct pwi_link link, uint64_t cookie);
 /* A put or fence at the head of the third lane has arrived. */
 void pwi_sim_land(struct pwi_sim *sim, struct sim_end *end);
-/* The sender is gone or was told of failure: what of its puts may still land. */
+/* The sender is gone or was told of a failure: decides which of its puts may still land. */
 void pwi_sim_puts_detach(struct sim_end *sender);
 void pwi_sim_act_get(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_late_put(struct pwi_sim *sim, struct sim_event *event);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define ZSTD_STATIC_LINKING_ONLY /* contexts in memory of ours */
+#define ZSTD_STATIC_LINKING_ONLY /* for contexts in our own memory */
 #include <zstd.h>
 
 #include "base/bytes.h"
@@ -11,7 +11,7 @@
 /* Level 1: a checkpoint has to keep up with a disk. */
 #define ZSTD_LEVEL 1
 
-/* Where the fields of a frame are. */
+/* Offsets of the fields of a frame. */
 enum {
   KIND = 0,
   PACKING = 1,
@@ -30,7 +30,7 @@ bool pwi_checkpoint_name_is_valid(const char *name) {
   return length > 0 && length <= PWI_CHECKPOINT_NAME_MAX && name[length] == '\0' && name[0] != '.';
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
 void pwi_block_encode(const struct pwi_block *block, unsigned char frame[PWI_ARCHIVE_FRAME]) {
   memset(frame, 0, PWI_ARCHIVE_FRAME);
@@ -75,7 +75,7 @@ uint64_t pwi_block_checksum(const unsigned char frame[PWI_ARCHIVE_FRAME], const 
   return pwi_hash(stored, size, pwi_hash(frame, CHECKSUM, head_checksum));
 }
 
-/* --- the head ----------------------------------------------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------------------------------------- */
 
 void pwi_archive_head_encode(const struct pwi_archive_head *head, struct pwi_writer *writer, uint64_t *checksum_out) {
   size_t start = writer->size;
@@ -108,7 +108,7 @@ static pawl_status read_fields(const unsigned char *bytes, size_t size, struct p
   return head->base[0] == '\0' || pwi_checkpoint_name_is_valid(head->base) ? PAWL_OK : PAWL_CORRUPT;
 }
 
-/* The checksum comes before the version, so that damage is not taken for the future. */
+/* The checksum is checked before the version, so that damage is not mistaken for a later version. */
 pawl_status pwi_archive_head_decode(const unsigned char *bytes, size_t size, struct pwi_archive_head *head_out,
                                     uint64_t *checksum_out) {
   struct pwi_archive_head head = {0};
@@ -123,7 +123,7 @@ pawl_status pwi_archive_head_decode(const unsigned char *bytes, size_t size, str
   return PAWL_OK;
 }
 
-/* --- cuts --------------------------------------------------------------------------------------------------------- */
+/* --- cuts ----------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_archive_write_cut(struct pwi_archive_writer *writer, const struct pwi_archive_cut *cut) {
   unsigned char bytes[PWI_ARCHIVE_CUT_BYTES];
@@ -144,7 +144,7 @@ pawl_status pwi_archive_read_cut(const struct pwi_archive_record *record, struct
   return PAWL_OK;
 }
 
-/* --- packing ------------------------------------------------------------------------------------------------------ */
+/* --- packing -------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_packer_init(struct pwi_packer *packer) {
   size_t size = ZSTD_estimateCCtxSize(ZSTD_LEVEL);
@@ -170,7 +170,8 @@ size_t pwi_pack(struct pwi_packer *packer, const void *bytes, size_t size, void 
   return ZSTD_isError(packed) ? 0 : packed;
 }
 
-/* The library would also take several frames, and those of its early versions: here there is one reading of any bytes. */
+/* The library would also accept several frames and frames of its early versions; this format permits exactly
+ * one standard frame. */
 pawl_status pwi_unpack(struct pwi_packer *packer, const void *bytes, size_t size, void *out, size_t plain) {
   if (size < sizeof(uint32_t) || pwi_get_u32(bytes) != ZSTD_MAGICNUMBER) return PAWL_CORRUPT;
   if (ZSTD_findFrameCompressedSize(bytes, size) != size) return PAWL_CORRUPT;

@@ -1,4 +1,5 @@
-/* What the writer and the reader of archives share: the layout of heads and blocks, and packing. See archive.h. */
+/* Shared by the writer and the reader of archives: the layout of heads and blocks, and compression. See
+ * archive.h. */
 #ifndef PWI_STORE_ARCHIVE_INSIDE_H
 #define PWI_STORE_ARCHIVE_INSIDE_H
 
@@ -8,9 +9,11 @@
 
 #define PWI_ARCHIVE_MAGIC "pawlsave"
 #define PWI_ARCHIVE_VERSION 1
-#define PWI_ARCHIVE_PREFIX 16      /* magic, version, size: the same in all versions, as is the checksum at the end */
-#define PWI_ARCHIVE_HEAD_MAX 65536 /* a later version may say more than this one */
-#define PWI_ARCHIVE_FRAME 32       /* bytes before those of a block */
+#define PWI_ARCHIVE_PREFIX                                                                                             \
+  16                               /* bytes of magic, version and size, which are the same in all versions, as
+                                      is the checksum at the end */
+#define PWI_ARCHIVE_HEAD_MAX 65536 /* a later version may have a longer head */
+#define PWI_ARCHIVE_FRAME 32       /* bytes of the frame before the data of a block */
 #define PWI_ARCHIVE_END_BYTES 24
 
 enum pwi_packing { PWI_PACKING_PLAIN = 0, PWI_PACKING_ZSTD = 1 };
@@ -24,23 +27,23 @@ struct pwi_block {
   uint64_t checksum;
 };
 
-/* All but the checksum, whose value depends on the bytes. */
+/* Encodes all fields except the checksum. */
 void pwi_block_encode(const struct pwi_block *block, unsigned char frame[PWI_ARCHIVE_FRAME]);
 
-/* PAWL_CORRUPT if there is no such block. */
+/* PAWL_CORRUPT if the fields are invalid. */
 PAWL_MUST_USE pawl_status pwi_block_decode(const unsigned char frame[PWI_ARCHIVE_FRAME], struct pwi_block *block_out);
 
 uint64_t pwi_block_checksum(const unsigned char frame[PWI_ARCHIVE_FRAME], const void *stored, size_t size,
                             uint64_t head_checksum);
 
-/* Appends the head with its checksum, which is also handed out. */
+/* Appends the head with its checksum and returns the checksum. */
 void pwi_archive_head_encode(const struct pwi_archive_head *head, struct pwi_writer *writer, uint64_t *checksum_out);
 
-/* Safe on any bytes; `size` is that of the whole head. */
+/* Safe on any bytes; `size` is the size of the whole head. */
 PAWL_MUST_USE pawl_status pwi_archive_head_decode(const unsigned char *bytes, size_t size,
                                                   struct pwi_archive_head *head_out, uint64_t *checksum_out);
 
-/* One context for packing or for unpacking, in memory of the library. */
+/* A context for compression or decompression, in memory of the library's allocator. */
 struct pwi_packer {
   void *memory;
   void *context;
@@ -50,10 +53,10 @@ PAWL_MUST_USE pawl_status pwi_packer_init(struct pwi_packer *packer);
 PAWL_MUST_USE pawl_status pwi_unpacker_init(struct pwi_packer *packer);
 void pwi_packer_fini(struct pwi_packer *packer);
 
-/* Bytes written to `out`, which has room for `size`; 0 if they would not be fewer than `size`. */
+/* Returns the bytes written to `out`, which has room for `size`; 0 if the data does not become smaller. */
 size_t pwi_pack(struct pwi_packer *packer, const void *bytes, size_t size, void *out);
 
-/* To exactly `plain` bytes. PAWL_CORRUPT. */
+/* Decompresses to exactly `plain` bytes. PAWL_CORRUPT. */
 PAWL_MUST_USE pawl_status pwi_unpack(struct pwi_packer *packer, const void *bytes, size_t size, void *out,
                                      size_t plain);
 

@@ -1,4 +1,5 @@
-/* Reading archives: any bytes, a block at a time. Nothing of a block is looked at before its checksum has been. */
+/* Reading archives of untrusted bytes, one block at a time. The checksum of a block is verified before
+ * anything else of it is used. */
 #include "store/archive_inside.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 
-/* Grows to the largest block that came, and so to PWI_ARCHIVE_BLOCK at most. */
+/* Grows to the largest block so far, at most PWI_ARCHIVE_BLOCK. */
 struct buffer {
   unsigned char *bytes;
   size_t room;
@@ -20,14 +21,14 @@ struct pwi_archive_reader {
   uint64_t blocks, plain;
   struct pwi_hasher checksums;
   struct pwi_archive_figures figures;
-  struct pwi_packer unpacker; /* made when the first packed block comes */
+  struct pwi_packer unpacker; /* created for the first compressed block */
   struct buffer stored, unpacked;
   struct pwi_writer whole; /* a record of several blocks */
   bool ended;
   pawl_status status;
 };
 
-/* What is in the buffer is not kept. */
+/* The contents of the buffer are not kept. */
 static pawl_status make_room(struct buffer *buffer, size_t size) {
   if (size <= buffer->room) return PAWL_OK;
   pwi_free(buffer->bytes);
@@ -38,7 +39,7 @@ static pawl_status make_room(struct buffer *buffer, size_t size) {
   return PAWL_OK;
 }
 
-/* All of it, or PAWL_TRUNCATED. */
+/* Reads all bytes, or fails with PAWL_TRUNCATED. */
 static pawl_status read_whole(struct pwi_file *file, uint64_t offset, void *bytes, size_t size) {
   size_t got;
   pawl_status status = pwi_file_read(file, offset, bytes, size, &got);
@@ -90,7 +91,7 @@ struct pwi_archive_figures pwi_archive_figures(const struct pwi_archive_reader *
   return reader->figures;
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
 static pawl_status unpack(struct pwi_archive_reader *reader, const struct pwi_block *block) {
   pawl_status status = reader->unpacker.context ? PAWL_OK : pwi_unpacker_init(&reader->unpacker);
@@ -99,7 +100,8 @@ static pawl_status unpack(struct pwi_archive_reader *reader, const struct pwi_bl
   return pwi_unpack(&reader->unpacker, reader->stored.bytes, block->stored, reader->unpacked.bytes, block->plain);
 }
 
-/* The next block and its bytes, checked; not yet counted, because an end counts those before it. */
+/* Reads and checks the next block. It is not counted yet, because an END block states the number of blocks
+ * before it. */
 static pawl_status read_block(struct pwi_archive_reader *reader, struct pwi_block *block,
                               const unsigned char **bytes_out) {
   unsigned char frame[PWI_ARCHIVE_FRAME];
@@ -127,9 +129,9 @@ static void count_block(struct pwi_archive_reader *reader, const struct pwi_bloc
   reader->plain += block->plain;
 }
 
-/* --- records ------------------------------------------------------------------------------------------------------ */
+/* --- records -------------------------------------------------------------------------------------------- */
 
-/* The rest of a record whose first block is in the buffer. */
+/* Reads the rest of a record whose first block is in the buffer. */
 static pawl_status read_rest(struct pwi_archive_reader *reader, struct pwi_block block, const unsigned char *bytes) {
   enum pwi_archive_kind kind = block.kind;
   pwi_writer_reset(&reader->whole);

@@ -1,4 +1,5 @@
-/* Archives: what goes in comes out, and nothing that was damaged, cut, swapped or taken from elsewhere does. */
+/* Archives: records survive writing and reading, and files that were damaged, truncated, reordered or mixed
+ * are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +108,7 @@ static void assert_damaged(unsigned char *bytes, size_t size) {
   assert_true(status == PAWL_CORRUPT || status == PAWL_TRUNCATED);
 }
 
-/* --- what goes in comes out ----------------------------------------------------------------------------------------- */
+/* --- what goes in comes out ----------------------------------------------------------------------------- */
 
 static void assert_next(struct pwi_archive_reader *reader, enum pwi_archive_kind kind, const void *bytes, size_t size) {
   struct pwi_archive_record record;
@@ -229,7 +230,7 @@ static void test_the_layout_is_the_documented_one(void **state) {
   assert_int_equal(at + 56 - space, file.size);
 }
 
-/* --- damage --------------------------------------------------------------------------------------------------------- */
+/* --- damage --------------------------------------------------------------------------------------------- */
 
 static void test_every_flipped_bit_is_found(void **state) {
   (void)state;
@@ -286,7 +287,8 @@ static size_t find_blocks(size_t size, size_t *starts, size_t room) {
   return count;
 }
 
-/* The file with blocks `first` and `second` in each other's place, or, if they are the same, without that block. */
+/* The file with blocks `first` and `second` in each other's place, or, if they are the same, without that
+ * block. */
 static size_t exchange(const size_t *starts, size_t count, size_t first, size_t second) {
   size_t out = starts[0];
   memcpy(copy, space, out);
@@ -339,7 +341,7 @@ static void test_a_later_version_is_named_as_such(void **state) {
   assert_int_equal(read_all(space, size, NULL), PAWL_UNSUPPORTED);
 }
 
-/* --- with correct checksums, and yet wrong -------------------------------------------------------------------------- */
+/* --- with correct checksums, and yet wrong -------------------------------------------------------------- */
 
 /* Writes one block over the first of an empty archive, with a checksum that fits. */
 static size_t forge(struct pwi_block block, const void *bytes) {
@@ -357,7 +359,8 @@ static void test_forged_blocks_are_refused(void **state) {
   (void)state;
   const struct pwi_block good = {PWI_ARCHIVE_CHUNK, PWI_PACKING_PLAIN, false, 24, 24, 0, 0};
   struct pwi_block block = good;
-  assert_int_equal(read_all(space, forge(block, content), NULL), PAWL_TRUNCATED); /* good, but there is no end */
+  /* A valid block, but no end. */
+  assert_int_equal(read_all(space, forge(block, content), NULL), PAWL_TRUNCATED);
   block.kind = (enum pwi_archive_kind)0;
   assert_int_equal(read_all(space, forge(block, content), NULL), PAWL_CORRUPT);
   block.kind = (enum pwi_archive_kind)4;
@@ -406,7 +409,7 @@ static void test_a_record_that_is_no_cut_is_not_read_as_one(void **state) {
   assert_int_equal(pwi_archive_read_cut(&record, &cut), PAWL_CORRUPT);
 }
 
-/* --- when things go wrong ------------------------------------------------------------------------------------------- */
+/* --- when things go wrong ------------------------------------------------------------------------------- */
 
 static void test_what_cannot_be_written_is_refused(void **state) {
   (void)state;

@@ -1,4 +1,4 @@
-/* For tests and fuzzers of what is kept in files: a file that is a piece of memory. */
+/* A file in memory, for tests and fuzzers. */
 #ifndef PWI_STORE_ARCHIVE_TESTING_H
 #define PWI_STORE_ARCHIVE_TESTING_H
 
@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 
-/* Writing stops at `room` with PAWL_NO_SPACE. */
+/* Writing beyond `room` fails with PAWL_NO_SPACE. */
 struct memory_file {
   struct pwi_file base;
   unsigned char *bytes;

@@ -1,4 +1,4 @@
-/* Writing archives. Small blocks are gathered in a buffer; a large one goes to the file from where it lies. */
+/* Writing archives. Small blocks are collected in a buffer; large blocks are written directly. */
 #include "store/archive_inside.h"
 
 #include <string.h>
@@ -7,12 +7,12 @@
 #include "base/memory.h"
 
 #define BUFFER ((size_t)256 << 10)
-#define DIRECT ((size_t)64 << 10) /* from so many bytes on a block is not copied */
+#define DIRECT ((size_t)64 << 10) /* blocks of at least this size are written without a copy */
 
 struct pwi_archive_writer {
   struct pwi_file *file;
   uint64_t head_checksum;
-  uint64_t offset; /* bytes in the file; the buffer comes behind them */
+  uint64_t offset; /* bytes written to the file; the buffer follows them */
   uint64_t blocks, records, plain;
   struct pwi_hasher checksums;
   struct pwi_packer packer;
@@ -149,6 +149,6 @@ pawl_status pwi_archive_finish(struct pwi_archive_writer *writer, struct pwi_arc
   if (writer->status == PAWL_OK) writer->status = pwi_file_sync(writer->file);
   if (writer->status != PAWL_OK) return writer->status;
   *figures_out = (struct pwi_archive_figures){writer->offset, writer->records, plain, checksum};
-  writer->status = PAWL_INVALID; /* there is nothing behind the end */
+  writer->status = PAWL_INVALID; /* nothing may follow the end */
   return PAWL_OK;
 }

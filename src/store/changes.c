@@ -5,19 +5,19 @@
 
 #include "base/memory.h"
 
-#define CELLS_MAX ((size_t)1 << 12)  /* of a span that is cut evenly: their numbers fit into the nearest cache */
-#define EVEN_MAX ((uint64_t)1 << 32) /* keys of such a span */
+#define CELLS_MAX ((size_t)1 << 12)  /* of an evenly divided span: their numbers fit into the L1 cache */
+#define EVEN_MAX ((uint64_t)1 << 32) /* maximum keys of such a span */
 #define LISTED_MAX ((size_t)1 << 12) /* cells that are remembered one by one */
 #define PLACES_MAX (2 * LISTED_MAX)
 #define PLACES_FIRST ((size_t)1 << 8)
 #define CELL_BYTES 4096
 
-/* A list is looked at in steps of so many keys, because to read a key is what costs time: lists are long and lie in no
- * cache. If the keys of a step lie within as many cells, all cells between the first and the last are marked, without a look
- * at the keys between them; else each key is looked at. */
+/* A list is processed in steps of this many keys, because reading keys is the main cost: lists are long and
+ * not in a cache. If the keys of a step span at most this many cells, all cells from the first to the last
+ * are marked without reading the keys between; otherwise each key is read. */
 #define STEP 512
 
-/* --- cells -------------------------------------------------------------------------------------------------------- */
+/* --- cells ---------------------------------------------------------------------------------------------- */
 
 static uint64_t cell_of(const struct pwi_changes *changes, uint64_t key) {
   return (key - changes->span.begin) >> changes->shift;
@@ -53,16 +53,16 @@ static void mark_whole(struct pwi_changes *changes, uint64_t number) {
   if (changes->whole < number) changes->whole = number;
 }
 
-/* --- cells that are remembered one by one --------------------------------------------------------------------------- */
+/* --- cells that are remembered one by one --------------------------------------------------------------- */
 
-/* Where a cell is, or the free place where it belongs. There is one. */
+/* The place of a cell, or the free place where it would be added. A free place always exists. */
 static struct pwi_changes_cell *find_place(const struct pwi_changes *changes, uint64_t index) {
   size_t at = (size_t)((index * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (changes->count - 1);
   while (changes->cells[at].index != 0 && changes->cells[at].index != index + 1) at = (at + 1) & (changes->count - 1);
   return &changes->cells[at];
 }
 
-/* There is room for one more. */
+/* Adds a cell; there must be room. */
 static void put_cell(struct pwi_changes *changes, uint64_t index, uint64_t number) {
   struct pwi_changes_cell *place = find_place(changes, index);
   changes->used += place->index == 0;
@@ -75,7 +75,8 @@ static int compare_cells(const void *left, const void *right) {
   return (a->index > b->index) - (a->index < b->index);
 }
 
-/* The used cells that changed after `number`, by rising index, at the front of the table, which is one no more. */
+/* Moves the used cells that changed after `number` to the front, sorted by index. The array is then no longer
+ * a hash table. */
 static size_t sort_cells(struct pwi_changes_cell *cells, size_t count, uint64_t number) {
   size_t used = 0;
   for (size_t i = 0; i < count; i++)
@@ -84,8 +85,8 @@ static size_t sort_cells(struct pwi_changes_cell *cells, size_t count, uint64_t 
   return used;
 }
 
-/* By how many bits sorted cells must be widened to become at most `most`. Two neighbours become one when the highest bit in
- * which they differ is dropped. */
+/* The number of bits by which sorted cells must be widened so that at most `most` remain. Two neighbours
+ * merge when the highest bit in which they differ is dropped. */
 static unsigned bits_to_drop(const struct pwi_changes_cell *cells, size_t used, size_t most) {
   size_t parted_by[65] = {0}, parts = 1;
   for (size_t i = 1; i < used; i++) parted_by[64 - __builtin_clzll((cells[i].index - 1) ^ (cells[i - 1].index - 1))]++;
@@ -94,7 +95,7 @@ static unsigned bits_to_drop(const struct pwi_changes_cell *cells, size_t used, 
   return bits;
 }
 
-/* Puts sorted cells into a new table, widened by `bits`. */
+/* Inserts sorted cells into a new table, widened by `bits`. */
 static pawl_status rebuild(struct pwi_changes *changes, size_t used, size_t places, unsigned bits) {
   struct pwi_changes_cell *old = changes->cells, *fresh = pwi_alloc_zero(places, sizeof *fresh);
   if (!fresh) return PAWL_NO_MEMORY;
@@ -107,7 +108,7 @@ static pawl_status rebuild(struct pwi_changes *changes, size_t used, size_t plac
   return PAWL_OK;
 }
 
-/* Takes everything for changed that is, or may be. The first `used` cells are what there was. */
+/* Marks everything as changed. The first `used` cells are the earlier contents. */
 static void give_up(struct pwi_changes *changes, size_t used) {
   for (size_t i = 0; i < used; i++) mark_whole(changes, changes->cells[i].number);
   pwi_free(changes->cells);
@@ -116,7 +117,8 @@ static void give_up(struct pwi_changes *changes, size_t used) {
   changes->shift = changes->first_shift;
 }
 
-/* Room for one more cell: half of the places stay free. May change the width of cells. False if there is no memory. */
+/* Makes room for one more cell; half of the places stay free. May widen the cells. False if there is no
+ * memory. */
 static bool make_room(struct pwi_changes *changes) {
   if (changes->used < changes->count / 2) return true;
   size_t used = sort_cells(changes->cells, changes->count, 0);
@@ -128,7 +130,8 @@ static bool make_room(struct pwi_changes *changes) {
   return false;
 }
 
-/* All of these keys if their cells are there already, as they are in a steady state; how many were. */
+/* Marks keys whose cells are already stored, as in a steady state; returns the number of keys before the
+ * first other one. */
 static size_t mark_known(struct pwi_changes *changes, const uint64_t *keys, size_t count, uint64_t number) {
   for (size_t i = 0; i < count; i++) {
     struct pwi_changes_cell *place = changes->count > 0 ? find_place(changes, cell_of(changes, keys[i])) : NULL;
@@ -138,7 +141,7 @@ static size_t mark_known(struct pwi_changes *changes, const uint64_t *keys, size
   return count;
 }
 
-/* All cells that hold keys from `first` to `last`. */
+/* Marks all cells that contain keys from `first` to `last`. */
 static void mark_listed(struct pwi_changes *changes, uint64_t first, uint64_t last, uint64_t number) {
   for (uint64_t key = first;;) {
     if (!make_room(changes)) {
@@ -152,7 +155,7 @@ static void mark_listed(struct pwi_changes *changes, uint64_t first, uint64_t la
   }
 }
 
-/* --- marking -------------------------------------------------------------------------------------------------------- */
+/* --- marking -------------------------------------------------------------------------------------------- */
 
 static bool has_numbers(struct pwi_changes *changes, uint64_t number) {
   if (changes->numbers) return true;
@@ -203,7 +206,7 @@ void pwi_changes_mark_keys(struct pwi_changes *changes, const uint64_t *keys, si
   }
 }
 
-/* A range wider than all cells that may be remembered is as good as everything. */
+/* A range wider than all cells that can be stored counts as everything. */
 void pwi_changes_mark_range(struct pwi_changes *changes, struct pawl_range range, uint64_t number) {
   assert(number > 0);
   range = pawl_range_common(range, changes->span);
@@ -222,7 +225,7 @@ void pwi_changes_forget(struct pwi_changes *changes, uint64_t number) {
   if (used == 0 || rebuild(changes, used, changes->count, 0) != PAWL_OK) give_up(changes, used);
 }
 
-/* --- asking --------------------------------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------------------------------------- */
 
 static pawl_status add_cells(const struct pwi_changes *changes, struct pawl_range range, uint64_t first, uint64_t last,
                              struct pwi_rangeset *set) {

@@ -1,4 +1,4 @@
-/* What has changed since, against a list of all that ever did; and how coarse the answers are. */
+/* Tracking of changed keys against a list of all changes, and the granularity of answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -155,7 +155,7 @@ static void test_a_range_too_wide_to_remember_is_everything(void **state) {
   pwi_changes_fini(&changes);
 }
 
-/* --- the model ------------------------------------------------------------------------------------------------------ */
+/* --- the model ------------------------------------------------------------------------------------------ */
 
 struct mark {
   struct pawl_range range; /* empty: a list */

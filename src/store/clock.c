@@ -1,35 +1,36 @@
 /* Range vector clocks: OSDI'14 4.1, Algorithm 2, and merging.
  *
- * A vector clock would keep a time vc_i(k) for every sender i and key k. Senders push ranges, so the keys of a range
- * share their time, and the paper keeps vc_i(R) for ranges R instead. Its Algorithm 2 sets the time of a range R to t
- * thus: every range S of the clock that R overlaps is cut into the part inside R and what sticks out, the parts that
- * stick out keep S's time, and the parts inside get t. A range that has R inside it falls into three, so that each set
- * adds at most two ranges. In the paper there are as many in the end as different ranges were ever set, or O(mk) for m
- * senders and k ranges. Here two neighbours with equal times become one again at once, so that there are never more
- * than the times need.
+ * A vector clock would store a time vc_i(k) for every sender i and key k. Senders push ranges, so the keys of
+ * a range share their time, and the paper stores vc_i(R) for ranges R instead. Its Algorithm 2 sets the time
+ * of a range R to t as follows: every range S of the clock that overlaps R is cut into the part inside R and
+ * the parts outside. The outer parts keep the time of S; the inner parts get t. A range that contains R
+ * becomes three, so each set adds at most two ranges. In the paper their number grows to that of all
+ * different ranges ever set, O(mk) for m senders and k ranges. Here two neighbours with equal times merge at
+ * once, so that there are never more ranges than necessary.
  *
- * Steps. For one sender, the time as a function of the key is a staircase, and it is kept as such: a sorted array of
- * steps, each saying from which key on it has which time. That the ranges are disjoint and leave nothing out is then
- * no invariant to keep: nothing else can be said. What remains to be kept is
+ * Steps. For one sender the time is a step function of the key. It is stored as a sorted array of steps, each
+ * with the key from which on its time is valid. This representation can only describe disjoint ranges without
+ * gaps, so that this is no separate invariant. The remaining invariants are
  *
  *   - the first step begins at 0, every other one at a held key that is not the first held key,
  *   - begins ascend strictly, and neighbouring times differ.
  *
- * A shard may hold several ranges with holes between them. Nobody asks for a time in a hole, so it takes that of the
- * held key before it, and keys before all held ones take that of the first. A sender at the same time everywhere has
- * one step, however many holes there are; and for given times on given keys there is exactly one array of steps.
+ * A shard may hold several ranges with holes between them. The times of keys in a hole are never read. A hole
+ * has the time of the held key before it, and keys before all held ones have the time of the first. A sender
+ * with the same time everywhere thus has one step, whatever the number of holes; and given times on given
+ * keys have exactly one array of steps.
  *
- * Setting. `raise_steps` rewrites the steps that R meets, from left to right in place: the part left of R, then R's
- * pieces at the later of their time and t, then the part right of R with its old time, each appended unless its time
- * goes on. The parts that stick out may make the result longer by up to two steps than what is read, so the array is
- * first moved up by that much: what is written then never overtakes what is read. */
+ * Setting. `raise_steps` rewrites the steps that overlap R, from left to right and in place: the part left of
+ * R, then the pieces of R with the later of their time and t, then the part right of R with its old time.
+ * Each is appended unless its time equals that of the previous step. The result may have up to two more steps
+ * than the input, so the array is first moved up by that much: writing then never overtakes reading. */
 #include "store/clock_inside.h"
 
 #include <string.h>
 
 #include "base/hash.h"
 
-static const struct pwi_clock_step never = {0, 0}; /* the steps of a sender that has no line */
+static const struct pwi_clock_step never = {0, 0}; /* the steps of a sender without a line */
 
 pawl_status pwi_clock_init(struct pwi_clock *clock, const struct pawl_range *ranges, size_t count) {
   struct pwi_clock made = {0};
@@ -49,13 +50,13 @@ void pwi_clock_fini(struct pwi_clock *clock) {
   pwi_rangeset_fini(&clock->held);
 }
 
-/* --- setting ---------------------------------------------------------------------------------------------------- */
+/* --- setting -------------------------------------------------------------------------------------------- */
 
-/* What of the held keys lies outside a range that is being set. */
+/* The held keys on both sides of a range that is set. */
 struct around {
   bool left;
   bool right;
-  uint64_t right_begin; /* the first held key behind the range, if `right` */
+  uint64_t right_begin; /* the first held key after the range, if `right` */
 };
 
 static struct around look_around(const struct pwi_clock *clock, struct pawl_range range) {
@@ -108,7 +109,7 @@ pawl_status pwi_clock_reserve(struct pwi_clock *clock, struct pwi_sender sender,
   return reserve(clock, sender, look_around(clock, range), &slot);
 }
 
-/* The first lines are only there for speed: the normal case is one step that is set as a whole. */
+/* The first lines are a fast path for the normal case: one step that is set as a whole. */
 pawl_status pwi_clock_set(struct pwi_clock *clock, struct pwi_sender sender, struct pawl_range range, uint64_t time) {
   if (!pwi_clock_holds(clock, range)) return PAWL_INVALID;
   struct around around = look_around(clock, range);
@@ -128,7 +129,7 @@ pawl_status pwi_clock_set(struct pwi_clock *clock, struct pwi_sender sender, str
   return PAWL_OK;
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_clock_walk(const struct pwi_clock *clock, struct pwi_sender sender, struct pawl_range range,
                            struct pwi_clock_pieces *pieces_out) {
@@ -243,16 +244,16 @@ void pwi_clock_retire(struct pwi_clock *clock, struct pwi_sender sender) {
   if (slot < clock->room) pwi_table_remove(clock, slot);
 }
 
-/* --- is it that push's turn? ------------------------------------------------------------------------------------ */
+/* --- is it that push's turn? ---------------------------------------------------------------------------- */
 
-/* What the pieces seen so far have shown. */
+/* The findings from the pieces so far. */
 struct seen {
   bool done;
   bool due;
   bool behind;
   bool broken;
   uint64_t lowest;
-  uint64_t impossible; /* the first, if `broken` */
+  uint64_t impossible; /* the first impossible time, if `broken` */
 };
 
 static void see(struct seen *seen, const struct pwi_clock_claim *claim, uint64_t time) {

@@ -1,4 +1,4 @@
-/* Clocks as bytes; clock.h gives the layout. The decoder accepts nothing that the encoder would not have written. */
+/* Encoding of clocks; clock.h documents the layout. The decoder accepts only what the encoder writes. */
 #include "store/clock_inside.h"
 
 #include "base/bytes.h"
@@ -9,7 +9,7 @@
 #define SENDER_SIZE 20 /* with its first step */
 #define STEP_SIZE 16
 
-/* --- encoding --------------------------------------------------------------------------------------------------- */
+/* --- encoding ------------------------------------------------------------------------------------------- */
 
 size_t pwi_clock_encoded_size(const struct pwi_clock *clock) {
   size_t size = HEAD_SIZE + clock->held.count * RANGE_SIZE;
@@ -60,14 +60,14 @@ pawl_status pwi_clock_encode(const struct pwi_clock *clock, void *buffer, size_t
   return PAWL_OK;
 }
 
-/* --- decoding --------------------------------------------------------------------------------------------------- */
+/* --- decoding ------------------------------------------------------------------------------------------- */
 
 struct reader {
   const unsigned char *at;
   size_t left;
 };
 
-/* Callers know that the bytes are there. */
+/* The caller has checked that the bytes are present. */
 static uint32_t get_u32(struct reader *reader) {
   uint32_t value = pwi_get_u32(reader->at);
   reader->at += sizeof value;
@@ -82,7 +82,8 @@ static uint64_t get_u64(struct reader *reader) {
   return value;
 }
 
-/* True if `count` things of `size` bytes can still come: nothing is allocated for those that cannot. */
+/* True if the remaining bytes can hold `count` elements of `size` bytes. Checked before memory is allocated
+ * for them. */
 static bool can_hold(const struct reader *reader, uint64_t count, size_t size) { return count <= reader->left / size; }
 
 static pawl_status get_ranges(struct reader *reader, uint32_t count, struct pwi_rangeset *held) {
@@ -99,7 +100,7 @@ static pawl_status get_ranges(struct reader *reader, uint32_t count, struct pwi_
   return PAWL_OK;
 }
 
-/* A step after `before` must begin at a held key past both it and the first held key. */
+/* A step must begin at a held key after both `before` and the first held key. */
 static bool is_good_step(const struct pwi_rangeset *held, struct pwi_clock_step before, struct pwi_clock_step step) {
   return step.begin > before.begin && step.begin > held->ranges[0].begin && step.time != before.time &&
          pwi_rangeset_has(held, step.begin);
@@ -127,7 +128,7 @@ static pawl_status get_senders(struct reader *reader, uint64_t count, struct pwi
   if (count && pwi_rangeset_is_empty(&clock->held)) return PAWL_CORRUPT;
   if (!can_hold(reader, count, SENDER_SIZE)) return PAWL_TRUNCATED;
   size_t next = 0;
-  uint64_t floor = 0; /* the next mixed id is not below this */
+  uint64_t floor = 0; /* minimum of the next mixed id */
   for (uint64_t i = 0; i < count; i++) {
     if (!can_hold(reader, 1, SENDER_SIZE)) return PAWL_TRUNCATED;
     struct pwi_clock_line line = {.mixed = pwi_mix64(get_u64(reader)), .count = 1};

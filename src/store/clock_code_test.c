@@ -1,4 +1,4 @@
-/* Clocks as bytes: the layout to the letter, and decoders fed with bytes that no encoder wrote. */
+/* Encoding of clocks: the exact layout, and decoding of bytes that no encoder writes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -202,7 +202,8 @@ static void test_any_bytes_are_refused_or_are_what_the_encoder_writes(void **sta
   assert_int_equal(pwi_memory_counts().live, live);
 }
 
-/* The scramble is no secret. Whoever chooses ids that all belong at the end of the table gets a long table, no more. */
+/* The mixing function is public. Ids chosen such that all belong at the end of the table only cause a long
+ * table. */
 static void test_ids_that_all_belong_in_one_place_cost_no_more_than_their_bytes(void **state) {
   (void)state;
   const size_t count = 20000;

@@ -1,6 +1,6 @@
-/* Range vector clocks against a naive one: a time for every sender and key in a plain array, over a small universe.
- * Many seeds, random operations on two clocks that trade keys with one another; after each, every time is compared and
- * every invariant of the inside is checked. */
+/* Range vector clocks against a naive clock: an array with a time for every sender and key of a small
+ * universe. Random operations on two clocks that exchange keys, with many seeds; after each operation every
+ * time is compared and every internal invariant is checked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static uint64_t last_seed;
 
 static size_t below(struct run *run, size_t n) { return (size_t)pwi_random_below(&run->random, n); }
 
-/* --- comparing -------------------------------------------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------------------------------------ */
 
 static void assert_steps_are_in_form(const struct pwi_clock *clock, const struct pwi_clock_line *line) {
   const struct pwi_clock_step *steps = pwi_line_view(line);
@@ -115,7 +115,7 @@ static size_t count_steps(const struct pwi_clock *clock, struct pwi_sender sende
   return slot < clock->room ? clock->lines[slot].count : 1;
 }
 
-/* --- operations ------------------------------------------------------------------------------------------------- */
+/* --- operations ----------------------------------------------------------------------------------------- */
 
 /* Mostly inside one of the clock's ranges, sometimes all of it, sometimes anything. */
 static struct pawl_range random_range(struct run *run, const struct pwi_clock *clock) {
@@ -254,7 +254,7 @@ static void do_copy(struct run *run, const struct pair *pair) {
   pwi_clock_fini(&whole);
 }
 
-/* --- questions -------------------------------------------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------------------------------------ */
 
 static void ask_for_times(struct run *run, const struct pair *pair) {
   struct pawl_range range = random_range(run, &pair->clock);
@@ -325,7 +325,7 @@ static void ask_whose_turn_it_is(struct run *run, const struct pair *pair) {
   if (verdict == PWI_CLAIM_DUE) assert_due_keys_match(run, pair, &claim, sender);
 }
 
-/* --- the test --------------------------------------------------------------------------------------------------- */
+/* --- the test ------------------------------------------------------------------------------------------- */
 
 static void step(struct run *run) {
   size_t which = below(run, 2);

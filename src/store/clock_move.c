@@ -1,16 +1,17 @@
-/* Clocks that move: parts of a clock taken out, thrown away, put together.
+/* Copying, dropping and joining parts of clocks.
  *
- * All of this happens when arcs move between shards, so it may allocate and touch every sender, but it is whole or not
- * at all: what can fail comes first, and what a clock is to become is made beside it. */
+ * These operations happen when arcs move between shards. They may allocate memory and visit every sender, but
+ * happen completely or not at all: steps that can fail come first, and the new state of a clock is built
+ * separately. */
 #include "store/clock_inside.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-/* --- copy ------------------------------------------------------------------------------------------------------- */
+/* --- copy ----------------------------------------------------------------------------------------------- */
 
-/* Any run of steps is in good form already, once the first begins at 0. */
+/* Any run of steps is valid once its first step begins at 0. */
 static pawl_status copy_line(const struct pwi_clock_line *line, struct pawl_range range, struct pwi_clock *copy,
                              size_t *next) {
   const struct pwi_clock_step *steps = pwi_line_view(line);
@@ -42,9 +43,9 @@ pawl_status pwi_clock_copy(const struct pwi_clock *clock, struct pawl_range rang
   return PAWL_OK;
 }
 
-/* --- drop ------------------------------------------------------------------------------------------------------- */
+/* --- drop ----------------------------------------------------------------------------------------------- */
 
-/* What is held on either side of a range that was dropped. */
+/* The held keys on both sides of a dropped range. */
 struct sides {
   bool before;
   bool after;
@@ -52,9 +53,9 @@ struct sides {
   uint64_t after_begin;
 };
 
-/* The dropped keys become part of a hole, which takes the time before it: the steps in it go, and the first held key
- * after it gets a step of its own if its time differs. That step replaces the one the key was in, so there are never
- * more steps than before. */
+/* The dropped keys become part of a hole, which has the time of the key before it. Steps inside the hole are
+ * removed, and the first held key after it gets its own step if its time differs. That step replaces the one
+ * that contained the key, so the number of steps never grows. */
 static void drop_steps(struct pwi_clock_line *line, const struct sides *sides) {
   struct pwi_clock_step *steps = pwi_line_steps(line);
   size_t put = sides->before ? pwi_step_at(steps, line->count, sides->range.begin - 1) + 1 : 0;
@@ -104,13 +105,13 @@ pawl_status pwi_clock_take(struct pwi_clock *clock, struct pawl_range range, str
   return PAWL_OK;
 }
 
-/* --- absorb ----------------------------------------------------------------------------------------------------- */
+/* --- absorb --------------------------------------------------------------------------------------------- */
 
-/* One of two clocks that are being joined. */
+/* One of the two clocks to join. */
 struct half {
   const struct pwi_clock *clock;
-  size_t slot; /* of the sender that comes next */
-  size_t run;  /* of the held ranges, the one that comes next */
+  size_t slot; /* slot of the next sender */
+  size_t run;  /* index of the next held range */
 };
 
 static size_t most_steps(const struct pwi_clock *clock) {
@@ -129,7 +130,7 @@ static uint64_t run_begin(const struct half *half) {
   return half->run < held->count ? held->ranges[half->run].begin : UINT64_MAX;
 }
 
-/* Appends the next held range of one half, with its line's times; no line means 0. */
+/* Appends the next held range of one half with the times of its line; without a line the time is 0. */
 static void append_run(struct half *half, const struct pwi_clock_line *line, struct pwi_clock_step *steps,
                        size_t *count) {
   struct pawl_range run = half->clock->held.ranges[half->run++];
@@ -142,7 +143,7 @@ static void append_run(struct half *half, const struct pwi_clock_line *line, str
     pwi_step_append(steps, count, from[i].begin > run.begin ? from[i].begin : run.begin, from[i].time);
 }
 
-/* The steps of the sender that comes next in either half, or in both, over the held ranges of both in key order. */
+/* Builds the steps of the next sender, of either half or both, over the held ranges of both in key order. */
 static pawl_status join_next(struct half *a, struct half *b, struct pwi_clock_step *scratch, struct pwi_clock *sum,
                              size_t *next) {
   const struct pwi_clock_line *in_a = line_at(a);
@@ -168,7 +169,7 @@ static pawl_status join_next(struct half *a, struct half *b, struct pwi_clock_st
   return status;
 }
 
-/* Fills `sum`, an empty clock, with the lines of both. On failure it has some of them. */
+/* Fills the empty clock `sum` with the lines of both. After a failure it has some of them. */
 static pawl_status join_lines(const struct pwi_clock *a, const struct pwi_clock *b, struct pwi_clock *sum) {
   size_t most = most_steps(a) + most_steps(b) + a->held.count + b->held.count;
   struct pwi_clock_step *scratch = pwi_alloc_zero(most, sizeof *scratch);

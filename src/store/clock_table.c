@@ -1,13 +1,13 @@
-/* The table of a clock's senders: a hash table that is sorted.
+/* The table of a clock's senders: a sorted hash table.
  *
- * Ids are scrambled by a bijection, pwi_mix64, and lines stand in ascending order of the scrambled id, each at its
- * home, the slot that the upper bits of the scrambled id name, or as soon behind it as the lines before it allow. This
- * is linear probing with one rule more, and the rule buys much: a lookup stops at the first greater line, so a miss
- * costs no more than a hit; a walk gives the senders in an order that depends on nothing but their ids, so that equal
- * clocks are equal bytes; and two tables are joined like sorted lists.
+ * Ids are scrambled by the bijection pwi_mix64, and lines are sorted by the scrambled id. The upper bits of
+ * the scrambled id give the home slot of a line; the line is in that slot, or as soon after it as the lines
+ * before it permit. This is linear probing with an additional order, which has three advantages. A lookup
+ * stops at the first greater line, so a miss costs no more than a hit. The order of senders depends only on
+ * their ids, so equal clocks have equal encodings. And two tables can be joined like sorted lists.
  *
- * There is no wrapping round the end. Some slots behind the last home take what overflows there, and the very last
- * slot is always empty, so that no search needs to look for the end. */
+ * The table does not wrap around. Some slots after the last home take overflowing lines, and the very last
+ * slot is always empty, so that a search need not check for the end. */
 #include "store/clock_inside.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@
 #define SMALLEST_BITS 2
 #define SMALLEST_ROOM 4 /* steps */
 
-/* --- lines ------------------------------------------------------------------------------------------------------ */
+/* --- lines ---------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_line_reserve(struct pwi_clock_line *line, size_t count) {
   size_t room = line->room ? line->room : 1;
@@ -50,17 +50,17 @@ void pwi_line_free(struct pwi_clock_line *line) {
   *line = (struct pwi_clock_line){0};
 }
 
-/* --- the table -------------------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------------------ */
 
 static size_t home(unsigned bits, uint64_t mixed) { return (size_t)(mixed >> (64 - bits)); }
 
-/* Where a line goes that is greater than all before it, of which the last stands before slot `next`. */
+/* The slot for a line that is greater than all earlier ones, the last of which is before slot `next`. */
 static size_t place_behind(unsigned bits, uint64_t mixed, size_t next) {
   size_t at = home(bits, mixed);
   return at > next ? at : next;
 }
 
-/* The slot behind the last line, in a table of 2^bits homes. */
+/* The slot after the last line, in a table of 2^bits homes. */
 static size_t reach(const struct pwi_clock *clock, unsigned bits) {
   size_t next = 0;
   for (size_t i = 0; i < clock->room; i++)
@@ -68,8 +68,8 @@ static size_t reach(const struct pwi_clock *clock, unsigned bits) {
   return next;
 }
 
-/* Moves the lines into a table of 2^bits homes, with some empty slots at its end. If that is as many homes as before,
- * every line keeps its slot. */
+/* Moves the lines into a table of 2^bits homes, with some empty slots at its end. If that is as many homes as
+ * before, every line keeps its slot. */
 static pawl_status rebuild(struct pwi_clock *clock, unsigned bits) {
   size_t homes = (size_t)1 << bits;
   size_t room = reach(clock, bits);
@@ -90,14 +90,14 @@ static pawl_status rebuild(struct pwi_clock *clock, unsigned bits) {
   return PAWL_OK;
 }
 
-/* Makes the table at most three quarters full when it has one line more. */
+/* Grows the table so that with one more line it is at most three quarters full. */
 static pawl_status grow(struct pwi_clock *clock) {
   if (!clock->room) return rebuild(clock, SMALLEST_BITS);
   size_t homes = (size_t)1 << clock->bits;
   return clock->count < homes - homes / 4 ? PAWL_OK : rebuild(clock, clock->bits + 1);
 }
 
-/* The slot where the line is, or else where it would go. */
+/* The slot of the line, or the slot where it would be inserted. */
 static size_t search(const struct pwi_clock *clock, uint64_t mixed) {
   size_t at = home(clock->bits, mixed);
   while (clock->lines[at].count && clock->lines[at].mixed < mixed) at++;
@@ -111,7 +111,7 @@ size_t pwi_table_find(const struct pwi_clock *clock, struct pwi_sender sender) {
   return clock->lines[at].count && clock->lines[at].mixed == mixed ? at : clock->room;
 }
 
-/* Opens a slot for a new line: those that stand in the way, up to the next empty slot, move one further. */
+/* Opens a slot for a new line: the lines up to the next empty slot move by one. */
 static pawl_status open_slot(struct pwi_clock *clock, size_t at) {
   size_t empty = at;
   while (clock->lines[empty].count) empty++;
@@ -155,7 +155,7 @@ pawl_status pwi_table_append(struct pwi_clock *clock, size_t *next, const struct
   return PAWL_OK;
 }
 
-/* Lines behind the hole move up, until one stands at its home or a slot is empty: then no search is cut short. */
+/* Lines after the hole move up until one is at its home or a slot is empty, so that searches stay correct. */
 void pwi_table_remove(struct pwi_clock *clock, size_t slot) {
   pwi_line_free(&clock->lines[slot]);
   size_t end = slot + 1;

@@ -1,5 +1,5 @@
-/* Range vector clocks: what each call promises, one promise at a time. clock_model_test.c compares them with a naive
- * clock, clock_turns_test.c plays the exactly-once protocol they are there for, clock_code_test.c looks at bytes. */
+/* Range vector clocks: the contract of each call. clock_model_test.c compares them with a naive clock,
+ * clock_turns_test.c simulates the exactly-once protocol, clock_code_test.c tests the encoding. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static struct pwi_clock_finding check(const struct pwi_clock *clock, uint64_t be
   return finding;
 }
 
-/* --- setting ---------------------------------------------------------------------------------------------------- */
+/* --- setting -------------------------------------------------------------------------------------------- */
 
 static void test_setting_the_middle_of_a_range_makes_three(void **state) {
   (void)state;
@@ -211,7 +211,7 @@ static void test_thousands_of_senders_are_found_again(void **state) {
   pwi_clock_fini(&down);
 }
 
-/* --- turns ------------------------------------------------------------------------------------------------------ */
+/* --- turns ---------------------------------------------------------------------------------------------- */
 
 static void test_a_push_is_due_once_its_predecessor_is_in(void **state) {
   (void)state;
@@ -276,7 +276,7 @@ static void test_a_time_between_predecessor_and_push_breaks_the_protocol(void **
   pwi_clock_fini(&clock);
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 #define ARCS 16
 

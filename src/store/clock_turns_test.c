@@ -1,6 +1,6 @@
-/* The exactly-once protocol that range vector clocks are there for, played out: a client, two servers that hand keys to
- * one another, and a network that delivers pushes in any order and again and again. What a server applies is written
- * down per key, and the result is judged from that and never from the clocks. */
+/* The exactly-once protocol for which range vector clocks exist: a client, two servers that exchange keys,
+ * and a network that reorders and duplicates pushes. Each server records the pushes that it applies per key;
+ * the result is checked against these records, not against the clocks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
-/* The dense table: arrays over the whole span, mapped at once and taken from the system piece by piece.
+/* The dense table: arrays over the whole span, mapped at once and backed by memory piece by piece.
  *
- * Slot = key - begin + LEAD: the first LEAD rows stay zero, and row 0 is what missing keys read. A *piece* is as many
- * rows as fill about one huge page. It takes memory from the first write on; until then its keys count as missing, so
- * that a limit on memory can be kept. Taking or dropping a piece changes the layout.
+ * Slot = key - begin + LEAD: the first LEAD rows stay zero, and missing keys read row 0. A *piece* is the
+ * number of rows that fill about one huge page. It takes memory from its first write on; until then its keys
+ * count as missing, so that the memory limit can be enforced. Allocating or dropping a piece changes the
+ * layout.
  */
 #include "store/dense.h"
 
@@ -11,6 +12,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/pages.h"
+#include "base/search.h"
 #include "store/kernels.h"
 
 #define LEAD 16 /* a cache line of the narrowest rows */
@@ -67,31 +69,17 @@ static void dense_destroy(struct pwi_table *table) {
   pwi_free(dense);
 }
 
-/* --- taking pieces ---------------------------------------------------------------------------------------------- */
+/* --- taking pieces -------------------------------------------------------------------------------------- */
 
-/* The number of the first of `count` rising keys that is not below `end`. */
-static size_t first_past(const uint64_t *keys, size_t count, uint64_t end) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (keys[middle] < end) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-/* The keys of the list, from number `from` on, that lie in one piece with the first of them: up to which number, and
- * in which piece. */
+/* Finds the keys of the list, from number `from` on, that lie in the same piece as the first: returns the
+ * number after the last of them, and the piece. */
 static size_t same_piece(const struct dense *dense, const uint64_t *keys, size_t from, size_t count,
                          size_t *piece_out) {
   size_t piece = (size_t)(slot_of(dense, keys[from]) >> dense->shift);
   uint64_t last = key_of(dense, piece_end(dense, piece) - 1); /* the end itself need not be a key */
   *piece_out = piece;
   if (keys[count - 1] <= last) return count;
-  return from + first_past(keys + from, count - from, last + 1);
+  return from + pwi_first_not_below(keys + from, count - from, last + 1);
 }
 
 static pawl_status allow_pieces(const struct dense *dense, size_t wanted) {
@@ -122,7 +110,7 @@ static pawl_status take_keys(struct dense *dense, const uint64_t *keys, size_t c
   return status;
 }
 
-/* Slots of pieces not taken become missing. */
+/* Replaces the slots of unallocated pieces by PWI_SLOT_MISSING. */
 static void mark_missing(const struct dense *dense, const uint64_t *keys, struct pwi_slots *slots) {
   for (size_t i = 0; i < slots->count;) {
     size_t piece, end = same_piece(dense, keys, i, slots->count, &piece);
@@ -149,9 +137,9 @@ static pawl_status dense_resolve(struct pwi_table *table, const uint64_t *keys, 
   return PAWL_OK;
 }
 
-/* --- ranges ----------------------------------------------------------------------------------------------------- */
+/* --- ranges --------------------------------------------------------------------------------------------- */
 
-/* Takes the pieces of these slots: all that are missing, or none. */
+/* Allocates all missing pieces of these slots, or none. */
 static pawl_status take_slots(struct dense *dense, uint64_t first_slot, uint64_t last_slot) {
   size_t first = (size_t)(first_slot >> dense->shift), last = (size_t)(last_slot >> dense->shift), wanted = 0;
   for (size_t piece = first; piece <= last; piece++) wanted += !dense->taken[piece];
@@ -200,7 +188,7 @@ static void clear_part(struct pwi_pages *pages, uint64_t begin, uint64_t end, si
   if (bytes > 0) pwi_pages_clear(pages, begin * bytes, (end - begin) * bytes);
 }
 
-/* Rows [begin, end) of one piece that is taken. Pages that go whole are given back. */
+/* Clears rows [begin, end) of an allocated piece. Complete pages are returned to the system. */
 static void clear_rows(struct dense *dense, size_t piece, uint64_t begin, uint64_t end) {
   bool whole = begin == piece_begin(dense, piece) && end == piece_end(dense, piece);
   clear_part(&dense->values, begin, end, dense->table.row_bytes);
@@ -239,7 +227,7 @@ pawl_status pwi_dense_reserve(struct pwi_table *table, struct pawl_range range) 
   return take_slots(dense, slot_of(dense, range.begin), slot_of(dense, range.end - 1));
 }
 
-/* The largest power of two of rows that fits into a huge page. */
+/* The largest power of two of rows that fit into a huge page. */
 static unsigned piece_shift(size_t bytes) {
   unsigned shift = 0;
   while (((size_t)2 << shift) * bytes <= PWI_PAGES_HUGE) shift++;

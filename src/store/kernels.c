@@ -1,4 +1,4 @@
-/* The loops for any processor, the choice between the sets, and arrays that are wanted in two places. */
+/* The portable loops, the choice between the sets, and functions that write an array to two places. */
 #include "store/kernels.h"
 
 #if defined(__SSE2__)
@@ -7,8 +7,8 @@
 
 #include "store/kernels_loops.h"
 
-#define STEP 1024                      /* bytes: what was just computed is copied from the nearest cache */
-#define STREAM_MIN ((size_t)128 << 10) /* what is shorter may still be in a cache when it is read */
+#define STEP 1024                      /* bytes, so that the computed values are copied from the L1 cache */
+#define STREAM_MIN ((size_t)128 << 10) /* a shorter array may still be in a cache when it is read */
 
 PWI_ROW_FUNCTIONS()
 
@@ -21,7 +21,7 @@ const struct pwi_row_kernels *pwi_row_kernels_best(void) {
   return &pwi_row_kernels_plain;
 }
 
-/* A copy through the caches would first read the lines that it is about to write over, which the reader has used last. */
+/* A normal copy would first read the cache lines that it overwrites, which are in the reader's cache. */
 static void copy_past_caches(char *to, const char *from, size_t bytes) {
 #if defined(__SSE2__)
   for (; bytes >= 64; to += 64, from += 64, bytes -= 64)
@@ -58,6 +58,6 @@ void pwi_apply_array_out(enum pwi_apply apply, enum pwi_scalar type, void *to, c
       memcpy(place, row, step);
   }
 #if defined(__SSE2__)
-  if (streams) _mm_sfence(); /* whoever is told of it sees all of it */
+  if (streams) _mm_sfence(); /* makes the array visible before the reader is notified */
 #endif
 }

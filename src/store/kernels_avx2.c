@@ -1,5 +1,5 @@
-/* The loops once more, compiled for x86-64 with AVX2. No intrinsics: compilers find the vectors by themselves, and rows
- * moved by slot wait for memory, not for instructions. */
+/* The loops compiled for x86-64 with AVX2. Intrinsics are not needed: compilers vectorise the loops, and
+ * moving rows by slot is limited by memory. */
 #include "store/kernels.h"
 
 #if defined(__x86_64__)

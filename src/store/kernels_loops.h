@@ -1,7 +1,7 @@
-/* The loops behind kernels.h. Each set's file includes them, and so compiles them for its own processor.
+/* The loops behind kernels.h. The file of each set includes them and so compiles them for its processor.
  *
- * Elements go through memcpy because the caller's arrays need not be aligned; compilers see through it. Sums of
- * integers are taken without sign, where wrapping around is defined.
+ * Elements are accessed with memcpy because arrays of the caller need not be aligned; compilers optimise it
+ * away. Integers are added as unsigned, where wrapping around is defined.
  */
 #ifndef PWI_STORE_KERNELS_LOOPS_H
 #define PWI_STORE_KERNELS_LOOPS_H
@@ -12,7 +12,7 @@
 
 #define PWI_LOOP static inline __attribute__((always_inline))
 
-/* How many rows ahead memory is asked for: far enough for a miss to be over by then. */
+/* The number of rows ahead to prefetch: far enough for a cache miss to be resolved by then. */
 #define PWI_AHEAD 32
 
 /* X(name, type for sums, type for comparisons), in the order of enum pwi_scalar. */
@@ -28,7 +28,7 @@
 #define PWI_LEAST(old, new) ((new) < (old) ? (new) : (old))
 #define PWI_MOST(old, new) ((new) > (old) ? (new) : (old))
 
-/* Row i of `from` onto row slots[i] of `to`, for a width known to the compiler or not. */
+/* Applies row i of `from` to row slots[i] of `to`; the width may be a compile-time constant. */
 #define PWI_ROW_LOOP(name, type, combine)                                                                              \
   PWI_LOOP void one_##name(char *restrict to, const char *restrict from, char *restrict out) {                         \
     type old, new;                                                                                                     \
@@ -67,7 +67,7 @@
     if (width == 1) {                                                                                                  \
       singles_##name(to, slots, count, from, out);                                                                     \
     } else if (width % 8 == 0) {                                                                                       \
-      wide_##name(to, slots, count, width & ~(size_t)7, from, out); /* so no loop needs a rest */                      \
+      wide_##name(to, slots, count, width & ~(size_t)7, from, out); /* no loop needs a remainder */                    \
     } else {                                                                                                           \
       wide_##name(to, slots, count, width, from, out);                                                                 \
     }                                                                                                                  \

@@ -29,7 +29,7 @@ static int collect_sets(void **state) {
   return 0;
 }
 
-/* One value combined with another, written as plainly as can be. */
+/* Combines two values: the plain reference. */
 #define REFERENCE(type, sum_type)                                                                                      \
   do {                                                                                                                 \
     type old, new;                                                                                                     \

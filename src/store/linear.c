@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define LANES 8
-#define WHOLE_MAX 9007199254740992.0 /* 2^53: up to here doubles have every whole number */
+#define WHOLE_MAX 9007199254740992.0 /* 2^53: doubles represent all integers up to it */
 
 bool pwi_linear_takes(enum pwi_linear kind, enum pwi_scalar type, double scalar) {
   if (type == PWI_SCALAR_F32 || type == PWI_SCALAR_F64 || !pwi_linear_has_scalar(kind)) return true;
@@ -16,9 +16,9 @@ bool pwi_linear_takes(enum pwi_linear kind, enum pwi_scalar type, double scalar)
   return type != PWI_SCALAR_U64 || scalar >= 0;
 }
 
-/* --- changing ------------------------------------------------------------------------------------------------------- */
+/* --- changing ------------------------------------------------------------------------------------------- */
 
-/* Integers are taken without sign, where wrapping around is defined. */
+/* Integers are computed as unsigned, where wrapping around is defined. */
 #define CHANGE(name, type)                                                                                             \
   static void change_##name(enum pwi_linear kind, type a, const type *x, type *y, size_t count) {                      \
     if (kind == PWI_LINEAR_FILL)                                                                                       \
@@ -58,9 +58,9 @@ void pwi_linear_change(enum pwi_linear kind, enum pwi_scalar type, double scalar
   }
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------ */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
-/* What is lost in high + value is found again from the two (Knuth's two-sum). */
+/* Computes the rounding error of high + value (Knuth's two-sum). */
 static void sum_add(struct pwi_sum *sum, double value) {
   double high = sum->high + value, back = high - sum->high;
   double lost = (sum->high - (high - back)) + (value - back);
@@ -81,7 +81,7 @@ void pwi_sum_join(enum pwi_linear kind, struct pwi_sum *sum, struct pwi_sum othe
 
 double pwi_sum_value(struct pwi_sum sum) { return isfinite(sum.high) ? sum.high + sum.low : sum.high; }
 
-/* --- folding --------------------------------------------------------------------------------------------------------- */
+/* --- folding -------------------------------------------------------------------------------------------- */
 
 static double lanes_sum(const double lanes[LANES]) {
   return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
@@ -98,7 +98,7 @@ static double lanes_sum(const double lanes[LANES]) {
 #define STEP_COUNT(i, j) lanes[j] += x[i] != 0
 #define STEP_MOST(i, j) lanes[j] = fabs((double)x[i]) > lanes[j] ? fabs((double)x[i]) : lanes[j]
 
-/* A comparison with NaN is false, so that the highest does not see one; a sum of what is not negative does. */
+/* Comparisons with NaN are false, so the maximum ignores NaN; the sum of absolute values detects it. */
 #define FOLD(name, type)                                                                                               \
   static double dot_##name(const type *x, const type *y, size_t count) {                                               \
     double lanes[LANES] = {0};                                                                                         \

@@ -1,4 +1,4 @@
-/* Linear algebra on arrays, against the same written value by value. */
+/* Linear algebra on arrays, against plain loops. */
 #include "store/linear.h"
 
 #include <setjmp.h>

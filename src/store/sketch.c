@@ -6,7 +6,7 @@
 #define COUNT_BITS 24
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
 
-/* --- shapes ----------------------------------------------------------------------------------------------------------- */
+/* --- shapes --------------------------------------------------------------------------------------------- */
 
 bool pwi_sketch_bank_init(struct pwi_sketch_bank *bank, uint32_t depth, uint32_t columns, bool is_signed) {
   if (depth < 1 || depth > PWI_SKETCH_DEPTH_MAX || columns < 2 || columns > PWI_SKETCH_COLUMNS_MAX) return false;
@@ -28,7 +28,7 @@ bool pwi_sketch_bank_of(struct pwi_sketch_bank *bank, uint32_t width, double dep
   return cells % lines == 0 && pwi_sketch_bank_init(bank, lines, cells / lines, is_signed);
 }
 
-/* --- batches ---------------------------------------------------------------------------------------------------------- */
+/* --- batches -------------------------------------------------------------------------------------------- */
 
 void pwi_sketch_batch_begin(struct pwi_sketch_batch *batch, uint64_t *row, uint32_t width) {
   batch->row = (unsigned char *)row;
@@ -65,7 +65,7 @@ bool pwi_sketch_batch_read(const uint64_t *row, uint32_t width, uint32_t *narrow
   return true;
 }
 
-/* --- estimates -------------------------------------------------------------------------------------------------------- */
+/* --- estimates ------------------------------------------------------------------------------------------ */
 
 static const uint64_t *cell_of(const struct pwi_sketch_bank *bank, const uint64_t *stored, uint32_t line,
                                uint64_t bits) {
@@ -95,7 +95,8 @@ int64_t pwi_sketch_median(const struct pwi_sketch_bank *bank, const uint64_t *st
   int64_t values[PWI_SKETCH_DEPTH_MAX];
   for (uint32_t i = 0; i < bank->depth; i++) {
     int64_t count = (int64_t)*cell_of(bank, stored, i, bits);
-    values[i] = bits >> bank->bits & 1 ? -count : count; /* no cell is below -INT64_MAX: check sees to it */
+    values[i] = bits >> bank->bits & 1 ? -count : count; /* `check` ensures that no cell is below
+                                                            -INT64_MAX */
     bits = bank->bits + 1 < 64 ? bits >> (bank->bits + 1) : 0;
   }
   sort_few(values, bank->depth);
@@ -113,12 +114,13 @@ static double squares(const struct pwi_sketch_bank *bank, const uint64_t *stored
 
 double pwi_sketch_error(const struct pwi_sketch_bank *bank, const uint64_t *stored) {
   if (!bank->is_signed) return ceil(exp(1) * (double)stored[1] / bank->columns);
-  double sum = 0; /* the mean of the lines: each is an estimate of F2 without bias */
+  double sum = 0; /* mean over the lines, each of which is an unbiased estimate of F2 */
   for (uint32_t i = 0; i < bank->depth; i++) sum += squares(bank, stored, i);
   return sqrt(sum / bank->depth / bank->columns);
 }
 
-/* Each row keeps within its type, and their sum need not: then a cell is as large as it can be, and the count is told as capped. */
+/* No row overflows its type, but their sum may: the cell is then capped, and the count is reported as
+ * capped. */
 static uint64_t add_unsigned(uint64_t a, uint64_t b) {
   uint64_t sum;
   return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;

@@ -1,28 +1,31 @@
-/* Sketches: counts of very many things in little memory, kept in banks.
+/* Sketches: approximate counts of very many items in little memory, stored in banks.
  *
- * A thing is known by a 64-bit hash, computed once. Some of its bits choose a *bank*, a row of a vector; the lowest 40 are
- * what is sent, and choose one cell in each of the bank's `depth` lines of `columns` cells. A bank of 4 x 1024 cells stays in
- * the nearest cache while a batch is added to it, and each is a sketch of its own: bounds are those of its own total.
- * OSDI'14 5.3 does the same with whole servers for banks.
+ * An item is identified by a 64-bit hash, computed once. Some bits of the hash choose a *bank*, a row of a
+ * vector. The lowest 40 bits are sent, and choose one cell in each of the `depth` lines of `columns` cells of
+ * the bank. A bank of 4 x 1024 cells stays in the L1 cache while a batch is added to it. Each bank is a
+ * separate sketch whose error bounds depend on its own total. OSDI'14 5.3 does the same with whole servers as
+ * banks.
  *
  * Rows are arrays of 64-bit words.
  *
  *   stored   [0] number of the time window, [1] total of all weights, then depth * columns cells
  *   pushed   a batch: [0] what it is and how many, [1] number of the time window, then items
  *
- * Items that weigh 1 to 256 are *narrow* and stand one behind the other after the head: 40 bits of hash, 8 bits of weight less
- * one. All others are *wide* and stand at the end of the row, the first of them last: 40 bits of hash, 8 bits of sign, 64 of
- * weight. So one loop without a choice in it reads nearly everything. What lies between the two is not looked at.
+ * Items of weight 1 to 256 are *narrow* and follow the head: 40 bits of hash, 8 bits of weight minus one. All
+ * other items are *wide* and are stored backwards from the end of the row: 40 bits of hash, 8 bits of sign,
+ * 64 bits of weight. One loop without branches thus reads nearly all items. The bytes between the two groups
+ * are ignored.
  *
- * A batch of a later window than the row's empties the row first; one of an earlier window changes nothing: its window has left
- * the ring. Sketches without windows have window 0 throughout.
+ * A batch of a later window than that of the row clears the row first. A batch of an earlier window changes
+ * nothing, because its window has left the ring. Sketches without windows always use window 0.
  *
  * Two kinds of bank, as two server functions (store/sketch_functions.c):
  *
  *   sketch_countmin     u64: each line adds the weight; the least cell is the estimate. Weights are above 0
- *   sketch_countsketch  i64: each line adds or subtracts it, by another bit of the hash; the median is the estimate
+ *   sketch_countsketch  i64: each line adds or subtracts it, by another bit of the hash; the median is the
+ *                       estimate
  *
- * Pure, but for memory that is named. Threads: any.
+ * The functions have no side effects besides their outputs. Threads: any.
  */
 #ifndef PWI_STORE_SKETCH_H
 #define PWI_STORE_SKETCH_H
@@ -55,40 +58,42 @@ struct pwi_sketch_bank {
   uint32_t depth, columns;
   uint32_t bits; /* columns is 2^bits */
   bool is_signed;
-  bool is_mixed; /* the 40 bits are too few, or are to be spread out first */
+  bool is_mixed; /* the 40 bits are too few and must be mixed first */
 };
 
-/* False if there is no such bank: the bits of all lines must be had from 64. */
+/* False for an invalid shape: all lines together must need at most 64 bits. */
 bool pwi_sketch_bank_init(struct pwi_sketch_bank *bank, uint32_t depth, uint32_t columns, bool is_signed);
 
-/* Words of a row; and the other way round: false if no bank has rows of that width. */
+/* The number of words of a row; and the bank of a row width: false if there is none. */
 uint32_t pwi_sketch_bank_width(const struct pwi_sketch_bank *bank);
 bool pwi_sketch_bank_of(struct pwi_sketch_bank *bank, uint32_t width, double depth, bool is_signed);
 
-/* --- hashes: pwi_mix64 of numbers, pwi_hash of bytes ------------------------------------------------------------------ */
+/* --- hashes: pwi_mix64 of numbers, pwi_hash of bytes ---------------------------------------------------- */
 
-/* Which bank: by bits that are not sent. */
+/* The bank of a hash, chosen by bits that are not sent. */
 static inline uint32_t pwi_sketch_bank_number(uint64_t hash, uint32_t banks) {
   return (uint32_t)(((hash >> PWI_SKETCH_HASH_BITS) * banks) >> (64 - PWI_SKETCH_HASH_BITS));
 }
 
-/* The bits from which cells are chosen. */
+/* The bits that choose the cells. */
 static inline uint64_t pwi_sketch_spread(const struct pwi_sketch_bank *bank, uint64_t hash) {
   hash &= PWI_SKETCH_HASH_MASK;
   return bank->is_mixed ? pwi_mix64(hash) : hash;
 }
 
-/* --- batches -------------------------------------------------------------------------------------------------------- */
+/* --- batches -------------------------------------------------------------------------------------------- */
 
-/* A row that is being filled. */
+/* A batch under construction. */
 struct pwi_sketch_batch {
-  unsigned char *row, *narrow, *wide; /* narrow: where the next goes; wide: the first byte that is taken at the end */
+  unsigned char *row, *narrow, *wide; /* narrow: place of the next narrow item; wide: first byte in use at the
+                                         end */
 };
 
 /* The row has `width` words. */
 void pwi_sketch_batch_begin(struct pwi_sketch_batch *batch, uint64_t *row, uint32_t width);
 
-/* Room for one item of any kind. The two bytes are those that a narrow item is read and written with. */
+/* True if there is room for one item of any kind. The two extra bytes are those that reading and writing a
+ * narrow item may touch. */
 static inline bool pwi_sketch_batch_has_room(const struct pwi_sketch_batch *batch) {
   return batch->wide - batch->narrow >= PWI_SKETCH_WIDE + 2;
 }
@@ -97,54 +102,54 @@ static inline bool pwi_sketch_batch_is_empty(const struct pwi_sketch_batch *batc
   return batch->narrow == batch->row + 8 * PWI_SKETCH_HEAD && batch->wide == batch->row + 8 * (size_t)width;
 }
 
-/* A weight of 1 to 256; there is room. */
+/* Adds an item of weight 1 to 256; there must be room. */
 static inline void pwi_sketch_batch_narrow(struct pwi_sketch_batch *batch, uint64_t hash, uint64_t weight) {
   pwi_put_u64(batch->narrow, (hash & PWI_SKETCH_HASH_MASK) | (weight - 1) << PWI_SKETCH_HASH_BITS);
   batch->narrow += PWI_SKETCH_NARROW;
 }
 
-/* Any weight but 0; there is room. */
+/* Adds an item of any weight except 0; there must be room. */
 void pwi_sketch_batch_wide(struct pwi_sketch_batch *batch, uint64_t hash, uint64_t weight, bool is_minus);
 
-/* Writes the head: the row can be pushed. */
+/* Writes the head, so that the row can be pushed. */
 void pwi_sketch_batch_end(struct pwi_sketch_batch *batch, uint32_t width, uint64_t window);
 
-/* How many items a row says it holds; false if it is no batch. Safe on any words. */
+/* Reads the number of items of a row; false if it is not a batch. Safe on any words. */
 bool pwi_sketch_batch_read(const uint64_t *row, uint32_t width, uint32_t *narrow_out, uint32_t *wide_out);
 
-/* Bytes of a row that are used: what would be sent if rows had no fixed size. */
+/* The used bytes of a row, which would be sent if rows had no fixed size. */
 size_t pwi_sketch_batch_bytes(uint32_t narrow, uint32_t wide);
 
-/* --- a bank's cells ------------------------------------------------------------------------------------------------- */
+/* --- a bank's cells ------------------------------------------------------------------------------------- */
 
-/* Adds one thing to a stored row, in place: the sketch without any server. Nothing is checked. */
+/* Adds one item to a stored row, in place, for use without a server. Nothing is checked. */
 void pwi_sketch_add(const struct pwi_sketch_bank *bank, uint64_t *stored, uint64_t hash, uint64_t weight,
                     bool is_minus);
 
-/* The same for numbers that weigh 1 each, into the `banks` rows of a whole sketch, as fast as one thread can: what servers and
- * writers are measured against. */
+/* Adds numbers of weight 1 to the `banks` rows of a whole sketch, as fast as one thread can: the baseline for
+ * measurements of servers and writers. */
 void pwi_sketch_add_numbers(const struct pwi_sketch_bank *bank, uint64_t *rows, uint32_t banks, const uint64_t *numbers,
                             size_t count);
 
-/* The estimate of one thing; signed for a count sketch. */
+/* The estimate for one item; signed for a count sketch. */
 int64_t pwi_sketch_median(const struct pwi_sketch_bank *bank, const uint64_t *stored, uint64_t hash);
 uint64_t pwi_sketch_least(const struct pwi_sketch_bank *bank, const uint64_t *stored, uint64_t hash);
 
-/* How far an estimate may be off. CountMin: never below the truth, and above it by more than e / columns of the bank's total
- * with probability exp(-depth) only. Count sketch: one standard deviation of a line, sqrt(F2 / columns), with F2, the sum of
- * squares of all counts, estimated from the bank itself; the median is off by more than 3 of them with small probability
- * only (docs/sketches.md). */
+/* The error of estimates. CountMin: an estimate is never too low, and exceeds the true count by more than e /
+ * columns of the bank's total only with probability exp(-depth). Count sketch: one standard deviation of a
+ * line, sqrt(F2 / columns), where F2, the sum of squares of all counts, is estimated from the bank itself.
+ * The median deviates by more than 3 of them only with small probability (docs/sketches.md). */
 double pwi_sketch_error(const struct pwi_sketch_bank *bank, const uint64_t *stored);
 
-/* sum += row, cell by cell: of the same bank in another window. A total that does not fit stays at the most; cells wrap
- * around, and are as wrong then as that total says. */
+/* sum += row, cell by cell, for the same bank in another window. A total that overflows is capped at the
+ * maximum; cells then wrap around, and the capped total shows that they are invalid. */
 void pwi_sketch_sum(const struct pwi_sketch_bank *bank, uint64_t *sum, const uint64_t *row);
 
-/* --- server functions ----------------------------------------------------------------------------------------------- */
+/* --- server functions ----------------------------------------------------------------------------------- */
 
 extern const struct pawl_server_function pwi_sketch_countmin, pwi_sketch_countsketch;
 
-/* In the order of `parameters` of both. */
+/* Indices of the parameters of both functions. */
 enum { PWI_SKETCH_DEPTH, PWI_SKETCH_WINDOWS, PWI_SKETCH_WINDOW_S, PWI_SKETCH_PARAMETERS };
 
 #endif

@@ -4,7 +4,7 @@
 
 #define RANKS (64 - PWI_DISTINCT_BITS) /* the largest rank is one more */
 
-/* x + sum of x^(2^k) 2^(k-1) over k from 1 on: what registers at 0 count for. */
+/* x + sum of x^(2^k) 2^(k-1) over k from 1 on: the contribution of registers at 0. */
 static double sigma(double x) {
   if (x == 1) return INFINITY;
   double sum = x, weight = 1;
@@ -16,7 +16,7 @@ static double sigma(double x) {
   return sum;
 }
 
-/* (1 - x - sum of (1 - x^(2^-k))^2 2^-k) / 3: what registers at the largest rank count for. */
+/* (1 - x - sum of (1 - x^(2^-k))^2 2^-k) / 3: the contribution of registers at the highest rank. */
 static double tau(double x) {
   if (x == 0 || x == 1) return 0;
   double sum = 1 - x, weight = 1;

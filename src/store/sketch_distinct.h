@@ -1,14 +1,14 @@
-/* How many different things there were: HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, AOFA'07).
+/* The number of distinct items: HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, AOFA'07).
  *
- * The lowest 14 bits of a thing's hash choose a register, the rest makes its rank: the number of leading zeros, and one. A
- * register keeps the largest rank. Registers of several writers, or windows, are merged by taking the larger: the built-in
- * function `max` does it on the servers, on values of 64 bits
+ * The lowest 14 bits of an item's hash choose a register; the other bits give its rank: the number of leading
+ * zeros plus one. A register keeps the highest rank. Registers of several writers or windows are merged by
+ * taking the maximum; the built-in function `max` does this on the servers, on 64-bit values
  *
  *   number of the time window * 64 + rank
  *
- * so that a later window empties a register without anybody's doing. The estimate is Ertl's ("New cardinality estimation
- * algorithms for HyperLogLog sketches", 2017, section 4), which needs no table of corrections and is good from 0 on. Its
- * standard error is 1.04 / sqrt(16384) = 0.81 %.
+ * so that a later window replaces a register automatically. The estimator is Ertl's ("New cardinality
+ * estimation algorithms for HyperLogLog sketches", 2017, section 4), which needs no correction table and
+ * works from 0 on. Its standard error is 1.04 / sqrt(16384) = 0.81 %.
  *
  * Pure. Threads: any.
  */
@@ -33,7 +33,7 @@ static inline uint8_t pwi_distinct_rank(uint64_t hash) {
   return (uint8_t)(1 + __builtin_clzll(hash | (PWI_DISTINCT_REGISTERS - 1)));
 }
 
-/* The estimate from all registers: ranks, 0 for one that was never touched. */
+/* The estimate from all registers; the rank of an unused register is 0. */
 double pwi_distinct_estimate(const uint8_t registers[PWI_DISTINCT_REGISTERS]);
 
 #endif

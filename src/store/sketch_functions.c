@@ -1,15 +1,16 @@
-/* What a push does to a bank: the two server functions of sketches, and the loops below them.
+/* The two server functions of sketches, which add a batch to a bank, and their loops.
  *
- * The loop over narrow items is nearly all of the work. It is made for the usual depths with everything known to the
- * compiler, so that the cells of one item are chosen by shifts of one register; the sum that results is the same in any order,
- * and no test of any kind stands in it. The invariant that makes this safe: a bank's total, which is the sum of the absolute
- * weights of all that was ever added, fits its type. No cell can then be larger, and so none overflows.
+ * The loop over narrow items is nearly all of the work. For the usual depths it is compiled with constant
+ * parameters, so that the cells of an item are chosen by shifts of one register. The result does not depend
+ * on the order of items, and the loop contains no checks. This is safe because of an invariant: the total of
+ * a bank, the sum of the absolute weights of all added items, fits its type. No cell can be larger, so none
+ * overflows.
  */
 #include "store/sketch.h"
 
-/* --- adding ----------------------------------------------------------------------------------------------------------- */
+/* --- adding --------------------------------------------------------------------------------------------- */
 
-/* `depth`, `is_signed` and `is_mixed` are constants where it is called, for the usual shapes. */
+/* Callers pass constants for `depth`, `is_signed` and `is_mixed` for the usual shapes. */
 static inline __attribute__((always_inline)) void add_item(uint64_t *cells, uint32_t depth, uint32_t bits,
                                                            bool is_signed, bool is_mixed, uint64_t hash,
                                                            uint64_t weight) {
@@ -94,7 +95,7 @@ void pwi_sketch_add_numbers(const struct pwi_sketch_bank *bank, uint64_t *rows, 
     add_numbers(rows, banks, numbers, count, bank->depth, bank->bits, bank->is_signed, bank->is_mixed);
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
 static void apply_row(const struct pwi_sketch_bank *bank, uint64_t *stored, const uint64_t *pushed, uint32_t width) {
   uint32_t narrow, wide;
@@ -109,7 +110,7 @@ static void apply_row(const struct pwi_sketch_bank *bank, uint64_t *stored, cons
   for (uint32_t i = 0; i < wide; i++, at += PWI_SKETCH_WIDE) add_one(bank, stored, read_wide(at));
 }
 
-/* The sum of all weights. PAWL_REFUSED if one is not what the bank takes. */
+/* The sum of all weights. PAWL_REFUSED if the bank does not accept one of them. */
 static pawl_status weigh_wide(const struct pwi_sketch_bank *bank, const unsigned char *at, uint32_t count,
                               uint64_t *total_out) {
   uint64_t total = 0;
@@ -138,11 +139,12 @@ static pawl_status check_row(const struct pwi_sketch_bank *bank, const uint64_t 
   if (status != PAWL_OK) return status;
   uint64_t before = pushed[1] > stored[0] ? 0 : stored[1], left = most - before;
   if (before > most || total > left) return PAWL_OVERFLOW;
-  if (left - total >= (uint64_t)narrow * PWI_SKETCH_NARROW_MOST) return PAWL_OK; /* nearly always: no need to look */
+  if (left - total >= (uint64_t)narrow * PWI_SKETCH_NARROW_MOST)
+    return PAWL_OK; /* the usual case: the weights need not be read */
   return left - total >= weigh_narrow(pushed, narrow) ? PAWL_OK : PAWL_OVERFLOW;
 }
 
-/* --- functions -------------------------------------------------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------------------------------------ */
 
 static pawl_status check(const struct pawl_function_call *call) {
   struct pwi_sketch_bank bank;
@@ -168,7 +170,7 @@ static void apply(const struct pawl_function_call *call) {
   {                                                                                                                    \
     [PWI_SKETCH_DEPTH] = {"depth", "lines of cells in a bank", lines, 1, PWI_SKETCH_DEPTH_MAX},                        \
     [PWI_SKETCH_WINDOWS] = {"windows", "time windows in the ring", 1, 1, 1e6},                                         \
-    [PWI_SKETCH_WINDOW_S] = {"window_s", "seconds of each; 0: there are none", 0, 0, 1e9},                             \
+    [PWI_SKETCH_WINDOW_S] = {"window_s", "seconds of a window; 0: no windows", 0, 0, 1e9},                             \
   }
 static const struct pawl_function_parameter countmin_parameters[] = PARAMETERS(4);
 static const struct pawl_function_parameter countsketch_parameters[] = PARAMETERS(5);

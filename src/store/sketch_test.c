@@ -45,7 +45,7 @@ static int clear(void **state) {
   return 0;
 }
 
-/* --- shapes ----------------------------------------------------------------------------------------------------------- */
+/* --- shapes --------------------------------------------------------------------------------------------- */
 
 static void test_a_shape_is_found_again_from_its_width(void **state) {
   (void)state;
@@ -72,7 +72,7 @@ static void test_shapes_that_cannot_be_are_refused(void **state) {
   assert_false(pwi_sketch_bank_of(&bank, 4098, NAN, false));
 }
 
-/* --- batches ---------------------------------------------------------------------------------------------------------- */
+/* --- batches -------------------------------------------------------------------------------------------- */
 
 /* Narrow items alone fill a row to 48 bits each and a head. */
 static void test_a_full_batch_takes_less_than_fifty_bits_for_an_item(void **state) {
@@ -172,7 +172,7 @@ static void test_any_words_are_safe(void **state) {
   pwi_free(bank);
 }
 
-/* --- overflow --------------------------------------------------------------------------------------------------------- */
+/* --- overflow ------------------------------------------------------------------------------------------- */
 
 static void push_weight(uint64_t weight, bool is_narrow) {
   struct pwi_sketch_batch batch;
@@ -217,7 +217,7 @@ static void test_signed_totals_stay_below_half(void **state) {
   assert_int_equal(push(WIDTH, by_four, true), PAWL_OVERFLOW);
 }
 
-/* --- windows ---------------------------------------------------------------------------------------------------------- */
+/* --- windows -------------------------------------------------------------------------------------------- */
 
 static void push_in(uint64_t window, uint64_t hash, uint64_t weight) {
   struct pwi_sketch_batch batch;
@@ -252,7 +252,7 @@ static void test_a_full_bank_does_not_refuse_the_next_window(void **state) {
   assert_int_equal(push(WIDTH, by_four, false), PAWL_OK);
 }
 
-/* --- against exact counts --------------------------------------------------------------------------------------------- */
+/* --- against exact counts ------------------------------------------------------------------------------- */
 
 #define THINGS 5000
 
@@ -283,8 +283,8 @@ static void push_things(const uint64_t counts[THINGS], uint32_t width, const dou
   assert_int_equal(push(width, parameters, is_signed), PAWL_OK);
 }
 
-/* For shapes of all three loops: never below the truth, and above it by more than the bound in fewer cases than exp(-depth)
- * allows. */
+/* For shapes of all three loops: never below the truth, and above it by more than the bound in fewer cases
+ * than exp(-depth) allows. */
 static void test_countmin_keeps_its_bound(void **state) {
   (void)state;
   static const struct { uint32_t depth, columns; } shapes[] = {{4, 1024}, {4, 512}, {2, 2048}, {4, 256}, {1, 4096}};

@@ -13,7 +13,7 @@ void pwi_top_slot_init(struct pwi_top_slot *slot, uint64_t hash, uint64_t estima
   if (length > 0) memcpy(slot->name, name, length);
 }
 
-/* A total order; names are looked at only if two things have one hash. */
+/* A total order; names are compared only if two items have the same hash. */
 static int compare(const struct pwi_top_slot *a, const struct pwi_top_slot *b) {
   if (a->estimate != b->estimate) return a->estimate < b->estimate ? -1 : 1;
   if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
@@ -21,7 +21,7 @@ static int compare(const struct pwi_top_slot *a, const struct pwi_top_slot *b) {
   return memcmp(a->name, b->name, sizeof a->name);
 }
 
-/* Slots are sorted, the largest first. The one that goes is that of the same hash, or the last. */
+/* Slots are sorted in descending order. The entry of the same hash is replaced, otherwise the last. */
 void pwi_top_offer(uint64_t *row, const struct pwi_top_slot *entry) {
   struct pwi_top_slot *slots = pwi_top_slots(row);
   size_t goes = 0;
@@ -35,7 +35,7 @@ void pwi_top_offer(uint64_t *row, const struct pwi_top_slot *entry) {
 
 static bool is_slot(const struct pwi_top_slot *slot) {
   uint64_t length = slot->about & 0xff, kind = slot->about >> 8;
-  if (slot->estimate == 0) return true; /* whatever else it holds is never read */
+  if (slot->estimate == 0) return true; /* the rest of an empty slot is never read */
   if (kind > PWI_TOP_NUMBER || length > PWI_TOP_NAME_MAX || (kind == PWI_TOP_NUMBER && length > 0)) return false;
   for (size_t i = length; i < PWI_TOP_NAME_MAX; i++)
     if (slot->name[i]) return false;

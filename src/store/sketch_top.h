@@ -1,20 +1,21 @@
-/* Candidates for the things that are counted most, with their names.
+/* Candidates for the most frequent items, with their names.
  *
- * A sketch knows the count of whatever is asked for, but not what to ask for. So writers also keep those few things that weigh
- * most in their own stream (api/sketch/sketch_heavy.h), and hand them in with what the sketch, which has counted for all writers,
- * says of them. They are kept in buckets, rows of a vector: bits of the hash choose the bucket, and each has room for
- * PWI_TOP_SLOTS, the largest first.
+ * A sketch can estimate the count of any given item, but cannot list items. Writers therefore also track the
+ * heaviest items of their own stream (api/sketch/sketch_heavy.h), and push them with the estimates of the
+ * sketch, which has counted for all writers. The entries are stored in buckets, rows of a vector: bits of the
+ * hash choose the bucket, and a bucket has PWI_TOP_SLOTS slots in descending order.
  *
- * THE MERGE. A push is a bucket too, and the two are merged (server function `sketch_top`): of each hash the larger entry,
- * and of those the largest PWI_TOP_SLOTS, by estimate, then hash, then name. Both steps take a maximum of a set under a total
- * order. So the result is a function of the set of all entries that were ever pushed: the order of writers does not show, and
- * to push an entry twice is to push it once. An entry that falls out of a full bucket does so because of as many larger ones,
- * which only grow: it would not be in the merge of everything either.
+ * THE MERGE. A push is a bucket too, and the server function `sketch_top` merges the two: for each hash it
+ * keeps the larger entry, and of these the largest PWI_TOP_SLOTS, ordered by estimate, then hash, then name.
+ * Both steps take a maximum under a total order. The result therefore depends only on the set of all entries
+ * ever pushed: neither the order of writers nor duplicate pushes matter. An entry that is dropped from a full
+ * bucket was displaced by larger ones, which only grow; it would not be in the merge of all entries either.
  *
- * Windows are as in store/sketch.h: a later one empties the row, an earlier one changes nothing.
+ * Windows are as in store/sketch.h: a later window clears the row, an earlier one changes nothing.
  *
- * Row: [0] window, [1] 0, then slots. Slot: [0] hash, [1] estimate (0: empty), [2] bytes of the name, and its kind in the bits
- * above 8, [3 …] the name, padded with zeros. Longer names are cut off; the hash is that of all of it.
+ * Row: [0] window, [1] 0, then slots. Slot: [0] hash, [1] estimate (0: empty), [2] bytes of the name, and its
+ * kind in the bits from 8 on, [3 …] the name, padded with zeros. Longer names are truncated; the hash covers
+ * the whole name.
  */
 #ifndef PWI_STORE_SKETCH_TOP_H
 #define PWI_STORE_SKETCH_TOP_H
@@ -43,10 +44,11 @@ static inline struct pwi_top_slot *pwi_top_slots(uint64_t *row) { return (struct
 
 static inline uint32_t pwi_top_bucket(uint64_t hash) { return (uint32_t)(hash >> 56); }
 
-/* Puts an entry into a row: it is in its place, has replaced a smaller one of its hash, or was too small. */
+/* Inserts an entry into a row in order. It replaces a smaller entry of the same hash; an entry that is too
+ * small is dropped. */
 void pwi_top_offer(uint64_t *row, const struct pwi_top_slot *entry);
 
-/* Makes an entry; names are cut. */
+/* Creates an entry; a long name is truncated. */
 void pwi_top_slot_init(struct pwi_top_slot *slot, uint64_t hash, uint64_t estimate, enum pwi_top_kind kind,
                        const char *name, size_t length);
 

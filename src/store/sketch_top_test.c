@@ -146,7 +146,7 @@ static void test_windows_replace_one_another(void **state) {
   assert_int_equal(pwi_top_slots(stored)[1].estimate, 0);
 }
 
-/* --- distinct --------------------------------------------------------------------------------------------------------- */
+/* --- distinct ------------------------------------------------------------------------------------------- */
 
 static uint8_t registers[PWI_DISTINCT_REGISTERS];
 

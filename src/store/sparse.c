@@ -1,4 +1,4 @@
-/* The sparse table: making one, resolving key lists, scanning. sparse.h explains the structure. */
+/* The sparse table: creation, resolving key lists, scanning. sparse.h explains the structure. */
 #include "store/sparse.h"
 
 #include <string.h>
@@ -28,10 +28,10 @@ static uint64_t sparse_bytes(const struct pwi_table *table) {
   return sizeof *sparse + (sparse->numbered - sparse->free_count) * pwi_leaf_bytes(sparse);
 }
 
-/* --- resolving -------------------------------------------------------------------------------------------------- */
+/* --- resolving ------------------------------------------------------------------------------------------ */
 
-/* Where some keys of the list are there and some are not: old rows move as new ones come in, so that those that did are
- * looked up again with the new ones. */
+/* If only some keys of the list exist, inserting the others moves old rows; the slots of these are looked up
+ * again with the new ones. */
 static pawl_status insert_between(struct pwi_sparse *sparse, const uint64_t *keys, struct pwi_slots *slots) {
   uint64_t *fresh = pwi_resize_array(NULL, slots->missing + 1, sizeof *fresh), before = sparse->table.layout;
   if (!fresh) return PAWL_NO_MEMORY;
@@ -68,7 +68,7 @@ static pawl_status sparse_refresh(struct pwi_table *table, const uint64_t *keys,
   return create ? insert_missing(sparse, keys, slots) : PAWL_OK;
 }
 
-/* --- scanning --------------------------------------------------------------------------------------------------- */
+/* --- scanning ------------------------------------------------------------------------------------------- */
 
 static bool sparse_scan(const struct pwi_table *table, struct pawl_range range, struct pwi_rows *rows_out) {
   const struct pwi_sparse *sparse = pwi_sparse_of(table);
@@ -95,7 +95,7 @@ static bool sparse_scan(const struct pwi_table *table, struct pawl_range range, 
   return true;
 }
 
-/* --- making ----------------------------------------------------------------------------------------------------- */
+/* --- making --------------------------------------------------------------------------------------------- */
 
 static const struct pwi_table_ops sparse_ops = {
     .destroy = sparse_destroy,
@@ -107,10 +107,11 @@ static const struct pwi_table_ops sparse_ops = {
     .delete = pwi_sparse_delete,
 };
 
-/* Arrays that are mapped ask for this many times what they need: address space costs nothing, moving them does. */
+/* Mapped arrays reserve this many times the needed size: address space is free, but moving an array is
+ * not. */
 #define GENEROUS 8
 
-/* `count` elements of `size` bytes, or PAWL_NO_MEMORY. */
+/* Makes room for `count` elements of `size` bytes, or fails with PAWL_NO_MEMORY. */
 static pawl_status grow(struct pwi_pages *pages, size_t count, size_t size) {
   size_t bytes, generous;
   if (!pwi_mul_size(count, size, &bytes)) return PAWL_NO_MEMORY;
@@ -137,7 +138,8 @@ pawl_status pwi_sparse_reserve(struct pwi_sparse *sparse, size_t more) {
   return status;
 }
 
-/* Leaves of about half a page of keys and of rows: wide rows make small leaves, so that few bytes move on insertion. */
+/* A leaf has about half a page of keys and of rows. Wide rows thus make small leaves, so that insertion moves
+ * few bytes. */
 static unsigned leaf_shift(const struct pwi_table *table) {
   size_t bytes = table->row_bytes + table->state_bytes;
   return bytes <= 32 ? 6 : bytes <= 128 ? 5 : 4;

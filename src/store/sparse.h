@@ -1,28 +1,30 @@
-/* The sparse table inside: an ordered sequence of leaves.
+/* The internals of the sparse table: an ordered sequence of leaves.
  *
- * A leaf is a fixed number of places for rows, 2^shift of them, of which the first `count` are in use, in the order of
- * their keys. Leaf number l owns the slots from l << shift on; its keys, values and state stand at these slots in three
- * long arrays. Keys of places not in use are UINT64_MAX, which no row has, so that a search need not know the count.
- * Leaf 0 is never used: its first slot is PWI_SLOT_MISSING.
+ * A leaf has room for 2^shift rows. The first `count` places are in use, in the order of their keys. Leaf
+ * number l owns the slots from l << shift on; its keys, values and state are at these slots in three long
+ * arrays. The keys of unused places are UINT64_MAX, which no row has, so that a search need not know the
+ * count. Leaf 0 is never used: its first slot is PWI_SLOT_MISSING.
  *
- * The *directory* lists the leaves in the order of their keys: place p holds the leaf number and its *fence*, a key not
- * above any of the leaf's and above all of the leaf before, and its *map*, which names the line of a key in the leaf
- * (see sparse_map.h). Fences stand in one array, the first is 0, and after the last UINT64_MAX comes PWI_SPARSE_PAD
- * times, so that several can be compared at once. There is always at least one leaf.
+ * The *directory* lists the leaves in the order of their keys. Place p has the leaf number, its *fence*, a
+ * key that is at most every key of the leaf and greater than all keys of the previous leaf, and its *map*,
+ * which gives the line of a key in the leaf (see sparse_map.h). Fences are in one array; the first is 0, and
+ * PWI_SPARSE_PAD times UINT64_MAX follow the last, so that several can be compared at once. There is always
+ * at least one leaf.
  *
- * Each leaf remembers the layout number at which its rows last moved. Slots that were resolved before can so be checked
- * one by one when the layout has changed, and only those in leaves that changed are looked up again.
+ * Each leaf stores the layout number at which its rows last moved. When the layout has changed, resolved
+ * slots can be checked one by one, and only slots in changed leaves are looked up again.
  *
- * Why this and not a tree or a hash table. Everything asked of the table comes as a sorted batch, so a walk along the
- * fences replaces the descent from a root: each is looked at once, in order, which the processor sees coming. A leaf of
- * 64 keys is eight cache lines, of which the map leaves one to look at, and many keys are searched side by side, so
- * waiting for memory overlaps. Rows of neighbouring keys are neighbours, which is what gathers, scans and migration
- * want, and a cached list that names most keys becomes runs. Against a hash table this costs moved rows on insertion
- * (hence the layout number) and saves its empty third: leaves are about nine tenths full, as an overflowing leaf first
- * shares with its neighbours, and new leaves appear only where eight of them are full.
+ * Why not a tree or a hash table: all queries come as sorted batches, so a scan along the fences replaces the
+ * descent from a root. Each fence is read once, in order, which the processor can prefetch. A leaf of 64 keys
+ * has eight cache lines, and the map reduces the search to one of them. Many keys are searched in parallel,
+ * so that memory accesses overlap. Rows of neighbouring keys are adjacent, which suits gathers, scans and
+ * migration, and a cached list that names most keys becomes runs. Compared with a hash table, insertion moves
+ * rows (hence the layout number), but no third of the table is empty: leaves are about nine tenths full,
+ * because an overflowing leaf first shares rows with its neighbours, and new leaves are added only where
+ * eight of them are full.
  *
- * The price is the flat directory: a new leaf moves what comes after it, 20 bytes per 60 keys. A batch does that once;
- * single keys pay it once in dozens of inserts.
+ * The cost is the flat directory: a new leaf moves all entries after it, 20 bytes per 60 keys. A batch does
+ * this once; single inserts do it once in dozens of inserts.
  */
 #ifndef PWI_STORE_SPARSE_H
 #define PWI_STORE_SPARSE_H
@@ -41,11 +43,13 @@ struct pwi_sparse {
   struct pwi_pages counts;              /* by leaf number: rows in use, one byte */
   struct pwi_pages changed;             /* by leaf number: the layout at which rows last moved, uint64_t */
   struct pwi_pages fences, maps;        /* the directory: uint64_t both */
-  struct pwi_pages numbers;             /* and, of leaves, uint32_t */
-  struct pwi_pages free;                /* leaf numbers given back, as a stack with the lowest on top */
-  struct pwi_pages spare_keys, spare_values, spare_state; /* the leaves being merged, see sparse_insert.c */
-  size_t leaves;                                          /* in the directory */
-  size_t numbered;                                        /* leaf numbers ever given out, 0 included */
+  struct pwi_pages numbers;             /* the directory: leaf numbers, uint32_t */
+  struct pwi_pages free;                /* free leaf numbers, as a stack with the lowest on top */
+  struct pwi_pages spare_keys, spare_values, spare_state; /* rows of the leaves being merged, see
+                                                             sparse_insert.c */
+  size_t leaves;                                          /* number of leaves in the directory */
+  size_t numbered;                                        /* number of leaf numbers ever assigned, including
+                                                             0 */
   size_t free_count;
   uint64_t rows;
 };
@@ -74,7 +78,7 @@ static inline uint32_t *pwi_leaf_numbers(const struct pwi_sparse *sparse) { retu
 
 static inline uint64_t *pwi_maps(const struct pwi_sparse *sparse) { return sparse->maps.memory; }
 
-/* Makes the map of the leaf at a place, from its keys and its two fences. */
+/* Computes the map of the leaf at a place from its keys and its two fences. */
 static inline void pwi_draw_map(const struct pwi_sparse *sparse, size_t place) {
   const uint64_t *fences = pwi_fences(sparse) + place;
   uint32_t leaf = pwi_leaf_numbers(sparse)[place];
@@ -82,32 +86,34 @@ static inline void pwi_draw_map(const struct pwi_sparse *sparse, size_t place) {
   pwi_maps(sparse)[place] = pwi_map_of(pwi_leaf_keys(sparse, leaf), count, fences[0], fences[1]);
 }
 
-/* Bytes that one more leaf takes. */
+/* The memory of one more leaf in bytes. */
 uint64_t pwi_leaf_bytes(const struct pwi_sparse *sparse);
 
-/* The place, not before `place`, of the leaf that `key` belongs to. Its fence must not be above the key. */
+/* The place of the leaf of `key`, searched from `place` on, whose fence must not exceed the key. */
 size_t pwi_sparse_place(const struct pwi_sparse *sparse, size_t place, uint64_t key);
 
-/* How many keys of a leaf are below `key`. */
+/* The number of keys of a leaf that are below `key`. */
 size_t pwi_leaf_below(const struct pwi_sparse *sparse, uint32_t leaf, uint64_t key);
 
 /* Makes room for `more` leaves in all arrays, and refreshes table.values and table.state. */
 PAWL_MUST_USE pawl_status pwi_sparse_reserve(struct pwi_sparse *sparse, size_t more);
 
-/* Slots of rising keys, PWI_SLOT_MISSING for those without a row; returns how many are missing. */
+/* Finds the slots of ascending keys, PWI_SLOT_MISSING for keys without a row; returns the number of missing
+ * keys. */
 size_t pwi_sparse_find(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, uint32_t *slots_out);
 
-/* The same for any processor, and for x86-64 with AVX2; elsewhere that name is not defined and the check says no. */
+/* The portable version, and the version for x86-64 with AVX2; elsewhere that name is not defined and the
+ * check returns false. */
 size_t pwi_sparse_find_plain(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, uint32_t *slots_out);
 size_t pwi_sparse_find_avx2(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, uint32_t *slots_out);
 bool pwi_sparse_find_avx2_runs(void);
 
-/* Makes slots that were right at layout number `since` right again; returns how many keys are missing. */
+/* Updates slots that were valid at layout number `since`; returns the number of missing keys. */
 size_t pwi_sparse_find_again(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, uint64_t since,
                              uint32_t *slots);
 
-/* Adds rows of zeros for rising keys, none of which has one yet. Their slots go to `slots_out` unless that is NULL.
- * PAWL_TOO_LARGE, PAWL_NO_MEMORY. */
+/* Adds rows of zeros for ascending keys, none of which has a row yet. Writes their slots to `slots_out`
+ * unless that is NULL. PAWL_TOO_LARGE, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_sparse_insert(struct pwi_sparse *sparse, const uint64_t *keys, size_t count,
                                             uint32_t *slots_out);
 

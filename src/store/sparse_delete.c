@@ -1,4 +1,5 @@
-/* Deletion of a key range from a sparse table: leaves that become empty are given back, the others close up. */
+/* Deletion of a key range from a sparse table: empty leaves are freed, and the rows of the others close the
+ * gap. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,8 +36,8 @@ static int falling(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* Keeps the free numbers in order, so that low ones are used first and neighbours are seen: their memory goes back to
- * the system where it makes whole pages. */
+/* Keeps the free numbers sorted, so that low numbers are used first and neighbours are adjacent: complete
+ * pages of free leaves are returned to the system. */
 static void give_back(struct pwi_sparse *sparse) {
   uint32_t *numbers = sparse->free.memory;
   qsort(numbers, sparse->free_count, sizeof *numbers, falling);
@@ -57,8 +58,9 @@ static bool remove_from(struct pwi_sparse *sparse, uint32_t leaf, struct pawl_ra
   return *pwi_leaf_count(sparse, leaf) == 0;
 }
 
-/* Closes the gap between the directory entries before `kept` and those from `place` on. Maps before the gap are drawn
- * anew: their leaves lost rows or have another fence behind them. So is that of the first leaf, whose fence is 0. */
+/* Closes the gap between the directory entries before `kept` and those from `place` on. The maps of
+ * the remaining leaves before the gap are computed again, because these leaves lost rows or have a new fence
+ * after them; so is the map of the first leaf, whose fence is 0. */
 static void close_directory(struct pwi_sparse *sparse, size_t first, size_t kept, size_t place) {
   uint64_t *fences = pwi_fences(sparse), *maps = pwi_maps(sparse);
   uint32_t *numbers = pwi_leaf_numbers(sparse);

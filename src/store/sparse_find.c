@@ -1,4 +1,4 @@
-/* Searching in a sparse table: single steps, the searches for any processor, and the choice between the sets. */
+/* Searching in a sparse table: single steps, the portable searches, and the choice between the sets. */
 #include "store/sparse.h"
 
 static inline size_t upto(const uint64_t *fences, uint64_t key) {
@@ -16,7 +16,7 @@ static inline uint32_t places_of(const uint64_t *line, uint64_t key) {
 #define SEARCH
 #include "store/sparse_find_loops.h"
 
-/* By doubling steps, then by halving. */
+/* Searches by doubling steps, then by bisection. */
 static size_t place_far(const struct pwi_sparse *sparse, size_t low, uint64_t key) {
   const uint64_t *fences = pwi_fences(sparse);
   size_t step = 1;
@@ -24,7 +24,8 @@ static size_t place_far(const struct pwi_sparse *sparse, size_t low, uint64_t ke
     low += step;
     step *= 2;
   }
-  size_t high = step < sparse->leaves - low ? low + step : sparse->leaves; /* fences[low] <= key < fences[high] */
+  /* Fences[low] <= key < fences[high]. */
+  size_t high = step < sparse->leaves - low ? low + step : sparse->leaves;
   while (high - low > 1) {
     size_t middle = low + (high - low) / 2;
     if (fences[middle] <= key) {
@@ -59,9 +60,9 @@ size_t pwi_sparse_find(const struct pwi_sparse *sparse, const uint64_t *keys, si
   return pwi_sparse_find_plain(sparse, keys, count, slots_out);
 }
 
-/* --- slots that may have moved ---------------------------------------------------------------------------------- */
+/* --- slots that may have moved -------------------------------------------------------------------------- */
 
-#define SOME 1024 /* keys that are looked up again together */
+#define SOME 1024 /* keys that are looked up again in one batch */
 
 struct stale {
   size_t count;

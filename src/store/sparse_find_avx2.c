@@ -1,4 +1,4 @@
-/* The searches once more, for x86-64 with AVX2: four fences, or a line of keys, are compared at once. */
+/* The searches for x86-64 with AVX2: four fences, or a line of keys, are compared at once. */
 #include "store/sparse.h"
 
 #if defined(__x86_64__)
@@ -12,7 +12,8 @@ static SEARCH inline uint32_t signs(__m256i four) { return (uint32_t)_mm256_move
 
 static SEARCH inline __m256i four_of(const uint64_t *keys) { return _mm256_loadu_si256((const void *)keys); }
 
-/* The processor compares with sign, keys have none: turning the highest bit over makes one order out of the other. */
+/* The processor compares signed numbers, but keys are unsigned: flipping the highest bit converts the
+ * order. */
 static SEARCH inline size_t upto(const uint64_t *fences, uint64_t key) {
   static_assert(PWI_SPARSE_PAD == 4, "one vector");
   __m256i turn = _mm256_set1_epi64x(INT64_MIN), mine = _mm256_set1_epi64x((long long)(key ^ UINT64_C(1) << 63));

@@ -1,8 +1,10 @@
-/* The searches behind pwi_sparse_find. Each set's file includes them, and so compiles them for its own processor: it
- * first defines SEARCH, the attributes of these functions, and the two comparisons
+/* The searches behind pwi_sparse_find. The file of each set includes them and so compiles them for its
+ * processor. It first defines SEARCH, the attributes of these functions, and the two comparisons
  *
- *   size_t upto(const uint64_t *fences, uint64_t key)        how many of PWI_SPARSE_PAD rising fences are not above key
- *   uint32_t places_of(const uint64_t *line, uint64_t key)   bit i is set if line[i] is the key, for i < PWI_LINE
+ *   size_t upto(const uint64_t *fences, uint64_t key)
+ *       the number of the next PWI_SPARSE_PAD ascending fences that are at most key
+ *   uint32_t places_of(const uint64_t *line, uint64_t key)
+ *       a mask: bit i is set if line[i] is the key, for i < PWI_LINE
  */
 #ifndef PWI_STORE_SPARSE_FIND_LOOPS_H
 #define PWI_STORE_SPARSE_FIND_LOOPS_H
@@ -11,11 +13,12 @@
 
 #include "store/sparse.h"
 
-#define STREAMS 4   /* parts of a list that are searched side by side */
-#define DISTANCE 16 /* keys of a stream between asking for memory and looking at it */
+#define STREAMS 4   /* parts of a list that are searched in parallel */
+#define DISTANCE 16 /* keys of a stream between a prefetch and the access */
 #define LEAVES_AHEAD 8
-#define CLOSE 16   /* keys to a leaf from which on whole leaves are compared */
-#define REVERSED 4 /* times the rows of a full leaf, in keys, from which on rows are looked for among the keys */
+#define CLOSE 16 /* keys per leaf from which on whole leaves are compared */
+#define REVERSED                                                                                                       \
+  4 /* if there are this many times more keys than rows of a full leaf, rows are searched among the keys */
 
 static SEARCH inline size_t step_to(const struct pwi_sparse *sparse, size_t place, uint64_t key) {
   size_t steps = upto(pwi_fences(sparse) + place + 1, key);
@@ -49,8 +52,8 @@ static SEARCH size_t find_few(const struct pwi_sparse *sparse, size_t place, con
   return missing;
 }
 
-/* The step along the fences from one key to the next waits for the step before. So the list is cut into parts, whose
- * steps overlap; and lines are asked for long before they are looked at, so that waiting for memory overlaps too. */
+/* Each step along the fences depends on the previous one. The list is therefore divided into parts whose
+ * steps overlap, and lines are prefetched long before they are read, so that memory accesses overlap too. */
 struct streams {
   const struct pwi_sparse *sparse;
   const uint64_t *keys;
@@ -59,7 +62,7 @@ struct streams {
   size_t places[STREAMS];
 };
 
-/* Key number `i` of every stream: asks for its line, and writes that line's first slot. */
+/* For key number `i` of every stream: prefetches its line and writes the first slot of that line. */
 static SEARCH inline void ask(struct streams *streams, size_t i) {
   for (size_t j = 0; j < STREAMS; j++, i += streams->part) {
     streams->places[j] = step_to(streams->sparse, streams->places[j], streams->keys[i]);
@@ -69,7 +72,7 @@ static SEARCH inline void ask(struct streams *streams, size_t i) {
   }
 }
 
-/* Turns that slot into the key's own; returns how many of the keys have none. */
+/* Replaces the first slot of the line by that of the key; returns the number of missing keys. */
 static SEARCH inline size_t look(const struct streams *streams, size_t i) {
   uint32_t inside = (uint32_t)pwi_leaf_size(streams->sparse) - 1;
   size_t missing = 0;
@@ -95,8 +98,8 @@ static SEARCH size_t find_streams(const struct pwi_sparse *sparse, const uint64_
   return missing;
 }
 
-/* If the keys are those of a leaf one after the other, writes their slots and says so. First and last key tell in
- * nearly all cases, without a look at the others. */
+/* If the keys are exactly consecutive keys of a leaf, writes their slots and returns true. The first and last
+ * key decide nearly all cases. */
 static SEARCH bool find_stretch(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, uint32_t leaf,
                                 uint32_t *slots_out) {
   const uint64_t *own = pwi_leaf_keys(sparse, leaf);
@@ -108,8 +111,8 @@ static SEARCH bool find_stretch(const struct pwi_sparse *sparse, const uint64_t 
   return true;
 }
 
-/* Far more keys than the leaf has rows, as when a small table receives a large list: its rows are looked for among the
- * keys. */
+/* For far more keys than the leaf has rows, as when a small table receives a large list: searches the rows
+ * among the keys. */
 static SEARCH size_t find_reversed(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, uint32_t leaf,
                                    uint32_t *slots_out) {
   const uint64_t *own = pwi_leaf_keys(sparse, leaf);
@@ -136,7 +139,7 @@ static SEARCH void expect_leaf(const struct pwi_sparse *sparse, uint32_t leaf) {
   for (size_t i = 0; i < pwi_leaf_size(sparse); i += PWI_LINE) __builtin_prefetch(keys + i);
 }
 
-/* A list with many keys to a leaf: leaves are asked for ahead of the keys. */
+/* For a list with many keys per leaf: prefetches leaves ahead of the keys. */
 static SEARCH size_t find_close(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count,
                                 uint32_t *slots_out) {
   const uint64_t *fences = pwi_fences(sparse);

@@ -1,15 +1,16 @@
 /* Insertion of a sorted batch into a sparse table.
  *
- * First a plan: which leaves receive keys, which of them overflow, and how many leaves are needed in the end. Then room
- * for all of it. Only then is anything changed, and from there on nothing can fail.
+ * First a plan determines which leaves receive keys, which of them overflow, and the number of leaves in the
+ * end. Then all memory is allocated. Only then is the table changed, and from there on nothing can fail.
  *
- * Work is cut into *jobs*, each a few neighbouring leaves and the new keys that belong among their rows. A leaf with
- * room enough is a job of its own. One that overflows takes its successors in, WINDOW leaves in all, whose rows and new
- * keys are then spread evenly over as many leaves, or over more if they would be fuller than FILL. So leaves are not
- * halved as in a plain B-tree, and memory does not fall idle.
+ * The work is divided into *jobs*: a few neighbouring leaves with the new keys that belong to them. A leaf
+ * with enough room is a job by itself. An overflowing leaf is combined with its successors, WINDOW leaves in
+ * all; their rows and new keys are distributed evenly over the same number of leaves, or over more if they
+ * would be fuller than FILL. Leaves are thus not split in halves as in a plain B-tree, and less memory is
+ * wasted.
  *
- * Jobs run from the last to the first, because the directory grows in place: entries move towards its end, and none is
- * overwritten before it was read.
+ * Jobs run from the last to the first, because the directory grows in place: entries move towards its end,
+ * and none is overwritten before it was read.
  */
 #include <assert.h>
 #include <string.h>
@@ -23,12 +24,12 @@
 #define LEAVES_AHEAD 32
 
 struct job {
-  size_t place;      /* of its first leaf in the directory */
+  size_t place;      /* place of its first leaf in the directory */
   size_t begin, end; /* its part of the new keys */
-  uint32_t leaves;   /* it has now */
-  uint32_t rows;     /* they hold now */
-  size_t wanted;     /* leaves it will have */
-  bool packed;       /* leaves are filled to the brim, for keys that are appended in small portions */
+  uint32_t leaves;   /* present number of leaves */
+  uint32_t rows;     /* present number of rows */
+  size_t wanted;     /* number of leaves afterwards */
+  bool packed;       /* fill leaves completely, for keys that are appended in small batches */
 };
 
 struct plan {
@@ -37,7 +38,7 @@ struct plan {
   size_t more; /* new leaves */
 };
 
-/* --- the plan --------------------------------------------------------------------------------------------------- */
+/* --- the plan ------------------------------------------------------------------------------------------- */
 
 static size_t fill_of(const struct pwi_sparse *sparse) { return pwi_leaf_size(sparse) - pwi_leaf_size(sparse) / 16; }
 
@@ -51,7 +52,7 @@ static void extend(const struct pwi_sparse *sparse, const uint64_t *keys, size_t
 
 static size_t total_of(const struct job *job) { return job->rows + (job->end - job->begin); }
 
-/* New keys behind the last of all rows, and not many. */
+/* True if there are only a few new keys, all after the last row. */
 static bool is_appending(const struct pwi_sparse *sparse, const uint64_t *keys, const struct job *job) {
   if (job->place + 1 != sparse->leaves || job->rows == 0) return false;
   uint32_t leaf = pwi_leaf_numbers(sparse)[job->place];
@@ -81,13 +82,7 @@ static struct job next_job(const struct pwi_sparse *sparse, const uint64_t *keys
 }
 
 static pawl_status add_job(struct plan *plan, const struct job *job) {
-  if (plan->count == plan->room) {
-    size_t room = plan->room ? plan->room * 2 : 16;
-    struct job *grown = pwi_resize_array(plan->jobs, room, sizeof *grown);
-    if (!grown) return PAWL_NO_MEMORY;
-    plan->jobs = grown;
-    plan->room = room;
-  }
+  if (!PWI_GROW(plan->jobs, plan->room, plan->count + 1)) return PAWL_NO_MEMORY;
   plan->jobs[plan->count++] = *job;
   plan->more += job->wanted - job->leaves;
   return PAWL_OK;
@@ -125,20 +120,20 @@ static pawl_status reserve_plan(struct pwi_sparse *sparse, const struct plan *pl
   return status == PAWL_OK ? pwi_sparse_reserve(sparse, plan->more) : status;
 }
 
-/* --- merging ---------------------------------------------------------------------------------------------------- */
+/* --- merging -------------------------------------------------------------------------------------------- */
 
-/* Rows in the arrays of a table, and set aside: of keys, of values or of state. */
+/* One of the arrays of a table (keys, values or state) with its spare array. */
 struct column {
   char *rows;
   char *aside;
   size_t bytes; /* of a row */
 };
 
-/* Old rows that were set aside, and new keys, as they are spread over leaves. */
+/* The state of distributing saved old rows and new keys over leaves. */
 struct merge {
   struct column columns[3];
   size_t column_count;
-  const uint64_t *old_keys; /* set aside */
+  const uint64_t *old_keys; /* in the spare array */
   const uint64_t *new_keys;
   uint32_t *slots; /* of the new keys, or NULL */
   size_t old_next, old_count, new_next, new_count;
@@ -157,7 +152,8 @@ static struct merge start_merge(const struct pwi_sparse *sparse, const uint64_t 
   };
 }
 
-/* Sets the rows of the job's leaves aside, but for the first `kept` of the first leaf, which stay where they are. */
+/* Saves the rows of the job's leaves to the spare arrays, except the first `kept` rows of the first leaf,
+ * which stay in place. */
 static void set_aside(struct merge *merge, const struct pwi_sparse *sparse, const struct job *job,
                       const uint32_t *leaves, size_t kept) {
   size_t done = 0, skip = kept;
@@ -175,15 +171,16 @@ static void set_aside(struct merge *merge, const struct pwi_sparse *sparse, cons
   merge->new_count = job->end;
 }
 
-/* Copies `count` rows of a size known to the compiler, of which there is room for `room`: by the CHUNK where they fit,
- * since a few rows too many cost less than a loop whose length the processor cannot foresee. */
+/* Copies `count` rows of constant size to a place with room for `room` rows. It copies whole CHUNKs where
+ * they fit, because copying a few extra rows is cheaper than a loop of unpredictable length. */
 static inline void copy_chunks(char *to, const char *from, size_t bytes, size_t count, size_t room) {
   size_t i = 0;
   for (; i < count && i + CHUNK <= room; i += CHUNK) memcpy(to + i * bytes, from + i * bytes, CHUNK * bytes);
   if (i < count) memcpy(to + i * bytes, from + i * bytes, (count - i) * bytes);
 }
 
-/* The next `count` old rows go to `slot` and behind. What they overwrite, up to `room` rows, is not yet filled. */
+/* Copies the next `count` old rows to `slot`. It may overwrite up to `room` rows, which are not filled
+ * yet. */
 static inline void copy_old(const struct merge *merge, size_t slot, size_t count, size_t room) {
   for (size_t j = 0; j < merge->column_count; j++) {
     const struct column *column = &merge->columns[j];
@@ -199,7 +196,7 @@ static inline void copy_old(const struct merge *merge, size_t slot, size_t count
   }
 }
 
-/* The next `count` new keys, and rows of zeros, go to `slot` and behind. */
+/* Writes the next `count` new keys, with rows of zeros, to `slot`. */
 static void write_new(struct merge *merge, size_t slot, size_t count) {
   memcpy(merge->columns[0].rows + slot * sizeof(uint64_t), merge->new_keys + merge->new_next, count * sizeof(uint64_t));
   for (size_t j = 1; j < merge->column_count; j++) {
@@ -222,20 +219,21 @@ static inline void write_one(struct merge *merge, size_t slot) {
   merge->new_next++;
 }
 
-/* How many of the old rows, from the next one on, come before the next new key. */
+/* The number of next old rows that come before the next new key. */
 static inline size_t old_before(const struct merge *merge) {
   const uint64_t *old_keys = merge->old_keys + merge->old_next;
   size_t left = merge->old_count - merge->old_next, before = 0;
   if (merge->new_next == merge->new_count) return left;
   uint64_t key = merge->new_keys[merge->new_next];
-  /* By the last key of each chunk. Counting the keys below in a loop that gcc 12 unrolls at -O3 came out negative on arm64. */
+  /* Compares the last key of each chunk. (A loop that counted keys was miscompiled by gcc 12 at -O3 on
+   * arm64.) */
   while (before + CHUNK <= left && old_keys[before + CHUNK - 1] < key) before += CHUNK;
   while (before < left && old_keys[before] < key) before++;
   return before;
 }
 
-/* How many of the new keys, from the next one on, come before the next old row; no more than `most` are looked at, for
- * there may be as many as the batch has, and each leaf asks. */
+/* The number of next new keys that come before the next old row, at most `most`. The limit bounds the cost,
+ * because every leaf calls this function. */
 static inline size_t new_before(const struct merge *merge, size_t most) {
   const uint64_t *new_keys = merge->new_keys + merge->new_next;
   size_t left = merge->new_count - merge->new_next, before = 0;
@@ -246,7 +244,7 @@ static inline size_t new_before(const struct merge *merge, size_t most) {
   return before;
 }
 
-/* Fills the rows [slot, end) of a leaf that ends at `leaf_end`: old rows in stretches from one new key to the next. */
+/* Fills the rows [slot, end) of a leaf that ends at `leaf_end`, with runs of old rows between new keys. */
 static void fill_rows(struct merge *merge, size_t slot, size_t end, size_t leaf_end) {
   while (slot < end && merge->old_next < merge->old_count) {
     size_t some = old_before(merge);
@@ -266,7 +264,7 @@ static void fill_rows(struct merge *merge, size_t slot, size_t end, size_t leaf_
   if (slot < end) write_new(merge, slot, end - slot);
 }
 
-/* Makes the leaf one of `count` rows, of which the first `kept` are there already. */
+/* Sets the leaf to `count` rows, of which the first `kept` are in place already. */
 static void fill_leaf(struct merge *merge, const struct pwi_sparse *sparse, uint32_t leaf, size_t kept, size_t count) {
   size_t slot = (size_t)leaf << sparse->shift, size = pwi_leaf_size(sparse);
   if (kept == count && *pwi_leaf_count(sparse, leaf) == count) return;
@@ -277,29 +275,29 @@ static void fill_leaf(struct merge *merge, const struct pwi_sparse *sparse, uint
   *pwi_leaf_changed(sparse, leaf) = sparse->table.layout + 1;
 }
 
-/* How many of the job's rows its leaf number `i` gets. */
+/* The number of rows for leaf number `i` of the job. */
 static size_t share_of(const struct pwi_sparse *sparse, const struct job *job, size_t i) {
   size_t total = total_of(job), size = pwi_leaf_size(sparse);
   if (job->packed) return i + 1 < job->wanted ? size : total - size * (job->wanted - 1);
   return total / job->wanted + (i < total % job->wanted);
 }
 
-/* The number of the i-th new leaf of the whole batch. Numbers given back are used first. */
+/* The leaf number of the i-th new leaf of the batch. Free numbers are used first. */
 static uint32_t new_leaf(const struct pwi_sparse *sparse, size_t i) {
   const uint32_t *given_back = sparse->free.memory;
   if (i < sparse->free_count) return given_back[sparse->free_count - 1 - i];
   return (uint32_t)(sparse->numbered + (i - sparse->free_count));
 }
 
-/* How many rows of the job's first leaf come before all new keys and so may stay. */
+/* The number of rows of the job's first leaf that come before all new keys and may stay in place. */
 static size_t kept_of(const struct pwi_sparse *sparse, const struct job *job, const uint64_t *keys) {
   size_t below = pwi_leaf_below(sparse, pwi_leaf_numbers(sparse)[job->place], keys[job->begin]);
   size_t share = share_of(sparse, job, 0);
   return below < share ? below : share;
 }
 
-/* Spreads the job's rows over its leaves and writes their directory entries, the first to `place`. `first_new` is how
- * many new leaves the jobs before it use. */
+/* Distributes the rows of the job over its leaves and writes their directory entries, the first to `place`.
+ * `first_new` is the number of new leaves of earlier jobs. */
 static void spread(const struct pwi_sparse *sparse, const struct job *job, struct merge *merge, size_t place,
                    size_t first_new) {
   uint32_t leaves[WINDOW], *numbers = pwi_leaf_numbers(sparse);
@@ -317,7 +315,7 @@ static void spread(const struct pwi_sparse *sparse, const struct job *job, struc
   pwi_draw_map(sparse, place + job->wanted - 1);
 }
 
-/* --- carrying it out -------------------------------------------------------------------------------------------- */
+/* --- carrying it out ------------------------------------------------------------------------------------ */
 
 /* Moves the directory entries [begin, end) towards the end of the directory. */
 static void shift_entries(const struct pwi_sparse *sparse, size_t begin, size_t end, size_t by) {
@@ -330,7 +328,7 @@ static void shift_entries(const struct pwi_sparse *sparse, size_t begin, size_t 
   memmove(numbers + begin + by, numbers + begin, (end - begin) * sizeof *numbers);
 }
 
-/* Asks for the memory of leaves that will be changed soon. */
+/* Prefetches leaves that will be changed soon. */
 static void expect(const struct pwi_sparse *sparse, const struct job *job) {
   for (size_t i = 0; i < job->leaves; i++) {
     uint32_t leaf = pwi_leaf_numbers(sparse)[job->place + i];

@@ -1,4 +1,4 @@
-/* Maps of leaves against a count of the keys, one by one. */
+/* Maps of leaves against a linear search. */
 #include "store/sparse_map.h"
 
 #include <setjmp.h>

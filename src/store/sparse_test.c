@@ -1,4 +1,4 @@
-/* What is particular to the sparse table: its searches, how full its leaves are, what deletion gives back. */
+/* Tests specific to the sparse table: searches, fill of leaves, and memory freed by deletion. */
 #include "store/sparse.h"
 
 #include <setjmp.h>
@@ -75,7 +75,8 @@ static void check_structure(struct pwi_table *table) {
   assert_true(rows == sparse->rows);
 }
 
-/* Even, crowded at one end, in far clusters, with a lone giant: a guess of the place is right, or quite wrong. */
+/* Even, crowded at one end, in far clusters, with a lone giant: a guess of the place is right, or quite
+ * wrong. */
 static uint64_t spread_key(int way, uint64_t i) {
   switch (way) {
   case 0:
@@ -245,7 +246,8 @@ static void test_whole_leaves_can_be_deleted(void **state) {
   pwi_table_destroy(table);
 }
 
-/* Two runs of keys, however long and however far apart: what goes from a full leaf to the next is merged with what is new. */
+/* Two runs of keys, however long and however far apart: what goes from a full leaf to the next is merged with
+ * what is new. */
 static void test_a_run_of_keys_is_inserted_beside_another_of_any_length(void **state) {
   (void)state;
   uint64_t *keys = all;
@@ -325,8 +327,8 @@ static void set_rows(struct pwi_table *table, const uint64_t *keys, struct pwi_s
   pwi_table_assign_state(table, slots, 0, slots->count, rows);
 }
 
-/* Batches of all sizes among the rows of those before: new rows are zero, old ones keep what they hold, wherever they
- * move, and the slots that come back are right. */
+/* Batches of all sizes among the rows of those before: new rows are zero, old ones keep what they hold,
+ * wherever they move, and the slots that come back are right. */
 static void test_rows_keep_their_values_as_others_come_between(void **state) {
   (void)state;
   static const struct pwi_table_options shapes[] = {{PWI_SCALAR_F32, 1, 0, {0, PAWL_KEY_END}, true},

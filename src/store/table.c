@@ -1,4 +1,4 @@
-/* What both kinds of table share: checking, key lists, and moving values by slot. */
+/* The common part of both kinds of table: checks, key lists, and moving values by slot. */
 #include "store/table.h"
 
 #include <assert.h>
@@ -6,11 +6,12 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "store/kernels.h"
 
 #define ROW_BYTES_MAX ((uint64_t)1 << 30)
 
-/* Runs are worth it from this many keys per run on: below, one slot after the other is as fast. */
+/* The minimum number of keys per run for which runs are used; below, single slots are as fast. */
 #define RUN_LENGTH 16
 
 size_t pwi_scalar_size(enum pwi_scalar type) {
@@ -53,7 +54,7 @@ pawl_status pwi_table_create(const struct pwi_table_options *options, struct pwi
   return options->sparse ? pwi_sparse_create(&base, table_out) : pwi_dense_create(&base, table_out);
 }
 
-/* --- one that holds nothing --------------------------------------------------------------------------------------- */
+/* --- one that holds nothing ----------------------------------------------------------------------------- */
 
 static void hollow_destroy(struct pwi_table *table) { pwi_free(table); }
 
@@ -101,7 +102,7 @@ uint64_t pwi_table_count(const struct pwi_table *table) { return table->ops->cou
 
 uint64_t pwi_table_bytes(const struct pwi_table *table) { return table->ops->bytes(table); }
 
-/* --- key lists -------------------------------------------------------------------------------------------------- */
+/* --- key lists ------------------------------------------------------------------------------------------ */
 
 void pwi_slots_fini(struct pwi_slots *slots) {
   pwi_free(slots->slots);
@@ -109,7 +110,7 @@ void pwi_slots_fini(struct pwi_slots *slots) {
   *slots = (struct pwi_slots){0};
 }
 
-/* Without a branch in the loop, so that several keys are compared at once. */
+/* The loop has no branch, so that several keys are compared at once. */
 static bool keys_rise(const uint64_t *keys, size_t count) {
   size_t wrong = 0;
   for (size_t i = 1; i < count; i++) wrong += keys[i] <= keys[i - 1];
@@ -140,7 +141,7 @@ static pawl_status reserve_runs(struct pwi_slots *slots, size_t count) {
   return PAWL_OK;
 }
 
-/* Turns slots into runs where that pays. Room for them is a wish: without it the slots do. */
+/* Converts slots to runs where this is faster. If there is no memory for runs, the slots are used. */
 static void find_runs(struct pwi_slots *slots) {
   slots->run_count = 0;
   if (slots->missing > 0 || slots->count < RUN_LENGTH) return;
@@ -189,20 +190,14 @@ pawl_status pwi_table_refresh(struct pwi_table *table, const uint64_t *keys, siz
   return PAWL_OK;
 }
 
-/* --- values by slot --------------------------------------------------------------------------------------------- */
+/* --- values by slot ------------------------------------------------------------------------------------- */
 
-/* The run that holds key number `index`. */
+/* The run that contains key number `index`. */
 static size_t run_of(const struct pwi_slots *slots, size_t index) {
-  size_t low = 0, high = slots->run_count;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (slots->runs[middle].start <= index) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  if (slots->run_count == 0) return 0;
+  struct pwi_search search = {.low = 1, .high = slots->run_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, slots->runs[search.middle].start <= index);
+  return search.low - 1;
 }
 
 /* Part of a run: rows of consecutive slots, and of consecutive keys of the list. */
@@ -211,8 +206,8 @@ struct stretch {
   size_t count;
 };
 
-/* The stretch that begins with key number `from`, of run number `*run` and at most `count` keys. Moves on to the next
- * run when this one ends. */
+/* The stretch of at most `count` keys that begins with key number `from` in run number `*run`. Advances
+ * `*run` when the run ends. */
 static inline struct stretch next_stretch(const struct pwi_slots *slots, size_t *run, size_t from, size_t count) {
   const struct pwi_run *here = &slots->runs[*run];
   size_t left = here[1].start - from;
@@ -288,10 +283,11 @@ void pwi_table_assign_state(struct pwi_table *table, const struct pwi_slots *slo
   scatter_part(slots, PWI_APPLY_ASSIGN, table->is.type, table->state, table->is.state_width, from, count, in, NULL);
 }
 
-/* --- ranges ----------------------------------------------------------------------------------------------------- */
+/* --- ranges --------------------------------------------------------------------------------------------- */
 
-/* Whether `count` values from value number `offset` on, counted from key `first`, lie inside the span; and the number
- * of the first, counted from the begin of the span. Spans of up to 2^64 keys times width need 128 bits. */
+/* Checks that `count` values from value number `offset` on, counted from key `first`, lie inside the span,
+ * and computes the number of the first value, counted from the begin of the span. Spans of up to 2^64 keys
+ * times width need 128 bits. */
 static bool values_fit(const struct pwi_table *table, uint64_t first, uint64_t offset, size_t count,
                        unsigned __int128 *value_out) {
   if (!pawl_range_has(table->is.span, first)) return false;
@@ -310,12 +306,12 @@ pawl_status pwi_table_range_apply(struct pwi_table *table, enum pwi_apply apply,
   return count == 0 ? PAWL_OK : table->ops->range_apply(table, apply, (uint64_t)value, count, in, out);
 }
 
-/* An array of values being filled from rows in the order of their keys. Values are counted from the begin of the span,
- * so that of a wide row with a large key has a number of more than 64 bits. */
+/* The state of filling an array of values from rows in the order of their keys. Values are numbered from the
+ * begin of the span; for wide rows and large keys these numbers need more than 64 bits. */
 struct reading {
-  unsigned __int128 next, end; /* what is still to be written */
+  unsigned __int128 next, end; /* numbers of the values not yet written */
   size_t width, size;          /* values per row, bytes per value */
-  char *out;                   /* where value `next` goes */
+  char *out;                   /* place of value `next` */
 };
 
 static void fill_zeros(struct reading *reading, unsigned __int128 until) {
@@ -326,7 +322,8 @@ static void fill_zeros(struct reading *reading, unsigned __int128 until) {
   reading->next = until;
 }
 
-/* Values of `count` rows, the first being row number `row`; the first and the last may be wanted in part only. */
+/* Adds the values of `count` rows from row number `row` on; only a part of the first and the last row may be
+ * needed. */
 static void fill_rows(struct reading *reading, uint64_t row, size_t count, const char *values) {
   unsigned __int128 start = (unsigned __int128)row * reading->width;
   unsigned __int128 stop = start + (unsigned __int128)count * reading->width;

@@ -1,5 +1,5 @@
-/* Both kinds of table against a map that is an array: random operations, several seeds, shapes and ways of laying out
- * the keys. */
+/* Both kinds of table against an array: random operations with several seeds, shapes and key
+ * distributions. */
 #include "store/table.h"
 
 #include <setjmp.h>
@@ -293,7 +293,8 @@ static void test_slots_that_hold_are_right(void **state) {
   assert_true(held > 100);
 }
 
-/* A list that is kept and refreshed, whatever came and went in between, is what resolving it anew would give. */
+/* A list that is kept and refreshed, whatever came and went in between, is what resolving it anew would
+ * give. */
 static void test_refreshed_slots_are_those_of_a_new_resolve(void **state) {
   (void)state;
   static size_t kept_numbers[UNIVERSE];

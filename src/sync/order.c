@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-/* One that comes after another, in that one's list. */
+/* An entry in the list of successors of a task. */
 struct follower {
   struct follower *next;
   struct step *step;
@@ -15,19 +15,20 @@ struct step {
   struct pwi_step id;
   void *item;
   struct step *parent;
-  size_t waits_for;           /* unfinished tasks that it comes after */
-  size_t children;            /* unfinished subtasks */
-  struct follower *followers; /* who come after it */
-  struct pwi_step *after;     /* ids of all that it comes after, as far as they had not finished at first */
+  size_t waits_for;           /* number of unfinished predecessors */
+  size_t children;            /* number of unfinished subtasks */
+  struct follower *followers; /* list of its successors */
+  struct pwi_step *after;     /* ids of its predecessors that were unfinished when it was added */
   size_t after_count;
-  bool is_out, has_ended, is_over; /* handed out; its own work has ended; nothing of it is left to do */
-  bool is_anyway;                  /* it comes after others however they end */
+  bool is_out, has_ended, is_over; /* returned by pwi_order_next; its own work has ended; finished, but not
+                                      yet processed */
+  bool is_anyway;                  /* it runs whether its predecessors succeed or fail */
   struct pwi_step_end end;         /* the first failure so far */
-  struct step *next;               /* among those that are about to finish */
-  struct follower links[];         /* one for each it comes after: they belong to the lists of those */
+  struct step *next;               /* link of the list of tasks about to finish */
+  struct follower links[];         /* one per predecessor, linked into the list of that predecessor */
 };
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 void pwi_order_init(struct pwi_order *order,
                     void (*finished)(void *context, struct pwi_step step, void *item, struct pwi_step_end end),
@@ -54,7 +55,7 @@ static struct step *find(const struct pwi_order *order, struct pwi_step id) {
   return pwi_idmap_get(&order->open, id.id);
 }
 
-/* --- failures ----------------------------------------------------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------------------------------------- */
 
 static void remember(struct pwi_order *order, struct pwi_step id, struct pwi_step_end end) {
   size_t at = order->failure_count++ % PWI_ORDER_FAILURES;
@@ -73,7 +74,7 @@ static void blame(struct step *step, struct pwi_step_end end) {
   if (!step->end.status) step->end = end;
 }
 
-/* --- finishing ---------------------------------------------------------------------------------------------------------- */
+/* --- finishing ------------------------------------------------------------------------------------------ */
 
 static void make_ready(struct pwi_order *order, const struct step *step) {
   struct pwi_step *place = pwi_fifo_push(&order->ready);
@@ -81,7 +82,8 @@ static void make_ready(struct pwi_order *order, const struct step *step) {
   *place = step->id;
 }
 
-/* What is over is put on a list, not dealt with at once: a chain of a million failures must not need a stack for them. */
+/* Finished tasks are put on a list and processed in a loop, so that a chain of a million failures needs no
+ * deep recursion. */
 static void look(struct step *step, struct step **over) {
   bool is_stopped = !step->is_out && step->end.status && step->waits_for == 0;
   if (step->is_over || step->children > 0 || !(step->has_ended || is_stopped)) return;
@@ -128,7 +130,7 @@ void pwi_order_end(struct pwi_order *order, struct pwi_step id, pawl_status stat
   finish(order, over);
 }
 
-/* --- beginning ---------------------------------------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static struct step *create(const struct pwi_order *order, size_t count) {
   struct step *step = pwi_alloc_zero(1, sizeof *step + count * sizeof *step->links);
@@ -158,7 +160,7 @@ static void follow(struct pwi_order *order, struct step *step, const struct pwi_
   }
 }
 
-/* Room for all that are open to be ready at once, so that nothing that happens later can fail. */
+/* Reserves room for all open tasks to be ready at once, so that no later step can fail. */
 static pawl_status make_room(struct pwi_order *order, struct step *step) {
   pawl_status status = pwi_fifo_reserve(&order->ready, order->open.count + 1);
   return status ? status : pwi_idmap_put(&order->open, step->id.id, step);
@@ -213,7 +215,7 @@ bool pwi_order_next(struct pwi_order *order, struct pwi_step *step_out, void **i
   return true;
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------------------------------------- */
 
 bool pwi_order_is_finished(const struct pwi_order *order, struct pwi_step id, struct pwi_step_end *end_out) {
   if (id.id == 0 || id.id > order->last || find(order, id)) return false;
@@ -230,10 +232,10 @@ struct pwi_step pwi_order_waits_for(const struct pwi_order *order, struct pwi_st
   return (struct pwi_step){0};
 }
 
-/* --- whole graphs ------------------------------------------------------------------------------------------------------- */
+/* --- whole graphs --------------------------------------------------------------------------------------- */
 
-/* Takes away what waits for nothing until nothing is left, or only cycles and what comes after them. Of what is left, whoever is
- * come to again on the way back from any is in a cycle. */
+/* Repeatedly removes tasks without predecessors. The rest consists of cycles and their successors. Walking
+ * backwards from any remaining task eventually visits a task twice; that task is in a cycle. */
 static uint32_t find_in_cycle(size_t count, const struct pwi_edge *edges, size_t edge_count, const uint32_t *waits) {
   uint32_t at = 0;
   while (waits[at] == 0) at++;
@@ -246,8 +248,8 @@ static uint32_t find_in_cycle(size_t count, const struct pwi_edge *edges, size_t
   return at;
 }
 
-/* Edges by where they come from: `first[t]` to `first[t + 1]` of `tos` are those of t. While they are put in place, the place of
- * the next one of t is in `first[t + 1]`. */
+/* Edges grouped by origin: those of task t are `first[t]` to `first[t + 1]` of `tos`. While the array is
+ * filled, `first[t + 1]` is the place of the next edge of t. */
 static void sort_edges(size_t count, const struct pwi_edge *edges, size_t edge_count, size_t *first, uint32_t *tos,
                        uint32_t *waits) {
   for (size_t i = 0; i < edge_count; i++) {

@@ -1,21 +1,23 @@
-/* Tasks in a partial order: what must have finished before what may start (OSDI'14 3.2 and 3.5; design, section 4).
+/* Tasks in a partial order: a task may start once its predecessors have finished (OSDI'14 3.2 and 3.5;
+ * docs/tasks.md).
  *
- * A task waits for the tasks that it comes *after*. When all of them have finished well it is ready, and is handed out, in the
- * order in which tasks became ready; whoever does the work says when it has ended, and how. A task that comes after one that
- * failed fails too, without having begun, and remembers which one that was.
+ * A task waits for its predecessors, the tasks that it comes *after*. When all of them have succeeded, it is
+ * ready. pwi_order_next returns ready tasks in the order in which they became ready; the caller does the work
+ * and reports its end with pwi_order_end. If a predecessor fails, the task fails too, without having begun,
+ * and records which task failed first.
  *
- * SUBTASKS. A task may be begun on behalf of another, its parent, as long as that one has not finished. The parent has finished
- * only when its own work has ended and all its subtasks have finished; the first failure among them is its own.
+ * SUBTASKS. A task may have a parent that has not finished. The parent finishes when its own work has ended
+ * and all its subtasks have finished. If any of these fails, the parent fails with the first failure.
  *
- * Tasks are named by numbers that rise and are not used again. A number that was given once and is not under way any more is
- * that of a task that has finished; of those that failed the last 4096 are remembered, so that what comes after them later
- * fails as well.
+ * Tasks have increasing ids that are never reused. An assigned id that is no longer open belongs to a
+ * finished task. The last 4096 failures are remembered, so that tasks added later after a failed task fail as
+ * well.
  *
- * WHOLE GRAPHS. pwi_order_check looks at a graph that somebody else has drawn up, before anything of it is begun.
+ * WHOLE GRAPHS. pwi_order_check checks a graph before any of its tasks begins.
  *
- * The `finished` callback runs inside of whichever call brought it about. It may add tasks; it must not end any.
+ * The `finished` callback runs inside the call that finished the task. It may add tasks but must not end any.
  *
- * Threads: one at a time. Nothing here waits, or knows of time.
+ * Threads: one at a time. Nothing here waits or depends on time.
  */
 #ifndef PWI_SYNC_ORDER_H
 #define PWI_SYNC_ORDER_H
@@ -35,10 +37,10 @@ struct pwi_step {
   uint64_t id; /* 0: none */
 };
 
-/* How a task has finished. */
+/* The result of a task. */
 struct pwi_step_end {
   pawl_status status;
-  struct pwi_step cause; /* the task that failed first; itself, if it is that one; 0 if all went well */
+  struct pwi_step cause; /* the task that failed first, which may be this one; 0 on success */
 };
 
 struct pwi_order {
@@ -49,7 +51,7 @@ struct pwi_order {
     struct pwi_step step;
     struct pwi_step_end end;
   } failures[PWI_ORDER_FAILURES]; /* a ring */
-  size_t failure_count;           /* ever */
+  size_t failure_count;           /* number of failures since the beginning */
   void (*finished)(void *context, struct pwi_step step, void *item, struct pwi_step_end end);
   void *context;
 };
@@ -58,47 +60,49 @@ struct pwi_order {
 void pwi_order_init(struct pwi_order *order,
                     void (*finished)(void *context, struct pwi_step step, void *item, struct pwi_step_end end),
                     void *context);
-void pwi_order_fini(struct pwi_order *order); /* what is open is forgotten, and not called finished */
+void pwi_order_fini(struct pwi_order *order); /* open tasks are dropped without a callback */
 
-/* A new task after `count` others, which may have finished long ago, on behalf of `parent` or, if that is 0, of nobody. `item` is
- * the caller's. PAWL_INVALID if one of the others was never there, or the parent has finished; PAWL_NO_MEMORY: nothing has
- * happened. */
+/* Adds a task after `count` others, which may have finished already. `parent` is its parent, or 0 for none.
+ * `item` belongs to the caller. PAWL_INVALID if one of the others never existed or the parent has finished;
+ * PAWL_NO_MEMORY changes nothing. */
 PAWL_MUST_USE pawl_status pwi_order_add(struct pwi_order *order, const struct pwi_step *after, size_t count,
                                         struct pwi_step parent, void *item, struct pwi_step *step_out);
 
-/* The same for a task that comes after the others however they end: a failure of theirs is not its own. */
+/* The same, but the task runs after the others whether they succeed or fail. */
 PAWL_MUST_USE pawl_status pwi_order_add_anyway(struct pwi_order *order, const struct pwi_step *after, size_t count,
                                                struct pwi_step parent, void *item, struct pwi_step *step_out);
 
-/* The next task that may begin; false: none now. */
+/* Returns the next task that may begin; false if there is none now. */
 bool pwi_order_next(struct pwi_order *order, struct pwi_step *step_out, void **item_out);
 
-/* The work of a task that was handed out has ended. Its subtasks may still be under way. */
+/* Reports that the work of a task has ended. Its subtasks may still be in progress. */
 void pwi_order_end(struct pwi_order *order, struct pwi_step step, pawl_status status);
 
-/* True if it has finished; `*end_out` says how, unless it is NULL. A failure so old that it is forgotten reads as finished well. */
+/* True if the task has finished; `*end_out`, unless NULL, is its result. A failure that is no longer
+ * remembered counts as success. */
 bool pwi_order_is_finished(const struct pwi_order *order, struct pwi_step step, struct pwi_step_end *end_out);
 
-/* How many have not finished. */
+/* The number of tasks that have not finished. */
 size_t pwi_order_open(const struct pwi_order *order);
 
-/* One of those that a task still waits for; 0 if it waits for none. */
+/* One of the tasks that a task still waits for; 0 if there is none. */
 struct pwi_step pwi_order_waits_for(const struct pwi_order *order, struct pwi_step step);
 
-/* --- whole graphs ----------------------------------------------------------------------------------------------------- */
+/* --- whole graphs --------------------------------------------------------------------------------------- */
 
-/* Task number `to` comes after number `from`, of those in one graph, counted from 0. */
+/* Task number `to` of a graph comes after task number `from`; numbers begin at 0. */
 struct pwi_edge {
   uint32_t from, to;
 };
 
-/* PAWL_INVALID if an edge leads nowhere or there is a cycle: `*culprit_out` is then a task of it, or the edge's wrong end.
- * PAWL_NO_MEMORY. */
+/* PAWL_INVALID if an edge names a task that does not exist, or if there is a cycle. `*culprit_out` is then
+ * that number, or a task of the cycle. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_order_check(size_t count, const struct pwi_edge *edges, size_t edge_count,
                                           uint32_t *culprit_out);
 
-/* As check, and puts them into an order in which each stands behind all that it comes after. `sorted` has room for `count`, and
- * after a failure anything may be in it. NULL for `culprit_out` saves looking for one, which takes long in a large graph. */
+/* As pwi_order_check, and writes the tasks to `sorted` such that each follows its predecessors. `sorted` has
+ * room for `count` tasks; its contents are undefined after a failure. If `culprit_out` is NULL, the search
+ * for a culprit is skipped, which takes long in a large graph. */
 PAWL_MUST_USE pawl_status pwi_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count,
                                          uint32_t *sorted, uint32_t *culprit_out);
 

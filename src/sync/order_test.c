@@ -1,4 +1,4 @@
-/* Tasks in a partial order: by hand, against a model, and with memory that fails. */
+/* Tasks in a partial order: fixed cases, random runs against a model, and failing allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -191,7 +191,8 @@ static void test_a_long_row_of_failures_needs_no_stack(void **state) {
   pwi_order_fini(&order);
 }
 
-/* Random tasks, ends and failures: nothing begins before its time, nothing is forgotten, and failures go where they must. */
+/* Random tasks, results and failures: no task begins too early, none is lost, and failures propagate
+ * correctly. */
 static void run_model(uint64_t seed) {
   struct pwi_step after[MANY][4], parents[MANY] = {{0}}, out[MANY];
   size_t counts[MANY] = {0}, out_count = 0;
@@ -259,7 +260,7 @@ static void test_without_memory_nothing_has_happened(void **state) {
   }
 }
 
-/* --- whole graphs --------------------------------------------------------------------------------------------------------- */
+/* --- whole graphs --------------------------------------------------------------------------------------- */
 
 static pawl_status check(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *culprit) {
   *culprit = UINT32_MAX;

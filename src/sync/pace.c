@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
-/* One that has begun and has not finished. */
+/* An iteration that has begun and has not finished. */
 struct open {
-  uint64_t pending; /* tasks */
+  uint64_t pending; /* number of unfinished tasks */
   bool has_ended;
 };
 
@@ -16,10 +16,10 @@ void pwi_pace_init(struct pwi_pace *pace, const struct pwi_policy *policy, bool 
 
 void pwi_pace_fini(struct pwi_pace *pace) { pwi_fifo_fini(&pace->open); }
 
-/* --- asking ------------------------------------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------------------------------------- */
 
-/* Iterations of a tick are counted anew in each, since their number may change: to the policy the next one is the first of its tick,
- * or any other. */
+/* The iterations of each tick are counted from its beginning, because the number per tick may change. The
+ * policy only needs to know whether the next iteration is the first of its tick. */
 static uint64_t number_for_policy(const struct pwi_pace *pace) {
   if (pace->policy.kind != PWI_POLICY_ABSP) return pace->begun + 1;
   return pace->ticked * pace->policy.bound + 1;
@@ -38,7 +38,7 @@ pawl_status pwi_pace_set_bound(struct pwi_pace *pace, uint64_t bound) {
   return pwi_policy_set_bound(&pace->policy, bound);
 }
 
-/* --- iterations --------------------------------------------------------------------------------------------------------- */
+/* --- iterations ----------------------------------------------------------------------------------------- */
 
 static struct open *find(const struct pwi_pace *pace, uint64_t iteration) {
   assert(iteration > pace->finished && iteration <= pace->begun);

@@ -1,4 +1,4 @@
-/* The pace of a worker: what has finished, what the next iteration waits for, when a tick is over. */
+/* The pace of a worker: finished iterations, the cause of waiting, and the end of ticks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,7 +120,8 @@ static void test_a_larger_bound_lets_a_waiting_iteration_go(void **state) {
   pwi_pace_fini(&pace);
 }
 
-/* Against the definition: iteration t may begin if and only if all up to t - tau - 1 are over. */
+/* Against the definition: iteration t may begin if and only if all iterations up to t - tau - 1 have
+ * finished. */
 static void test_random_ends_keep_the_bound_and_nobody_waits_without_a_cause(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 200; seed++) {

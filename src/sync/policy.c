@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WAIT_WORTH 0.05 /* of the time: less is not worth a larger bound */
+#define WAIT_WORTH 0.05 /* fraction of the time: less waiting does not justify a larger bound */
 #define LOOK_EVERY 8    /* iterations */
 
-/* --- asking ------------------------------------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------------------------------------- */
 
 static struct pwi_policy_wait own(uint64_t needed, const struct pwi_progress *progress) {
   if (progress->finished >= needed) return (struct pwi_policy_wait){PWI_WAITS_NOT, 0};
@@ -20,7 +20,7 @@ static struct pwi_policy_wait group(uint64_t needed, const struct pwi_progress *
   return (struct pwi_policy_wait){PWI_WAITS_GROUP, needed};
 }
 
-/* The last one that must be finished when `behind` may be missing; 0: none. */
+/* The last iteration that must have finished if `behind` iterations may be missing; 0: none. */
 static uint64_t needed(uint64_t number, uint64_t behind) { return number - 1 > behind ? number - 1 - behind : 0; }
 
 struct pwi_policy_wait pwi_policy_ask(const struct pwi_policy *policy, uint64_t iteration,
@@ -59,9 +59,9 @@ pawl_status pwi_policy_set_bound(struct pwi_policy *policy, uint64_t bound) {
   return PAWL_OK;
 }
 
-/* --- learning ----------------------------------------------------------------------------------------------------------- */
+/* --- learning ------------------------------------------------------------------------------------------- */
 
-/* Doubled and halved: between 8 and 9 there is little difference. */
+/* tau is doubled and halved: the difference between 8 and 9 is small. */
 static uint64_t next_bound(const struct pwi_policy *policy) {
   uint64_t bound = policy->bound;
   double time = policy->learned.waited + policy->learned.worked;
@@ -83,9 +83,9 @@ void pwi_policy_learn(struct pwi_policy *policy, double waited, double worked, d
   memset(&policy->learned, 0, sizeof policy->learned);
 }
 
-/* --- texts -------------------------------------------------------------------------------------------------------------- */
+/* --- texts ---------------------------------------------------------------------------------------------- */
 
-/* By enum pwi_policy_kind; those of users have no text. */
+/* Indexed by enum pwi_policy_kind; user-defined policies have no text. */
 static const struct {
   const char *name;
   size_t bounds;
@@ -99,7 +99,7 @@ static const struct {
 };
 #define NAMES (sizeof names / sizeof *names)
 #define BOUNDS_MAX 2
-#define BOUND_MAX (UINT64_C(1) << 32) /* far beyond what could be under way */
+#define BOUND_MAX (UINT64_C(1) << 32) /* far more than can be in progress */
 
 static pawl_status complain(char *why_out, const char *why) {
   if (why_out) snprintf(why_out, PWI_POLICY_TEXT_MAX, "%s", why);
@@ -126,9 +126,9 @@ static bool is_word(const char *text, size_t size, const char *word) {
 
 static pawl_status check(const struct pwi_policy *policy, char *why_out) {
   if (policy->kind == PWI_POLICY_ABSP && policy->bound == 0)
-    return complain(why_out, "a tick of a-bsp has at least one iteration");
+    return complain(why_out, "a tick of a-bsp needs at least one iteration");
   if (policy->kind == PWI_POLICY_ADAPTIVE && policy->least > policy->most)
-    return complain(why_out, "adaptive takes the least bound first");
+    return complain(why_out, "the lower bound of adaptive exceeds the upper one");
   return PAWL_OK;
 }
 
@@ -136,11 +136,11 @@ pawl_status pwi_policy_parse(const char *text, struct pwi_policy *policy_out, ch
   size_t size = strcspn(text, " "), kind = 0;
   uint64_t bounds[BOUNDS_MAX] = {0};
   while (kind < NAMES && !is_word(text, size, names[kind].name)) kind++;
-  if (kind == NAMES) return complain(why_out, "sequential, bounded, eventual, ssp, a-bsp or adaptive");
+  if (kind == NAMES) return complain(why_out, "expected sequential, bounded, eventual, ssp, a-bsp or adaptive");
   text += size;
   for (size_t i = 0; i < names[kind].bounds; i++)
-    if (!read_bound(&text, &bounds[i])) return complain(why_out, "a number is missing, or larger than 2^32");
-  if (*text) return complain(why_out, "there is more than belongs to it");
+    if (!read_bound(&text, &bounds[i])) return complain(why_out, "expected a number of at most 2^32");
+  if (*text) return complain(why_out, "unexpected text after the policy");
   struct pwi_policy policy = {.kind = (enum pwi_policy_kind)kind, .bound = bounds[0]};
   if (policy.kind == PWI_POLICY_ADAPTIVE) {
     policy.least = bounds[0];

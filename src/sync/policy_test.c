@@ -1,4 +1,4 @@
-/* Policies: what each lets start and what it waits for, that none changes its mind, and that bounds hold on any run. */
+/* Policies: decisions and causes of waiting, monotonicity, and bounds on random runs. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,7 +100,7 @@ static void test_users_decide_for_themselves(void **state) {
   assert_string_equal(text, "user");
 }
 
-/* On random runs: whatever starts was allowed to by the definition, and what is allowed stays so. */
+/* On random runs every started iteration was permitted by the definition, and permissions persist. */
 static void test_bounds_hold_on_any_run_and_minds_do_not_change(void **state) {
   (void)state;
   static const char *const texts[] = {"sequential", "bounded 3", "eventual", "ssp 2", "a-bsp 4"};

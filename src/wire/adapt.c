@@ -4,10 +4,11 @@
 
 #include "base/hash.h"
 
-/* What remains of the past with each new report: a change shows within a few. */
+/* Weight of earlier reports after each new one; a change takes effect within a few reports. */
 #define KEEP 0.75
 
-/* How much better a codec must be to replace the one in use, so that noise does not make them take turns. */
+/* How much better a codec must be to replace the one in use, so that noise does not cause frequent
+ * changes. */
 #define CLEARLY 0.95
 
 static const enum pwi_value_codec candidates[PWI_ADAPT_CODECS] = {PWI_CODEC_BITMAP, PWI_CODEC_LZ4, PWI_CODEC_ZSTD};
@@ -25,7 +26,7 @@ void pwi_adapt_link_report(struct pwi_adapt_link *link, size_t bytes, int64_t ns
 
 double pwi_adapt_link_cost(const struct pwi_adapt_link *link) { return link->bytes > 0 ? link->ns / link->bytes : 1.0; }
 
-/* The first messages carry one trial each, the cheapest codec's first. */
+/* The first messages carry one trial each, beginning with the cheapest codec. */
 void pwi_adapt_init(struct pwi_adapt *adapt, enum pwi_value_type type) {
   *adapt = (struct pwi_adapt){.type = type, .current = PWI_CODEC_RAW};
   for (uint32_t i = 0; i < PWI_ADAPT_CODECS; i++) {
@@ -41,13 +42,13 @@ static struct pwi_adapt_codec *find(struct pwi_adapt *adapt, enum pwi_value_code
   return NULL;
 }
 
-/* BITMAP's ratio is 1 for what is not zero, and a bit per value for its masks. */
+/* The ratio of BITMAP is the fraction of non-zero values, plus one bit per value for the masks. */
 static double bitmap_ratio(enum pwi_value_type type, double zero_fraction) {
   size_t value_bits = 8 * pwi_value_size(type);
   return 1.0 - zero_fraction + (value_bits ? 1.0 / (double)value_bits : 0);
 }
 
-/* Nanoseconds per raw byte; infinite for what was never measured. */
+/* Nanoseconds per raw byte; infinite for a codec that was never measured. */
 static double cost(struct pwi_adapt *adapt, enum pwi_value_codec codec, double link_cost, double zero_fraction) {
   const struct pwi_adapt_codec *known = find(adapt, codec);
   if (!known) return link_cost;
@@ -68,9 +69,9 @@ static enum pwi_value_codec cheapest(struct pwi_adapt *adapt, double link_cost, 
   return best;
 }
 
-/* Let the cheapest take over if it is clearly better than the one in use. A codec that had proved itself is tried again
- * soon, as it may have lost by a hiccup; one that won a trial and then failed on whole messages keeps its growing gap,
- * or it would win and fail for ever. */
+/* Switches to the cheapest codec if it is clearly better than the one in use. A replaced codec that was in
+ * use for long is tried again soon, because it may have lost by a transient delay. A codec that won a trial
+ * but was slow on whole messages keeps its growing gap; otherwise it would win and lose forever. */
 static void settle(struct pwi_adapt *adapt, double link_cost, double zero_fraction) {
   enum pwi_value_codec best = cheapest(adapt, link_cost, zero_fraction);
   double current_cost = cost(adapt, adapt->current, link_cost, zero_fraction);
@@ -84,8 +85,8 @@ static void settle(struct pwi_adapt *adapt, double link_cost, double zero_fracti
   adapt->since = adapt->messages;
 }
 
-/* At most one trial a message. The gap doubles when the trial is handed out, not when it has lost, so that trials which
- * nobody reports on become rare all the same. */
+/* At most one trial per message. The gap doubles when the trial is chosen, not when it loses, so that trials
+ * without a report become rare too. */
 static enum pwi_value_codec next_trial(struct pwi_adapt *adapt) {
   enum pwi_value_codec trial = PWI_CODEC_RAW;
   for (size_t i = 0; i < PWI_ADAPT_CODECS; i++) {
@@ -102,7 +103,7 @@ static enum pwi_value_codec next_trial(struct pwi_adapt *adapt) {
   return trial;
 }
 
-/* A stretch from anywhere in the message: its beginning may not be like the rest. */
+/* The sample comes from varying places of the message, because the beginning may differ from the rest. */
 static void place_sample(struct pwi_adapt_choice *choice, size_t raw_bytes, uint64_t message) {
   choice->sample_size = raw_bytes < PWI_ADAPT_SAMPLE ? raw_bytes : PWI_ADAPT_SAMPLE;
   size_t places = (raw_bytes - choice->sample_size) / 64 + 1;
@@ -127,13 +128,14 @@ void pwi_adapt_report_codec(struct pwi_adapt *adapt, enum pwi_value_codec codec,
                             int64_t encode_ns, int64_t decode_ns) {
   struct pwi_adapt_codec *known = find(adapt, codec);
   if (!known || raw_bytes == 0) return;
-  /* Reports on a codec in use come with every message and are smoothed. A trial replaces what was known: the last one
-   * may be a thousand messages old. */
+  /* Reports on the codec in use come with every message and are smoothed. A trial replaces the earlier
+   * figures, which may be a thousand messages old. */
   double keep = codec == adapt->current && known->reports > 0 ? KEEP : 0;
   double raw = (double)raw_bytes;
   known->ratio = blend(known->ratio, (double)coded_bytes / raw, keep);
   known->encode = blend(known->encode, (double)encode_ns / raw, keep);
-  /* Not yet measured, decoding is taken to cost what encoding does; compressors decode faster, so that is safe. */
+  /* If decoding was not measured yet, it is assumed to cost as much as encoding. Compressors decode faster,
+   * so this is safe. */
   if (decode_ns >= 0) {
     known->decode = blend(known->decode, (double)decode_ns / raw, keep);
   } else if (known->reports == 0) {

@@ -1,4 +1,4 @@
-/* Lists of filters as bytes, and what two sides make of them. filters.h shows the layout. */
+/* Encoding of lists of filters, and agreement between two sides. filters.h shows the layout. */
 #include "wire/filters.h"
 
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 enum { LOSSY = 0, ENCODING = 1 };
 
 #define NAME_ROOM (PAWL_FILTER_NAME_MAX + 1)
-#define ITEM_LEAST 5 /* bytes that a filter takes at least */
+#define ITEM_LEAST 5 /* minimum bytes of a filter */
 
 PAWL_PRINTF(3, 4)
 static void explain(char *problem, size_t size, const char *format, ...) {
@@ -31,7 +31,7 @@ static double number_of(uint64_t bits) {
   return value;
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 static void write_item(struct pwi_writer *writer, const struct pwi_filter_item *item) {
   pwi_write_u8(writer, pwi_filter_is_lossless(item->type) ? ENCODING : LOSSY);
@@ -50,9 +50,9 @@ void pwi_filter_list_write(struct pwi_writer *writer, const struct pwi_filter_li
   for (size_t i = 0; i < list->count; i++) write_item(writer, &list->items[i]);
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
-/* A filter as it is described, known here or not. */
+/* A decoded filter, which this process may or may not know. */
 struct described {
   unsigned kind;
   unsigned on;
@@ -62,7 +62,7 @@ struct described {
   double values[PAWL_FILTER_PARAMETERS_MAX];
 };
 
-/* Names end up in lines for people, so they hold nothing but what names may hold. */
+/* Names appear in messages, so only valid characters are accepted. */
 static void read_name(struct pwi_reader *reader, char name[NAME_ROOM]) {
   pwi_read_text(reader, name, NAME_ROOM);
   if (!*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")]) pwi_reader_fail(reader, PAWL_CORRUPT);
@@ -85,7 +85,7 @@ static void read_described(struct pwi_reader *reader, struct described *describe
   }
 }
 
-/* False if this process has no such filter, or not with these parameters. */
+/* Returns false if this process does not know the filter with these parameters. */
 static bool recognise(const struct described *described, struct pwi_filter_item *item_out) {
   struct pwi_filter_item item = {.type = pwi_filter_find(described->name), .on = described->on};
   if (!item.type || pwi_filter_is_lossless(item.type) != (described->kind == ENCODING)) return false;
@@ -100,7 +100,8 @@ static bool recognise(const struct described *described, struct pwi_filter_item 
   return true;
 }
 
-/* A later filter may be damaged, and that is the graver fault: so the list is read to its end. */
+/* The list is read to its end even after an unknown filter: a later filter may be damaged, which takes
+ * precedence. */
 static void read_items(struct pwi_reader *reader, size_t count, struct pwi_filter_list *list, char *unknown) {
   bool encodings = false;
   for (size_t i = 0; i < count && reader->status == PAWL_OK; i++) {
@@ -124,7 +125,7 @@ pawl_status pwi_filter_list_read(const void *bytes, size_t size, char *problem, 
   pwi_reader_init(&reader, bytes, size);
   unsigned format = pwi_read_u8(&reader);
   if (reader.status == PAWL_OK && format != PWI_FILTERS_FORMAT) {
-    explain(problem, problem_size, "filters are described in format %u, and this pawl reads %d", format,
+    explain(problem, problem_size, "the list of filters has format %u, but this version reads format %d", format,
             PWI_FILTERS_FORMAT);
     return PAWL_UNSUPPORTED;
   }
@@ -133,16 +134,16 @@ pawl_status pwi_filter_list_read(const void *bytes, size_t size, char *problem, 
   read_items(&reader, count, &list, unknown);
   pawl_status status = pwi_reader_end(&reader);
   if (status == PAWL_OK && *unknown) {
-    explain(problem, problem_size, "there is no filter %s here, or not with these parameters", unknown);
+    explain(problem, problem_size, "unknown filter %s, or its parameters differ", unknown);
     status = PAWL_UNSUPPORTED;
   } else if (status != PAWL_OK) {
-    explain(problem, problem_size, "the description of the filters is damaged");
+    explain(problem, problem_size, "the list of filters is damaged");
   }
   if (status == PAWL_OK) *list_out = list;
   return status;
 }
 
-/* --- agreeing ------------------------------------------------------------------------------------------------- */
+/* --- agreeing ------------------------------------------------------------------------------------------- */
 
 static bool items_are_equal(const struct pwi_filter_item *a, const struct pwi_filter_item *b) {
   if (a->type != b->type || a->on != b->on) return false;
@@ -158,7 +159,7 @@ bool pwi_filter_list_equal(const struct pwi_filter_list *a, const struct pwi_fil
   return true;
 }
 
-/* The lossy filters alone; they stand in front. */
+/* Compares the lossy filters, which come first. */
 static struct pwi_filter_list lossy_part(const struct pwi_filter_list *list) {
   struct pwi_filter_list part = {0};
   while (part.count < list->count && !pwi_filter_is_lossless(list->items[part.count].type)) {
@@ -174,7 +175,8 @@ static bool holds(const struct pwi_filter_list *list, const struct pwi_filter_it
   return false;
 }
 
-/* Behind the lossy filters, by name and then by direction and parameters, each once. */
+/* Inserts an encoding after the lossy filters, sorted by name, direction and parameters, without
+ * duplicates. */
 static int compare_items(const struct pwi_filter_item *a, const struct pwi_filter_item *b) {
   int order = strcmp(a->type->name, b->type->name);
   if (order == 0) order = (a->on > b->on) - (a->on < b->on);

@@ -1,11 +1,12 @@
-/* fixed: values as whole multiples of a step, `bits` bits each with the sign; the codec FIXED then carries them without
- * loss.
+/* fixed: rounds values to integer multiples of a step, with `bits` bits each including the sign. The codec
+ * FIXED then encodes them without loss.
  *
- * The values, in the order in which they are sent, are cut into blocks. The step of a block is the smallest power of
- * two 2^e with max|x| <= (2^(bits-1) - 1) * 2^e. Being a power of two it makes every multiple exact, so that nothing is
- * lost when a message is cut anew and sent again. Rounding is as in filter_half.c, by random numbers or to the nearest.
+ * The values are divided into blocks in the order in which they are sent. The step of a block is the smallest
+ * power of two 2^e with max|x| <= (2^(bits-1) - 1) * 2^e. Multiples of a power of two are exact, so that
+ * nothing is lost when a message is divided differently and sent again. Rounding is random or to nearest, as
+ * in filter_half.c.
  *
- * What is not finite stays as it is and does not take part in the choice of the step. */
+ * Values that are not finite stay unchanged and do not affect the step. */
 #include "wire/filters.h"
 
 #include <math.h>
@@ -15,11 +16,11 @@
 enum { BITS, BLOCK, ROUND };
 enum { RANDOM, NEAREST };
 
-#define BLOCK_HEAD 3 /* bytes that the codec writes before a block */
+#define BLOCK_HEAD 3 /* bytes of the codec's block header */
 
 struct fixed {
   int bits;
-  int least, most; /* of e: so that steps and multiples are finite numbers of the vector's type */
+  int least, most; /* limits of e, such that steps and multiples are finite numbers of the value type */
   size_t block;
   bool nearest;
   struct pwi_random random;
@@ -81,7 +82,7 @@ static double round_multiple(struct fixed *filter, double multiple) {
 static void round_block(struct fixed *filter, struct pawl_rows *rows, size_t begin, size_t end,
                         struct pawl_filter_pass *pass) {
   double multiple_max = (double)((1 << (filter->bits - 1)) - 1), largest = largest_of(rows, begin, end);
-  if (largest == 0) largest = 1; /* zeros lose their signs all the same */
+  if (largest == 0) largest = 1; /* zeros lose their sign in any case */
   int exponent = exponent_for(filter, largest, multiple_max);
   double step = ldexp(1, exponent), inverse = ldexp(1, -exponent);
   for (size_t i = begin; i < end; i++) {
@@ -113,7 +114,7 @@ static size_t bytes(const void *state, size_t count) {
 
 const struct pawl_filter_type pwi_filter_fixed = {
     .name = "fixed",
-    .summary = "values are rounded to multiples of a step, a few bits each",
+    .summary = "rounds values to multiples of a step, a few bits each",
     .directions = PAWL_ON_BOTH,
     .flags = PAWL_FILTER_FLOATS | PAWL_FILTER_CHANGES,
     .parameters = parameters,

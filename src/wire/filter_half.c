@@ -1,9 +1,9 @@
-/* half: each value becomes one that sixteen bits can hold, and stays in an array of its own type; the codecs F16 and
- * BF16 then carry it without loss.
+/* half: rounds each value to one that sixteen bits can represent, in an array of the original type. The
+ * codecs F16 and BF16 then encode it without loss.
  *
- * With round=random a value x between its two neighbours a < b becomes b with probability (x - a) / (b - a), so that
- * its expected value is x: errors of many pushes cancel out instead of adding up. With round=nearest it becomes the nearer
- * one, ties to even. */
+ * With round=random a value x between its two neighbours a < b becomes b with probability (x - a) / (b - a).
+ * Its expected value is x, so that the errors of many pushes cancel out. With round=nearest it becomes the
+ * nearer neighbour, ties to even. */
 #include "wire/filters.h"
 
 #include <math.h>
@@ -14,12 +14,12 @@
 enum { TYPE, ROUND };
 enum { RANDOM, NEAREST };
 
-/* Sixteen-bit floats as seen from binary64. */
+/* Parameters of a sixteen-bit format relative to binary64. */
 struct format {
-  unsigned dropped; /* bits of the fraction that are too many */
+  unsigned dropped; /* excess bits of the fraction */
   double largest;
   double least_normal;
-  double unit; /* the distance of neighbours below least_normal */
+  double unit; /* the distance between neighbours below least_normal */
 };
 
 static const struct format formats[] = {
@@ -58,8 +58,8 @@ static double number_of(uint64_t bits) {
   return value;
 }
 
-/* Bits below the last that is kept are compared with random ones by adding: a carry is the step to the upper neighbour,
- * and may well go on into the exponent. */
+/* Adds random bits to the bits that are dropped: a carry selects the upper neighbour, and may extend into the
+ * exponent. */
 static double round_normal(struct half *filter, double magnitude) {
   unsigned dropped = filter->format->dropped;
   uint64_t bits = bits_of(magnitude), mask = (UINT64_C(1) << dropped) - 1;
@@ -102,7 +102,7 @@ static size_t bytes(const void *state, size_t count) {
 
 const struct pawl_filter_type pwi_filter_half = {
     .name = "half",
-    .summary = "values are rounded to sixteen bits",
+    .summary = "rounds values to sixteen bits",
     .directions = PAWL_ON_BOTH,
     .flags = PAWL_FILTER_FLOATS | PAWL_FILTER_CHANGES,
     .parameters = parameters,

@@ -1,12 +1,13 @@
-/* kkt: for l1-regularised problems, leaves out the gradient of a weight that is zero and will stay zero (OSDI'14 5.1).
+/* kkt: for l1-regularised problems, drops the gradient of a weight that is zero and will stay zero (OSDI'14
+ * 5.1).
  *
- * At the optimum w_k = 0 wherever |g_k| < lambda, g being the gradient of the loss. The gradient at hand is an old or a
- * partial one, hence the slack: a row is left out if
+ * At the optimum w_k = 0 wherever |g_k| < lambda, where g is the gradient of the loss. The available gradient
+ * is outdated or partial, hence the slack delta: a row is dropped if
  *
  *     w_kj = 0  and  |g_kj| <= lambda - delta      for all j
  *
- * Nothing is kept of it: a gradient that is left out is not due later, it is stale. A last pass without the filter
- * shows whether any condition is violated. */
+ * The filter keeps no residual: a dropped gradient would be stale later. A last pass without the filter shows
+ * whether any condition is violated. */
 #include "wire/filters.h"
 
 #include <math.h>
@@ -57,7 +58,7 @@ static void apply(void *state, struct pawl_rows *rows, struct pawl_filter_pass *
 
 const struct pawl_filter_type pwi_filter_kkt = {
     .name = "kkt",
-    .summary = "gradients of weights that are zero and will stay zero are left out",
+    .summary = "drops gradients of weights that are zero and will stay zero",
     .directions = PAWL_ON_PUSH,
     .flags = PAWL_FILTER_FLOATS | PAWL_FILTER_WEIGHTS,
     .parameters = parameters,

@@ -1,4 +1,4 @@
-/* half and fixed: what they leave is what the codecs carry, and on the average it is what went in. */
+/* half and fixed: the codecs encode their output without loss, and on average it equals the input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static struct pawl_filters *create(const char *text, enum pawl_type type) {
   return filters;
 }
 
-/* Numbers of all sizes that the type has, and its edges. */
+/* Numbers of all magnitudes of the type, and its limits. */
 static void fill(enum pawl_type type, void *values) {
   static const double edges[] = {0,       65504,   -65504,     65519,   65520,    1e5,     0x1p-14,  0x1p-24,
                                  0x1p-25, 0x1p-26, 0x1.fep127, FLT_MAX, -FLT_MAX, FLT_MIN, 0x1p-133, 0x1p-149};
@@ -57,7 +57,7 @@ static double value_at(enum pawl_type type, const void *values, size_t at) {
   return type == PAWL_F32 ? (double)((const float *)values)[at] : ((const double *)values)[at];
 }
 
-/* Cut at odd places and encoded again, the values are still the same. */
+/* Values that are divided at odd places and encoded again stay the same. */
 static size_t assert_carried(enum pwi_value_codec codec, const struct pawl_rows *rows, size_t step) {
   static char bytes[COUNT * 9 + 64];
   static double back[COUNT];
@@ -124,7 +124,7 @@ static void test_fixed_values_take_their_bits_and_no_more(void **state) {
   }
 }
 
-/* Rounding goes to one of the two neighbours, so that it is off by less than their distance. */
+/* Rounding selects one of the two neighbours, so that the error is less than their distance. */
 static void test_rounding_is_off_by_less_than_a_step(void **state) {
   (void)state;
   static double values[COUNT];
@@ -167,8 +167,8 @@ static void test_fixed_fits_its_step_to_the_largest_value(void **state) {
   pawl_filters_destroy(filters);
 }
 
-/* 4000 roundings of one value, 5 standard errors. The variance of one rounding between neighbours at a distance of d, a
- * part f of the way up, is f (1 - f) d^2. */
+/* 4000 roundings of one value, 5 standard errors. The variance of one rounding between neighbours at a
+ * distance of d, a part f of the way up, is f (1 - f) d^2. */
 static void check_unbiased(const char *text, enum pawl_type type, double value, double step) {
   enum { ROWS = 400, RUNS = 10 };
   static double wide[ROWS];

@@ -1,4 +1,5 @@
-/* Arithmetic on a row of any type, for the filters. Rows are aligned to their values. Integer sums wrap around. */
+/* Arithmetic on a row of any type, for the filters. Rows are aligned to their values. Integer sums wrap
+ * around. */
 #ifndef PWI_WIRE_FILTER_ROWS_H
 #define PWI_WIRE_FILTER_ROWS_H
 
@@ -11,7 +12,7 @@
 
 static inline bool pwi_type_is_float(enum pawl_type type) { return type == PAWL_F32 || type == PAWL_F64; }
 
-/* One value, exact but for integers beyond 2^53. */
+/* One value as a double; exact except for integers beyond 2^53. */
 static inline double pwi_row_value(enum pawl_type type, const void *row, size_t at) {
   switch (type) {
   case PAWL_F32:
@@ -46,14 +47,14 @@ static inline void pwi_row_add(enum pawl_type type, size_t width, void *to, cons
   }
 }
 
-/* Every value of the row is at most `limit` in magnitude. False for NaN. */
+/* True if every value of the row is at most `limit` in magnitude. False for NaN. */
 static inline bool pwi_row_within(enum pawl_type type, size_t width, const void *row, double limit) {
   for (size_t i = 0; i < width; i++)
     if (!(fabs(pwi_row_value(type, row, i)) <= limit)) return false;
   return true;
 }
 
-/* Every value of the row is less than `limit` in magnitude. False for NaN. */
+/* True if every value of the row is less than `limit` in magnitude. False for NaN. */
 static inline bool pwi_row_below(enum pawl_type type, size_t width, const void *row, double limit) {
   for (size_t i = 0; i < width; i++)
     if (!(fabs(pwi_row_value(type, row, i)) < limit)) return false;

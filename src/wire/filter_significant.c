@@ -1,4 +1,4 @@
-/* significant: a row is sent once what has gathered for its key is worth it.
+/* significant: sends a row once the accumulated values of its key reach a threshold.
  *
  *     r_k += v_k;  if max_j |r_kj| >= threshold: send r_k, r_k = 0
  *
@@ -35,7 +35,7 @@ static pawl_status reserve(void *state, size_t rows, bool flush) {
   return pwi_rests_reserve(&((struct significant *)state)->rests, rows, flush);
 }
 
-/* NaN is not below anything, and so is sent. */
+/* NaN is not below the threshold, and so is sent. */
 static bool is_due(void *context, const void *row) {
   const struct significant *filter = context;
   return !pwi_row_below(filter->rests.type, filter->rests.width, row, filter->threshold);
@@ -55,7 +55,7 @@ static size_t memory(const void *state) { return pwi_rests_memory(&((const struc
 
 const struct pawl_filter_type pwi_filter_significant = {
     .name = "significant",
-    .summary = "a row waits until what has gathered for its key reaches a threshold",
+    .summary = "holds rows back until the accumulated values of a key reach a threshold",
     .directions = PAWL_ON_PUSH,
     .flags = PAWL_FILTER_ADDS | PAWL_FILTER_CHANGES,
     .parameters = parameters,

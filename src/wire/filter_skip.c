@@ -1,7 +1,7 @@
-/* skip: each row is left out with a fixed probability p.
+/* skip: drops each row with a fixed probability p.
  *
- *     rest=keep    a row that is left out is added to the next one of its key
- *     rest=scale   it is forgotten, and the others are sent as v / (1 - p): the expected value is v
+ *     rest=keep    a dropped row is added to the next row of its key
+ *     rest=scale   a dropped row is lost, and the others are sent as v / (1 - p): the expected value is v
  *
  * The random skip filter of OSDI'14 3.6. */
 #include "wire/filters.h"
@@ -20,7 +20,7 @@ struct skip {
   double rate;
   bool scales;
   struct pwi_random random;
-  struct pwi_rests rests; /* empty if it scales */
+  struct pwi_rests rests; /* empty for rest=scale */
 };
 
 static const struct pawl_filter_parameter parameters[] = {
@@ -93,7 +93,7 @@ static size_t memory(const void *state) { return pwi_rests_memory(&((const struc
 
 const struct pawl_filter_type pwi_filter_skip = {
     .name = "skip",
-    .summary = "rows are left out at random",
+    .summary = "drops rows at random",
     .directions = PAWL_ON_PUSH,
     .flags = PAWL_FILTER_ADDS | PAWL_FILTER_CHANGES,
     .parameters = parameters,

@@ -1,4 +1,4 @@
-/* Chains as texts: parsing with errors that name the place, and printing. */
+/* Chains as text: parsing, with error messages that name the filter, and printing. */
 #include "wire/filters.h"
 
 #include <locale.h>
@@ -19,7 +19,7 @@ struct parser {
   struct pwi_filter_list list;
 };
 
-/* A piece of the text: a name or a value. */
+/* A part of the text: a name or a value. */
 struct word {
   const char *at;
   size_t length;
@@ -41,7 +41,7 @@ static pawl_status refuse(struct parser *parser, pawl_status status, const char 
 
 static void skip_spaces(struct parser *parser) { parser->at += strspn(parser->at, " \t\r\n"); }
 
-/* Everything up to a space or a sign that ends a word. */
+/* Reads up to a space or a character that ends a word. */
 static struct word next_word(struct parser *parser) {
   skip_spaces(parser);
   struct word word = {parser->at, strcspn(parser->at, " \t\r\n|(),=")};
@@ -62,9 +62,9 @@ static bool is_word(struct word word, const char *text) {
   return strlen(text) == word.length && memcmp(text, word.at, word.length) == 0;
 }
 
-/* --- numbers -------------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
-/* Numbers have a point, whatever the program's language is: both ways go through the C locale. */
+/* Numbers use a decimal point in every locale: parsing and printing use the C locale. */
 static bool read_number(struct word word, double *value_out) {
   char text[NUMBER_MAX + 1], *end;
   if (word.length == 0 || word.length > NUMBER_MAX) return false;
@@ -80,7 +80,7 @@ static bool read_number(struct word word, double *value_out) {
   return true;
 }
 
-/* With as few digits as give the number back. */
+/* Prints the fewest digits from which the same number is parsed. */
 static void print_number(double value, char text[NUMBER_MAX]) {
   locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = (locale_t)0;
   if (plain) before = uselocale(plain);
@@ -94,14 +94,14 @@ static void print_number(double value, char text[NUMBER_MAX]) {
   }
 }
 
-/* --- parameters ----------------------------------------------------------------------------------------------- */
+/* --- parameters ----------------------------------------------------------------------------------------- */
 
 static pawl_status refuse_number(struct parser *parser, const struct pawl_filter_type *type,
                                  const struct pawl_filter_parameter *parameter, struct word value) {
   char least[NUMBER_MAX], most[NUMBER_MAX];
   print_number(parameter->least, least);
   print_number(parameter->most, most);
-  return refuse(parser, PAWL_INVALID, ", %s: %s is %.*s, and may be %s from %s to %s", type->name, parameter->name,
+  return refuse(parser, PAWL_INVALID, ", %s: %s is %.*s, but must be %s from %s to %s", type->name, parameter->name,
                 SHOWN(value), parameter->whole ? "a whole number" : "a number", least, most);
 }
 
@@ -111,7 +111,7 @@ static pawl_status set_parameter(struct parser *parser, struct pwi_filter_item *
   if (parameter->words) {
     int place = pwi_filter_word_find(parameter->words, word.at, word.length);
     if (place < 0)
-      return refuse(parser, PAWL_INVALID, ", %s: %s is %.*s, and may be %s", item->type->name, parameter->name,
+      return refuse(parser, PAWL_INVALID, ", %s: %s is %.*s, but must be one of %s", item->type->name, parameter->name,
                     SHOWN(word), parameter->words);
     value = place;
   } else if (!read_number(word, &value) || !pwi_filter_value_fits(parameter, value)) {
@@ -124,7 +124,8 @@ static pawl_status set_parameter(struct parser *parser, struct pwi_filter_item *
 static pawl_status set_on(struct parser *parser, struct pwi_filter_item *item, struct word word) {
   int place = pwi_filter_word_find(on_words, word.at, word.length);
   if (place < 0)
-    return refuse(parser, PAWL_INVALID, ", %s: on is %.*s, and may be %s", item->type->name, SHOWN(word), on_words);
+    return refuse(parser, PAWL_INVALID, ", %s: on is %.*s, but must be one of %s", item->type->name, SHOWN(word),
+                  on_words);
   unsigned on = (unsigned)place + 1;
   if (on & ~item->type->directions)
     return refuse(parser, PAWL_UNSUPPORTED, ", %s: works on %s only", item->type->name,
@@ -133,7 +134,7 @@ static pawl_status set_on(struct parser *parser, struct pwi_filter_item *item, s
   return PAWL_OK;
 }
 
-/* The parameter's place in the type's list; its count for `on`. */
+/* Finds the index of the parameter; `parameter_count` for `on`. */
 static bool find_parameter(const struct pawl_filter_type *type, struct word name, size_t *at_out) {
   size_t at = 0;
   while (at < type->parameter_count && !is_word(name, type->parameters[at].name)) at++;
@@ -148,7 +149,7 @@ static pawl_status refuse_name(struct parser *parser, const struct pawl_filter_t
     size_t used = strlen(known);
     snprintf(known + used, sizeof known - used, "%s, ", type->parameters[i].name);
   }
-  return refuse(parser, PAWL_INVALID, ", %s: has no parameter %.*s, but %son", type->name, SHOWN(name), known);
+  return refuse(parser, PAWL_INVALID, ", %s: has no parameter %.*s; it has %son", type->name, SHOWN(name), known);
 }
 
 static pawl_status parse_parameter(struct parser *parser, struct pwi_filter_item *item, unsigned *seen) {
@@ -170,11 +171,11 @@ static pawl_status parse_parameters(struct parser *parser, struct pwi_filter_ite
     pawl_status status = parse_parameter(parser, item, &seen);
     if (status) return status;
   } while (take(parser, ','));
-  if (!take(parser, ')')) return refuse(parser, PAWL_INVALID, ", %s: a ) is missing", item->type->name);
+  if (!take(parser, ')')) return refuse(parser, PAWL_INVALID, ", %s: expected )", item->type->name);
   return PAWL_OK;
 }
 
-/* --- filters -------------------------------------------------------------------------------------------------- */
+/* --- filters -------------------------------------------------------------------------------------------- */
 
 static const struct pawl_filter_type *find_type(struct word name) {
   char text[PAWL_FILTER_NAME_MAX + 1];
@@ -192,18 +193,18 @@ static pawl_status check_item(struct parser *parser, const struct pwi_filter_ite
   size_t count = parser->list.count;
   const struct pawl_filter_type *before = count ? parser->list.items[count - 1].type : NULL;
   if (before && pwi_filter_is_lossless(before) && !pwi_filter_is_lossless(type))
-    return refuse(parser, PAWL_INVALID, ", %s: stands behind %s, but encodings come last", type->name, before->name);
+    return refuse(parser, PAWL_INVALID, ", %s: follows %s, but encodings must come last", type->name, before->name);
   return PAWL_OK;
 }
 
 static pawl_status parse_filter(struct parser *parser) {
   struct pwi_filter_item item = {0};
   struct word name = next_word(parser);
-  if (name.length == 0) return refuse(parser, PAWL_INVALID, ": a name is missing");
+  if (name.length == 0) return refuse(parser, PAWL_INVALID, ": expected the name of a filter");
   item.type = find_type(name);
-  if (!item.type) return refuse(parser, PAWL_UNSUPPORTED, ": there is no filter %.*s", SHOWN(name));
+  if (!item.type) return refuse(parser, PAWL_UNSUPPORTED, ": unknown filter %.*s", SHOWN(name));
   if (parser->list.count == PAWL_FILTERS_MAX)
-    return refuse(parser, PAWL_TOO_LARGE, ": a chain has at most %d", PAWL_FILTERS_MAX);
+    return refuse(parser, PAWL_TOO_LARGE, ": a chain has at most %d filters", PAWL_FILTERS_MAX);
   item.on = item.type->directions;
   for (size_t i = 0; i < item.type->parameter_count; i++) item.parameters[i] = item.type->parameters[i].initial;
   pawl_status status = take(parser, '(') ? parse_parameters(parser, &item) : PAWL_OK;
@@ -223,13 +224,13 @@ pawl_status pwi_filter_list_parse(const char *text, char *problem, size_t proble
     if (status) return status;
     if (!*parser.at) break;
     struct word rest = {parser.at, strlen(parser.at)};
-    if (!take(&parser, '|')) return refuse(&parser, PAWL_INVALID, ": a | is missing before %.*s", SHOWN(rest));
+    if (!take(&parser, '|')) return refuse(&parser, PAWL_INVALID, ": expected | before %.*s", SHOWN(rest));
   }
   *list_out = parser.list;
   return PAWL_OK;
 }
 
-/* --- printing ------------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 struct printer {
   char *text;

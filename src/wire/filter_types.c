@@ -1,5 +1,5 @@
-/* Which kinds of filters there are: those built in, and those a program has registered. The encodings stand here as
- * names only: what they do is done by values.h, keys.h and the roles that use them. */
+/* The kinds of filters: built-in ones, and those that a program has registered. Encodings are listed here by
+ * name only; values.h, keys.h and the roles that use them implement them. */
 #include "wire/filters.h"
 
 #include <math.h>
@@ -11,14 +11,14 @@
 
 const struct pawl_filter_type pwi_filter_keys = {
     .name = "keys",
-    .summary = "a list of keys that the other side has kept is replaced by its signature",
+    .summary = "replaces a list of keys that the receiver has stored by its signature",
     .directions = PAWL_ON_BOTH,
     .flags = PAWL_FILTER_LOSSLESS,
 };
 
 const struct pawl_filter_type pwi_filter_zeros = {
     .name = "zeros",
-    .summary = "zeros are left out, and a bit for each value says where",
+    .summary = "drops zeros; one bit per value marks them",
     .directions = PAWL_ON_BOTH,
     .flags = PAWL_FILTER_LOSSLESS,
 };
@@ -27,7 +27,7 @@ static const struct pawl_filter_parameter compress_parameters[] = {{.name = "wit
 
 const struct pawl_filter_type pwi_filter_compress = {
     .name = "compress",
-    .summary = "values are compressed, where that pays",
+    .summary = "compresses values where this saves time",
     .directions = PAWL_ON_BOTH,
     .flags = PAWL_FILTER_LOSSLESS,
     .parameters = compress_parameters,
@@ -39,7 +39,7 @@ static const struct pawl_filter_type *const built_in[BUILT_IN] = {
     &pwi_filter_kkt,         &pwi_filter_keys, &pwi_filter_zeros, &pwi_filter_compress,
 };
 
-/* Filled from the front, and nothing is ever taken out: so a look at it needs no lock. */
+/* Entries are appended and never removed, so that reading needs no lock. */
 static _Atomic(const struct pawl_filter_type *) registered[REGISTERED_MAX];
 
 const struct pawl_filter_type *pwi_filter_at(size_t at) {
@@ -54,7 +54,7 @@ const struct pawl_filter_type *pwi_filter_find(const char *name) {
   return NULL;
 }
 
-/* --- words and values ----------------------------------------------------------------------------------------- */
+/* --- words and values ----------------------------------------------------------------------------------- */
 
 size_t pwi_filter_word_count(const char *words) {
   size_t count = 1;
@@ -77,7 +77,7 @@ bool pwi_filter_value_fits(const struct pawl_filter_parameter *parameter, double
   return value >= parameter->least && value <= parameter->most && (whole || !parameter->whole);
 }
 
-/* --- registering ---------------------------------------------------------------------------------------------- */
+/* --- registering ---------------------------------------------------------------------------------------- */
 
 static bool name_is_good(const char *name) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyz";

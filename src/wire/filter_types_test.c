@@ -10,7 +10,7 @@
 
 #include "wire/filters.h"
 
-/* Drops rows whose key is a multiple of `step`, and counts in its state how often it ran. */
+/* A test filter: drops rows whose key is a multiple of `step`, and counts its runs. */
 struct sieve {
   uint64_t step;
   int runs;

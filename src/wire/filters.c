@@ -1,7 +1,8 @@
-/* A chain at work: rows are copied in, pass from filter to filter in place, and come out as what is to be sent.
+/* Running a chain: rows are copied, each filter changes them in place, and the result is sent.
  *
- * A run takes place or does not: first everything that could fail (the rules of the input, room for rows, room for
- * every filter's rests), then the filters, which cannot. */
+ * A run happens completely or not at all. First come all steps that can fail: checking the input, and
+ * allocating memory for rows and for the residuals of every filter. Then the filters run, which cannot
+ * fail. */
 #include "wire/filters.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 struct stage {
   const struct pawl_filter_type *type;
-  bool works; /* lossy, and for this chain's direction */
+  bool works; /* a lossy filter for the direction of this chain */
   void *state;
   struct pawl_filter_counters counters;
 };
@@ -31,18 +32,18 @@ void pawl_filters_options_init(struct pawl_filters_options *options) {
   *options = (struct pawl_filters_options){.type = PAWL_F32, .width = 1, .adds = true, .direction = PAWL_ON_PUSH};
 }
 
-/* --- opening -------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static void say(const struct pawl_filters_options *options, size_t at, const char *name, const char *what) {
   if (options->problem && options->problem_size > 0)
     snprintf(options->problem, options->problem_size, "filter %zu, %s: %s", at + 1, name, what);
 }
 
-/* What can be said without asking the filter itself; NULL if there is nothing against it. */
+/* Checks a filter without calling it. Returns a message, or NULL if there is no problem. */
 static const char *objection(const struct pawl_filter_type *type, const struct pawl_filters_options *options) {
   bool is_float = options->type == PAWL_F32 || options->type == PAWL_F64;
   if (type->flags & PAWL_FILTER_FLOATS && !is_float) return "is for f32 and f64 only";
-  if (type->flags & PAWL_FILTER_ADDS && !options->adds) return "is for vectors to which pushes are added";
+  if (type->flags & PAWL_FILTER_ADDS && !options->adds) return "requires a vector that adds pushes";
   return NULL;
 }
 
@@ -94,7 +95,7 @@ pawl_status pwi_filters_open(const struct pwi_filter_list *list, const struct pa
   filters->row_bytes = pwi_value_size((enum pwi_value_type)options->type) * options->width;
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < list->count && !status; i++) status = open_stage(filters, i);
-  filters->options.problem = NULL; /* the caller's, for this call only */
+  filters->options.problem = NULL; /* belongs to the caller and is valid during this call only */
   if (status) {
     pawl_filters_destroy(filters);
     return status;
@@ -124,7 +125,7 @@ void pawl_filters_destroy(struct pawl_filters *filters) {
   pwi_free(filters);
 }
 
-/* --- rows ----------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
 void pawl_rows_fini(struct pawl_rows *rows) {
   pwi_free(rows->weights_block);
@@ -142,7 +143,7 @@ static pawl_status resize(void **block, size_t count, size_t size) {
   return PAWL_OK;
 }
 
-/* Rows may have served another chain before, with larger or smaller rows. */
+/* The rows may have been used with another chain before, with larger or smaller rows. */
 static pawl_status make_room(struct pawl_rows *rows, size_t count, size_t row_bytes, bool weights) {
   bool fits = rows->room >= count && rows->bytes >= row_bytes && (rows->weights_block || !weights);
   if (fits && rows->keys) return PAWL_OK;
@@ -170,7 +171,7 @@ static void copy_in(const struct pawl_filters *filters, const uint64_t *keys, co
   if (weights) memcpy(rows->weights, weights, count * rows->bytes);
 }
 
-/* --- running -------------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 static bool rise(const uint64_t *keys, size_t count) {
   bool ordered = true;
@@ -213,7 +214,7 @@ static pawl_status reserve(struct pawl_filters *filters, size_t rows, bool flush
   return PAWL_OK;
 }
 
-/* `each` is what a value takes on the wire from the filter before on, and the result what it takes from this one on. */
+/* Returns the bytes of a value on the wire after this filter; `each` is the same before it. */
 static double run_stage(struct stage *stage, struct pawl_rows *rows, bool flush, double each) {
   struct pawl_filter_pass pass = {.flush = flush};
   struct pawl_filter_counters *counters = &stage->counters;
@@ -248,7 +249,7 @@ pawl_status pawl_filters_run(struct pawl_filters *filters, const uint64_t *keys,
   return PAWL_OK;
 }
 
-/* --- looking -------------------------------------------------------------------------------------------------- */
+/* --- looking -------------------------------------------------------------------------------------------- */
 
 static size_t stage_memory(const struct stage *stage) {
   return stage->works && stage->type->memory ? stage->type->memory(stage->state) : 0;
@@ -276,7 +277,7 @@ pawl_status pawl_filters_counters(const struct pawl_filters *filters, size_t ind
 
 const struct pwi_filter_list *pwi_filters_list(const struct pawl_filters *filters) { return &filters->list; }
 
-/* --- encodings ------------------------------------------------------------------------------------------------ */
+/* --- encodings ------------------------------------------------------------------------------------------ */
 
 static unsigned bit(enum pwi_value_codec codec) { return 1u << codec; }
 

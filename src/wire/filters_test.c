@@ -1,4 +1,4 @@
-/* Chains as a whole: what went in is what came out and what is held; failure changes nothing; order matters. */
+/* Whole chains: the input equals the output plus residuals, failures change nothing, and order matters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static size_t draw_keys(struct pwi_random *random, double part, uint64_t *keys) 
   return count;
 }
 
-/* --- what goes in comes out ----------------------------------------------------------------------------------- */
+/* --- what goes in comes out ----------------------------------------------------------------------------- */
 
 /* Values of any integer type, by their bits: sums wrap around, and are exact. */
 static void check_integers(const char *text, enum pawl_type type) {
@@ -147,10 +147,10 @@ static void test_a_row_is_held_or_sent_as_a_whole(void **state) {
   pawl_filters_destroy(filters);
 }
 
-/* --- chance --------------------------------------------------------------------------------------------------- */
+/* --- chance --------------------------------------------------------------------------------------------- */
 
-/* 2000 runs of 100 rows of 1: the mean of a key's sum has a standard error of sqrt(p / (1 - p) / 2000), and 5 of them
- * are allowed, which a right filter exceeds once in two million keys. */
+/* 2000 runs of 100 rows of 1: the mean of a key's sum has a standard error of sqrt(p / (1 - p) / 2000), and 5
+ * of them are allowed, which a right filter exceeds once in two million keys. */
 static void test_skipping_with_scale_is_unbiased(void **state) {
   (void)state;
   const double rate = 0.3;
@@ -203,7 +203,7 @@ static void test_the_same_seed_gives_the_same_rows(void **state) {
   }
 }
 
-/* --- kkt ------------------------------------------------------------------------------------------------------ */
+/* --- kkt ------------------------------------------------------------------------------------------------ */
 
 static void test_kkt_leaves_out_what_stays_zero(void **state) {
   (void)state;
@@ -264,10 +264,10 @@ static void test_weights_follow_their_rows(void **state) {
   pawl_filters_destroy(filters);
 }
 
-/* --- order ---------------------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------- */
 
-/* significant | half sends what sixteen bits hold, and forgets the rounding; half | significant gathers rounded values,
- * whose sums need more bits. */
+/* significant | half sends what sixteen bits hold, and forgets the rounding; half | significant gathers
+ * rounded values, whose sums need more bits. */
 static void test_the_order_of_filters_matters(void **state) {
   (void)state;
   const uint64_t key = 1;
@@ -333,7 +333,7 @@ static void test_a_filter_for_the_other_direction_does_nothing(void **state) {
   pawl_filters_destroy(filters);
 }
 
-/* --- what is no number ---------------------------------------------------------------------------------------- */
+/* --- what is no number ---------------------------------------------------------------------------------- */
 
 static void test_what_is_no_number_is_never_hidden(void **state) {
   (void)state;
@@ -360,7 +360,7 @@ static void test_what_is_no_number_is_never_hidden(void **state) {
   }
 }
 
-/* --- failure -------------------------------------------------------------------------------------------------- */
+/* --- failure -------------------------------------------------------------------------------------------- */
 
 static void test_without_memory_nothing_happens(void **state) {
   (void)state;
@@ -425,10 +425,10 @@ static void assert_refused(const char *text, enum pawl_type type, bool adds, paw
 static void test_a_filter_that_does_not_suit_the_vector_is_refused(void **state) {
   (void)state;
   assert_refused("half", PAWL_I32, true, PAWL_UNSUPPORTED, "filter 1, half: is for f32 and f64 only");
-  assert_refused("keys | zeros | fixd", PAWL_F32, true, PAWL_UNSUPPORTED, "filter 3: there is no filter fixd");
+  assert_refused("keys | zeros | fixd", PAWL_F32, true, PAWL_UNSUPPORTED, "filter 3: unknown filter fixd");
   assert_refused("skip(rate=0.5)|fixed", PAWL_U64, true, PAWL_UNSUPPORTED, "filter 2, fixed: is for f32 and f64 only");
   assert_refused("significant(threshold=1)", PAWL_F32, false, PAWL_UNSUPPORTED,
-                 "filter 1, significant: is for vectors to which pushes are added");
+                 "filter 1, significant: requires a vector that adds pushes");
   assert_refused("skip(rate=0.5, rest=scale)", PAWL_I64, true, PAWL_UNSUPPORTED,
                  "filter 1, skip: rest=scale is for f32 and f64 only");
   assert_refused("kkt(lambda=1, delta=2)", PAWL_F32, true, PAWL_INVALID, "filter 1, kkt: delta is larger than lambda");
@@ -450,7 +450,7 @@ static void test_keys_that_do_not_rise_are_refused(void **state) {
   pawl_filters_destroy(filters);
 }
 
-/* --- counting ------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------------------- */
 
 static void test_every_filter_counts_what_it_does(void **state) {
   (void)state;
@@ -503,7 +503,7 @@ static void test_the_encodings_name_their_codecs(void **state) {
   }
 }
 
-/* Memory of one task's rows serves another chain's, of another shape. */
+/* The memory of rows can be reused with another chain of another shape. */
 static void test_rows_are_used_again(void **state) {
   (void)state;
   const uint64_t keys[] = {1, 2, 3};

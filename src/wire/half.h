@@ -1,8 +1,8 @@
-/* Sixteen-bit floats, one at a time: the definition that every faster way must equal.
+/* Conversion of single sixteen-bit floats: the reference for all faster implementations.
  *
- * They work on bit patterns, so that the caller's floating-point environment plays no part; only the way from binary64
- * wants subnormals to be on. NaN keeps its sign and the upper bits of its payload and becomes quiet, as the conversion
- * instructions of x86 and arm64 do it.
+ * The functions work on bit patterns, so that the floating-point environment of the caller has no influence,
+ * except that the conversion from binary64 requires subnormals to be enabled. NaN keeps its sign and the
+ * upper bits of its payload and becomes quiet, as with the conversion instructions of x86 and arm64.
  */
 #ifndef PWI_WIRE_HALF_H
 #define PWI_WIRE_HALF_H
@@ -65,9 +65,9 @@ static inline uint16_t pwi_bf16_from_f32(uint32_t bits) {
 /* bfloat16 to binary32; exact, and NaN is kept as it is. */
 static inline uint32_t pwi_f32_from_bf16(uint16_t half) { return (uint32_t)half << 16; }
 
-/* binary64 to binary32, rounded to odd: an inexact result is that neighbour whose last bit is 1. Unlike a rounding to
- * nearest it loses no knowledge of which side the value was on, so that rounding the result again, to sixteen bits,
- * gives what rounding once would have given. Never makes an infinity of a finite value. */
+/* binary64 to binary32, rounded to odd: an inexact result is the neighbour whose last bit is 1. Unlike
+ * rounding to nearest this preserves the side on which the value was, so that rounding the result again, to
+ * sixteen bits, gives the same as rounding once. A finite value never becomes infinite. */
 static inline uint32_t pwi_f32_odd_from_f64(double value) {
   float near = (float)value;
   uint32_t bits = pwi_float_bits(near);

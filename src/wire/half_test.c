@@ -1,4 +1,5 @@
-/* Sixteen-bit floats against a slow oracle: a sorted table of all values a format has, searched for the nearest. */
+/* Sixteen-bit floats against a slow oracle: a search for the nearest value in a sorted table of all values of
+ * a format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +16,8 @@
 #define INFINITE_F16 0x7c00
 #define INFINITE_BF16 0x7f80
 
-/* table[i] is the value of bit pattern i, for positive ones; the first infinite one stands for where rounding to
- * infinity would lead if the exponent went on. */
+/* table[i] is the value of the positive bit pattern i. The first infinite pattern has the value that it would
+ * have if the exponent range continued. */
 struct table {
   uint16_t infinite;
   double values[INFINITE_BF16 + 1];
@@ -117,7 +118,8 @@ static void test_floats_at_and_beside_every_boundary_go_to_the_nearest(void **st
   }
 }
 
-/* These lie so near a boundary that a rounding to f32 would put them upon it, and the next would go the wrong way. */
+/* Values so near a rounding boundary that rounding to f32 would move them onto it, and the second rounding
+ * would go the wrong way. */
 static void test_doubles_are_rounded_once(void **state) {
   (void)state;
   const struct table *tables[] = {&f16, &bf16};

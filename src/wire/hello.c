@@ -14,7 +14,7 @@
 #define AT_HIGHEST 5
 #define AT_SIZE 6
 #define FRAME 8      /* bytes before the fields */
-#define FIELD_HEAD 4 /* bytes before a field's own */
+#define FIELD_HEAD 4 /* bytes before the data of a field */
 
 /* Tags of version 1. */
 enum { SOFTWARE = 1, CLUSTER, NODE, INCARNATION, ROLE, FEATURES, HOST, LAST_TAG = HOST };
@@ -31,7 +31,7 @@ void pwi_hello_init(struct pwi_hello *hello) {
            PAWL_VERSION_PATCH);
 }
 
-/* Also without spaces: they would end the value in a line of key=value. */
+/* Spaces are refused too: they would end the value in a line of key=value pairs. */
 static bool is_printable(const char *text, size_t length) {
   for (size_t i = 0; i < length; i++) {
     if (text[i] <= ' ' || text[i] > '~') return false;
@@ -43,7 +43,7 @@ static bool versions_are_good(const struct pwi_hello *hello) {
   return hello->lowest > 0 && hello->lowest <= hello->highest;
 }
 
-/* --- encoding --------------------------------------------------------------------------------------------------- */
+/* --- encoding ------------------------------------------------------------------------------------------- */
 
 struct writer {
   uint8_t bytes[PWI_HELLO_MAX];
@@ -64,7 +64,7 @@ static void put_number(struct writer *writer, uint16_t tag, uint64_t value) {
   put_field(writer, tag, bytes, sizeof bytes);
 }
 
-/* False if the text does not end within its array or is not printable. */
+/* False if the string is not terminated within its array or is not printable. */
 static bool text_is_good(const char *text, size_t max) {
   size_t length = strnlen(text, max + 1);
   return length <= max && is_printable(text, length);
@@ -96,7 +96,7 @@ pawl_status pwi_hello_encode(const struct pwi_hello *hello, void *buffer, size_t
   return PAWL_OK;
 }
 
-/* --- decoding --------------------------------------------------------------------------------------------------- */
+/* --- decoding ------------------------------------------------------------------------------------------- */
 
 struct field {
   unsigned tag;
@@ -144,7 +144,7 @@ static bool get_field(const struct field *field, struct pwi_hello *hello) {
   }
 }
 
-/* Tags ascend, so each field is there at most once; the fields of version 1 are all there. */
+/* Tags ascend, so that each field occurs at most once; all fields of version 1 must be present. */
 static pawl_status get_fields(const uint8_t *at, size_t left, struct pwi_hello *hello) {
   unsigned found = 0, last = 0;
   while (left > 0) {
@@ -177,7 +177,7 @@ pawl_status pwi_hello_decode(const void *data, size_t size, struct pwi_hello *he
   return status;
 }
 
-/* --- negotiation ------------------------------------------------------------------------------------------------ */
+/* --- negotiation ---------------------------------------------------------------------------------------- */
 
 pawl_status pwi_hello_negotiate(const struct pwi_hello *ours, const struct pwi_hello *theirs, uint8_t *version_out,
                                 uint64_t *features_out) {

@@ -1,8 +1,7 @@
-/* Hello: what a node says when a link begins, before any message.
+/* Hello: the first data that a node sends on a link, before any message.
  *
- * Each side sends one hello. From the other's it learns who that is, and both come to the same result about the version
- * of the protocol and the features that this link will use. docs/wire-format.md is the specification; in short, a hello
- * is
+ * Each side sends one hello. It tells the peer who it is, and both sides compute the same protocol version
+ * and features for the link. docs/wire-format.md is the specification; in short, a hello is
  *
  *   magic     u32  "PAWH"
  *   lowest    u8   the versions of the protocol that the node speaks, from
@@ -10,10 +9,11 @@
  *   size      u16  bytes of the whole hello
  *   fields         one after another: tag u16, length u16, that many bytes; tags ascend
  *
- * and this frame is the same in every version, for ever. A neighbouring version adds fields with tags of their own,
- * which are skipped by those who do not know them; the fields of version 1 are always there and never change.
+ * This frame is the same in every version. Later versions may add fields with new tags, which older nodes
+ * skip. The fields of version 1 are always present and never change.
  *
- * Who may join, whether clusters match and which role may talk to which is for the receiver of the hello to decide.
+ * The receiver of the hello decides who may join, whether clusters match and which roles may talk to each
+ * other.
  *
  * Everything here is pure: no allocation, no state.
  */
@@ -25,7 +25,7 @@
 
 #include <pawl/status.h>
 
-/* The versions of the protocol that this pawl speaks. */
+/* The protocol versions that this build supports. */
 #define PWI_PROTOCOL_LOWEST 1
 #define PWI_PROTOCOL_HIGHEST 1
 
@@ -35,7 +35,7 @@
 #define PWI_HELLO_HOST_MAX 255
 #define PWI_HELLO_MISMATCH_MAX 256 /* bytes that hold any text of pwi_hello_mismatch */
 
-/* Numbers are never reused. A hello may bring one that is not listed: a newer version may have more. */
+/* Numbers are never reused. A hello of a newer version may contain a role that is not listed. */
 enum pwi_hello_role {
   PWI_ROLE_MANAGER = 1,
   PWI_ROLE_SERVER = 2,
@@ -45,51 +45,53 @@ enum pwi_hello_role {
   PWI_ROLE_PEER = 6,
 };
 
-/* Features. Bit c, for c from 1 to 7: values that come in codec c of wire/values.h are understood, in requests and in
- * answers. Whoever understands any of them also understands requests that say which they take back, and filters that are
- * asked for on pulls. */
+/* Features. Bit c, for c from 1 to 7: the node decodes values in codec c of wire/values.h, in requests and
+ * answers. A node with any of these features also supports requests that list the codecs for the answer, and
+ * filters on pulls. */
 #define PWI_FEATURE_CODECS UINT64_C(0xfe)
 
-/* Sums over one column of rows, and counts of values that are not zero. */
+/* Norms of one column, and counts of non-zero values. */
 #define PWI_FEATURE_COLUMNS UINT64_C(0x100)
 
-/* Pushes of a group that bring rows back. */
+/* Group pushes that return rows (pawl_group_pushpull). */
 #define PWI_FEATURE_AGGREGATE UINT64_C(0x200)
 
 struct pwi_hello {
   uint8_t lowest; /* versions; 0 < lowest <= highest */
   uint8_t highest;
   uint8_t role;         /* of enum pwi_hello_role; not 0 */
-  uint64_t cluster;     /* 0: knows none yet */
-  uint64_t node;        /* 0: has none yet */
-  uint64_t incarnation; /* rises whenever the node starts */
+  uint64_t cluster;     /* 0: not known yet */
+  uint64_t node;        /* 0: not assigned yet */
+  uint64_t incarnation; /* increases whenever the node starts */
   uint64_t features;    /* a set of PWI_FEATURE_… bits */
-  /* Printable ASCII without spaces, so that they can be logged as they are; may be empty. */
-  char software[PWI_HELLO_SOFTWARE_MAX + 1]; /* such as "0.1.0", for people */
-  char host[PWI_HELLO_HOST_MAX + 1];         /* where it runs, for placement: equal labels die together */
+  /* Both strings are printable ASCII without spaces, so that they can be logged; they may be empty. */
+  char software[PWI_HELLO_SOFTWARE_MAX + 1]; /* version of the software, such as "0.1.0", for display */
+  char host[PWI_HELLO_HOST_MAX + 1];         /* label of the machine, for placement: nodes with equal labels
+                                                may fail together */
 };
 
-/* A hello of zeros, but with the versions that this pawl speaks and its own version text. */
+/* A hello of zeros with the protocol versions and the software version of this build. */
 void pwi_hello_init(struct pwi_hello *hello);
 
-/* Write a hello to `buffer`. PAWL_INVALID for versions, a role or a text that no hello can carry, PAWL_TOO_LARGE if it
- * takes more than `capacity` bytes; PWI_HELLO_MAX is always enough. */
+/* Encodes a hello into `buffer`. PAWL_INVALID for invalid versions, role or strings, PAWL_TOO_LARGE if it
+ * needs more than `capacity` bytes; PWI_HELLO_MAX always suffices. */
 PAWL_MUST_USE pawl_status pwi_hello_encode(const struct pwi_hello *hello, void *buffer, size_t capacity,
                                            size_t *size_out);
 
-/* Read a hello from exactly `size` bytes, which may be anything.
- *   PAWL_LINK_PROTOCOL  it is none
+/* Decodes a hello from exactly `size` untrusted bytes.
+ *   PAWL_LINK_PROTOCOL  not a hello
  *   PAWL_TOO_LARGE      beyond PWI_HELLO_MAX
- *   PAWL_TRUNCATED      it ends too early
+ *   PAWL_TRUNCATED      the data ends too early
  *   PAWL_CORRUPT        any other fault */
 PAWL_MUST_USE pawl_status pwi_hello_decode(const void *data, size_t size, struct pwi_hello *hello_out);
 
-/* The highest version that both speak, and the features that both have. Both sides get the same, whoever is `ours`.
- * PAWL_LINK_VERSION if there is no common version. */
+/* Computes the highest version that both sides support, and the features that both have. The result is the
+ * same on both sides. PAWL_LINK_VERSION if there is no common version. */
 PAWL_MUST_USE pawl_status pwi_hello_negotiate(const struct pwi_hello *ours, const struct pwi_hello *theirs,
                                               uint8_t *version_out, uint64_t *features_out);
 
-/* What to log about a failed negotiation: both ranges, and which side has to be brought up to date. Cut to `size`. */
+/* Describes a failed negotiation for the log: both version ranges, and the side that needs an update.
+ * Truncated to `size`. */
 void pwi_hello_mismatch(const struct pwi_hello *ours, const struct pwi_hello *theirs, char *text, size_t size);
 
 #endif

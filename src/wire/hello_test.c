@@ -1,5 +1,4 @@
-/* Tests of the hello: that it comes back, that neighbouring versions understand each other, and that no bytes whatever
- * do harm. */
+/* The hello: encoding and decoding, compatibility of neighbouring versions, and safety on arbitrary bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +49,7 @@ static struct bytes encode(const struct pwi_hello *hello) {
   return bytes;
 }
 
-/* From a block of the exact size, so that a sanitizer sees a byte read too many. */
+/* Decodes from a block of exact size, so that a sanitizer detects overruns. */
 static pawl_status decode(const struct bytes *bytes, struct pwi_hello *hello_out) {
   uint8_t *exact = pwi_alloc(bytes->size);
   assert_non_null(exact);
@@ -350,7 +349,7 @@ static void exchange(uint8_t sent_version, uint8_t received_version) {
   assert_memory_equal(body + sections.items[0].offset, "hello", 5);
 }
 
-/* A node of a version yet to come, which still speaks the one before and says more in its hello. */
+/* A node of a future version, which still supports the previous one and has more fields in its hello. */
 static void test_neighbouring_versions_talk_to_each_other(void **state) {
   (void)state;
   struct pwi_hello older = server, newer = server, heard_by_older, heard_by_newer;

@@ -8,11 +8,11 @@
 #include "base/checked.h"
 #include "base/hash.h"
 
-/* A head and 64 bits a number, which the encoder never exceeds: it patches only what that makes smaller. Packing stores
- * 8 bytes at a time and so may write that much too far. */
+/* Maximum bytes of a block: a head and 64 bits per number. The encoder uses patches only where they make the
+ * block smaller. Packing stores 8 bytes at a time and so may write up to that much beyond the end. */
 #define BLOCK_BYTES (1 + 8 * PWI_KEYS_BLOCK + 8)
 
-/* How one block is going to be written. */
+/* The layout chosen for a block. */
 struct plan {
   unsigned width;
   unsigned patches;
@@ -29,8 +29,8 @@ static unsigned bits_of(uint64_t value) { return value == 0 ? 0 : 64 - (unsigned
 
 static size_t packed_size(size_t count, unsigned width) { return (count * width + 7) / 8; }
 
-/* The numbers of a block. False if its keys do not ascend; the first was checked by the caller. The order is judged
- * after the loop, which so has no branch. */
+/* Computes the numbers of a block. False if its keys do not ascend; the caller has checked the first. The
+ * order is checked after the loop, so that the loop has no branch. */
 static bool take_numbers(const uint64_t *keys, size_t count, uint64_t floor, uint64_t *numbers, uint64_t *all_out) {
   uint64_t all = numbers[0] = keys[0] - floor;
   unsigned disorder = 0;
@@ -43,8 +43,8 @@ static bool take_numbers(const uint64_t *keys, size_t count, uint64_t floor, uin
   return disorder == 0;
 }
 
-/* lengths[b] becomes how many numbers have b bits. Two tables, since neighbours tend to be of one length and counting
- * in the same place twice is slow. */
+/* Counts in lengths[b] the numbers of b bits. It uses two tables, because neighbours often have the same
+ * length and incrementing one counter twice in a row is slow. */
 static void count_lengths(const uint64_t *numbers, size_t count, uint8_t *lengths) {
   uint8_t odd[65] = {0};
   size_t i = 0;
@@ -56,7 +56,8 @@ static void count_lengths(const uint64_t *numbers, size_t count, uint8_t *length
   for (i = 0; i < 65; i++) lengths[i] = (uint8_t)(lengths[i] + odd[i]);
 }
 
-/* The width that makes the block smallest. Patches cost the decoder a second pass, so they must save an eighth. */
+/* Finds the width that gives the smallest block. Patches cost the decoder a second pass, so they must save at
+ * least an eighth. */
 static struct plan make_plan(const uint64_t *numbers, size_t count, uint64_t all) {
   unsigned widest = bits_of(all), beyond = 0;
   struct plan plan = {.width = widest <= PWI_KEYS_WIDTH_MAX ? widest : 64};
@@ -68,7 +69,7 @@ static struct plan make_plan(const uint64_t *numbers, size_t count, uint64_t all
     beyond += lengths[width + 1];
     unsigned part = (widest - width + 7) / 8;
     size_t extra = 2 + beyond * (size_t)(1 + part);
-    if (extra >= best) break; /* and narrower widths need only more patches */
+    if (extra >= best) break; /* narrower widths need even more patches */
     if (width > PWI_KEYS_WIDTH_MAX || extra + packed_size(count, width) >= best) continue;
     best = extra + packed_size(count, width);
     plan = (struct plan){.width = width, .patches = beyond, .part = part};
@@ -124,7 +125,8 @@ static unsigned char *put_header(uint64_t count, unsigned char *to) {
   return to;
 }
 
-/* Append what was built aside, so that nothing is ever written past the caller's buffer. */
+/* Appends a block that was built in a separate buffer, so that nothing is written beyond the buffer of the
+ * caller. */
 static bool append(unsigned char *buffer, size_t capacity, size_t *used, const unsigned char *from, size_t size) {
   if (capacity - *used < size) return false;
   memcpy(buffer + *used, from, size);

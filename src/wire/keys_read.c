@@ -1,8 +1,8 @@
 /* Decoding of key lists. The layout is in keys.h.
  *
- * The bytes may come from anyone. Three things keep this safe: a block is taken up only once all its bytes are known to
- * be there; a block near the end of the data is first copied to where reading a little too far does no harm; and sums
- * that leave 64 bits are noticed, so that keys which passed do ascend.
+ * The bytes are untrusted. Three rules make this safe: a block is decoded only if all its bytes are present;
+ * a block near the end of the data is first copied to a buffer with slack for overlong reads; and overflows
+ * of 64-bit sums are detected, so that accepted keys ascend.
  */
 #include "wire/keys.h"
 
@@ -11,10 +11,11 @@
 
 #include "base/bytes.h"
 
-/* The largest body a head can announce: numbers of the widest packed kind, and a patch of 8 bytes for every one. */
+/* The largest body a head can announce: numbers of the widest packed kind, and a patch of 8 bytes for every
+ * one. */
 #define BODY_BYTES (PWI_KEYS_BLOCK * (PWI_KEYS_WIDTH_MAX / 8 + 1 + 8))
 
-/* What the first bytes of a block say, and how much they say will follow. */
+/* The decoded header of a block, and the size of the data that follows it. */
 struct head {
   size_t count; /* keys */
   unsigned width;
@@ -70,7 +71,7 @@ static pawl_status read_patch_head(struct pwi_keys_reader *reader, struct head *
   return PAWL_OK;
 }
 
-/* All sizes here come from single bytes within checked limits, so that no product can overflow. */
+/* All sizes here come from single bytes within checked limits, so no product can overflow. */
 static pawl_status read_head(struct pwi_keys_reader *reader, struct head *head) {
   if (reader->at == reader->end) return PAWL_TRUNCATED;
   unsigned first = *reader->at++;
@@ -104,7 +105,8 @@ static void take_run(size_t count, uint64_t floor, uint64_t *keys) {
   for (size_t i = 0; i < count; i++) keys[i] = floor + i;
 }
 
-/* Raise the keys from each patched place on. They ascend already, so that they all stay in range if the last does. */
+/* Increases the keys from each patched place on. They already ascend, so all of them stay in range if the
+ * last does. */
 static bool apply_patches(const struct head *head, const unsigned char *places, uint64_t *keys) {
   const unsigned char *part = places + head->patches;
   uint64_t mask = UINT64_MAX >> (64 - 8 * head->part), raise = 0, last = keys[head->count - 1];
@@ -155,7 +157,7 @@ pawl_status pwi_keys_reader_next(struct pwi_keys_reader *reader, uint64_t *keys,
   reader->at += head.body;
   reader->left -= head.count;
   reader->floor = keys[head.count - 1] + 1;
-  if (reader->left == 0 ? behind > 0 : reader->floor == 0) return PAWL_CORRUPT; /* bytes, or keys, too many */
+  if (reader->left == 0 ? behind > 0 : reader->floor == 0) return PAWL_CORRUPT; /* excess bytes or keys */
   *count_out = head.count;
   return PAWL_OK;
 }

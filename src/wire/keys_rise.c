@@ -1,4 +1,4 @@
-/* Whether a list rises: the first thing that is asked of every list, once in plain C and once with wide comparisons. */
+/* Checks that a list ascends: in portable C, and with vector comparisons. */
 #include "wire/keys.h"
 
 #if defined(__x86_64__)
@@ -13,7 +13,7 @@ bool pwi_keys_rise_portable(const uint64_t *keys, size_t count) {
 
 #if defined(__x86_64__)
 
-/* Comparisons of 64 bits are signed: turning the top bit over keeps the order. */
+/* Vector comparisons of 64 bits are signed: flipping the top bit keeps the order. */
 __attribute__((target("avx2"))) static bool rise_avx2(const uint64_t *keys, size_t count) {
   const __m256i top = _mm256_set1_epi64x(INT64_MIN);
   __m256i good = _mm256_set1_epi64x(-1);

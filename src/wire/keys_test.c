@@ -1,4 +1,4 @@
-/* Tests of the key codec: that lists come back, that they come back small, and that no bytes whatever do harm. */
+/* The key codec: lists survive encoding, encodings are small, and decoding is safe on arbitrary bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,8 +33,8 @@ static void assert_ascends(const uint64_t *keys, size_t count) {
   for (size_t i = 1; i < count; i++) assert_true(keys[i] > keys[i - 1]);
 }
 
-/* Decode from a heap block of exactly that size, so that a sanitizer sees a byte read too many, and with a guard behind
- * the keys. */
+/* Decodes from a heap block of exact size, so that a sanitizer detects overruns, with a guard after the
+ * keys. */
 static pawl_status decode(const void *data, size_t size, size_t capacity, size_t *count_out) {
   unsigned char *exact = pwi_alloc(size);
   assert_non_null(exact);
@@ -254,7 +254,7 @@ static void test_bytes_behind_a_list_are_refused(void **state) {
   assert_int_equal(decode((const unsigned char[]){PWI_KEYS_FORMAT, 0, 0}, 3, MOST, &count), PAWL_CORRUPT);
 }
 
-/* Whatever the bytes, the outcome is a refusal or a list in order. Returns whether it was a list. */
+/* Any bytes give an error or an ascending list. Returns whether they gave a list. */
 static int assert_harmless(const void *data, size_t size, size_t capacity) {
   size_t count = SIZE_MAX;
   pawl_status status = decode(data, size, capacity, &count);

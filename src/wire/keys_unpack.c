@@ -1,5 +1,5 @@
-/* The unpackers. Each number is fetched with one load that is sure to cover it, shifted, masked and added up: there is
- * no case per width, and no branch that depends on the data. */
+/* The unpackers. One load fetches each number completely; it is then shifted, masked and added up. There is
+ * no special case per width, and no branch depends on the data. */
 #include "wire/keys_unpack.h"
 
 #include "base/bytes.h"
@@ -20,9 +20,9 @@ void pwi_keys_unpack_portable(const unsigned char *packed, unsigned width, size_
 
 #define AVX2 __attribute__((target("avx2")))
 
-/* Eight numbers of w bits are w bytes, so within every group of eight the numbers sit at the same bits. Four of them
- * are fetched as two pairs: a pair spans at most 7 + 2 * 56 bits and so lies in 16 bytes. A byte shuffle gives each
- * number its 8 bytes, and a shift moves it down to bit 0. */
+/* Eight numbers of w bits take w bytes, so the numbers of every group of eight are at the same bit positions.
+ * Four numbers are fetched as two pairs: a pair spans at most 7 + 2 * 56 bits and so lies within 16 bytes. A
+ * byte shuffle moves each number to its own 8 bytes, and a shift moves it down to bit 0. */
 struct quad {
   __m256i shuffle, shift;
   size_t low, high; /* where the two pairs start, in bytes from the start of the group */
@@ -57,8 +57,8 @@ AVX2 static inline __m256i running_sum(__m256i numbers) {
   return _mm256_add_epi64(pairs, _mm256_blend_epi32(carry, _mm256_setzero_si256(), 0x0f));
 }
 
-/* `last` is the key before, in all four places. The sum over the four is taken from the numbers and not from the keys,
- * so that only one addition waits for the four keys before. */
+/* `last` is the previous key, in all four lanes. The sum of the four numbers is computed independently of the
+ * keys, so that only one addition depends on the four previous keys. */
 AVX2 static inline __m256i quad_write(__m256i numbers, __m256i last, uint64_t *keys) {
   __m256i sums = running_sum(numbers);
   _mm256_storeu_si256((__m256i *)(void *)keys, _mm256_add_epi64(sums, last));

@@ -9,8 +9,8 @@
 #include "wire/keys.h"
 #include "wire/values.h"
 
-/* The head and a table entry as they lie in memory. Only ever used for the places of their fields: bytes may lie
- * anywhere, so fields go through base/bytes.h. */
+/* The layout of the head and of a table entry. These structs only provide the offsets of fields. The bytes
+ * may be unaligned, so fields are accessed through base/bytes.h. */
 struct head_layout {
   uint32_t magic;
   uint8_t version;
@@ -55,7 +55,7 @@ static size_t padded_table_size(size_t section_count) {
   return (table_size(section_count) + PWI_MESSAGE_ALIGN - 1) & ~(size_t)(PWI_MESSAGE_ALIGN - 1);
 }
 
-/* --- what a section may say of itself --------------------------------------------------------------------------- */
+/* --- what a section may say of itself ------------------------------------------------------------------- */
 
 static pawl_status good_if(bool good) { return good ? PAWL_OK : PAWL_CORRUPT; }
 
@@ -65,7 +65,7 @@ static pawl_status judge_records(const struct pwi_section *section) {
   return good_if(section->length > 0 && section->length % section->count == 0);
 }
 
-/* A list is a byte of format, at least one of count, and at least one for each block. */
+/* A key list has one byte for the format, at least one for the count, and at least one for each block. */
 static pawl_status judge_keys(const struct pwi_section *section) {
   size_t blocks = section->count / PWI_KEYS_BLOCK + (section->count % PWI_KEYS_BLOCK > 0);
   return good_if(section->value_type == PWI_TYPE_U64 && section->length >= blocks + 2);
@@ -94,7 +94,7 @@ static pawl_status judge_section(const struct pwi_section *section, const struct
   return section->codec == PWI_SECTION_CODEC_KEYS ? judge_keys(section) : judge_values(section);
 }
 
-/* Gives every section its place. False if the body's size would not fit. */
+/* Computes the offset of every section. False if the size of the body overflows. */
 static bool lay_out(struct pwi_sections *sections, size_t *body_size_out) {
   size_t end = table_size(sections->count);
   for (size_t i = 0; i < sections->count; i++) {
@@ -113,7 +113,7 @@ const struct pwi_section *pwi_sections_find(const struct pwi_sections *sections,
   return NULL;
 }
 
-/* The checksum covers the head as if it had none. */
+/* The checksum covers the head with a checksum field of zero. */
 static void hash_head(struct pwi_hasher *hasher, const void *bytes) {
   uint8_t head[PWI_MESSAGE_HEAD_SIZE];
   memcpy(head, bytes, sizeof head);
@@ -122,7 +122,7 @@ static void hash_head(struct pwi_hasher *hasher, const void *bytes) {
   pwi_hasher_add(hasher, head, sizeof head);
 }
 
-/* --- building --------------------------------------------------------------------------------------------------- */
+/* --- building ------------------------------------------------------------------------------------------- */
 
 void pwi_message_begin(struct pwi_message_builder *builder, const struct pwi_message_terms *terms,
                        const struct pwi_message_head *about) {
@@ -158,7 +158,7 @@ pawl_status pwi_message_copy(struct pwi_message_builder *builder, const struct p
   return PAWL_OK;
 }
 
-/* Where the last part ends, the next bytes may lie already: then they become one. */
+/* If the bytes directly follow the last part, that part is extended. */
 static bool put_part(struct pwi_message_builder *builder, const void *data, size_t size) {
   if (size == 0) return true;
   struct iovec *last = builder->part_count > 0 ? &builder->parts[builder->part_count - 1] : NULL;
@@ -171,7 +171,7 @@ static bool put_part(struct pwi_message_builder *builder, const void *data, size
   return true;
 }
 
-/* Behind a copied section its padding is there already. */
+/* A copied section already has its padding. */
 static const void *padding_of(const struct pwi_message_builder *builder, size_t index) {
   uintptr_t data = (uintptr_t)builder->data[index], scratch = (uintptr_t)builder->scratch;
   bool copied = data >= scratch && data < scratch + sizeof builder->scratch;
@@ -242,7 +242,7 @@ pawl_status pwi_message_finish(struct pwi_message_builder *builder) {
   return PAWL_OK;
 }
 
-/* --- parsing ---------------------------------------------------------------------------------------------------- */
+/* --- parsing -------------------------------------------------------------------------------------------- */
 
 uint16_t pwi_message_peek_kind(const uint8_t head[PWI_MESSAGE_HEAD_SIZE]) { return pwi_get_u16(head + HEAD(kind)); }
 
@@ -268,7 +268,7 @@ static pawl_status judge_flags(const struct pwi_message_head *head, const struct
   return terms->unchecked ? good_if(head->checksum == 0) : PAWL_FORBIDDEN;
 }
 
-/* A body without sections is empty; any other holds its table and the zeros behind that. */
+/* A body without sections is empty; any other contains its table and the zeros after it. */
 static pawl_status judge_size(const struct pwi_message_head *head) {
   if (head->section_count > PWI_MESSAGE_SECTIONS_MAX) return PAWL_CORRUPT;
   if (head->section_count == 0) return good_if(head->body_size == 0);
@@ -300,7 +300,8 @@ static bool get_entry(const uint8_t *from, struct pwi_section *section) {
   return pwi_u64_to_size(pwi_get_u64(from + ENTRY(length)), &section->length);
 }
 
-/* The layout is judged before the single sections: of a table that does not fill the body nothing else is believed. */
+/* The layout is checked before the single sections: if the table does not match the size of the body, nothing
+ * else can be trusted. */
 pawl_status pwi_message_parse_table(const struct pwi_message_head *head, const void *body, size_t size,
                                     const struct pwi_message_terms *terms, struct pwi_sections *sections_out) {
   const uint8_t *table = body;
@@ -319,7 +320,7 @@ pawl_status pwi_message_parse_table(const struct pwi_message_head *head, const v
   return PAWL_OK;
 }
 
-/* --- following a body ------------------------------------------------------------------------------------------- */
+/* --- following a body ----------------------------------------------------------------------------------- */
 
 void pwi_message_check_init(struct pwi_message_check *check, const void *bytes, const struct pwi_message_head *head,
                             const struct pwi_message_terms *terms) {
@@ -332,7 +333,8 @@ void pwi_message_check_init(struct pwi_message_check *check, const void *bytes, 
   if (!(head->flags & PWI_MESSAGE_UNCHECKED)) hash_head(&check->hasher, bytes);
 }
 
-/* The table is gathered in memory of our own: it is parsed once, from bytes that nobody can change any more. */
+/* The table is copied to private memory and parsed there once, so that no other process can change it any
+ * more. */
 static pawl_status take_table(struct pwi_message_check *check, const uint8_t *piece, size_t size) {
   if (check->has_table) return PAWL_OK;
   size_t whole = table_size(check->head.section_count), missing = whole - check->seen;
@@ -346,7 +348,7 @@ static pawl_status take_table(struct pwi_message_check *check, const uint8_t *pi
   return status;
 }
 
-/* Whether those bytes of [begin, end) that lie in this piece are zero. */
+/* True if the bytes of [begin, end) that lie in this piece are zero. */
 static bool zero_within(const struct pwi_message_check *check, const uint8_t *piece, size_t size, size_t begin,
                         size_t end) {
   uint8_t any = 0;

@@ -1,4 +1,5 @@
-/* Tests of the message layout: that messages come back, that damage is seen, and that no bytes whatever do harm. */
+/* The message layout: messages survive encoding, damage is detected, and parsing is safe on arbitrary
+ * bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,8 +28,8 @@ static const struct pwi_message_terms safe_link = {
 static const struct pwi_message_head about = {
     .sender = 7, .task = 42, .tick = 5, .view = 3, .membership = 2, .catalogue = 9, .kind = 1};
 
-/* Head and body of a finished message. The body is a block of its own and of its exact size, so that a sanitizer sees a
- * byte read too many. */
+/* Head and body of a finished message. The body is a separate block of exact size, so that a sanitizer
+ * detects overruns. */
 struct flat {
   uint8_t head[PWI_MESSAGE_HEAD_SIZE];
   uint8_t *body;
@@ -61,7 +62,7 @@ static struct flat flatten(void) {
   return flat;
 }
 
-/* A checksum that fits whatever the bytes are now, computed apart from message.c. */
+/* Sets the checksum that matches the present bytes, computed independently of message.c. */
 static void seal(struct flat *flat) {
   struct pwi_hasher hasher;
   pwi_put_u64(flat->head + CHECKSUM, 0);
@@ -71,7 +72,7 @@ static void seal(struct flat *flat) {
   pwi_put_u64(flat->head + CHECKSUM, pwi_hasher_value(&hasher));
 }
 
-/* All that a receiver does with a message that is there whole. */
+/* Everything that a receiver does with a complete message. */
 static pawl_status receive(const struct flat *flat, const struct pwi_message_terms *accepted,
                            struct pwi_sections *sections_out) {
   struct pwi_message_head head;
@@ -463,8 +464,8 @@ static void test_lengths_that_do_not_tile_the_body_are_refused(void **state) {
   assert_int_equal(receive_length(0, 100), PAWL_OK);
 }
 
-/* Lengths whose sum comes back to the right size by going round 2^64: once where a section ends, and once where the
- * zeros behind it do. */
+/* Lengths whose sum comes back to the right size by going round 2^64: once where a section ends, and once
+ * where the zeros behind it do. */
 static void test_lengths_that_wrap_around_are_refused(void **state) {
   (void)state;
   static const uint64_t firsts[] = {UINT64_MAX - 63, UINT64_MAX - 64 - 10};
@@ -504,11 +505,12 @@ static void test_entries_in_another_order_do_not_pass_for_each_other(void **stat
   memcpy(entry(&flat, 0), entry(&flat, 2), sizeof first);
   memcpy(entry(&flat, 2), first, sizeof first);
   seal(&flat);
-  assert_int_equal(receive(&flat, &terms, &sections), PAWL_CORRUPT); /* 20, 0, 100 do not end where the body does */
+  /* 20, 0, 100 do not end where the body does. */
+  assert_int_equal(receive(&flat, &terms, &sections), PAWL_CORRUPT);
   pwi_free(flat.body);
 }
 
-/* A message of one section that says of itself what no builder would let it say. */
+/* A message of one section with a table entry that no builder would produce. */
 static pawl_status receive_claim(unsigned codec, unsigned value_type, uint32_t count, size_t length) {
   struct pwi_section section = records(16, length);
   pwi_message_begin(&builder, &terms, &about);
@@ -591,7 +593,7 @@ static void test_a_section_without_a_type_is_refused(void **state) {
   pwi_free(flat.body);
 }
 
-/* Random bytes, made to look like a message as far as the next check, so that all of them are reached. */
+/* Random bytes that pass each check up to the next one, so that every check is reached. */
 static void test_garbage_is_harmless(void **state) {
   (void)state;
   size_t passed = 0;

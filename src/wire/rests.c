@@ -9,7 +9,7 @@
 
 #define TAG_BYTES sizeof(uint64_t)
 #define FIRST_ROOM 8 /* rows may be large */
-#define AHEAD 16     /* rows between asking for a slot and using it */
+#define AHEAD 16     /* rows between the prefetch of a slot and its use */
 
 void pwi_rests_init(struct pwi_rests *rests, enum pawl_type type, uint32_t width, size_t limit) {
   size_t row_bytes = pwi_value_size((enum pwi_value_type)type) * width;
@@ -25,9 +25,9 @@ void pwi_rests_fini(struct pwi_rests *rests) {
 
 size_t pwi_rests_memory(const struct pwi_rests *rests) { return rests->slots.size + rests->order.size; }
 
-/* --- slots ---------------------------------------------------------------------------------------------------- */
+/* --- slots ---------------------------------------------------------------------------------------------- */
 
-/* A tag is the key plus 1, so that fresh memory is free: the last key of all is in no vector. */
+/* A tag is the key plus 1, so that zeroed memory is free. The highest key is in no vector. */
 static char *slot_at(const struct pwi_rests *rests, size_t at) {
   return (char *)rests->slots.memory + at * rests->slot_bytes;
 }
@@ -42,7 +42,7 @@ static void set_tag(char *slot, uint64_t tag) { memcpy(slot, &tag, sizeof tag); 
 
 static bool is_held(const char *slot) { return tag_of(slot) != 0; }
 
-/* Eight neighbouring keys stay together, and the eights are scattered. */
+/* Eight neighbouring keys stay adjacent; these groups are scattered. */
 static size_t home_of(const struct pwi_rests *rests, uint64_t key) {
   uint64_t eight = key >> 3;
   eight = (eight ^ (eight >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -52,7 +52,7 @@ static size_t home_of(const struct pwi_rests *rests, uint64_t key) {
   return (size_t)(eight << 3 | (key & 7)) & (rests->room - 1);
 }
 
-/* The slot of a key, or the free one where it would go. */
+/* The slot of a key, or the free slot where it would be added. */
 static size_t find(const struct pwi_rests *rests, uint64_t key) {
   size_t mask = rests->room - 1, at = home_of(rests, key);
   for (;; at = (at + 1) & mask) {
@@ -61,7 +61,7 @@ static size_t find(const struct pwi_rests *rests, uint64_t key) {
   }
 }
 
-/* Whoever probed past the hole on the way to his slot moves up into it. */
+/* Moves every entry that probed past the hole into it. */
 static void remove_slot(struct pwi_rests *rests, size_t hole) {
   size_t mask = rests->room - 1;
   for (size_t at = (hole + 1) & mask; is_held(slot_at(rests, at)); at = (at + 1) & mask) {
@@ -83,7 +83,7 @@ static void hold(struct pwi_rests *rests, size_t at, uint64_t key, const void *r
   memcpy(slot + TAG_BYTES, row, rests->row_bytes);
 }
 
-/* --- room ----------------------------------------------------------------------------------------------------- */
+/* --- room ----------------------------------------------------------------------------------------------- */
 
 static pawl_status grow(struct pwi_rests *rests, size_t rows) {
   struct pwi_rests larger = *rests;
@@ -121,7 +121,7 @@ pawl_status pwi_rests_reserve(struct pwi_rests *rests, size_t rows, bool flush) 
   return grow(rests, most);
 }
 
-/* --- passing -------------------------------------------------------------------------------------------------- */
+/* --- passing -------------------------------------------------------------------------------------------- */
 
 static bool is_zero(const void *row, size_t bytes) {
   const char *at = row;
@@ -130,7 +130,7 @@ static bool is_zero(const void *row, size_t bytes) {
   return true;
 }
 
-/* True if the row is to stay with those that are sent. */
+/* True if the row is sent. */
 static bool pass_row(struct pwi_rests *rests, uint64_t key, void *row, pwi_rests_due *due, void *context) {
   size_t at = find(rests, key);
   bool held = is_held(slot_at(rests, at));
@@ -154,10 +154,10 @@ void pwi_rests_pass(struct pwi_rests *rests, struct pawl_rows *rows, pwi_rests_d
   rows->count = kept;
 }
 
-/* --- flushing ------------------------------------------------------------------------------------------------- */
+/* --- flushing ------------------------------------------------------------------------------------------- */
 
-/* Sorts by key, a byte at a time from the lowest; a byte that all keys share costs one look. Returns where the result
- * is: in `places` or in `spare`. */
+/* Radix sort by key, from the lowest byte; a byte that all keys share is skipped after one pass over the
+ * counts. Returns the array with the result: `places` or `spare`. */
 static struct place *sort_places(struct place *places, struct place *spare, size_t count) {
   for (unsigned shift = 0; shift < 64; shift += 8) {
     size_t starts[256] = {0};
@@ -185,7 +185,7 @@ static size_t list_places(const struct pwi_rests *rests, struct place *places) {
   return count;
 }
 
-/* Rests of keys that are among the rows; they leave the map. */
+/* Adds the residuals of keys that are among the rows, and removes them from the map. */
 static void add_rests_of_rows(struct pwi_rests *rests, struct pawl_rows *rows) {
   for (size_t i = 0; i < rows->count; i++) {
     size_t at = find(rests, rows->keys[i]);
@@ -195,7 +195,7 @@ static void add_rests_of_rows(struct pwi_rests *rests, struct pawl_rows *rows) {
   }
 }
 
-/* From the last row to the first, so that no row is written over before it has moved. */
+/* Merges from the last row to the first, so that no row is overwritten before it has moved. */
 static void merge(const struct pwi_rests *rests, const struct place *places, size_t count, struct pawl_rows *rows) {
   size_t left = rows->count, to = rows->count + count;
   assert(to <= rows->room);

@@ -1,10 +1,10 @@
-/* What a filter did not send, by key: a map from keys to rows that are added up.
+/* The residuals of a filter: a map from keys to the sums of rows that were not sent.
  *
- * Open addressing with linear probing, at most half full. A slot is the key and the row side by side, so that a row
- * costs one trip to memory; neighbouring keys have neighbouring slots, eight at a time, so that a dense list of keys
- * costs one trip for several. Rows that are sent leave no trace: the map holds what is held and nothing else.
+ * Open addressing with linear probing, at most half full. A slot contains the key and the row, so that a row
+ * costs one memory access. Groups of eight neighbouring keys have neighbouring slots, so that a dense list of
+ * keys costs one access for several rows. Rows that are sent are removed from the map.
  *
- * The map is bounded: when `limit` rows are held, a row that is not yet among them is sent instead. So a limit costs
+ * The map is bounded: when it holds `limit` rows, rows of further keys are sent at once. The limit costs
  * traffic, never values.
  *
  * Only `reserve` allocates. Threads: belongs to one thread at a time.
@@ -36,20 +36,21 @@ struct pwi_rests {
 void pwi_rests_init(struct pwi_rests *rests, enum pawl_type type, uint32_t width, size_t limit);
 void pwi_rests_fini(struct pwi_rests *rests);
 
-/* Room for a pass over `rows` rows, or with `flush` for a flush. PAWL_NO_MEMORY and PAWL_OVERFLOW change nothing. */
+/* Allocates memory for a pass over `rows` rows, or for a flush. PAWL_NO_MEMORY and PAWL_OVERFLOW change
+ * nothing. */
 PAWL_MUST_USE pawl_status pwi_rests_reserve(struct pwi_rests *rests, size_t rows, bool flush);
 
-/* Whether a row, to which its rest has been added, is to be sent now. Called once for each row, in order. */
+/* Decides whether a row, including its residual, is sent now. Called once for each row, in order. */
 typedef bool pwi_rests_due(void *context, const void *row);
 
-/* Adds to each row what is held of its key. Those that are due stay in `rows`, the others are held. A row that is all
- * zero and not due is dropped and not held. */
+/* Adds the residual of its key to each row. Rows that are due stay in `rows`; the others move to the map. A
+ * row of zeros that is not due is dropped. */
 void pwi_rests_pass(struct pwi_rests *rests, struct pawl_rows *rows, pwi_rests_due *due, void *context);
 
-/* Adds all that is held to the rows, which have room for it and no weights, and gives the memory back. */
+/* Adds all residuals to the rows, which have room for them and no weights, and frees the memory. */
 void pwi_rests_flush(struct pwi_rests *rests, struct pawl_rows *rows);
 
-/* Bytes that the map takes. */
+/* The memory of the map in bytes. */
 size_t pwi_rests_memory(const struct pwi_rests *rests);
 
 #endif

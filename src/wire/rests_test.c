@@ -1,4 +1,4 @@
-/* The map against a plain array over a small span of keys, in which every key can be looked at. */
+/* The map of residuals against a plain array over a small span of keys. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "wire/values_codecs.h"
 
-/* Values are copied to and from the wire as they lie in memory. */
+/* Values have the same representation in memory and on the wire. */
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the value codecs are written for little-endian machines");
 static_assert(sizeof(float) == 4 && sizeof(double) == 8, "binary32 and binary64");
 
@@ -36,7 +36,7 @@ static pawl_status raw_decode(const struct pwi_codec *workspace, const struct pw
 
 static const struct pwi_codec_ops raw = {"raw", false, raw_bound, raw_encode, raw_decode};
 
-/* NULL for a number that is no codec. */
+/* NULL for an unknown codec. */
 static const struct pwi_codec_ops *find(enum pwi_value_codec codec) {
   static const struct pwi_codec_ops *const codecs[PWI_CODEC_COUNT] = {
       [PWI_CODEC_RAW] = &raw,
@@ -96,7 +96,7 @@ void pwi_codec_destroy(struct pwi_codec *workspace) {
   pwi_free(workspace);
 }
 
-/* Everything that can be said about codec, type and count without looking at a value. */
+/* Checks codec, type and count, without looking at the values. */
 static pawl_status measure(enum pwi_value_codec codec, enum pwi_value_type type, size_t count,
                            struct pwi_shape *shape_out, size_t *bound_out) {
   const struct pwi_codec_ops *ops = find(codec);
@@ -147,8 +147,8 @@ static bool is_zero(const void *values, size_t value_size, size_t at) {
   return memcmp((const char *)values + at * value_size, zeros, value_size) == 0;
 }
 
-/* One position out of each of 256 equal stretches, at a scrambled place within it: an even step would fall in with
- * arrays whose zeros come at regular distances, as in rows of a matrix. */
+/* Looks at one value in each of 256 equal sections, at a scrambled position. A constant step would give wrong
+ * estimates for arrays with zeros at regular distances, as in rows of a matrix. */
 double pwi_values_zero_fraction(enum pwi_value_type type, const void *values, size_t count) {
   size_t value_size = pwi_value_size(type);
   size_t looks = count < 256 ? count : 256;

@@ -1,8 +1,8 @@
-/* BITMAP: zeros are dropped, and a two-level bitmap says where they were.
+/* BITMAP: drops zeros and records their positions in a two-level bitmap.
  *
- * The form is one bitmap rather than runs because its cost is the same wherever the zeros lie, there is no branch per
- * run to mispredict, and the upper level makes long runs nearly free all the same. Each chunk stands by itself, so
- * values are read and written in one pass.
+ * A bitmap is used instead of runs because its cost does not depend on the positions of zeros and it needs no
+ * unpredictable branch per run; the upper level still makes long runs nearly free. Each chunk is independent,
+ * so values are read and written in one pass.
  */
 #include "wire/values_codecs.h"
 
@@ -21,8 +21,8 @@ static bool bitmap_bound(const struct pwi_shape *shape, size_t *bound_out) {
   return pwi_add_size(shape->bytes, words * sizeof(uint64_t), bound_out);
 }
 
-/* Copy the values whose bits are set from `in`, 64 of them, to `out`, close together; return the end of `out`. Inlined
- * with a constant size, and so are the others that take `value_size` by itself. */
+/* Copies the values of `in`, 64 of them, whose bits are set to consecutive places in `out`; returns the end
+ * of `out`. It is inlined with a constant size, like the other functions that take `value_size`. */
 static inline __attribute__((always_inline)) char *gather(uint64_t mask, const char *in, char *out, size_t value_size) {
   for (; mask; mask &= mask - 1) {
     memcpy(out, in + (size_t)__builtin_ctzll(mask) * value_size, value_size);
@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) char *gather(uint64_t mask, const c
   return out;
 }
 
-/* The reverse: the values at `in` to the places in `out` whose bits are set. Returns the end of `in`. */
+/* Copies consecutive values of `in` to the places of `out` whose bits are set; returns the end of `in`. */
 static inline __attribute__((always_inline)) const char *scatter(uint64_t mask, const char *in, char *out,
                                                                  size_t value_size) {
   for (; mask; mask &= mask - 1) {
@@ -41,7 +41,8 @@ static inline __attribute__((always_inline)) const char *scatter(uint64_t mask, 
   return in;
 }
 
-/* The masks of up to a chunk of values; returns how many. The last group, if short, is padded with zeros. */
+/* Computes the masks of up to one chunk of values and returns their number. A short last group is padded with
+ * zeros. */
 static size_t find_masks(const struct pwi_kernels *kernels, const char *values, size_t count, size_t value_size,
                          uint64_t *masks_out) {
   void (*masks_of)(const void *, size_t, uint64_t *) = value_size == 4 ? kernels->masks_of_32 : kernels->masks_of_64;
@@ -93,7 +94,7 @@ static pawl_status bitmap_encode(const struct pwi_codec *workspace, const struct
 /* True if no bit at `count` or above is set. */
 static bool bits_end(uint64_t bits, size_t count) { return count >= 64 || bits >> count == 0; }
 
-/* Bytes that are still to be read. */
+/* The bytes not yet read. */
 struct source {
   const char *at;
   const char *end;
@@ -113,7 +114,7 @@ static inline __attribute__((always_inline)) pawl_status decode_group(struct sou
   if (status != PAWL_OK) return status;
   if (mask == 0 || !bits_end(mask, count)) return PAWL_CORRUPT;
   size_t left = (size_t)(source->end - source->at);
-  /* Only near the end can a mask ask for more than there is: elsewhere its bits need not be counted. */
+  /* A mask can only exceed the data near its end; elsewhere its bits need not be counted. */
   if (left < GROUP * value_size && left < (size_t)__builtin_popcountll(mask) * value_size) return PAWL_TRUNCATED;
   if (mask == UINT64_MAX) {
     memcpy(out, source->at, GROUP * value_size);

@@ -1,4 +1,4 @@
-/* What values.c and the files of the single codecs share; nobody else includes it. */
+/* Shared by values.c and the files of the single codecs; private to them. */
 #ifndef PWI_WIRE_VALUES_CODECS_H
 #define PWI_WIRE_VALUES_CODECS_H
 
@@ -8,12 +8,12 @@
 struct pwi_codec {
   const struct pwi_kernels *kernels;
   void *lz4;                      /* state of LZ4's compressor */
-  void *zstd_memory[2];           /* where the next two live */
+  void *zstd_memory[2];           /* memory of the next two fields */
   struct ZSTD_CCtx_s *zstd_write; /* to compress */
   struct ZSTD_DCtx_s *zstd_read;  /* to decompress */
 };
 
-/* An array of values, without the values. */
+/* The type and size of an array of values. */
 struct pwi_shape {
   enum pwi_value_type type;
   size_t count;
@@ -21,8 +21,9 @@ struct pwi_shape {
   size_t bytes; /* count * value_size */
 };
 
-/* One codec. When encode or decode is called, values.c has seen to the rest: the codec suits the type, the count is not
- * 0, its bytes fit a size_t, and `room` is no less than the bound. A decoder still trusts no byte of its data. */
+/* One codec. values.c checks before a call of encode or decode that the codec supports the type, that the
+ * count is not 0, that its size in bytes does not overflow, and that `room` is at least the bound. The data
+ * of a decoder is untrusted. */
 struct pwi_codec_ops {
   const char *name;
   bool is_lossy;
@@ -41,7 +42,7 @@ extern const struct pwi_codec_ops pwi_codec_lz4;  /* values_packed.c */
 extern const struct pwi_codec_ops pwi_codec_zstd;
 extern const struct pwi_codec_ops pwi_codec_fixed; /* values_fixed.c */
 
-/* The compressors' state of a workspace that is otherwise zero. On failure nothing is kept. */
+/* Allocates the state of the compressors in a zeroed workspace. After a failure nothing is allocated. */
 pawl_status pwi_packed_init(struct pwi_codec *workspace);
 void pwi_packed_fini(struct pwi_codec *workspace);
 
@@ -50,7 +51,7 @@ static inline pawl_status pwi_size_must_be(size_t size, size_t needed) {
   return size < needed ? PAWL_TRUNCATED : PAWL_CORRUPT;
 }
 
-/* How many pieces of `step` it takes to hold `count`. */
+/* `count` / `step`, rounded up. */
 static inline size_t pwi_pieces(size_t count, size_t step) { return count / step + (count % step != 0); }
 
 #endif

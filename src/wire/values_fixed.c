@@ -1,8 +1,8 @@
-/* FIXED: values that need few bits, such as whole multiples of a step or small counts, packed without loss.
+/* FIXED: lossless packing of values that need few bits, such as multiples of a step or small counts.
  *
- * A value is sign * magnitude * 2^exponent. In a block the lowest bit of all magnitudes gives the exponent and the
- * highest the width, so that whatever the filter `fixed` has rounded is found again, also when a message was cut
- * elsewhere than the filter's blocks. */
+ * A value is sign * magnitude * 2^exponent. In each block the lowest bit of all magnitudes gives the exponent
+ * and the highest gives the width. The codec thus recognises values that the filter `fixed` has rounded, even
+ * if the message is divided at other places than the blocks of the filter. */
 #include "wire/values_codecs.h"
 
 #include <limits.h>
@@ -31,9 +31,9 @@ static bool fixed_bound(const struct pwi_shape *shape, size_t *bound_out) {
   return pwi_add_size(shape->bytes, pwi_pieces(shape->count, BLOCK), bound_out);
 }
 
-/* --- values and their parts ------------------------------------------------------------------------------------- */
+/* --- values and their parts ----------------------------------------------------------------------------- */
 
-/* False for what has no such parts: -0.0, infinities and NaN. */
+/* False for values without such parts: -0.0, infinities and NaN. */
 static bool split_double(double value, struct parts *parts) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -91,7 +91,7 @@ static void put_integer(const struct pwi_shape *shape, uint64_t value, char *to)
     pwi_put_u64(to, value);
 }
 
-/* --- encoding --------------------------------------------------------------------------------------------------- */
+/* --- encoding ------------------------------------------------------------------------------------------- */
 
 struct plan {
   unsigned width; /* 0: all zeros; WIDTH_RAW */
@@ -154,7 +154,7 @@ static pawl_status fixed_encode(const struct pwi_codec *workspace, const struct 
   return PAWL_OK;
 }
 
-/* --- decoding --------------------------------------------------------------------------------------------------- */
+/* --- decoding ------------------------------------------------------------------------------------------- */
 
 /* Every number of that width gives a finite value of the type. */
 static bool plan_is_good(const struct pwi_shape *shape, struct plan plan) {
@@ -199,7 +199,7 @@ static pawl_status unpack(const struct pwi_shape *shape, const unsigned char *in
   return bits == 0 ? PAWL_OK : PAWL_CORRUPT;
 }
 
-/* One block, from `*at` on, which is moved behind it. */
+/* Decodes one block at `*at` and advances `*at` past it. */
 static pawl_status decode_block(const struct pwi_shape *shape, const unsigned char **at, const unsigned char *end,
                                 size_t count, char *values) {
   const unsigned char *in = *at;

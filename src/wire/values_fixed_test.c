@@ -1,4 +1,4 @@
-/* FIXED, beyond what values_test.c asks of every lossless codec. */
+/* FIXED, in addition to the tests of all lossless codecs in values_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static void test_what_has_no_number_goes_raw(void **state) {
   }
 }
 
-/* Rounded to fewer and fewer bits they take fewer and fewer bytes, and always come back. */
+/* Values rounded to fewer bits take fewer bytes, and survive encoding exactly. */
 static void test_rounded_values_come_back_the_smaller_the_rounder(void **state) {
   (void)state;
   double *values = make_floats(PWI_TYPE_F64, 1000, 2);

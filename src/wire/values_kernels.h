@@ -1,8 +1,8 @@
 /* The inner loops of the value codecs, in one table per kind of processor.
  *
- * The portable table is the definition: every other table gives the same bits, and a test compares them. Arrays need
- * not be aligned; `from` and `to` must not overlap. Multi-byte elements are little-endian on both sides, which on the
- * machines pawl runs on is how they lie in memory.
+ * The portable table is the reference: every other table gives the same bits, and a test compares them.
+ * Arrays need not be aligned; `from` and `to` must not overlap. Elements are little-endian, as in the memory
+ * of all supported machines.
  */
 #ifndef PWI_WIRE_VALUES_KERNELS_H
 #define PWI_WIRE_VALUES_KERNELS_H
@@ -24,12 +24,12 @@ struct pwi_kernels {
   /* The bits of the largest |x|; 0x7f800000 or above if any x is infinite or NaN. */
   uint32_t (*f32_largest)(const void *from, size_t count);
 
-  /* x * factor rounded to nearest, ties to even; the caller sees to it that the result lies within [-127, 127]. A
-   * random stream for stochastic rounding would come in here, as one more argument. */
+  /* x * factor rounded to nearest, ties to even. The caller ensures that the result lies within [-127,
+   * 127]. */
   void (*i8_from_f32)(const void *from, size_t count, float factor, void *to);
   void (*f32_from_i8)(const void *from, size_t count, float scale, void *to);
 
-  /* For each group of 64 values, of 32 or 64 bits, the mask of those that are not zero. */
+  /* The mask of non-zero values for each group of 64 values of 32 or 64 bits. */
   void (*masks_of_32)(const void *from, size_t groups, uint64_t *masks_out);
   void (*masks_of_64)(const void *from, size_t groups, uint64_t *masks_out);
 };
@@ -42,7 +42,8 @@ bool pwi_kernels_avx2_runs(void);
 extern const struct pwi_kernels pwi_kernels_neon; /* every arm64 has it */
 #endif
 
-/* The fastest table that this processor can run. Asks the processor each time: keep the answer. */
+/* The fastest table for this processor. It queries the processor each time, so callers should keep the
+ * result. */
 const struct pwi_kernels *pwi_kernels_best(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* The table for x86-64 with AVX2 and F16C. Loops that the compiler vectorises by itself are merely compiled again for
- * these processors; intrinsics stand where there is an instruction that it would not find. */
+/* The table for x86-64 with AVX2 and F16C. Loops that the compiler vectorises are only compiled again for
+ * these processors; intrinsics are used for instructions that the compiler would not choose. */
 #include "wire/values_kernels.h"
 
 #if defined(__x86_64__)
@@ -62,7 +62,8 @@ AVX2 static void masks_of_64(const void *from, size_t groups, uint64_t *masks_ou
   }
 }
 
-/* The compiler's own check knows AVX2, and that the system saves its registers; not all know F16C. */
+/* The check of the compiler covers AVX2 and the system's support for its registers; not all compilers know
+ * F16C. */
 bool pwi_kernels_avx2_runs(void) {
   unsigned a, b, c, d;
   if (!__builtin_cpu_supports("avx2")) return false;

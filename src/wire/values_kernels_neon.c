@@ -1,5 +1,5 @@
-/* The table for arm64: the portable loops, which vectorise for NEON as they are, but for the conversions that have
- * instructions of their own. */
+/* The table for arm64: the portable loops, which compilers vectorise for NEON, except for conversions that
+ * have their own instructions. */
 #include "wire/values_kernels.h"
 
 #if defined(__aarch64__)

@@ -1,5 +1,5 @@
-/* The table this processor would use, entry by entry against the portable one. Where there is no other, the test still
- * runs, and compares the portable table with itself. */
+/* Compares each entry of the table for this processor with the portable one. If there is no other table, the
+ * test compares the portable table with itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static int set_up(void **state) {
   return 0;
 }
 
-/* Run both on exact copies, so that a step too far is seen by the sanitizer, and compare all bytes. */
+/* Runs both on blocks of exact size, so that a sanitizer detects overruns, and compares all bytes. */
 static void compare(pwi_convert *fast, pwi_convert *slow, const void *from, size_t from_size, size_t to_size,
                     size_t count) {
   void *in = malloc(count * from_size + 1), *one = malloc(count * to_size + 1), *two = malloc(count * to_size + 1);

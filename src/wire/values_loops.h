@@ -1,5 +1,6 @@
-/* Loops that compilers vectorise well, for the tables of values_kernels.h: each table's file includes them and so
- * compiles them for its own processor. Elements go through memcpy because arrays need not be aligned.
+/* Loops that compilers vectorise well, for the tables of values_kernels.h. The file of each table includes
+ * them and so compiles them for its processor. Elements are accessed with memcpy because arrays need not be
+ * aligned.
  */
 #ifndef PWI_WIRE_VALUES_LOOPS_H
 #define PWI_WIRE_VALUES_LOOPS_H
@@ -81,8 +82,9 @@ PWI_LOOP uint32_t loop_f32_largest(const void *from, size_t count) {
   return (uint32_t)largest;
 }
 
-/* Adding 1.5 * 2^23 leaves no bits for a fraction: the addition itself rounds, and the sum's lowest byte is the result
- * in two's complement. The product is a statement of its own lest it be fused with the addition. */
+/* Adding 1.5 * 2^23 leaves no bits for a fraction: the addition itself rounds, and the lowest byte of the sum
+ * is the result in two's complement. The product is a separate statement so that it is not fused with the
+ * addition. */
 PWI_LOOP void loop_i8_from_f32(const void *restrict from, size_t count, float factor, void *restrict to) {
   uint8_t *out = to;
   for (size_t i = 0; i < count; i++) {
@@ -97,7 +99,7 @@ PWI_LOOP void loop_f32_from_i8(const void *restrict from, size_t count, float sc
   for (size_t i = 0; i < count; i++) store32(to, i, pwi_float_bits((float)in[i] * scale));
 }
 
-/* Most groups of mostly-zero values are all zero, and an or over the group finds that out faster than 64 tests do. */
+/* Most groups of mostly-zero values are all zero; an OR over the group finds this faster than 64 tests. */
 PWI_LOOP uint64_t mask_of_32(const void *from) {
   uint32_t any = 0;
   for (size_t i = 0; i < 64; i++) any |= load32(from, i);
@@ -124,7 +126,8 @@ PWI_LOOP void loop_masks_of_64(const void *from, size_t groups, uint64_t *masks_
   for (size_t g = 0; g < groups; g++) masks_out[g] = mask_of_64((const char *)from + g * 512);
 }
 
-/* The functions of a table that are these loops on every processor, compiled with `attribute`, and their entries. */
+/* Defines the functions of a table that are these loops on every processor, compiled with `attribute`, and
+ * their entries. */
 #define PWI_LOOP_FUNCTIONS(attribute)                                                                                  \
   PWI_LOOP_CONVERT(attribute, bf16_from_f32)                                                                           \
   PWI_LOOP_CONVERT(attribute, f32_from_bf16)                                                                           \

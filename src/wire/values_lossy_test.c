@@ -1,4 +1,4 @@
-/* The lossy codecs: how far off they may be, what they keep, and what they refuse. */
+/* The lossy codecs: error bounds, values that they keep, and values that they refuse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 static const enum pwi_value_codec lossy[] = {PWI_CODEC_F16, PWI_CODEC_BF16, PWI_CODEC_INT8};
 
-/* What one lossy codec makes of one value; f64 and f32 must agree where the value is an f32. */
+/* Encodes and decodes one value with a lossy codec; f64 and f32 must agree if the value is an f32. */
 static double through(enum pwi_value_codec codec, enum pwi_value_type type, double value) {
   char bytes[16];
   size_t size;

@@ -1,11 +1,11 @@
-/* F16 and BF16: floats in sixteen bits. f64 passes through a block of f32 on the stack, rounded to odd on the way in so
- * that the whole is still rounded only once. */
+/* F16 and BF16: floats in sixteen bits. f64 values are first rounded to odd into a block of f32 on the stack,
+ * so that the final result is rounded only once. */
 #include "wire/values_codecs.h"
 
 #define BLOCK 256 /* values on the stack at a time */
 
 static bool narrow_bound(const struct pwi_shape *shape, size_t *bound_out) {
-  *bound_out = shape->count * 2; /* no more than the values themselves */
+  *bound_out = shape->count * 2; /* cannot overflow: less than the values themselves */
   return true;
 }
 

@@ -1,10 +1,10 @@
-/* LZ4 and ZSTD: the raw bytes through a compressor. All state is taken when the workspace is made. */
+/* LZ4 and ZSTD: compression of the raw bytes. All state is allocated with the workspace. */
 #include "wire/values_codecs.h"
 
 #include <string.h>
 
 #include <lz4.h>
-#define ZSTD_STATIC_LINKING_ONLY /* contexts in memory of ours */
+#define ZSTD_STATIC_LINKING_ONLY /* for contexts in our own memory */
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -15,7 +15,7 @@
 #define LZ4_BLOCK ((size_t)1 << 20)
 #define LZ4_LENGTH sizeof(uint32_t)
 
-/* Level 1 is the fastest that still finds entropy; what needs more time does not pay on a link worth having. */
+/* Level 1 is the fastest level with entropy coding. Slower levels do not pay off on fast links. */
 #define ZSTD_LEVEL 1
 
 pawl_status pwi_packed_init(struct pwi_codec *workspace) {
@@ -51,7 +51,7 @@ static pawl_status lz4_encode(const struct pwi_codec *workspace, const struct pw
   char *out = buffer;
   for (size_t done = 0; done < shape->bytes; done += LZ4_BLOCK, in += LZ4_BLOCK) {
     int size = (int)smaller(LZ4_BLOCK, shape->bytes - done);
-    /* One byte less than the block: what does not shrink is given up early, and stored. */
+    /* The limit is one byte less than the block: incompressible data is abandoned early and stored. */
     int packed = LZ4_compress_fast_extState(workspace->lz4, in, out + LZ4_LENGTH, size, size - 1, 1);
     if (packed <= 0) {
       packed = size;
@@ -64,7 +64,7 @@ static pawl_status lz4_encode(const struct pwi_codec *workspace, const struct pw
   return PAWL_OK;
 }
 
-/* One block of `length` bytes to exactly `size` bytes. */
+/* Decodes one block of `length` bytes to exactly `size` bytes. */
 static pawl_status lz4_block_decode(const char *data, size_t length, char *out, size_t size) {
   if (length == size) {
     memcpy(out, data, size);
@@ -92,7 +92,7 @@ static pawl_status lz4_decode(const struct pwi_codec *workspace, const struct pw
   return size == 0 ? PAWL_OK : PAWL_CORRUPT;
 }
 
-/* No less than ZSTD_COMPRESSBOUND, which does not watch for overflow. */
+/* At least ZSTD_COMPRESSBOUND, which does not check for overflow. */
 static bool zstd_bound(const struct pwi_shape *shape, size_t *bound_out) {
   return pwi_add_size(shape->bytes, shape->bytes / 256 + 128, bound_out);
 }
@@ -110,8 +110,8 @@ static pawl_status zstd_fault(size_t code) {
   return ZSTD_getErrorCode(code) == ZSTD_error_srcSize_wrong ? PAWL_TRUNCATED : PAWL_CORRUPT;
 }
 
-/* The library would also take several frames, skippable ones and those of its early versions: the wire format has one
- * frame of the standard's kind, so that there is one reading of any bytes. */
+/* The library would also accept several frames, skippable frames and frames of its early versions. The wire
+ * format permits exactly one standard frame, so that all bytes have only one interpretation. */
 static pawl_status zstd_decode(const struct pwi_codec *workspace, const struct pwi_shape *shape, const void *data,
                                size_t size, void *values) {
   if (size < sizeof(uint32_t)) return PAWL_TRUNCATED;

@@ -223,7 +223,8 @@ static void test_random_bytes_do_no_harm(void **state) {
   for (int round = 0; round < 20000; round++) {
     size_t size = (size_t)pwi_random_below(&random, 200), count = (size_t)pwi_random_below(&random, 5000);
     unsigned char *bytes = malloc(size ? size : 1);
-    bool sparse = pwi_random_chance(&random, 0.5); /* few bits set: summaries and lengths that lead somewhere */
+    bool sparse = pwi_random_chance(&random, 0.5); /* few bits set: summaries and lengths that lead
+                                                      somewhere */
     for (size_t i = 0; i < size; i++) {
       bytes[i] = (unsigned char)(pwi_random_u64(&random) & (sparse ? pwi_random_u64(&random) & 0x11 : 0xff));
     }

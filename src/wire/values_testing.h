@@ -1,5 +1,5 @@
-/* What the tests of the value codecs share. Blocks are of exact size, so that a sanitizer sees a step too far; whoever
- * gets one frees it. Include it after cmocka. */
+/* Helpers for the tests of the value codecs. Blocks have exact sizes, so that a sanitizer detects overruns;
+ * the caller frees them. Include it after cmocka. */
 #ifndef PWI_WIRE_VALUES_TESTING_H
 #define PWI_WIRE_VALUES_TESTING_H
 

@@ -192,7 +192,7 @@ static void test_what_cannot_be_saved_is_said(void **state) {
   struct pawl_checkpoint_info info = {.number = 99};
   char path[300], name[PAWL_CHECKPOINT_NAME_MAX + 2];
   must(save("once"));
-  must_fail(pawl_checkpoint_save(session, &options, &info), PAWL_EXISTS, "called 'once'");
+  must_fail(pawl_checkpoint_save(session, &options, &info), PAWL_EXISTS, "'once' already exists");
   assert_int_equal(info.number, 99); /* written only on success */
   options.name = "../once";
   must_fail(pawl_checkpoint_save(session, &options, NULL), PAWL_INVALID, "letters");
@@ -263,7 +263,7 @@ static void test_what_is_not_there_is_not_loaded(void **state) {
   options.directory = "/no/such/directory";
   must_fail(pawl_checkpoint_load(session, &options, NULL), PAWL_NOT_FOUND, "/no/such/directory");
   options.directory = NULL;
-  must_fail(pawl_checkpoint_load(session, &options, NULL), PAWL_INVALID, "no directory");
+  must_fail(pawl_checkpoint_load(session, &options, NULL), PAWL_INVALID, "directory is NULL");
 }
 
 /* --- damage ------------------------------------------------------------------------------------------------------------ */
@@ -332,7 +332,7 @@ static void test_a_file_of_another_checkpoint_is_not_loaded(void **state) {
   file_of("foreign", foreign);
   char *bytes = read_all(foreign, &size);
   write_all(mine, bytes, size);
-  assert_refused("mine", "this is a file of checkpoint foreign");
+  assert_refused("mine", "this file belongs to checkpoint foreign");
   free(bytes);
 }
 
@@ -370,7 +370,7 @@ static void refuse_other(const char *checkpoint, enum pawl_type type, uint32_t w
   options.width = width;
   options.size = size;
   must(pawl_vector_create(session, "t/b", &options, PATIENCE, &other));
-  assert_refused(checkpoint, "load t/b: it exists with another type");
+  assert_refused(checkpoint, "load t/b: the vector exists with another type");
   pawl_vector_close(other);
 }
 

@@ -87,10 +87,11 @@ static void test_what_is_wrong_with_a_chain_is_said_in_words(void **state) {
   must_fail(pawl_vector_filter(vector, "zeros | half", NULL), PAWL_INVALID, "half");
   float values[2] = {1, 2};
   must(pawl_vector_filter(vector, "half", NULL));
-  must_fail(pawl_vector_pushpull(vector, pawl_at_range(0, 2), values, values, NULL), PAWL_UNSUPPORTED, "two calls");
+  must_fail(pawl_vector_pushpull(vector, pawl_at_range(0, 2), values, values, NULL), PAWL_UNSUPPORTED,
+            "use push and pull");
   must(pawl_vector_filter(vector, "significant(threshold=5)", NULL));
   push(vector, pawl_at_range(0, 2), values);
-  must_fail(pawl_vector_filter(vector, "none", NULL), PAWL_INVALID, "flushed first");
+  must_fail(pawl_vector_filter(vector, "none", NULL), PAWL_INVALID, "flush them first");
   flush(vector);
   must(pawl_vector_filter(vector, "none", NULL));
 }

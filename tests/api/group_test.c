@@ -169,7 +169,8 @@ static void test_members_may_have_different_keys_or_none(void **state) {
   must(pawl_task_finish(tasks[2], PATIENCE));
   must(pawl_task_finish(tasks[4], PATIENCE));
   assert_true(rows[0] == (2 * 14 + 10 - 1) / 2.0 && rows[1] == -10 && rows[2] == -5 && rows[3] == 6);
-  must_fail(pawl_group_pushpull(they, theirs, pawl_at_keys(more, 2), others, NULL, NULL), PAWL_INVALID, "no place");
+  must_fail(pawl_group_pushpull(they, theirs, pawl_at_keys(more, 2), others, NULL, NULL), PAWL_INVALID,
+            "values_out is NULL");
   pull(theirs, pawl_at_keys(more, 2), rows);
   assert_true(rows[0] == (2 * 14 + 10 - 1) / 2.0 && rows[1] == -10 && rows[2] == -5 && rows[3] == 6);
   must(pawl_session_close(other, PATIENCE));

@@ -272,7 +272,7 @@ static int be_zealot(const char *address, const char *job) {
   fill_late();
   pawl_status status = pawl_worker_run(own, job, &its, &zealot, PATIENCE);
   give_sign();
-  if (status != PAWL_NODE_GONE || !strstr(pawl_error_text(), "took it for dead")) return 1;
+  if (status != PAWL_NODE_GONE || !strstr(pawl_error_text(), "declared it dead")) return 1;
   if (zealot.first != PAWL_NODE_GONE || zealot.hand.ended != 1) return 2;
   if (push_ones(zealot.vector, NULL) != PAWL_NODE_GONE) return 3;
   if (pawl_vector_open(own, "late/other", PATIENCE, &again) != PAWL_NODE_GONE) return 4;

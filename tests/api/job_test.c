@@ -40,7 +40,7 @@ static void test_a_job_without_a_place_or_a_sound_plan_is_refused(void **state) 
   must_fail(pawl_job_create(base, &options, PATIENCE, &job), PAWL_INVALID, "listen");
   must_fail(pawl_worker_run(base, "unsound", &calls, &hand, 0), PAWL_INVALID, "listen");
   must_fail(pawl_worker_run(session, "a/b", &calls, &hand, 0), PAWL_INVALID, "a/b");
-  must_fail(pawl_worker_run(session, "unsound", &calls, &hand, 1000000), PAWL_TIMED_OUT, "no such job");
+  must_fail(pawl_worker_run(session, "unsound", &calls, &hand, 1000000), PAWL_TIMED_OUT, "does not exist");
   options.patience_ns = 1000000;
   must(pawl_job_create(session, &options, PATIENCE, &job));
   assert_int_equal(pawl_job_await(job, 0, &round), PAWL_INVALID);
@@ -70,7 +70,7 @@ static void test_what_a_job_is_about_can_be_asked_without_joining(void **state) 
   size_t size = 77;
   struct seen seen = {0};
   struct pawl_session *other = open_listening(pawl_session_address(base));
-  must_fail(pawl_job_spec(other, "asked", 1000000, spec, sizeof spec, &size), PAWL_TIMED_OUT, "no such job");
+  must_fail(pawl_job_spec(other, "asked", 1000000, spec, sizeof spec, &size), PAWL_TIMED_OUT, "does not exist");
   must_fail(pawl_job_spec(other, "a/b", 0, spec, sizeof spec, &size), PAWL_INVALID, "a/b");
   struct pawl_job *job = create_job("asked", 1, PAWL_LOSS_STOP, &seen);
   must_fail(pawl_job_spec(other, "asked", PATIENCE, spec, 3, &size), PAWL_TOO_LARGE, "asked");
@@ -80,7 +80,7 @@ static void test_what_a_job_is_about_can_be_asked_without_joining(void **state) 
   assert_memory_equal(spec, "spec", 4);
   assert_int_equal(seen.count[PAWL_JOB_JOINED], 0);
   pawl_job_end(job);
-  must_fail(pawl_job_spec(other, "asked", 1000000, spec, sizeof spec, &size), PAWL_TIMED_OUT, "no such job");
+  must_fail(pawl_job_spec(other, "asked", 1000000, spec, sizeof spec, &size), PAWL_TIMED_OUT, "does not exist");
   must(pawl_session_close(other, PATIENCE));
 }
 
@@ -256,7 +256,7 @@ static void test_a_round_can_be_interrupted_timed_and_awaited(void **state) {
   must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_CANCELLED, "interrupted");
   pthread_join(thread, NULL);
   must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_INVALID, "under way");
-  must_fail(pawl_job_await(job, 1000000, &round), PAWL_TIMED_OUT, "it goes on");
+  must_fail(pawl_job_await(job, 1000000, &round), PAWL_TIMED_OUT, "it continues");
   atomic_store(&hand.hold, false);
   must(pawl_job_await(job, PATIENCE, &round));
   assert_true(pawl_round_is_whole(round));

@@ -229,12 +229,12 @@ static void test_what_does_not_go_together_is_found_before_anything_is_sent(void
   must_fail(pawl_vector_dot(x, counts, all, PATIENCE, &result), PAWL_MISMATCH, "dot product of a/x");
   must_fail(pawl_vector_scale(x, pawl_range_of(0, KEYS + 1), 2, NULL), PAWL_OUT_OF_SPAN, "a/x");
   must_fail(pawl_vector_scale(x, pawl_range_of(9, 2), 2, NULL), PAWL_INVALID, "a/x");
-  must_fail(pawl_vector_scale(counts, all, 0.5, NULL), PAWL_INVALID, "0.5 is no number");
+  must_fail(pawl_vector_scale(counts, all, 0.5, NULL), PAWL_INVALID, "0.5 does not fit");
   must_fail(pawl_vector_fill(counts, all, 1e30, NULL), PAWL_INVALID, "a/counts");
-  must_fail(pawl_vector_scale(mixed, pawl_range_of(0, 100), 2, NULL), PAWL_UNSUPPORTED, "as a whole");
+  must_fail(pawl_vector_scale(mixed, pawl_range_of(0, 100), 2, NULL), PAWL_UNSUPPORTED, "the whole vector");
   must_fail(pawl_vector_norm(x, all, (enum pawl_norm)7, PATIENCE, &result), PAWL_INVALID, "7");
-  must_fail(pawl_vector_dot(x, NULL, all, PATIENCE, &result), PAWL_INVALID, "no vector");
-  must_fail(pawl_vector_norm(x, all, PAWL_NORM_1, PATIENCE, NULL), PAWL_INVALID, "no place");
+  must_fail(pawl_vector_dot(x, NULL, all, PATIENCE, &result), PAWL_INVALID, "vector is NULL");
+  must_fail(pawl_vector_norm(x, all, PAWL_NORM_1, PATIENCE, NULL), PAWL_INVALID, "result_out is NULL");
   struct pawl_session *reader = open_beside(session, true);
   must(pawl_vector_open(reader, "a/x", PATIENCE, &x));
   assert_true(norm(x, all, PAWL_NORM_1) == 0);

@@ -118,15 +118,15 @@ static void test_a_held_call_is_checked_when_it_is_made(void **state) {
   uint64_t unsorted[] = {1, 7, 7};
   must(pawl_task_begin(other, "foreign", &foreign));
   must_fail(pawl_vector_push(vector, pawl_after(pawl_at_keys(unsorted, 3), &gate, 1), values, &task), PAWL_UNSORTED,
-            "does not rise");
+            "is not above the one before");
   must_fail(pawl_vector_push(vector, pawl_after(pawl_at_range(8, 11), &gate, 1), values, &task), PAWL_OUT_OF_SPAN,
             "reaches beyond");
   must_fail(pawl_vector_push(vector, pawl_after(pawl_at_range(0, 1), &foreign, 1), values, &task), PAWL_INVALID,
-            "none of this session");
+            "belongs to another session");
   must_fail(pawl_vector_push(vector, pawl_after(pawl_at_range(0, 1), &none, 1), values, &task), PAWL_INVALID,
-            "none of this session");
+            "belongs to another session");
   must_fail(pawl_vector_push(vector, pawl_after(pawl_at_range(0, 1), NULL, 1), values, &task), PAWL_INVALID,
-            "at no place");
+            "after is NULL but after_count is 1");
   must(pawl_task_end(gate, PAWL_OK));
   must_fail(pawl_vector_push(vector, pawl_part_of(pawl_at_range(0, 1), gate), values, &task), PAWL_INVALID,
             "has ended");
@@ -165,8 +165,8 @@ static void test_a_task_has_finished_when_it_was_ended_and_its_parts_have_finish
   must(pawl_vector_push(vector, pawl_part_of(pawl_after(pawl_at_range(0, 1), &gate, 1), whole), &one, &part));
   must(pawl_vector_pull(vector, pawl_after(pawl_at_range(0, 1), &whole, 1), &seen, &after));
   must(pawl_task_end(whole, PAWL_OK));
-  must_fail(pawl_task_end(whole, PAWL_OK), PAWL_INVALID, "was ended");
-  must_fail(pawl_task_wait(whole, 0), PAWL_TIMED_OUT, "parts of it are under way");
+  must_fail(pawl_task_end(whole, PAWL_OK), PAWL_INVALID, "already ended");
+  must_fail(pawl_task_wait(whole, 0), PAWL_TIMED_OUT, "some of its parts are under way");
   assert_false(pawl_task_is_done(after));
   must(pawl_task_end(gate, PAWL_OK));
   must(pawl_task_finish(whole, PATIENCE));
@@ -218,7 +218,7 @@ static void test_a_graph_with_a_cycle_is_refused_and_says_where(void **state) {
   assert_int_equal(pawl_graph_check(3, cycle, 3), PAWL_INVALID);
   if (!strstr(pawl_error_text(), "a cycle: task 1 ") && !strstr(pawl_error_text(), "a cycle: task 2 "))
     fail_msg("%s", pawl_error_text());
-  must_fail(pawl_graph_check(3, beyond, 1), PAWL_INVALID, "names task 3, and there are 3");
+  must_fail(pawl_graph_check(3, beyond, 1), PAWL_INVALID, "names task 3, but there are 3");
 }
 
 /* --- ticks ---------------------------------------------------------------------------------------------------------- */

@@ -90,7 +90,7 @@ static void test_what_is_called_wrongly_is_refused(void **state) {
   (void)state;
   struct pawl_iterations *iterations = make(NULL, "eventual");
   struct pawl_task *task = iterate(iterations, 1), *other;
-  must_fail(pawl_iteration_end(iterations, NAN), PAWL_INVALID, "none was begun");
+  must_fail(pawl_iteration_end(iterations, NAN), PAWL_INVALID, "no iteration was begun");
   must_fail(pawl_iteration_add(iterations, task), PAWL_INVALID, "cannot be added");
   must(pawl_iteration_begin(iterations, 0, NULL));
   must_fail(pawl_iteration_add(iterations, task), PAWL_EXISTS, "cannot be added");
@@ -98,7 +98,8 @@ static void test_what_is_called_wrongly_is_refused(void **state) {
   must_fail(pawl_iterations_set_bound(iterations, 3), PAWL_INVALID, "no bound");
   must_fail(pawl_iterations_create(session, NULL, "ssp 2", &iterations), PAWL_INVALID, "needs a group");
   must_fail(pawl_iterations_create(session, NULL, "sometimes", &iterations), PAWL_INVALID, "policy 'sometimes'");
-  must_fail(pawl_iterations_create(session, NULL, "bounded", &iterations), PAWL_INVALID, "a number is missing");
+  must_fail(pawl_iterations_create(session, NULL, "bounded", &iterations), PAWL_INVALID,
+            "expected a number of at most 2^32");
   must(pawl_task_begin(session, "done", &other));
   must(pawl_task_end(other, PAWL_OK));
   must(pawl_iteration_add(iterations, other)); /* it has finished already */
@@ -173,7 +174,7 @@ static void test_a_policy_of_the_user_s_decides(void **state) {
   struct pawl_iterations *iterations;
   must(pawl_iterations_create_user(session, NULL, lets_even, &asked, &iterations));
   struct pawl_task *first = iterate(iterations, 1), *second = iterate(iterations, 2);
-  must_fail(pawl_iteration_begin(iterations, BRIEF, NULL), PAWL_TIMED_OUT, "its function to let it go");
+  must_fail(pawl_iteration_begin(iterations, BRIEF, NULL), PAWL_TIMED_OUT, "its function to permit it");
   end(second, PAWL_OK);
   end(first, PAWL_OK);
   end(iterate(iterations, 3), PAWL_OK);

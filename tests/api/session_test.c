@@ -38,7 +38,7 @@ static void test_nobody_at_the_address_is_told_after_the_time_out(void **state) 
 static void test_options_that_contradict_themselves_are_invalid(void **state) {
   struct pawl_session_options options = {.address = "127.0.0.1:1", .certificate = "a.pem", .timeout_ns = PAWL_SECOND};
   (void)state;
-  must_fail(try_open(&options), PAWL_INVALID, "all three or none");
+  must_fail(try_open(&options), PAWL_INVALID, "must be given together");
   options.private_key = options.authority = "b.pem";
   options.key = "pawl1-00";
   must_fail(try_open(&options), PAWL_INVALID, "not both");
@@ -209,7 +209,7 @@ static void test_waiting_ends_and_the_push_goes_on(void **state) {
   halt(server);
   must(pawl_vector_push(vector, pawl_at_range(0, 1), &one, &task));
   must_fail(pawl_task_wait(task, 0), PAWL_TIMED_OUT, "push to a/b");
-  must_fail(pawl_task_wait(task, PAWL_SECOND / 2), PAWL_TIMED_OUT, "it goes on");
+  must_fail(pawl_task_wait(task, PAWL_SECOND / 2), PAWL_TIMED_OUT, "it continues");
   must_fail(pawl_session_flush(session, PAWL_SECOND / 100), PAWL_TIMED_OUT, "not finished");
   assert_false(pawl_task_is_done(task));
   assert_int_equal(kill(server, SIGCONT), 0);

@@ -133,15 +133,16 @@ static void test_bad_keys_are_refused_by_position(void **state) {
   struct pawl_keys *list = NULL;
   (void)state;
   must_fail(pawl_vector_push(vector, pawl_at_keys(unsorted, 3), values, &task), PAWL_UNSORTED,
-            "push to t/bad: key 4 at position 2 does not rise");
+            "push to t/bad: key 4 at position 2 is not above the one before");
   must_fail(pawl_vector_pull(vector, pawl_at_keys(repeated, 3), values, &task), PAWL_UNSORTED, "key 7 at position 2");
   must_fail(pawl_vector_push(vector, pawl_at_keys(far, 2), values, &task), PAWL_OUT_OF_SPAN,
-            "key 100 at position 1 lies outside the span [0, 100)");
+            "key 100 at position 1 is outside the span [0, 100)");
   must_fail(pawl_vector_push(vector, pawl_at_range(90, 101), values, &task), PAWL_OUT_OF_SPAN, "[90, 101)");
   must_fail(pawl_keys_create(vector, unsorted, 3, &list), PAWL_UNSORTED, "key list for t/bad");
   must_fail(pawl_vector_push(vector, pawl_at_range(9, 5), values, &task), PAWL_INVALID, "ends before it begins");
-  must_fail(pawl_vector_push(vector, pawl_at_range(5, 9), NULL, &task), PAWL_INVALID, "no values");
-  must_fail(pawl_vector_push(vector, pawl_at_keys(NULL, 2), values, &task), PAWL_INVALID, "2 keys");
+  must_fail(pawl_vector_push(vector, pawl_at_range(5, 9), NULL, &task), PAWL_INVALID, "values or values_out is NULL");
+  must_fail(pawl_vector_push(vector, pawl_at_keys(NULL, 2), values, &task), PAWL_INVALID,
+            "keys is NULL but count is 2");
   assert_null(task);
   assert_null(list);
   must(pawl_session_flush(session, PATIENCE)); /* nothing of it was started */

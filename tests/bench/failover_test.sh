@@ -57,7 +57,7 @@ said '"acked":500,"open":0,"unknown":0,"lost":[1-9]'
 expect 1 "$storm" verify honest honest
 complained 'honest: exists already'
 expect 1 "$storm" verify nothing
-complained 'nothing: no such thing'
+complained 'nothing: not found'
 head -c 300 honest >damaged
 printf 'x' | dd of=damaged bs=1 seek=70 conv=notrunc 2>dd.log
 expect 1 "$storm" verify damaged

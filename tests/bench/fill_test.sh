@@ -38,7 +38,7 @@ grep -q '"push_gb_per_s_before":0.0,.*"push_ratio":null,' "$work/out" || fail "a
 run --rate 0.0003
 grep -q 'none ended before' "$work/out" || fail "a ratio to nothing: $(cat "$work/out")"
 run --servers 1
-grep -q 'it was filled with  *[0-9.]* GB in [0-9.]* s' "$work/out" || fail "no table: $(cat "$work/out")"
+grep -q 'filled  *[0-9.]* GB in [0-9.]* s' "$work/out" || fail "no table: $(cat "$work/out")"
 
 for wrong in '--servers 0' '--servers 2 --replicas 2' '--gigabytes 0' '--rate 0' '--outstanding 100' '--transport ether' 'word'; do
   code=0

@@ -40,7 +40,7 @@ grep -q '^learning  tcp     kkt | keys ' "$work/out" || fail "no table: $(cat "$
 
 printf '+1 3:1\n-1 5=1\n' >"$work/data"
 "$bench" filters --data "$work/data" >"$work/out" 2>"$work/err" && fail 'that is no LIBSVM'
-grep -q 'line 2: not in LIBSVM format' "$work/err" || fail 'it does not say why'
+grep -q 'data:2: not in LIBSVM format' "$work/err" || fail 'it does not say why'
 "$bench" filters --data "$work/nothing" >"$work/out" 2>"$work/err" && fail 'there is no such file'
 
 for wrong in '--l1 0' '--l1 1' '--iterations 0' '--nonzeros 0' '--features 0' 'word'; do

@@ -1,6 +1,6 @@
 /* `pawl checkpoint list`, `verify` and `export` on checkpoints that were made by hand. Takes the command from PAWL_COMMAND;
  * what was exported is read back by Python too, where it is here. */
-#include "checkpoint/checkpoint_testing.h"
+#include "checkpoint/testing.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -61,7 +61,7 @@ static void test_checkpoints_are_listed(void **state) {
   assert_int_equal(json_integer_value(json_object_get(object, "vectors")), 4);
   json_decref(object);
   assert_int_equal(pawl("checkpoint list nowhere"), 1);
-  said("no such thing");
+  said("not found");
 }
 
 static void test_vectors_of_a_checkpoint_are_listed(void **state) {
@@ -81,7 +81,7 @@ static void test_a_whole_checkpoint_is_said_to_be_whole(void **state) {
   assert_int_equal(pawl("checkpoint verify \"$PWD/full\" --json"), 0);
   said("\"rows\":36");
   assert_int_equal(pawl("checkpoint verify attempt"), 1);
-  said("there is no checkpoint attempt");
+  said("checkpoint attempt does not exist");
   assert_int_equal(pawl("checkpoint verify nowhere/x"), 1);
 }
 
@@ -89,7 +89,7 @@ static void test_a_damaged_checkpoint_is_not_used(void **state) {
   (void)state;
   assert_int_equal(run("cp -r full broken && truncate -s -1", "broken/node-2.pawl"), 0);
   assert_int_equal(pawl("checkpoint verify broken"), 1);
-  said("the manifest in broken is that of full");
+  said("the manifest in broken belongs to checkpoint full");
   assert_int_equal(run("mkdir copy && cp -r full more copy && truncate -s -1", "copy/full/node-2.pawl"), 0);
   assert_int_equal(pawl("checkpoint verify copy/more"), 1);
   said("full/node-2.pawl: ends too early");
@@ -170,7 +170,7 @@ static void test_what_cannot_be_exported_is_named(void **state) {
   assert_int_equal(pawl("checkpoint export more test/none x.npy"), 1);
   said("vector test/none not found in more");
   assert_int_equal(pawl("checkpoint export more test/dense nowhere/x.npy"), 1);
-  said("nowhere: no such thing");
+  said("nowhere: not found");
 }
 
 int main(void) {

@@ -39,7 +39,7 @@ expect 1 "$pawl" server --join "$address" --http none --key-file stranger.key
 complained 'does not accept our key'
 complained '--key-file'
 expect 1 "$pawl" server --join "$address" --http none --key-file reader.key
-complained 'the first key is limited'
+complained 'the first key has limits'
 expect 1 "$pawl" server --join "$address" --http none --join-timeout 1
 complained 'pawl server: '
 expect 1 "$pawl" server --join 127.0.0.1:1 --http none --join-timeout 0.5 --key-file cluster.key

@@ -45,6 +45,11 @@ offers pawl help tra
 has train
 offers pawl --ver
 has --version
+offers pawl server dr
+has drain
+offers pawl server forget --
+has --all-lost
+has_not --shards
 
 # Whatever help speaks of is offered.
 "$pawl" train lda --help | sed -n 's/^  \(-., \)\{0,1\} *--\([a-z0-9-]*\).*/--\2/p' | sort -u >wanted

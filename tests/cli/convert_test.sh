@@ -25,13 +25,13 @@ said '^{"cache":"all.cache","format":"cache","files":3,"rows":3000,"entries":600
 # Bad rows are named; as many as were allowed are left out.
 printf '1 1:1\n1 2:x\n\n-1 :3\n-1 4:4\n' >bad.svm
 expect 1 "$pawl" convert bad.svm -o bad.cache
-complained '^pawl convert: bad.svm:2:5: this is not a number$'
+complained '^pawl convert: bad.svm:2:5: expected a number$'
 complained '^skip up to N bad rows with --skip-bad N$'
 [ ! -e bad.cache ] || fail 'there is a cache of bad data'
 expect 1 "$pawl" convert bad.svm -o bad.cache --skip-bad 1
-complained '^pawl convert: bad.svm:4:4: a colon without a feature id$'
+complained '^pawl convert: bad.svm:4:4: expected a feature id before the colon$'
 expect 0 "$pawl" convert bad.svm -o bad.cache --skip-bad 2
-said '^skipped 2 bad rows, the first: bad.svm:2:5: this is not a number$'
+said '^skipped 2 bad rows, the first: bad.svm:2:5: expected a number$'
 
 # Files that are none.
 expect 1 "$pawl" convert nowhere.svm -o x.cache
@@ -40,19 +40,19 @@ complained '^pawl convert: nowhere.svm: No such file or directory$'
 expect 1 "$pawl" convert empty.svm -o x.cache
 complained '^pawl convert: empty.svm: the file is empty$'
 expect 1 "$pawl" convert rows.cache -o rows.cache
-complained '^pawl convert: rows.cache: this is one of the files that are read$'
+complained '^pawl convert: rows.cache: this file is also an input$'
 expect 1 "$pawl" convert rows.svm -o no/where.cache
 complained '^pawl convert: no/where.cache.new: No such file or directory$'
 head -c 1000 rows.cache >cut.cache
 expect 1 "$pawl" convert cut.cache -o x.cache
-complained '^pawl convert: cut.cache: the cache ends too early; the file is cut off$'
+complained '^pawl convert: cut.cache: the cache is truncated$'
 
 # A table, by the name of its label.
 printf 'colour,size,clicked\nred,2,1\nblue,,0\n' >table.csv
 expect 0 "$pawl" convert table.csv --label clicked -o table.cache --json
 said '"format":"csv","files":1,"rows":2,"entries":3,'
 expect 1 "$pawl" convert table.csv --label bought -o table.cache
-complained 'table.csv: there is no column of the name or number that was given for the label'
+complained 'table.csv: no column has the name or number given for the label'
 
 # Documents: three ways to write the same ones.
 printf '2 0:2 1:1\n0\n1 2:3\n' >three.ldac
@@ -71,12 +71,12 @@ expect 0 "$pawl" convert three.txt --format text --vocab three.words -o text.cac
 said '"format":"text".*"unknown":1,'
 printf 'apple\nbear\n' >two.words
 expect 1 "$pawl" convert three.ldac --vocab two.words -o x.cache
-complained 'three.ldac:3:3: word 2 is beyond the vocabulary, which has 2 and counts from 0'
+complained 'three.ldac:3:3: word 2 is not in the vocabulary, which has 2 words, counted from 0'
 printf 'apple\nbear\napple\n' >twice.words
 expect 1 "$pawl" convert three.ldac --vocab twice.words -o x.cache
-complained 'twice.words:3: this word stands in line 1 already'
+complained 'twice.words:3: duplicate of the word in line 1'
 head -n 5 three.uci >early.uci
 expect 1 "$pawl" convert early.uci -o x.cache
-complained 'early.uci: file ends early: 2 of 3 entries'
+complained 'early.uci: the file is truncated: it has 2 of 3 entries'
 expect 1 "$pawl" convert three.txt -o x.cache --format ldac
-complained 'three.txt:1:1: a document begins with the number of its words'
+complained 'three.txt:1:1: expected the number of words, a whole number'

@@ -49,7 +49,7 @@ complained "invalid value '5' for --separator; expected one character"
 if command -v iconv >/dev/null; then
   iconv -f UTF-8 -t UTF-16 train.csv >wide.csv
   expect 1 "$pawl" train logistic wide.csv --label y
-  complained 'wide.csv: this is UTF-16, and text must be UTF-8: iconv'
+  complained 'wide.csv: the text is UTF-16, not UTF-8; convert it with iconv'
 fi
 
 # --- packings ----------------------------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ for packer in gzip xz bzip2 zstd; do
   same $packer
   head -c "$(($(wc -c <train.packed) - 20))" train.packed >short.packed
   expect 1 "$pawl" train logistic short.packed --label y
-  complained "short.packed: the $packer data ends too early; the file is cut off"
+  complained "short.packed: the $packer data is truncated"
   { head -c 60 train.packed && printf 'xxxxxxxx' && tail -c +69 train.packed; } >hurt.packed
   expect 1 "$pawl" train logistic hurt.packed --label y
   complained "hurt.packed: the $packer data is damaged near byte"
@@ -140,7 +140,7 @@ expect 0 "$pawl" predict svm.model half.svm
 said '^accuracy '
 said '^without a label  *200 rows$'
 expect 1 "$pawl" train logistic bare.svm
-complained 'bare.svm:1:1: no label before the features'
+complained 'bare.svm:1:1: expected a label before the features'
 awk 'BEGIN { for (i = 0; i < 200; i++) print (i % 3 ? 1 : -1) " |f w" i % 3 " x:" i / 100 }' >train.vw
 expect 0 "$pawl" train linear train.vw -q -o vw.model
 sed 's/^[-0-9]* //' train.vw >bare.vw

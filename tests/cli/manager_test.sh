@@ -62,12 +62,12 @@ for at in 3 9 20 60 $((size / 2)) $((size - 1)); do
   printf "\\$(printf %o $((byte ^ 16)))" | dd of=deep/data/manager.log bs=1 seek="$at" conv=notrunc 2>/dev/null
   cp deep/data/manager.log damaged.log
   expect 1 "$pawl" manager --listen "$address" --http none --data deep/data
-  complained 'is damaged, or no log'
+  complained 'is damaged or is not the log'
   cmp -s deep/data/manager.log damaged.log || fail 'a damaged log was changed'
 done
 echo 'shopping: milk, eggs' >deep/data/manager.log
 expect 1 "$pawl" manager --listen "$address" --http none --data deep/data
-complained 'is damaged, or no log'
+complained 'is damaged or is not the log'
 expect 1 "$pawl" manager --listen "$address" --http none --data good.log
 complained '--data'
 expect 2 "$pawl" manager --data ''

@@ -107,7 +107,7 @@ expect 1 "$pawl" sketch drop web/words
 complained 'sketch web/words not found'
 expect 0 "$pawl" put web/plain --create 1=2
 expect 1 "$pawl" sketch top web/plain
-complained 'web/plain is a vector, and no sketch'
+complained 'web/plain is a vector, not a sketch'
 
 # What cannot be meant.
 expect 1 "$pawl" sketch insert web/new --from nowhere

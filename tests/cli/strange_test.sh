@@ -39,18 +39,18 @@ trains 'y,a\n1,NA\n0,3\n1,\n0,?\n' missing.csv --label y
 trains '1 1:1\n\n\n-1 2:1\n# the end\n' gaps.svm
 
 refuses 'empty.svm: the file is empty' '' empty.svm
-refuses 'blank.svm: there is no row in it' '\n\n' blank.svm
+refuses 'blank.svm: the file contains no rows' '\n\n' blank.svm
 refuses 'the data has no rows' 'a,b,c\n' head.csv
 refuses 'have the label 1; training needs two labels' '1 1:1\n1 2:1\n' one-class.svm
 refuses 'one.svm: .*\|training needs two labels' '1 1:1' one.svm
 refuses 'not of two classes: there are 0, 1, 2' '0 3:1\n1 1:2\n2 1:1\n' three.svm
-refuses 'negative.svm:1:3: this is not a feature id' '1 -3:1\n-1 1:2\n' negative.svm
-refuses 'names.svm:1:4: this is not a feature id' '+1 a:1\n' names.svm
-refuses 'nan.svm:1:3: the value is not a finite number' '1 3:nan\n-1 1:2\n' nan.svm
-refuses 'inf.svm:2:4: the value is not a finite number' '1 3:1\n-1 1:inf\n' inf.svm
+refuses 'negative.svm:1:3: expected a feature id' '1 -3:1\n-1 1:2\n' negative.svm
+refuses 'names.svm:1:4: expected a feature id' '+1 a:1\n' names.svm
+refuses 'nan.svm:1:3: the value does not fit a finite float' '1 3:nan\n-1 1:2\n' nan.svm
+refuses 'inf.svm:2:4: the value does not fit a finite float' '1 3:1\n-1 1:inf\n' inf.svm
 refuses 'huge.svm:1:3: the feature id exceeds 2^63 - 1' '1 99999999999999999999:1\n-1 1:2\n' huge.svm
 refuses 'words.csv:2:1: the label is not a number' 'y,a\nyes,1\nno,3\n' words.csv --label y
-refuses 'ragged.csv:2:4: fewer columns than the first line has' '1,2,3\n0,2\n' ragged.csv
+refuses 'ragged.csv:2:4: fewer columns than in the first line' '1,2,3\n0,2\n' ragged.csv
 printf 'y,a\n1,2\n' >label.csv
 expect 2 "$pawl" train logistic label.csv --label z
-complained 'no column of the name or number that was given for the label'
+complained 'no column has the name or number given for the label'

@@ -116,13 +116,14 @@ complained 'nothing to resume in .*nothing.model.run'
 
 # --- bad input -----------------------------------------------------------------------------------------------------------------------
 
-# refused CODE TEXT ARGUMENT…: says it, and leaves nothing behind.
+# refused CODE TEXT ARGUMENT…: says it, once, and leaves nothing behind.
 refused() {
   wanted=$1
   text=$2
   shift 2
   expect "$wanted" "$pawl" train lda "$@" -o bad.model
   complained "$text"
+  [ "$(grep -c -e "$text" err)" -eq 1 ] || fail "'$*' is complained of more than once: $(cat err)"
   [ ! -e bad.model ] || fail "'$*' leaves a model"
   [ ! -e bad.model.run ] || fail "'$*' leaves a directory"
 }

@@ -123,13 +123,14 @@ expect 2 "$pawl" worker here
 expect 2 "$pawl" worker --wait soon
 expect 2 "$pawl" worker --ready-fd 987
 
-# refused TEXT ARGUMENT…: exit code 1, nothing on standard output, and an older model left as it was.
+# refused TEXT ARGUMENT…: exit code 1, said once, nothing on standard output, and an older model left as it was.
 refused() {
   text=$1
   shift
   echo 'as it was' >kept.model
   expect 1 "$pawl" train logistic -o kept.model "$@"
   complained "$text"
+  [ "$(grep -c -e "$text" err)" -eq 1 ] || fail "'$*' is complained of more than once: $(cat err)"
   [ ! -s out ] || fail "'$*' fails and prints: $(cat out)"
   [ "$(cat kept.model)" = 'as it was' ] || fail "'$*' fails and changes the model"
 }

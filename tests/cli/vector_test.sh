@@ -23,9 +23,9 @@ expect 0 "$pawl" put $patience test/good --create --type i64 --size 100 1=7
 
 # What no server could make is refused, and changes nothing.
 expect 1 "$pawl" put $patience test/bad --create --type f32 --size 4294967296 --layout dense 1=1
-complained 'no server could hold it'
+complained 'too large: a dense vector'
 expect 1 "$pawl" put $patience test/bad --create --type f64 --size 200000000 --width 1000000 --layout dense 1=1
-complained 'no server could hold it'
+complained 'too large: a dense vector'
 expect 0 "$pawl" vector list
 said 'test/good'
 ! grep -q test/bad out || fail "it is there: $(cat out)"
@@ -49,7 +49,7 @@ said '"vector": *"test/good"'
 expect 1 "$pawl" vector show test/none
 complained 'not found'
 if command -v curl >/dev/null; then
-  mentions() { curl -fs "$(page manager)healthz" | grep -q 'vectors that some server has not the memory'; }
+  mentions() { curl -fs "$(page manager)healthz" | grep -q 'vectors that some server cannot create'; }
   within 30 mentions || fail "health is $(curl -s "$(page manager)healthz")"
   curl -fs "$(page server.a)healthz" | grep -q '^ok' || fail "the server is not well: $(curl -s "$(page server.a)healthz")"
 fi

@@ -54,7 +54,7 @@ static void pulled(struct pwi_task *task) {
   struct member *member = (struct member *)((char *)task - offsetof(struct member, pull_task));
   if (task->status) member_says(member, "could not pull", task->status);
   if (member->crew->is_strict && member->seen < (int64_t)(member->passed * member->crew->size))
-    member_says(member, "passed a barrier and did not see what was pushed before it", PAWL_OK);
+    member_says(member, "passed a barrier and did not see all pushes before it", PAWL_OK);
   if (member->passed == TICKS)
     member->is_over = true;
   else
@@ -79,7 +79,8 @@ static void awaited(struct pwi_task *task) {
   }
   member->passed++;
   for (uint32_t i = 0; member->crew->is_strict && i < member->crew->size; i++)
-    if (member->crew->members[i].tick < member->tick) member_says(member, "passed before another came", PAWL_OK);
+    if (member->crew->members[i].tick < member->tick)
+      member_says(member, "passed a barrier before another member came", PAWL_OK);
   one_over(member);
 }
 

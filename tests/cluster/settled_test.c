@@ -107,10 +107,22 @@ static void test_a_client_that_never_pushed_is_forgotten(void **state) {
   (void)state;
   open_scene(1);
   uint64_t id = sender();
+  cluster_run_for(&scene.cluster, 2000 * MS); /* it has told that it has the replies to its asks */
   pwi_sim_kill(scene.cluster.sim, scene.worker.node);
   cluster_run_for(&scene.cluster, 4000 * MS);
   assert_int_equal(retired(), 0);
   assert_true(is_forgotten(id));
+  close_scene();
+}
+
+static void test_one_that_may_not_have_the_reply_to_an_ask_is_kept(void **state) {
+  (void)state;
+  open_scene(1);
+  uint64_t id = sender();
+  pwi_sim_kill(scene.cluster.sim, scene.worker.node);
+  cluster_run_for(&scene.cluster, 10000 * MS);
+  assert_int_equal(retired(), 1);
+  assert_false(is_forgotten(id));
   close_scene();
 }
 
@@ -188,6 +200,7 @@ static void test_a_push_that_never_arrived_is_sent_again(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_client_that_never_pushed_is_forgotten),
+      cmocka_unit_test(test_one_that_may_not_have_the_reply_to_an_ask_is_kept),
       cmocka_unit_test(test_one_that_was_killed_right_after_a_push_is_kept),
       cmocka_unit_test(test_one_that_had_been_idle_is_forgotten),
       cmocka_unit_test(test_a_push_whose_answer_was_lost_counts_once),

@@ -66,13 +66,17 @@ static pawl_status send_lie(struct pwi_net *net, struct pwi_link link, const str
   return liar->honest->send(net, link, &false_send, builder.body_size);
 }
 
-static void started(void *context) {
-  struct liar *liar = context;
+void liar_take_net(struct liar *liar, struct pwi_net *net) {
   present = liar;
-  liar->honest = liar->client.net->ops;
+  liar->honest = net->ops;
   liar->ops = *liar->honest;
   liar->ops.send = send_lie;
-  liar->client.net->ops = &liar->ops;
+  net->ops = &liar->ops;
+}
+
+static void started(void *context) {
+  struct liar *liar = context;
+  liar_take_net(liar, liar->client.net);
 }
 
 void liar_add(struct pwi_cluster *cluster, struct liar *liar) {

@@ -31,4 +31,7 @@ struct liar {
  * pwi_cluster_client_add, but for context and started. One at a time. */
 void liar_add(struct pwi_cluster *cluster, struct liar *liar);
 
+/* The same for a client of any other net, such as a session's; inside its gate, or before anybody else uses it. */
+void liar_take_net(struct liar *liar, struct pwi_net *net);
+
 #endif

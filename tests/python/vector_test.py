@@ -83,7 +83,7 @@ class VectorTest(scene.Test):
         self.refused("OUT_OF_SPAN", "", w.pull, [0, 2**64 - 1])
         self.refused("INVALID", "", w.pull, [0, 2**64])
         self.refused("INVALID", "no keys given", w.pull)
-        self.refused("UNSUPPORTED", "no ranges", w.pull, range=(0, 10))
+        self.refused("UNSUPPORTED", "ranges are not supported", w.pull, range=(0, 10))
 
     def test_rules_assign_or_take_steps(self):
         w = self.vector("float64", 10, function="assign")
@@ -180,12 +180,12 @@ class VectorTest(scene.Test):
 
     def test_wrong_keys_are_refused_in_the_librarys_words(self):
         w = self.vector(size=10)
-        said = self.refused("UNSORTED", "key 3 at position 1 does not rise", w.push, [1, 2], [5, 3])
+        said = self.refused("UNSORTED", "key 3 at position 1 is not above the one before", w.push, [1, 2], [5, 3])
         self.assertIsInstance(said, ValueError)
-        self.assertEqual((said.group, said.text), ("argument", "keys do not rise strictly"))
-        self.refused("UNSORTED", "does not rise", w.pull, [5, 5])
+        self.assertEqual((said.group, said.text), ("argument", "keys are not in strictly ascending order"))
+        self.refused("UNSORTED", "is not above the one before", w.pull, [5, 5])
         self.refused("UNSORTED", "", w.prepare, [5, 3])
-        self.refused("OUT_OF_SPAN", "key 10 at position 1 lies outside the span [0, 10)", w.pull, [5, 10])
+        self.refused("OUT_OF_SPAN", "key 10 at position 1 is outside the span [0, 10)", w.pull, [5, 10])
         self.refused("OUT_OF_SPAN", "key -1 is negative", w.pull, [-1, 5])
         self.refused("OUT_OF_SPAN", "[5, 11) reaches beyond the span [0, 10)", w.pull, range=(5, 11))
         self.refused("OUT_OF_SPAN", "", w.pull, range=(0, 2**63))
@@ -198,7 +198,7 @@ class VectorTest(scene.Test):
     def test_wrong_options_and_names_are_refused(self):
         make = self.session.create
         self.refused("INVALID", "expected one of float32", make, "a/b", "float16")
-        self.refused("INVALID", "a name is two words", make, "nonsense")
+        self.refused("INVALID", "the name must be two words", make, "nonsense")
         self.refused("INVALID", "is not a string", make, 5)
         self.refused("INVALID", "contains a zero byte", make, "a/b\0c")
         self.refused("INVALID", "width", make, "a/b", width=-1)
@@ -206,7 +206,7 @@ class VectorTest(scene.Test):
         self.refused("INVALID", "function='multiply'; expected one of add, assign", make, "a/b", function="multiply")
         self.refused("INVALID", "300 characters", make, "a/b", rule="x" * 300)
         self.refused("INVALID", "has no parameter 'rates'", make, "a/b", rule="adagrad rates=1")
-        self.refused("NOT_FOUND", "knows no server function 'flight'", make, "a/b", rule="flight")
+        self.refused("NOT_FOUND", "does not know server function 'flight'", make, "a/b", rule="flight")
         self.refused("UNSUPPORTED", "", make, "a/b", filters="flight")
         self.refused("NOT_FOUND", "open a/nothing", self.session.open, "a/nothing")
         self.refused("INVALID", "timeout", self.session.open, "a/nothing", timeout=-1)

@@ -1,9 +1,9 @@
 /* labels: nosan
  * timeout: 120
  *
- * The wall clock of one server and of one worker jumps an hour ahead, then an hour back, while they work. Nothing may depend on
- * it but what is printed. By libfaketime, which is told to leave the monotonic clock alone; skipped where it is not installed,
- * and not under the sanitizers, which must be loaded first. */
+ * The wall clock of one server and of one worker jumps an hour ahead, then an hour back, while they work.
+ * Only printed times may depend on it. Uses libfaketime, with the monotonic clock left alone; skipped if
+ * it is not installed, and not run under the sanitizers, which must be loaded first. */
 #include "kit.h"
 
 #include <glob.h>
@@ -23,7 +23,7 @@ static void set_clock(const char *path, const char *offset) {
   assert_int_equal(fclose(file), 0);
 }
 
-/* That the process has the library in it, and so the clock that the file says. */
+/* Checks that the process has loaded the library, and so uses the clock of the file. */
 static void check_faked(pid_t pid) {
   char path[64], line[PATH_MAX];
   bool found = false;
@@ -40,7 +40,7 @@ static void test_a_wall_clock_that_jumps_by_an_hour_changes_nothing(void **state
   struct pwi_storm_config config = {.servers = 2, .replicas = PWI_STORM_NO_REPLICAS};
   char library[256], preload[300], file[PATH_MAX + 64], clock[PATH_MAX];
   if (!find_library(library, sizeof library)) {
-    printf("skipped: there is no libfaketime\n");
+    printf("skipped: libfaketime is not installed\n");
     skip();
   }
   struct pwi_storm *storm = kit_begin(&config, 1);

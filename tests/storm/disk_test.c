@@ -1,11 +1,13 @@
 /* timeout: 120
  *
- * Checkpoints on disks that are full or fail, of servers that work: the save ends with words that say what it was, nothing is
- * left that could be taken for a checkpoint, pushes do not notice, and with a good disk the next save succeeds.
+ * Checkpoints on disks that are full or fail, while servers work: the save ends with a message that names
+ * the cause, leaves nothing that could be mistaken for a checkpoint, and does not affect pushes; with a
+ * good disk the next save succeeds.
  *
- * The full disk is a small tmpfs. The one that fails is a file system on a loop device over memory that is sealed meanwhile:
- * from then on whatever is written to the device fails, and fsync says EIO. Both are mounted in a namespace of this test, so
- * that they go with it; where that is not allowed the tests are skipped. */
+ * The full disk is a small tmpfs. The failing disk is a file system on a loop device over memory that is
+ * sealed during the save: from then on every write to the device fails, and fsync reports EIO. Both are
+ * mounted in a namespace of this test, so that they vanish with it; without permission the tests are
+ * skipped. */
 #include "kit.h"
 
 #include <errno.h>
@@ -30,19 +32,19 @@ struct place {
   int memory; /* behind a disk that can be made to fail; -1: none */
 };
 
-/* --- disks ------------------------------------------------------------------------------------------------------------- */
+/* --- disks ---------------------------------------------------------------------------------------------- */
 
 static void give_way(const char *why) {
   printf("skipped: %s: %s\n", why, strerror(errno));
   skip();
 }
 
-/* Once for all tests: what is mounted from now on is seen by this process and its children only. */
+/* Once for all tests: later mounts are visible to this process and its children only. */
 static void leave_for_mounting(void) {
   static bool has_left;
   if (has_left) return;
-  if (unshare(CLONE_NEWNS) != 0) give_way("no namespace for mounts");
-  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) give_way("mounts cannot be made private");
+  if (unshare(CLONE_NEWNS) != 0) give_way("cannot create a mount namespace");
+  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) give_way("cannot make mounts private");
   has_left = true;
 }
 
@@ -85,7 +87,7 @@ static struct place failing_disk(void) {
            memory, memory, place.path);
   if (system(line) != 0) {
     end_place(&place);
-    give_way("no file system on a loop device");
+    give_way("cannot mount a file system on a loop device");
   }
   return place;
 }
@@ -93,12 +95,12 @@ static struct place failing_disk(void) {
 static void break_disk(const struct place *place) {
   int directory = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   assert_true(directory >= 0);
-  assert_int_equal(syncfs(directory), 0); /* what is there stays there */
+  assert_int_equal(syncfs(directory), 0); /* existing data is durable */
   close(directory);
   assert_int_equal(fcntl(place->memory, F_ADD_SEALS, F_SEAL_WRITE), 0);
 }
 
-/* --- checkpoints ------------------------------------------------------------------------------------------------------- */
+/* --- checkpoints ---------------------------------------------------------------------------------------- */
 
 static struct pwi_storm *begin(void) {
   struct pwi_storm_config config = {.servers = 2, .replicas = kit_replicas(1)};
@@ -133,7 +135,7 @@ static void save_must_fail(struct pwi_storm *storm, const char *directory, const
   assert_non_null(strstr(pawl_error_text(), pawl_status_text(wanted)));
 }
 
-/* So many are there, and all of them are whole. */
+/* Checks that there are `count` checkpoints, and that all are intact. */
 static void assert_saved(const char *directory, size_t count) {
   struct pwi_files *files;
   struct pwi_saved_list list = {0};
@@ -153,7 +155,7 @@ static void assert_saved(const char *directory, size_t count) {
   pwi_files_posix_close(files);
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_a_full_disk_ends_a_checkpoint_and_pushes_go_on(void **state) {
   (void)state;
@@ -167,14 +169,14 @@ static void test_a_full_disk_ends_a_checkpoint_and_pushes_go_on(void **state) {
     kit_await_pushes(storm, 100);
   }
   make_room(&place);
-  assert_int_equal(save(storm, place.path, "full-0"),
-                   PAWL_OK); /* its own leavings, if there are any, are no hindrance */
+  /* leftovers of the failed save do not matter */
+  assert_int_equal(save(storm, place.path, "full-0"), PAWL_OK);
   assert_saved(place.path, 1);
   kit_end(storm);
   end_place(&place);
 }
 
-/* A save that is slow enough for something to happen meanwhile. */
+/* A save that is slow enough to be disturbed. */
 struct slow_save {
   struct pwi_storm *storm;
   const char *directory;
@@ -203,7 +205,7 @@ static bool is_begun(const char *directory) {
   return begun;
 }
 
-/* The servers have begun to write. */
+/* Waits until the servers have begun to write. */
 static void break_while_saving(struct pwi_storm *storm, const struct place *place) {
   struct slow_save slow = {.storm = storm, .directory = place->path};
   pthread_t thread;
@@ -228,7 +230,7 @@ static void test_a_disk_that_fails_ends_a_checkpoint_and_pushes_go_on(void **sta
   for (int i = 0; i < 3; i++) {
     snprintf(name, sizeof name, "failed-%d", i);
     save_must_fail(storm, place.path, name, PAWL_IO);
-    assert_saved(place.path, 1); /* the one from before */
+    assert_saved(place.path, 1); /* the checkpoint from before */
     kit_await_pushes(storm, 100);
   }
   assert_int_equal(save(storm, good.path, "elsewhere"), PAWL_OK);

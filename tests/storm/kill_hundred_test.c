@@ -2,8 +2,8 @@
  * timeout: 1800
  * alone: yes
  *
- * A hundred servers are killed with -9, one after another, while four workers push without pause: the cluster is whole again
- * before the next. Every tenth time a worker is killed too. */
+ * A hundred servers are killed with SIGKILL, one after another, while four workers push continuously; the
+ * cluster is complete again before the next kill. Every tenth time a worker is killed, too. */
 #include "kit.h"
 
 static void test_a_hundred_kills_in_a_row_lose_nothing(void **state) {

@@ -1,7 +1,7 @@
 /* timeout: 120
  *
- * kill -9 of servers and of workers under load, with one replica: nothing that was acknowledged is lost, nothing is there
- * twice. storm.kill_hundred does it a hundred times. */
+ * SIGKILL to servers and workers under load, with one replica: no acknowledged push is lost, and none is
+ * doubled. storm.kill_hundred does it a hundred times. */
 #include "kit.h"
 
 static void test_nothing_is_lost_with_servers_that_are_killed(void **state) {
@@ -14,7 +14,7 @@ static void test_nothing_is_lost_with_servers_that_are_killed(void **state) {
   kit_end(storm);
 }
 
-/* Its last pushes may be there once, whoever holds them. */
+/* The last pushes of a killed worker may be applied once. */
 static void test_nothing_is_lost_or_doubled_with_workers_that_are_killed(void **state) {
   (void)state;
   struct pwi_storm_config config = {.servers = 2, .replicas = PWI_STORM_NO_REPLICAS};

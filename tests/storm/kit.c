@@ -17,7 +17,7 @@ uint64_t kit_seed(void) {
   return seed;
 }
 
-/* --- what there is here ----------------------------------------------------------------------------------------------- */
+/* --- features of this build ----------------------------------------------------------------------------- */
 
 bool kit_knows(const char *command, const char *option) {
   char path[PATH_MAX], line[PATH_MAX + 64], text[256];
@@ -43,7 +43,7 @@ int kit_replicas(int replicas) {
   return has_them ? replicas : PWI_STORM_NO_REPLICAS;
 }
 
-/* --- a storm ---------------------------------------------------------------------------------------------------------- */
+/* --- a storm -------------------------------------------------------------------------------------------- */
 
 size_t kit_add(struct pwi_storm *storm, enum pwi_storm_role role, const struct pwi_storm_extra *extra) {
   size_t member = 0;
@@ -87,7 +87,7 @@ static size_t count_alive(const struct pwi_storm *storm, enum pwi_storm_role rol
 size_t kit_member(const struct pwi_storm *storm, enum pwi_storm_role role, size_t n) {
   for (size_t i = 0; i < pwi_storm_count(storm); i++)
     if (pwi_storm_is_alive(storm, i, role) && n-- == 0) return i;
-  fail_msg("there are not so many of this role");
+  fail_msg("there are not enough members of this role");
   return 0;
 }
 
@@ -106,7 +106,7 @@ void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int ki
   }
 }
 
-/* --- the verdict ------------------------------------------------------------------------------------------------------ */
+/* --- the verdict ---------------------------------------------------------------------------------------- */
 
 static void print_verdict(const struct pwi_storm_verdict *verdict) {
   char text[256];
@@ -118,7 +118,7 @@ static void print_verdict(const struct pwi_storm_verdict *verdict) {
     printf("  %s\n", pwi_storm_finding_print(&verdict->findings[i], text, sizeof text));
 }
 
-/* What the journals say so far, for whoever reads why the test has failed. */
+/* Verifies the journals so far, to explain why the test has failed. */
 static void print_what_is_lost(struct pwi_storm *storm) {
   struct pwi_storm_verdict verdict;
   bool is_calm = pwi_storm_calm(storm, 5 * PWI_HOST_SECOND);
@@ -181,7 +181,7 @@ void kit_await_pushes(struct pwi_storm *storm, uint64_t more) {
   while (kit_acked(storm) < before + more) {
     if (pwi_host_now() > deadline) {
       pwi_storm_keep(storm);
-      fail_msg("pushes stand still; see %s", pwi_storm_folder(storm));
+      fail_msg("pushes make no progress; see %s", pwi_storm_folder(storm));
     }
     kit_sleep_ms(50);
   }

@@ -1,8 +1,8 @@
 /* timeout: 120
  *
- * The manager is killed with -9 and started again on what it has written to disk. While there is none pushes and pulls go on;
- * afterwards the cluster is the same, and a server may die. Pulls are the workers' own: each of them looks at its keys now and
- * then, and a key that showed too little would be in the verdict. */
+ * The manager is killed with SIGKILL and started again with its log. Without a manager pushes and pulls
+ * continue; afterwards the cluster is the same, and a server may die. The pulls are those of the workers,
+ * each of which checks its keys now and then; a stale key would be in the verdict. */
 #include "kit.h"
 
 #include <sys/stat.h>

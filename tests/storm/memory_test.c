@@ -2,21 +2,21 @@
  * alone: yes
  * timeout: 120
  *
- * A server whose address space is limited while it runs (RLIMIT_AS), and a vector that grows until there is no more. As the only
- * one it refuses what does not fit, and names it as refused; what is there stays as it is; the pushes of others, which need no
- * memory, go on. As a replica it cannot refuse, for it is not asked: it is dropped from the chain, and pushes go on with others.
- * Not under the sanitizers, which reserve more than any limit. */
+ * A server whose address space is limited while it runs (RLIMIT_AS), and a vector that grows beyond the
+ * limit. As the only server it refuses pushes that do not fit, and reports them as refused; existing data
+ * stays, and pushes that need no memory continue. A replica cannot refuse: it is dropped from the chain,
+ * and pushes continue with the others. Not run under the sanitizers, which reserve more than any limit. */
 #include "kit.h"
 
 #include <sys/resource.h>
 
 #include <pawl/pawl.h>
 
-#define ROOM_BYTES ((uint64_t)48 << 20) /* that the server may still take */
+#define ROOM_BYTES ((uint64_t)48 << 20) /* memory that the server may still use */
 #define ROOM_LITTLE ((uint64_t)8 << 20)
 #define BATCH 20000
 #define BATCHES_MAX 400
-#define BATCHES_BEYOND 200 /* far more than there is room for */
+#define BATCHES_BEYOND 200 /* far more than fits */
 #define CALL_NS (30 * PAWL_SECOND)
 
 static uint64_t size_of(pid_t pid) {
@@ -48,7 +48,7 @@ static pawl_status push_batch(struct pawl_vector *vector, uint64_t batch) {
   return pawl_task_finish(task, CALL_NS);
 }
 
-/* A batch that was refused added nothing, one that was not added all. */
+/* A refused batch has added nothing; any other batch has added everything. */
 static void check_batch(struct pawl_vector *vector, uint64_t batch, bool is_there) {
   static uint64_t keys[BATCH];
   static int64_t values[BATCH];
@@ -88,8 +88,9 @@ static void test_a_server_without_memory_refuses_and_serves_on(void **state) {
   kit_end(storm);
 }
 
-/* Pushes while the given member of the first arc's chain, in which all keys of the vector are, has no memory from the second
- * batch on. What of a batch is refused is not looked at. Returns how many were. */
+/* Pushes while the given member of the first arc's chain, which holds all keys of the vector, has no
+ * memory from the second batch on. Does not check which part of a batch is refused. Returns the number of
+ * refused batches. */
 static size_t push_into(struct pwi_storm *storm, struct pawl_vector *vector, size_t starved, uint64_t room,
                         bool *is_taken) {
   size_t refused = 0;
@@ -111,7 +112,7 @@ static void check_and_end(struct pwi_storm *storm, struct pawl_vector *vector, c
   kit_end(storm);
 }
 
-/* On a machine that stands still for a while the replica may be made the head, and refuse. */
+/* On a machine that stalls for a while the replica may become the head, and refuse. */
 static void test_a_replica_without_memory_is_dropped_and_nothing_is_lost(void **state) {
   (void)state;
   struct pwi_storm_config config = {.servers = 3, .replicas = kit_replicas(1)};
@@ -130,7 +131,7 @@ static void test_a_replica_without_memory_is_dropped_and_nothing_is_lost(void **
   check_and_end(storm, vector, is_taken);
 }
 
-/* It refuses, or gives its place up to the one behind it. It keeps some memory to talk to clients with. */
+/* It refuses, or gives its place to the next member. It keeps some memory for links to clients. */
 static void test_a_head_without_memory_keeps_nobody_waiting(void **state) {
   (void)state;
   struct pwi_storm_config config = {.servers = 3, .replicas = kit_replicas(1)};

@@ -1,9 +1,9 @@
 /* labels: long nosan
  * timeout: 900
  *
- * Between two servers, which the manager and all workers reach, one direction is silent for a while; then between two others.
- * Only they can tell, and neither may be believed over the other when there is a push that one of them lacks. Needs what
- * storm.partition needs. */
+ * Between two servers, both of which the manager and all workers can reach, one direction is silent for a
+ * while; then between two others. Only these two notice, and neither may be trusted over the other while
+ * one of them lacks a push. Has the requirements of storm.partition. */
 #include "kit.h"
 
 #define TIMES 40

@@ -1,7 +1,8 @@
 /* timeout: 180
  *
- * Cables that are cut, both ways or one: every server has a network namespace of its own, and manager and workers share one
- * (tests/storm/harness/cells.h). Needs root, iproute2, veth and bridge devices; else the cases are skipped. */
+ * Network links that are cut, in both directions or in one: every server has a network namespace of its
+ * own, and manager and workers share one (tests/storm/harness/cells.h). Needs root, iproute2, veth and
+ * bridge devices; else the cases are skipped. */
 #include "kit.h"
 
 #define CUT_MS 1500
@@ -30,7 +31,7 @@ static void test_a_server_that_is_cut_off_does_no_harm(void **state) {
   end(storm);
 }
 
-/* It hears everything and is heard by nobody. */
+/* The server hears everything, but nobody hears it. */
 static void test_a_server_whose_answers_are_lost_does_no_harm(void **state) {
   (void)state;
   struct pwi_storm *storm = begin();
@@ -41,7 +42,7 @@ static void test_a_server_whose_answers_are_lost_does_no_harm(void **state) {
   end(storm);
 }
 
-/* It speaks to everybody and hears nothing from the manager and the workers. */
+/* The server is heard by everybody, but hears nothing from the manager and the workers. */
 static void test_a_server_that_hears_nothing_does_no_harm(void **state) {
   (void)state;
   struct pwi_storm *storm = begin();
@@ -52,7 +53,7 @@ static void test_a_server_that_hears_nothing_does_no_harm(void **state) {
   end(storm);
 }
 
-/* The manager reaches both, and only they know: one direction between two servers is silent. */
+/* The manager reaches both servers; one direction between the two is silent, and only they know. */
 static void test_two_servers_of_which_one_does_not_hear_the_other_do_no_harm(void **state) {
   (void)state;
   struct pwi_storm *storm = begin();

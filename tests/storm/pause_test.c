@@ -1,12 +1,12 @@
 /* timeout: 120
  *
- * Processes that stand still for five seconds and then go on as if nothing had happened: a server, which the cluster has given
- * up meanwhile, and a worker, which it has too. Neither loses a push, and neither does one twice. */
+ * Processes that are stopped for five seconds and then continue: a server and a worker, both of which the
+ * cluster declares dead in the meantime. No push is lost or doubled. */
 #include "kit.h"
 
 #define PAUSE_MS 5000
 
-/* The rest goes on without it where there are replicas; where there are none, it waits for it. */
+/* With replicas the others continue without the server; without replicas they wait for it. */
 static void test_a_server_that_stands_still_for_five_seconds_does_no_harm(void **state) {
   (void)state;
   bool has_replicas = kit_knows("manager", "--replicas");
@@ -24,7 +24,7 @@ static void test_a_server_that_stands_still_for_five_seconds_does_no_harm(void *
   kit_end(storm);
 }
 
-/* It comes back as somebody else, finds out which of its pushes are there, and sends the rest. */
+/* The worker comes back under another id, finds out which of its pushes are applied, and sends the rest. */
 static void test_a_worker_that_stands_still_for_five_seconds_goes_on_where_it_was(void **state) {
   (void)state;
   struct pwi_storm_config config = {.servers = 2, .replicas = PWI_STORM_NO_REPLICAS, .client_grace = "0.5"};

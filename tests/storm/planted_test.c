@@ -1,11 +1,12 @@
 /* timeout: 600
  *
- * The verifier against real processes: a worker that takes pushes for done and never sends them, one that sends some twice,
- * servers that are killed without a replica, and servers that answer before their replica has the push (`pawl-planted`, see
- * src/protocol/planted.h). All of them must be reported; beside them an honest worker must not be. */
+ * The verifier against real processes: a worker that records pushes as done and never sends them, one that
+ * sends some twice, servers that are killed without a replica, and servers that answer before their
+ * replica has the push (`pawl-planted`, see src/protocol/planted.h). All of them must be reported, and an
+ * honest worker beside them must not be. */
 #include "kit.h"
 
-#define EARLY_KILLS 8 /* nearly always the first of them does it */
+#define EARLY_KILLS 8 /* the first one nearly always suffices */
 
 static const struct pwi_storm_config one_server = {.servers = 1, .replicas = 0};
 
@@ -57,14 +58,14 @@ static void test_a_server_that_is_killed_without_a_replica_is_a_loss(void **stat
   struct pwi_storm *storm = kit_begin(&config, 1);
   kit_await_pushes(storm, 2000);
   pwi_storm_kill(storm, kit_member(storm, PWI_STORM_SERVER, 0));
-  pwi_storm_kill(storm, kit_member(storm, PWI_STORM_WORKER, 0)); /* it would wait for the server */
+  pwi_storm_kill(storm, kit_member(storm, PWI_STORM_WORKER, 0)); /* else it would wait for the server */
   kit_must(storm, pwi_storm_judge(storm, PWI_HOST_SECOND, &verdict));
   assert_true(verdict.lost > 0);
   assert_int_equal(verdict.doubled, 0);
   pwi_storm_close(storm);
 }
 
-/* Workers may end by themselves, or wait for ever, when the library tells them of a loss: that is what is wanted. */
+/* Workers may end, or wait for ever, when the library reports a loss: that is intended. */
 static void kill_until_lost(struct pwi_storm *storm, struct pwi_random *random, const struct pwi_storm_extra *extra) {
   for (int i = 0; i < EARLY_KILLS; i++) {
     pwi_storm_kill(storm, kit_draw(storm, PWI_STORM_SERVER, random));
@@ -87,7 +88,7 @@ static void test_servers_that_answer_before_their_replica_has_it_lose_pushes(voi
   struct pwi_random random;
   snprintf(command, sizeof command, "%s/pawl-planted", build ? build : ".");
   if (access(command, X_OK) != 0) {
-    printf("skipped: there is no pawl-planted in the build folder\n");
+    printf("skipped: the build folder has no pawl-planted\n");
     skip();
   }
   pwi_random_init(&random, kit_seed(), 0);

@@ -2,9 +2,10 @@
  * timeout: 1800
  * alone: yes
  *
- * All of it, in an order that is drawn from the seed: servers killed, stopped, cut off, or not heard in one direction; workers
- * killed and stopped; the manager killed. One fault at a time, and the cluster is whole again before the next. Faults that this
- * build or this machine does not have are left out, and it is said which. */
+ * All faults, in an order drawn from the seed: servers killed, stopped, cut off, or silent in one
+ * direction; workers killed and stopped; the manager killed. One fault at a time, and the cluster is
+ * complete again before the next. Faults that this build or this machine does not support are left out,
+ * which is printed. */
 #include "kit.h"
 
 #define FAULTS 60
@@ -44,7 +45,7 @@ static void cut_server(struct weather *weather) {
   kit_must(weather->storm, pwi_storm_cut(weather->storm, member, false));
 }
 
-/* Between a server and those at home, or another server; either way. */
+/* Between a server and home, or another server; in either direction. */
 static void lose_one_way(struct weather *weather) {
   struct pwi_storm *storm = weather->storm;
   size_t from = kit_draw(storm, PWI_STORM_SERVER, &weather->random), to = from;

@@ -112,7 +112,7 @@ static pawl_status look_at_features(struct linear_run *run, struct pawl_vector *
   return status;
 }
 
-static pawl_status measure_once(struct linear_run *run, bool *whole_out, double *gap_out, double *violation_out) {
+static pawl_status measure_once(struct linear_run *run, bool *whole_out, struct linear_distance *distance) {
   struct linear_certificate certificate;
   struct linear_reply sum;
   struct pawl_vector *gradient = NULL;
@@ -127,18 +127,19 @@ static pawl_status measure_once(struct linear_run *run, bool *whole_out, double 
     linear_certificate_init(&certificate, run->spec.loss, run->spec.bias, run->order.l1, run->order.l2, &sum);
     status = look_at_features(run, gradient, &certificate);
     if (!status) status = linear_read_penalty(run, &penalty, &nonzeros);
-    if (!status) *gap_out = linear_certificate_gap(&certificate, &sum, sum.loss + penalty);
-    *violation_out = certificate.violation;
+    if (!status) distance->gap = linear_certificate_gap(&certificate, &sum, sum.loss + penalty);
+    distance->violation = certificate.violation;
+    distance->reach = certificate.reach / fabs(sum.loss + penalty);
   }
   pawl_vector_close(gradient);
   linear_delete_vector(run, &run->order, LINEAR_GRADIENT);
   return status;
 }
 
-pawl_status linear_measure(struct linear_run *run, double *gap_out, double *violation_out) {
+pawl_status linear_measure(struct linear_run *run, struct linear_distance *distance_out) {
   bool is_whole = false;
   pawl_status status = PAWL_OK;
-  while (!is_whole && !status) status = measure_once(run, &is_whole, gap_out, violation_out);
+  while (!is_whole && !status) status = measure_once(run, &is_whole, distance_out);
   return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "apps/linear/control.h"
 #include "apps/linear/inside.h"
+#include "apps/common/news.h"
 
 /* Validation data, in this process. */
 struct linear_validation {
@@ -59,6 +60,7 @@ struct linear_run {
   uint64_t moved,
       seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round, */
   uint64_t gathered_moved; /* and when the weights were last gathered */
+  struct apps_refusal refusal;
   bool is_stopping;
   bool is_best;           /* the weights on the servers are those that are kept */
   uint64_t resumed_round; /* the first one after resuming */
@@ -101,8 +103,8 @@ pawl_status linear_go_back(struct linear_run *run);
 pawl_status linear_end_with_the_best(struct linear_run *run);
 void linear_forget_kept(struct linear_run *run);
 
-/* Measures how far the weights are from the optimum: a bound, as a part of the objective, and the violation of the optimality conditions. */
-pawl_status linear_measure(struct linear_run *run, double *gap_out, double *violation_out);
+/* Measures how far the weights are from the optimum: what linear_control_measured is told. */
+pawl_status linear_measure(struct linear_run *run, struct linear_distance *distance_out);
 
 /* Whether the result is what was asked for, and what to try if it is not. */
 void linear_judge_end(struct linear_run *run);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "apps/linear/train/inside.h"
-#include "apps/common/news.h"
 
 /* --- what others see ------------------------------------------------------------------------------------------------------------ */
 
@@ -47,7 +46,7 @@ static void tell_event(void *context, const struct pawl_job_event *event) {
   run->result.workers_lost += event->what == PAWL_JOB_LOST;
   if (event->what == PAWL_JOB_WAITING) linear_show(run, "starting");
   if (event->what == PAWL_JOB_MOVED && run->order.round == 0) return; /* everybody's first */
-  if (apps_news(event, line)) linear_tell(run, "%s", line);
+  if (!apps_refusal_keep(&run->refusal, event) && apps_news(event, line)) linear_tell(run, "%s", line);
 }
 
 static pawl_status start_worker(void *context) {
@@ -157,6 +156,9 @@ static pawl_status run_round(struct linear_run *run, const char *text, struct pa
     if (linear_is_stopping(run) && (stage || linear_calls_of(run->spec.method)->streams)) return PAWL_CANCELLED;
     status = pawl_job_await(run->job, PAWL_SECOND, round_out);
   }
+  if (status == PAWL_REFUSED && *run->refusal.line) return linear_fail(run, status, "%s", run->refusal.line);
+  if (*run->refusal.line) linear_tell(run, "%s", run->refusal.line); /* and others did the round */
+  run->refusal.line[0] = '\0';
   if (status) return linear_fail(run, status, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   return PAWL_OK;
 }

@@ -2,7 +2,7 @@
 
 #include "api/session.h"
 
-/* Nodes have a number once: who is not on the membership, and was, has left it. */
+/* Node numbers are never reused: a node that was in the membership and is not any more has left it. */
 static bool is_live(struct pawl_session *session, uint64_t node) {
   struct pwi_client_state state;
   pwi_driver_enter(&session->driver);

@@ -1,9 +1,10 @@
-/* The scheduler's side of <pawl/job.h>: binds job/scheduler.h to calls.
+/* The scheduler's side of <pawl/job.h>: connects job/scheduler.h to calls.
  *
- * Only the thread that is in a call of the job touches the scheduler: it reads the letters that came (api/job/box.h), lets time pass, and
- * does what the scheduler then wants done. Orders are calls of the worker's desk. That a worker is gone is seen by a task of the
- * worker's own, which the scheduler waits for all the time; and a worker waits for one of the scheduler's. The scheduler hears of a loss
- * when the worker is fenced (api/job/fence.h), so pieces move only then.
+ * Only the thread inside a call of the job uses the scheduler: it reads the inputs
+ * (api/job/input_queue.h), advances the time, and carries out the scheduler's orders. An order is a call
+ * to the worker's desk. The scheduler waits for an open task of each worker, and so learns when a worker
+ * is gone; each worker waits for an open task of the scheduler. The scheduler is told of a loss once the
+ * worker is fenced (api/job/fence.h), so pieces move only then.
  */
 #include <pawl/job.h>
 
@@ -13,7 +14,7 @@
 
 #include <pawl/group.h>
 
-#include "api/job/box.h"
+#include "api/job/input_queue.h"
 #include "api/job/fence.h"
 #include "api/job/round.h"
 #include "api/session.h"
@@ -21,29 +22,30 @@
 #include "host/clock.h"
 
 #define PATIENCE_NS (60 * PWI_HOST_SECOND)
-#define FENCE_NS (100 * INT64_C(1000000)) /* between two looks whether anything else has happened */
-#define FAREWELL_NS PWI_HOST_SECOND /* for workers to hear that the job has ended; those that do not will notice */
+#define FENCE_NS (100 * INT64_C(1000000)) /* between two checks for other events */
+/* for telling workers that the job has ended; others will notice by themselves */
+#define FAREWELL_NS PWI_HOST_SECOND
 
-/* What we know of a worker besides what the scheduler does. */
+/* A worker's state besides that in the scheduler. */
 struct colleague {
   struct colleague *next;
   uint64_t number, node;
-  bool is_lost;             /* and the scheduler has not been told, since it may not be fenced, for */
-  int64_t lost_at;          /* so long */
-  struct pawl_task *stay;   /* ours, that it waits for; NULL: it was ended */
-  bool is_watched;          /* a letter will say that it is gone */
-  struct pawl_task *result; /* the call in which it worked, in this round; NULL: it has not answered */
+  bool is_lost;             /* lost, but not fenced yet, so the scheduler has not been told */
+  int64_t lost_at;          /* when it was lost */
+  struct pawl_task *stay;   /* our task that the worker waits for; NULL: ended */
+  bool is_watched;          /* an input will report when it is gone */
+  struct pawl_task *result; /* its WORK call of this round; NULL: it has not answered */
 };
 
 struct pawl_job {
   struct pawl_session *session;
-  struct pawl_job_options options; /* name and spec are ours */
+  struct pawl_job_options options; /* name and spec are copies */
   struct pwi_job_names names;
   struct pwi_scheduler *scheduler;
-  struct pwi_job_box *box;
-  struct pawl_group *holding; /* the name */
+  struct pwi_job_queue *queue;
+  struct pawl_group *holding; /* the group of the job's name */
   struct colleague *colleagues;
-  bool is_wanted; /* a round is under way, with: */
+  bool is_wanted; /* a round is under way, with these fields */
   void *argument;
   size_t argument_size;
 };
@@ -52,7 +54,7 @@ void pawl_job_options_init(struct pawl_job_options *options) {
   *options = (struct pawl_job_options){.least = 1, .most = UINT32_MAX, .patience_ns = PATIENCE_NS};
 }
 
-/* --- colleagues ----------------------------------------------------------------------------------------------------------- */
+/* --- workers -------------------------------------------------------------------------------------------- */
 
 static struct colleague *find(const struct pawl_job *job, uint64_t number) {
   struct colleague *colleague = job->colleagues;
@@ -67,7 +69,7 @@ static void dismiss(struct colleague *colleague) {
   colleague->stay = NULL;
 }
 
-/* Those that the scheduler knows no more. */
+/* Removes workers that the scheduler no longer knows. */
 static void sweep(struct pawl_job *job) {
   for (struct colleague **at = &job->colleagues; *at;) {
     struct colleague *colleague = *at;
@@ -84,26 +86,27 @@ static void sweep(struct pawl_job *job) {
 static pawl_status watch(struct pawl_job *job, uint64_t number, uint64_t node, uint64_t their_task) {
   struct pawl_task *task;
   pawl_status status = pwi_task_elsewhere_aside(job->session, (struct pawl_node){node}, their_task, &task);
-  return status ? status : pwi_job_box_expect(job->box, PWI_LETTER_GONE, number, 0, task);
+  return status ? status : pwi_job_queue_expect(job->queue, PWI_JOB_INPUT_GONE, number, 0, task);
 }
 
-/* If there is no memory for it the worker is told to go. */
-static void take_in(struct pawl_job *job, struct pwi_letter *letter) {
+/* Admits a worker. If memory is short it is told to go. */
+static void take_in(struct pawl_job *job, struct pwi_job_input *input) {
   struct colleague *colleague = pwi_alloc_zero(1, sizeof *colleague);
   if (!colleague) {
-    (void)pawl_task_end(letter->task, PAWL_NO_MEMORY);
-    pawl_task_release(letter->task);
+    (void)pawl_task_end(input->task, PAWL_NO_MEMORY);
+    pawl_task_release(input->task);
     return;
   }
   *colleague = (struct colleague){
-      .next = job->colleagues, .number = letter->name.number, .node = letter->name.node, .stay = letter->task};
+      .next = job->colleagues, .number = input->name.number, .node = input->name.node, .stay = input->task};
   job->colleagues = colleague;
-  if (watch(job, letter->name.number, letter->name.node, letter->their_task)) return; /* the next sweep takes it away */
+  /* the next sweep removes it */
+  if (watch(job, input->name.number, input->name.node, input->their_task)) return;
   colleague->is_watched = true;
-  if (pwi_scheduler_join(job->scheduler, &letter->name) != PAWL_OK) dismiss(colleague);
+  if (pwi_scheduler_join(job->scheduler, &input->name) != PAWL_OK) dismiss(colleague);
 }
 
-/* --- losses ------------------------------------------------------------------------------------------------------------- */
+/* --- losses --------------------------------------------------------------------------------------------- */
 
 static void lose(struct pawl_job *job, uint64_t number) {
   struct colleague *colleague = find(job, number);
@@ -120,14 +123,15 @@ static bool has_pieces(const struct pawl_job *job, uint64_t number) {
   return false;
 }
 
-/* Of one without pieces nothing is taken over. A manager that is too old to be told leaves us where we were without it. */
+/* A worker without pieces need not be fenced. If the manager is too old to retire it, the job continues
+ * without a fence. */
 static bool is_fenced(const struct pawl_job *job, const struct colleague *colleague) {
   if (!has_pieces(job, colleague->number)) return true;
   pawl_status status = pwi_job_fence(job->session, colleague->node, pwi_host_after(FENCE_NS));
   return status == PAWL_OK || status == PAWL_UNSUPPORTED;
 }
 
-/* True if there is one left that is lost and may still be pushing. */
+/* True if a lost worker is left that may still be pushing. */
 static bool fence_lost(struct pawl_job *job) {
   bool is_any_left = false;
   for (struct colleague *colleague = job->colleagues; colleague; colleague = colleague->next) {
@@ -148,53 +152,53 @@ static bool is_fencing_hopeless(const struct pawl_job *job) {
   return false;
 }
 
-/* --- letters ------------------------------------------------------------------------------------------------------------ */
+/* --- inputs --------------------------------------------------------------------------------------------- */
 
-/* A call that did not come to an answer of a worker's means that there is no such worker. */
+/* A call without an answer of the worker means that the worker is gone. */
 static bool read_answer(const struct pawl_task *task, struct pwi_job_answer *answer_out) {
   struct pawl_answer answer;
   if (pawl_answer_get(task, 0, &answer) != PAWL_OK || answer.status) return false;
   return pwi_job_answer_read(answer.bytes, answer.size, answer_out) == PAWL_OK;
 }
 
-static void take_answer(struct pawl_job *job, struct pwi_letter *letter) {
-  struct colleague *colleague = find(job, letter->name.number);
+static void take_answer(struct pawl_job *job, struct pwi_job_input *input) {
+  struct colleague *colleague = find(job, input->name.number);
   struct pwi_job_answer said;
-  if (!read_answer(letter->task, &said)) {
-    lose(job, letter->name.number);
-    pawl_task_release(letter->task);
+  if (!read_answer(input->task, &said)) {
+    lose(job, input->name.number);
+    pawl_task_release(input->task);
     return;
   }
   struct pwi_crew_answer answer = {said.status, said.text, said.took_ns, said.tick};
-  pwi_scheduler_answered(job->scheduler, letter->name.number, &answer);
-  bool is_result = colleague && letter->order == PWI_CREW_WORK && job->is_wanted && !colleague->result;
+  pwi_scheduler_answered(job->scheduler, input->name.number, &answer);
+  bool is_result = colleague && input->order == PWI_CREW_WORK && job->is_wanted && !colleague->result;
   if (is_result)
-    colleague->result = letter->task;
+    colleague->result = input->task;
   else
-    pawl_task_release(letter->task);
+    pawl_task_release(input->task);
 }
 
-static void take_loss(struct pawl_job *job, struct pwi_letter *letter) {
-  struct colleague *colleague = find(job, letter->name.number);
+static void take_loss(struct pawl_job *job, struct pwi_job_input *input) {
+  struct colleague *colleague = find(job, input->name.number);
   if (colleague) colleague->is_watched = false;
-  lose(job, letter->name.number);
-  pawl_task_release(letter->task);
+  lose(job, input->name.number);
+  pawl_task_release(input->task);
 }
 
-static void read_letters(struct pawl_job *job) {
-  for (struct pwi_letter *letter = pwi_job_box_take(job->box), *next; letter; letter = next) {
-    next = letter->next;
-    if (letter->kind == PWI_LETTER_JOINED)
-      take_in(job, letter);
-    else if (letter->kind == PWI_LETTER_ANSWERED)
-      take_answer(job, letter);
+static void read_inputs(struct pawl_job *job) {
+  for (struct pwi_job_input *input = pwi_job_queue_take(job->queue), *next; input; input = next) {
+    next = input->next;
+    if (input->kind == PWI_JOB_INPUT_JOINED)
+      take_in(job, input);
+    else if (input->kind == PWI_JOB_INPUT_ANSWERED)
+      take_answer(job, input);
     else
-      take_loss(job, letter);
-    pwi_free(letter);
+      take_loss(job, input);
+    pwi_free(input);
   }
 }
 
-/* --- orders ------------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 static void write_order(const struct pawl_job *job, const struct pwi_crew_order *order, struct pwi_writer *writer) {
   struct pwi_job_order said = {.number = order->name.number,
@@ -220,10 +224,11 @@ static pawl_status send_order(struct pawl_job *job, const struct pwi_crew_order 
   write_order(job, order, writer);
   pawl_status status = writer->status;
   if (!status) status = pwi_call_aside(job->session, target, job->names.worker, writer->data, writer->size, &task);
-  return status ? status : pwi_job_box_expect(job->box, PWI_LETTER_ANSWERED, order->name.number, order->kind, task);
+  return status ? status
+                : pwi_job_queue_expect(job->queue, PWI_JOB_INPUT_ANSWERED, order->name.number, order->kind, task);
 }
 
-/* One that cannot be told anything is as good as lost. True if there was such a one. */
+/* A worker that cannot be sent an order counts as lost. True if there was one. */
 static bool send_orders(struct pawl_job *job) {
   struct pwi_writer writer = {0};
   struct pwi_crew_order order;
@@ -238,7 +243,7 @@ static bool send_orders(struct pawl_job *job) {
   return is_any_lost;
 }
 
-/* --- what others are told --------------------------------------------------------------------------------------------------- */
+/* --- events and starts ---------------------------------------------------------------------------------- */
 
 static void tell(const struct pawl_job *job, const struct pwi_scheduler_event *event) {
   struct pawl_job_event told = {.what = event->what,
@@ -257,7 +262,8 @@ static void tell_all(struct pawl_job *job) {
     if (job->options.tell) tell(job, &event);
 }
 
-/* Without anybody to ask they come by themselves. The first failure is returned; those that are missing are asked for again. */
+/* Without a `start` callback workers come by themselves. Returns the first failure; missing workers are
+ * requested again. */
 static pawl_status start_workers(struct pawl_job *job) {
   pawl_status first = PAWL_OK;
   for (uint32_t left = pwi_scheduler_starts(job->scheduler); left > 0; left--) {
@@ -268,10 +274,10 @@ static pawl_status start_workers(struct pawl_job *job) {
   return first;
 }
 
-/* --- creating ----------------------------------------------------------------------------------------------------------- */
+/* --- creating ------------------------------------------------------------------------------------------- */
 
 static void destroy(struct pawl_job *job) {
-  pwi_job_box_close(job->box);
+  pwi_job_queue_close(job->queue);
   pawl_group_leave(job->holding);
   while (job->colleagues) {
     struct colleague *colleague = job->colleagues;
@@ -303,13 +309,14 @@ static pawl_status copy_options(struct pawl_job *job, const struct pawl_job_opti
   pawl_status status = pwi_scheduler_create(&inner, &job->scheduler);
   if (status == PAWL_INVALID)
     return pwi_error(status,
-                     "job %s: at least one worker and no fewer at most; dropping begins above 1; time is not negative",
+                     "job %s: invalid options: least must be at least 1 and at most `most`, drop_slowest above 1, "
+                     "times not negative",
                      options->name);
   return status ? pwi_error_status(status, "job %s", options->name) : PAWL_OK;
 }
 
-/* No two jobs have the same group, so ticks begin at 0: neither nodes nor tasks of one have a number twice. */
-static pawl_status make_box(struct pawl_job *job) {
+/* The group's name is unique to the job, so ticks begin at 0: node numbers and task ids are never reused. */
+static pawl_status make_queue(struct pawl_job *job) {
   char group[PAWL_NAME_MAX + 1];
   struct pawl_task *task;
   pawl_status status = pawl_task_begin(job->session, "a job", &task);
@@ -318,21 +325,21 @@ static pawl_status make_box(struct pawl_job *job) {
            pawl_task_id(task));
   (void)pawl_task_end(task, PAWL_OK);
   pawl_task_release(task);
-  status = pwi_job_box_create(job->session, &job->names, group, &job->box);
+  status = pwi_job_queue_create(job->session, &job->names, group, &job->queue);
   if (status) return pwi_error_status(status, "job %s", job->options.name);
-  pwi_job_box_describe(job->box, job->options.spec, job->options.spec_size);
+  pwi_job_queue_describe(job->queue, job->options.spec, job->options.spec_size);
   return PAWL_OK;
 }
 
 static pawl_status build(struct pawl_job *job, const struct pawl_job_options *options, int64_t deadline) {
   pawl_status status = copy_options(job, options);
-  if (!status) status = make_box(job);
-  if (!status) status = pwi_job_box_open(job->box);
+  if (!status) status = make_queue(job);
+  if (!status) status = pwi_job_queue_open(job->queue);
   if (!status) {
     int64_t left = deadline == PWI_NET_NEVER ? PAWL_FOREVER : deadline - pwi_host_now();
     status = pawl_group_join(job->session, job->names.scheduler, 1, left > 0 ? left : 0, &job->holding);
   }
-  if (!status) status = pwi_job_box_contest(job->box, deadline);
+  if (!status) status = pwi_job_queue_contest(job->queue, deadline);
   if (!status) {
     status = start_workers(job);
     if (status) return pwi_error_status(status, "job %s: a worker could not be started", options->name);
@@ -343,11 +350,12 @@ static pawl_status build(struct pawl_job *job, const struct pawl_job_options *op
 pawl_status pawl_job_create(struct pawl_session *session, const struct pawl_job_options *options, int64_t timeout_ns,
                             struct pawl_job **job_out) {
   struct pwi_job_names names;
-  if (!session || !options || !job_out) return pwi_error(PAWL_INVALID, "job: no session, options, or place for it");
+  if (!session || !options || !job_out) return pwi_error(PAWL_INVALID, "job: session, options or job_out is NULL");
   if (pwi_job_names(options->name, &names) || (!options->spec && options->spec_size > 0))
-    return pwi_error(PAWL_INVALID,
-                     "job '%s': a job's name is a word of at most %d characters, and what it is about is somewhere",
-                     options->name ? options->name : "", PWI_JOB_NAME_MAX);
+    return pwi_error(
+        PAWL_INVALID,
+        "job '%s': the name must be a word of at most %d characters, and spec must not be NULL if its size is above 0",
+        options->name ? options->name : "", PWI_JOB_NAME_MAX);
   if (options->spec_size > PAWL_JOB_BYTES)
     return pwi_error_status(PAWL_TOO_LARGE, "job %s: %zu bytes", options->name, options->spec_size);
   struct pawl_job *job = pwi_alloc_zero(1, sizeof *job);
@@ -363,9 +371,9 @@ pawl_status pawl_job_create(struct pawl_session *session, const struct pawl_job_
   return PAWL_OK;
 }
 
-/* --- rounds ------------------------------------------------------------------------------------------------------------- */
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
-/* All results go to the round, or away. */
+/* Gives all results to the round, or releases them. */
 static pawl_status conclude(struct pawl_job *job, struct pawl_round **round_out) {
   const char *text;
   size_t count;
@@ -388,11 +396,11 @@ static pawl_status conclude(struct pawl_job *job, struct pawl_round **round_out)
   return PAWL_OK;
 }
 
-/* Does all that can be done now. True if it has to be done again soon, although nothing happens. */
+/* Does everything that can be done now. True if it must be repeated soon, even without an event. */
 static bool step(struct pawl_job *job) {
   bool is_fencing;
   do {
-    read_letters(job);
+    read_inputs(job);
     is_fencing = fence_lost(job);
     pwi_scheduler_advance(job->scheduler, pwi_host_now());
   } while (send_orders(job));
@@ -404,8 +412,8 @@ static bool step(struct pawl_job *job) {
 
 static pawl_status give_up_fencing(const struct pawl_job *job) {
   return pwi_error(PAWL_TIMED_OUT,
-                   "job %s: a worker was lost, and its pieces cannot be handed on before the manager has declared it "
-                   "dead, which it has not; the round goes on",
+                   "job %s: a worker was lost, but its pieces cannot move before the manager has declared it "
+                   "dead, which it has not; the round continues",
                    job->options.name);
 }
 
@@ -415,15 +423,15 @@ pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl
   for (;;) {
     bool is_fencing = step(job);
     if (pwi_scheduler_state(job->scheduler) == PWI_SCHEDULER_OVER) return conclude(job, round_out);
-    if (pwi_job_box_was_interrupted(job->box))
+    if (pwi_job_queue_was_interrupted(job->queue))
       return pwi_error_status(PAWL_CANCELLED, "job %s: a round was interrupted", job->options.name);
     if (is_fencing && is_fencing_hopeless(job)) return give_up_fencing(job);
     int64_t wake_at = pwi_scheduler_wake_at(job->scheduler), soon = pwi_host_after(FENCE_NS);
     if (is_fencing && soon < wake_at) wake_at = soon;
-    bool has_rung = pwi_job_box_wait(job->box, wake_at < deadline ? wake_at : deadline);
+    bool has_rung = pwi_job_queue_wait(job->queue, wake_at < deadline ? wake_at : deadline);
     if (!has_rung && deadline != PWI_NET_NEVER && pwi_host_now() >= deadline)
       return pwi_session_error(job->session, PAWL_TIMED_OUT,
-                               "job %s: a round has not finished after %" PRId64 " ns, it goes on", job->options.name,
+                               "job %s: a round has not finished after %" PRId64 " ns; it continues", job->options.name,
                                timeout_ns);
   }
 }
@@ -431,8 +439,8 @@ pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl
 pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t size, int64_t timeout_ns,
                            struct pawl_round **round_out) {
   if (!job || !round_out || (!argument && size > 0))
-    return pwi_error(PAWL_INVALID, "round: there is no job, no place for the results, or %zu bytes at no place", size);
-  if (job->is_wanted) return pwi_error(PAWL_INVALID, "job %s: a round is under way: await it", job->options.name);
+    return pwi_error(PAWL_INVALID, "round: job or round_out is NULL, or argument is NULL but size is %zu", size);
+  if (job->is_wanted) return pwi_error(PAWL_INVALID, "job %s: a round is under way; await it first", job->options.name);
   if (size > PAWL_JOB_BYTES) return pwi_error_status(PAWL_TOO_LARGE, "job %s: %zu bytes", job->options.name, size);
   void *copy = pwi_resize(job->argument, size > 0 ? size : 1);
   if (!copy) return pwi_error_status(PAWL_NO_MEMORY, "job %s: %zu bytes", job->options.name, size);
@@ -446,17 +454,17 @@ pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t si
 }
 
 void pawl_job_interrupt(struct pawl_job *job) {
-  if (job) pwi_job_box_interrupt(job->box);
+  if (job) pwi_job_queue_interrupt(job->queue);
 }
 
 pawl_status pawl_job_resize(struct pawl_job *job, uint32_t least, uint32_t most) {
-  if (!job) return pwi_error(PAWL_INVALID, "resize: there is no job");
+  if (!job) return pwi_error(PAWL_INVALID, "resize: job is NULL");
   if (pwi_scheduler_resize(job->scheduler, least, most) == PAWL_OK) return PAWL_OK;
-  return pwi_error(PAWL_INVALID, "job %s: between %" PRIu32 " and %" PRIu32 " workers cannot be", job->options.name,
-                   least, most);
+  return pwi_error(PAWL_INVALID, "job %s: between %" PRIu32 " and %" PRIu32 " workers is not a valid range",
+                   job->options.name, least, most);
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------------ */
+/* --- the end -------------------------------------------------------------------------------------------- */
 
 static bool has_watched(const struct pawl_job *job) {
   const struct colleague *colleague = job->colleagues;
@@ -464,14 +472,15 @@ static bool has_watched(const struct pawl_job *job) {
   return colleague != NULL;
 }
 
-/* They say that they have heard it: if our session were closed before, they would take us for dead. */
+/* Waits until the workers have confirmed the end: if our session were closed before, they would take us
+ * for dead. */
 void pawl_job_end(struct pawl_job *job) {
   if (!job) return;
   int64_t deadline = pwi_host_after(FAREWELL_NS);
-  pwi_job_box_withdraw(job->box);
+  pwi_job_queue_withdraw(job->queue);
   do {
-    read_letters(job);
+    read_inputs(job);
     for (struct colleague *colleague = job->colleagues; colleague; colleague = colleague->next) dismiss(colleague);
-  } while (has_watched(job) && pwi_job_box_wait(job->box, deadline));
+  } while (has_watched(job) && pwi_job_queue_wait(job->queue, deadline));
   destroy(job);
 }

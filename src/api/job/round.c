@@ -9,7 +9,7 @@
 struct pawl_round {
   struct pwi_scheduler_report *reports;
   size_t count;
-  struct pawl_task *tasks[]; /* NULL: there is no answer */
+  struct pawl_task *tasks[]; /* NULL: no answer */
 };
 
 pawl_status pwi_round_create(struct pwi_scheduler_report *reports, size_t count, struct pawl_round **round_out) {
@@ -46,7 +46,7 @@ static void find_bytes(const struct pawl_task *task, struct pawl_report *report)
 
 pawl_status pawl_round_get(const struct pawl_round *round, size_t index, struct pawl_report *report_out) {
   if (index >= pawl_round_count(round) || !report_out)
-    return pwi_error(PAWL_NOT_FOUND, "there is no report number %zu", index);
+    return pwi_error(PAWL_NOT_FOUND, "report %zu does not exist", index);
   const struct pwi_scheduler_report *report = &round->reports[index];
   *report_out = (struct pawl_report){.node = {report->name.node},
                                      .host = report->name.host,

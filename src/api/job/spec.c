@@ -1,4 +1,4 @@
-/* pawl_job_spec: what a job is about, for somebody who has not joined it yet. */
+/* pawl_job_spec: the specification of a job, for a process that has not joined it. */
 #include <pawl/job.h>
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "host/clock.h"
 
-#define LOOK_NS (100 * INT64_C(1000000)) /* between two looks whether there is a job */
+#define LOOK_NS (100 * INT64_C(1000000)) /* between two checks whether the job exists */
 
 static pawl_status ask(struct pawl_session *session, const struct pwi_job_names *names, struct pawl_task **task_out) {
   struct pwi_job_asking asking = {.what = PWI_JOB_ASK_SPEC};
@@ -21,7 +21,7 @@ static pawl_status ask(struct pawl_session *session, const struct pwi_job_names 
   return status;
 }
 
-/* Of those that want to be the scheduler one is, and answers. */
+/* Of all candidates only the scheduler answers. */
 static pawl_status read_answer(const struct pawl_task *task, void *spec_out, size_t room, size_t *size_out) {
   struct pawl_answer answer;
   for (size_t i = 0; i < pawl_answer_count(task); i++) {
@@ -47,7 +47,7 @@ static pawl_status look(struct pawl_session *session, const struct pwi_job_names
   return status;
 }
 
-/* What will not heal by waiting. */
+/* Errors that waiting does not cure. */
 static bool is_final(pawl_status status) {
   return status == PAWL_FORBIDDEN || status == PAWL_NODE_STOPPED || status == PAWL_NO_MEMORY ||
          status == PAWL_INVALID || status == PAWL_TOO_LARGE;
@@ -56,9 +56,10 @@ static bool is_final(pawl_status status) {
 pawl_status pawl_job_spec(struct pawl_session *session, const char *name, int64_t timeout_ns, void *spec_out,
                           size_t room, size_t *size_out) {
   struct pwi_job_names names;
-  if (!session || !size_out || (!spec_out && room > 0)) return pwi_error(PAWL_INVALID, "job: no session, or no place");
+  if (!session || !size_out || (!spec_out && room > 0))
+    return pwi_error(PAWL_INVALID, "job: session or size_out is NULL, or spec_out is NULL but room > 0");
   if (pwi_job_names(name, &names))
-    return pwi_error(PAWL_INVALID, "job '%s': a job's name is a word of at most %d characters", name ? name : "",
+    return pwi_error(PAWL_INVALID, "job '%s': the name must be a word of at most %d characters", name ? name : "",
                      PWI_JOB_NAME_MAX);
   int64_t deadline = pwi_driver_deadline(timeout_ns);
   struct pwi_event never = {0};
@@ -67,7 +68,7 @@ pawl_status pawl_job_spec(struct pawl_session *session, const char *name, int64_
     if (!status) return PAWL_OK;
     if (is_final(status)) return pwi_error_status(status, "job %s", name);
     int64_t now = pwi_host_now();
-    if (now >= deadline) return pwi_error(PAWL_TIMED_OUT, "job %s: there is no such job", name);
+    if (now >= deadline) return pwi_error(PAWL_TIMED_OUT, "job %s does not exist", name);
     (void)pwi_driver_wait(&session->driver, &never, deadline - now < LOOK_NS ? deadline : now + LOOK_NS);
   }
 }

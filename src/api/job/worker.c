@@ -1,9 +1,10 @@
 /* The worker's side of <pawl/job.h>.
  *
- * Orders come in at a desk (api/functions.h), where the thread in pawl_worker_run waits: it does the session's work meanwhile, and so
- * meets an order without a change of threads. What becomes of the scheduler is seen by a task of the scheduler's, which we wait for:
- * it ends when we are not needed any more, or with the job, or is lost with the scheduler. A worker that was taken for dead loses it
- * too; it finds itself under another number then, and joins once more. If its session stays dead it has no number any more, and is done.
+ * Orders arrive at a desk (api/offered_functions.h), where the thread in pawl_worker_run waits: it drives
+ * the session in the meantime, so it receives an order without a thread switch. The worker waits for an
+ * open task of the scheduler, which ends when the worker is not needed any more or the job ends, and is
+ * lost with the scheduler. A worker that was declared dead loses that task, too; it then finds itself
+ * under another number, and joins again. If its session stays dead it has no number any more, and ends.
  */
 #include <pawl/job.h>
 
@@ -18,14 +19,15 @@
 #include "base/memory.h"
 #include "host/clock.h"
 
-#define LOOK_NS (100 * INT64_C(1000000)) /* between two looks whether there is a job */
-#define AGAIN_NS (5 * PWI_HOST_SECOND)   /* for one that was taken for dead to join once more */
+#define LOOK_NS (100 * INT64_C(1000000)) /* between two checks whether the job exists */
+#define AGAIN_NS (5 * PWI_HOST_SECOND)   /* time for a worker that was declared dead to join again */
 #define GROUP_NS (60 * PWI_HOST_SECOND)
 
-/* Between a worker and the callback that says that its scheduler needs it no more, or is gone: it may come late. Inside the gate. */
+/* Connects a worker with the callback that reports the end of the scheduler's task, which may come late.
+ * Used inside the gate. */
 struct tie {
   struct pwi_driver *driver;
-  struct pawl_worker *worker; /* NULL: it has gone */
+  struct pawl_worker *worker; /* NULL: the worker has gone */
   unsigned references;
 };
 
@@ -38,26 +40,26 @@ struct pawl_worker {
   struct pwi_desk desk;
   char host[PWI_SCHEDULER_HOST + 1];
 
-  /* Of one life. */
+  /* State of one membership in the job. */
   struct pwi_job_welcome welcome;
-  struct pawl_node node;  /* that it began as */
-  struct pawl_task *here; /* ours, that the scheduler waits for */
+  struct pawl_node node;  /* the node number that it joined with */
+  struct pawl_task *here; /* our task that the scheduler waits for */
   struct tie *tie;
   atomic_bool is_over;      /* the scheduler's task has ended */
-  atomic_int over;          /* with this status; valid then */
+  atomic_int over;          /* its status; valid if is_over */
   bool has_begun;           /* `begin` was called */
-  bool is_done;             /* an order was the last one */
-  pawl_status outcome;      /* valid then */
+  bool is_done;             /* that order was the last one */
+  pawl_status outcome;      /* valid if is_done */
   struct pawl_group *group; /* changes inside the gate */
   uint32_t rank, count;
 
-  /* Of one order. */
+  /* State of one order. */
   struct pwi_writer report;
   size_t report_size;
   char said[PWI_SCHEDULER_TEXT + 1];
 };
 
-/* --- inside the calls ---------------------------------------------------------------------------------------------------- */
+/* --- for use in callbacks ------------------------------------------------------------------------------- */
 
 struct pawl_session *pawl_worker_session(const struct pawl_worker *worker) {
   return worker->session;
@@ -70,7 +72,7 @@ uint32_t pawl_worker_rank(const struct pawl_worker *worker) { return worker->ran
 bool pawl_worker_is_ending(const struct pawl_worker *worker) { return atomic_load(&worker->is_over); }
 
 pawl_status pawl_worker_report(struct pawl_worker *worker, const void *bytes, size_t size) {
-  if (!worker || (!bytes && size > 0)) return pwi_error(PAWL_INVALID, "report: %zu bytes at no place", size);
+  if (!worker || (!bytes && size > 0)) return pwi_error(PAWL_INVALID, "report: bytes is NULL but size is %zu", size);
   if (size > PAWL_JOB_BYTES) return pwi_error_status(PAWL_TOO_LARGE, "report: %zu bytes", size);
   pwi_writer_reset(&worker->report);
   pwi_write_bytes(&worker->report, bytes, size);
@@ -85,14 +87,14 @@ void pawl_worker_say(struct pawl_worker *worker, const char *format, ...) {
   va_end(arguments);
 }
 
-/* --- the tie ------------------------------------------------------------------------------------------------------------ */
+/* --- the tie -------------------------------------------------------------------------------------------- */
 
 /* Inside the gate. */
 static void release_tie(struct tie *tie) {
   if (--tie->references == 0) pwi_free(tie);
 }
 
-/* At once, so that whoever ends a job knows that we have heard it, whatever we are doing. */
+/* Runs at once, so that the process that ends a job knows that we have been told, whatever we are doing. */
 static void let_go(void *context, struct pawl_task *task) {
   struct tie *tie = context;
   struct pwi_driver *driver = tie->driver;
@@ -103,7 +105,8 @@ static void let_go(void *context, struct pawl_task *task) {
     atomic_fetch_add(&here->references, 1);
     atomic_store(&tie->worker->over, task->inner.status);
     atomic_store(&tie->worker->is_over, true);
-    if (task->inner.status && tie->worker->group) pwi_group_step_out(tie->worker->group); /* nobody waits for us */
+    if (task->inner.status && tie->worker->group)
+      pwi_group_step_out(tie->worker->group); /* the others need not wait for us */
     pwi_event_set(driver, &tie->worker->desk.bell);
   }
   release_tie(tie);
@@ -139,7 +142,7 @@ static void untie(struct pawl_worker *worker) {
   worker->tie = NULL;
 }
 
-/* --- joining ------------------------------------------------------------------------------------------------------------ */
+/* --- joining -------------------------------------------------------------------------------------------- */
 
 static pawl_status ask(struct pawl_worker *worker, struct pawl_task **task_out) {
   struct pwi_job_asking asking = {
@@ -155,7 +158,7 @@ static pawl_status ask(struct pawl_worker *worker, struct pawl_task **task_out) 
   return status;
 }
 
-/* True if one of those that were asked has taken us in. */
+/* True if one of the members that we asked has admitted us. */
 static bool read_welcome(struct pawl_worker *worker, const struct pawl_task *task, struct pawl_node *scheduler_out) {
   struct pawl_answer answer;
   for (size_t i = 0; i < pawl_answer_count(task); i++) {
@@ -167,13 +170,13 @@ static bool read_welcome(struct pawl_worker *worker, const struct pawl_task *tas
   return false;
 }
 
-/* What will not heal by waiting. */
+/* Errors that waiting does not cure. */
 static bool is_final(pawl_status status) {
   return status == PAWL_FORBIDDEN || status == PAWL_NODE_STOPPED || status == PAWL_NO_MEMORY || status == PAWL_INVALID;
 }
 
-/* One look: PAWL_NOT_FOUND if there is no such job. The task of ours goes with the attempt: should the scheduler have taken us in without our
- * hearing it, it learns from that that we are not there. */
+/* One attempt: PAWL_NOT_FOUND if the job does not exist. Our task ends with the attempt: if the scheduler
+ * has admitted us without our knowledge, it learns from that that we are gone. */
 static pawl_status join_once(struct pawl_worker *worker, int64_t deadline) {
   struct pawl_task *task;
   struct pawl_node scheduler;
@@ -215,14 +218,14 @@ static pawl_status join(struct pawl_worker *worker, int64_t deadline) {
     if (is_final(status) || status == PAWL_NODE_GONE || status == PAWL_LINK_REVOKED)
       return pwi_error_status(status, "worker of %s", worker->name);
     int64_t now = pwi_host_now();
-    if (now >= deadline) return pwi_error(PAWL_TIMED_OUT, "worker of %s: there is no such job", worker->name);
+    if (now >= deadline) return pwi_error(PAWL_TIMED_OUT, "worker of %s: the job does not exist", worker->name);
     for (struct pawl_invocation *late; (late = pwi_desk_take(&worker->desk)) != NULL;)
-      pwi_desk_end(late, PAWL_REFUSED); /* meant for an earlier life */
+      pwi_desk_end(late, PAWL_REFUSED); /* for an earlier membership */
     (void)pwi_desk_wait(&worker->desk, deadline - now < LOOK_NS ? deadline : now + LOOK_NS);
   }
 }
 
-/* --- orders ------------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 static pawl_status begin(struct pawl_worker *worker, const struct pwi_job_order *order) {
   worker->has_begun = true;
@@ -249,7 +252,8 @@ static pawl_status move(struct pawl_worker *worker, const struct pwi_job_order *
   return status;
 }
 
-/* One that is behind, because it is new or its work failed, catches up first: all begin at the same tick. */
+/* A worker that is behind, because it is new or its work failed, catches up first: all begin at the same
+ * tick. */
 static pawl_status work(struct pawl_worker *worker, const struct pwi_job_order *order) {
   while (pawl_group_tick(worker->group) < order->tick) {
     pawl_status status = pawl_group_clock(worker->group, NULL);
@@ -274,7 +278,7 @@ static pawl_status obey(struct pawl_worker *worker, const struct pwi_job_order *
   }
 }
 
-/* A report that there is no memory to send is none, and the answer says so. */
+/* If memory does not suffice to send a report, the answer says so. */
 static pawl_status answer(struct pawl_worker *worker, struct pawl_invocation *invocation, pawl_status status,
                           int64_t took_ns) {
   struct pwi_job_answer said = {
@@ -286,7 +290,7 @@ static pawl_status answer(struct pawl_worker *worker, struct pawl_invocation *in
   return pawl_invocation_return(invocation, worker->report.data, worker->report.size);
 }
 
-/* Whoever could not begin, take or drop goes; so does whoever is told to. */
+/* A worker that could not begin, take or drop leaves; so does a worker that is told to. */
 static void judge(struct pawl_worker *worker, const struct pwi_job_order *order, pawl_status status) {
   worker->is_done = order->kind == PWI_CREW_LEAVE || (status && order->kind != PWI_CREW_WORK);
   worker->outcome = order->kind == PWI_CREW_LEAVE ? PAWL_CANCELLED : status;
@@ -300,7 +304,7 @@ static void serve(struct pawl_worker *worker, struct pawl_invocation *invocation
   bool is_known = !status && order.number == worker->welcome.number && worker->here;
   bool is_due = is_known && (order.kind == PWI_CREW_BEGIN) == !worker->group;
   if (!is_due && !(is_known && order.kind == PWI_CREW_LEAVE)) {
-    pwi_desk_end(invocation, status ? status : PAWL_REFUSED); /* to an earlier life of ours */
+    pwi_desk_end(invocation, status ? status : PAWL_REFUSED); /* for an earlier membership */
     return;
   }
   worker->said[0] = '\0';
@@ -309,15 +313,15 @@ static void serve(struct pawl_worker *worker, struct pawl_invocation *invocation
   pwi_error_forget();
   int64_t begun = pwi_host_now();
   status = obey(worker, &order);
-  if (status > PAWL_OK) status = PAWL_INVALID; /* no status of ours */
+  if (status > PAWL_OK) status = PAWL_INVALID; /* not one of our statuses */
   if (status && !worker->said[0]) snprintf(worker->said, sizeof worker->said, "%s", pawl_error_text());
   judge(worker, &order, status);
   pwi_desk_end(invocation, answer(worker, invocation, status, pwi_host_now() - begun));
 }
 
-/* --- a life ------------------------------------------------------------------------------------------------------------- */
+/* --- one membership ------------------------------------------------------------------------------------- */
 
-/* Until an order is the last one, or the scheduler's task has ended. */
+/* Runs until an order is the last one, or the scheduler's task has ended. */
 static void live(struct pawl_worker *worker) {
   while (!worker->is_done) {
     struct pawl_invocation *invocation = pwi_desk_take(&worker->desk);
@@ -341,24 +345,26 @@ static bool is_dead(const struct pawl_worker *worker, pawl_status *why_out) {
 
 static pawl_status explain_death(const struct pawl_worker *worker, pawl_status why) {
   if (why == PAWL_LINK_REVOKED) return pwi_error_status(why, "worker of %s", worker->name);
-  return pwi_error(PAWL_NODE_GONE, "worker of %s: the cluster took it for dead, and others have its work",
+  return pwi_error(PAWL_NODE_GONE, "worker of %s: the cluster declared it dead, and other workers have its pieces",
                    worker->name);
 }
 
-/* Said last of all, since whatever fails before it would have its own words. */
+/* Sets the text last, because cleanup before it may set texts of its own. */
 static pawl_status explain(const struct pawl_worker *worker, pawl_status outcome, bool was_told) {
   if (outcome == PAWL_OK) return PAWL_OK;
   if (!was_told) return pwi_error_status(outcome, "worker of %s: its scheduler", worker->name);
   return pwi_error(outcome, "worker of %s: %s", worker->name, *worker->said ? worker->said : pawl_status_text(outcome));
 }
 
-/* Who has lost the scheduler and finds itself under another number was taken for dead, and joins once more. */
+/* A worker that has lost the scheduler and finds itself under another number was declared dead, and joins
+ * again. */
 static pawl_status run(struct pawl_worker *worker, int64_t deadline) {
   pawl_status why;
   for (bool is_first = true;; is_first = false) {
     pawl_status status = join(worker, deadline);
     if (status && is_dead(worker, &why)) return explain_death(worker, why);
-    if (status) return is_first ? status : explain(worker, PAWL_NODE_GONE, false); /* the job has ended meanwhile */
+    /* the job has ended in the meantime */
+    if (status) return is_first ? status : explain(worker, PAWL_NODE_GONE, false);
     live(worker);
     bool was_told = worker->is_done, is_lost = !was_told && atomic_load(&worker->over) != PAWL_OK;
     bool is_another = pawl_session_node(worker->session).id != worker->node.id;
@@ -372,14 +378,15 @@ static pawl_status run(struct pawl_worker *worker, int64_t deadline) {
 
 pawl_status pawl_worker_run(struct pawl_session *session, const char *name, const struct pawl_worker_calls *calls,
                             void *context, int64_t timeout_ns) {
-  if (!session || !calls || !calls->work) return pwi_error(PAWL_INVALID, "worker: there is no session, or no work");
+  if (!session || !calls || !calls->work)
+    return pwi_error(PAWL_INVALID, "worker: session, calls or calls->work is NULL");
   struct pawl_worker *worker = pwi_alloc_zero(1, sizeof *worker);
   if (!worker) return pwi_error_status(PAWL_NO_MEMORY, "worker");
   *worker = (struct pawl_worker){.session = session, .name = name, .calls = calls, .context = context};
   if (gethostname(worker->host, sizeof worker->host - 1) != 0) worker->host[0] = '\0';
   pawl_status status = pwi_job_names(name, &worker->names);
   if (status)
-    status = pwi_error(status, "worker of '%s': a job's name is a word of at most %d characters", name ? name : "",
+    status = pwi_error(status, "worker of '%s': the name must be a word of at most %d characters", name ? name : "",
                        PWI_JOB_NAME_MAX);
   if (!status) status = pwi_desk_open(&worker->desk, session, worker->names.worker);
   if (!status) {

@@ -1,5 +1,5 @@
-/* Creating, opening and listing sketches. What a sketch is, is written in the rule and the width of its vector of cells, so
- * that nothing else has to be kept. */
+/* Creates, opens and lists sketches. The rule and the width of its vector of cells describe a sketch, so
+ * nothing else has to be stored. */
 #include "api/sketch/sketch.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ void pawl_sketch_options_init(struct pawl_sketch_options *options) {
   *options = (struct pawl_sketch_options){.kind = PAWL_SKETCH_COUNTMIN, .banks = BANKS, .columns = COLUMNS};
 }
 
-/* --- options and what they make ------------------------------------------------------------------------------------------- */
+/* --- options and vectors -------------------------------------------------------------------------------- */
 
 static bool is_signed(enum pawl_sketch_kind kind) { return kind == PAWL_SKETCH_COUNTSKETCH; }
 
@@ -41,17 +41,19 @@ static pawl_status settle(const char *name, const struct pawl_sketch_options *as
   if (asked) is = *asked;
   if (is.depth == 0) is.depth = is_signed(is.kind) ? 5 : 4;
   if (!name || strlen(name) + LONGEST_ENDING > PAWL_NAME_MAX)
-    return pwi_error(PAWL_INVALID, "sketch: no name, or one that is too long");
+    return pwi_error(PAWL_INVALID, "sketch: the name is NULL or too long");
   if (is.kind != PAWL_SKETCH_COUNTMIN && is.kind != PAWL_SKETCH_COUNTSKETCH)
-    return pwi_error(PAWL_INVALID, "sketch %s: no such kind", name);
+    return pwi_error(PAWL_INVALID, "sketch %s: unknown kind", name);
   if (is.banks < 1 || is.banks > PWI_SKETCH_BANKS_MAX)
-    return pwi_error(PAWL_INVALID, "sketch %s: 1 to %d banks, not %u", name, PWI_SKETCH_BANKS_MAX, is.banks);
-  if (!settle_windows(&is)) return pwi_error(PAWL_INVALID, "sketch %s: windows need a number and a length", name);
+    return pwi_error(PAWL_INVALID, "sketch %s: the number of banks must be 1 to %d, not %u", name, PWI_SKETCH_BANKS_MAX,
+                     is.banks);
+  if (!settle_windows(&is)) return pwi_error(PAWL_INVALID, "sketch %s: windows need both a number and a length", name);
   if (!pwi_sketch_bank_init(&made->bank, is.depth, is.columns, is_signed(is.kind)))
-    return pwi_error(PAWL_INVALID,
-                     "sketch %s: no bank has %u lines of %u cells: up to 8 lines of a power of two, and their bits "
-                     "(of a count sketch one more for each line) are at most 64",
-                     name, is.depth, is.columns);
+    return pwi_error(
+        PAWL_INVALID,
+        "sketch %s: a bank cannot have %u lines of %u cells: at most 8 lines of a power of two, and their bits "
+        "(for a count sketch one more per line) must be at most 64",
+        name, is.depth, is.columns);
   made->info.options = is;
   snprintf(made->info.name, sizeof made->info.name, "%s", name);
   made->banks = is.banks;
@@ -85,7 +87,8 @@ static void side_options(const struct pawl_sketch *sketch, const char *rule, uin
   snprintf(options_out->rule, sizeof options_out->rule, "%s", rule);
 }
 
-/* What a vector of cells says of its sketch; false if it is none. */
+/* Reads the description of a sketch from its vector of cells; false if the vector does not belong to a
+ * sketch. */
 static bool read_info(const struct pawl_vector_info *vector, struct pawl_sketch_options *options_out) {
   struct pwi_function_problem problem;
   struct pwi_sketch_bank bank;
@@ -107,7 +110,7 @@ static bool read_info(const struct pawl_vector_info *vector, struct pawl_sketch_
   return true;
 }
 
-/* --- creating and opening ------------------------------------------------------------------------------------------------- */
+/* --- creating and opening ------------------------------------------------------------------------------- */
 
 void pawl_sketch_close(struct pawl_sketch *sketch) {
   if (!sketch) return;
@@ -127,7 +130,7 @@ static pawl_status make_side(struct pawl_sketch *sketch, const char *ending, con
   return pawl_vector_ensure(sketch->session, name, options, timeout_ns, vector_out);
 }
 
-/* The cells come last: whoever finds them finds the others too. */
+/* The cells are created last, so a sketch whose cells exist is complete. */
 static pawl_status make_vectors(struct pawl_sketch *sketch, maker *make, int64_t timeout_ns) {
   struct pawl_vector_options options;
   pawl_status status = PAWL_OK;
@@ -147,7 +150,7 @@ static pawl_status make_vectors(struct pawl_sketch *sketch, maker *make, int64_t
 static pawl_status make_sketch(struct pawl_session *session, const char *name,
                                const struct pawl_sketch_options *options, maker *make, int64_t timeout_ns,
                                struct pawl_sketch **sketch_out) {
-  if (!session || !sketch_out) return pwi_error(PAWL_INVALID, "sketch: no session, or no place for it");
+  if (!session || !sketch_out) return pwi_error(PAWL_INVALID, "sketch: session or sketch_out is NULL");
   struct pawl_sketch *sketch = pwi_alloc_zero(1, sizeof *sketch);
   if (!sketch) return pwi_error_status(PAWL_NO_MEMORY, "sketch %s", name);
   sketch->session = session;
@@ -172,7 +175,7 @@ pawl_status pawl_sketch_ensure(struct pawl_session *session, const char *name,
   return make_sketch(session, name, options, pawl_vector_ensure, timeout_ns, sketch_out);
 }
 
-/* NULL if there is no such vector. */
+/* NULL if the vector does not exist. */
 static pawl_status open_side(struct pawl_sketch *sketch, const char *ending, int64_t timeout_ns,
                              struct pawl_vector **vector_out) {
   char name[2 * PAWL_NAME_MAX];
@@ -187,7 +190,7 @@ static pawl_status open_vectors(struct pawl_sketch *sketch, const char *name, in
   pawl_status status = pawl_vector_open(sketch->session, name, timeout_ns, &sketch->cells);
   if (status != PAWL_OK) return status;
   pawl_vector_info(sketch->cells, &info);
-  if (!read_info(&info, &options)) return pwi_error(PAWL_MISMATCH, "%s is a vector, and no sketch", name);
+  if (!read_info(&info, &options)) return pwi_error(PAWL_MISMATCH, "%s is a vector, not a sketch", name);
   status = settle(name, &options, sketch);
   if (status == PAWL_OK) status = open_side(sketch, TOP, timeout_ns, &sketch->top);
   if (status == PAWL_OK) status = open_side(sketch, DISTINCT, timeout_ns, &sketch->distinct);
@@ -198,7 +201,7 @@ static pawl_status open_vectors(struct pawl_sketch *sketch, const char *name, in
 
 pawl_status pawl_sketch_open(struct pawl_session *session, const char *name, int64_t timeout_ns,
                              struct pawl_sketch **sketch_out) {
-  if (!session || !sketch_out) return pwi_error(PAWL_INVALID, "sketch: no session, or no place for it");
+  if (!session || !sketch_out) return pwi_error(PAWL_INVALID, "sketch: session or sketch_out is NULL");
   struct pawl_sketch *sketch = pwi_alloc_zero(1, sizeof *sketch);
   if (!sketch) return pwi_error_status(PAWL_NO_MEMORY, "sketch %s", name);
   sketch->session = session;
@@ -214,7 +217,8 @@ pawl_status pawl_sketch_drop(struct pawl_session *session, const char *name, int
   static const char *const endings[] = {TOP, DISTINCT};
   struct pawl_sketch *sketch;
   char side[2 * PAWL_NAME_MAX];
-  pawl_status status = pawl_sketch_open(session, name, timeout_ns, &sketch); /* no other vector is dropped so */
+  /* checks that the name is a sketch, so that no other vector is dropped */
+  pawl_status status = pawl_sketch_open(session, name, timeout_ns, &sketch);
   if (status != PAWL_OK) return status;
   pawl_sketch_close(sketch);
   status = pawl_vector_delete(session, name, timeout_ns);
@@ -226,7 +230,7 @@ pawl_status pawl_sketch_drop(struct pawl_session *session, const char *name, int
   return status;
 }
 
-/* --- what there is -------------------------------------------------------------------------------------------------------- */
+/* --- listing -------------------------------------------------------------------------------------------- */
 
 void pawl_sketch_info(const struct pawl_sketch *sketch, struct pawl_sketch_info *info_out) { *info_out = sketch->info; }
 

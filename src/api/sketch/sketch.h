@@ -1,7 +1,8 @@
-/* Sketches, inside: the vectors that one is made of.
+/* Sketches, inside: the vectors of a sketch.
  *
- * Keys of the vector of cells are slot * banks + bank, where a window's slot is its number modulo the number of windows; of
- * that of candidates slot * PWI_TOP_BUCKETS + bucket; of that of registers slot * PWI_DISTINCT_ROWS + row.
+ * The key of a row of cells is slot * banks + bank, where a window's slot is its number modulo the number
+ * of windows. The key of a row of candidates is slot * PWI_TOP_BUCKETS + bucket, and of a row of registers
+ * slot * PWI_DISTINCT_ROWS + row.
  */
 #ifndef PWI_API_SKETCH_SKETCH_H
 #define PWI_API_SKETCH_SKETCH_H
@@ -12,10 +13,10 @@
 
 struct pawl_sketch {
   struct pawl_session *session;
-  struct pawl_vector *cells, *top, *distinct; /* the last two may be NULL */
+  struct pawl_vector *cells, *top, *distinct; /* `top` and `distinct` may be NULL */
   struct pawl_sketch_info info;
   struct pwi_sketch_bank bank;
-  uint32_t banks, width; /* words of a row */
+  uint32_t banks, width; /* `width`: words of a row */
   uint32_t slots;        /* windows, or 1 */
 };
 
@@ -27,7 +28,7 @@ static inline uint64_t pwi_sketch_slot(const struct pawl_sketch *sketch, uint64_
   return window % sketch->slots;
 }
 
-/* What the cells of one bank say of a thing. */
+/* The estimate for a thing from the cells of its bank. */
 struct pawl_sketch_count pwi_sketch_count(const struct pawl_sketch *sketch, const uint64_t *row, uint64_t hash);
 
 #endif

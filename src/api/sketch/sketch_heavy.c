@@ -22,7 +22,7 @@ static void take_place(struct pwi_heavy *heavy, size_t thing) {
   heavy->places[at] = (struct pwi_heavy_place){hash, (uint32_t)thing + 1};
 }
 
-/* The value that would stand at `rank` if `counts`, which are put into another order, were sorted from the largest down. */
+/* The value at `rank` if `counts` were sorted in decreasing order. Reorders `counts`. */
 static uint64_t select_rank(uint64_t *counts, size_t count, size_t rank) {
   for (size_t low = 0, high = count;;) {
     uint64_t pivot = counts[low + (high - low) / 2];

@@ -1,16 +1,20 @@
-/* The things that weigh most in one stream: what a writer offers as candidates.
+/* Finds the heaviest things of one stream, which a writer offers as candidates.
  *
- * Misra and Gries' algorithm (1982) in batches. A table has room for PWI_HEAVY_ROOM things. A thing that is in it is added to,
- * another takes a free place; when there is none left, the count of the PWI_HEAVY_KEPT-th largest is taken off all, and those
- * that come to nothing go. Each time at least PWI_HEAVY_KEPT counts lose that much, so over a stream of weight N no thing has
- * lost more than N / PWI_HEAVY_KEPT, and one that weighs more than that is in the table. The cost is spread: half of the
- * places are free after each time.
+ * Misra and Gries' algorithm (1982) in batches. A table has room for PWI_HEAVY_ROOM things. Weight is
+ * added to a thing that is in the table; another thing takes a free place. When none is left, the count of
+ * the PWI_HEAVY_KEPT-th largest is subtracted from all, and things without a count are removed. Each time
+ * at least PWI_HEAVY_KEPT counts lose that much, so over a stream of weight N no thing has lost more than
+ * N / PWI_HEAVY_KEPT, and every heavier thing is in the table. The cost is amortised: half of the places
+ * are free after each subtraction.
  *
- * Most things of a long tail come once and are never seen again. Once the table is half full they are kept out at the *door*:
- * a thing of weight 1 passes only if it has come before since the door was last closed, which is after PWI_HEAVY_DOOR things
- * that did not pass. It is a small field of bits, so that most things cost one look at it and no search of the table. So another N / PWI_HEAVY_DOOR and one may be lost; all in all a thing that weighs more than N / 1600 is in the table.
+ * Most things of a long tail come once and are never seen again. Once the table is half full they are kept
+ * out at the *door*: a thing of weight 1 passes only if it has come before since the door was last
+ * cleared, which happens after PWI_HEAVY_DOOR things that did not pass. The door is a small bit field, so
+ * most things cost one lookup there and no search of the table. A thing may lose another N /
+ * PWI_HEAVY_DOOR + 1 that way; in total, every thing heavier than N / 1600 is in the table.
  *
- * Names are copied when a thing comes in, cut to what the servers keep. Numbers have none: their hash can be undone.
+ * Names are copied when a thing enters the table, truncated to the length that servers keep. Numbers have
+ * no names: their hash can be inverted.
  *
  * Threads: one at a time.
  */
@@ -28,8 +32,8 @@
 #define PWI_HEAVY_KEPT 2048
 #define PWI_HEAVY_ROOM (2 * PWI_HEAVY_KEPT)
 #define PWI_HEAVY_DOOR 8192
-#define PWI_HEAVY_DOOR_BITS (16 * PWI_HEAVY_DOOR) /* so few are let in by mistake */
-#define PWI_HEAVY_PLACES (4 * PWI_HEAVY_KEPT)     /* of the hash table; a power of two */
+#define PWI_HEAVY_DOOR_BITS (16 * PWI_HEAVY_DOOR) /* large enough that few things pass by mistake */
+#define PWI_HEAVY_PLACES (4 * PWI_HEAVY_KEPT)     /* size of the hash table; a power of two */
 
 struct pwi_heavy_thing {
   uint64_t hash, count;
@@ -42,18 +46,18 @@ struct pwi_heavy {
   size_t count;
   struct pwi_heavy_place {
     uint64_t hash;
-    uint32_t thing; /* its number, and one; 0: free */
+    uint32_t thing; /* its index plus 1; 0: free */
   } places[PWI_HEAVY_PLACES];
   struct pwi_heavy_thing things[PWI_HEAVY_ROOM];
-  uint64_t counts[PWI_HEAVY_ROOM]; /* to find the one in the middle */
+  uint64_t counts[PWI_HEAVY_ROOM]; /* scratch memory to select the PWI_HEAVY_KEPT-th largest */
   uint64_t door[PWI_HEAVY_DOOR_BITS / 64];
-  uint32_t at_door; /* things that came there since it was closed */
+  uint32_t at_door; /* things that did not pass since the door was cleared */
 };
 
-/* A struct of zeros is an empty table; this makes it one again. */
+/* Empties the table. A struct of zeros is empty. */
 void pwi_heavy_clear(struct pwi_heavy *heavy);
 
-/* Of a thing that has no place yet. */
+/* Handles a thing that is not in the table. */
 void pwi_heavy_admit(struct pwi_heavy *heavy, uint64_t hash, uint64_t weight, enum pwi_top_kind kind, const char *name,
                      size_t length);
 
@@ -67,7 +71,7 @@ static inline bool pwi_heavy_is_let_in(struct pwi_heavy *heavy, uint64_t hash) {
   return false;
 }
 
-/* Counts no further than 2^64 - 1. */
+/* Adds weight to a thing; counts saturate at 2^64 - 1. */
 static inline void pwi_heavy_add(struct pwi_heavy *heavy, uint64_t hash, uint64_t weight, enum pwi_top_kind kind,
                                  const char *name, size_t length) {
   if (weight == 1 && heavy->count >= PWI_HEAVY_KEPT && !pwi_heavy_is_let_in(heavy, hash)) return;

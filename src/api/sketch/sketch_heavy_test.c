@@ -37,7 +37,7 @@ static void add(uint64_t thing, uint64_t weight) {
   truth[thing] += weight;
 }
 
-/* No count is above the truth, and none below it by more than is allowed: what is missing is a count of 0. */
+/* No count is above the truth, and none is below it by more than allowed; a missing thing counts as 0. */
 static void test_nothing_that_weighs_much_is_missed(void **state) {
   (void)state;
   struct pwi_random random;
@@ -61,7 +61,7 @@ static void test_nothing_that_weighs_much_is_missed(void **state) {
   }
 }
 
-/* In a table that is half full, what comes once stays outside; what comes again soon comes in. */
+/* In a table that is half full, a thing that comes once stays out; a thing that comes again soon gets in. */
 static void test_a_thing_that_comes_once_is_kept_out(void **state) {
   (void)state;
   for (uint64_t i = 0; i < PWI_HEAVY_KEPT; i++) add(i, 1);
@@ -72,7 +72,7 @@ static void test_a_thing_that_comes_once_is_kept_out(void **state) {
   assert_int_equal(heavy.count, PWI_HEAVY_KEPT + 1000);
 }
 
-/* All equal: nothing weighs much, and everything goes. */
+/* All weights are equal: nothing is heavy, and everything is removed. */
 static void test_things_that_weigh_the_same_make_room(void **state) {
   (void)state;
   for (uint64_t i = 0; i < 3 * PWI_HEAVY_ROOM; i++) add(i, 2);

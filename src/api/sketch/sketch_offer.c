@@ -1,5 +1,5 @@
-/* What a writer hands in when it is flushed, besides counts: registers that have risen, which servers merge by `max`, and the
- * things that weigh most in its stream, with what the sketch says of them by then. */
+/* The results that a writer sends when it is flushed, besides counts: increased registers, which servers
+ * merge by `max`, and the heaviest things of its stream with their current estimates. */
 #include <string.h>
 
 #include <pawl/session.h>
@@ -9,7 +9,7 @@
 #include "api/sketch/sketch_writer.h"
 #include "base/memory.h"
 
-/* If the time runs out the push goes on, and reads memory of ours: the writer is of no use any more. */
+/* If the time runs out the push continues and reads our memory, so the writer cannot be used any more. */
 static pawl_status push(struct pawl_sketch_writer *writer, struct pawl_vector *vector, uint64_t begin, uint64_t end,
                         const void *rows, int64_t timeout_ns) {
   struct pawl_task *task;
@@ -21,7 +21,7 @@ static pawl_status push(struct pawl_sketch_writer *writer, struct pawl_vector *v
       writer, pwi_session_error(writer->sketch->session, status, "sketch %s", writer->sketch->info.name));
 }
 
-/* --- registers -------------------------------------------------------------------------------------------------------------- */
+/* --- registers ------------------------------------------------------------------------------------------ */
 
 static pawl_status offer_registers(struct pawl_sketch_writer *writer, int64_t timeout_ns) {
   struct pwi_registers *registers = writer->registers;
@@ -38,7 +38,7 @@ static pawl_status offer_registers(struct pawl_sketch_writer *writer, int64_t ti
   return PAWL_OK;
 }
 
-/* --- candidates ------------------------------------------------------------------------------------------------------------- */
+/* --- candidates ----------------------------------------------------------------------------------------- */
 
 static uint64_t estimate_of(const struct pawl_sketch *sketch, const uint64_t *cells, uint64_t window, uint64_t hash) {
   const uint64_t *row = cells + (size_t)pwi_sketch_bank_number(hash, sketch->banks) * sketch->width;

@@ -1,5 +1,6 @@
-/* Asking sketches. Banks are pulled whole: one holds what a thing's cells are, and the total that its bound is made of. Rows of
- * the windows that are asked for are added up first, so that all the rest knows nothing of windows. */
+/* Queries sketches. Banks are pulled whole: a bank holds the cells of a thing, and the total that its
+ * error bound is computed from. Rows of the requested windows are added up first, so the rest of the code
+ * does not deal with windows. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,16 @@
 #include "store/sketch_distinct.h"
 #include "store/sketch_top.h"
 
-/* --- rows ----------------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
-/* Rows of one vector in memory that the session owns: a pull that does not end in time goes on filling it. */
+/* Rows of one vector in memory that the session owns, because a pull that does not end in time continues
+ * to fill it. */
 struct rows {
   struct pawl_session *session;
   struct pawl_vector *vector;
   void *memory;
-  uint64_t count; /* that there is room for */
-  bool is_lost;   /* a pull is under way: leave the memory to the session */
+  uint64_t count; /* rows that fit */
+  bool is_lost;   /* a pull is under way: the session keeps the memory */
 };
 
 static pawl_status open_rows(struct rows *rows, struct pawl_session *session, struct pawl_vector *vector,
@@ -51,9 +53,9 @@ static pawl_status pull_slot(struct rows *rows, uint64_t slot, int64_t timeout_n
   return pull(rows, pawl_at_range(slot * rows->count, (slot + 1) * rows->count), timeout_ns);
 }
 
-/* --- windows -------------------------------------------------------------------------------------------------------------- */
+/* --- windows -------------------------------------------------------------------------------------------- */
 
-/* The windows that are asked for: numbers [first, last]. */
+/* The requested windows: numbers [first, last]. */
 struct windows {
   uint64_t first, last;
 };
@@ -62,7 +64,7 @@ static bool has_window(struct windows windows, uint64_t number) {
   return number >= windows.first && number <= windows.last;
 }
 
-/* The newest window that any row of a vector is of. Registers carry theirs above the rank. */
+/* The newest window of any row of a vector. Registers store theirs above the rank. */
 static pawl_status find_newest(const struct pawl_sketch *sketch, struct rows *rows, uint32_t width, uint32_t shift,
                                uint64_t *newest_out, int64_t timeout_ns) {
   uint64_t newest = 0;
@@ -93,9 +95,9 @@ static pawl_status find_windows(const struct pawl_sketch *sketch, const struct p
   return status;
 }
 
-/* --- cells ---------------------------------------------------------------------------------------------------------------- */
+/* --- cells ---------------------------------------------------------------------------------------------- */
 
-/* One row of each bank: the sum over windows. */
+/* The sum over the windows, one row for each bank. */
 struct cells {
   uint64_t *sums;
   struct windows windows;
@@ -114,7 +116,7 @@ static pawl_status sum_slots(const struct pawl_sketch *sketch, struct rows *rows
   return PAWL_OK;
 }
 
-/* All banks. The sums are freed by the caller. */
+/* Reads all banks. The caller frees the sums. */
 static pawl_status read_cells(const struct pawl_sketch *sketch, const struct pawl_sketch_span *span, int64_t timeout_ns,
                               struct cells *cells_out) {
   struct rows rows;
@@ -154,7 +156,7 @@ static uint64_t hash_of(const struct pawl_sketch_key *key) {
   return key->bytes ? pwi_hash(key->bytes, key->size, 0) : pwi_mix64(key->number);
 }
 
-/* A few things of a sketch without windows: one bank after another, and no more. */
+/* Few things of a sketch without windows: reads only their banks, one after another. */
 static pawl_status query_few(struct pawl_sketch *sketch, const struct pawl_sketch_key *keys, size_t count,
                              int64_t timeout_ns, struct pawl_sketch_count *counts_out) {
   struct rows rows;
@@ -173,7 +175,8 @@ pawl_status pawl_sketch_query(struct pawl_sketch *sketch, const struct pawl_sket
                               const struct pawl_sketch_span *span, int64_t timeout_ns,
                               struct pawl_sketch_count *counts_out) {
   struct cells cells;
-  if (!sketch || (!keys && count) || (!counts_out && count)) return pwi_error(PAWL_INVALID, "sketch: nothing to query");
+  if (!sketch || (!keys && count) || (!counts_out && count))
+    return pwi_error(PAWL_INVALID, "sketch: sketch, keys or counts_out is NULL");
   if (!sketch->info.options.windows && count * 4 <= sketch->banks)
     return query_few(sketch, keys, count, timeout_ns, counts_out);
   pawl_status status = read_cells(sketch, span, timeout_ns, &cells);
@@ -196,9 +199,9 @@ pawl_status pawl_sketch_total(struct pawl_sketch *sketch, const struct pawl_sket
   return PAWL_OK;
 }
 
-/* --- top ------------------------------------------------------------------------------------------------------------------ */
+/* --- top ------------------------------------------------------------------------------------------------ */
 
-/* What is found: one entry for each hash, in no order at first. */
+/* The candidates found: one entry for each hash, unordered at first. */
 struct found {
   struct pwi_top_slot *slots;
   size_t count, room;
@@ -239,14 +242,14 @@ static int compare_hashes(const void *a, const void *b) {
   return (left->hash > right->hash) - (left->hash < right->hash);
 }
 
-/* By count from the largest down, then by hash: the same on every machine. */
+/* Sorts by decreasing count, then by hash, so that the order is the same on every machine. */
 static int compare_estimates(const void *a, const void *b) {
   const struct pwi_top_slot *left = a, *right = b;
   if (left->estimate != right->estimate) return left->estimate < right->estimate ? 1 : -1;
   return compare_hashes(a, b);
 }
 
-/* One of each hash, with what the sketch says of it now. */
+/* Keeps one entry for each hash, with its current estimate. */
 static void rank(const struct pawl_sketch *sketch, const uint64_t *sums, struct found *found) {
   size_t kept = 0;
   if (found->count == 0) return;
@@ -291,7 +294,7 @@ pawl_status pawl_sketch_top(struct pawl_sketch *sketch, size_t room, const struc
   return status == PAWL_OK ? PAWL_OK : pwi_error_status(status, "sketch %s", sketch->info.name);
 }
 
-/* --- distinct ------------------------------------------------------------------------------------------------------------- */
+/* --- distinct ------------------------------------------------------------------------------------------- */
 
 static pawl_status merge_registers(const struct pawl_sketch *sketch, struct rows *rows, struct windows windows,
                                    int64_t timeout_ns, uint8_t *registers) {

@@ -17,9 +17,10 @@
 #define OUTSTANDING_MAX 4096
 #define TIMEOUT_NS (60 * PAWL_SECOND)
 #define GATHERED_AT_ONCE 512
-#define GATHERED_MOST (UINT64_C(1) << 32) /* heavier things go their own way: sums stay far from overflow */
+/* heavier things bypass the table, so that its sums cannot overflow */
+#define GATHERED_MOST (UINT64_C(1) << 32)
 
-/* --- failures --------------------------------------------------------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_sketch_writer_fail(struct pawl_sketch_writer *writer, pawl_status status) {
   if (writer->status == PAWL_OK) {
@@ -29,13 +30,13 @@ pawl_status pwi_sketch_writer_fail(struct pawl_sketch_writer *writer, pawl_statu
   return status;
 }
 
-/* What an earlier call has met, in the words that were found then. */
+/* Reports the failure of an earlier call again, with its text. */
 static pawl_status say_again(const struct pawl_sketch_writer *writer) {
   return writer->failure[0] ? pwi_error(writer->status, "%s", writer->failure)
                             : pwi_error_status(writer->status, "sketch %s", writer->sketch->info.name);
 }
 
-/* --- sending ---------------------------------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
 /* Waits for the oldest push; its row is free again. */
 static pawl_status reap(struct pawl_sketch_writer *writer, int64_t timeout_ns) {
@@ -57,7 +58,7 @@ static pawl_status reap(struct pawl_sketch_writer *writer, int64_t timeout_ns) {
   return status;
 }
 
-/* Pushes the row of a bank, and begins another. */
+/* Pushes the row of a bank, and starts another. */
 static pawl_status send(struct pawl_sketch_writer *writer, uint32_t bank) {
   struct pawl_sketch *sketch = writer->sketch;
   struct pwi_sketch_batch *batch = &writer->batch[bank];
@@ -77,7 +78,7 @@ static pawl_status send(struct pawl_sketch_writer *writer, uint32_t bank) {
   return status;
 }
 
-/* --- partitioning ----------------------------------------------------------------------------------------------------------- */
+/* --- partitioning --------------------------------------------------------------------------------------- */
 
 static inline void see(struct pwi_registers *registers, uint64_t hash) {
   uint32_t at = pwi_distinct_register(hash);
@@ -87,7 +88,7 @@ static inline void see(struct pwi_registers *registers, uint64_t hash) {
   registers->has_risen[at / PWI_DISTINCT_WIDTH] = true;
 }
 
-/* To the row of its bank. A failure is kept, and found by whoever calls next. */
+/* Appends a thing to the row of its bank. A failure is recorded, and reported by the next call. */
 static inline void put(struct pawl_sketch_writer *writer, uint64_t hash, uint64_t weight, bool is_minus) {
   uint32_t bank = pwi_sketch_bank_number(hash, writer->sketch->banks);
   struct pwi_sketch_batch *batch = &writer->batch[bank];
@@ -100,8 +101,8 @@ static inline void put(struct pawl_sketch_writer *writer, uint64_t hash, uint64_
   if (writer->registers) see(writer->registers, hash);
 }
 
-/* Numbers that weigh 1 each. Whatever the compiler would have to read again, because bytes that are written might be it, is
- * read once. */
+/* Numbers of weight 1. Values that the compiler would reload after each write, because the write might
+ * alias them, are loaded once. */
 static void put_numbers(struct pawl_sketch_writer *writer, const uint64_t *keys, size_t count) {
   struct pwi_sketch_batch *batches = writer->batch;
   uint32_t banks = writer->sketch->banks;
@@ -117,17 +118,18 @@ static void put_numbers(struct pawl_sketch_writer *writer, const uint64_t *keys,
     for (size_t i = 0; i < count; i++) see(writer->registers, pwi_mix64(keys[i]));
 }
 
-/* --- gathering -------------------------------------------------------------------------------------------------------------- */
+/* --- gathering ------------------------------------------------------------------------------------------ */
 
-/* What leaves the table. Numbers need no name, so that the table of heavy things is told of them only now, once for all that
- * was gathered. */
+/* Handles a thing that leaves the table. Numbers need no name, so they are added to the table of heavy
+ * things only now, once for everything that was gathered. */
 static inline void let_go(struct pawl_sketch_writer *writer, const struct pwi_gather_place *place) {
   uint64_t weight = place->weight & ~PWI_GATHER_PENDING;
   if (place->weight & PWI_GATHER_PENDING) pwi_heavy_add(writer->heavy, place->hash, weight, PWI_TOP_NUMBER, NULL, 0);
   put(writer, place->hash, weight, false);
 }
 
-/* `pending` is PWI_GATHER_PENDING or 0; a thing's hash decides which, but for two things with one hash. */
+/* `pending` is PWI_GATHER_PENDING or 0, depending on the kind of the thing, except for two things with the
+ * same hash. */
 static inline void gather(struct pawl_sketch_writer *writer, uint64_t hash, uint64_t weight, uint64_t pending) {
   struct pwi_gather *gather = writer->gather;
   struct pwi_gather_place *place = &gather->places[hash >> 20 & (PWI_GATHER_PLACES - 1)];
@@ -140,8 +142,8 @@ static inline void gather(struct pawl_sketch_writer *writer, uint64_t hash, uint
   *place = (struct pwi_gather_place){hash, weight | pending};
 }
 
-/* Whether a number meets itself is a coin that no processor can foresee, so nothing here depends on it: what leaves is written
- * down in any case, and counts only if it does leave. */
+/* Whether a number is already in the table is unpredictable, so no branch depends on it: the evicted thing
+ * is always written, and counted only if there is one. */
 static size_t gather_some(struct pwi_gather *gather, const uint64_t *keys, size_t count, uint64_t pending,
                           struct pwi_gather_place *out) {
   size_t left = 0, found = 0;
@@ -176,7 +178,7 @@ static void empty(struct pawl_sketch_writer *writer) {
   }
 }
 
-/* The second block of each kind counts: the first pays for the change. */
+/* The second block of each kind counts: the first includes the cost of switching. */
 static bool choose(struct pwi_gather *gather, int64_t took) {
   if (gather->block == 1 || gather->block == 3) gather->took[gather->block == 1] = took;
   gather->block = (gather->block + 1) % PWI_GATHER_PHASE;
@@ -206,7 +208,7 @@ static void end_block(struct pawl_sketch_writer *writer, size_t count) {
   if (writer->gather->seen == PWI_GATHER_BLOCK) end_of_block(writer);
 }
 
-/* --- adding ----------------------------------------------------------------------------------------------------------------- */
+/* --- adding --------------------------------------------------------------------------------------------- */
 
 static pawl_status add_one(struct pawl_sketch_writer *writer, uint64_t hash, int64_t weight, enum pwi_top_kind kind,
                            const char *name, size_t length) {
@@ -214,7 +216,7 @@ static pawl_status add_one(struct pawl_sketch_writer *writer, uint64_t hash, int
   bool is_minus = weight < 0;
   uint64_t size = is_minus ? 0 - (uint64_t)weight : (uint64_t)weight;
   if (weight == 0 || (is_minus && !writer->sketch->bank.is_signed))
-    return pwi_error(PAWL_INVALID, "sketch %s: a weight of %lld", writer->sketch->info.name, (long long)weight);
+    return pwi_error(PAWL_INVALID, "sketch %s: invalid weight %lld", writer->sketch->info.name, (long long)weight);
   bool is_gathered = writer->gather->is_on && !is_minus && size < GATHERED_MOST;
   bool is_pending = writer->heavy && is_gathered && kind == PWI_TOP_NUMBER;
   if (writer->heavy && !is_minus && !is_pending) pwi_heavy_add(writer->heavy, hash, size, kind, name, length);
@@ -255,7 +257,7 @@ pawl_status pawl_sketch_add_numbers(struct pawl_sketch_writer *writer, const uin
   return writer->status == PAWL_OK ? PAWL_OK : say_again(writer);
 }
 
-/* --- flushing --------------------------------------------------------------------------------------------------------------- */
+/* --- flushing ------------------------------------------------------------------------------------------- */
 
 static pawl_status flush_rows(struct pawl_sketch_writer *writer, int64_t timeout_ns) {
   pawl_status status = writer->status;
@@ -273,7 +275,7 @@ pawl_status pawl_sketch_flush(struct pawl_sketch_writer *writer, int64_t timeout
 }
 
 pawl_status pawl_sketch_set_time(struct pawl_sketch_writer *writer, int64_t time_ns) {
-  if (time_ns < 0) return pwi_error(PAWL_INVALID, "sketch %s: a time before 1970", writer->sketch->info.name);
+  if (time_ns < 0) return pwi_error(PAWL_INVALID, "sketch %s: the time is before 1970", writer->sketch->info.name);
   uint64_t window = pwi_sketch_window(writer->sketch, time_ns);
   if (window == writer->window) return PAWL_OK;
   pawl_status status = pawl_sketch_flush(writer, writer->timeout_ns);
@@ -289,9 +291,9 @@ void pawl_sketch_figures(const struct pawl_sketch_writer *writer, struct pawl_sk
   figures_out->merged += writer->gather->found;
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
-/* Rows lie at multiples of a cache line. */
+/* Rows are aligned to cache lines. */
 static pawl_status take_rows(struct pawl_sketch_writer *writer, uint32_t outstanding) {
   struct pawl_sketch *sketch = writer->sketch;
   size_t rows = (size_t)sketch->banks + outstanding, stride, bytes;
@@ -337,9 +339,10 @@ static pawl_status take_offers(struct pawl_sketch_writer *writer) {
 pawl_status pawl_sketch_writer_open(struct pawl_sketch *sketch, const struct pawl_sketch_writer_options *options,
                                     struct pawl_sketch_writer **writer_out) {
   struct pawl_sketch_writer_options is = options ? *options : (struct pawl_sketch_writer_options){0};
-  if (!sketch || !writer_out) return pwi_error(PAWL_INVALID, "writer: no sketch, or no place for it");
+  if (!sketch || !writer_out) return pwi_error(PAWL_INVALID, "writer: sketch or writer_out is NULL");
   if (is.outstanding > OUTSTANDING_MAX || is.timeout_ns < 0)
-    return pwi_error(PAWL_INVALID, "writer: at most %d pushes under way, and no time below 0", OUTSTANDING_MAX);
+    return pwi_error(PAWL_INVALID, "writer: at most %d pushes may be under way, and the timeout must not be negative",
+                     OUTSTANDING_MAX);
   if (is.outstanding == 0) is.outstanding = OUTSTANDING;
   struct pawl_sketch_writer *writer = pwi_alloc_zero(1, sizeof *writer);
   if (!writer) return pwi_error_status(PAWL_NO_MEMORY, "writer of %s", sketch->info.name);
@@ -363,7 +366,7 @@ pawl_status pawl_sketch_writer_open(struct pawl_sketch *sketch, const struct paw
   return PAWL_OK;
 }
 
-/* Pushes that have not been answered still read their rows: those are then left to the session. */
+/* Unanswered pushes still read their rows, so the session keeps those. */
 pawl_status pawl_sketch_writer_close(struct pawl_sketch_writer *writer) {
   if (!writer) return PAWL_OK;
   pawl_status status = writer->status == PAWL_OK ? PAWL_OK : say_again(writer);

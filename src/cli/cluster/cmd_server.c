@@ -186,6 +186,8 @@ static const struct pwi_cli_option options[] = {
     {0},
 };
 
+static const struct pwi_command *const also[] = {&pwi_command_server_drain, &pwi_command_server_forget, NULL};
+
 const struct pwi_command pwi_command_server = {
     .name = "server",
     .summary = "run a server, which holds a part of all vectors",
@@ -198,5 +200,6 @@ const struct pwi_command pwi_command_server = {
             "The last server of a cluster has no server to hand its keys over to. To drain\n"
             "a server from another machine, use 'pawl server drain'.\n",
     .options = options,
+    .also = also,
     .run = run,
 };

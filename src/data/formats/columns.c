@@ -34,7 +34,7 @@ void pwi_columns_destroy(struct pwi_columns *columns) {
   pwi_free(columns);
 }
 
-/* --- turning a batch -------------------------------------------------------------------------------------------------------- */
+/* --- transposing a batch -------------------------------------------------------------------------------- */
 
 struct cell {
   uint64_t id;
@@ -42,10 +42,10 @@ struct cell {
   float value;
 };
 
-#define DIGIT 11 /* bits of an id that are sorted by at a time: a table of places that stays in the nearest cache */
+#define DIGIT 11 /* bits of an id that are sorted by at a time; the table of positions fits the L1 cache */
 #define PLACES ((size_t)1 << DIGIT)
 
-/* One pass of a radix sort, which keeps the order of equals. False: all have the same digit, and nothing was moved. */
+/* One stable pass of a radix sort. False: all cells have the same digit, and nothing was moved. */
 static bool pass(const struct cell *from, size_t count, unsigned shift, struct cell *to) {
   size_t places[PLACES] = {0}, sum = 0;
   for (size_t i = 0; i < count; i++) places[from[i].id >> shift & (PLACES - 1)]++;
@@ -59,7 +59,7 @@ static bool pass(const struct cell *from, size_t count, unsigned shift, struct c
   return true;
 }
 
-/* Which of the two halves has the cells sorted. */
+/* Returns the half that holds the sorted cells. */
 static struct cell *sort(struct cell *cells, size_t count, uint64_t max_id) {
   struct cell *from = cells, *to = cells + count;
   for (unsigned shift = 0; shift < 64 && max_id >> shift != 0; shift += DIGIT)

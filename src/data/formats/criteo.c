@@ -1,11 +1,11 @@
-/* Criteo's log of advertisements: a label, 13 counts and 26 categories, by tabs; or by commas, with a head line and
- * perhaps an Id before the label. Empty fields are missing.
+/* Criteo's log of advertisements: a label, 13 counts and 26 categories, separated by tabs; or separated by
+ * commas, with a head line and optionally an Id before the label. An empty field is a missing value.
  *
- * A count x of column c is the feature XXH3-64 of nothing, seeded with c, of value sign(x) log(1 + |x|): counts reach
- * from -3 to millions. A category is the feature XXH3-64 of its text, seeded with c, of value 1. Columns are numbered
- * from 1 without Id and label.
+ * A count x in column c is the feature XXH3-64 of the empty string, seeded with c, with the value sign(x)
+ * log(1 + |x|), because counts range from -3 to millions. A category is the feature XXH3-64 of its text,
+ * seeded with c, with the value 1. Columns are numbered from 1, without Id and label.
  */
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -13,11 +13,11 @@
 
 #include "base/hash.h"
 #include "data/formats/number.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 
 #define LOGS 1024
 
-/* Most counts are small, and their features always the same: both are looked up. */
+/* Most counts are small and the ids of their features are constant, so both are precomputed. */
 static float logs[LOGS];
 static uint64_t count_hashes[PWI_CRITEO_COUNTS + 1];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -51,8 +51,8 @@ static pawl_status add_count(struct row *row, size_t column, const char *begin, 
   const char *stop;
   double value;
   if (!pwi_number(begin, &stop, &value) || stop != end)
-    return pwi_parse_wrong(row->parse, begin, "the count is not a number");
-  if (!isfinite(value)) return pwi_parse_wrong(row->parse, begin, "the count is not a finite number");
+    return pwi_parse_wrong(row->parse, begin, "this count is not a number");
+  if (!isfinite(value)) return pwi_parse_wrong(row->parse, begin, "this count is not a finite number");
   add(row, column, (struct pwi_field){0}, count_hashes[column], squeeze(value));
   return PAWL_OK;
 }
@@ -69,17 +69,17 @@ static pawl_status read_label(struct row *row, const char *begin, const char *en
   const char *stop;
   if (begin == end) return pwi_parse_wrong(row->parse, begin, "no label");
   pawl_status status = pwi_parse_label(row->parse, begin, &stop, label_out);
-  if (!status && stop != end) status = pwi_parse_wrong(row->parse, stop, "this is not part of a number");
+  if (!status && stop != end) status = pwi_parse_wrong(row->parse, stop, "unexpected character in a number");
   return status;
 }
 
 static pawl_status read_row(struct row *row, const char *line_end, float *label_out) {
-  const struct pwi_table *table = &row->rule->table;
+  const struct pwi_csv_layout *table = &row->rule->table;
   const char *at = row->parse->at;
   for (size_t i = 0; i < table->columns; i++, at++) {
     const char *end = at <= line_end ? memchr(at, table->separator, (size_t)(line_end - at)) : NULL;
     if (at > line_end)
-      return pwi_parse_wrong(row->parse, line_end, "too few columns: a label, 13 counts and 26 categories are due");
+      return pwi_parse_wrong(row->parse, line_end, "too few columns: expected a label, 13 counts and 26 categories");
     if (!end) end = line_end;
     pawl_status status = PAWL_OK;
     if (i == table->label)
@@ -90,7 +90,7 @@ static pawl_status read_row(struct row *row, const char *line_end, float *label_
     at = end;
   }
   if (at <= line_end)
-    return pwi_parse_wrong(row->parse, at, "too many columns: a label, 13 counts and 26 categories are due");
+    return pwi_parse_wrong(row->parse, at, "too many columns: expected a label, 13 counts and 26 categories");
   return PAWL_OK;
 }
 

@@ -3,11 +3,11 @@
 #include "base/hash.h"
 #include "data/formats/detect.h"
 #include "data/scene_test.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 
 #define BITS 30
 
-/* A row of so many fields, of which some are not empty. */
+/* A row of this many fields, some of them not empty. */
 struct field {
   size_t column;
   const char *text;
@@ -106,13 +106,13 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
   const struct field word[] = {{0, "1"}, {2, "many"}}, none[] = {{2, "3"}}, bad[] = {{0, "a"}}, half[] = {{0, "1a"}},
                      endless[] = {{0, "1"}, {1, "inf"}};
   (void)state;
-  assert_wrong(row('\t', 40, word, 2), "the count is not a number", 4);
-  assert_wrong(row('\t', 40, endless, 2), "the count is not a finite number", 3);
+  assert_wrong(row('\t', 40, word, 2), "this count is not a number", 4);
+  assert_wrong(row('\t', 40, endless, 2), "this count is not a finite number", 3);
   assert_wrong(row('\t', 40, none, 1), "no label", 1);
   assert_wrong(row('\t', 40, bad, 1), "the label is not a number", 1);
-  assert_wrong(row('\t', 40, half, 1), "this is not part of a number", 2);
-  assert_wrong(row('\t', 39, word, 1), "too few columns: a label, 13 counts and 26 categories are due", 40);
-  assert_wrong(row('\t', 41, word, 1), "too many columns: a label, 13 counts and 26 categories are due", 42);
+  assert_wrong(row('\t', 40, half, 1), "unexpected character in a number", 2);
+  assert_wrong(row('\t', 39, word, 1), "too few columns: expected a label, 13 counts and 26 categories", 40);
+  assert_wrong(row('\t', 41, word, 1), "too many columns: expected a label, 13 counts and 26 categories", 42);
 }
 
 int main(void) {

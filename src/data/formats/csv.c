@@ -1,16 +1,19 @@
-/* Columns by commas, or by another separator. A field that is a number is the value of the feature whose id is the column's number, counted
- * from 1 with all columns, also the label's if a file lacks it; a word is a feature of its own, of value 1, whose id is the number of columns plus the
- * hash of the word, XXH3-64 seeded with the column's number. Empty fields and zeros are left out. Fields may stand in
- * quotes, with doubled quotes inside; a line break ends a row even there, so that a file can be read from anywhere.
+/* Tables with columns separated by commas or another separator.
+ *
+ * A numeric field is the value of the feature whose id is the column's number. Columns are counted from 1
+ * and include the label, even if the file lacks it. A word is a feature of its own with the value 1; its
+ * id is the number of columns plus the hash of the word, XXH3-64 seeded with the column's number. Empty
+ * fields and zeros are left out. A field may be quoted, with doubled quotes inside. A line break ends a
+ * row even inside quotes, so a file can be read from any line.
  */
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "data/formats/number.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 
 struct row {
   struct pwi_parse *parse;
@@ -34,7 +37,7 @@ static uint64_t hash_word(const struct pwi_field *field, size_t column) {
   if (!field->is_quoted || !memchr(at, '"', size)) return pwi_hash(at, size, column);
   pwi_hasher_init(&hasher, column);
   while ((quote = memchr(at, '"', (size_t)(field->end - at)))) {
-    pwi_hasher_add(&hasher, at, (size_t)(quote + 1 - at)); /* one of the two */
+    pwi_hasher_add(&hasher, at, (size_t)(quote + 1 - at)); /* one of the two quotes */
     at = quote + 2;
   }
   pwi_hasher_add(&hasher, at, (size_t)(field->end - at));
@@ -44,9 +47,9 @@ static uint64_t hash_word(const struct pwi_field *field, size_t column) {
 static pawl_status add_field(struct row *row, size_t column, const struct pwi_field *field) {
   double value;
   if (field->begin == field->end) return PAWL_OK;
-  if (pwi_table_number(row->rule->table.separator, *field, &value)) {
+  if (pwi_csv_number(row->rule->table.separator, *field, &value)) {
     if (!isfinite((float)value))
-      return pwi_parse_wrong(row->parse, field->begin, "the value is not a finite number that a float holds");
+      return pwi_parse_wrong(row->parse, field->begin, "the value does not fit a finite float");
     if (value != 0) add(row, column, (float)value);
     return PAWL_OK;
   }
@@ -64,31 +67,30 @@ static pawl_status read_label(struct row *row, const struct pwi_field *field, fl
   if (is_empty && !row->rule->labels_optional) return pwi_parse_wrong(row->parse, field->begin, "no label");
   if (is_empty) *label_out = (float)NAN;
   if (is_empty) return PAWL_OK;
-  if (pwi_table_number(row->rule->table.separator, *field, &value) && isfinite((float)value)) {
+  if (pwi_csv_number(row->rule->table.separator, *field, &value) && isfinite((float)value)) {
     *label_out = (float)value;
     return PAWL_OK;
   }
   pawl_status status = pwi_parse_label(row->parse, field->begin, &stop, label_out);
-  return status ? status : pwi_parse_wrong(row->parse, stop, "this is not part of a number");
+  return status ? status : pwi_parse_wrong(row->parse, stop, "unexpected character in a number");
 }
 
 static pawl_status read_row(struct row *row, const char *line_end, float *label_out) {
-  const struct pwi_table *table = &row->rule->table;
+  const struct pwi_csv_layout *table = &row->rule->table;
   const char *at = row->parse->at;
   for (size_t column = 0;; column++, at++) {
     struct pwi_field field;
     const char *begin = at;
-    if (column == table->columns) return pwi_parse_wrong(row->parse, at, "more columns than the first line has");
-    if (!pwi_table_field(table->separator, &at, line_end, &field))
-      return pwi_parse_wrong(row->parse, begin, "a quote is not closed, or something follows the field behind it");
+    if (column == table->columns) return pwi_parse_wrong(row->parse, at, "more columns than in the first line");
+    if (!pwi_csv_field(table->separator, &at, line_end, &field))
+      return pwi_parse_wrong(row->parse, begin, "a quote is not closed, or text follows a closing quote");
     pawl_status status = column == table->label && !table->lacks_label
                              ? read_label(row, &field, label_out)
                              : add_field(row, column + 1 + (table->lacks_label && column >= table->label), &field);
     if (status) return status;
     if (at < line_end) continue;
-    return column + 1 == table->columns
-               ? PAWL_OK
-               : pwi_parse_wrong(row->parse, line_end, "fewer columns than the first line has");
+    return column + 1 == table->columns ? PAWL_OK
+                                        : pwi_parse_wrong(row->parse, line_end, "fewer columns than in the first line");
   }
 }
 

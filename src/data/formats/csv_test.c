@@ -4,7 +4,7 @@
 
 #define BITS 16
 
-/* Detects, and parses what follows the head line. */
+/* Detects the layout, then parses the lines behind the head line. */
 static struct told read_with(struct pwi_parse_rule rule, const char *text, const char *label) {
   struct told told = {.size = 0};
   const char *why = "";
@@ -21,7 +21,7 @@ static struct told read_csv(const char *text, const char *label) {
   return read_with((struct pwi_parse_rule){.format = PAWL_DATA_CSV, .hash_bits = BITS}, text, label);
 }
 
-/* Of a table that has three columns with its label's, which is the second and may be lacking. */
+/* Reads a table of three columns; the second is the label, which may be missing. */
 static struct told read_unlabelled(const char *text, const char *label) {
   struct pwi_parse_rule rule = {
       .format = PAWL_DATA_CSV, .hash_bits = BITS, .labels_optional = true, .table = {.width = 3, .label = 1}};
@@ -58,11 +58,10 @@ static void test_a_first_line_without_a_label_is_a_line_of_names(void **state) {
 
 static void test_a_label_that_is_not_there_is_said(void **state) {
   (void)state;
-  assert_reads("a,y,b\n2,1,3\n", "z", "?there is no column of the name or number that was given for the label");
-  assert_reads("a,y,b\n2,1,3\n", "4", "?there is no column of the name or number that was given for the label");
-  assert_reads("a,y,b\n2,1,3\n", "0", "?there is no column of the name or number that was given for the label");
-  assert_reads("1,2\n", "99999999999999999999999",
-               "?there is no column of the name or number that was given for the label");
+  assert_reads("a,y,b\n2,1,3\n", "z", "?no column has the name or number given for the label");
+  assert_reads("a,y,b\n2,1,3\n", "4", "?no column has the name or number given for the label");
+  assert_reads("a,y,b\n2,1,3\n", "0", "?no column has the name or number given for the label");
+  assert_reads("1,2\n", "99999999999999999999999", "?no column has the name or number given for the label");
 }
 
 static void test_words_are_hashed_by_column(void **state) {
@@ -93,14 +92,14 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
   } cases[] = {
       {"1,2\n,3\n", "1 2:2; !2:1 no label"},
       {"1,2\nx,3\n", "1 2:2; !2:1 the label is not a number"},
-      {"1,2\n1x,3\n", "1 2:2; !2:2 this is not part of a number"},
-      {"1,2\n1\n", "1 2:2; !2:2 fewer columns than the first line has"},
-      {"1,2\n1,2,3\n", "1 2:2; !2:5 more columns than the first line has"},
-      {"1,2\n1,\"2\n", "1 2:2; !2:3 a quote is not closed, or something follows the field behind it"},
-      {"1,2\n1,\"2\"x\n", "1 2:2; !2:3 a quote is not closed, or something follows the field behind it"},
-      {"1,2\n1,nan\n", "1 2:2; !2:3 the value is not a finite number that a float holds"},
-      {"1,2\n1,-inf\n", "1 2:2; !2:3 the value is not a finite number that a float holds"},
-      {"1,\"2\n", "?the first line has a quote that is not closed, or a field that goes on behind one"},
+      {"1,2\n1x,3\n", "1 2:2; !2:2 unexpected character in a number"},
+      {"1,2\n1\n", "1 2:2; !2:2 fewer columns than in the first line"},
+      {"1,2\n1,2,3\n", "1 2:2; !2:5 more columns than in the first line"},
+      {"1,2\n1,\"2\n", "1 2:2; !2:3 a quote is not closed, or text follows a closing quote"},
+      {"1,2\n1,\"2\"x\n", "1 2:2; !2:3 a quote is not closed, or text follows a closing quote"},
+      {"1,2\n1,nan\n", "1 2:2; !2:3 the value does not fit a finite float"},
+      {"1,2\n1,-inf\n", "1 2:2; !2:3 the value does not fit a finite float"},
+      {"1,\"2\n", "?in the first line a quote is not closed, or text follows a closing quote"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_reads(cases[i].text, NULL, cases[i].wrong);

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "data/formats/number.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 #include "data/formats/uci.h"
 
 struct line {
   const char *begin, *end; /* without its line break */
 };
 
-/* The first line with something in it that is no comment. */
+/* The first line that is neither empty nor a comment. */
 static bool first_line(const char *head, size_t size, struct line *line_out) {
   const char *at = head, *end = head + size;
   while (at < end) {
@@ -42,13 +42,13 @@ static bool starts_with_number(const char *at, const char *end) {
   return stop == end || *stop == ' ' || *stop == '\t';
 }
 
-/* Before the next blank. */
+/* Whether a colon comes before the next blank. */
 static bool has_colon(const char *at, const char *end) {
   while (at < end && *at != ' ' && *at != '\t' && *at != ':') at++;
   return at < end && *at == ':';
 }
 
-/* A number, and then an id or a group, or nothing; or an id and its value, where the label is lacking. */
+/* A label, followed by an id, a group, or nothing; or, without a label, an id and its value. */
 static bool is_libsvm(struct line line) {
   const char *at = line.begin;
   while (at < line.end && (*at == ' ' || *at == '\t')) at++;
@@ -59,12 +59,12 @@ static bool is_libsvm(struct line line) {
   while (at < line.end && *at != ' ' && *at != '\t') at++;
   while (at < line.end && (*at == ' ' || *at == '\t')) at++;
   if (at == line.end || pwi_is_digit(*at) || *at == '#' || strncmp(at, "qid:", 4) == 0) return true;
-  return has_colon(at, line.end); /* an id that is none: who reads the row says what is wrong with it */
+  return has_colon(at, line.end); /* the id is malformed; the parser will report it */
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
-/* A line `number id:count …` with as many pairs of whole numbers as it says. */
+/* Whether the line is `number id:count …` with as many pairs of whole numbers as it announces. */
 static bool is_document(const char *at, const char *end, uint64_t *pairs_out) {
   uint64_t due, number, pairs = 0;
   while (at < end && (*at == ' ' || *at == '\t')) at++;
@@ -81,14 +81,15 @@ static bool is_document(const char *at, const char *end, uint64_t *pairs_out) {
   return pairs == due;
 }
 
-/* Whether all whole lines are documents of LDA-C, and one of them of two words or more: `1 5:1` is LIBSVM's as well. */
+/* Whether all complete lines are LDA-C documents, and at least one has two words or more: `1 5:1` is valid
+ * LIBSVM, too. */
 static bool is_ldac(const char *head, size_t size) {
   const char *at = head, *end = head + size;
   bool has_two = false;
   while (at < end) {
     const char *stop = memchr(at, '\n', (size_t)(end - at)), *next = stop ? stop + 1 : end;
     uint64_t pairs;
-    if (!stop && at > head) break; /* perhaps cut off */
+    if (!stop && at > head) break; /* the line may be cut off */
     if (!stop) stop = end;
     if (stop > at && stop[-1] == '\r') stop--;
     if (stop > at) {
@@ -106,9 +107,9 @@ static enum pawl_data_format guess_documents(const char *head, size_t size) {
   return is_ldac(head, size) ? PAWL_DATA_LDAC : PAWL_DATA_AUTO;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
-/* Between other things, and not behind the last. */
+/* Whether tabs separate fields; a trailing tab does not count. */
 static bool has_tabs(struct line line) {
   while (line.end > line.begin && (line.end[-1] == ' ' || line.end[-1] == '\t')) line.end--;
   return count(line, '\t') > 0;
@@ -117,7 +118,7 @@ static bool has_tabs(struct line line) {
 static enum pawl_data_format guess(struct line line) {
   if (memchr(line.begin, '|', (size_t)(line.end - line.begin))) return PAWL_DATA_VW;
   if (count(line, '\t') == PWI_CRITEO_COLUMNS - 1) return PAWL_DATA_CRITEO;
-  if (pwi_table_is_criteo_head(line.begin, line.end)) return PAWL_DATA_CRITEO;
+  if (pwi_csv_is_criteo_head(line.begin, line.end)) return PAWL_DATA_CRITEO;
   const char *comment = memchr(line.begin, '#', (size_t)(line.end - line.begin));
   struct line before = {line.begin, comment ? comment : line.end};
   if (count(before, ',') > 0 || count(before, ';') > 0) return PAWL_DATA_CSV;
@@ -133,8 +134,8 @@ static pawl_status say(const char **why_out, pawl_status status, const char *why
 pawl_status pwi_detect(const char *head, size_t size, const char *label, struct pwi_parse_rule *rule,
                        const char **why_out) {
   struct line line;
-  if (rule->format == PAWL_DATA_TEXT) return PAWL_OK; /* an empty line is a document, too */
-  if (!first_line(head, size, &line)) return say(why_out, PAWL_TRUNCATED, "there is no row in it");
+  if (rule->format == PAWL_DATA_TEXT) return PAWL_OK; /* an empty line is also a document */
+  if (!first_line(head, size, &line)) return say(why_out, PAWL_TRUNCATED, "the file contains no rows");
   if (rule->format == PAWL_DATA_AUTO) rule->format = guess_documents(head, size);
   if (rule->format == PAWL_DATA_AUTO) rule->format = guess(line);
   switch (rule->format) {
@@ -145,14 +146,15 @@ pawl_status pwi_detect(const char *head, size_t size, const char *label, struct 
   case PAWL_DATA_UCI:
     if (pwi_uci_head(head, size, &rule->bag)) return PAWL_OK;
     return say(why_out, PAWL_CORRUPT,
-               "not UCI's bag of words: its first three lines are the numbers of documents, words and entries");
+               "not a UCI bag of words: its first three lines must be the numbers of documents, words and entries");
   case PAWL_DATA_CRITEO:
-    return pwi_table_criteo(&rule->table, head, line.begin, line.end, why_out);
+    return pwi_csv_layout_of_criteo(&rule->table, head, line.begin, line.end, why_out);
   case PAWL_DATA_CSV:
-    return pwi_table_csv(&rule->table, head, size, line.begin, line.end, label, why_out);
+    return pwi_csv_layout_of_csv(&rule->table, head, size, line.begin, line.end, label, why_out);
   default:
-    return say(why_out, PAWL_CORRUPT,
-               "its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, uci); name the "
-               "format if it is one, or if it is plain text");
+    return say(
+        why_out, PAWL_CORRUPT,
+        "cannot detect the format from the first row (known: libsvm, vw, criteo, csv, cache, ldac, uci); name the "
+        "format, also if the file is plain text");
   }
 }

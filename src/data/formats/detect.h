@@ -1,14 +1,15 @@
-/* Which format a file is in, by its first lines; and the columns of tables. Pure. */
+/* Detects the format of a file by its first lines, and the column layout of tables. Pure. */
 #ifndef PWI_DATA_FORMATS_DETECT_H
 #define PWI_DATA_FORMATS_DETECT_H
 
 #include <stddef.h>
 
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
-/* Looks at the head of a text, `size` bytes with slack behind them, of which the last line may be cut off.
- * `rule->format` is AUTO or what was asked for. Writes format and table. PAWL_CORRUPT: it is none that is known, or
- * not that one; PAWL_TRUNCATED: there is no row; PAWL_INVALID: no such label. `*why_out`, which is static, says it. */
+/* Examines the first `size` bytes of a text, with slack behind them; the last line may be cut off. On
+ * entry `rule->format` is AUTO or the requested format. Writes the format and the table layout.
+ * PAWL_CORRUPT: the format is unknown, or is not the requested one; PAWL_TRUNCATED: the text has no row;
+ * PAWL_INVALID: there is no column called `label`. `*why_out` is a static text that explains the error. */
 PAWL_MUST_USE pawl_status pwi_detect(const char *head, size_t size, const char *label, struct pwi_parse_rule *rule,
                                      const char **why_out);
 

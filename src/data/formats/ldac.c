@@ -1,5 +1,6 @@
-/* LDA-C's text: `number id:count id:count …`, a document a line, with as many pairs as the number says. */
-#include "data/parse.h"
+/* The text format of LDA-C: `number id:count id:count …`, one document per line, with as many pairs as the
+ * number announces. */
+#include "data/formats/parser.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "data/formats/number.h"
 #include "data/words.h"
 
-/* A document, while it is read. */
+/* A document that is being parsed. */
 struct document {
   const struct pwi_parse_rule *rule;
   struct pwi_parse *parse;
@@ -15,7 +16,7 @@ struct document {
   uint64_t *ids;
   float *values;
   size_t count;
-  uint64_t total; /* of all counts */
+  uint64_t total; /* sum of all counts */
   bool is_sorted;
 };
 
@@ -31,13 +32,13 @@ static const char *skip_blanks(const char *at) {
 }
 
 static pawl_status bad_word(struct document *document, const char *end) {
-  if (end > document->at) return pwi_parse_wrong(document->parse, document->at, "a word's number exceeds 2^63 - 2");
-  return pwi_parse_wrong(document->parse, document->at, "this is not a word's number");
+  if (end > document->at) return pwi_parse_wrong(document->parse, document->at, "the word number exceeds 2^63 - 2");
+  return pwi_parse_wrong(document->parse, document->at, "expected a word number");
 }
 
 static pawl_status beyond(struct document *document, uint64_t number) {
   return pwi_parse_wrong_so(document->parse, document->at,
-                            "word %" PRIu64 " is beyond the vocabulary, which has %" PRIu64 " and counts from 0",
+                            "word %" PRIu64 " is not in the vocabulary, which has %" PRIu64 " words, counted from 0",
                             number, document->rule->words->count);
 }
 
@@ -48,11 +49,11 @@ static inline pawl_status entry(struct document *document) {
   uint64_t number, count;
   if (!pwi_whole_number(document->at, &end, &number)) return bad_word(document, end);
   if (number >= PAWL_ID_MAX) return bad_word(document, end);
-  if (*end != ':') return pwi_parse_wrong(document->parse, end, "a word's number ends with a colon");
+  if (*end != ':') return pwi_parse_wrong(document->parse, end, "expected a colon behind the word number");
   if (words && number >= words->count) return beyond(document, number);
   pawl_status status = pwi_parse_count(document->parse, end + 1, &end, &count);
   if (status) return status;
-  if (!ends_token(end)) return pwi_parse_wrong(document->parse, end, "this is not part of a whole number");
+  if (!ends_token(end)) return pwi_parse_wrong(document->parse, end, "unexpected character in a whole number");
   document->is_sorted &= document->count == 0 || number + 1 > document->ids[document->count - 1];
   document->ids[document->count] = number + 1;
   document->values[document->count++] = (float)count;
@@ -74,10 +75,11 @@ static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *pars
                        const char *at, const char *line_end) {
   const char *end;
   uint64_t due;
-  pawl_status status = pwi_batch_room(batch, (size_t)(line_end - at) / 4 + 1); /* an entry takes two digits and more */
+  /* an entry takes at least four bytes */
+  pawl_status status = pwi_batch_room(batch, (size_t)(line_end - at) / 4 + 1);
   if (status) return status;
   if (!pwi_whole_number(at, &end, &due) || !ends_token(end))
-    return pwi_parse_wrong(parse, at, "a document begins with the number of its words, which is whole");
+    return pwi_parse_wrong(parse, at, "expected the number of words, a whole number, at the start of the document");
   struct document document = {.rule = rule,
                               .parse = parse,
                               .at = end,
@@ -87,7 +89,7 @@ static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *pars
   status = entries(&document);
   if (status) return status;
   if (document.count != due)
-    return pwi_parse_wrong_so(parse, at, "%" PRIu64 " words are announced, and %zu follow", due, document.count);
+    return pwi_parse_wrong_so(parse, at, "%" PRIu64 " words are announced, but %zu follow", due, document.count);
   return pwi_parse_end_document(parse, batch, document.count, document.is_sorted, document.total);
 }
 

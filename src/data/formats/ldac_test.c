@@ -34,12 +34,12 @@ static void test_counts_of_one_word_are_added_up(void **state) {
 
 static void test_what_is_wrong_is_said_with_its_place(void **state) {
   static const char count[] = "the count is not a whole number from 1 to 16777216";
-  static const char first[] = "a document begins with the number of its words, which is whole";
+  static const char first[] = "expected the number of words, a whole number, at the start of the document";
   static const struct {
     const char *text, *place, *what;
   } cases[] = {
-      {"2 0:1\n", "1:1", "2 words are announced, and 1 follow"},
-      {"1 0:1 1:1\n", "1:1", "1 words are announced, and 2 follow"},
+      {"2 0:1\n", "1:1", "2 words are announced, but 1 follow"},
+      {"1 0:1 1:1\n", "1:1", "1 words are announced, but 2 follow"},
       {"18446744073709551617 0:1\n", "1:1", first},
       {"-1 0:1\n", "1:1", first},
       {"x 0:1\n", "1:1", first},
@@ -53,17 +53,17 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
       {"1 0:99999999999999999999999999\n", "1:5", count},
       {"1 0:\n", "1:5", count},
       {"1 0:nan\n", "1:5", count},
-      {"1 0:1.5\n", "1:6", "this is not part of a whole number"},
-      {"1 0:1e3\n", "1:6", "this is not part of a whole number"},
-      {"1 0:1:1\n", "1:6", "this is not part of a whole number"},
-      {"1 0\n", "1:4", "a word's number ends with a colon"},
-      {"1 0 :1\n", "1:4", "a word's number ends with a colon"},
-      {"1 :1\n", "1:3", "this is not a word's number"},
-      {"1 -1:1\n", "1:3", "this is not a word's number"},
-      {"1 # 0:1\n", "1:3", "this is not a word's number"},
-      {"1 9223372036854775807:1\n", "1:3", "a word's number exceeds 2^63 - 2"},
-      {"1 99999999999999999999:1\n", "1:3", "a word's number exceeds 2^63 - 2"},
-      {"1 0:1\r1\n", "1:6", "this is not part of a whole number"},
+      {"1 0:1.5\n", "1:6", "unexpected character in a whole number"},
+      {"1 0:1e3\n", "1:6", "unexpected character in a whole number"},
+      {"1 0:1:1\n", "1:6", "unexpected character in a whole number"},
+      {"1 0\n", "1:4", "expected a colon behind the word number"},
+      {"1 0 :1\n", "1:4", "expected a colon behind the word number"},
+      {"1 :1\n", "1:3", "expected a word number"},
+      {"1 -1:1\n", "1:3", "expected a word number"},
+      {"1 # 0:1\n", "1:3", "expected a word number"},
+      {"1 9223372036854775807:1\n", "1:3", "the word number exceeds 2^63 - 2"},
+      {"1 99999999999999999999:1\n", "1:3", "the word number exceeds 2^63 - 2"},
+      {"1 0:1\r1\n", "1:6", "unexpected character in a whole number"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -87,11 +87,11 @@ static void test_words_beyond_the_vocabulary_are_bad(void **state) {
   struct pwi_parse_rule bounded = {.format = PAWL_DATA_LDAC, .words = words};
   (void)state;
   struct told told = parsed(&bounded, "2 0:1 2:1\n1 3:1\n");
-  assert_string_equal(told.text, "0 1:1 3:1; !2:3 word 3 is beyond the vocabulary, which has 3 and counts from 0");
+  assert_string_equal(told.text, "0 1:1 3:1; !2:3 word 3 is not in the vocabulary, which has 3 words, counted from 0");
   pwi_words_release(words);
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 static void test_the_format_is_told_from_libsvm(void **state) {
   static const struct {
@@ -101,8 +101,8 @@ static void test_the_format_is_told_from_libsvm(void **state) {
       {"2 0:3 7:1\n1 2:1\n", PAWL_DATA_LDAC},
       {"0\n2 0:3 7:1\n", PAWL_DATA_LDAC},
       {"3 0:3 7:1 9:1", PAWL_DATA_LDAC},
-      {"1 5:1\n", PAWL_DATA_LIBSVM},        /* it is both */
-      {"1 5:1\n1 6:1\n", PAWL_DATA_LIBSVM}, /* and so is it */
+      {"1 5:1\n", PAWL_DATA_LIBSVM},        /* valid in both formats */
+      {"1 5:1\n1 6:1\n", PAWL_DATA_LIBSVM}, /* likewise */
       {"2 0:3 7:1\n1 2:0.5\n", PAWL_DATA_LIBSVM},
       {"2 0:3 7:1\n1 2:1 3:1\n", PAWL_DATA_LIBSVM},
       {"+2 1:3 7:1\n", PAWL_DATA_LIBSVM},
@@ -124,7 +124,7 @@ static void test_a_bad_row_is_named_or_left_out(void **state) {
   (void)state;
   const char *path = write_text("bad", "2 0:1 1:1\n3 0:1\n1 4:2\n");
   options.format = PAWL_DATA_LDAC;
-  assert_string_equal(why_not(path, &options, &status), "bad:2:1: 3 words are announced, and 1 follow");
+  assert_string_equal(why_not(path, &options, &status), "bad:2:1: 3 words are announced, but 1 follow");
   assert_int_equal(status, PAWL_CORRUPT);
   options.skip_bad = 1;
   struct pawl_data *data = opened(path, &options);

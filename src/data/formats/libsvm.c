@@ -1,9 +1,9 @@
 /* LIBSVM text: `label id:value id:value … # comment`.
  *
- * Rows are read in one pass, without looking for their ends first: each line ends with a line break, at which every
- * number and every search for a blank stops.
+ * Rows are parsed in one pass, without searching for the end of the line first: every line ends with a
+ * line break, which stops every number and every search for a blank.
  */
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const char *skip_blanks(const char *at) {
   return at;
 }
 
-/* A line ends here: with a line break, with CR LF, or with a comment before them. */
+/* Whether the line ends here: with a line break, CR LF, or a comment before them. */
 static bool ends_line(const char *at) { return *at == '\n' || *at == '#' || (*at == '\r' && at[1] == '\n'); }
 
 static const char *next_line(const char *at, const char *end) {
@@ -27,7 +27,7 @@ static const char *next_line(const char *at, const char *end) {
   return found ? found + 1 : end;
 }
 
-/* The group of a row in files for ranking. */
+/* Skips the query group (qid) of a row in ranking files. */
 static const char *skip_group(const char *at) {
   if (strncmp(at, "qid:", 4) != 0) return at;
   while (!ends_token(*at)) at++;
@@ -37,17 +37,17 @@ static const char *skip_group(const char *at) {
 static pawl_status bad_entry(struct pwi_parse *parse, const char *at, const char *end, bool has_id) {
   if (end > at && !has_id) return pwi_parse_wrong(parse, at, "the feature id exceeds 2^63 - 1");
   if (!has_id)
-    return pwi_parse_wrong(parse, at, *at == ':' ? "a colon without a feature id" : "this is not a feature id");
-  if (ends_token(*end)) return pwi_parse_wrong(parse, end, "a colon without a value");
-  return pwi_parse_wrong(parse, end, "this is not a number");
+    return pwi_parse_wrong(parse, at, *at == ':' ? "expected a feature id before the colon" : "expected a feature id");
+  if (ends_token(*end)) return pwi_parse_wrong(parse, end, "expected a value behind the colon");
+  return pwi_parse_wrong(parse, end, "expected a number");
 }
 
 static pawl_status bad_end(struct pwi_parse *parse, const char *at, bool has_value) {
-  return pwi_parse_wrong(parse, at,
-                         has_value ? "this is not part of a number" : "a feature id ends with a colon or a blank");
+  return pwi_parse_wrong(
+      parse, at, has_value ? "unexpected character in a number" : "expected a colon or a blank behind the feature id");
 }
 
-/* The entries of a row; `*at` is where they begin, and then where the line ends. */
+/* Parses the entries of a row. `*at` moves from their beginning to the end of the line. */
 static inline pawl_status entries(struct pwi_parse *parse, struct pwi_batch *batch, const char **at_inout,
                                   size_t *count_out, bool *is_sorted_out) {
   const char *at = *at_inout;
@@ -66,8 +66,7 @@ static inline pawl_status entries(struct pwi_parse *parse, struct pwi_batch *bat
     bool has_value = *end == ':';
     if (has_value) {
       if (!pwi_number(end + 1, &end, &value)) return bad_entry(parse, at, end + 1, true);
-      if (!isfinite((float)value))
-        return pwi_parse_wrong(parse, at, "the value is not a finite number that a float holds");
+      if (!isfinite((float)value)) return pwi_parse_wrong(parse, at, "the value does not fit a finite float");
     }
     if (!ends_token(*end)) return bad_end(parse, end, has_value);
     is_sorted &= id > last || count == 0;
@@ -88,7 +87,8 @@ static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *pars
   float label;
   size_t count;
   bool is_sorted;
-  pawl_status status = pwi_batch_room(batch, (size_t)(line_end - at) / 2 + 1); /* an entry takes a digit and a blank */
+  /* an entry takes at least a digit and a blank */
+  pawl_status status = pwi_batch_room(batch, (size_t)(line_end - at) / 2 + 1);
   const char *first = at;
   if (!status) status = pwi_parse_label(parse, at, &at, &label);
   if (status) return status;
@@ -96,9 +96,9 @@ static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *pars
     label = (float)NAN;
     at = first;
   } else if (*at == ':') {
-    return pwi_parse_wrong(parse, first, "no label before the features");
+    return pwi_parse_wrong(parse, first, "expected a label before the features");
   } else if (!ends_token(*at)) {
-    return pwi_parse_wrong(parse, at, "this is not part of a number");
+    return pwi_parse_wrong(parse, at, "unexpected character in a number");
   }
   at = skip_group(skip_blanks(at));
   status = entries(parse, batch, &at, &count, &is_sorted);

@@ -19,9 +19,9 @@ static void test_rows_have_a_label_and_entries(void **state) {
 static void test_rows_may_lack_labels_if_that_is_said(void **state) {
   const struct pwi_parse_rule optional = {.format = PAWL_DATA_LIBSVM, .labels_optional = true};
   (void)state;
-  assert_reads("1 3:1\n3:1 4:2\n", "1 3:1; !2:1 no label before the features");
+  assert_reads("1 3:1\n3:1 4:2\n", "1 3:1; !2:1 expected a label before the features");
   assert_string_equal(parsed(&optional, "1 3:1\n 3:1 4:2\n0:1\n").text, "1 3:1; nan 3:1 4:2; nan 0:1; ");
-  assert_string_equal(parsed(&optional, "1.5:1\n").text, "!1:2 a feature id ends with a colon or a blank");
+  assert_string_equal(parsed(&optional, "1.5:1\n").text, "!1:2 expected a colon or a blank behind the feature id");
 }
 
 static void test_the_last_line_needs_no_line_break(void **state) {
@@ -33,12 +33,12 @@ static void test_the_last_line_needs_no_line_break(void **state) {
 static void test_lines_may_end_in_carriage_return_and_line_feed(void **state) {
   (void)state;
   assert_reads("1 1:1\r\n\r\n2 2:2 \r\n3\r\n", "1 1:1; 2 2:2; 3; ");
-  assert_reads("1 1:1\r2:2\n", "!1:6 this is not a feature id");
+  assert_reads("1 1:1\r2:2\n", "!1:6 expected a feature id");
 }
 
 static void test_blanks_comments_and_empty_lines_are_nothing(void **state) {
   (void)state;
-  assert_reads("# head\n\n  \t\n \t1 \t 1:1\t2:2  # 3:x\n2#\n", "1 1:1 2:2; !5:2 this is not part of a number");
+  assert_reads("# head\n\n  \t\n \t1 \t 1:1\t2:2  # 3:x\n2#\n", "1 1:1 2:2; !5:2 unexpected character in a number");
   assert_reads("2 #\n", "2; ");
 }
 
@@ -56,7 +56,7 @@ static void test_entries_are_sorted_and_those_of_one_id_added(void **state) {
   (void)state;
   assert_reads("1 5:1 2:2 9:3 2:0.5\n", "1 2:2.5 5:1 9:3; ");
   assert_reads("1 0:1 0:2 1:1\n", "1 0:3 1:1; ");
-  assert_reads("1 2:3e38 2:3e38\n", "!1:1 values of one feature add up to more than a float holds");
+  assert_reads("1 2:3e38 2:3e38\n", "!1:1 the values of one feature add up to more than a float can hold");
 }
 
 static void test_long_rows_are_sorted_too(void **state) {
@@ -76,23 +76,23 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
   } cases[] = {
       {"x 1:1\n", "!1:1 the label is not a number"},
       {"1 1:1\nabc\n", "1 1:1; !2:1 the label is not a number"},
-      {"nan 1:1\n", "!1:1 the label is not a finite number that a float holds"},
-      {"1e39 1:1\n", "!1:1 the label is not a finite number that a float holds"},
-      {"1:1 2:2\n", "!1:1 no label before the features"},
-      {"1x 2:2\n", "!1:2 this is not part of a number"},
-      {"1 a:1\n", "!1:3 this is not a feature id"},
-      {"1 -3:1\n", "!1:3 this is not a feature id"},
-      {"1 :1\n", "!1:3 a colon without a feature id"},
-      {"1 1:\n", "!1:5 a colon without a value"},
-      {"1 1: 2:3\n", "!1:5 a colon without a value"},
-      {"1 1:x\n", "!1:5 this is not a number"},
-      {"1 1:1x\n", "!1:6 this is not part of a number"},
-      {"1 1:1:1\n", "!1:6 this is not part of a number"},
-      {"1 1x\n", "!1:4 a feature id ends with a colon or a blank"},
-      {"1 1.5:2\n", "!1:4 a feature id ends with a colon or a blank"},
-      {"1 1:inf\n", "!1:3 the value is not a finite number that a float holds"},
-      {"1 1:-nan\n", "!1:3 the value is not a finite number that a float holds"},
-      {"1 1:1e39\n", "!1:3 the value is not a finite number that a float holds"},
+      {"nan 1:1\n", "!1:1 the label does not fit a finite float"},
+      {"1e39 1:1\n", "!1:1 the label does not fit a finite float"},
+      {"1:1 2:2\n", "!1:1 expected a label before the features"},
+      {"1x 2:2\n", "!1:2 unexpected character in a number"},
+      {"1 a:1\n", "!1:3 expected a feature id"},
+      {"1 -3:1\n", "!1:3 expected a feature id"},
+      {"1 :1\n", "!1:3 expected a feature id before the colon"},
+      {"1 1:\n", "!1:5 expected a value behind the colon"},
+      {"1 1: 2:3\n", "!1:5 expected a value behind the colon"},
+      {"1 1:x\n", "!1:5 expected a number"},
+      {"1 1:1x\n", "!1:6 unexpected character in a number"},
+      {"1 1:1:1\n", "!1:6 unexpected character in a number"},
+      {"1 1x\n", "!1:4 expected a colon or a blank behind the feature id"},
+      {"1 1.5:2\n", "!1:4 expected a colon or a blank behind the feature id"},
+      {"1 1:inf\n", "!1:3 the value does not fit a finite float"},
+      {"1 1:-nan\n", "!1:3 the value does not fit a finite float"},
+      {"1 1:1e39\n", "!1:3 the value does not fit a finite float"},
       {"1 9223372036854775808:1\n", "!1:3 the feature id exceeds 2^63 - 1"},
       {"1 9999999999999999999999:1\n", "!1:3 the feature id exceeds 2^63 - 1"},
       {"1 9223372036854775807:1\n", "1 9223372036854775807:1; "},

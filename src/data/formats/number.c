@@ -10,7 +10,7 @@ const double pwi_power_of_ten[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1
 
 const uint64_t pwi_whole_power_of_ten[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
-/* The library's numbers have points, whatever the program's locale. */
+/* The decimal separator is a point, whatever the program's locale. */
 static locale_t plain;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -26,10 +26,10 @@ static bool slowly(const char *text, const char **end_out, double *value_out) {
   return true;
 }
 
-#define DIGITS_MOST 19 /* that always fit 64 bits */
+#define DIGITS_MOST 19 /* so many digits always fit 64 bits */
 
-/* Digits into a whole number, while there is room; how many there were. `count` is of those that are worth something,
- * or more. */
+/* Appends digits to a whole number while they fit. Returns how many digits there were. `count` grows by
+ * the significant digits, or by more. */
 static unsigned gather(const char **at, uint64_t *whole, unsigned *count) {
   unsigned all = 0, digits;
   do {
@@ -53,15 +53,15 @@ static int exponent(const char **at) {
   bool is_minus = *from == '-';
   int value = 0;
   from += is_minus || *from == '+';
-  if (!pwi_is_digit(*from)) return 0; /* the number ends before the letter */
+  if (!pwi_is_digit(*from)) return 0; /* the number ends before the exponent's letter */
   for (; pwi_is_digit(*from); from++)
     if (value < 100000) value = value * 10 + (*from - '0');
   *at = from;
   return is_minus ? -value : value;
 }
 
-/* Whether a double that may be off by two units in its last place still becomes the right float: it is not close to
- * the middle between two of them, and the float is an ordinary one. */
+/* Whether a double that may be off by two units in its last place still rounds to the right float: it is
+ * not close to the midpoint of two floats, and the float is a normal number. */
 static bool rounds_alike(double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -74,7 +74,7 @@ bool pwi_number_any(const char *text, const char **end_out, double *value_out) {
   uint64_t whole = 0;
   unsigned count = 0, digits, places = 0;
   bool is_minus = *at == '-';
-  if (*at == ' ' || (*at >= '\t' && *at <= '\r')) return false; /* strtod would go on to the next line */
+  if (*at == ' ' || (*at >= '\t' && *at <= '\r')) return false; /* strtod would continue in the next line */
   at += is_minus || *at == '+';
   digits = gather(&at, &whole, &count);
   if (*at == '.') {
@@ -84,7 +84,8 @@ bool pwi_number_any(const char *text, const char **end_out, double *value_out) {
   if (digits + places == 0 || count > DIGITS_MOST || (*at | 32) == 'x') return slowly(text, end_out, value_out);
   int power = (*at | 32) == 'e' ? exponent(&at) : 0;
   if (places > 1000 || (power -= (int)places) < -22 || power > 22) return slowly(text, end_out, value_out);
-  double value = (double)whole; /* the power is exact, and so is this if it has no more than 53 bits: one rounding */
+  /* the power is exact, and so is `whole` if it has at most 53 bits: one rounding */
+  double value = (double)whole;
   value = power < 0 ? value / pwi_power_of_ten[-power] : value * pwi_power_of_ten[power];
   if (whole > UINT64_C(1) << 53 && !rounds_alike(value)) return slowly(text, end_out, value_out);
   *end_out = at;

@@ -13,7 +13,7 @@ static const char *padded(const char *text) {
   return room;
 }
 
-/* The plain way: the C library, in the "C" locale that tests run in. Floats must agree to the last bit. */
+/* The reference: the C library, in the "C" locale that tests run in. Floats must agree to the last bit. */
 static void assert_like_strtod(const char *text) {
   const char *at = padded(text), *end = NULL;
   char *plain_end;
@@ -128,7 +128,7 @@ static void test_random_numbers_read_as_the_library_reads_them(void **state) {
   }
 }
 
-/* Close to the middle between two floats, where the last digit decides. */
+/* Numbers close to the midpoint of two floats, where the last digit decides. */
 static void test_numbers_between_two_floats_go_to_the_right_one(void **state) {
   struct pwi_random random;
   char text[64];
@@ -153,7 +153,7 @@ static void test_random_characters_read_as_the_library_reads_them(void **state) 
     size_t size = 1 + pwi_random_below(&random, sizeof text - 1);
     for (size_t j = 0; j < size; j++) text[j] = letters[pwi_random_below(&random, sizeof letters - 1)];
     text[size - 1] = 0;
-    if (text[0] == ' ') text[0] = '1'; /* strtod would skip it, and we do not */
+    if (text[0] == ' ') text[0] = '1'; /* strtod would skip a blank, our parser does not */
     assert_like_strtod(text);
   }
 }

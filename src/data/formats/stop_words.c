@@ -1,5 +1,6 @@
-/* Words of English that are in every text and say nothing of what it is about: articles, pronouns, prepositions, conjunctions, auxiliary verbs
- * and their contractions, and a few adverbs. As data/formats/text.h cuts them: lower case, with a straight apostrophe. */
+/* English words that occur in every text and do not tell what it is about: articles, pronouns,
+ * prepositions, conjunctions, auxiliary verbs and their contractions, and a few adverbs. In the form that
+ * the tokenizer produces (data/formats/tokenizer.h): lower case, with a straight apostrophe. */
 #include "data/words.h"
 
 const char pwi_words_english[] =

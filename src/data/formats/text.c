@@ -1,18 +1,19 @@
-/* Plain text: a document a line. Words are looked up in a vocabulary; without one they are hashed, as vw's names without a space. */
-#include "data/formats/text.h"
+/* Plain text: one document per line. Words are looked up in a vocabulary; without one they are hashed like
+ * vw's names in the default namespace. */
+#include "data/formats/tokenizer.h"
 
 #include <string.h>
 
-#include "data/parse.h"
+#include "data/formats/parser.h"
 #include "data/formats/utf8.h"
 #include "data/words.h"
 
-/* Words are looked up several at a time, because memory takes its time: while one is fetched the others are asked for. */
-#define AGGREGATE 16
+/* Words are looked up in groups, to overlap cache misses: all slots of a group are prefetched first. */
+#define LOOKUPS 16
 
 struct document {
   const struct pwi_parse_rule *rule;
-  struct pwi_text text;
+  struct pwi_tokenizer text;
   uint64_t *ids, unknown;
   float *values;
   size_t count;
@@ -27,12 +28,12 @@ static inline void add(struct document *document, uint64_t id) {
 
 static void look_up(struct document *document) {
   const struct pawl_words *words = document->rule->words;
-  char letters[AGGREGATE][PWI_TEXT_ROOM];
-  size_t lengths[AGGREGATE], count;
-  uint64_t hashes[AGGREGATE];
+  char letters[LOOKUPS][PWI_TOKENIZER_ROOM];
+  size_t lengths[LOOKUPS], count;
+  uint64_t hashes[LOOKUPS];
   do {
-    for (count = 0; count < AGGREGATE; count++) {
-      lengths[count] = pwi_text_next(&document->text, letters[count]);
+    for (count = 0; count < LOOKUPS; count++) {
+      lengths[count] = pwi_tokenizer_next(&document->text, letters[count]);
       if (lengths[count] == 0) break;
       hashes[count] = pwi_word_hash(letters[count], lengths[count]);
       pwi_words_fetch_slot(words, hashes[count]);
@@ -45,21 +46,22 @@ static void look_up(struct document *document) {
       else
         add(document, number + 1);
     }
-  } while (count == AGGREGATE);
+  } while (count == LOOKUPS);
 }
 
 static void hash(struct document *document) {
-  char word[PWI_TEXT_ROOM];
+  char word[PWI_TOKENIZER_ROOM];
   size_t length;
-  while ((length = pwi_text_next(&document->text, word)))
+  while ((length = pwi_tokenizer_next(&document->text, word)))
     add(document, pwi_hashed_id(pwi_hash(word, length, 0), document->rule->hash_bits));
 }
 
 static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *parse, struct pwi_batch *batch,
                        const char *line_end) {
   const char *wrong = pwi_utf8_wrong(parse->at, line_end);
-  if (wrong) return pwi_parse_wrong(parse, wrong, "this is not UTF-8");
-  pawl_status status = pwi_batch_room(batch, (size_t)(line_end - parse->at) / 2 + 1); /* a letter and a blank */
+  if (wrong) return pwi_parse_wrong(parse, wrong, "invalid UTF-8");
+  /* a word takes at least a letter and a blank */
+  pawl_status status = pwi_batch_room(batch, (size_t)(line_end - parse->at) / 2 + 1);
   if (status) return status;
   struct document document = {.rule = rule,
                               .text = {.at = parse->at, .end = line_end},

@@ -1,22 +1,22 @@
-/* Plain text: how it is cut into words, and documents of it. */
-#include "data/formats/text.h"
+/* Plain text: splitting it into words, and documents. */
+#include "data/formats/tokenizer.h"
 
 #include "data/scene_test.h"
 #include "data/formats/utf8.h"
 #include "data/words.h"
 
-/* The words of a text, by commas. */
+/* The words of a text, separated by commas. */
 static const char *cut(const char *text, size_t size, uint64_t *long_words_out) {
   static char joined[4096];
   char copy[2048];
   memcpy(copy, text, size);
-  memset(copy + size, 'x', PWI_TEXT_SLACK + 1);
+  memset(copy + size, 'x', PWI_TOKENIZER_SLACK + 1);
   copy[size] = '\n';
-  struct pwi_text cut = {.at = copy, .end = copy + size};
-  char word[PWI_TEXT_ROOM];
+  struct pwi_tokenizer cut = {.at = copy, .end = copy + size};
+  char word[PWI_TOKENIZER_ROOM];
   size_t length = 0, got;
   joined[0] = 0;
-  while ((got = pwi_text_next(&cut, word))) {
+  while ((got = pwi_tokenizer_next(&cut, word))) {
     assert_true(length + got + 2 < sizeof joined);
     length += (size_t)sprintf(joined + length, "%s%.*s", length ? "," : "", (int)got, word);
   }
@@ -108,12 +108,12 @@ static void test_broken_utf8_is_found(void **state) {
       {"\xed\x9f\xbf\xee\x80\x80", -1},
       {"abc\x80", 3},
       {"12345678\xbf", 8},
-      {"\xc0\xaf", 0}, /* could be shorter */
+      {"\xc0\xaf", 0}, /* overlong */
       {"\xc1\xbf", 0},
       {"\xe0\x9f\xbf", 0},
       {"\xf0\x8f\xbf\xbf", 0},
       {"a\xed\xa0\x80", 1},    /* a surrogate */
-      {"\xf4\x90\x80\x80", 0}, /* beyond the last */
+      {"\xf4\x90\x80\x80", 0}, /* beyond U+10FFFF */
       {"\xf5\x80\x80\x80", 0},
       {"\xff", 0},
       {"x\xc3", 1}, /* cut off */
@@ -143,7 +143,7 @@ static void test_characters_survive_a_round_trip(void **state) {
   }
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 static struct pawl_words *words_of(const char *text) {
   char copy[256];
@@ -160,8 +160,8 @@ static void test_a_line_is_a_document_and_an_empty_one_too(void **state) {
   (void)state;
   assert_string_equal(parsed(&rule, "The cat sat. The dog!\n\n  \r\nSat cat\n").text,
                       "0 1:2 2:1 3:1 4:1; 0; 0; 0 2:1 4:1; ");
-  assert_string_equal(parsed(&rule, "# cat").text, "0 2:1; "); /* no comments here */
-  assert_string_equal(parsed(&rule, "cat\nd\xff\n").text, "0 2:1; !2:2 this is not UTF-8");
+  assert_string_equal(parsed(&rule, "# cat").text, "0 2:1; "); /* text has no comments */
+  assert_string_equal(parsed(&rule, "cat\nd\xff\n").text, "0 2:1; !2:2 invalid UTF-8");
   pwi_words_release(words);
 }
 
@@ -187,13 +187,13 @@ static void test_unknown_words_are_left_out_and_counted(void **state) {
   struct pwi_batch *batch;
   struct pwi_fault fault;
   (void)state;
-  pwi_words_release(words); /* the data holds it */
+  pwi_words_release(words); /* the data set retains it */
   assert_int_equal(pwi_data_read(data, 0, &batch, &fault), PAWL_CORRUPT);
-  assert_non_null(strstr(fault.text, "text:3:1: this is not UTF-8"));
+  assert_non_null(strstr(fault.text, "text:3:1: invalid UTF-8"));
   data->options.skip_bad = 10;
   assert_int_equal(pwi_data_read(data, 0, &batch, &fault), PAWL_OK);
   assert_int_equal(batch->is.rows, 2);
-  assert_int_equal(batch->is.unknown, 3); /* not those of the bad row */
+  assert_int_equal(batch->is.unknown, 3); /* the words of the bad row do not count */
   assert_int_equal(batch->is.skipped, 1);
   pwi_batch_destroy(batch);
   pwi_data_close(data);
@@ -204,11 +204,12 @@ static void test_text_is_never_guessed(void **state) {
   pawl_status status;
   (void)state;
   const char *path = write_text("prose", "once upon a time\n");
-  assert_non_null(strstr(why_not(path, &options, &status), "or if it is plain text"));
+  assert_non_null(strstr(why_not(path, &options, &status), "also if the file is plain text"));
   assert_int_equal(status, PAWL_CORRUPT);
   options.format = PAWL_DATA_TEXT;
   assert_string_equal(why_not(path, &options, &status), "");
-  assert_string_equal(why_not(write_text("blank", "\n\n"), &options, &status), ""); /* two documents without words */
+  /* two documents without words */
+  assert_string_equal(why_not(write_text("blank", "\n\n"), &options, &status), "");
 }
 
 static void test_every_cut_and_packing_gives_the_same_documents(void **state) {

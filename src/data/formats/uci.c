@@ -1,4 +1,4 @@
-/* UCI's bag of words: after three lines of totals, `document word count` in each line. */
+/* UCI's bag of words: three lines of totals, then `document word count` in each line. */
 #include "data/formats/uci.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static bool ends_line(const char *at) { return *at == '\n' || (*at == '\r' && at
 
 static const char *line_end(const char *at, const char *end) { return memchr(at, '\n', (size_t)(end - at)); }
 
-/* --- where documents begin -------------------------------------------------------------------------------------------------- */
+/* --- where documents begin ------------------------------------------------------------------------------ */
 
 bool pwi_uci_is_empty(const char *begin, const char *end) {
   const char *at = skip_blanks(begin);
@@ -32,7 +32,8 @@ uint64_t pwi_uci_document(const char *begin, const char *end) {
   return is_blank(*stop) || ends_line(stop) ? document : 0;
 }
 
-/* A line is used only if it begins less than PWI_UCI_LOOK bytes before `at`: then the line break before it can be seen, too. */
+/* A line is considered only if it begins less than PWI_UCI_LOOK bytes before `at`, because then the line
+ * break before it is visible, too. */
 uint64_t pwi_uci_before(const char *floor, bool is_start, const char *at) {
   const char *stop = at;
   if (at - floor >= PWI_UCI_LOOK) floor = at - PWI_UCI_LOOK, is_start = false;
@@ -46,7 +47,7 @@ uint64_t pwi_uci_before(const char *floor, bool is_start, const char *at) {
   return 0;
 }
 
-/* --- the head --------------------------------------------------------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------------------------------------- */
 
 /* A line of `count` whole numbers. */
 static bool numbers(const char **at_inout, const char *end, size_t count, uint64_t *numbers_out) {
@@ -80,21 +81,21 @@ bool pwi_uci_has_entry(const char *head, size_t size, const struct pwi_bag *bag)
   return numbers(&at, head + size, 3, three);
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
-/* A document, while it is read. */
+/* A document that is being parsed. */
 struct document {
   const struct pwi_parse_rule *rule;
   struct pwi_parse *parse;
   struct pwi_batch *batch;
   uint64_t number, before;
-  const char *line; /* the last of it that was looked at */
+  const char *line; /* its last line that was parsed */
   size_t count;
   uint64_t last, total;
   bool is_sorted;
 };
 
-/* A line that is as it should be; false for all others. `*next_out` is behind it. */
+/* Parses a well-formed line; false for any other. `*next_out` is behind it. */
 static inline bool read_line(const char *line, uint64_t *three, const char **next_out) {
   const char *at = line;
   for (int i = 0; i < 3; i++) {
@@ -108,20 +109,21 @@ static inline bool read_line(const char *line, uint64_t *three, const char **nex
   return *at == '\n' && at - line <= PWI_UCI_LINE;
 }
 
-/* Why a line is not. */
+/* Explains why a line is malformed. */
 static pawl_status explain(struct document *document, const char *line) {
-  static const char *const whats[] = {"the number of a document is due, which is whole",
-                                      "the number of a word is due, which is whole"};
+  static const char *const whats[] = {"expected the number of a document, a whole number",
+                                      "expected the number of a word, a whole number"};
   struct pwi_parse *parse = document->parse;
   const char *at = line, *stop = line_end(line, parse->end);
-  if (stop - line > PWI_UCI_LINE) return pwi_parse_wrong(parse, line, "a line of more than 250 bytes");
+  if (stop - line > PWI_UCI_LINE) return pwi_parse_wrong(parse, line, "the line has more than 250 bytes");
   for (int i = 0; i < 2; i++) {
     uint64_t number;
     at = skip_blanks(at);
     if (!pwi_whole_number(at, &stop, &number)) return pwi_parse_wrong(parse, at, whats[i]);
     if (!is_blank(*stop))
       return pwi_parse_wrong(parse, stop,
-                             ends_line(stop) ? "the line ends early" : "this is not part of a whole number");
+                             ends_line(stop) ? "the line ends too early: expected document, word and count"
+                                             : "unexpected character in a whole number");
     at = stop;
   }
   uint64_t count;
@@ -129,10 +131,10 @@ static pawl_status explain(struct document *document, const char *line) {
   pawl_status status = pwi_parse_count(parse, at, &at, &count);
   if (status) return status;
   return pwi_parse_wrong(parse, at,
-                         is_blank(*at) ? "something follows the count" : "this is not part of a whole number");
+                         is_blank(*at) ? "unexpected text behind the count" : "unexpected character in a whole number");
 }
 
-/* Whether the line belongs to the document that is being read. */
+/* Whether the line belongs to the current document. */
 static bool goes_on(const struct document *document, const char *line, uint64_t number) {
   return number != 0 && number == document->number && line - document->line < PWI_UCI_LOOK;
 }
@@ -143,7 +145,7 @@ static void end_before(struct document *document, const char *at) {
   document->parse->before = at - document->line < PWI_UCI_LOOK ? document->number : 0;
 }
 
-/* Over the rest of a document that is bad. */
+/* Skips the rest of a bad document. */
 static void skip_rest(struct document *document, const char *at) {
   const char *end = document->parse->end;
   while (at < end) {
@@ -182,8 +184,9 @@ static pawl_status check(struct document *document, const char *line, const uint
   if (three[1] > bag->words)
     return pwi_parse_wrong_so(parse, column(line, 1), "word %" PRIu64 " of %" PRIu64, three[1], bag->words);
   if (words && three[1] > words->count)
-    return pwi_parse_wrong_so(parse, column(line, 1), "word %" PRIu64 " is beyond the vocabulary, which has %" PRIu64,
-                              three[1], words->count);
+    return pwi_parse_wrong_so(parse, column(line, 1),
+                              "word %" PRIu64 " is not in the vocabulary, whose size is %" PRIu64, three[1],
+                              words->count);
   return pwi_parse_count(parse, column(line, 2), &end, &ignored);
 }
 
@@ -199,7 +202,7 @@ static pawl_status add(struct document *document, const uint64_t *three) {
   return PAWL_OK;
 }
 
-/* A document is bad as a whole. `parse->at` goes to the line that is. */
+/* Rejects the whole document. `parse->at` moves to the offending line. */
 static pawl_status give_up(struct document *document, const char *line, pawl_status status) {
   struct pwi_parse *parse = document->parse;
   if (status != PAWL_CORRUPT) return status;
@@ -209,7 +212,7 @@ static pawl_status give_up(struct document *document, const char *line, pawl_sta
   return status;
 }
 
-/* The line at `*at`, if it belongs to the document; false: it does not. */
+/* Parses the line at `*at` if it belongs to the document; else returns false. */
 static bool take_line(struct document *document, const char **at, pawl_status *status_out) {
   const char *line = *at, *next;
   uint64_t three[3];
@@ -242,7 +245,7 @@ static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *pars
   while (!status && at < parse->end && take_line(&document, &at, &status)) {
   }
   if (status) return status;
-  if (!document.line) { /* nothing but empty lines */
+  if (!document.line) { /* only empty lines are left */
     parse->at = at;
     return PAWL_OK;
   }

@@ -1,4 +1,4 @@
-/* UCI's bag of words: documents are runs of lines, wherever a file is cut. */
+/* UCI's bag of words: documents are runs of lines, wherever the file is cut. */
 #include "data/formats/uci.h"
 
 #include "data/scene_test.h"
@@ -15,22 +15,22 @@ static void test_documents_are_runs_of_lines(void **state) {
   (void)state;
   assert_reads("1 1 2\n1 5 1\n2 7 3\n", "0 1:2 5:1; 0 7:3; ");
   assert_reads("1 5 2\n1 1 1\n1 5 3\n100 1000 16777216\n", "0 1:1 5:5; 0 1000:1.67772e+07; ");
-  assert_reads(" 1\t1  2 \r\n\n\r\n  \n1 2 1\n\n", "0 1:2 2:1; "); /* empty lines are nothing */
+  assert_reads(" 1\t1  2 \r\n\n\r\n  \n1 2 1\n\n", "0 1:2 2:1; "); /* empty lines are ignored */
 }
 
 static void test_what_is_wrong_is_said_with_its_place(void **state) {
   static const char count[] = "the count is not a whole number from 1 to 16777216";
-  static const char document[] = "the number of a document is due, which is whole";
-  static const char word[] = "the number of a word is due, which is whole";
-  static const char part[] = "this is not part of a whole number";
+  static const char document[] = "expected the number of a document, a whole number";
+  static const char word[] = "expected the number of a word, a whole number";
+  static const char part[] = "unexpected character in a whole number";
   static const struct {
     const char *text, *place, *what;
   } cases[] = {
       {"x 1 1\n", "1:1", document},
       {"-1 1 1\n", "1:1", document},
       {"99999999999999999999 1 1\n", "1:1", document},
-      {"1\n", "1:2", "the line ends early"},
-      {"1 2\n", "1:4", "the line ends early"},
+      {"1\n", "1:2", "the line ends too early: expected document, word and count"},
+      {"1 2\n", "1:4", "the line ends too early: expected document, word and count"},
       {"1x 1 1\n", "1:2", part},
       {"1 x 1\n", "1:3", word},
       {"1 -2 1\n", "1:3", word},
@@ -42,7 +42,7 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
       {"1 2 18446744073709551617\n", "1:5", count},
       {"1 2 x\n", "1:5", count},
       {"1 2 1.5\n", "1:6", part},
-      {"1 2 3 4\n", "1:6", "something follows the count"},
+      {"1 2 3 4\n", "1:6", "unexpected text behind the count"},
       {"0 1 1\n", "1:1", "documents and words are counted from 1"},
       {"1 0 1\n", "1:3", "documents and words are counted from 1"},
       {"101 1 1\n", "1:1", "document 101 of 100"},
@@ -69,11 +69,11 @@ static void test_words_beyond_the_vocabulary_are_bad(void **state) {
   struct pwi_parse_rule bounded = rule;
   bounded.words = words;
   struct told told = parsed(&bounded, "1 2 1\n2 3 1\n");
-  assert_string_equal(told.text, "0 2:1; !2:3 word 3 is beyond the vocabulary, which has 2");
+  assert_string_equal(told.text, "0 2:1; !2:3 word 3 is not in the vocabulary, whose size is 2");
   pwi_words_release(words);
 }
 
-/* --- where documents begin -------------------------------------------------------------------------------------------------- */
+/* --- where documents begin ------------------------------------------------------------------------------ */
 
 static uint64_t before(const char *text, const char *at) {
   return pwi_uci_before(text, true, text + strlen(text) - strlen(at));
@@ -95,7 +95,7 @@ static void test_the_document_before_a_line_is_seen(void **state) {
   }
 }
 
-/* --- files, cut everywhere -------------------------------------------------------------------------------------------------- */
+/* --- files, cut everywhere ------------------------------------------------------------------------------ */
 
 static struct pawl_data_options bag_options(uint64_t piece_bytes, uint64_t skip_bad) {
   struct pawl_data_options options = default_options();
@@ -105,7 +105,7 @@ static struct pawl_data_options bag_options(uint64_t piece_bytes, uint64_t skip_
   return options;
 }
 
-/* Every size of pieces gives the rows that the whole text gives, and the same bad ones. */
+/* Every piece size yields the same rows as the whole text, and the same bad rows. */
 static void assert_cut_anyhow(const char *path, size_t size, uint64_t skip_bad) {
   struct pawl_data_options options = bag_options(1 << 20, skip_bad);
   struct pawl_data *data = opened(path, &options);
@@ -124,7 +124,7 @@ static void assert_cut_anyhow(const char *path, size_t size, uint64_t skip_bad) 
   pwi_batch_destroy(whole);
 }
 
-/* Some 2 kB: short documents and long ones, gaps of empty lines, and with `bad` what is wrong in every way. */
+/* About 2 kB: short and long documents, gaps of empty lines, and with `bad` every kind of error. */
 static size_t make_bag(struct pwi_random *random, bool bad, char *text, size_t room) {
   struct told told = {.size = 0};
   unsigned document = 1;
@@ -168,7 +168,7 @@ static void test_compressed_files_are_cut_the_same_way(void **state) {
   assert_cut_anyhow(write_bytes("bag.zst", packed, pack_zstd(text, size, true, packed, sizeof packed)), size, 1000);
 }
 
-/* --- totals ----------------------------------------------------------------------------------------------------------------- */
+/* --- totals --------------------------------------------------------------------------------------------- */
 
 static const char *why(const char *text, pawl_status *status_out) {
   struct pawl_data_options options = bag_options(4, 0);
@@ -179,20 +179,22 @@ static void test_totals_are_checked(void **state) {
   pawl_status status;
   (void)state;
   assert_string_equal(why("2\n3\n3\n1 1 1\n1 3 1\n2 2 1\n", &status), "");
-  assert_string_equal(why("2\n3\n2\n1 1 1\n1 3 1\n2 2 1", &status), ""); /* more than it says is no loss */
-  assert_string_equal(why("2\n3\n456\n1 1 1\n\n1 3 1\n\r\n2 2 1", &status), "bag: file ends early: 3 of 456 entries");
+  /* more entries than announced is no error */
+  assert_string_equal(why("2\n3\n2\n1 1 1\n1 3 1\n2 2 1", &status), "");
+  assert_string_equal(why("2\n3\n456\n1 1 1\n\n1 3 1\n\r\n2 2 1", &status),
+                      "bag: the file is truncated: it has 3 of 456 entries");
   assert_int_equal(status, PAWL_TRUNCATED);
-  assert_string_equal(why("2\n3\n1\n", &status), "bag: file ends early: 0 of 1 entries");
+  assert_string_equal(why("2\n3\n1\n", &status), "bag: the file is truncated: it has 0 of 1 entries");
   assert_string_equal(why("2\n3\n0\n", &status), "");
   assert_string_equal(why("2\n3\n1\n1 4 1\n", &status), "bag:4:3: word 4 of 3");
   assert_int_equal(status, PAWL_CORRUPT);
   assert_string_equal(why("2\n3\n1\n3 1 1\n", &status), "bag:4:1: document 3 of 2");
   assert_string_equal(why("2\n3\n2\n2 1 1\n1 1 1\n", &status), "bag:5:1: document 1 after 2");
   assert_string_equal(why("2\n3\n1 1 1\n", &status),
-                      "bag: not UCI's bag of words: its first three lines are the numbers of documents, words and "
+                      "bag: not a UCI bag of words: its first three lines must be the numbers of documents, words and "
                       "entries");
   assert_int_equal(status, PAWL_CORRUPT);
-  assert_string_equal(why("\n\n", &status), "bag: there is no row in it");
+  assert_string_equal(why("\n\n", &status), "bag: the file contains no rows");
 }
 
 static void test_the_format_is_told_by_its_head(void **state) {

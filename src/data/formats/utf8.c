@@ -11,12 +11,12 @@ static bool continues(const unsigned char *byte, const unsigned char *end, size_
   return true;
 }
 
-/* Bytes of the character that begins with one of 0x80 and more; 0: it is broken. */
+/* The length of a character whose first byte is 0x80 or more; 0: it is malformed. */
 static size_t length_at(const unsigned char *byte, const unsigned char *end) {
   if (byte[0] < 0xc2 || byte[0] > 0xf4) return 0;
   size_t more = byte[0] < 0xe0 ? 1 : byte[0] < 0xf0 ? 2 : 3;
   if (!continues(byte + 1, end, more)) return 0;
-  if (byte[0] == 0xe0 && byte[1] < 0xa0) return 0; /* could be shorter */
+  if (byte[0] == 0xe0 && byte[1] < 0xa0) return 0; /* overlong */
   if (byte[0] == 0xed && byte[1] > 0x9f) return 0; /* a surrogate */
   if (byte[0] == 0xf0 && byte[1] < 0x90) return 0;
   if (byte[0] == 0xf4 && byte[1] > 0x8f) return 0; /* beyond U+10FFFF */

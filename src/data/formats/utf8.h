@@ -1,15 +1,15 @@
-/* UTF-8: whether bytes are, and the characters in them. Pure. */
+/* Validates, decodes and encodes UTF-8. Pure. */
 #ifndef PWI_DATA_FORMATS_UTF8_H
 #define PWI_DATA_FORMATS_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first byte of [begin, end) that is no part of well-formed UTF-8 (Unicode's table 3-7: no surrogates, nothing that could be
- * shorter, nothing beyond U+10FFFF); NULL if all of it is. */
+/* The first byte of [begin, end) that is not part of well-formed UTF-8 (Unicode, table 3-7: no surrogates,
+ * no overlong forms, nothing beyond U+10FFFF); NULL if all of it is well-formed. */
 const char *pwi_utf8_wrong(const char *begin, const char *end);
 
-/* The character at `at`, which is well-formed, and how many bytes it has. */
+/* Decodes the well-formed character at `at`. Returns its length in bytes. */
 static inline size_t pwi_utf8_get(const char *at, uint32_t *character_out) {
   const unsigned char *byte = (const unsigned char *)at;
   if (byte[0] < 0x80) return *character_out = byte[0], 1;
@@ -19,7 +19,7 @@ static inline size_t pwi_utf8_get(const char *at, uint32_t *character_out) {
   return 4;
 }
 
-/* Writes a character, 1 to 4 bytes; how many. */
+/* Encodes a character. Returns its length, 1 to 4 bytes. */
 static inline size_t pwi_utf8_put(uint32_t character, char *to) {
   if (character < 0x80) return to[0] = (char)character, 1;
   size_t size = character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;

@@ -1,8 +1,9 @@
 /* Vowpal Wabbit's text: `label [importance] ['tag]|space[:scale] name[:value] … |space …`.
  *
- * A feature's hash is XXH3-64 of its name, seeded with that of its name space, which is 0 for the one without a name.
+ * A feature's hash is XXH3-64 of its name, seeded with the hash of its namespace. The seed is 0 for the
+ * default namespace.
  */
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -11,10 +12,10 @@
 #include "base/hash.h"
 #include "data/formats/number.h"
 
-/* A row, while it is read. */
+/* A row that is being parsed. */
 struct row {
   struct pwi_parse *parse;
-  const char *at, *end; /* of the line, without its line break */
+  const char *at, *end; /* the rest of the line, without its line break */
   uint32_t hash_bits;
   uint64_t *ids;
   float *values;
@@ -25,7 +26,7 @@ struct row {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/* Whether a name ends before this character. A line break is no part of one either. */
+/* Whether a name ends before this character. A line break ends a name, too. */
 static bool ends_name(char c) { return c == ' ' || c == ':' || c == '|' || c == '\t' || c == '\n' || c == '\r'; }
 
 static void skip_blanks(struct row *row) {
@@ -38,22 +39,21 @@ static const char *name_end(const struct row *row) {
   return at;
 }
 
-/* What follows a colon: a number up to a blank, a bar or the end. */
+/* Parses the number behind a colon, which ends at a blank, a bar or the end of the line. */
 static pawl_status number(struct row *row, double *value_out) {
   const char *end, *begin = ++row->at;
   if (begin == row->end || is_blank(*begin) || *begin == '|')
-    return pwi_parse_wrong(row->parse, begin, "a colon without a value");
-  if (!pwi_number(begin, &end, value_out)) return pwi_parse_wrong(row->parse, begin, "this is not a number");
+    return pwi_parse_wrong(row->parse, begin, "expected a value behind the colon");
+  if (!pwi_number(begin, &end, value_out)) return pwi_parse_wrong(row->parse, begin, "expected a number");
   if (end != row->end && !is_blank(*end) && *end != '|')
-    return pwi_parse_wrong(row->parse, end, "this is not part of a number");
+    return pwi_parse_wrong(row->parse, end, "unexpected character in a number");
   row->at = end;
   return PAWL_OK;
 }
 
-/* --- before the first bar --------------------------------------------------------------------------------------------------- */
+/* --- before the first bar ------------------------------------------------------------------------------- */
 
-/* The importance, which is a number of its own. A tag begins with a quote or touches the bar, and says nothing to
- * us. */
+/* Parses the importance, a separate number. A tag begins with a quote or touches the bar, and is ignored. */
 static pawl_status importance(struct row *row, const char *bar) {
   const char *end;
   double value;
@@ -61,7 +61,7 @@ static pawl_status importance(struct row *row, const char *bar) {
   skip_blanks(row);
   if (row->at == bar || !pwi_number(row->at, &end, &value) || !is_blank(*end)) return PAWL_OK;
   if (!isfinite((float)value) || value < 0)
-    return pwi_parse_wrong(row->parse, row->at, "the importance is not a finite number from 0 on");
+    return pwi_parse_wrong(row->parse, row->at, "the importance must be a finite number, 0 or more");
   row->weight = (float)value;
   row->at = end;
   skip_blanks(row);
@@ -74,16 +74,15 @@ static pawl_status tag(struct row *row, const char *bar) {
   const char *begin = row->at;
   while (row->at < bar && !is_blank(*row->at)) row->at++;
   if (row->at < bar && *begin != '\'')
-    return pwi_parse_wrong(row->parse, begin, "this is neither an importance nor a tag, which begins with a quote");
+    return pwi_parse_wrong(row->parse, begin, "expected an importance, or a tag that begins with a quote");
   skip_blanks(row);
-  return row->at == bar ? PAWL_OK
-                        : pwi_parse_wrong(row->parse, row->at, "something stands between the tag and the bar");
+  return row->at == bar ? PAWL_OK : pwi_parse_wrong(row->parse, row->at, "unexpected text between the tag and the bar");
 }
 
 static pawl_status before_bar(struct row *row) {
   const char *bar = memchr(row->at, '|', (size_t)(row->end - row->at));
   skip_blanks(row);
-  if (!bar) return pwi_parse_wrong(row->parse, row->end, "no bar before the features");
+  if (!bar) return pwi_parse_wrong(row->parse, row->end, "expected a bar before the features");
   if (row->at == bar || *row->at == '\'') {
     if (!row->labels_optional) return pwi_parse_wrong(row->parse, row->at, "no label");
     row->label = (float)NAN;
@@ -93,25 +92,24 @@ static pawl_status before_bar(struct row *row) {
   pawl_status status = pwi_parse_label(row->parse, row->at, &row->at, &row->label);
   if (status) return status;
   if (row->at != bar && !is_blank(*row->at))
-    return pwi_parse_wrong(row->parse, row->at, "this is not part of a number");
+    return pwi_parse_wrong(row->parse, row->at, "unexpected character in a number");
   status = importance(row, bar);
   return status ? status : tag(row, bar);
 }
 
-/* --- name spaces ------------------------------------------------------------------------------------------------------------ */
+/* --- namespaces ----------------------------------------------------------------------------------------- */
 
 static pawl_status feature(struct row *row, struct pwi_field space_name, uint64_t seed, double scale) {
   const char *begin = row->at, *end = name_end(row);
   double value = 1;
-  if (end == begin) return pwi_parse_wrong(row->parse, begin, "a colon without the name of a feature");
+  if (end == begin) return pwi_parse_wrong(row->parse, begin, "expected the name of a feature before the colon");
   row->at = end;
   if (row->at < row->end && *row->at == ':') {
     pawl_status status = number(row, &value);
     if (status) return status;
   }
   value *= scale;
-  if (!isfinite((float)value))
-    return pwi_parse_wrong(row->parse, begin, "the value is not a finite number that a float holds");
+  if (!isfinite((float)value)) return pwi_parse_wrong(row->parse, begin, "the value does not fit a finite float");
   row->ids[row->count] = pwi_hashed_id(pwi_hash(begin, (size_t)(end - begin), seed), row->hash_bits);
   if (row->parse->namer)
     row->parse->namer->found(row->parse->namer, row->ids[row->count], 0, space_name,
@@ -120,7 +118,7 @@ static pawl_status feature(struct row *row, struct pwi_field space_name, uint64_
   return PAWL_OK;
 }
 
-/* From behind a bar to the next, or to the end. */
+/* Parses from behind a bar to the next bar or the end of the line. */
 static pawl_status space(struct row *row) {
   const char *begin = row->at, *end = name_end(row);
   uint64_t seed = end > begin ? pwi_hash(begin, (size_t)(end - begin), 0) : 0;
@@ -140,7 +138,7 @@ static pawl_status space(struct row *row) {
 static pawl_status read_row(struct row *row) {
   pawl_status status = before_bar(row);
   while (!status && row->at < row->end) {
-    row->at++; /* over the bar */
+    row->at++; /* skip the bar */
     status = space(row);
   }
   return status;

@@ -17,7 +17,7 @@ static unsigned long long id_of(const char *space, const char *name) {
   return pwi_hashed_id(pwi_hash(name, strlen(name), seed), BITS);
 }
 
-/* One entry, as `told` has it. */
+/* One entry, in the notation of `told`. */
 static const char *one(const char *before, const char *space, const char *name, const char *value) {
   static struct told told;
   told.size = 0;
@@ -68,7 +68,7 @@ static void test_importances_are_weights_and_tags_are_nothing(void **state) {
   assert_reads("1 2.5 'tag|a x\n", one("1*2.5", "a", "x", "1"));
   assert_reads("1 'tag |a x\n", one("1", "a", "x", "1"));
   assert_reads("1 tag|a x\n", one("1", "a", "x", "1"));
-  assert_reads("1 7|a x\n", one("1", "a", "x", "1")); /* it touches the bar */
+  assert_reads("1 7|a x\n", one("1", "a", "x", "1")); /* the tag touches the bar */
   assert_reads("1|a x\n", one("1", "a", "x", "1"));
 }
 
@@ -84,23 +84,23 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
       {"|a x\n", "!1:1 no label"},
       {"'tag |a x\n", "!1:1 no label"},
       {"yes |a x\n", "!1:1 the label is not a number"},
-      {"inf |a x\n", "!1:1 the label is not a finite number that a float holds"},
-      {"1x |a x\n", "!1:2 this is not part of a number"},
-      {"1 a x\n", "!1:6 no bar before the features"},
-      {"1 -2 |a x\n", "!1:3 the importance is not a finite number from 0 on"},
-      {"1 nan |a x\n", "!1:3 the importance is not a finite number from 0 on"},
+      {"inf |a x\n", "!1:1 the label does not fit a finite float"},
+      {"1x |a x\n", "!1:2 unexpected character in a number"},
+      {"1 a x\n", "!1:6 expected a bar before the features"},
+      {"1 -2 |a x\n", "!1:3 the importance must be a finite number, 0 or more"},
+      {"1 nan |a x\n", "!1:3 the importance must be a finite number, 0 or more"},
       {"1 1 0.5 |a x\n", "!1:5 a third number before the bar: initial predictions are not supported"},
-      {"1 tag |a x\n", "!1:3 this is neither an importance nor a tag, which begins with a quote"},
-      {"1 'tag more|a x\n", "!1:8 something stands between the tag and the bar"},
-      {"1 |a x:\n", "!1:8 a colon without a value"},
-      {"1 |a x: y\n", "!1:8 a colon without a value"},
-      {"1 |a: x\n", "!1:6 a colon without a value"},
-      {"1 |a :2\n", "!1:6 a colon without the name of a feature"},
-      {"1 |a x:y\n", "!1:8 this is not a number"},
-      {"1 |a x:1:2\n", "!1:9 this is not part of a number"},
-      {"1 |a x:1y\n", "!1:9 this is not part of a number"},
-      {"1 |a x:inf\n", "!1:6 the value is not a finite number that a float holds"},
-      {"1 |a:1e30 x:1e30\n", "!1:11 the value is not a finite number that a float holds"},
+      {"1 tag |a x\n", "!1:3 expected an importance, or a tag that begins with a quote"},
+      {"1 'tag more|a x\n", "!1:8 unexpected text between the tag and the bar"},
+      {"1 |a x:\n", "!1:8 expected a value behind the colon"},
+      {"1 |a x: y\n", "!1:8 expected a value behind the colon"},
+      {"1 |a: x\n", "!1:6 expected a value behind the colon"},
+      {"1 |a :2\n", "!1:6 expected the name of a feature before the colon"},
+      {"1 |a x:y\n", "!1:8 expected a number"},
+      {"1 |a x:1:2\n", "!1:9 unexpected character in a number"},
+      {"1 |a x:1y\n", "!1:9 unexpected character in a number"},
+      {"1 |a x:inf\n", "!1:6 the value does not fit a finite float"},
+      {"1 |a:1e30 x:1e30\n", "!1:11 the value does not fit a finite float"},
       {"1 |a x\ry\n", "!1:7 a carriage return within a line"},
   };
   (void)state;

@@ -11,24 +11,25 @@
 #include "host/clock.h"
 
 #define CONNECT_MS 500
-#define SHORT_MS 500 /* one attempt, if the caller has little patience: another member gets its turn */
-#define LONG_MS 5000 /* and if it has: reading a long log */
+#define SHORT_MS                                                                                                       \
+  500 /* timeout of one attempt if the caller has a short deadline, so that another member can be tried */
+#define LONG_MS 5000 /* timeout otherwise, for reading a long log */
 #define PAUSE_MIN (PWI_HOST_SECOND / 20)
 #define PAUSE_MAX (PWI_HOST_SECOND / 2)
 #define IDLE_MS 1000
 #define TROUBLE_MAX 600
 
-/* One call. It is the caller's until it is queued, then the thread's until its answer is. */
+/* One call. It belongs to the caller until it is queued, then to the thread until its answer is queued. */
 struct request {
   struct request *next;
-  struct pwi_meta_call *call; /* the caller's thread only */
-  atomic_bool is_cancelled;   /* nobody waits for it */
+  struct pwi_meta_call *call; /* for the caller's thread only */
+  atomic_bool is_cancelled;   /* the caller no longer waits for it */
   enum pwi_etcd_ask ask;
   struct pwi_text body, got;
   int64_t deadline;
   bool is_patient;
 
-  /* The thread's. */
+  /* For the thread only. */
   CURL *easy; /* while an attempt is under way */
   size_t endpoint, attempts;
   int64_t try_at;
@@ -37,7 +38,7 @@ struct request {
 };
 
 struct etcd {
-  struct pwi_meta meta; /* comes first */
+  struct pwi_meta meta; /* must be first */
   struct pwi_etcd_place place;
   char *authority, *certificate, *private_key;
   CURLM *multi;
@@ -46,14 +47,14 @@ struct etcd {
   bool has_thread;
   atomic_bool is_stopping;
 
-  pthread_mutex_t mutex; /* of the next four */
+  pthread_mutex_t mutex; /* guards the next four fields */
   struct request *queued, **queue_end;
   struct request *answered, **answer_end;
   char trouble[TROUBLE_MAX];
 
-  /* The thread's. */
+  /* For the thread only. */
   struct request *active;
-  size_t endpoint; /* that is asked next */
+  size_t endpoint; /* index of the endpoint to try next */
 };
 
 static struct etcd *of(struct pwi_meta *meta) { return (struct etcd *)meta; }
@@ -66,7 +67,7 @@ static void request_free(struct request *request) {
   pwi_free(request);
 }
 
-/* --- the thread: one attempt --------------------------------------------------------------------------------------------- */
+/* --- the thread: one attempt ---------------------------------------------------------------------------- */
 
 static size_t take_bytes(char *bytes, size_t one, size_t count, void *context) {
   struct request *request = context;
@@ -154,7 +155,7 @@ static void read_outcome(struct request *request, CURLcode code) {
   pwi_etcd_read(request->ask, http, pwi_text_view(&request->got), request->got.length, &request->reply);
 }
 
-/* --- the thread: trying again, and handing over -------------------------------------------------------------------------- */
+/* --- the thread: retries and answers -------------------------------------------------------------------- */
 
 static void note_trouble(struct etcd *etcd, const struct request *request) {
   const struct pwi_etcd_reply *reply = &request->reply;
@@ -175,14 +176,14 @@ static void hand_over(struct etcd *etcd, struct request *request) {
   etcd->meta.wake(etcd->meta.context);
 }
 
-/* A pause only once every member has been asked. */
+/* Pauses only after every member has been asked. */
 static int64_t pause_after(const struct etcd *etcd, const struct request *request) {
   if (request->attempts % etcd->place.count != 0) return 0;
   size_t rounds = request->attempts / etcd->place.count;
   return rounds > 4 ? PAUSE_MAX : PAUSE_MIN << (rounds - 1);
 }
 
-/* True if the request is over. */
+/* True if the request is finished. */
 static bool settle(struct etcd *etcd, struct request *request) {
   note_trouble(etcd, request);
   if (request->reply.is_passing && etcd->endpoint == request->endpoint)
@@ -227,7 +228,7 @@ static void drop(struct etcd *etcd, struct request *request) {
   request_free(request);
 }
 
-/* Begins what is due; how long until something else is, in milliseconds. */
+/* Starts requests that are due. Returns the milliseconds until the next one is due. */
 static int look_at_active(struct etcd *etcd) {
   int64_t now = pwi_host_now(), next = now + IDLE_MS * INT64_C(1000000);
   for (struct request *request = etcd->active, *after; request; request = after) {
@@ -267,12 +268,12 @@ static void *run(void *context) {
     look_at_active(etcd);
     curl_multi_perform(etcd->multi, &running);
     collect(etcd);
-    curl_multi_poll(etcd->multi, NULL, 0, look_at_active(etcd), NULL); /* what has failed may be due again */
+    curl_multi_poll(etcd->multi, NULL, 0, look_at_active(etcd), NULL); /* a failed attempt may be due again */
   }
   return NULL;
 }
 
-/* --- the caller's thread ------------------------------------------------------------------------------------------------- */
+/* --- the caller's thread -------------------------------------------------------------------------------- */
 
 static struct request *request_make(struct pwi_meta_call *call, enum pwi_etcd_ask ask) {
   struct request *request = pwi_alloc_zero(1, sizeof *request);
@@ -342,7 +343,7 @@ static pawl_status end_lease(struct pwi_meta *meta, struct pwi_meta_call *call, 
   return about_lease(meta, call, PWI_ETCD_REVOKE, lease);
 }
 
-/* Whoever has it in hands frees it. */
+/* The current owner frees it. */
 static void cancel(struct pwi_meta *meta, struct pwi_meta_call *call) {
   struct request *request = call->inside;
   if (!request) return;
@@ -378,7 +379,7 @@ void pwi_etcd_trouble(struct pwi_meta *meta, char *text_out, size_t size) {
   pthread_mutex_unlock(&etcd->mutex);
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 void pwi_etcd_stop(struct pwi_meta *meta) {
   struct etcd *etcd = of(meta);
@@ -431,7 +432,7 @@ static bool copy(const char *text, char **copy_out) {
   return *copy_out != NULL;
 }
 
-/* Signals are for the main thread. */
+/* Blocks signals, which are for the main thread. */
 static bool start_thread(struct etcd *etcd) {
   sigset_t all, before;
   sigfillset(&all);

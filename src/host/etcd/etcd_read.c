@@ -1,4 +1,4 @@
-/* Reading what etcd answers (host/etcd/etcd_text.h). */
+/* Parses etcd's answers (host/etcd/etcd_text.h). */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "host/etcd/etcd_text.h"
 
 #define SECOND INT64_C(1000000000)
-#define TTL_MAX 86400 /* seconds; nobody here asks for more */
+#define TTL_MAX 86400 /* seconds; we never ask for more */
 #define HTTP_GOOD 200
 
 /* Codes of gRPC. */
@@ -23,9 +23,9 @@ enum {
   GRPC_UNAUTHENTICATED = 16,
 };
 
-/* --- numbers ------------------------------------------------------------------------------------------------------------ */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
-/* A whole number, as digits in a string or as one; absent: 0. False for anything else. */
+/* A whole number, as a string of digits or as a JSON number; absent: 0. False for anything else. */
 static bool read_number(const json_t *object, const char *name, uint64_t *number_out) {
   const json_t *item = json_object_get(object, name);
   uint64_t number = 0;
@@ -46,7 +46,7 @@ static bool read_number(const json_t *object, const char *name, uint64_t *number
   return true;
 }
 
-/* --- errors ------------------------------------------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------------------------------------- */
 
 static void say(struct pwi_etcd_reply *reply, const char *message) {
   snprintf(reply->message, sizeof reply->message, "%s", message);
@@ -59,7 +59,7 @@ static void fail(struct pwi_etcd_reply *reply, pawl_status status, bool is_passi
   reply->is_passing = is_passing;
 }
 
-/* A size that is too large is reported under two codes. */
+/* etcd reports a request that is too large under two codes. */
 static void read_code(struct pwi_etcd_reply *reply, uint64_t code, const char *message) {
   bool is_large = strstr(message, "too large") || strstr(message, "larger than max");
   bool is_user = strstr(message, "user name") || strstr(message, "auth");
@@ -74,7 +74,7 @@ static void read_code(struct pwi_etcd_reply *reply, uint64_t code, const char *m
   else if (code == GRPC_EXHAUSTED && strstr(message, "space"))
     fail(reply, PAWL_NO_SPACE, true);
   else
-    fail(reply, PAWL_LINK_UNREACHABLE, true); /* it has no leader, or is busy, or is going down */
+    fail(reply, PAWL_LINK_UNREACHABLE, true); /* the member has no leader, is busy, or is shutting down */
 }
 
 /* True if the object is an error. */
@@ -92,13 +92,14 @@ static bool read_error(const json_t *root, struct pwi_etcd_reply *reply) {
   return true;
 }
 
-/* --- pairs -------------------------------------------------------------------------------------------------------------- */
+/* --- pairs ---------------------------------------------------------------------------------------------- */
 
 static const json_t *kvs_of(const json_t *response) {
   return json_object_get(json_object_get(response, "response_range"), "kvs");
 }
 
-/* How many pairs there are, and how many bytes their keys and values take at most. False if it makes no sense. */
+/* The number of pairs, and an upper bound for the bytes of their keys and values. False if the answer is
+ * malformed. */
 static bool measure(const json_t *responses, size_t *count_out, size_t *size_out) {
   size_t i, j, count = 0, size = 0;
   json_t *response, *pair;
@@ -115,7 +116,7 @@ static bool measure(const json_t *responses, size_t *count_out, size_t *size_out
 return true;
 }
 
-/* Decodes to `*at`, which moves on. */
+/* Decodes to `*at` and advances it. */
 static bool read_bytes(const json_t *text, char **at, const char **bytes_out, size_t *size_out) {
   size_t size = 0;
   if (text && pwi_base64_read(json_string_value(text), json_string_length(text), *at, &size)) return false;
@@ -156,7 +157,7 @@ static pawl_status read_pairs(const json_t *responses, struct pwi_etcd_reply *re
   return PAWL_OK;
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static pawl_status read_txn(const json_t *root, struct pwi_etcd_reply *reply) {
   const json_t *header = json_object_get(root, "header"), *responses = json_object_get(root, "responses");
@@ -187,13 +188,12 @@ void pwi_etcd_read(enum pwi_etcd_ask ask, long code, const char *body, size_t si
   struct pwi_etcd_reply reply = {0};
   json_t *root = json_loadb(body, size, 0, &error);
   if (!json_is_object(root)) {
-    say(&reply,
-        code == HTTP_GOOD ? "its answer is not JSON" : "who answers there is no etcd, or one without a gateway");
+    say(&reply, code == HTTP_GOOD ? "the answer is not JSON" : "the endpoint is not etcd, or has no JSON gateway");
     fail(&reply, PAWL_LINK_PROTOCOL, true);
   } else if (!read_error(root, &reply)) {
     reply.status = code == HTTP_GOOD ? read_good(ask, root, &reply) : PAWL_LINK_PROTOCOL;
     reply.is_passing = code != HTTP_GOOD;
-    if (reply.status == PAWL_CORRUPT) say(&reply, "its answer makes no sense");
+    if (reply.status == PAWL_CORRUPT) say(&reply, "the answer is malformed");
   }
   json_decref(root);
   if (reply.status) {

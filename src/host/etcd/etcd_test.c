@@ -1,5 +1,5 @@
-/* The client of etcd against a server of our own that says what it is told to: members that are down, hang, have no leader
- * or are something else; calls that are cancelled. A real etcd is in tests/etcd. */
+/* The etcd client against a fake server: members that are down, hang, have no leader or are not etcd;
+ * cancelled calls. tests/etcd uses a real etcd. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@
 #define GOOD "{\"header\":{\"revision\":\"5\"},\"succeeded\":true}"
 #define NO_LEADER "{\"error\":\"etcdserver: no leader\",\"message\":\"etcdserver: no leader\",\"code\":14}"
 
-/* --- a server ------------------------------------------------------------------------------------------------------------- */
+/* --- a server ------------------------------------------------------------------------------------------- */
 
 enum manner { ANSWERS, HANGS, HANGS_UP, CUTS_SHORT };
 
@@ -36,10 +36,10 @@ struct fake {
   atomic_int code;
   _Atomic(const char *) body;
   atomic_uint requests;
-  char last[65536]; /* what was asked last; read it when all is quiet */
+  char last[65536]; /* the last request; read it only while the server is idle */
 };
 
-/* Reads one request: a head, and as much of a body as it announces. False if there is none. */
+/* Reads one request: the head, and as much of the body as it announces. False if there is none. */
 static bool read_request(int handle, char *text, size_t room) {
   size_t size = 0;
   for (;;) {
@@ -95,7 +95,7 @@ static void fake_close(struct fake *fake) {
   close(fake->listening);
 }
 
-/* A port at which nobody listens. */
+/* A port on which nothing listens. */
 static uint16_t dead_port(void) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof address;
@@ -106,7 +106,7 @@ static uint16_t dead_port(void) {
   return ntohs(address.sin_port);
 }
 
-/* --- a client ------------------------------------------------------------------------------------------------------------- */
+/* --- a client ------------------------------------------------------------------------------------------- */
 
 struct client {
   struct pwi_meta *meta;
@@ -170,7 +170,7 @@ static pawl_status ask(struct client *client, int64_t patience_ns) {
   return asked.status;
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_a_call_goes_there_and_its_answer_comes_back(void **state) {
   (void)state;
@@ -210,7 +210,7 @@ static void test_the_next_member_is_asked_if_one_is_down_hangs_or_has_no_leader(
     client_open(&client, (uint16_t[]){is_down ? dead_port() : bad.port, good.port}, 2);
     OK(ask(&client, 3 * PWI_HOST_SECOND));
     unsigned asked = atomic_load(&bad.requests);
-    OK(ask(&client, 3 * PWI_HOST_SECOND)); /* from now on the good one is asked first */
+    OK(ask(&client, 3 * PWI_HOST_SECOND)); /* from now on the working member is asked first */
     assert_int_equal(atomic_load(&bad.requests), asked);
     client_close(&client);
     fake_close(&bad);
@@ -298,9 +298,9 @@ static void test_what_is_cancelled_is_not_heard_of_again(void **state) {
   fake_open(&fake, HANGS, 200, GOOD);
   client_open(&client, &fake.port, 1);
   for (size_t i = 0; i < 4; i++) begin(&client, &asked[i], PWI_META_PATIENT);
-  while (atomic_load(&fake.requests) == 0) usleep(1000); /* some are under way, others in a queue */
+  while (atomic_load(&fake.requests) == 0) usleep(1000); /* some are under way, others queued */
   for (size_t i = 0; i < 4; i++) client.meta->ops->cancel(client.meta, &asked[i].call);
-  client.meta->ops->cancel(client.meta, &asked[0].call); /* is ignored */
+  client.meta->ops->cancel(client.meta, &asked[0].call); /* ignored */
   atomic_store(&fake.manner, ANSWERS);
   for (size_t i = 4; i < 6; i++) begin(&client, &asked[i], PWI_META_PATIENT);
   for (size_t i = 4; i < 6; i++) await(&client, &asked[i]);

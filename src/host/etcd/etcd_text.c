@@ -9,7 +9,7 @@
 #define PREFIX "pawl"
 #define SECOND INT64_C(1000000000)
 
-/* --- where -------------------------------------------------------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------------------------------------ */
 
 static pawl_status read_endpoint(const char *word, bool is_secure, char *endpoint_out, size_t size) {
   char full[PWI_NET_ADDRESS_MAX];
@@ -21,7 +21,8 @@ static pawl_status read_endpoint(const char *word, bool is_secure, char *endpoin
   if (strncmp(full, "tcp:", 4) == 0 || strncmp(full, "unix:", 5) == 0) return PAWL_INVALID;
   if (pwi_address_parse(full, &address) || address.kind != PWI_ADDRESS_TCP) return PAWL_INVALID;
   if (address.port_first == 0 || address.port_first != address.port_last) return PAWL_INVALID;
-  for (const char *at = address.host; *at; at++) /* what ends up in a URL must be a host there too */
+  /* the host is inserted into a URL, and must be a host there, too */
+  for (const char *at = address.host; *at; at++)
     if (*at <= ' ' || *at > '~' || strchr("@#?%\\\"'<>", *at)) return PAWL_INVALID;
   length = snprintf(endpoint_out, size, "%s%s", is_secure ? "https://" : "http://", full);
   return length > 0 && (size_t)length < size ? PAWL_OK : PAWL_INVALID;
@@ -73,9 +74,9 @@ pawl_status pwi_etcd_place_parse(const char *text, struct pwi_etcd_place *place_
   return status;
 }
 
-/* --- base64 ------------------------------------------------------------------------------------------------------------- */
+/* --- base64 --------------------------------------------------------------------------------------------- */
 
-static const char controls[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void pwi_base64_write(struct pwi_text *text, const void *bytes, size_t size) {
   const unsigned char *from = bytes;
@@ -86,10 +87,10 @@ void pwi_base64_write(struct pwi_text *text, const void *bytes, size_t size) {
     uint32_t word = (uint32_t)from[i] << 16;
     if (left > 1) word |= (uint32_t)from[i + 1] << 8;
     if (left > 2) word |= from[i + 2];
-    block[filled++] = controls[word >> 18];
-    block[filled++] = controls[word >> 12 & 63];
-    block[filled++] = left > 1 ? controls[word >> 6 & 63] : '=';
-    block[filled++] = left > 2 ? controls[word & 63] : '=';
+    block[filled++] = alphabet[word >> 18];
+    block[filled++] = alphabet[word >> 12 & 63];
+    block[filled++] = left > 1 ? alphabet[word >> 6 & 63] : '=';
+    block[filled++] = left > 2 ? alphabet[word & 63] : '=';
     if (filled < sizeof block) continue;
     pwi_text_add_bytes(text, block, filled);
     filled = 0;
@@ -104,7 +105,8 @@ static int value_of(char control) {
   return control == '+' ? 62 : control == '/' ? 63 : -1;
 }
 
-/* Four letters, of which the last two may be padding; how many bytes they make, 0 if none. */
+/* Decodes four characters, of which the last two may be padding. Returns the number of bytes; 0 if they
+ * are invalid. */
 static size_t read_four(const char *text, unsigned char bytes[3]) {
   size_t padding = text[3] == '=' ? (text[2] == '=' ? 2 : 1) : 0;
   uint32_t word = 0;
@@ -113,7 +115,8 @@ static size_t read_four(const char *text, unsigned char bytes[3]) {
     if (value < 0) return 0;
     word = word << 6 | (uint32_t)value;
   }
-  if (padding > 0 && (word & (padding == 2 ? 0xffffu : 0xffu)) != 0) return 0; /* each value has one form */
+  /* only the canonical form is accepted */
+  if (padding > 0 && (word & (padding == 2 ? 0xffffu : 0xffu)) != 0) return 0;
   bytes[0] = (unsigned char)(word >> 16);
   bytes[1] = (unsigned char)(word >> 8);
   bytes[2] = (unsigned char)word;
@@ -134,7 +137,7 @@ pawl_status pwi_base64_read(const char *text, size_t length, void *bytes_out, si
   return PAWL_OK;
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------- */
 
 const char *pwi_etcd_path(enum pwi_etcd_ask ask) {
   static const char *const paths[] = {"/v3/kv/txn", "/v3/lease/grant", "/v3/lease/keepalive", "/v3/lease/revoke"};

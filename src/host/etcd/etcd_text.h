@@ -1,10 +1,12 @@
-/* What is said to etcd, and what it answers: the JSON of its gateway (/v3/…, etcd 3.4 and later), as pure functions.
+/* Formats requests to etcd and parses its answers: the JSON of its gateway (/v3/…, etcd 3.4 and later), as
+ * pure functions.
  *
- * In that JSON keys and values are base64, whole numbers are strings of digits, and what has its default value (0, false,
- * nothing) is left out. An error is {"error": …, "code": C, "message": …} with a code of gRPC; from a stream, as
- * lease/keepalive is one, {"error": {"grpc_code": C, …}}. A lease that is gone is answered without a TTL.
+ * In that JSON keys and values are base64, whole numbers are strings of digits, and members with default
+ * values (0, false, empty) are omitted. An error is {"error": …, "code": C, "message": …} with a gRPC
+ * code; a stream such as lease/keepalive answers {"error": {"grpc_code": C, …}}. For a lease that has
+ * expired the answer has no TTL.
  *
- * Replies are bytes from elsewhere: nothing in them is believed before it was looked at.
+ * Replies come from the network: everything in them is checked before it is used.
  */
 #ifndef PWI_HOST_ETCD_ETCD_TEXT_H
 #define PWI_HOST_ETCD_ETCD_TEXT_H
@@ -19,53 +21,54 @@
 #include "manager/leader/election.h"
 #include "manager/leader/meta.h"
 
-/* --- where ------------------------------------------------------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------------------------------------ */
 
 #define PWI_ETCD_ENDPOINTS 16
 
-/* etcd://host:port,host,…/prefix, or etcds:// for TLS. Ports are 2379 by default, the prefix is "pawl". */
+/* etcd://host:port,host,…/prefix, or etcds:// for TLS. The default port is 2379, the default prefix
+ * "pawl". */
 struct pwi_etcd_place {
   char endpoints[PWI_ETCD_ENDPOINTS][280]; /* http://host:port */
   size_t count;
   bool is_secure;
-  char prefix[PWI_PREFIX_MAX + 1]; /* without a slash at either end */
+  char prefix[PWI_PREFIX_MAX + 1]; /* without leading or trailing slash */
 };
 
-/* PAWL_INVALID if it cannot be read. */
+/* PAWL_INVALID if the text is malformed. */
 PAWL_MUST_USE pawl_status pwi_etcd_place_parse(const char *text, struct pwi_etcd_place *place_out);
 
-/* --- asking ------------------------------------------------------------------------------------------------------------ */
+/* --- requests ------------------------------------------------------------------------------------------- */
 
 enum pwi_etcd_ask { PWI_ETCD_TXN, PWI_ETCD_GRANT, PWI_ETCD_RENEW, PWI_ETCD_REVOKE };
 
-const char *pwi_etcd_path(enum pwi_etcd_ask ask); /* behind the endpoint */
+const char *pwi_etcd_path(enum pwi_etcd_ask ask); /* path behind the endpoint */
 
-/* The body of a request, added to `text`, whose status tells if there was memory. */
+/* Append the body of a request to `text`. Failures are recorded in the text's status. */
 void pwi_etcd_write_txn(struct pwi_text *text, const struct pwi_meta_deal *deal);
 void pwi_etcd_write_grant(struct pwi_text *text, int64_t ttl_ns);
 void pwi_etcd_write_lease(struct pwi_text *text, uint64_t lease); /* RENEW, REVOKE */
 
-/* --- answers ----------------------------------------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 struct pwi_etcd_reply {
   pawl_status status; /* as in struct pwi_meta_call */
-  bool is_passing;    /* it may go better another time, or elsewhere: try again */
-  char message[256];  /* what etcd said about it, for people; may be empty */
+  bool is_passing;    /* the error may be temporary or specific to this member: retry */
+  char message[256];  /* etcd's explanation, for display; may be empty */
   struct pwi_meta_answer answer;
-  struct pwi_meta_pair *pairs; /* of the answer */
-  char *memory;                /* of their keys and values */
+  struct pwi_meta_pair *pairs; /* the pairs of `answer` */
+  char *memory;                /* holds their keys and values */
 };
 
-/* Of an answer with this HTTP code. The reply has memory of its own: end it with pwi_etcd_reply_fini. */
+/* Parses an answer with this HTTP code. The reply owns memory: free it with pwi_etcd_reply_fini. */
 void pwi_etcd_read(enum pwi_etcd_ask ask, long code, const char *body, size_t size, struct pwi_etcd_reply *reply_out);
 void pwi_etcd_reply_fini(struct pwi_etcd_reply *reply);
 
-/* --- base64 ------------------------------------------------------------------------------------------------------------ */
+/* --- base64 --------------------------------------------------------------------------------------------- */
 
 void pwi_base64_write(struct pwi_text *text, const void *bytes, size_t size);
 
-/* Writes at most 3/4 of `length` bytes to `bytes_out`, and how many to `size_out`. PAWL_CORRUPT for what is not base64 with
- * its padding; nothing is skipped. */
+/* Writes at most 3/4 of `length` bytes to `bytes_out`, and their number to `size_out`. PAWL_CORRUPT unless
+ * the text is base64 with padding; no character is skipped. */
 PAWL_MUST_USE pawl_status pwi_base64_read(const char *text, size_t length, void *bytes_out, size_t *size_out);
 
 #endif

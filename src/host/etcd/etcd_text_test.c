@@ -1,4 +1,4 @@
-/* What is said to etcd, and what is made of its answers, good and hostile. */
+/* Requests to etcd, and parsing of valid and hostile answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* --- base64 ------------------------------------------------------------------------------------------------------------- */
+/* --- base64 --------------------------------------------------------------------------------------------- */
 
 static void test_base64_is_that_of_the_book(void **state) {
   (void)state;
@@ -66,7 +66,7 @@ static void test_what_is_not_base64_is_refused(void **state) {
     assert_int_equal(pwi_base64_read(texts[i], strlen(texts[i]), back, &size), PAWL_CORRUPT);
 }
 
-/* --- where -------------------------------------------------------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------------------------------------ */
 
 static void test_places_are_read(void **state) {
   (void)state;
@@ -104,7 +104,7 @@ static void test_places_that_make_no_sense_are_invalid(void **state) {
   assert_int_equal(pwi_etcd_place_parse(line, &place), PAWL_INVALID);
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------- */
 
 static void test_a_deal_is_written_as_etcd_wants_it(void **state) {
   (void)state;
@@ -140,7 +140,7 @@ static void test_a_deal_is_written_as_etcd_wants_it(void **state) {
   pwi_text_fini(&text);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static struct pwi_etcd_reply read_text(enum pwi_etcd_ask ask, long code, const char *text) {
   struct pwi_etcd_reply reply;
@@ -273,7 +273,7 @@ static void test_answers_that_make_no_sense_are_refused(void **state) {
   }
 }
 
-/* Whatever is cut off or changed, it is read as something that makes sense, or refused. */
+/* A truncated or changed answer is either parsed as something valid or refused. */
 static void test_any_change_of_an_answer_does_no_harm(void **state) {
   (void)state;
   struct pwi_random random;

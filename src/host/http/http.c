@@ -1,5 +1,5 @@
-/* libmicrohttpd does the listening and the parsing; here is what it may do and what it says. It never logs: no flag
- * asks it to. */
+/* libmicrohttpd listens and parses; this file decides and formats the answers. libmicrohttpd never logs:
+ * no flag asks it to. */
 #include "host/http/http.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define PLAIN "text/plain; charset=utf-8"
 #define BACKLOG 128
 #define TLS_PRIORITIES "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
-#define MEMORY_PER_CONNECTION ((size_t)16 << 10) /* headers and the socket's buffer, not the body */
+#define MEMORY_PER_CONNECTION ((size_t)16 << 10) /* headers and the socket's buffer, without the body */
 
 struct pwi_http {
   struct MHD_Daemon *daemon;
@@ -36,7 +36,7 @@ struct pwi_http {
   struct pwi_http_route routes[];
 };
 
-/* --- answers ---------------------------------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result reply(struct MHD_Connection *connection, unsigned code, const char *type, const char *body,
                              size_t length) {
@@ -71,9 +71,9 @@ static enum MHD_Result reply_route(struct MHD_Connection *connection, const stru
   return result;
 }
 
-/* --- who may look --------------------------------------------------------------------------------------------------- */
+/* --- authorisation -------------------------------------------------------------------------------------- */
 
-/* A certificate that the authority signed, for clients. */
+/* Whether the client presented a certificate for clients that the authority signed. */
 static bool has_certificate(const struct pwi_http *http, struct MHD_Connection *connection) {
   if (!http->is_encrypted) return false;
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
@@ -89,7 +89,7 @@ static bool may_look(const struct pwi_http *http, struct MHD_Connection *connect
   if (!http->guard || route->is_open) return true;
   const char *shown = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
   if (pwi_http_guard_knows(http->guard, shown)) return true;
-  /* Without tokens the guard is for the machine's own pages, too, only if they are encrypted. */
+  /* A guard without tokens guards the machine's own pages only if they are encrypted. */
   if (!pwi_http_guard_has_tokens(http->guard) && !http->is_encrypted) return true;
   return has_certificate(http, connection);
 }
@@ -100,14 +100,14 @@ static const struct pwi_http_route *find_route(const struct pwi_http *http, cons
   return NULL;
 }
 
-/* --- connections ---------------------------------------------------------------------------------------------------- */
+/* --- connections ---------------------------------------------------------------------------------------- */
 
 static struct pwi_http_guest *guest_of(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
   return info ? info->socket_context : NULL;
 }
 
-/* Who is not given a place is hung up on, as whoever gives up one. */
+/* Closes the connection if the crowd has no place for it. */
 static void on_connection(void *context, struct MHD_Connection *connection, void **guest,
                           enum MHD_ConnectionNotificationCode what) {
   struct pwi_http *http = context;
@@ -130,10 +130,11 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
   if (guest) pwi_http_guest_is_done(http->crowd, guest);
 }
 
-/* --- requests ------------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------- */
 
-/* Called once when the headers are in, once for each piece of a body, and once at the end. A refusal is given at once,
- * which ends the connection; an answer at the end, so that the connection can be used again. A body is hung up on. */
+/* libmicrohttpd calls this once after the headers, once for each part of a body, and once at the end. A
+ * refusal is sent at once, which ends the connection; an answer is sent at the end, so that the connection
+ * can be reused. A request with a body is cut off. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *body, size_t *body_size,
                                   void **seen) {
@@ -141,7 +142,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
   (void)version;
   (void)body;
   bool known = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
-  if (!known) return reply_line(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+  if (!known) return reply_line(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are supported");
   if (!*seen) {
     *seen = &mark;
     return MHD_YES;
@@ -153,11 +154,11 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
   struct pwi_http_guest *guest = guest_of(connection);
   if (guest) pwi_http_guest_is_answered(http->crowd, guest);
   if (!may_look(http, connection, route))
-    return reply_line(connection, MHD_HTTP_UNAUTHORIZED, "show a token: Authorization: Bearer TOKEN");
+    return reply_line(connection, MHD_HTTP_UNAUTHORIZED, "a token is required: Authorization: Bearer TOKEN");
   return reply_route(connection, route);
 }
 
-/* --- listening -------------------------------------------------------------------------------------------------- */
+/* --- listening ------------------------------------------------------------------------------------------ */
 
 static pawl_status read_address(const char *text, struct pwi_address *address_out) {
   char whole[PWI_ADDRESS_HOST_MAX + 16];
@@ -195,8 +196,9 @@ static bool is_loopback(const struct sockaddr *where) {
   return IN6_IS_ADDR_LOOPBACK(address) || (IN6_IS_ADDR_V4MAPPED(address) && address->s6_addr[12] == 127);
 }
 
-/* With poll and not epoll: of few connections it costs nothing, and libmicrohttpd's epoll does not see a client hang up
- * that comes right behind half a request. The thread inherits the mask: signals are for the threads of the program. */
+/* Uses poll and not epoll: with few connections it costs nothing, and libmicrohttpd's epoll misses a
+ * client that hangs up right behind half a request. The thread inherits the signal mask, so signals go to
+ * the threads of the program. */
 static pawl_status start_daemon(struct pwi_http *http, const struct sockaddr *where,
                                 const struct MHD_OptionItem *more) {
   unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | (where->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u) |
@@ -216,7 +218,7 @@ static pawl_status start_daemon(struct pwi_http *http, const struct sockaddr *wh
   return http->daemon ? PAWL_OK : status_of(error);
 }
 
-/* libmicrohttpd would say only that it cannot start. */
+/* Checks the certificates here, because libmicrohttpd would only report that it cannot start. */
 static bool are_good(const struct pwi_http_papers *papers) {
   gnutls_certificate_credentials_t credentials;
   gnutls_datum_t certificate = {(unsigned char *)papers->certificate, (unsigned)strlen(papers->certificate)};
@@ -229,7 +231,7 @@ static bool are_good(const struct pwi_http_papers *papers) {
   return good;
 }
 
-/* An address that others reach is encrypted if we can, and guarded in any case. */
+/* An address that other machines can reach is encrypted if possible, and always guarded. */
 static pawl_status start(struct pwi_http *http, const struct sockaddr *where) {
   const struct pwi_http_papers *papers = http->guard ? pwi_http_guard_papers(http->guard) : NULL;
   struct MHD_OptionItem more[5] = {{MHD_OPTION_END, 0, NULL}};
@@ -246,7 +248,7 @@ static pawl_status start(struct pwi_http *http, const struct sockaddr *where) {
   return start_daemon(http, where, more);
 }
 
-/* Every address of the host is tried before the next port is. */
+/* Tries every address of the host before the next port. */
 static pawl_status start_somewhere(struct pwi_http *http, const struct pwi_address *address) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *found;
   pawl_status status = PAWL_NODE_ADDRESS;

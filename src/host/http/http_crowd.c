@@ -9,14 +9,14 @@
 #include "base/memory.h"
 #include "host/clock.h"
 
-#define SEATS (2 * PWI_HTTP_CONNECTIONS) /* those who were hung up on keep theirs until their socket is closed */
+#define SEATS (2 * PWI_HTTP_CONNECTIONS) /* closed connections keep their seat until their socket is closed */
 
 struct pwi_http_guest {
   bool is_here, is_shown_out;
   int socket;
   struct in6_addr from; /* IPv4 as a mapped address */
-  int64_t since;        /* its wait began */
-  int64_t until;        /* its time is over */
+  int64_t since;        /* start of its wait */
+  int64_t until;        /* its deadline */
 };
 
 struct pwi_http_crowd {
@@ -45,7 +45,7 @@ static void show_out(struct pwi_http_guest *guest) {
 
 static bool counts(const struct pwi_http_guest *guest) { return guest->is_here && !guest->is_shown_out; }
 
-/* How many connections its address has. */
+/* The number of connections from the same address. */
 static size_t weight(const struct pwi_http_crowd *crowd, const struct pwi_http_guest *guest) {
   size_t same = 0;
   for (size_t i = 0; i < SEATS; i++) {
@@ -55,7 +55,7 @@ static size_t weight(const struct pwi_http_crowd *crowd, const struct pwi_http_g
   return same;
 }
 
-/* The one that goes first. */
+/* The connection to close first. */
 static struct pwi_http_guest *burden(struct pwi_http_crowd *crowd) {
   struct pwi_http_guest *found = NULL;
   size_t most = 0;
@@ -121,7 +121,7 @@ void pwi_http_crowd_leave(struct pwi_http_crowd *crowd, struct pwi_http_guest *g
   pthread_mutex_unlock(&crowd->mutex);
 }
 
-/* Hangs up on those whose time is over. Returns when the next one's is. */
+/* Closes connections whose deadline has passed. Returns the next deadline. */
 static int64_t sweep(struct pwi_http_crowd *crowd) {
   int64_t now = pwi_host_now(), next = INT64_MAX;
   for (size_t i = 0; i < SEATS; i++) {

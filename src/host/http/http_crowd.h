@@ -1,15 +1,16 @@
-/* Those who are connected to an HTTP endpoint: how many may be, and for how long.
+/* The connections of an HTTP endpoint: limits their number and duration.
  *
- * An endpoint must answer a health check whatever others do to it. So nobody keeps a place that somebody else wants: when
- * all places are taken the newcomer gets one, and the connection that has waited for longest goes, of the address that has
- * most of them. A client that sends a whole request at once is served long before its turn to go comes.
+ * An endpoint must answer a health check under any load, so no client can keep a place that another one
+ * needs. When all places are taken a new connection gets one; the endpoint then closes the connection that
+ * has waited longest, of the address that has the most connections. A client that sends a complete request
+ * at once is served long before that.
  *
- * Besides, each connection has PWI_HTTP_REQUEST_SECONDS to send a whole request, however busily it trickles, and
- * PWI_HTTP_ANSWER_SECONDS to take the answer; then it is hung up on.
+ * In addition, each connection has PWI_HTTP_REQUEST_SECONDS to send a complete request, however slowly it
+ * trickles, and PWI_HTTP_ANSWER_SECONDS to read the answer; then it is closed.
  *
- * Hanging up is a shutdown of the socket: whoever owns the connection notices, and closes it.
+ * A connection is closed by a shutdown of its socket; the owner of the connection notices and frees it.
  *
- * Threads: any; a thread of the crowd's own watches the time while anybody is connected.
+ * Threads: any; the crowd has a thread of its own that watches the time while there are connections.
  */
 #ifndef PWI_HOST_HTTP_HTTP_CROWD_H
 #define PWI_HOST_HTTP_HTTP_CROWD_H
@@ -30,18 +31,19 @@ struct pwi_http_guest; /* one connection */
 /* PAWL_NO_MEMORY, PAWL_NODE_LIMIT (no thread). */
 PAWL_MUST_USE pawl_status pwi_http_crowd_open(struct pwi_http_crowd **crowd_out);
 
-/* After everybody has left. NULL is fine. */
+/* Call it after all connections have left. NULL is fine. */
 void pwi_http_crowd_close(struct pwi_http_crowd *crowd);
 
-/* A connection has come; somebody may have to go for it. It waits for its first request. NULL: there is no place even so,
- * because those who were hung up on have not left yet; hang up. */
+/* Adds a connection, which may close another one. It waits for its first request. NULL: no place is free,
+ * because closed connections have not left yet; the caller must close this one. */
 struct pwi_http_guest *pwi_http_crowd_enter(struct pwi_http_crowd *crowd, int socket, const struct sockaddr *from);
 
-/* It has sent a request, and is being answered; it has taken the answer, and may send another. */
+/* The connection has sent a request and is being answered; it has read the answer, and may send another
+ * request. */
 void pwi_http_guest_is_answered(struct pwi_http_crowd *crowd, struct pwi_http_guest *guest);
 void pwi_http_guest_is_done(struct pwi_http_crowd *crowd, struct pwi_http_guest *guest);
 
-/* Before its socket is closed. NULL is fine. */
+/* Call it before the socket is closed. NULL is fine. */
 void pwi_http_crowd_leave(struct pwi_http_crowd *crowd, struct pwi_http_guest *guest);
 
 #endif

@@ -18,7 +18,8 @@
 #define PAPER_MAX ((size_t)1 << 20)
 #define LINE_MAX_SIZE (PWI_HTTP_TOKEN_MAX + 64)
 
-/* Tokens are kept and compared as hashes: of one length, and worth nothing to whoever finds them. */
+/* Tokens are stored and compared as hashes, which have equal length and are useless to a reader of our
+ * memory. */
 struct tokens {
   size_t count;
   unsigned char hashes[PWI_HTTP_TOKENS][SHA256_DIGEST_LENGTH];
@@ -27,20 +28,20 @@ struct tokens {
 struct pwi_http_guard {
   char *token_file; /* NULL: none */
   pthread_mutex_t mutex;
-  struct tokens tokens; /* under the mutex */
+  struct tokens tokens; /* guarded by the mutex */
   struct pwi_http_papers papers;
 };
 
-/* --- tokens --------------------------------------------------------------------------------------------------------- */
+/* --- tokens --------------------------------------------------------------------------------------------- */
 
-/* NULL, or what is wrong with the line, which is a token already without its blanks. */
+/* Adds the token of a line, already stripped of blanks. Returns NULL, or what is wrong with it. */
 static const char *add_token(struct tokens *tokens, const char *token, size_t size) {
   if (strncmp(token, CLUSTER_KEY, sizeof CLUSTER_KEY - 1) == 0)
-    return "this is a key of the cluster, and a token may travel in the clear; make one with 'pawl key token FILE'";
+    return "this is a cluster key, but tokens may travel unencrypted; create a token with 'pawl key token FILE'";
   if (size < PWI_HTTP_TOKEN_MIN || size > PWI_HTTP_TOKEN_MAX) return "a token has 16 to 256 characters";
   for (size_t i = 0; i < size; i++)
-    if (token[i] <= ' ' || token[i] > '~') return "a token is a word of visible characters";
-  if (tokens->count == PWI_HTTP_TOKENS) return "there are more than 16 tokens";
+    if (token[i] <= ' ' || token[i] > '~') return "a token must be one word of visible characters";
+  if (tokens->count == PWI_HTTP_TOKENS) return "more than 16 tokens";
   SHA256((const unsigned char *)token, size, tokens->hashes[tokens->count++]);
   return NULL;
 }
@@ -69,7 +70,7 @@ static pawl_status read_lines(FILE *file, const char *path, struct tokens *token
   else if (ferror(file))
     pwi_run_problem_set(problem, "%s: %s", path, pawl_status_text(PAWL_IO));
   else if (tokens->count == 0)
-    pwi_run_problem_set(problem, "%s: there is no token in it; make one with 'pawl key token %s'", path, path);
+    pwi_run_problem_set(problem, "%s: the file contains no token; create one with 'pawl key token %s'", path, path);
   else
     return PAWL_OK;
   return PAWL_INVALID;
@@ -80,7 +81,7 @@ static pawl_status read_tokens(const char *path, struct tokens *tokens, struct p
   FILE *file = fopen(path, "re");
   *tokens = (struct tokens){0};
   if (!file) {
-    pwi_run_problem_set(problem, "%s: cannot be opened: %s; make a token with 'pawl key token %s'", path,
+    pwi_run_problem_set(problem, "%s: cannot be opened: %s; create a token with 'pawl key token %s'", path,
                         strerror(errno), path);
     return PAWL_NOT_FOUND;
   }
@@ -88,7 +89,7 @@ static pawl_status read_tokens(const char *path, struct tokens *tokens, struct p
   if (fstat(fileno(file), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) == 0)
     status = read_lines(file, path, tokens, problem);
   else
-    pwi_run_problem_set(problem, "%s: you, and nobody else, must be able to read it: chmod 600 %s", path, path);
+    pwi_run_problem_set(problem, "%s: the file must be readable by you and nobody else: chmod 600 %s", path, path);
   fclose(file);
   return status;
 }
@@ -120,7 +121,7 @@ bool pwi_http_guard_knows(struct pwi_http_guard *guard, const char *authorizatio
   return found != 0;
 }
 
-/* --- certificates --------------------------------------------------------------------------------------------------- */
+/* --- certificates --------------------------------------------------------------------------------------- */
 
 static void forget_text(char *text) {
   if (text) OPENSSL_cleanse(text, strlen(text));
@@ -142,7 +143,7 @@ static pawl_status read_paper(const char *path, char **text_out, struct pwi_run_
     return PAWL_OK;
   }
   forget_text(text);
-  pwi_run_problem_set(problem, "%s: cannot be read as a PEM file", path);
+  pwi_run_problem_set(problem, "%s: not a valid PEM file", path);
   return PAWL_IO;
 }
 
@@ -158,7 +159,7 @@ const struct pwi_http_papers *pwi_http_guard_papers(const struct pwi_http_guard 
   return guard->papers.certificate ? &guard->papers : NULL;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_http_guard_open(const struct pwi_http_guard_config *config, struct pwi_http_guard **guard_out,
                                 struct pwi_run_problem *problem) {

@@ -1,4 +1,4 @@
-/* The endpoint over plain sockets: what it answers to requests, to others' methods, and to what is no request. */
+/* The endpoint over plain sockets: requests, unsupported methods, and malformed input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ static const struct pwi_http_route routes[] = {
 static const struct pwi_http_config usual = {NULL, routes, sizeof routes / sizeof *routes, NULL};
 static struct pwi_http *http;
 
-/* --- a client --------------------------------------------------------------------------------------------------- */
+/* --- a client ------------------------------------------------------------------------------------------- */
 
 static int dial(void) {
   struct sockaddr_in where = {.sin_family = AF_INET, .sin_port = htons(pwi_http_port(http))};
@@ -90,7 +90,7 @@ static int dial(void) {
   return fd;
 }
 
-/* Sends what it can: the other side may have heard enough. */
+/* Sends as much as possible: the other side may have hung up. */
 static void say(int fd, const void *bytes, size_t size) {
   const char *at = bytes;
   while (size > 0) {
@@ -165,7 +165,7 @@ static const char *file_of(const char *name, const char *text, mode_t mode) {
   return path;
 }
 
-/* --- tests ------------------------------------------------------------------------------------------------------ */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static int open_http(void **state) {
   (void)state;
@@ -268,7 +268,7 @@ static void test_what_is_no_request_is_refused(void **state) {
       "GET /metrics HTTP/1.1\r\n\r\n", /* without a host */
       "POST /metrics HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n",
       "POST /metrics HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-      "GET /metrics HTTP/1.1\r\nHost: he",    /* cut */
+      "GET /metrics HTTP/1.1\r\nHost: he",    /* truncated */
       "\x16\x03\x01\x02\x00\x01\x00\x01\xfc", /* TLS */
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -344,7 +344,7 @@ static void test_a_full_endpoint_serves_again_when_others_go(void **state) {
   assert_int_equal(code_of(whole), 200);
 }
 
-/* More of them than there are places, and each has begun a request that it never ends. */
+/* More connections than there are places, each with an unfinished request. */
 static void test_slow_connections_keep_nobody_out(void **state) {
   (void)state;
   static const char *const beginnings[] = {"", "GET /metrics HTTP/1.1\r\nHost: here\r\nX: ",
@@ -360,7 +360,7 @@ static void test_slow_connections_keep_nobody_out(void **state) {
   for (size_t i = 0; i < 4 * PWI_HTTP_CONNECTIONS; i++) close(slow[i]);
 }
 
-/* A byte now and then is no silence, and yet the request has to end. */
+/* A byte now and then does not reset the deadline of a request. */
 static void test_a_request_that_trickles_is_hung_up_on(void **state) {
   (void)state;
   int fd = dial();
@@ -375,7 +375,7 @@ static void test_a_request_that_trickles_is_hung_up_on(void **state) {
   assert_true(is_over);
 }
 
-/* --- guards ----------------------------------------------------------------------------------------------------- */
+/* --- guards --------------------------------------------------------------------------------------------- */
 
 static int get_with(const char *header) {
   char request[512];
@@ -405,7 +405,7 @@ static void test_a_guard_asks_for_a_token(void **state) {
   assert_int_equal(get_with("Authorization: Bearer " TOKEN "\r\n"), 200);
   assert_int_equal(get_with("authorization: bearer " TOKEN "\r\n"), 200);
 
-  /* Read anew: another token, and then nonsense, which changes nothing. */
+  /* Reload with another token, and then with an invalid file, which changes nothing. */
   file_of("tokens", SECOND "\n", 0600);
   assert_int_equal(pwi_http_guard_reload(config.guard, &problem), PAWL_OK);
   assert_int_equal(get_with("Authorization: Bearer " TOKEN "\r\n"), 401);
@@ -428,11 +428,11 @@ static void test_files_without_good_tokens_are_refused(void **state) {
   } cases[] = {
       {TOKEN "\n", 0644, "chmod 600"},
       {TOKEN "\n", 0640, "chmod 600"},
-      {"# nothing\n", 0600, "there is no token in it"},
-      {"", 0600, "there is no token in it"},
+      {"# nothing\n", 0600, "the file contains no token"},
+      {"", 0600, "the file contains no token"},
       {"\n\ntoo-short\n", 0600, ":3: a token has 16"},
-      {"two words of a token\n", 0600, ":1: a token is a word"},
-      {"pawl1-0000000000000000000000000000000000000000000000000000000000000000\n", 0600, "a key of the cluster"},
+      {"two words of a token\n", 0600, ":1: a token must be one word"},
+      {"pawl1-0000000000000000000000000000000000000000000000000000000000000000\n", 0600, "a cluster key"},
   };
   struct pwi_run_problem problem;
   struct pwi_http_guard *guard = NULL;
@@ -498,7 +498,7 @@ static void test_without_a_host_only_this_machine_is_served(void **state) {
     struct pwi_http *other;
     assert_int_equal(pwi_http_open(&config, &other), PAWL_OK);
     assert_int_not_equal(pwi_http_port(other), 0);
-    /* A listener on every interface would be in the way of this one. */
+    /* A listener on all interfaces conflicts with this one. */
     struct sockaddr_in where = {.sin_family = AF_INET, .sin_port = htons(pwi_http_port(other))};
     where.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 
-static_assert(PWI_KEY_SPACE_MAX == PWI_SPACE_MAX, "a key's space is a space");
+static_assert(PWI_KEY_SPACE_MAX == PWI_SPACE_MAX, "the space of a key must fit the space of rights");
 
 #define KEY "key:"
 #define KEY_SIZE (sizeof KEY - 1)
@@ -24,7 +24,8 @@ static_assert(PWI_KEY_SPACE_MAX == PWI_SPACE_MAX, "a key's space is a space");
 #define ANYBODY "*"
 #define NONE "none"
 
-static const struct pwi_rights nobody = {.is_nobody = true, .space = "/"}; /* no name has a slash in its first word */
+static const struct pwi_rights nobody = {.is_nobody = true,
+                                         .space = "/"}; /* no vector name has a slash in its first word */
 
 struct rule {
   char name[NAME_MAX_SIZE];
@@ -38,10 +39,10 @@ struct rules {
 
 struct pwi_run_access {
   struct pwi_keyring *keys;
-  char *key, *key_name, *key_file, *rights_file; /* each may be NULL */
+  char *key, *key_name, *key_file, *rights_file; /* any of them may be NULL */
   bool is_server;
   pthread_mutex_t mutex;
-  struct rules rules; /* under the mutex */
+  struct rules rules; /* guarded by the mutex */
 };
 
 static struct pwi_rights rights_from(const struct pwi_key_limits *limits) {
@@ -54,14 +55,14 @@ static struct pwi_rights rights_from(const struct pwi_key_limits *limits) {
   return rights;
 }
 
-/* --- rights for certificates ---------------------------------------------------------------------------------------- */
+/* --- rights for certificates ---------------------------------------------------------------------------- */
 
-/* NULL, or what is wrong with the line. */
+/* Parses a line. Returns NULL, or what is wrong with it. */
 static const char *read_rule(char *line, struct rule *rule) {
   struct pwi_key_limits limits;
   size_t size = strcspn(line, BLANKS);
   if (size >= sizeof rule->name) return "the name is too long";
-  if (strncmp(line, "pawl1-", 6) == 0) return "this is a key; rights are given to names of certificates";
+  if (strncmp(line, "pawl1-", 6) == 0) return "this is a key, but rights are given to names of certificates";
   memcpy(rule->name, line, size);
   rule->name[size] = '\0';
   char *rest = line + size;
@@ -117,13 +118,13 @@ static pawl_status read_rules(const char *path, struct rules *rules, struct pwi_
   if (is_known && (about.st_mode & (S_IWGRP | S_IWOTH)) == 0 && (about.st_uid == geteuid() || about.st_uid == 0))
     status = read_lines(file, path, rules, problem);
   else
-    pwi_run_problem_set(problem, "%s: nobody but you may be able to write to it: chmod go-w %s", path, path);
+    pwi_run_problem_set(problem, "%s: the file must not be writable by others: chmod go-w %s", path, path);
   fclose(file);
   if (status) pwi_free(rules->rules);
   return status;
 }
 
-/* `names` is a list with commas, in which no name has one. */
+/* `names` is separated by commas; no name contains one. */
 static bool has_name(const char *names, const char *name) {
   size_t size = strlen(name);
   while (*names) {
@@ -149,7 +150,7 @@ static struct pwi_rights rights_of_certificate(struct pwi_run_access *access, co
   return rights;
 }
 
-/* --- asking --------------------------------------------------------------------------------------------------------- */
+/* --- rights --------------------------------------------------------------------------------------------- */
 
 struct pwi_rights pwi_run_access_rights(void *context, const char *identity) {
   struct pwi_run_access *access = context;
@@ -169,7 +170,7 @@ bool pwi_run_access_is_limited(const struct pwi_keyring *keys) {
   return limits.read_only || limits.is_operator || limits.space[0];
 }
 
-/* --- reading anew --------------------------------------------------------------------------------------------------- */
+/* --- reloading ------------------------------------------------------------------------------------------ */
 
 static pawl_status read_keys(const struct pwi_run_access *access, struct pwi_keyring **keys_out,
                              struct pwi_run_problem *problem) {
@@ -180,7 +181,7 @@ static pawl_status read_keys(const struct pwi_run_access *access, struct pwi_key
   if (status || !access->is_server || !pwi_run_access_is_limited(*keys_out)) return status;
   pwi_keyring_destroy(*keys_out);
   *keys_out = NULL;
-  pwi_run_problem_set(problem, "%s: the first key is limited, and a server needs one without limits",
+  pwi_run_problem_set(problem, "%s: the first key has limits, but a server needs a key without limits",
                       access->key_file ? access->key_file : access->key_name);
   return PAWL_FORBIDDEN;
 }
@@ -202,7 +203,7 @@ pawl_status pwi_run_access_reload(struct pwi_run_access *access, struct pwi_run_
   return PAWL_OK;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static bool copy(const char *text, char **copy_out) {
   if (!text || !*text) return true;

@@ -41,7 +41,7 @@ static struct pwi_rights ask(struct pwi_keyring *ring, const char *identity) {
   return rights;
 }
 
-/* What whoever comes with the key of this text is permitted. */
+/* The rights of a peer with the key of this text. */
 static struct pwi_rights rights_of(struct pwi_keyring *ring, const char *text) {
   struct pwi_key key;
   char identity[64];
@@ -133,7 +133,7 @@ static void test_an_operator_may_operate_and_do_nothing_with_values(void **state
   pwi_keyring_destroy(ring);
 }
 
-/* --- certificates --------------------------------------------------------------------------------------------------- */
+/* --- certificates --------------------------------------------------------------------------------------- */
 
 static char path[] = "/tmp/pawl-rights-XXXXXX";
 
@@ -217,7 +217,7 @@ static void test_keys_are_read_anew_or_stay_as_they_were(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     write_rights(bad[i], 0600);
     assert_int_not_equal(pwi_run_access_reload(access, &problem), PAWL_OK);
-    assert_null(strstr(problem.text, "pawl1-1")); /* no secret is repeated */
+    assert_null(strstr(problem.text, "pawl1-1")); /* secrets are never repeated */
     assert_false(rights_of(ring, READER).is_nobody);
   }
   write_rights(STRANGER "\n", 0600);

@@ -46,7 +46,7 @@ static bool is_loopback(const struct sockaddr_storage *address) {
   return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
-/* Connecting a datagram socket sends nothing, and settles which of our addresses would be used. */
+/* Connecting a datagram socket sends nothing, and selects the local address that would be used. */
 static pawl_status ask_kernel(const struct addrinfo *peer, struct sockaddr_storage *ours_out) {
   socklen_t size = sizeof *ours_out;
   int handle = socket(peer->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,4 +1,4 @@
-/* Where the roles of a process listen, and under which name others reach them. */
+/* The addresses on which the roles of a process listen, and under which others reach them. */
 #ifndef PWI_HOST_RUN_ADDRESS_H
 #define PWI_HOST_RUN_ADDRESS_H
 
@@ -9,20 +9,21 @@
 
 #include "net/address.h"
 
-/* Where shard number `shard` of a process listens whose first one listens at `address`:
- *   host:first-last   the same, each shard takes the first port that is still free
+/* The address on which shard number `shard` of a process listens, given the `address` of the first:
+ *   host:first-last   the same; each shard takes the first free port
  *   host:0            the same
- *   host:port         the first at the port itself, the others at the next ones that are free behind it
+ *   host:port         the first shard at this port, the others at the next free ones behind it
  *   unix:/path        /path, /path.1, /path.2, …
- * `text_out` has room for PWI_NET_ADDRESS_MAX. PAWL_INVALID if the address cannot be read, or has no port behind it. */
+ * `text_out` has PWI_NET_ADDRESS_MAX bytes. PAWL_INVALID if the address is malformed, or no port is left
+ * behind it. */
 PAWL_MUST_USE pawl_status pwi_run_shard_address(const char *address, uint32_t shard, char *text_out);
 
-/* True for an address of all interfaces, which nobody can be told to connect to. */
+/* Whether the address means all interfaces, to which no peer can connect. */
 bool pwi_run_is_wildcard(const char *address);
 
-/* How this machine reaches `peer`: the address of its own that packets to it carry, as text, IPv6 in brackets. Nothing is
- * sent; a host name is looked up, which may block. A unix socket is reached by loopback. `host_out` has room for
- * PWI_NET_ADDRESS_MAX. PAWL_INVALID, PAWL_LINK_RESOLVE, PAWL_LINK_UNREACHABLE. */
+/* The local address from which this machine reaches `peer`, as text, IPv6 in brackets. Nothing is sent; a
+ * host name is looked up, which may block. A unix socket is reached over loopback. `host_out` has
+ * PWI_NET_ADDRESS_MAX bytes. PAWL_INVALID, PAWL_LINK_RESOLVE, PAWL_LINK_UNREACHABLE. */
 PAWL_MUST_USE pawl_status pwi_run_route(const char *peer, char *host_out, bool *is_loopback_out);
 
 #endif

@@ -17,12 +17,13 @@
 struct pwi_run_audit {
   char *path;
   pthread_mutex_t mutex;
-  int file;        /* under the mutex */
-  bool has_failed; /* and it was said */
+  int file;        /* guarded by the mutex */
+  bool has_failed; /* the failure has been logged */
   struct pwi_log log;
 };
 
-/* -1, and why. No link is followed: the file would be somebody else's choice. */
+/* Returns -1 and explains why on failure. Symbolic links are not followed: another user could choose their
+ * target. */
 static int open_file(const char *path, struct pwi_run_problem *problem) {
   struct stat about;
   int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, S_IRUSR | S_IWUSR);
@@ -32,7 +33,8 @@ static int open_file(const char *path, struct pwi_run_problem *problem) {
   }
   bool is_ours = fstat(file, &about) == 0 && about.st_uid == geteuid() && S_ISREG(about.st_mode);
   if (is_ours && (about.st_mode & (S_IRWXG | S_IRWXO)) == 0) return file;
-  pwi_run_problem_set(problem, "%s: an audit file must be yours, and closed to others: chmod 600 %s", path, path);
+  pwi_run_problem_set(problem, "%s: the audit file must belong to you and be inaccessible to others: chmod 600 %s",
+                      path, path);
   close(file);
   return -1;
 }

@@ -9,9 +9,9 @@
 #include "net/address.h"
 #include "manager/ledger/journal_file.h"
 
-/* --- which directory ------------------------------------------------------------------------------------------------ */
+/* --- the directory -------------------------------------------------------------------------------------- */
 
-/* A word for the address: its port, or its path. */
+/* A name for the address: its port, or its path. */
 static void name_address(const struct pwi_address *address, char *name, size_t size) {
   if (address->kind == PWI_ADDRESS_TCP)
     snprintf(name, size, "%u", (unsigned)address->port_first);
@@ -47,21 +47,21 @@ pawl_status pwi_run_log_directory(const char *asked, const char *listen, const c
   return length < 0 || length >= PWI_RUN_LOG_PATH_MAX ? PAWL_TOO_LARGE : PAWL_OK;
 }
 
-/* --- what went wrong ------------------------------------------------------------------------------------------------ */
+/* --- error messages ------------------------------------------------------------------------------------- */
 
-#define BEGIN_ANEW "or begin a new cluster with --new, which the servers of the old one will not join"
+#define BEGIN_ANEW "or start a new cluster with --new, which servers of the old cluster will not join"
 
 static void explain(const char *path, pawl_status status, struct pwi_run_problem *problem) {
   switch (status) {
   case PAWL_EXISTS:
     pwi_run_problem_set(problem,
-                        "another manager uses the log %s; stop that one, or give this one a directory of its own with "
+                        "another manager uses the log %s; stop that manager, or give this one another directory with "
                         "--data",
                         path);
     break;
   case PAWL_CORRUPT:
     pwi_run_problem_set(problem,
-                        "the log %s is damaged, or no log of a manager; nothing was read from it, and it was not "
+                        "the log %s is damaged or is not the log of a manager; it was neither used nor "
                         "changed. Put a good copy there, " BEGIN_ANEW,
                         path);
     break;
@@ -70,16 +70,15 @@ static void explain(const char *path, pawl_status status, struct pwi_run_problem
                         path);
     break;
   case PAWL_INVALID:
-    pwi_run_problem_set(problem,
-                        "%s cannot be a log: something else is in its place; name another directory with --data", path);
+    pwi_run_problem_set(problem, "%s is not a regular file; name another directory with --data", path);
     break;
   case PAWL_NO_SPACE:
-    pwi_run_problem_set(problem, "there is no space for the log %s; make some, or name another directory with --data",
+    pwi_run_problem_set(problem, "no space left for the log %s; free some, or name another directory with --data",
                         path);
     break;
   default:
     pwi_run_problem_set(problem,
-                        "cannot keep a log at %s: %s; name a directory that can be written to with --data, or 'none' "
+                        "cannot write the log %s: %s; name a writable directory with --data, or 'none' "
                         "to keep it in memory",
                         path, pawl_status_text(status));
   }
@@ -88,16 +87,16 @@ static void explain(const char *path, pawl_status status, struct pwi_run_problem
 void pwi_run_log_problem(const struct pwi_run_log *run_log, pawl_status status, struct pwi_run_problem *problem) {
   if (status == PAWL_CORRUPT && run_log->path[0])
     pwi_run_problem_set(problem,
-                        "the log %s holds records that this version of pawl cannot read; use the version that wrote "
+                        "the log %s contains records that this version of pawl cannot read; use the version that wrote "
                         "them, " BEGIN_ANEW,
                         run_log->path);
   else
     pwi_run_problem_set(problem, "cannot start the manager: %s", pawl_status_text(status));
 }
 
-/* --- opening -------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
-/* The name is to last as the log in it does. */
+/* Makes the name as durable as the log. */
 static pawl_status sync_parent(const char *path) {
   char parent[PWI_RUN_LOG_PATH_MAX];
   struct pwi_files *files;
@@ -120,7 +119,7 @@ static pawl_status make_directory(const char *path) {
                                                              : PAWL_IO;
 }
 
-/* All that is missing on the way. What is there already is left as it is. */
+/* Creates all missing directories of the path. Existing ones are left as they are. */
 static pawl_status make_directories(const char *path) {
   char part[PWI_RUN_LOG_PATH_MAX];
   pawl_status status = PAWL_OK;
@@ -134,7 +133,7 @@ static pawl_status make_directories(const char *path) {
   return status;
 }
 
-/* A name that nothing has yet. */
+/* Finds an unused name. */
 static pawl_status find_free_name(struct pwi_files *files, char *name, size_t size) {
   bool is_taken = true;
   pawl_status status = PAWL_OK;
@@ -145,7 +144,7 @@ static pawl_status find_free_name(struct pwi_files *files, char *name, size_t si
   return status;
 }
 
-/* The log that is there is kept under another name. Not while a manager uses it. */
+/* Renames the existing log, unless a manager uses it. */
 static pawl_status set_aside(struct pwi_files *files, const struct pwi_log *log) {
   char name[64];
   struct pwi_file *lock;

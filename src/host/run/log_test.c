@@ -1,4 +1,4 @@
-/* Which directory a manager's log is in, and what is said when there can be none. */
+/* The directory of a manager's log, and the messages if there can be none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -163,7 +163,7 @@ static void test_what_is_wrong_is_said_with_what_to_do(void **state) {
   (void)state;
   snprintf(path, sizeof path, "%s/file", root);
   write_file(path, "a file");
-  expect_problem(path, PAWL_INVALID, "something else is in its place");
+  expect_problem(path, PAWL_INVALID, "is not a regular file");
   snprintf(path, sizeof path, "%s/foreign", root);
   mkdir(path, 0700);
   snprintf(log, sizeof log, "%s/manager.log", path);
@@ -173,12 +173,12 @@ static void test_what_is_wrong_is_said_with_what_to_do(void **state) {
   mkdir(path, 0700);
   snprintf(log, sizeof log, "%s/manager.log", path);
   mkdir(log, 0700);
-  expect_problem(path, PAWL_INVALID, "something else is in its place");
+  expect_problem(path, PAWL_INVALID, "is not a regular file");
   expect_problem("/proc/1/nothing/here", PAWL_IO, "--data");
-  if (geteuid() == 0) return; /* nothing is closed to him */
+  if (geteuid() == 0) return; /* root may do everything */
   snprintf(path, sizeof path, "%s/closed", root);
   mkdir(path, 0500);
-  expect_problem(path, PAWL_FORBIDDEN, "name a directory that can be written to");
+  expect_problem(path, PAWL_FORBIDDEN, "name a writable directory");
 }
 
 static void test_without_memory_nothing_stays_open(void **state) {

@@ -39,32 +39,32 @@ struct pwi_run_manager {
   struct pwi_run_access *access;
   struct pwi_run_audit *audit; /* NULL: none */
   atomic_bool is_stopping, is_reloading;
-  bool is_deserted;                /* all servers are down, and it was said */
-  _Atomic(struct pwi_net *) woken; /* the net that a stop wakes; NULL while there is none */
-  atomic_int wakers;               /* those who are about to */
+  bool is_deserted;                /* all servers are down, and that was logged */
+  _Atomic(struct pwi_net *) woken; /* the net that a stop wakes; NULL: none */
+  atomic_int wakers;               /* number of threads that are about to wake it */
 
-  /* With a store that managers share. */
-  struct pwi_run_manager_config config; /* for beginning anew */
+  /* Used with a store that managers share. */
+  struct pwi_run_manager_config config; /* for opening again */
   char host[HOST_SIZE], listen[PWI_NET_ADDRESS_MAX], address[PWI_NET_ADDRESS_MAX];
-  struct pwi_run_meta *meta; /* NULL: there is none, and `role` is the manager */
-  uint64_t cluster;          /* that we have led; 0: none yet */
+  struct pwi_run_meta *meta; /* NULL: no store, and `role` is the manager */
+  uint64_t cluster;          /* the cluster that we have led; 0: none yet */
   pthread_mutex_t mutex;
-  struct pwi_run_manager_page page; /* under the mutex */
+  struct pwi_run_manager_page page; /* guarded by the mutex */
 };
 
-/* --- pages ---------------------------------------------------------------------------------------------------------- */
+/* --- pages ---------------------------------------------------------------------------------------------- */
 
-/* A manager that goes on with a log whose servers are no more waits for them for ever. */
+/* A manager whose log names servers that no longer exist would wait for them for ever. */
 static void note_deserted(struct pwi_run_manager *manager, const struct pwi_manager_figures *figures) {
   bool is_deserted = figures->arcs > 0 && figures->nodes_up + figures->nodes_draining == 0;
   if (is_deserted && !manager->is_deserted)
     pwi_log(&manager->log, PAWL_LOG_WARN, "servers.gone",
-            "nodes_down=%llu what=none-of-those-that-hold-the-ring-is-up hint=to-begin-a-new-cluster-start-with---new",
+            "nodes_down=%llu what=every-server-of-the-ring-is-down hint=to-start-a-new-cluster-use---new",
             (unsigned long long)figures->nodes_down);
   manager->is_deserted = is_deserted;
 }
 
-/* Returns the manager if there is one: if we lead. */
+/* Returns the manager if we lead; else NULL. */
 static const struct pwi_manager *fill_meta(const struct pwi_run_manager *manager, struct pwi_run_manager_page *page) {
   struct pwi_standby_state state;
   pwi_run_meta_state(manager->meta, &state);
@@ -128,9 +128,9 @@ static pawl_status open_http(struct pwi_run_manager *manager, const struct pwi_r
   return status;
 }
 
-/* --- opening -------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
-/* Who listens on all interfaces is known by the name of the machine. */
+/* A manager that listens on all interfaces is advertised under the name of the machine. */
 static pawl_status open_net(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                             const char *host, struct pwi_run_problem *problem) {
   struct pwi_tcp_config net = config->net;
@@ -156,7 +156,7 @@ static pawl_status seed(struct pwi_random *random) {
   return PAWL_OK;
 }
 
-/* The role exists only now, and nothing has been called for it before: callbacks run inside pwi_net_poll. */
+/* The role is created only now. No callback came before, because callbacks run inside pwi_net_poll. */
 static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                              const char *host, struct pwi_run_problem *problem) {
   pawl_status status = seed(&manager->random);
@@ -189,7 +189,7 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
   return status;
 }
 
-/* Who begins anew listens where he was found before. */
+/* A manager that opens again must listen at the same address. */
 static void remember(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config) {
   struct pwi_address listened, found;
   manager->config = *config;
@@ -214,7 +214,8 @@ pawl_status pwi_run_manager_open(const struct pwi_run_manager_config *config, st
   pthread_mutex_init(&manager->mutex, NULL);
   manager->log.node = NAME;
   struct pwi_run_access_config access = config->access;
-  if (!access.keys) access.keys = (struct pwi_keyring *)(uintptr_t)config->net.keys; /* which are then only read */
+  /* the access only reads them */
+  if (!access.keys) access.keys = (struct pwi_keyring *)(uintptr_t)config->net.keys;
   pawl_status status = pwi_run_access_open(&access, &manager->access, problem);
   if (!status) status = pwi_run_audit_open(config->audit, &manager->audit, problem);
   if (!status) status = open_net(manager, config, manager->host, problem);
@@ -251,9 +252,10 @@ bool pwi_run_manager_http_is_encrypted(const struct pwi_run_manager *manager) {
   return manager->http && pwi_http_is_encrypted(manager->http);
 }
 
-/* --- running -------------------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------- */
 
-/* Nobody wakes the net any more. A waker is a signal handler, or a thread that does nothing else. */
+/* Closes the net once no other thread is about to wake it. A waker is a signal handler, or a thread that
+ * does nothing else, so the wait is short. */
 static void close_net(struct pwi_run_manager *manager) {
   atomic_store(&manager->woken, NULL);
   while (atomic_load(&manager->wakers) > 0) sched_yield();
@@ -265,13 +267,13 @@ static void close_net(struct pwi_run_manager *manager) {
 }
 
 static pawl_status begin_anew(struct pwi_run_manager *manager, struct pwi_run_problem *problem) {
-  publish(manager); /* remembers which cluster it was */
+  publish(manager); /* keeps the cluster id */
   close_net(manager);
   pawl_status status = open_net(manager, &manager->config, manager->host, problem);
   return status ? status : open_role(manager, &manager->config, manager->host, problem);
 }
 
-/* PAWL_OK: go on. */
+/* PAWL_OK: continue. */
 static pawl_status look_at_meta(struct pwi_run_manager *manager, struct pwi_run_problem *problem) {
   enum pwi_standby_phase phase = pwi_run_meta_look(manager->meta);
   if (phase == PWI_STANDBY_OVER) return begin_anew(manager, problem);
@@ -299,7 +301,8 @@ static void say_reloaded(struct pwi_run_manager *manager, const char *what, pawl
 
 static void reload(struct pwi_run_manager *manager) {
   struct pwi_run_problem problem;
-  struct pwi_manager *role = (struct pwi_manager *)(uintptr_t)role_of(manager); /* ours, only lent */
+  struct pwi_manager *role =
+      (struct pwi_manager *)(uintptr_t)role_of(manager); /* ours; it was only handed out as const */
   pawl_status status = pwi_run_access_reload(manager->access, &problem);
   say_reloaded(manager, "keys", status, &problem);
   if (!status && role) pwi_manager_review(role);
@@ -316,7 +319,7 @@ pawl_status pwi_run_manager_loop(struct pwi_run_manager *manager, struct pwi_run
       next = pwi_host_after(PWI_HOST_SECOND);
     }
     pawl_status status = pwi_net_poll(manager->net, pwi_net_now(manager->net) + PWI_HOST_SECOND);
-    (void)status; /* that nothing happened is no news */
+    (void)status; /* a timeout is not an error */
     status = manager->meta ? look_at_meta(manager, problem) : PAWL_OK;
     if (status) return status;
   }

@@ -17,7 +17,7 @@ struct pwi_run_meta {
   struct pwi_meta *etcd;
   struct pwi_standby *standby;
 
-  /* What was logged last. */
+  /* The state that was logged last. */
   enum pwi_standby_phase phase;
   char leader[PWI_NET_ADDRESS_MAX];
   bool is_away;
@@ -29,7 +29,7 @@ static pawl_status open_etcd(struct pwi_run_meta *meta, const struct pwi_run_sto
                              struct pwi_etcd_config *config, struct pwi_run_problem *problem) {
   pawl_status status = pwi_etcd_place_parse(store->place, &config->place);
   if (status) {
-    pwi_run_problem_set(problem, "'%s' is no place for decisions: etcd://host:port,host:port/prefix", store->place);
+    pwi_run_problem_set(problem, "'%s' is not the address of a store: etcd://host:port,host:port/prefix", store->place);
     return status;
   }
   config->authority = store->authority;
@@ -38,7 +38,7 @@ static pawl_status open_etcd(struct pwi_run_meta *meta, const struct pwi_run_sto
   config->wake = wake;
   config->context = meta->net;
   status = pwi_etcd_open(config, &meta->etcd);
-  if (status) pwi_run_problem_set(problem, "cannot start a client of etcd: %s", pawl_status_text(status));
+  if (status) pwi_run_problem_set(problem, "cannot start the etcd client: %s", pawl_status_text(status));
   return status;
 }
 
@@ -69,7 +69,7 @@ pawl_status pwi_run_meta_open(const struct pwi_run_store *store, const struct pw
   return PAWL_OK;
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------------- */
+/* --- observing ------------------------------------------------------------------------------------------ */
 
 static void tell_store(struct pwi_run_meta *meta, pawl_status trouble) {
   char text[TROUBLE_SIZE];
@@ -79,7 +79,7 @@ static void tell_store(struct pwi_run_meta *meta, pawl_status trouble) {
   pwi_etcd_trouble(meta->etcd, text, sizeof text);
   if (is_away)
     pwi_log(meta->log, PAWL_LOG_WARN, "meta.away",
-            "place=%s why=%s text=\"%s\" doing=\"waiting for it; nothing is decided meanwhile\"", meta->place,
+            "place=%s why=%s text=\"%s\" doing=\"waiting for the store; nothing is decided until then\"", meta->place,
             pawl_status_name(trouble), text);
   else
     pwi_log(meta->log, PAWL_LOG_WARN, "meta.back", "place=%s", meta->place);
@@ -116,20 +116,20 @@ void pwi_run_meta_explain(const struct pwi_run_meta *meta, struct pwi_run_proble
   pwi_standby_state(meta->standby, &state);
   if (state.why == PAWL_CLUSTER_OTHER)
     pwi_run_problem_set(problem,
-                        "what is at %s belongs to another cluster than the one we led, or is empty; it was left as it "
+                        "the data at %s is empty or belongs to another cluster than the one we led; it was left as it "
                         "is. Was etcd set up anew, or the prefix given to another cluster?",
                         meta->place);
   else if (state.why == PAWL_CORRUPT)
     pwi_run_problem_set(
         problem,
-        "what is at %s cannot be read: it is damaged, or not pawl's (the log names the key); it was left "
+        "the data at %s cannot be read: it is damaged, or not pawl's (the log names the key); it was left "
         "as it is. Name another prefix, etcd://…/prefix, or restore it",
         meta->place);
   else
     pwi_run_problem_set(problem, "cannot use %s: %s", meta->place, pawl_status_text(state.why));
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------------------------------- */
 
 void pwi_run_meta_resign(struct pwi_run_meta *meta) {
   int64_t deadline = pwi_net_now(meta->net) + RESIGN_NS;

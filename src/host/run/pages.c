@@ -11,7 +11,7 @@
 #define GOOD 200
 #define BAD 503
 
-/* --- the manager ---------------------------------------------------------------------------------------------------- */
+/* --- the manager ---------------------------------------------------------------------------------------- */
 
 static void gauge(struct pwi_metrics *metrics, const char *name, const char *help, uint64_t value) {
   pwi_metrics_family(metrics, name, PWI_METRIC_GAUGE, help);
@@ -29,20 +29,22 @@ static void print_nodes(struct pwi_metrics *metrics, const struct pwi_manager_fi
   pwi_metrics_u64(metrics, figures->nodes_down, PWI_LABELS({"state", "down"}));
   pwi_metrics_u64(metrics, figures->nodes_draining, PWI_LABELS({"state", "draining"}));
   gauge(metrics, "pawl_server_processes", "Server processes in the view.", figures->processes);
-  gauge(metrics, "pawl_server_processes_up", "Server processes that can be given arcs.", figures->processes_up);
+  gauge(metrics, "pawl_server_processes_up", "Server processes that can take arcs.", figures->processes_up);
 }
 
 static void print_chains(struct pwi_metrics *metrics, const struct pwi_manager_figures *figures) {
-  gauge(metrics, "pawl_whole", "1 if every arc has all the members it can have and nothing moves.", figures->whole);
-  gauge(metrics, "pawl_replicas", "Members an arc should have besides its head.", figures->replicas);
-  gauge(metrics, "pawl_arcs_under_replicated", "Arcs with fewer full members than that.", figures->under_replicated);
+  gauge(metrics, "pawl_whole", "1 if every arc has as many members as possible and no arc moves.", figures->whole);
+  gauge(metrics, "pawl_replicas", "Replicas that an arc should have besides its head.", figures->replicas);
+  gauge(metrics, "pawl_arcs_under_replicated", "Arcs with fewer complete replicas than configured.",
+        figures->under_replicated);
   gauge(metrics, "pawl_arcs_filling", "Arcs with a member that is being filled.", figures->filling);
   gauge(metrics, "pawl_arcs_unlinked", "Arcs whose head has no link to the manager.", figures->unlinked);
-  gauge(metrics, "pawl_vectors_not_made", "Vectors that some server has not the memory to make.", figures->hollow);
+  gauge(metrics, "pawl_vectors_not_made", "Vectors that some server cannot create for lack of memory.",
+        figures->hollow);
   gauge(metrics, "pawl_arcs_waiting", "Arcs that wait for a server that is down.", figures->waiting);
 }
 
-/* One figure of all filters; `at` is its place in the struct. */
+/* One figure of all filters; `at` is its offset in the struct. */
 static void print_filter(struct pwi_metrics *metrics, const struct pwi_run_manager_page *page, const char *name,
                          const char *help, size_t at) {
   pwi_metrics_family(metrics, name, PWI_METRIC_COUNTER, help);
@@ -56,15 +58,15 @@ static void print_filter(struct pwi_metrics *metrics, const struct pwi_run_manag
 }
 
 static void print_filters(struct pwi_metrics *metrics, const struct pwi_run_manager_page *page) {
-  print_filter(metrics, page, "pawl_filter_rows_before_total", "Rows that came to a filter.",
+  print_filter(metrics, page, "pawl_filter_rows_before_total", "Rows that entered a filter.",
                offsetof(struct pwi_filter_count, rows_before));
-  print_filter(metrics, page, "pawl_filter_rows_after_total", "Rows that it let pass.",
+  print_filter(metrics, page, "pawl_filter_rows_after_total", "Rows that left a filter.",
                offsetof(struct pwi_filter_count, rows_after));
-  print_filter(metrics, page, "pawl_filter_bytes_before_total", "Bytes that came to a filter.",
+  print_filter(metrics, page, "pawl_filter_bytes_before_total", "Bytes that entered a filter.",
                offsetof(struct pwi_filter_count, bytes_before));
-  print_filter(metrics, page, "pawl_filter_bytes_after_total", "Bytes that it left.",
+  print_filter(metrics, page, "pawl_filter_bytes_after_total", "Bytes that left a filter.",
                offsetof(struct pwi_filter_count, bytes_after));
-  print_filter(metrics, page, "pawl_filter_clamped_total", "Values that a filter had to clamp.",
+  print_filter(metrics, page, "pawl_filter_clamped_total", "Values that a filter clamped.",
                offsetof(struct pwi_filter_count, clamped));
 }
 
@@ -73,36 +75,39 @@ static void print_traffic(struct pwi_metrics *metrics, const struct pwi_net_coun
   counter(metrics, "pawl_net_messages_received_total", "Messages received.", counts->messages_received);
   counter(metrics, "pawl_net_bytes_sent_total", "Bytes sent, heads and bodies.", counts->bytes_sent);
   counter(metrics, "pawl_net_bytes_received_total", "Bytes received, heads and bodies.", counts->bytes_received);
-  counter(metrics, "pawl_net_links_total", "Links that came up since the start.", counts->links_up);
-  counter(metrics, "pawl_net_links_refused_total", "Links that were refused since the start.", counts->links_refused);
+  counter(metrics, "pawl_net_links_total", "Links established since the start.", counts->links_up);
+  counter(metrics, "pawl_net_links_refused_total", "Links refused since the start.", counts->links_refused);
   gauge(metrics, "pawl_net_inbound_bytes", "Bytes of messages that are being received.", counts->inbound_bytes);
-  gauge(metrics, "pawl_net_inbound_bytes_max", "Bound of these bytes.", counts->inbound_max);
-  gauge(metrics, "pawl_net_inbound_waiting", "Links that wait for room to be received.", counts->inbound_waiting);
-  counter(metrics, "pawl_net_inbound_dropped_total", "Links cut for sending slowly while others waited.",
+  gauge(metrics, "pawl_net_inbound_bytes_max", "Limit on the bytes of messages that are being received.",
+        counts->inbound_max);
+  gauge(metrics, "pawl_net_inbound_waiting", "Links that wait for memory to receive a message.",
+        counts->inbound_waiting);
+  counter(metrics, "pawl_net_inbound_dropped_total", "Links closed for sending slowly while others waited.",
           counts->inbound_dropped);
 }
 
 static void print_store(struct pwi_metrics *metrics, const struct pwi_run_manager_page *page) {
   gauge(metrics, "pawl_leads", "1 if this manager leads, 0 if it stands by.", page->leads);
-  gauge(metrics, "pawl_term", "The leadership's number, or the last heard of.", page->term);
-  gauge(metrics, "pawl_store_reachable", "1 if the store of decisions answers.", page->trouble == PAWL_OK);
+  gauge(metrics, "pawl_term", "Term of the leadership, or the last known one.", page->term);
+  gauge(metrics, "pawl_store_reachable", "1 if the store that managers share answers.", page->trouble == PAWL_OK);
 }
 
 void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi_text *text) {
   const struct pwi_manager_figures *figures = &page->figures;
   struct pwi_metrics metrics = {.text = text};
   gauge(&metrics, "pawl_ready", "1 if there are arcs and the head of each is up.", figures->ready);
-  gauge(&metrics, "pawl_stopped", "1 if the manager decides nothing any more.", figures->stopped != PAWL_OK);
+  gauge(&metrics, "pawl_stopped", "1 if the manager has stopped deciding because its log failed.",
+        figures->stopped != PAWL_OK);
   gauge(&metrics, "pawl_epoch", "Number of the view.", figures->epoch);
   gauge(&metrics, "pawl_catalogue", "Number of the catalogue.", figures->catalogue);
   gauge(&metrics, "pawl_membership", "Number of the membership.", figures->membership);
   print_nodes(&metrics, figures);
   gauge(&metrics, "pawl_arcs", "Arcs of the ring.", figures->arcs);
   print_chains(&metrics, figures);
-  gauge(&metrics, "pawl_vectors", "Vectors there are.", figures->vectors);
-  gauge(&metrics, "pawl_groups", "Groups there are.", figures->groups);
+  gauge(&metrics, "pawl_vectors", "Number of vectors.", figures->vectors);
+  gauge(&metrics, "pawl_groups", "Number of groups.", figures->groups);
   gauge(&metrics, "pawl_clients", "Clients that may push.", figures->clients);
-  gauge(&metrics, "pawl_clients_retired", "Clients that are gone and whose clocks are kept.", figures->retired);
+  gauge(&metrics, "pawl_clients_retired", "Departed clients whose clocks are kept.", figures->retired);
   gauge(&metrics, "pawl_moves", "Arcs being moved.", figures->moves);
   counter(&metrics, "pawl_moves_done_total", "Arcs moved since the start.", figures->moves_done);
   if (page->filter_count > 0) print_filters(&metrics, page);
@@ -115,44 +120,44 @@ static bool is_stale(int64_t at_ns, int64_t now_ns) { return at_ns == 0 || now_n
 unsigned pwi_run_manager_health(const struct pwi_run_manager_page *page, int64_t now_ns, struct pwi_text *text) {
   const struct pwi_manager_figures *figures = &page->figures;
   if (is_stale(page->at_ns, now_ns)) {
-    pwi_text_add(text, "the manager does not move\n");
+    pwi_text_add(text, "the manager's thread hangs\n");
     return BAD;
   }
   if (page->has_store && page->trouble) {
-    pwi_text_print(text, "the store of decisions is away: %s\n", pawl_status_text(page->trouble));
+    pwi_text_print(text, "the store that managers share cannot be reached: %s\n", pawl_status_text(page->trouble));
     return BAD;
   }
   if (page->has_store && !page->leads) {
     bool is_known = page->leader[0] != '\0';
-    pwi_text_print(text, is_known ? "ok: stands by, %s leads\n" : "nobody leads%s\n", page->leader);
+    pwi_text_print(text, is_known ? "ok: stands by, %s leads\n" : "no manager leads%s\n", page->leader);
     return is_known ? GOOD : BAD;
   }
   if (figures->ready && figures->unlinked == 0) {
     pwi_text_add(text, "ok\n");
     if (figures->hollow > 0)
-      pwi_text_print(text, "vectors that some server has not the memory to make: %llu; 'pawl status' names them\n",
+      pwi_text_print(text,
+                     "vectors that some server cannot create for lack of memory: %llu; 'pawl status' names them\n",
                      (unsigned long long)figures->hollow);
     return GOOD;
   }
   if (figures->stopped) {
     bool is_old = figures->stopped == PAWL_CLUSTER_HISTORY;
-    pwi_text_print(text, "the manager decides nothing any more: %s: %s\n",
+    pwi_text_print(text, "the manager has stopped deciding: %s: %s\n",
                    is_old ? "its log is not the newest" : "its log failed", pawl_status_text(figures->stopped));
     return BAD;
   }
   if (figures->arcs == 0)
-    pwi_text_print(text, "no servers hold the ring yet: server_processes=%llu\n",
-                   (unsigned long long)figures->processes);
+    pwi_text_print(text, "no arcs are assigned yet: server_processes=%llu\n", (unsigned long long)figures->processes);
   else if (figures->ready)
-    pwi_text_print(text, "servers that hold some of the ring have no link to the manager: arcs=%llu\n",
+    pwi_text_print(text, "heads of some arcs have no link to the manager: arcs=%llu\n",
                    (unsigned long long)figures->unlinked);
   else
-    pwi_text_print(text, "some of the ring is held by nobody who is up: nodes_down=%llu\n",
+    pwi_text_print(text, "some arcs have no server that is up: nodes_down=%llu\n",
                    (unsigned long long)figures->nodes_down);
   return BAD;
 }
 
-/* --- filling in a shard ------------------------------------------------------------------------------------------------ */
+/* --- filling the page of a shard ------------------------------------------------------------------------ */
 
 static struct pwi_run_vector *next_vector(struct pwi_run_shard_page *page) {
   if (page->count == page->room) {
@@ -192,9 +197,9 @@ void pwi_run_shard_page_fini(struct pwi_run_shard_page *page) {
   *page = (struct pwi_run_shard_page){0};
 }
 
-/* --- metrics of a server ----------------------------------------------------------------------------------------------- */
+/* --- metrics of a server -------------------------------------------------------------------------------- */
 
-/* One family with a sample for each shard: a number somewhere in its page. */
+/* One family with a sample for each shard: a number at an offset in its page. */
 struct family {
   const char *name;
   enum pwi_metric type;
@@ -208,8 +213,8 @@ struct family {
 
 static const struct family families[] = {
     {"pawl_shard_node", PWI_METRIC_GAUGE, "Node id in the cluster; 0: not joined.", OF_STATE(node)},
-    {"pawl_shard_epoch", PWI_METRIC_GAUGE, "Number of the view it knows.", OF_STATE(epoch)},
-    {"pawl_shard_arcs", PWI_METRIC_GAUGE, "Arcs that it is the head of.", OF_STATE(arcs)},
+    {"pawl_shard_epoch", PWI_METRIC_GAUGE, "Newest view that the shard knows.", OF_STATE(epoch)},
+    {"pawl_shard_arcs", PWI_METRIC_GAUGE, "Arcs of which the shard is the head.", OF_STATE(arcs)},
     {"pawl_shard_links", PWI_METRIC_GAUGE, "Links of clients and servers.", OF_STATE(links)},
     {"pawl_shard_moves_out_total", PWI_METRIC_COUNTER, "Arcs handed over to others.", OF_STATE(moves_out)},
     {"pawl_shard_moves_in_total", PWI_METRIC_COUNTER, "Arcs taken over from others.", OF_STATE(moves_in)},
@@ -219,18 +224,19 @@ static const struct family families[] = {
      OF_STATE(answers_dropped)},
     {"pawl_shard_rows", PWI_METRIC_GAUGE, "Rows held.", OF_REPORT(rows)},
     {"pawl_shard_bytes", PWI_METRIC_GAUGE, "Bytes of rows and kept key lists.", OF_REPORT(bytes)},
-    {"pawl_shard_pushes_total", PWI_METRIC_COUNTER, "Pushes dealt with.", OF_REPORT(pushes)},
-    {"pawl_shard_pulls_total", PWI_METRIC_COUNTER, "Pulls dealt with.", OF_REPORT(pulls)},
+    {"pawl_shard_pushes_total", PWI_METRIC_COUNTER, "Pushes handled.", OF_REPORT(pushes)},
+    {"pawl_shard_pulls_total", PWI_METRIC_COUNTER, "Pulls handled.", OF_REPORT(pulls)},
     {"pawl_shard_keys_pushed_total", PWI_METRIC_COUNTER, "Keys that pushes named.", OF_REPORT(keys_pushed)},
     {"pawl_shard_keys_pulled_total", PWI_METRIC_COUNTER, "Keys that pulls named.", OF_REPORT(keys_pulled)},
     {"pawl_shard_bytes_in_total", PWI_METRIC_COUNTER, "Bytes of values pushed.", OF_REPORT(bytes_in)},
     {"pawl_shard_bytes_out_total", PWI_METRIC_COUNTER, "Bytes of values pulled.", OF_REPORT(bytes_out)},
-    {"pawl_shard_bytes_passed_total", PWI_METRIC_COUNTER, "Bytes of results passed on to replicas.",
+    {"pawl_shard_bytes_passed_total", PWI_METRIC_COUNTER, "Bytes of log entries sent to replicas.",
      OF_REPORT(bytes_passed)},
     {"pawl_shard_refused_total", PWI_METRIC_COUNTER, "Pushes refused.", OF_REPORT(refused)},
-    {"pawl_shard_gaps_total", PWI_METRIC_COUNTER, "Requests that came before an earlier one.", OF_REPORT(gaps)},
+    {"pawl_shard_gaps_total", PWI_METRIC_COUNTER, "Requests that arrived before an earlier one of the same sender.",
+     OF_REPORT(gaps)},
     {"pawl_shard_wanted_total", PWI_METRIC_COUNTER, "Key lists that had to be sent again.", OF_REPORT(wanted)},
-    {"pawl_shard_vectors_not_made", PWI_METRIC_GAUGE, "Vectors that there is not the memory to make.",
+    {"pawl_shard_vectors_not_made", PWI_METRIC_GAUGE, "Vectors that the shard cannot create for lack of memory.",
      OF_REPORT(hollow_count)},
     {"pawl_shard_cached_lists", PWI_METRIC_GAUGE, "Key lists kept.", OF_REPORT(cached_lists)},
     {"pawl_shard_cached_bytes", PWI_METRIC_GAUGE, "Bytes of key lists kept.", OF_REPORT(cached_bytes)},
@@ -239,15 +245,15 @@ static const struct family families[] = {
     {"pawl_net_bytes_sent_total", PWI_METRIC_COUNTER, "Bytes sent, heads and bodies.", OF_COUNTS(bytes_sent)},
     {"pawl_net_bytes_received_total", PWI_METRIC_COUNTER, "Bytes received, heads and bodies.",
      OF_COUNTS(bytes_received)},
-    {"pawl_net_links_total", PWI_METRIC_COUNTER, "Links that came up since the start.", OF_COUNTS(links_up)},
-    {"pawl_net_links_refused_total", PWI_METRIC_COUNTER, "Links that were refused since the start.",
-     OF_COUNTS(links_refused)},
+    {"pawl_net_links_total", PWI_METRIC_COUNTER, "Links established since the start.", OF_COUNTS(links_up)},
+    {"pawl_net_links_refused_total", PWI_METRIC_COUNTER, "Links refused since the start.", OF_COUNTS(links_refused)},
     {"pawl_net_inbound_bytes", PWI_METRIC_GAUGE, "Bytes of messages that are being received.",
      OF_COUNTS(inbound_bytes)},
-    {"pawl_net_inbound_bytes_max", PWI_METRIC_GAUGE, "Bound of these bytes.", OF_COUNTS(inbound_max)},
-    {"pawl_net_inbound_waiting", PWI_METRIC_GAUGE, "Links that wait for room to be received.",
+    {"pawl_net_inbound_bytes_max", PWI_METRIC_GAUGE, "Limit on the bytes of messages that are being received.",
+     OF_COUNTS(inbound_max)},
+    {"pawl_net_inbound_waiting", PWI_METRIC_GAUGE, "Links that wait for memory to receive a message.",
      OF_COUNTS(inbound_waiting)},
-    {"pawl_net_inbound_dropped_total", PWI_METRIC_COUNTER, "Links cut for sending slowly while others waited.",
+    {"pawl_net_inbound_dropped_total", PWI_METRIC_COUNTER, "Links closed for sending slowly while others waited.",
      OF_COUNTS(inbound_dropped)},
 };
 
@@ -270,17 +276,18 @@ static void print_family(struct pwi_metrics *metrics, const struct family *famil
 
 static void print_joined(struct pwi_metrics *metrics, shard_pages shards, size_t count) {
   char name[24];
-  pwi_metrics_family(metrics, "pawl_shard_joined", PWI_METRIC_GAUGE, "1 if it is in the cluster.");
+  pwi_metrics_family(metrics, "pawl_shard_joined", PWI_METRIC_GAUGE, "1 if the shard has joined the cluster.");
   for (size_t i = 0; i < count; i++)
     pwi_metrics_u64(metrics, shards[i]->state.joined, PWI_LABELS({"shard", shard_name(i, name)}));
-  pwi_metrics_family(metrics, "pawl_shard_linked", PWI_METRIC_GAUGE, "1 if it has a link to the manager.");
+  pwi_metrics_family(metrics, "pawl_shard_linked", PWI_METRIC_GAUGE, "1 if the shard has a link to the manager.");
   for (size_t i = 0; i < count; i++)
     pwi_metrics_u64(metrics, shards[i]->state.trouble == PAWL_OK, PWI_LABELS({"shard", shard_name(i, name)}));
 }
 
 static void print_cap(struct pwi_metrics *metrics, shard_pages shards, size_t count) {
   char name[24];
-  pwi_metrics_family(metrics, "pawl_shard_bytes_max", PWI_METRIC_GAUGE, "Cap on bytes held; no sample: no cap.");
+  pwi_metrics_family(metrics, "pawl_shard_bytes_max", PWI_METRIC_GAUGE,
+                     "Limit on the bytes of a shard; no sample: no limit.");
   for (size_t i = 0; i < count; i++)
     if (shards[i]->report.memory_max != UINT64_MAX)
       pwi_metrics_u64(metrics, shards[i]->report.memory_max, PWI_LABELS({"shard", shard_name(i, name)}));
@@ -316,12 +323,12 @@ void pwi_run_server_metrics(const struct pwi_run_shard_page *const *shards, size
   print_vectors(&metrics, shards, count);
 }
 
-/* --- health of a server ------------------------------------------------------------------------------------------------ */
+/* --- health of a server --------------------------------------------------------------------------------- */
 
 static bool is_well(const struct pwi_run_shard_page *page, size_t shard, int64_t now_ns, struct pwi_text *text) {
   const struct pwi_server_state *state = &page->state;
   if (is_stale(page->at_ns, now_ns))
-    pwi_text_print(text, "shard %zu does not move\n", shard);
+    pwi_text_print(text, "shard %zu hangs\n", shard);
   else if (page->is_leaving)
     pwi_text_print(text, "shard %zu is leaving: arcs=%llu\n", shard, (unsigned long long)state->arcs);
   else if (!state->joined)
@@ -342,7 +349,7 @@ unsigned pwi_run_server_health(const struct pwi_run_shard_page *const *shards, s
   if (good) pwi_text_add(text, "ok\n");
   for (size_t i = 0; i < count && good; i++)
     if (shards[i]->report.hollow_count > 0)
-      pwi_text_print(text, "shard %zu has not the memory to make some vectors: %llu\n", i,
+      pwi_text_print(text, "shard %zu cannot create some vectors for lack of memory: %llu\n", i,
                      (unsigned long long)shards[i]->report.hollow_count);
   return good ? GOOD : BAD;
 }

@@ -23,7 +23,7 @@ static void assert_line(const struct pwi_text *text, const char *line) {
   if (!strstr(pwi_text_view(text), wanted)) fail_msg("'%s' is not in:\n%s", line, pwi_text_view(text));
 }
 
-/* Every family is begun once: a scraper refuses a page on which one comes twice. */
+/* Every family begins once: a scraper refuses a page with a duplicate family. */
 static void assert_families_are_whole(const struct pwi_text *text) {
   char begun[128][64];
   size_t count = 0;
@@ -75,11 +75,11 @@ static void test_a_manager_is_well_when_all_arcs_are_held(void **state) {
   page.figures.ready = false;
   pwi_text_clear(&text);
   assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
-  assert_non_null(strstr(pwi_text_view(&text), "nobody who is up"));
+  assert_non_null(strstr(pwi_text_view(&text), "no server that is up"));
   page.figures.arcs = 0;
   pwi_text_clear(&text);
   assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
-  assert_non_null(strstr(pwi_text_view(&text), "no servers"));
+  assert_non_null(strstr(pwi_text_view(&text), "no arcs are assigned"));
   page.figures.stopped = PAWL_CLUSTER_HISTORY;
   pwi_text_clear(&text);
   assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
@@ -105,7 +105,7 @@ static void test_a_manager_with_a_store_says_whether_it_leads(void **state) {
   page.leads = page.figures.ready = false;
   pwi_text_clear(&text);
   assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
-  assert_string_equal(pwi_text_view(&text), "nobody leads\n");
+  assert_string_equal(pwi_text_view(&text), "no manager leads\n");
   strcpy(page.leader, "tcp://h:1");
   pwi_text_clear(&text);
   assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 200);
@@ -113,7 +113,7 @@ static void test_a_manager_with_a_store_says_whether_it_leads(void **state) {
   page.trouble = PAWL_LINK_REFUSED;
   pwi_text_clear(&text);
   assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
-  assert_non_null(strstr(pwi_text_view(&text), "is away: nobody listens"));
+  assert_non_null(strstr(pwi_text_view(&text), "cannot be reached: "));
   pwi_text_fini(&text);
 }
 
@@ -136,7 +136,7 @@ static void test_a_server_shows_every_shard_and_vector(void **state) {
   assert_line(&text, "pawl_shard_gaps_total{shard=\"1\"} 6");
   assert_line(&text, "pawl_shard_joined{shard=\"0\"} 1");
   assert_line(&text, "pawl_shard_bytes_max{shard=\"1\"} 4096");
-  assert_null(strstr(pwi_text_view(&text), "pawl_shard_bytes_max{shard=\"0\"}")); /* it has no cap */
+  assert_null(strstr(pwi_text_view(&text), "pawl_shard_bytes_max{shard=\"0\"}")); /* it has no limit */
   assert_line(&text, "pawl_vector_rows{shard=\"1\",vector=\"ads/w\"} 11");
   assert_line(&text, "pawl_vector_pulls_total{shard=\"1\",vector=\"ads/w\"} 3");
   pwi_text_fini(&text);
@@ -144,7 +144,7 @@ static void test_a_server_shows_every_shard_and_vector(void **state) {
 
 static void test_one_shard_that_is_not_well_is_named(void **state) {
   (void)state;
-  static const char *const words[] = {"does not move", "leaving", "not in the cluster: nobody listens",
+  static const char *const words[] = {"hangs", "leaving", "not in the cluster: no process listens",
                                       "no link to the manager", "no arcs"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     struct pwi_run_shard_page first = well(), second = well();

@@ -13,29 +13,29 @@ void pwi_run_problem_set(struct pwi_run_problem *problem, const char *format, ..
 void pwi_run_problem_listen(struct pwi_run_problem *problem, const char *address, pawl_status status) {
   const char *hint = "";
   if (status == PAWL_FORBIDDEN)
-    hint = "; others can reach this address: make a key with 'pawl key new cluster.key' and give it to every node with "
+    hint = "; other machines can reach this address: create a key with 'pawl key new cluster.key' and give it to every "
+           "node with "
            "--key-file, or listen on 127.0.0.1";
   if (status == PAWL_NODE_ADDRESS) hint = "; the port may be in use: choose another with --listen";
-  if (status == PAWL_INVALID) hint = "; an address is host:port, host:first-last or unix:/path";
-  pwi_run_problem_set(problem, "cannot listen at %s: %s%s", address, pawl_status_text(status), hint);
+  if (status == PAWL_INVALID) hint = "; expected host:port, host:first-last or unix:/path";
+  pwi_run_problem_set(problem, "cannot listen on %s: %s%s", address, pawl_status_text(status), hint);
 }
 
 void pwi_run_problem_http(struct pwi_run_problem *problem, const char *address, pawl_status status) {
   if (status == PAWL_LINK_KEY) {
-    pwi_run_problem_set(
-        problem,
-        "cannot serve HTTP at %s: other machines can reach this address, and nothing keeps strangers from "
-        "looking; make a token with 'pawl key token FILE' and give it with --http-token FILE, or use "
-        "certificates, or 127.0.0.1, or --http none",
-        address);
-    return;
-  }
-  if (status == PAWL_CORRUPT) {
-    pwi_run_problem_set(problem, "cannot serve HTTP at %s: --certificate, --private-key and --authority cannot be used",
+    pwi_run_problem_set(problem,
+                        "cannot serve HTTP on %s: other machines can reach this address, but access is not "
+                        "restricted; create a token with 'pawl key token FILE' and pass --http-token FILE, or use "
+                        "certificates, or 127.0.0.1, or --http none",
                         address);
     return;
   }
-  pwi_run_problem_set(problem, "cannot serve HTTP at %s: %s; choose another address with --http, or --http none",
+  if (status == PAWL_CORRUPT) {
+    pwi_run_problem_set(problem, "cannot serve HTTP on %s: --certificate, --private-key or --authority is invalid",
+                        address);
+    return;
+  }
+  pwi_run_problem_set(problem, "cannot serve HTTP on %s: %s; choose another address with --http, or --http none",
                       address, pawl_status_text(status));
 }
 
@@ -52,21 +52,21 @@ void pwi_run_problem_join(struct pwi_run_problem *problem, const char *manager, 
     pwi_run_problem_set(problem, "no manager answers at %s; start one with 'pawl manager'", manager);
     break;
   case PAWL_INVALID:
-    pwi_run_problem_set(problem, "'%s' is no address of a manager: host:port or unix:/path", manager);
+    pwi_run_problem_set(problem, "'%s' is not the address of a manager: expected host:port or unix:/path", manager);
     break;
   case PAWL_LINK_PROTOCOL:
   case PAWL_CORRUPT:
   case PAWL_LINK_CLOSED:
   case PAWL_LINK_RESET:
     pwi_run_problem_set(problem,
-                        "who answers at %s is no manager, or one side has a key and the other has not; compare "
-                        "'pawl env' here and there",
+                        "the peer at %s is not a manager, or only one side has a key; compare "
+                        "'pawl env' on both machines",
                         manager);
     break;
   case PAWL_FORBIDDEN:
     pwi_run_problem_set(problem,
-                        "the manager at %s does not let us in: a server needs a key without limits, or, on the "
-                        "manager's own machine, none; see 'pawl key --help'",
+                        "the manager at %s refused this server: a server needs a key without limits, or, on the "
+                        "manager's own machine, no key; see 'pawl key --help'",
                         manager);
     break;
   default:

@@ -13,11 +13,11 @@
 static struct {
   struct pwi_run_process_config config;
   struct pwi_parent_watch *watch;
-  struct sigaction term, interrupt, hangup; /* as they were before */
+  struct sigaction term, interrupt, hangup; /* previous actions */
   bool is_open;
 } process;
 
-static atomic_int told; /* apart: the handler may touch nothing else that changes */
+static atomic_int told; /* separate, because the handler must not touch anything else that changes */
 
 static void count_up(int times) {
   int now = atomic_fetch_add(&told, times) + times;

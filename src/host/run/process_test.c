@@ -40,7 +40,7 @@ static void test_signals_are_counted(void **state) {
   pwi_run_process_close();
   assert_int_equal(sigaction(SIGTERM, NULL, &action), 0);
   assert_true(action.sa_handler == SIG_DFL);
-  assert_int_equal(pwi_run_process_open(&config), PAWL_OK); /* and counts from the start */
+  assert_int_equal(pwi_run_process_open(&config), PAWL_OK); /* the count starts anew */
   raise(SIGTERM);
   assert_int_equal(atomic_load(&last), 1);
   pwi_run_process_close();
@@ -59,13 +59,14 @@ static void test_ready_is_said_in_one_line(void **state) {
   pwi_run_process_close();
   config = config_of(0, -1);
   assert_int_equal(pwi_run_process_open(&config), PAWL_OK);
-  assert_int_equal(pwi_run_process_ready("anything"), PAWL_OK); /* nobody asked */
+  assert_int_equal(pwi_run_process_ready("anything"), PAWL_OK); /* no descriptor was given */
   pwi_run_process_close();
   close(ends[0]);
   close(ends[1]);
 }
 
-/* The watched process is in the middle: it starts the watcher and ends. The watcher says on a pipe what it was told. */
+/* The watched process is in the middle: it starts the watcher and ends. The watcher reports on a pipe what
+ * it was told. */
 static void test_a_parent_that_is_gone_counts_two(void **state) {
   (void)state;
   int told[2];
@@ -88,7 +89,7 @@ static void test_a_parent_that_is_gone_counts_two(void **state) {
       _exit(written == (ssize_t)sizeof times ? 0 : 1);
     }
     char byte;
-    _exit(read(ready[0], &byte, 1) == 1 ? 0 : 1); /* not before it watches */
+    _exit(read(ready[0], &byte, 1) == 1 ? 0 : 1); /* not before the watch has begun */
   }
   int status;
   close(told[1]);

@@ -18,31 +18,33 @@
 #include "protocol/manager_list.h"
 
 #define HOST_SIZE 256
-#define WAIT_NS (PWI_HOST_SECOND / 2)      /* how often the waiting thread looks at the shards, news or not */
-#define FIRM_JOIN_NS (PWI_HOST_SECOND / 2) /* a refusal is believed after so long: the first may have been bad luck */
+#define WAIT_NS (PWI_HOST_SECOND / 2) /* how often the waiting thread checks the shards without news */
+#define FIRM_JOIN_NS                                                                                                   \
+  (PWI_HOST_SECOND / 2) /* a refusal counts only after this time, because the first may be temporary */
 
 struct pwi_run_server {
-  struct pwi_run_server_config config; /* complete; its strings are those of the next line */
+  /* with all defaults filled in; its strings are those of the next line */
+  struct pwi_run_server_config config;
   char *manager, *listen, *host, *rack, *advertise;
   struct pwi_run_orders orders;
   struct pwi_run_access *access;
   struct pwi_run_audit *audit; /* NULL: none */
-  struct pwi_log log;          /* of the thread that waits */
+  struct pwi_log log;          /* of the waiting thread */
   atomic_bool is_reloading;
   struct pwi_http *http;
   struct pwi_http_guard *guard;              /* of its pages; NULL: none */
-  const struct pwi_run_shard_page **reading; /* one for each shard; the HTTP thread's */
+  const struct pwi_run_shard_page **reading; /* one per shard; for the HTTP thread */
   uint32_t count;
   struct pwi_run_shard shards[];
 };
 
-/* --- the waiting thread ----------------------------------------------------------------------------------------------- */
+/* --- the waiting thread --------------------------------------------------------------------------------- */
 
 static void wake_all(struct pwi_run_server *server) {
   for (uint32_t i = 0; i < server->count; i++) pwi_run_shard_wake(&server->shards[i]);
 }
 
-/* Until something has changed, or the time has come. */
+/* Waits until something has changed or the deadline has passed. */
 static void wait_for_news(struct pwi_run_server *server, int64_t deadline_ns) {
   struct pollfd watched = {.fd = server->orders.events, .events = POLLIN};
   struct timespec left = pwi_host_until(deadline_ns);
@@ -55,7 +57,7 @@ static void wait_for_news(struct pwi_run_server *server, int64_t deadline_ns) {
 
 static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* PAWL_OK once it is as far as that, or why it has ended before. */
+/* PAWL_OK once the shard has reached the phase, or why it ended before. */
 static pawl_status await_phase(struct pwi_run_server *server, struct pwi_run_shard *shard, enum pwi_run_phase phase,
                                struct pwi_run_problem *problem) {
   while (pwi_run_shard_phase(shard) < phase) wait_for_news(server, pwi_host_after(WAIT_NS));
@@ -74,7 +76,7 @@ static pawl_status start_shard(struct pwi_run_server *server, uint32_t number, s
   return await_phase(server, shard, PWI_RUN_LISTENING, problem);
 }
 
-/* All of them listen: only now may they join, so that nobody hears of a server that did not come about. */
+/* Opens the gate. All shards listen by now, so the cluster never hears of a server that failed to start. */
 static pawl_status let_join(struct pwi_run_server *server, struct pwi_run_problem *problem) {
   pawl_status status = PAWL_OK;
   pwi_run_orders_open_gate(&server->orders);
@@ -83,7 +85,7 @@ static pawl_status let_join(struct pwi_run_server *server, struct pwi_run_proble
   return status;
 }
 
-/* --- HTTP ------------------------------------------------------------------------------------------------------------- */
+/* --- HTTP ----------------------------------------------------------------------------------------------- */
 
 static void lock_pages(struct pwi_run_server *server) {
   for (uint32_t i = 0; i < server->count; i++) {
@@ -132,7 +134,7 @@ static pawl_status open_http(struct pwi_run_server *server, const struct pwi_run
   return status;
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static bool has_port(const char *advertised) {
   const char *bracket = advertised ? strchr(advertised, ']') : NULL;
@@ -141,12 +143,12 @@ static bool has_port(const char *advertised) {
 
 static pawl_status check(const struct pwi_run_server_config *config, struct pwi_run_problem *problem) {
   if (pwi_run_access_is_limited(config->net.keys)) {
-    pwi_run_problem_set(problem, "the first key is limited, and a server needs one without limits; put the cluster's "
+    pwi_run_problem_set(problem, "the first key has limits, but a server needs a key without limits; put the cluster's "
                                  "own key first in the file");
     return PAWL_FORBIDDEN;
   }
   if (config->shards > 1 && has_port(config->net.advertise)) {
-    pwi_run_problem_set(problem, "%s names one port, and there are %u shards; advertise the host alone",
+    pwi_run_problem_set(problem, "%s names one port, but there are %u shards; advertise the host alone",
                         config->net.advertise, (unsigned)config->shards);
     return PAWL_INVALID;
   }
@@ -177,7 +179,7 @@ static struct pwi_run_server *allocate(const struct pwi_run_server_config *confi
   return NULL;
 }
 
-/* Where we listen, and what others are told, depends on the way to the manager. */
+/* The addresses to listen on and to advertise depend on the route to the manager. */
 static pawl_status find_addresses(struct pwi_run_server *server, struct pwi_run_problem *problem) {
   struct pwi_run_server_config *config = &server->config;
   char route[PWI_NET_ADDRESS_MAX] = "127.0.0.1";
@@ -223,7 +225,8 @@ static pawl_status open_access(struct pwi_run_server *server, const struct pwi_r
                                struct pwi_run_problem *problem) {
   struct pwi_run_access_config access = config->access;
   access.is_server = true;
-  if (!access.keys) access.keys = (struct pwi_keyring *)(uintptr_t)config->net.keys; /* which are then only read */
+  /* the access only reads them */
+  if (!access.keys) access.keys = (struct pwi_keyring *)(uintptr_t)config->net.keys;
   server->log.node = server->shards[0].name;
   pawl_status status = pwi_run_access_open(&access, &server->access, problem);
   if (!status) status = pwi_run_audit_open(config->audit, &server->audit, problem);
@@ -266,16 +269,16 @@ bool pwi_run_server_http_is_encrypted(const struct pwi_run_server *server) {
   return server->http && pwi_http_is_encrypted(server->http);
 }
 
-/* --- joining ---------------------------------------------------------------------------------------------------------- */
+/* --- joining -------------------------------------------------------------------------------------------- */
 
-/* The first shard that is not in, or NULL. */
+/* The first shard that has not joined, or NULL. */
 static struct pwi_run_shard *outside(struct pwi_run_server *server) {
   for (uint32_t i = 0; i < server->count; i++)
     if (!atomic_load(&server->shards[i].news.joined)) return &server->shards[i];
   return NULL;
 }
 
-/* What a later attempt will not change. */
+/* Errors that a later attempt will not change. */
 static bool is_firm(pawl_status status) {
   return status == PAWL_LINK_KEY || status == PAWL_LINK_VERSION || status == PAWL_FORBIDDEN || status == PAWL_INVALID;
 }
@@ -300,7 +303,7 @@ pawl_status pwi_run_server_join(struct pwi_run_server *server, int64_t timeout_n
   return PAWL_OK;
 }
 
-/* --- running, and the end --------------------------------------------------------------------------------------------- */
+/* --- running, and the end ------------------------------------------------------------------------------- */
 
 static bool is_over(struct pwi_run_server *server) {
   for (uint32_t i = 0; i < server->count; i++)
@@ -323,7 +326,7 @@ static void say_reloaded(struct pwi_run_server *server, const char *what, pawl_s
     pwi_log(&server->log, PAWL_LOG_WARN, "reload.done", "what=%s", what);
 }
 
-/* The keys first: who is shown out cannot come in again. */
+/* Reloads keys first, so that a peer whose link is closed cannot come back with an old key. */
 static void reload(struct pwi_run_server *server) {
   struct pwi_run_problem problem;
   pawl_status status = pwi_run_access_reload(server->access, &problem);

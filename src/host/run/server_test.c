@@ -44,7 +44,7 @@ static void announce(struct manager *manager, bool *what) {
   pthread_mutex_unlock(&manager->mutex);
 }
 
-/* A manager belongs to one thread from its opening to its end. */
+/* A manager belongs to one thread from opening to close. */
 static void *run_manager(void *argument) {
   struct manager *manager = argument;
   manager->status = pwi_run_manager_open(&manager->config, &manager->running, &manager->problem);
@@ -144,7 +144,8 @@ static void test_told_twice_a_server_goes_at_once(void **state) {
   pwi_run_server_stop(server, 1);
   pwi_run_server_stop(server, 2);
   pwi_run_server_wait(server);
-  assert_int_equal(pwi_run_server_drain(server), PAWL_TIMED_OUT); /* it is the last: nobody can take its keys */
+  assert_int_equal(pwi_run_server_drain(server),
+                   PAWL_TIMED_OUT); /* it is the last server: no other can take its arcs */
   pwi_run_server_close(server);
   stop_manager(&manager);
 }
@@ -188,7 +189,7 @@ static void test_what_cannot_be_started_is_explained(void **state) {
   struct pwi_run_problem problem;
   struct pwi_run_server_config config = server_config("127.0.0.1:1", 1, reader);
   assert_int_equal(pwi_run_server_open(&config, &server, &problem), PAWL_FORBIDDEN);
-  assert_non_null(strstr(problem.text, "limited"));
+  assert_non_null(strstr(problem.text, "has limits"));
   config = server_config("127.0.0.1:1", 2, NULL);
   config.net.advertise = "node:99";
   assert_int_equal(pwi_run_server_open(&config, &server, &problem), PAWL_INVALID);

@@ -14,8 +14,8 @@
 #include "net/net_ops.h"
 #include "server/server.h"
 
-#define LOOK_NS INT64_C(10000000)     /* how often a shard looks at itself while it joins or leaves */
-#define LOST_NS (3 * PWI_HOST_SECOND) /* a drain without a manager is not waited for any longer */
+#define LOOK_NS INT64_C(10000000)     /* how often a shard checks its state while it joins or leaves */
+#define LOST_NS (3 * PWI_HOST_SECOND) /* after this time without a manager a drain is abandoned */
 
 void pwi_run_orders_init(struct pwi_run_orders *orders) {
   orders->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -43,16 +43,16 @@ static void wait_at_gate(struct pwi_run_orders *orders) {
 }
 
 void pwi_run_orders_tell(struct pwi_run_orders *orders) {
-  int saved = errno; /* a signal handler may come between a call and its error */
+  int saved = errno; /* a signal handler may run between a call and the use of its errno */
   uint64_t one = 1;
   ssize_t written = write(orders->events, &one, sizeof one);
-  (void)written; /* a counter that is full wakes as well */
+  (void)written; /* a full counter wakes the thread, too */
   errno = saved;
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
-/* What a shard may have of the server's memory. */
+/* The shard's share of the server's memory. */
 static uint64_t share_of(const struct pwi_run_server_config *config) {
   return config->memory_max == UINT64_MAX ? UINT64_MAX : config->memory_max / config->shards;
 }
@@ -74,7 +74,7 @@ static pawl_status open_net(struct pwi_run_shard *shard) {
   return status;
 }
 
-/* As in host/run/manager.c: no callback runs before the role is told to its net. */
+/* As in host/run/manager.c: no callback runs before the net knows the role. */
 static pawl_status open_role(struct pwi_run_shard *shard) {
   const struct pwi_run_server_config *config = shard->config;
   pawl_status status = pwi_host_disk_queue_open(&config->checkpoint_places, &shard->disk_queue);
@@ -108,7 +108,7 @@ static pawl_status open_role(struct pwi_run_shard *shard) {
   return status;
 }
 
-/* --- running ---------------------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 static void publish(struct pwi_run_shard *shard) {
   struct pwi_run_shard_page *spare = &shard->pages[1 - shard->shown];
@@ -118,17 +118,17 @@ static void publish(struct pwi_run_shard *shard) {
   pthread_mutex_unlock(&shard->mutex);
 }
 
-/* Drained, or without anybody to drain to. */
+/* Whether the shard is drained, or there is no manager to drain it. */
 static bool has_gone(struct pwi_run_shard *shard, const struct pwi_server_state *state) {
   int64_t now = pwi_host_now();
-  if (state->has_left) return true; /* also if it was an operator who had us leave */
+  if (state->has_left) return true; /* also if an operator had it drained */
   if (!shard->is_leaving) return false;
   if (!state->trouble) shard->lost_since = 0;
   if (state->trouble && shard->lost_since == 0) shard->lost_since = now;
   return state->trouble && now - shard->lost_since > LOST_NS;
 }
 
-/* Looks at the role and tells the waiting thread what has changed. True: the shard may end. */
+/* Checks the role and reports changes to the waiting thread. True: the shard may end. */
 static bool look(struct pwi_run_shard *shard, bool *is_settled_out) {
   struct pwi_run_news *news = &shard->news;
   struct pwi_server_state state;
@@ -145,8 +145,8 @@ static bool look(struct pwi_run_shard *shard, bool *is_settled_out) {
   return has_gone(shard, &state);
 }
 
-/* While all is well the shard looks up once a second; its net blocks meanwhile. An order to leave wakes the net, and is
- * seen at once. */
+/* While all is well the shard checks itself once a second, and its net blocks in between. An order to
+ * leave wakes the net and is handled at once. */
 static void serve(struct pwi_run_shard *shard) {
   int64_t look_at = 0, publish_at = 0;
   while (!atomic_load(&shard->orders->is_ending)) {
@@ -165,7 +165,7 @@ static void serve(struct pwi_run_shard *shard) {
     }
     int64_t until = look_at < publish_at ? look_at : publish_at;
     pawl_status status = pwi_net_poll(shard->net, pwi_net_now(shard->net) + (until > now ? until - now : 0));
-    (void)status; /* that nothing happened is no news */
+    (void)status; /* a timeout is not an error */
   }
 }
 
@@ -174,7 +174,7 @@ static void enter(struct pwi_run_shard *shard, enum pwi_run_phase phase) {
   pwi_run_orders_tell(shard->orders);
 }
 
-/* Listens, waits for the others, joins, serves. The status is that of opening. */
+/* Listens, waits for the other shards, joins, and serves. Returns the status of opening. */
 static pawl_status live(struct pwi_run_shard *shard) {
   pawl_status status = open_net(shard);
   if (status) return status;
@@ -194,7 +194,7 @@ static void *run_shard(void *argument) {
   struct pwi_run_shard *shard = argument;
   pawl_status status = live(shard);
   if (status) atomic_store(&shard->news.trouble, (int)status);
-  pthread_mutex_lock(&shard->mutex); /* nobody wakes the net from now on */
+  pthread_mutex_lock(&shard->mutex); /* from now on other threads do not wake the net */
   atomic_store(&shard->news.phase, PWI_RUN_ENDED);
   pthread_mutex_unlock(&shard->mutex);
   pwi_net_destroy(shard->net);
@@ -205,7 +205,7 @@ static void *run_shard(void *argument) {
   return NULL;
 }
 
-/* --- from the waiting thread ------------------------------------------------------------------------------------------ */
+/* --- from the waiting thread ---------------------------------------------------------------------------- */
 
 void pwi_run_shard_init(struct pwi_run_shard *shard) {
   snprintf(shard->name, sizeof shard->name, "server-%ld.%u", (long)getpid(), (unsigned)shard->number);

@@ -1,7 +1,8 @@
-/* One shard of a server: a thread with a net and a role of its own. Inside host/run/server.c; see host/run/server.h.
+/* One shard of a server: a thread with a net and a role of its own. Used by host/run/server.c; see
+ * host/run/server.h.
  *
- * The waiting thread starts a shard, reads its news, wakes its net, and waits for it to end. Everything else is done in the
- * shard's own thread, because a net belongs to one.
+ * The waiting thread starts a shard, reads its news, wakes its net, and waits for its end. Everything else
+ * happens in the shard's own thread, because a net belongs to one thread.
  */
 #ifndef PWI_HOST_RUN_SHARD_H
 #define PWI_HOST_RUN_SHARD_H
@@ -19,7 +20,7 @@
 
 #define PWI_RUN_NAME_SIZE 32
 
-/* In this order. */
+/* Phases follow one another in this order. */
 enum pwi_run_phase {
   PWI_RUN_OPENING,
   PWI_RUN_LISTENING, /* waits at the gate */
@@ -27,14 +28,14 @@ enum pwi_run_phase {
   PWI_RUN_ENDED,
 };
 
-/* What all shards of a process are told, and how they answer. */
+/* Orders to all shards of a process. */
 struct pwi_run_orders {
-  atomic_int told;       /* to stop, so many times */
-  atomic_bool is_ending; /* go at once */
-  atomic_int reviews;    /* so many times rights have changed */
-  int events;            /* an eventfd for the waiting thread: something has changed; -1: there is none */
+  atomic_int told;       /* how often the process was told to stop */
+  atomic_bool is_ending; /* leave at once */
+  atomic_int reviews;    /* how often rights have changed */
+  int events;            /* eventfd that wakes the waiting thread; -1: none */
 
-  /* The gate: behind it a shard joins the cluster. */
+  /* The gate: a shard joins the cluster once the gate is open. */
   pthread_mutex_t mutex;
   pthread_cond_t opened;
   bool is_open;
@@ -45,49 +46,52 @@ void pwi_run_orders_init(struct pwi_run_orders *orders);
 void pwi_run_orders_fini(struct pwi_run_orders *orders);
 void pwi_run_orders_open_gate(struct pwi_run_orders *orders);
 
-/* Wakes the waiting thread; also from a signal handler. */
+/* Wakes the waiting thread. May be called from a signal handler. */
 void pwi_run_orders_tell(struct pwi_run_orders *orders);
 
-/* What the waiting thread is to know of a shard. */
+/* The state of a shard, for the waiting thread. */
 struct pwi_run_news {
   atomic_int phase; /* enum pwi_run_phase */
-  atomic_int
-      trouble; /* pawl_status: why it is not joined, or, if it has ended without running, why it could not open */
+  /* pawl_status: why it has not joined; or, if it has ended without running, why it could not open */
+  atomic_int trouble;
   atomic_bool joined, has_left;
 };
 
 struct pwi_run_shard {
   struct pwi_run_orders *orders;
-  struct pwi_run_access *access;              /* of all shards */
-  struct pwi_run_audit *audit;                /* likewise; NULL: none */
-  const struct pwi_run_server_config *config; /* complete: no default is left in it but `http` */
+  struct pwi_run_access *access;              /* shared by all shards */
+  struct pwi_run_audit *audit;                /* shared by all shards; NULL: none */
+  const struct pwi_run_server_config *config; /* with all defaults filled in but `http` */
   uint64_t process;
   uint32_t number;
   pthread_t thread;
-  bool is_started; /* the thread has to be waited for */
+  bool is_started; /* the thread must be joined */
   struct pwi_run_news news;
   char name[PWI_RUN_NAME_SIZE];
   char address[PWI_NET_ADDRESS_MAX]; /* written before the phase is LISTENING */
-  struct pwi_run_problem problem;    /* if it could not open: written before the phase is ENDED */
+  struct pwi_run_problem problem;    /* why it could not open; written before the phase is ENDED */
 
-  /* The shard's thread only, but that the net may be woken, under the mutex, while the phase is RUNNING. */
+  /* For the shard's thread only. Exception: while the phase is RUNNING other threads may wake the net,
+   * under the mutex. */
   struct pwi_log log;
   struct pwi_net *net;
   struct pwi_server *role;
   struct pwi_disk_queue *disk_queue;
-  struct pwi_aside aside; /* where functions run that others wrote */
+  struct pwi_aside aside; /* runs functions of shared objects */
   bool has_aside;
-  int reviewed; /* of orders->reviews */
+  int reviewed; /* the value of orders->reviews that was handled last */
   bool is_leaving;
-  int64_t lost_since; /* leaving: without a manager since then; 0: with one */
+  /* while leaving: time since which the manager has been unreachable; 0: it is reachable */
+  int64_t lost_since;
 
-  /* What HTTP shows. The thread fills in the page that is not shown, and shows it if nobody is reading: it never waits. */
+  /* The pages for HTTP. The shard's thread fills the page that is not shown, and shows it unless the other
+   * one is being read: it never waits. */
   pthread_mutex_t mutex;
   struct pwi_run_shard_page pages[2];
   int shown;
 };
 
-/* `orders`, `config`, `process` and `number` are set, and the rest is zeros. */
+/* `orders`, `config`, `process` and `number` must be set, and all other fields zero. */
 void pwi_run_shard_init(struct pwi_run_shard *shard);
 
 /* Starts the thread and does not wait for it. PAWL_NODE_LIMIT. */
@@ -96,7 +100,7 @@ PAWL_MUST_USE pawl_status pwi_run_shard_start(struct pwi_run_shard *shard);
 enum pwi_run_phase pwi_run_shard_phase(const struct pwi_run_shard *shard);
 void pwi_run_shard_wake(struct pwi_run_shard *shard);
 
-/* Waits for the thread, which was told to end, and frees everything. */
+/* Waits for the thread, which must have been told to end, and frees everything. */
 void pwi_run_shard_fini(struct pwi_run_shard *shard);
 
 #endif

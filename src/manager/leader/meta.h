@@ -89,7 +89,7 @@ struct pwi_meta_call {
   /* PAWL_OK, or why not:
    *   PAWL_TIMED_OUT, PAWL_LINK_…  the store was not reached until the patience ended
    *   PAWL_NOT_FOUND               no such lease; no such revision any more
-   *   PAWL_TOO_LARGE, PAWL_FORBIDDEN, PAWL_CORRUPT (its answer makes no sense), PAWL_NO_MEMORY */
+   *   PAWL_TOO_LARGE, PAWL_FORBIDDEN, PAWL_CORRUPT (the answer is malformed), PAWL_NO_MEMORY */
   void (*done)(struct pwi_meta_call *call, pawl_status status, const struct pwi_meta_answer *answer);
   int64_t patience_ns;
   void *inside; /* the store's; NULL: not under way */

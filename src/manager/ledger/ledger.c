@@ -14,6 +14,7 @@ void pwi_ledger_fini(struct pwi_ledger *ledger) {
   for (size_t i = 0; i < ledger->sender_count; i++) pwi_free(ledger->senders[i].answers);
   pwi_free(ledger->senders);
   pwi_rangeset_fini(&ledger->settled);
+  pwi_free(ledger->spaces);
   *ledger = (struct pwi_ledger){0};
 }
 
@@ -44,6 +45,12 @@ static size_t sender_place(const struct pwi_ledger *ledger, uint64_t id) {
 const struct pwi_ledger_sender *pwi_ledger_sender(const struct pwi_ledger *ledger, uint64_t id) {
   size_t place = sender_place(ledger, id);
   return place < ledger->sender_count && ledger->senders[place].id == id ? &ledger->senders[place] : NULL;
+}
+
+const struct pwi_ledger_space *pwi_ledger_space(const struct pwi_ledger *ledger, const char *space) {
+  for (size_t i = 0; i < ledger->space_count; i++)
+    if (strcmp(ledger->spaces[i].space, space) == 0) return &ledger->spaces[i];
+  return NULL;
 }
 
 bool pwi_ledger_is_settled(const struct pwi_ledger *ledger, uint64_t sender) {
@@ -120,6 +127,12 @@ void pwi_record_forget(struct pwi_writer *record, bool settled, const uint64_t *
   begin(record, settled ? PWI_RECORD_SETTLED : PWI_RECORD_FORGET);
   pwi_write_u32(record, (uint32_t)count);
   for (size_t i = 0; i < count; i++) pwi_write_u64(record, senders[i]);
+}
+
+void pwi_record_quota(struct pwi_writer *record, const char *space, uint64_t memory) {
+  begin(record, PWI_RECORD_QUOTA);
+  pwi_write_text(record, space);
+  pwi_write_u64(record, memory);
 }
 
 void pwi_record_entry(struct pwi_writer *record, const struct pwi_entry *entry) {
@@ -358,6 +371,47 @@ static pawl_status apply_address(struct pwi_ledger *ledger, struct pwi_reader *r
   return status ? status : pwi_membership_set_address(&ledger->membership, sender, address);
 }
 
+/* --- quotas ------------------------------------------------------------------------------------------------------- */
+
+static pawl_status make_space_room(struct pwi_ledger *ledger) {
+  if (ledger->space_count == PWI_LEDGER_SPACES_MAX) return PAWL_TOO_LARGE;
+  if (ledger->space_count < ledger->space_room) return PAWL_OK;
+  size_t room = ledger->space_room ? 2 * ledger->space_room : 4;
+  struct pwi_ledger_space *spaces = pwi_resize_array(ledger->spaces, room, sizeof *spaces);
+  if (!spaces) return PAWL_NO_MEMORY;
+  ledger->spaces = spaces;
+  ledger->space_room = room;
+  return PAWL_OK;
+}
+
+static pawl_status apply_quota(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_ledger_space made = {.memory = 0};
+  pwi_read_text(reader, made.space, sizeof made.space);
+  made.memory = pwi_read_u64(reader);
+  pawl_status status = pwi_reader_end(reader);
+  if (status) return status;
+  if (!pwi_space_is_sound(made.space)) return PAWL_INVALID;
+  size_t place = 0;
+  while (place < ledger->space_count && strcmp(ledger->spaces[place].space, made.space) < 0) place++;
+  struct pwi_ledger_space *at = ledger->spaces + place;
+  bool is_here = place < ledger->space_count && strcmp(at->space, made.space) == 0;
+  if (!is_here && made.memory == 0) return PAWL_NOT_FOUND;
+  if (is_here && made.memory > 0) {
+    at->memory = made.memory;
+    return PAWL_OK;
+  }
+  if (is_here) {
+    memmove(at, at + 1, (--ledger->space_count - place) * sizeof *at);
+    return PAWL_OK;
+  }
+  status = make_space_room(ledger);
+  if (status) return status;
+  at = ledger->spaces + place;
+  memmove(at + 1, at, (ledger->space_count++ - place) * sizeof *at);
+  *at = made;
+  return PAWL_OK;
+}
+
 /* --- vectors and groups ------------------------------------------------------------------------------------------- */
 
 static pawl_status apply_entry(struct pwi_ledger *ledger, struct pwi_reader *reader, bool is_old) {
@@ -516,6 +570,8 @@ static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_rea
     return apply_retire(ledger, reader);
   case PWI_RECORD_FORGET:
     return apply_forget(ledger, reader, false);
+  case PWI_RECORD_QUOTA:
+    return apply_quota(ledger, reader);
   case PWI_RECORD_SETTLED:
     return apply_forget(ledger, reader, true);
   case PWI_RECORD_ENTRY:

@@ -54,6 +54,12 @@ struct pwi_ledger_sender {
   size_t answer_count, answer_room;
 };
 
+/* How much memory the vectors of a space may take, on all servers together. */
+struct pwi_ledger_space {
+  char space[PWI_SPACE_MAX + 1];
+  uint64_t memory; /* bytes; not 0 */
+};
+
 /* Read-only for callers. A struct of zeros is a ledger without records. */
 struct pwi_ledger {
   uint64_t cluster; /* 0: before the first record, and then `view` is NULL */
@@ -69,7 +75,11 @@ struct pwi_ledger {
 
   /* Ids that are forgotten and left nothing unsettled: whatever their client has no answer to took no effect. */
   struct pwi_rangeset settled;
+  struct pwi_ledger_space *spaces; /* that have a quota, by name */
+  size_t space_count, space_room;
 };
+
+#define PWI_LEDGER_SPACES_MAX 256
 
 #define PWI_LEDGER_SETTLED_MAX 4096 /* ranges of these; of more the lowest, the oldest, are dropped */
 #define PWI_RECORD_SETTLED_MAX 1024 /* senders in one record */
@@ -78,6 +88,9 @@ void pwi_ledger_fini(struct pwi_ledger *ledger);
 
 const struct pwi_ledger_node *pwi_ledger_node(const struct pwi_ledger *ledger, uint64_t id);
 const struct pwi_ledger_sender *pwi_ledger_sender(const struct pwi_ledger *ledger, uint64_t id);
+
+const struct pwi_ledger_space *pwi_ledger_space(const struct pwi_ledger *ledger,
+                                                const char *space); /* NULL: no quota */
 
 /* It was forgotten, and is known to have left nothing unsettled. */
 bool pwi_ledger_is_settled(const struct pwi_ledger *ledger, uint64_t sender);
@@ -114,7 +127,8 @@ bool pwi_ledger_refused(pawl_status status);
   X(ENTRY, 17, "u64 id, u8 kind, text name, options as in protocol/catalogue.h")                                       \
   X(ANSWER, 18,                                                                                                        \
     "u64 sender, u64 ask, u64 heard, u32 status, u64 id; u32 size and a record that is applied with it, or 0")         \
-  X(SETTLED, 19, "as FORGET; and nothing of theirs is unsettled")
+  X(SETTLED, 19, "as FORGET; and nothing of theirs is unsettled")                                                      \
+  X(QUOTA, 20, "text space, u64 bytes of memory that its vectors may take; 0: no limit")
 
 enum pwi_record_kind {
 #define PWI_RECORD_ENUM(name, number, fields) PWI_RECORD_##name = (number),
@@ -129,6 +143,7 @@ void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const char *s
                        const struct pwi_membership_sender *sender);
 void pwi_record_retire(struct pwi_writer *record, uint64_t sender);
 void pwi_record_forget(struct pwi_writer *record, bool settled, const uint64_t *senders, size_t count);
+void pwi_record_quota(struct pwi_writer *record, const char *space, uint64_t memory);
 void pwi_record_entry(struct pwi_writer *record, const struct pwi_entry *entry);
 void pwi_record_remove(struct pwi_writer *record, uint64_t vector);
 void pwi_record_restore(struct pwi_writer *record, uint64_t vector, uint32_t incarnation);
@@ -143,7 +158,7 @@ void pwi_record_answer(struct pwi_writer *record, uint64_t sender, uint64_t hear
 
 /* Of a ledger that has a cluster. u64 cluster; u64 last node, process, sender, vector, move; u32 count and per node u64 id,
  * u64 secret, u64 nonce, u32 shard count, u64 memory max; u32 count and per sender u64 id, u64 secret, text space, u64 heard, u32 count
- * and per answer u64 number, u32 status, u64 id; u32 count and per range of settled ids u64 begin, u64 end; u64 size and the catalogue; u64 size and the membership; the view. Whoever applies it to a ledger of zeros has the same ledger. */
+ * and per answer u64 number, u32 status, u64 id; u32 count and per range of settled ids u64 begin, u64 end; u32 count and per space with a quota text space, u64 memory; u64 size and the catalogue; u64 size and the membership; the view. Whoever applies it to a ledger of zeros has the same ledger. */
 void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *ledger);
 
 /* What follows the kind, for pwi_ledger_apply. Safe on any bytes; any error but PAWL_NO_MEMORY means that they are no

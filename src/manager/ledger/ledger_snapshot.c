@@ -1,5 +1,6 @@
 /* The record SNAPSHOT: a whole ledger as bytes, and back. One ledger has one form. */
 #include <assert.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "base/memory.h"
@@ -10,7 +11,7 @@
 #define ANSWER_BYTES 20 /* and in the answers of one */
 
 /* Whatever a ledger holds must be in its snapshot: a field that is new is written and read here as well. */
-static_assert(sizeof(struct pwi_ledger) == 256, "the snapshot does not hold all of the ledger");
+static_assert(sizeof(struct pwi_ledger) == 280, "the snapshot does not hold all of the ledger");
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
 
@@ -62,6 +63,11 @@ void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *led
   for (size_t i = 0; i < ledger->settled.count; i++) {
     pwi_write_u64(record, ledger->settled.ranges[i].begin);
     pwi_write_u64(record, ledger->settled.ranges[i].end);
+  }
+  pwi_write_u32(record, (uint32_t)ledger->space_count);
+  for (size_t i = 0; i < ledger->space_count; i++) {
+    pwi_write_text(record, ledger->spaces[i].space);
+    pwi_write_u64(record, ledger->spaces[i].memory);
   }
   size_t begin = begin_part(record);
   pwi_catalogue_encode(&ledger->catalogue, record);
@@ -145,6 +151,24 @@ static pawl_status read_settled(struct pwi_ledger *ledger, struct pwi_reader *re
   return reader->status;
 }
 
+static pawl_status read_spaces(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  uint32_t count = pwi_read_count(reader, 11);
+  if (count > PWI_LEDGER_SPACES_MAX) return PAWL_CORRUPT;
+  if (count == 0) return reader->status;
+  ledger->spaces = pwi_alloc_zero(count, sizeof *ledger->spaces);
+  if (!ledger->spaces) return PAWL_NO_MEMORY;
+  ledger->space_count = ledger->space_room = count;
+  for (uint32_t i = 0; i < count; i++) {
+    struct pwi_ledger_space *space = &ledger->spaces[i];
+    pwi_read_text(reader, space->space, sizeof space->space);
+    space->memory = pwi_read_u64(reader);
+    if (reader->status) return reader->status;
+    bool rises = i == 0 || strcmp(ledger->spaces[i - 1].space, space->space) < 0;
+    if (!rises || space->memory == 0 || !pwi_space_is_sound(space->space)) return PAWL_CORRUPT;
+  }
+  return reader->status;
+}
+
 static const void *read_part(struct pwi_reader *reader, size_t *size_out) {
   uint64_t size = pwi_read_u64(reader);
   if (!reader->status && size > (uint64_t)(reader->end - reader->at)) pwi_reader_fail(reader, PAWL_TRUNCATED);
@@ -172,6 +196,7 @@ static pawl_status read_all(struct pwi_ledger *ledger, struct pwi_reader *reader
   pawl_status status = read_nodes(ledger, reader);
   if (!status) status = read_senders(ledger, reader);
   if (!status) status = read_settled(ledger, reader);
+  if (!status) status = read_spaces(ledger, reader);
   if (!status) status = read_lists(ledger, reader);
   if (status) return status;
   size_t left = (size_t)(reader->end - reader->at);

@@ -1,25 +1,25 @@
-/* The book: what must be there in the end.
+/* The book: the values that must be there in the end.
  *
- * Every key of a vector that is added to must be the sum of all pushes that were acknowledged, and of some of those that
- * were under way when their worker was killed, each in all its columns or not at all.
+ * Every key of a vector that is added to must be the sum of all acknowledged pushes, and of some of the
+ * pushes that were under way when their worker was killed, each in all its columns or not at all.
  *
- * Of a vector behind lossy filters, a push is what the filters have left of it when it was called: that, and nothing else, is
- * sent, however often.
+ * With lossy filters a push is what the filters left of it when it was called; exactly that is sent,
+ * however often.
  *
- * A key that is assigned must be what some push said, as a whole row: one that was acknowledged and that no other followed,
- * or one that was under way when its worker was killed. One assignment follows another if it was called after the other was
- * answered, or later by the same worker. */
+ * A key that is assigned must have the value of one push, as a whole row: an acknowledged push that no
+ * other followed, or a push that was under way when its worker was killed. One assignment follows another
+ * if it was called after the other was answered, or later by the same worker. */
 #include <string.h>
 
 #include "ring/place.h"
 #include "sim/campaign/inside.h"
 
-/* Integers lose nothing by any of these but the order in which they are sent. About a third of the rows pass. */
+/* None of these changes integers, but they change the order of sending. About a third of the rows pass. */
 #define FILTERS "significant(threshold=1500000000) | skip(rate=0.2) | keys | zeros | compress(with=lz4)"
 
-#define MAYBES_OF_A_KEY 18 /* of which all subsets are tried */
+#define MAYBES_OF_A_KEY 18 /* all subsets of which are tried */
 
-/* --- the universe --------------------------------------------------------------------------------------------------- */
+/* --- the universe of keys ------------------------------------------------------------------------------- */
 
 void pwi_book_init(struct campaign *campaign) {
   struct book *book = &campaign->book;
@@ -27,11 +27,12 @@ void pwi_book_init(struct campaign *campaign) {
   for (uint32_t key = 0; key < KEYS; key++) {
     uint64_t stride = UINT64_MAX / KEYS;
     book->universe[DENSE][key] = key;
-    book->universe[SPARSE][key] = stride * key + pwi_random_below(random, stride); /* rising, all over the ring */
+    /* increasing, all over the ring */
+    book->universe[SPARSE][key] = stride * key + pwi_random_below(random, stride);
     book->universe[MIXED][key] = key * 3;
     book->universe[LATEST][key] = stride * key + pwi_random_below(random, stride);
   }
-  /* Narrow rows make messages that the net copies; wide ones are sent from where they lie. */
+  /* The net copies messages with narrow rows; wide rows are sent in place. */
   if (campaign->config.filters)
     memcpy(book->universe[FILTERED], book->universe[SPARSE], sizeof book->universe[FILTERED]);
   for (size_t v = 0; v < pwi_campaign_vector_count(campaign); v++)
@@ -50,7 +51,7 @@ struct pawl_vector_options pwi_book_options(const struct campaign *campaign, siz
   return options;
 }
 
-/* --- entries -------------------------------------------------------------------------------------------------------- */
+/* --- entries -------------------------------------------------------------------------------------------- */
 
 static bool was_refused(const struct deed *deed, uint32_t key) {
   const struct pwi_task *task = &deed->task;
@@ -71,7 +72,7 @@ static void enter_maybe(const struct deed *deed, size_t i) {
   struct campaign *campaign = deed->worker->campaign;
   struct book *book = &campaign->book;
   if (book->maybe_count == MAYBE_MAX) {
-    CAMPAIGN_FAIL(campaign, "the book is full: more is uncertain than it can explain");
+    CAMPAIGN_FAIL(campaign, "the book is full: too many uncertain pushes");
     return;
   }
   struct maybe *maybe = &book->maybes[book->maybe_count++];
@@ -98,7 +99,7 @@ static void enter_latest(const struct deed *deed, size_t i) {
   *count = kept;
   if (is_followed) return;
   if (kept == LATEST_MAX)
-    CAMPAIGN_FAIL(campaign, "the book is full: more assignments at once than it can explain");
+    CAMPAIGN_FAIL(campaign, "the book is full: too many concurrent assignments");
   else
     known[(*count)++] = is;
 }
@@ -127,7 +128,7 @@ void pwi_book_lost(const struct deed *deed) {
   for (size_t i = 0; i < deed->count; i++) enter_maybe(deed, i);
 }
 
-/* --- comparing ------------------------------------------------------------------------------------------------------ */
+/* --- comparing ------------------------------------------------------------------------------------------ */
 
 static bool is_row(const int64_t *row, const int64_t *value, uint32_t width) {
   return memcmp(row, value, width * sizeof *row) == 0;
@@ -151,7 +152,7 @@ static bool is_explained_sum(struct campaign *campaign, size_t vector, uint32_t 
   for (size_t i = 0; i < book->maybe_count; i++) {
     if (book->maybes[i].vector != vector || book->maybes[i].key != key) continue;
     if (count == MAYBES_OF_A_KEY) {
-      CAMPAIGN_FAIL(campaign, "too much is uncertain about %s key %u", pwi_campaign_vectors[vector], key);
+      CAMPAIGN_FAIL(campaign, "too many uncertain pushes to %s key %u", pwi_campaign_vectors[vector], key);
       return true;
     }
     about[count++] = &book->maybes[i];
@@ -182,7 +183,7 @@ void pwi_book_compare(struct campaign *campaign, size_t vector, const int64_t *v
     int64_t wanted = vector != LATEST              ? book->sums[vector][key][0]
                      : book->latest_count[key] > 0 ? book->latest[key][0].row[0]
                                                    : 0;
-    CAMPAIGN_FAIL(campaign, "a push was lost or counted twice: %s key %u is %lld, the workers' books say %lld",
+    CAMPAIGN_FAIL(campaign, "a push was lost or counted twice: %s key %u is %lld, the book says %lld",
                   pwi_campaign_vectors[vector], key, (long long)values[0], (long long)wanted);
   }
 }

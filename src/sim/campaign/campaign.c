@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "sim/campaign/inside.h"
 
-#define REST_LIMIT (20 * PWI_SIM_SECOND) /* after everything has healed, nobody may take longer */
+#define REST_LIMIT (20 * PWI_SIM_SECOND) /* longest time to settle after everything has healed */
 
 void pwi_campaign_figures_add(struct pwi_campaign_figures *sum, const struct pwi_campaign_figures *more) {
 #define ADD(name, text) sum->name += more->name;
@@ -17,10 +17,10 @@ void pwi_campaign_figures_add(struct pwi_campaign_figures *sum, const struct pwi
 
 void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(void *context)) {
   pawl_status status = pwi_sim_call_at(campaign->cluster.sim, pwi_campaign_now(campaign) + delay, call, campaign);
-  if (status) pwi_sim_fail(campaign->cluster.sim, status, "no memory for what comes next");
+  if (status) pwi_sim_fail(campaign->cluster.sim, status, "not enough memory for the next event");
 }
 
-/* --- beginning ------------------------------------------------------------------------------------------------------ */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static pawl_status make_vectors(struct campaign *campaign) {
   pawl_status status = PAWL_OK;
@@ -81,7 +81,7 @@ static pawl_status begin(struct campaign *campaign) {
   return status ? status : pwi_havoc_begin(campaign);
 }
 
-/* --- coming to rest ------------------------------------------------------------------------------------------------- */
+/* --- settling ------------------------------------------------------------------------------------------- */
 
 static size_t processes_up(const struct campaign *campaign) {
   size_t up = 0;
@@ -89,7 +89,7 @@ static size_t processes_up(const struct campaign *campaign) {
   return up;
 }
 
-/* Every chain has as many full members as there are processes for, and nobody is filling. */
+/* Every chain has as many full members as there are processes for, and no member is being filled. */
 static bool is_whole(const struct campaign *campaign) {
   const struct pwi_view *view = pwi_campaign_ledger(campaign)->view;
   size_t up = processes_up(campaign), wanted = campaign->config.replicas;
@@ -100,9 +100,9 @@ static bool is_whole(const struct campaign *campaign) {
   return true;
 }
 
-/* Who is not done, for the message. */
+/* Lists unfinished clients, for the message. */
 static void describe_busy(const struct campaign *campaign, char *text, size_t size) {
-  snprintf(text, size, "nobody");
+  snprintf(text, size, "no client is busy");
   for (uint32_t w = 0; w < campaign->config.workers; w++) {
     const struct worker *worker = &campaign->workers[w];
     for (size_t i = 0; i < UNDER_WAY; i++)
@@ -134,7 +134,7 @@ static bool is_busy(void *context) {
   return pwi_workers_are_busy(context) || pwi_crew_is_busy(context) || pwi_paced_are_busy(context);
 }
 
-/* With a cap nobody may have room for one more copy. */
+/* With a memory cap, no server may have room for another copy. */
 static bool is_not_whole(void *context) {
   const struct campaign *campaign = context;
   return (!campaign->config.memory_max && !is_whole(campaign)) || !pwi_watch_all_have_it(campaign);
@@ -142,7 +142,7 @@ static bool is_not_whole(void *context) {
 
 static pawl_status wait_while(struct campaign *campaign, bool (*predicate)(void *context), const char *what) {
   pawl_status status = pwi_cluster_run_while(&campaign->cluster, predicate, campaign, REST_LIMIT);
-  if (status == PAWL_TIMED_OUT) CAMPAIGN_FAIL(campaign, "a wait without a cause: %s", what);
+  if (status == PAWL_TIMED_OUT) CAMPAIGN_FAIL(campaign, "the cluster does not settle: %s", what);
   return status;
 }
 
@@ -150,19 +150,18 @@ static pawl_status come_to_rest(struct campaign *campaign) {
   pawl_status status = pwi_sim_run_until(campaign->cluster.sim, campaign->havoc.end);
   campaign->is_quiet = true;
   if (!status)
-    status = wait_while(campaign, is_still_going_wrong, "servers that leave, or a manager that does not start");
+    status = wait_while(campaign, is_still_going_wrong, "servers do not leave, or the manager does not start");
   if (!status) status = pwi_cluster_run_while(&campaign->cluster, is_busy, campaign, REST_LIMIT);
   if (status == PAWL_TIMED_OUT) {
     char who[128];
     describe_busy(campaign, who, sizeof who);
-    CAMPAIGN_FAIL(campaign, "a wait without a cause: %s", who);
+    CAMPAIGN_FAIL(campaign, "the cluster does not settle: %s", who);
   }
-  if (!status)
-    status = wait_while(campaign, is_not_whole, "chains that do not become whole, or views that do not arrive");
+  if (!status) status = wait_while(campaign, is_not_whole, "chains do not become complete, or views do not arrive");
   return status;
 }
 
-/* --- the end -------------------------------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------------------------------- */
 
 static pawl_status compare(struct campaign *campaign, size_t vector) {
   int64_t values[KEYS * WIDTH_MAX] = {0};

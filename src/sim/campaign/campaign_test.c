@@ -1,4 +1,4 @@
-/* Campaigns themselves: that they find what is wrong, spare what cannot be borne, and end whatever happens. */
+/* Campaigns themselves: they find bugs, cause no fault that a cluster cannot survive, and always end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static struct pwi_campaign_config config_of(uint64_t seed) {
   return config;
 }
 
-/* --- what is drawn -------------------------------------------------------------------------------------------------- */
+/* --- drawing -------------------------------------------------------------------------------------------- */
 
 static void test_a_seed_draws_the_same_campaign_each_time_and_others_draw_others(void **state) {
   (void)state;
@@ -64,9 +64,10 @@ static void test_a_campaign_is_described_on_one_line(void **state) {
   assert_int_equal(strlen(cut), sizeof cut - 1);
 }
 
-/* --- how much chains can bear --------------------------------------------------------------------------------------- */
+/* --- how much chains can survive ------------------------------------------------------------------------ */
 
-/* Nodes 1 to 5, each a process; one arc for each row of members, which ends with 0. A filling member is negative. */
+/* Nodes 1 to 5, each a process. One arc for each row of members, which ends with 0. A filling member is
+ * negative. */
 static struct pwi_view *make_view(const int (*members)[5], size_t arcs_wanted) {
   struct pwi_view_node nodes[5];
   struct pwi_arc arcs[4] = {0};
@@ -96,7 +97,7 @@ static void test_nobody_is_troubled_without_replicas_or_before_there_are_arcs(vo
   static const int alone[][5] = {{1}, {2}};
   struct pwi_view *view = make_view(alone, 2), *empty = make_view(alone, 0);
   assert_false(may(view, 0, NULL, 0, 1));
-  assert_false(may(view, 1, NULL, 0, 1)); /* the chains are not whole */
+  assert_false(may(view, 1, NULL, 0, 1)); /* the chains are not complete */
   assert_false(may(empty, 1, NULL, 0, 1));
   assert_false(pwi_havoc_may_trouble(NULL, 1, NULL, 0, (uint64_t[]){1}, 1));
   pwi_view_release(view);
@@ -109,10 +110,10 @@ static void test_one_of_two_may_be_lost_and_then_nobody_until_there_is_another(v
   struct pwi_view *view = make_view(whole, 3), *later = make_view(filling, 3);
   struct trouble dead = {.is_death = true, .nodes = {1}, .node_count = 1};
   assert_true(may(view, 1, NULL, 0, 1));
-  assert_true(may(view, 1, NULL, 0, 4)); /* who holds nothing may go too */
+  assert_true(may(view, 1, NULL, 0, 4)); /* a node without arcs may fail, too */
   for (uint64_t node = 1; node <= 4; node++) {
     assert_false(may(view, 1, &dead, 1, node));
-    assert_false(may(later, 1, NULL, 0, node)); /* whatever the cause: two arcs have one full member each */
+    assert_false(may(later, 1, NULL, 0, node)); /* for whatever reason, two arcs have one full member each */
   }
   pwi_view_release(view);
   pwi_view_release(later);
@@ -127,21 +128,22 @@ static void test_two_of_three_may_be_lost_but_no_more_than_the_view_accounts_for
   struct trouble cut = {.nodes = {2, 3}, .node_count = 2};
   struct trouble both[] = {dead, cut};
   assert_true(may(view, 2, NULL, 0, 1));
-  assert_true(may(view, 2, &dead, 1, 2));  /* the view still lists the dead */
-  assert_true(may(after, 2, &dead, 1, 2)); /* or does not any more */
-  assert_false(may(view, 2, &dead, 1, 1)); /* once is enough */
-  assert_true(may(view, 2, &cut, 1, 4));   /* one of 2 and 3 at most is lost by it */
+  assert_true(may(view, 2, &dead, 1, 2));  /* the view still lists the dead node */
+  assert_true(may(after, 2, &dead, 1, 2)); /* or no longer lists it */
+  assert_false(may(view, 2, &dead, 1, 1)); /* a node can be lost only once */
+  assert_true(may(view, 2, &cut, 1, 4));   /* it costs at most one of 2 and 3 */
   assert_false(may(view, 2, &cut, 1, 3));
   assert_false(may(view, 2, both, 2, 4));
-  assert_false(may(poor, 2, NULL, 0, 4)); /* somebody is missing, and nobody knows why */
+  assert_false(may(poor, 2, NULL, 0, 4)); /* a member is missing without a known trouble */
   assert_false(may(poor, 2, &cut, 1, 1));
-  assert_true(may(poor, 2, &(struct trouble){.nodes = {4}, .node_count = 1}, 1, 3)); /* two of the first arc stay */
+  /* two members of the first arc remain */
+  assert_true(may(poor, 2, &(struct trouble){.nodes = {4}, .node_count = 1}, 1, 3));
   pwi_view_release(view);
   pwi_view_release(after);
   pwi_view_release(poor);
 }
 
-/* --- what is found -------------------------------------------------------------------------------------------------- */
+/* --- bugs that are found -------------------------------------------------------------------------------- */
 
 static void test_a_server_that_dies_without_a_replica_is_missed(void **state) {
   (void)state;
@@ -172,9 +174,9 @@ static void test_servers_meet_faults_of_all_kinds_and_the_run_ends(void **state)
   assert_true(met.server_kills > 0 && met.server_faults > 0 && met.faults > 0);
 }
 
-/* --- whatever happens ----------------------------------------------------------------------------------------------- */
+/* --- robustness ----------------------------------------------------------------------------------------- */
 
-/* Roles bear a lack of memory, the simulator does not: it may end the run. Nothing leaks, and nothing breaks. */
+/* Roles survive a lack of memory; the simulator does not and may end the run. Nothing may leak or crash. */
 static void test_a_campaign_without_memory_ends_and_leaves_nothing_behind(void **state) {
   (void)state;
   struct pwi_campaign_config config = config_of(2);
@@ -190,7 +192,7 @@ static void test_a_campaign_without_memory_ends_and_leaves_nothing_behind(void *
   }
 }
 
-/* --- many ----------------------------------------------------------------------------------------------------------- */
+/* --- many campaigns ------------------------------------------------------------------------------------- */
 
 static uint64_t told;
 

@@ -1,11 +1,13 @@
 /* A crew that meets at barriers: each member pushes one, ticks, waits for the others, and reads.
  *
- * A member that was taken for dead is not waited for, and comes back under a new id; one that is killed starts anew and
- * joins where the others are; one that has done its ticks ends. So what must hold holds for those who are on the membership now: they were never off it. Nobody
- * passes a tick that such a member has not begun, and whoever passes reads all that such members pushed before it.
+ * A member that was declared dead is not waited for, and comes back under a new id. A member that is
+ * killed restarts and joins at the others' tick. A member that has done its ticks ends. The invariants
+ * therefore hold for members that have been in the membership all the time: no member passes a tick that
+ * such a member has not begun, and every member that passes reads all pushes of such members before the
+ * tick.
  *
- * Whoever has not heard of the newest view may read from a head that was replaced and does not know it: what that one shows is
- * old, and that is all that is promised (docs/faults.md). */
+ * A client without the newest view may read from a head that was replaced and does not know it. Such a
+ * head shows old values, and no more is promised (docs/faults.md). */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -22,7 +24,7 @@ static void broken(struct member *member, const char *what, pawl_status status) 
                 (unsigned long long)member->tick, pawl_status_name(status));
 }
 
-/* Has been in from the first tick, and nobody has taken it for dead. */
+/* The member has been in since the first tick, and was never declared dead. */
 static bool is_loyal(const struct member *member) {
   struct pwi_client_state state;
   if (!member->client.client || !member->is_in || member->began > 0 || member->client.incarnation != 1) return false;
@@ -31,16 +33,16 @@ static bool is_loyal(const struct member *member) {
   return pwi_membership_is_live(&pwi_campaign_ledger(member->campaign)->membership, (struct pwi_sender){state.sender});
 }
 
-/* --- one tick ------------------------------------------------------------------------------------------------------- */
+/* --- one tick ------------------------------------------------------------------------------------------- */
 
 static void check_sum(struct member *member) {
   uint64_t loyal = 0;
   for (uint32_t i = 0; i < member->campaign->config.crew; i++) loyal += is_loyal(&member->campaign->crew[i]);
   if (is_loyal(member) && member->is_current && member->seen < (int64_t)(member->tick * loyal))
-    broken(member, "passed a barrier and did not see what was pushed before it", PAWL_OK);
+    broken(member, "passed a barrier and did not see all pushes before it", PAWL_OK);
 }
 
-/* Its process ends. Whoever is left behind in the group is taken for dead, as always. */
+/* Its process ends. A member that stays behind in the group is declared dead, as always. */
 static bool end_if_done(struct member *member) {
   member->is_over = member->tick >= TICKS;
   if (member->is_over) pwi_sim_kill(member->campaign->cluster.sim, member->client.node);
@@ -58,7 +60,8 @@ static void pulled(struct pwi_task *task) {
     pwi_cluster_timer(&member->client, (int64_t)pwi_random_below(member->client.random, 200 * MS), 0);
 }
 
-/* Once all three are over. One that was taken for dead meanwhile may have been let through before its own push was in. */
+/* Called when push, tick and await are over. A member that was declared dead in the meantime may have been
+ * released before its own push was applied. */
 static void one_over(struct member *member) {
   if (--member->pending > 0) return;
   const struct pwi_view *view = pwi_client_view(member->client.client);
@@ -81,7 +84,7 @@ static void awaited(struct pwi_task *task) {
   for (uint32_t i = 0; i < campaign->config.crew; i++) {
     const struct member *other = &campaign->crew[i];
     if (is_loyal(member) && is_loyal(other) && other->tick < member->tick)
-      broken(member, "passed before another came", PAWL_OK);
+      broken(member, "passed a barrier before another member came", PAWL_OK);
   }
   one_over(member);
 }
@@ -102,7 +105,8 @@ static void pushed(struct pwi_task *task) {
     one_over(member);
 }
 
-/* Push one, then tick, which waits for the push, then wait for the others: all three at once. */
+/* Pushes one, ticks (which waits for the push), and waits for the others: all three calls are made at
+ * once. */
 static void begin_tick(struct member *member) {
   struct pwi_client *client = member->client.client;
   struct pwi_where where = {.keys = &key, .count = 1};
@@ -124,7 +128,7 @@ static void member_timer(void *context, uint64_t cookie) {
   begin_tick(context);
 }
 
-/* --- coming and going ----------------------------------------------------------------------------------------------- */
+/* --- joining and leaving -------------------------------------------------------------------------------- */
 
 static void entered(struct pwi_task *task) {
   struct member *member = (struct member *)((char *)task - offsetof(struct member, enter));
@@ -151,7 +155,7 @@ static void joined(struct pwi_asking *asking, pawl_status status, const void *pa
   member->enter = (struct pwi_task){.finished = entered};
   if (!status) status = pwi_client_enter(client, &member->enter, member->flow);
   if (status == PAWL_IO)
-    ask_to_join(member); /* the manager's store has failed: another manager will be there */
+    ask_to_join(member); /* the manager's store has failed; another manager will follow */
   else if (status)
     broken(member, "could not join", status);
 }
@@ -169,7 +173,7 @@ static void ask_to_join(struct member *member) {
 
 static void member_started(void *context) {
   struct member *member = context;
-  if (!member->is_over) ask_to_join(member); /* else somebody started it again */
+  if (!member->is_over) ask_to_join(member); /* else it was restarted in the meantime */
 }
 
 static void member_stopped(void *context) { ((struct member *)context)->is_in = false; }

@@ -1,9 +1,9 @@
-/* The campaign of a seed. */
+/* Draws the campaign of a seed. */
 #include <stdio.h>
 
 #include "sim/campaign/inside.h"
 
-#define STREAM_DRAW (UINT64_C(1) << 40) /* the simulation's own are below */
+#define STREAM_DRAW (UINT64_C(1) << 40) /* streams of the simulation are below */
 #define STREAM_PACED (STREAM_DRAW + 1)
 
 static uint32_t between(struct pwi_random *random, uint32_t least, uint32_t most) {
@@ -11,11 +11,13 @@ static uint32_t between(struct pwi_random *random, uint32_t least, uint32_t most
 }
 
 static void draw_shape(struct pwi_random *random, struct pwi_campaign_config *config) {
-  /* With replicas: one process more than a chain has members can be missing and all is whole, or there are just enough. */
+  /* With replicas: at most one process more than a chain has members, so that one can be missing, or just
+   * enough. */
   config->processes = config->replicas ? config->replicas + between(random, 1, 3) : between(random, 1, 3);
   config->shards = pwi_random_chance(random, config->replicas ? 0.3 : 0.5) ? 2 : 1;
   config->late = between(random, 0, 1);
-  config->points = between(random, 1, config->replicas ? 3 : 8); /* many arcs make many views, and a slow campaign */
+  /* many arcs mean many views, and a slow campaign */
+  config->points = between(random, 1, config->replicas ? 3 : 8);
   config->workers = between(random, 1, 3);
   config->calls = 100;
   config->shared_hosts = pwi_random_chance(random, 0.5);
@@ -29,14 +31,15 @@ static void draw_rates(struct pwi_random *random, struct pwi_campaign_config *co
   config->window_ns = config->replicas ? 3000 * MS : 2500 * MS;
   config->gap_nodes_ns = pwi_random_chance(random, 0.1) ? 1000 * MS : 100 * MS;
   config->gap_kills_ns = 1500 * MS;
-  config->gap_servers_ns = config->replicas ? 150 * MS : 0; /* mostly it has to wait for its turn */
+  config->gap_servers_ns =
+      config->replicas ? 150 * MS : 0; /* mostly it has to wait until chains can survive another fault */
   if (pwi_random_chance(random, 0.3)) config->gap_manager_ns = 700 * MS;
   if (config->late || pwi_random_chance(random, 0.3)) config->gap_members_ns = 600 * MS;
   config->gap_moves_ns = config->replicas ? 400 * MS : 120 * MS;
   config->kills_blindly = pwi_random_chance(random, 0.5);
 }
 
-/* From numbers of their own, so that the rest of a seed's campaign does not depend on them. */
+/* From a random stream of their own, so that the rest of a seed's campaign does not depend on them. */
 static void draw_paced(uint64_t seed, struct pwi_campaign_config *config) {
   static const char *const policies[] = {"sequential", "bounded 1", "bounded 3", "eventual",     "ssp 0",
                                          "ssp 1",      "ssp 3",     "a-bsp 3",   "adaptive 0 4", "eventual"};

@@ -1,18 +1,19 @@
-/* What goes wrong.
+/* Faults.
  *
- * Some faults every cluster must bear, however many there are: broken links, slow nodes, and whatever happens to clients.
- * Without replicas the same is true of pauses and cuts of servers and manager: chains of one member wait for it. Those are
- * drawn blindly, before the run.
+ * Every cluster must survive some faults, however many there are: broken links, slow nodes, and all faults
+ * of clients. Without replicas the same holds for pauses and cuts of servers and manager, because chains
+ * of one member wait for it. These faults are drawn blindly, before the run.
  *
- * With replicas a server that is silent loses its place in chains, so that whatever silences servers, and not death alone,
- * may cost a chain a member. An acknowledged push is safe as long as one full member lives; the promise is about up to k
- * members dead or silent *before the chain is whole again*. So these faults are decided as it goes, by somebody who sees
- * what the manager has decided: while a fault may have cost a member that has not been replaced, it is an open *trouble*.
- * A death is over once no chain lists the dead any more, anything else some time after it has healed, when whoever was to
- * give somebody up for it has done so. There are never more than k troubles, and none begins while chains lack members that
+ * With replicas a silent server loses its place in chains, so any fault that silences a server, and not
+ * only death, may cost a chain a member. An acknowledged push is safe as long as one full member lives;
+ * the promise covers up to k members dead or silent *before the chain is complete again*. So these faults
+ * are decided during the run, with knowledge of the manager's decisions. While a fault may have cost a
+ * member that has not been replaced, it is an open *trouble*. A death is over once no chain lists the dead
+ * node any more. Any other trouble is over some time after it has healed, when every node has drawn its
+ * conclusions. There are never more than k troubles, and none begins while chains lack members that
  * troubles do not account for.
  *
- * A server that is killed comes back as a new process, with nothing. */
+ * A server that is killed comes back as a new, empty process. */
 #include <math.h>
 #include <string.h>
 
@@ -20,11 +21,11 @@
 #include "sim/campaign/inside.h"
 #include "sim/disk.h"
 
-#define SETTLE_NS (1300 * MS) /* until everybody has drawn their conclusions from a fault that has healed */
+#define SETTLE_NS (1300 * MS) /* time until all nodes have drawn their conclusions from a healed fault */
 
 static struct campaign *campaign_of(void *context) { return context; }
 
-/* --- one fault ------------------------------------------------------------------------------------------------------ */
+/* --- one fault ------------------------------------------------------------------------------------------ */
 
 int64_t pwi_havoc_duration(struct campaign *campaign, int64_t least, int64_t most) {
   struct havoc *havoc = &campaign->havoc;
@@ -40,7 +41,7 @@ static void schedule(struct campaign *campaign, const struct pwi_sim_fault *faul
   struct pwi_sim_faults one = {&havoc->items[havoc->item_count++], 1};
   *one.items = *fault;
   pawl_status status = pwi_sim_faults_schedule(campaign->cluster.sim, &one);
-  if (status) pwi_sim_fail(campaign->cluster.sim, status, "no memory for a fault");
+  if (status) pwi_sim_fail(campaign->cluster.sim, status, "not enough memory for a fault");
 }
 
 void pwi_havoc_do(struct campaign *campaign, enum pwi_sim_fault_kind kind, struct pwi_sim_node node,
@@ -65,7 +66,7 @@ void pwi_havoc_again(struct campaign *campaign, int64_t gap, void (*call)(void *
   if (pwi_campaign_now(campaign) + delay < campaign->havoc.end) pwi_campaign_later(campaign, delay, call);
 }
 
-/* --- how much chains can bear --------------------------------------------------------------------------------------- */
+/* --- how much chains can survive ------------------------------------------------------------------------ */
 
 static bool has_node(const struct trouble *trouble, uint64_t node) {
   for (size_t i = 0; i < trouble->node_count; i++)
@@ -124,7 +125,7 @@ static void add_nodes(const struct campaign *campaign, size_t process, struct tr
   }
 }
 
-/* Opens a trouble, if it can be borne. */
+/* Opens a trouble if the chains can survive it. */
 static bool open_trouble(struct campaign *campaign, const struct trouble *trouble) {
   struct havoc *havoc = &campaign->havoc;
   if (campaign->config.is_reckless) return true;
@@ -137,7 +138,7 @@ static bool open_trouble(struct campaign *campaign, const struct trouble *troubl
   return true;
 }
 
-/* --- servers -------------------------------------------------------------------------------------------------------- */
+/* --- servers -------------------------------------------------------------------------------------------- */
 
 static size_t draw_process(struct campaign *campaign) {
   return (size_t)pwi_random_below(&campaign->havoc.random, campaign->cluster.process_count);
@@ -152,11 +153,11 @@ static struct pwi_sim_node draw_client(struct campaign *campaign) {
 
 static void part_pair(struct campaign *campaign, enum pwi_sim_fault_kind kind, struct pwi_sim_node a,
                       struct pwi_sim_node b, int64_t duration) {
-  bool is_turned = pwi_random_chance(&campaign->havoc.random, 0.5); /* a cut goes one way */
+  bool is_turned = pwi_random_chance(&campaign->havoc.random, 0.5); /* a cut is one-way */
   pwi_havoc_do(campaign, kind, is_turned ? b : a, is_turned ? a : b, duration);
 }
 
-/* A server process and somebody else do not hear each other: another process, the manager, or a client. */
+/* Separates a server process from another process, the manager, or a client. */
 static void part_server(struct campaign *campaign, size_t process, enum pwi_sim_fault_kind kind) {
   const struct pwi_cluster *cluster = &campaign->cluster;
   const struct pwi_cluster_process *is = &cluster->processes[process];
@@ -209,7 +210,7 @@ static void trouble_servers(void *context) {
   pwi_havoc_again(campaign, campaign->config.gap_servers_ns, trouble_servers);
 }
 
-/* --- the manager ---------------------------------------------------------------------------------------------------- */
+/* --- the manager ---------------------------------------------------------------------------------------- */
 
 static void trouble_store(struct campaign *campaign, int64_t duration) {
   struct keeper *keeper = &campaign->keeper;
@@ -268,7 +269,7 @@ void pwi_havoc_manager_stopped(struct campaign *campaign) {
   schedule(campaign, &fault);
 }
 
-/* --- what every cluster must bear ----------------------------------------------------------------------------------- */
+/* --- faults that every cluster must survive ------------------------------------------------------------- */
 
 static struct pwi_sim_node draw_anybody(struct campaign *campaign) {
   const struct pwi_cluster *cluster = &campaign->cluster;
@@ -277,7 +278,8 @@ static struct pwi_sim_node draw_anybody(struct campaign *campaign) {
   return i == cluster->server_count ? cluster->manager_node : draw_client(campaign);
 }
 
-/* A server whose link to the manager breaks is taken for dead, though only for a moment: that may cost a chain a member too. */
+/* A server whose link to the manager breaks is declared dead, if only for a moment: that may cost a chain
+ * a member, too. */
 static bool may_part(struct campaign *campaign, struct pwi_sim_node a, struct pwi_sim_node b) {
   const struct pwi_cluster *cluster = &campaign->cluster;
   uint32_t manager = cluster->manager_node.index, server = a.index == manager ? b.index : a.index;
@@ -293,7 +295,7 @@ static bool may_part(struct campaign *campaign, struct pwi_sim_node a, struct pw
   return true;
 }
 
-/* With replicas: clients are paused and cut off, and links of anybody break. */
+/* With replicas: clients are paused and cut off, and links of all nodes break. */
 static void trouble_clients(void *context) {
   struct campaign *campaign = campaign_of(context);
   static const enum pwi_sim_fault_kind kinds[] = {PWI_SIM_FAULT_PAUSE, PWI_SIM_FAULT_SLOW,  PWI_SIM_FAULT_CUT,
@@ -358,7 +360,7 @@ static pawl_status schedule_all(struct campaign *campaign) {
   return status;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- the schedule --------------------------------------------------------------------------------------- */
 
 pawl_status pwi_havoc_begin(struct campaign *campaign) {
   const struct pwi_campaign_config *config = &campaign->config;

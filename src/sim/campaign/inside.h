@@ -1,16 +1,17 @@
-/* What the files of a campaign share.
+/* Shared by the files of a campaign.
  *
- *   campaign.c  from beginning to end
- *   draw.c      the campaign of a seed
- *   worker.c    who push and pull
- *   book.c      what must be there in the end
- *   crew.c      who meet at barriers
- *   paced.c     whose iterations follow a policy
- *   havoc.c    what goes wrong, decided as it goes; servers never more than chains can bear
- *   members.c   servers that join and leave, arcs that are moved
- *   keeper.c    the manager's journal
- *   watch.c     what must hold all the time
- *   runner.c    many campaigns
+ *   campaign.c         a campaign from beginning to end
+ *   draw.c             draws the campaign of a seed
+ *   worker.c           workers that push and pull
+ *   book.c             the values that must be there in the end
+ *   crew.c             members of a group that meet at barriers
+ *   paced.c            workers whose iterations follow a policy
+ *   havoc.c            faults that depend on the state of the cluster; never more than chains can survive
+ *   members.c          servers that join and leave, arcs that are moved
+ *   keeper.c           the manager's journal
+ *   watch.c            invariants that hold all the time
+ *   server_function.c  the server function of campaigns
+ *   runner.c           many campaigns
  */
 #ifndef PWI_SIM_CAMPAIGN_INSIDE_H
 #define PWI_SIM_CAMPAIGN_INSIDE_H
@@ -26,40 +27,40 @@
 #define CREW_MAX 3
 #define PACED_MAX 3
 #define VECTORS 5
-#define KEYS 60 /* of each vector: the universe that workers draw from */
+#define KEYS 60 /* keys of each vector that workers draw from */
 #define WIDTH_MAX 16
-#define UNDER_WAY 6 /* calls at a time */
+#define UNDER_WAY 6 /* concurrent calls of a worker */
 
-/* LATEST is assigned, to the others is added. FILTERED is there only in campaigns with filters. In campaigns with functions the
- * first three are added to by one that keeps state. */
+/* Pushes to LATEST assign, pushes to the others add. FILTERED exists only in campaigns with filters. In
+ * campaigns with functions the first three are added to by a function that keeps state. */
 enum { DENSE, SPARSE, MIXED, LATEST, FILTERED };
 
-/* Streams of the seed, for pwi_sim_stream. */
+/* Random streams of the seed, for pwi_sim_stream. */
 enum { STREAM_KEEPER = 78, STREAM_HAVOC };
 
 struct campaign;
 
-/* --- workers -------------------------------------------------------------------------------------------------------- */
+/* --- workers -------------------------------------------------------------------------------------------- */
 
-/* One call under way. */
+/* A call that is under way. */
 struct deed {
   struct pwi_task task;
   struct worker *worker;
   bool is_busy;
   enum pwi_request_kind kind;
   size_t vector;
-  uint64_t serial; /* of the worker's calls */
+  uint64_t serial; /* number of the call among those of its worker */
   int64_t begun;
   size_t count;
-  uint32_t which[KEYS]; /* of the universe */
+  uint32_t which[KEYS]; /* indices of the keys in the universe */
   uint64_t keys[KEYS];
   int64_t values[KEYS * WIDTH_MAX];
   int64_t out[KEYS * WIDTH_MAX];
-  void *buffer;        /* memory that request handlers read in place, in which the values lie; NULL: none */
-  uint32_t seen[KEYS]; /* pull: how many of the own pushes it must see */
+  void *buffer;        /* shared buffer that holds the values and that servers read in place; NULL: none */
+  uint32_t seen[KEYS]; /* pull: the number of the worker's own pushes that it must see */
 };
 
-/* What a worker has made of a key that is its own, after each push. */
+/* The values of a key that only one worker pushes to, after each of its pushes. */
 struct history {
   int64_t (*rows)[WIDTH_MAX]; /* rows[i]: after i pushes */
   size_t count, room;
@@ -80,19 +81,19 @@ struct worker {
   bool is_checking; /* until it is killed for the first time */
 };
 
-/* --- the book ------------------------------------------------------------------------------------------------------- */
+/* --- the book ------------------------------------------------------------------------------------------- */
 
 #define MAYBE_MAX 2048
 #define LATEST_MAX 8
 
-/* A push that may have taken effect or not: its worker was killed, or told no details. */
+/* A push that may or may not have taken effect, because its worker was killed or got no details. */
 struct maybe {
   size_t vector;
   uint32_t key;
   int64_t row[WIDTH_MAX];
 };
 
-/* An assignment that was acknowledged and may be what is there. */
+/* An acknowledged assignment that may be the current value. */
 struct latest {
   int64_t row[WIDTH_MAX];
   uint32_t worker;
@@ -103,14 +104,14 @@ struct latest {
 struct book {
   uint32_t widths[VECTORS];
   uint64_t universe[VECTORS][KEYS];
-  int64_t sums[VECTORS][KEYS][WIDTH_MAX]; /* acknowledged */
+  int64_t sums[VECTORS][KEYS][WIDTH_MAX]; /* sums of acknowledged pushes */
   struct latest latest[KEYS][LATEST_MAX];
   size_t latest_count[KEYS];
   struct maybe maybes[MAYBE_MAX];
   size_t maybe_count;
 };
 
-/* --- the crew ------------------------------------------------------------------------------------------------------- */
+/* --- the crew ------------------------------------------------------------------------------------------- */
 
 struct member {
   struct campaign *campaign;
@@ -118,20 +119,20 @@ struct member {
   uint32_t index;
   struct pwi_asking asking;
   struct pwi_task enter, tick_task, await_task, push_task, pull_task;
-  int pending; /* of push, tick and await */
+  int pending; /* number of push, tick and await that are under way */
   struct pwi_flow *flow, *sums;
-  uint64_t began, tick; /* where it entered, and what it has reached */
+  uint64_t began, tick; /* the tick at which it entered, and the tick that it has reached */
   bool is_in, is_over;
   bool is_current; /* it had the newest view when it began to read */
   int64_t one, seen;
 };
 
-/* --- workers whose iterations follow a policy ------------------------------------------------------------------------ */
+/* --- workers whose iterations follow a policy ----------------------------------------------------------- */
 
-#define TRACED_MAX 16 /* iterations, and ticks: more than are made */
-#define STEPS_MAX 16  /* iterations under way */
+#define TRACED_MAX 16 /* most iterations and ticks; more than are made */
+#define STEPS_MAX 16  /* most iterations under way */
 
-/* What has become of an iteration. */
+/* The fate of an iteration. */
 struct traced {
   uint64_t number; /* of its push */
   uint32_t pending;
@@ -172,10 +173,11 @@ struct paced {
   struct pwi_flow *group, *rows;
   struct pwi_pace pace;
   bool has_pace, is_in, is_over;
-  bool wants, has_dallied; /* waits for its next iteration */
-  uint64_t began, ticked;  /* the iteration before its first; the tick that it has called last */
+  bool wants, has_dallied; /* it waits for its next iteration */
+  /* `began`: the iteration before its first; `ticked`: the last tick that it has sent */
+  uint64_t began, ticked;
   int64_t entered_at, wanted_at, heard_at;
-  uint64_t heard_for; /* the tick that it has heard of */
+  uint64_t heard_for; /* the tick that it has been told of */
   int ticks_pending;
   struct traced trace[TRACED_MAX];
   int64_t acknowledged_at[TRACED_MAX]; /* by tick */
@@ -184,92 +186,96 @@ struct paced {
   struct listening listening[STEPS_MAX];
 };
 
-/* --- havoc ----------------------------------------------------------------------------------------------------- */
+/* --- havoc ---------------------------------------------------------------------------------------------- */
 
 #define TROUBLES_MAX 8
 #define TROUBLE_NODES 8
 #define FAULTS_MAX 1024
 
-/* Something that may cost chains one full member: until it is certain that it has not, or until they have another. */
+/* A fault that may cost chains one full member. It stays open until it certainly has not, or until the
+ * chains have a replacement. */
 struct trouble {
   bool is_death;
   int64_t heals_at;
-  uint64_t nodes[TROUBLE_NODES]; /* ids of those that it may cost; the member is one of them */
+  /* ids of the nodes that the fault may cost; the lost member is one of them */
+  uint64_t nodes[TROUBLE_NODES];
   size_t node_count;
 };
 
 struct havoc {
   struct pwi_random random;
   int64_t end;
-  struct pwi_sim_faults blind, kills;     /* drawn before */
-  struct pwi_sim_fault items[FAULTS_MAX]; /* decided as it goes */
+  struct pwi_sim_faults blind, kills;     /* drawn before the run */
+  struct pwi_sim_fault items[FAULTS_MAX]; /* decided during the run */
   size_t item_count;
   struct trouble troubles[TROUBLES_MAX];
   size_t trouble_count;
   bool is_started[PWI_CLUSTER_PROCESSES];
-  size_t leaving; /* a process; PWI_CLUSTER_PROCESSES: none is */
+  size_t leaving; /* the process that is leaving; PWI_CLUSTER_PROCESSES: none */
   int64_t manager_well_at;
-  struct pwi_cluster_client client; /* the operator, who moves arcs about */
+  struct pwi_cluster_client client; /* the operator, which moves arcs */
   struct pwi_asking move;
   bool is_moving;
 };
 
-/* True if a fault that may cost one of `nodes` leaves every chain with a full member, in whatever view comes next: fewer
- * than `replicas` troubles are open, and no chain lacks more members than those account for. */
+/* True if a fault that may cost one of `nodes` leaves every chain with a full member, whatever the next
+ * view is: fewer than `replicas` troubles are open, and no chain lacks more members than these account
+ * for. */
 bool pwi_havoc_may_trouble(const struct pwi_view *view, uint32_t replicas, const struct trouble *troubles,
                            size_t trouble_count, const uint64_t *nodes, size_t node_count);
 
-/* --- the journal ---------------------------------------------------------------------------------------------------- */
+/* --- the journal ---------------------------------------------------------------------------------------- */
 
 struct kept;
 
 struct keeper {
-  struct pwi_journal journal; /* as the manager sees it */
+  struct pwi_journal journal; /* the interface for the manager */
   struct campaign *campaign;
   struct pwi_random random;
-  struct pwi_journal *file;    /* the one on disk, while the manager is up */
-  int64_t clock_offset;        /* of the manager's clock */
-  struct kept *due, **due_end; /* records that the manager takes for safe, and will be when its disk is done */
+  struct pwi_journal *file; /* the journal on disk, while the manager is up */
+  int64_t clock_offset;     /* of the manager's clock */
+  /* records that the manager takes for durable, and that will be when its disk is done */
+  struct kept *due, **due_end;
   bool is_replacing;
   struct pwi_net *net;             /* the manager's */
-  struct kept *first, **end;       /* the store */
-  struct kept *pending;            /* on its way there */
-  struct pwi_ledger ledger;        /* all that is safe */
-  int64_t slow_until, fails_until; /* the store */
+  struct kept *first, **end;       /* the remote store */
+  struct kept *pending;            /* the record that is travelling there */
+  struct pwi_ledger ledger;        /* the state after all durable records */
+  int64_t slow_until, fails_until; /* faults of the store */
 };
 
-/* --- the watch ------------------------------------------------------------------------------------------------------ */
+/* --- the watch ------------------------------------------------------------------------------------------ */
 
 #define ARCS_MAX 1024
 #define COMPARED_MAX 512
 
-/* What a full member has of an arc. */
+/* The state of an arc at a full member. */
 struct stand {
   const struct pwi_server *server;
   struct pwi_server_arc arc;
 };
 
-/* The view that a node had when it was last looked at. */
+/* The view of a node at the last check. */
 struct looked {
   const struct pwi_view *view;
   uint64_t epoch;
 };
 
-#define NODES_MAX 64 /* of the simulation */
+#define NODES_MAX 64 /* most nodes of the simulation */
 
 struct watch {
-  uint64_t *hashes; /* of views, by epoch */
+  uint64_t *hashes; /* hashes of views, by epoch */
   size_t epochs, room;
-  struct pwi_view *last; /* the one of the highest epoch */
+  struct pwi_view *last; /* the view of the highest epoch */
   struct stand stands[ARCS_MAX];
-  uint64_t compared[COMPARED_MAX]; /* hashes of what was compared lately */
+  uint64_t compared[COMPARED_MAX]; /* hashes of recent comparisons */
   unsigned looks;
   struct looked looked[NODES_MAX];
-  unsigned char *bytes; /* a view, encoded */
+  unsigned char *bytes; /* an encoded view */
   size_t bytes_room;
 };
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- the campaign --------------------------------------------------------------------------------------- */
 
 struct campaign {
   struct pwi_campaign_config config;
@@ -284,25 +290,25 @@ struct campaign {
   struct paced paced[PACED_MAX];
   struct pwi_cluster_client checker;
   struct pwi_function_set functions;
-  bool is_quiet; /* nothing new goes wrong, and nobody moves arcs */
+  bool is_quiet; /* no new faults happen, and the operator moves no arcs */
 };
 
 static inline size_t pwi_campaign_vector_count(const struct campaign *campaign) {
   return campaign->config.filters ? VECTORS : FILTERED;
 }
 
-/* functions.c: the function that campaigns have. PAWL_NO_MEMORY. */
+/* server_function.c: adds the server function of campaigns. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_campaign_functions(struct campaign *campaign);
 
-/* A rule is broken, or there is no memory: the run ends. */
+/* Ends the run, because an invariant is broken or memory is short. */
 #define CAMPAIGN_FAIL(campaign, ...) pwi_sim_fail((campaign)->cluster.sim, PAWL_CORRUPT, __VA_ARGS__)
 
 static inline int64_t pwi_campaign_now(const struct campaign *campaign) { return pwi_sim_now(campaign->cluster.sim); }
 
-/* Call `call` after `delay`. */
+/* Calls `call` after `delay`. */
 void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(void *context));
 
-/* campaign.c: all who work, and their vectors, in a cluster that is open; and in the end, whether the book is right. */
+/* campaign.c: adds all clients and their vectors to an open cluster; at the end, checks the book. */
 PAWL_MUST_USE pawl_status pwi_campaign_work(struct campaign *campaign);
 PAWL_MUST_USE pawl_status pwi_campaign_compare(struct campaign *campaign);
 
@@ -316,7 +322,7 @@ void pwi_workers_fini(struct campaign *campaign);
 void pwi_book_init(struct campaign *campaign);
 struct pawl_vector_options pwi_book_options(const struct campaign *campaign, size_t vector);
 void pwi_book_done(const struct deed *deed); /* a push was answered */
-void pwi_book_lost(const struct deed *deed); /* its worker was killed before it was */
+void pwi_book_lost(const struct deed *deed); /* the worker was killed before its push was answered */
 void pwi_book_compare(struct campaign *campaign, size_t vector, const int64_t *values);
 
 /* crew.c */
@@ -337,7 +343,7 @@ pawl_status pwi_keeper_open(void *context, const struct pwi_sim_boot *boot, stru
 void pwi_keeper_close(void *context, struct pwi_journal *journal);
 void pwi_keeper_timer(void *context, uint64_t cookie);
 
-/* What the manager has decided, safely; its view is NULL at first. */
+/* The durable decisions of the manager; the view is NULL at first. */
 static inline const struct pwi_ledger *pwi_campaign_ledger(const struct campaign *campaign) {
   return &campaign->keeper.ledger;
 }
@@ -345,25 +351,28 @@ static inline const struct pwi_ledger *pwi_campaign_ledger(const struct campaign
 /* watch.c */
 void pwi_watch_begin(struct campaign *campaign);
 void pwi_watch_fini(struct campaign *campaign);
-void pwi_watch_look(struct campaign *campaign); /* at everybody, also at what members contain */
-void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger, struct pwi_view *view); /* it is safe */
-bool pwi_watch_all_have_it(const struct campaign *campaign); /* everybody who is up has the newest view */
+/* checks all nodes, including the contents of chain members */
+void pwi_watch_look(struct campaign *campaign);
+void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger,
+                    struct pwi_view *view);                  /* the view is durable */
+bool pwi_watch_all_have_it(const struct campaign *campaign); /* all nodes that are up have the newest view */
 
 /* havoc.c */
 PAWL_MUST_USE pawl_status pwi_havoc_begin(struct campaign *campaign);
 void pwi_havoc_fini(struct campaign *campaign);
-void pwi_havoc_manager_stopped(struct campaign *campaign); /* its journal failed: somebody starts it again */
-bool pwi_havoc_is_over(const struct campaign *campaign);   /* everything has healed, everybody is back */
+void pwi_havoc_manager_stopped(
+    struct campaign *campaign); /* the manager stopped because its journal failed: restart it */
+bool pwi_havoc_is_over(const struct campaign *campaign); /* everything has healed, and all nodes are back */
 
-/* A fault happens now and lasts so long; with a time to live of 0 for kinds that do not last. */
+/* Causes a fault now, for `duration`; 0 for kinds that have none. */
 void pwi_havoc_do(struct campaign *campaign, enum pwi_sim_fault_kind kind, struct pwi_sim_node node,
                   struct pwi_sim_node other, int64_t duration);
 void pwi_havoc_do_process(struct campaign *campaign, enum pwi_sim_fault_kind kind, size_t process, int64_t duration);
 
-/* Short ones are as likely as long ones; all end before the window does. */
+/* Draws a duration, short ones as likely as long ones. Every fault ends before the window does. */
 int64_t pwi_havoc_duration(struct campaign *campaign, int64_t least, int64_t most);
 
-/* Call it again after a time with this mean, unless the window is over by then. */
+/* Calls `call` again after a time with this mean, unless the window is over by then. */
 void pwi_havoc_again(struct campaign *campaign, int64_t gap, void (*call)(void *context));
 
 /* members.c */

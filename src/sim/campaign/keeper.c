@@ -1,15 +1,17 @@
-/* The manager's journal, and who looks over its shoulder.
+/* The manager's journal, and an observer of it.
  *
- * Whatever the journal says is safe is noted here in a ledger of our own: with that all else is compared, since it is what
- * the manager may tell others. A journal that is read again, after the manager died, must tell the same history, as far as
- * it was safe; one record more may be in it that was on its way.
+ * The keeper records every durable record in a ledger of its own. All else is compared with that ledger,
+ * because the manager may only tell others what is durable. A journal that is replayed after the manager
+ * died must give the same history, as far as it was durable; it may contain one more record that was being
+ * written.
  *
- * A journal in a file blocks its node: what the manager does after a sync happens when that is over, and if it is killed
- * before, it has not happened. So what it takes for safe is safe at that time only.
+ * A journal in a file blocks its node: actions of the manager after a sync happen when the sync is over;
+ * if the manager is killed before, they have not happened. So records that the manager takes for durable
+ * are durable at that time only.
  *
- * A journal in a store elsewhere takes time. A record that is on its way when the manager dies may get there or not. While
- * the store is slow each record takes long, and while it fails nobody knows whether it has the record: the manager is told
- * that it does not, and stops. */
+ * A journal in a remote store takes time. A record that is travelling when the manager dies may or may not
+ * arrive. While the store is slow each record takes long. While it fails nobody knows whether it has the
+ * record: the manager is told that it does not, and stops. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -19,14 +21,14 @@
 
 struct kept {
   struct kept *next;
-  int64_t due; /* in a file: when it is safe */
+  int64_t due; /* in a file: when it becomes durable */
   size_t size;
   unsigned char bytes[];
 };
 
 static struct keeper *keeper_of(struct pwi_journal *journal) { return (struct keeper *)journal; }
 
-/* --- what is safe --------------------------------------------------------------------------------------------------- */
+/* --- durable records ------------------------------------------------------------------------------------ */
 
 static void note_safe(struct keeper *keeper, const void *record, size_t size) {
   pawl_status status = pwi_ledger_apply(&keeper->ledger, record, size);
@@ -53,7 +55,7 @@ static struct kept *copy_record(const void *record, size_t size) {
   return kept;
 }
 
-/* --- a store elsewhere ---------------------------------------------------------------------------------------------- */
+/* --- a remote store ------------------------------------------------------------------------------------- */
 
 static void keep_pending(struct keeper *keeper) {
   struct kept *kept = keeper->pending;
@@ -63,7 +65,7 @@ static void keep_pending(struct keeper *keeper) {
   note_safe(keeper, kept->bytes, kept->size);
 }
 
-/* Nobody will be told: it may have got there all the same. */
+/* The manager will not be told, but the record may have arrived. */
 static void leave_pending(struct keeper *keeper) {
   if (!keeper->pending) return;
   if (pwi_random_chance(&keeper->random, 0.5)) {
@@ -86,7 +88,7 @@ static void append_to_store(struct pwi_journal *journal, const void *record, siz
   keeper->pending = copy_record(record, size);
   pawl_status status = keeper->pending ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) status = pwi_sim_shell_timer(keeper->net, draw_delay(keeper), 0);
-  if (status) pwi_sim_fail(keeper->campaign->cluster.sim, status, "no memory for a record");
+  if (status) pwi_sim_fail(keeper->campaign->cluster.sim, status, "not enough memory for a record");
 }
 
 void pwi_keeper_timer(void *context, uint64_t cookie) {
@@ -110,9 +112,9 @@ static pawl_status replay_store(struct pwi_journal *journal,
   return status;
 }
 
-/* --- a file --------------------------------------------------------------------------------------------------------- */
+/* --- a file --------------------------------------------------------------------------------------------- */
 
-/* Some of what the disk was busy with is done. */
+/* The disk has finished some records. */
 static void note_due(void *context) {
   struct keeper *keeper = &((struct campaign *)context)->keeper;
   while (keeper->due && keeper->due->due <= pwi_campaign_now(keeper->campaign)) {
@@ -133,7 +135,7 @@ static void forget_due(struct keeper *keeper) {
   keeper->due_end = &keeper->due;
 }
 
-/* A snapshot says nothing new. */
+/* A snapshot adds no information. */
 static void file_is_safe(void *context, pawl_status status) {
   struct keeper *keeper = context;
   struct kept *kept = keeper->pending;
@@ -152,7 +154,7 @@ static void file_is_safe(void *context, pawl_status status) {
 
 static bool copy_pending(struct keeper *keeper, const void *record, size_t size) {
   keeper->pending = copy_record(record, size);
-  if (!keeper->pending) pwi_sim_fail(keeper->campaign->cluster.sim, PAWL_NO_MEMORY, "no memory for a record");
+  if (!keeper->pending) pwi_sim_fail(keeper->campaign->cluster.sim, PAWL_NO_MEMORY, "not enough memory for a record");
   return keeper->pending != NULL;
 }
 
@@ -178,7 +180,7 @@ struct reading {
   struct keeper *keeper;
   pawl_status (*visit)(void *context, const void *record, size_t size);
   void *context;
-  struct pwi_ledger ledger; /* as the journal tells it */
+  struct pwi_ledger ledger; /* replayed from the journal */
 };
 
 static pawl_status read_record(void *context, const void *record, size_t size) {
@@ -205,15 +207,15 @@ static pawl_status replay_file(struct pwi_journal *journal,
     return status;
   }
   if (has_lost(&keeper->ledger, &reading.ledger))
-    CAMPAIGN_FAIL(keeper->campaign, "the manager's journal has lost what was safe");
+    CAMPAIGN_FAIL(keeper->campaign, "the manager's journal has lost durable records");
   pwi_ledger_fini(&keeper->ledger);
   keeper->ledger = reading.ledger;
   return PAWL_OK;
 }
 
-/* --- as the manager sees it ----------------------------------------------------------------------------------------- */
+/* --- the interface for the manager ---------------------------------------------------------------------- */
 
-static void destroy(struct pwi_journal *journal) { (void)journal; /* it is part of the campaign */ }
+static void destroy(struct pwi_journal *journal) { (void)journal; /* part of the campaign */ }
 
 static const struct pwi_journal_ops store_ops = {.append = append_to_store, .replay = replay_store, .destroy = destroy};
 

@@ -1,4 +1,4 @@
-/* Servers that join and leave, and an operator who has arcs moved, split and merged. */
+/* Servers that join and leave, and an operator that moves, splits and merges arcs. */
 #include <stddef.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #define LEFT_POLL_NS (20 * MS)
 
-/* --- servers -------------------------------------------------------------------------------------------------------- */
+/* --- servers -------------------------------------------------------------------------------------------- */
 
 static bool has_left(const struct campaign *campaign, size_t process) {
   const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
@@ -18,7 +18,7 @@ static bool has_left(const struct campaign *campaign, size_t process) {
   return true;
 }
 
-/* A process that may go goes, and comes back after a while as a new one. */
+/* A process that is drained ends, and comes back after a while as a new one. */
 static void look_who_left(void *context) {
   struct campaign *campaign = context;
   struct havoc *havoc = &campaign->havoc;
@@ -32,7 +32,7 @@ static void look_who_left(void *context) {
   havoc->leaving = PWI_CLUSTER_PROCESSES;
 }
 
-/* Those that would be left can hold whole chains. */
+/* Whether the remaining processes suffice for complete chains. */
 static bool can_spare(const struct campaign *campaign, size_t process) {
   size_t others = 0;
   for (size_t i = 0; i < campaign->cluster.process_count; i++)
@@ -69,15 +69,15 @@ pawl_status pwi_members_begin(struct campaign *campaign) {
   return PAWL_OK;
 }
 
-/* --- the operator --------------------------------------------------------------------------------------------------- */
+/* --- the operator --------------------------------------------------------------------------------------- */
 
 static void moved(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct havoc *havoc = (struct havoc *)((char *)asking - offsetof(struct havoc, move));
-  (void)status, (void)payload, (void)size; /* a move may fail: what counts is that nothing is lost */
+  (void)status, (void)payload, (void)size; /* a move may fail; only the data matters */
   havoc->is_moving = false;
 }
 
-/* A whole arc, a small piece, or, now and then, anything. */
+/* A whole arc, a small part of it, or sometimes any range. */
 static struct pawl_range draw_positions(struct pwi_random *random, const struct pwi_view *view) {
   uint64_t a = pwi_random_u64(random), b = pwi_random_u64(random);
   double way = pwi_random_unit(random);

@@ -1,17 +1,21 @@
-/* Workers whose iterations follow a policy (sync/pace.h), and what must hold of them whatever goes wrong.
+/* Workers whose iterations follow a policy (sync/pace.h), and invariants that hold for them under any
+ * faults.
  *
- * In an iteration a worker pulls everybody's row with its clocks, pushes one to its own row, works for a while, and ends it,
- * which clocks the group. Beside the pace that decides, everything that happens to every worker is written down here: the *trace*.
- * From the trace alone, by the definitions of docs/policies.md, it is computed again
+ * In an iteration a worker pulls all workers' rows with their clocks, pushes one to its own row, works for
+ * a while, and ends the iteration, which ticks the group. Independently of the pace that decides, this
+ * file records all events of all workers: the *trace*. From the trace alone, by the definitions of
+ * docs/policies.md, it verifies
  *
- *   - that no iteration began too early: what the policy demands of our own iterations has finished, and of the others' ticks has
- *     been reached by every member that was never off the membership;
- *   - that what the iteration then read is that new: by the clocks that came with the answer, and by the values;
- *   - that no iteration began too late: at the very moment when the last of what the policy demands had finished, or was heard of.
- *     Without faults it is also heard of at once.
+ *   - that no iteration began too early: the worker's own iterations that the policy demands have
+ *     finished, and
+ *     every member that was always in the membership has reached the tick that the policy demands;
+ *   - that the iteration then read values that fresh, by the clocks in the answer and by the values;
+ *   - that no iteration began too late: it began at the moment when the last demand of the policy was met,
+ *     or when
+ *     the worker was told of it. Without faults it is told at once.
  *
- * Who was killed begins anew, where the others are. As with the crew, whoever has not heard of the newest view may be shown what is
- * old. */
+ * A worker that was killed restarts at the others' iteration. As with the crew, a worker without the
+ * newest view may be shown old values. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,9 +36,9 @@ static void broken(struct paced *paced, const char *what, pawl_status status) {
                 (unsigned long long)paced->pace.begun, pawl_status_name(status));
 }
 
-/* --- the trace ------------------------------------------------------------------------------------------------------- */
+/* --- the trace ------------------------------------------------------------------------------------------ */
 
-/* NULL if it is not written down: before the worker began, or beyond the end. */
+/* NULL if it is not in the trace: before the worker began, or beyond the end. */
 static struct traced *traced(struct paced *paced, uint64_t iteration) {
   return iteration > paced->began && iteration < TRACED_MAX ? &paced->trace[iteration] : NULL;
 }
@@ -47,12 +51,13 @@ static bool is_loyal(const struct paced *paced) {
   return pwi_membership_is_live(&pwi_campaign_ledger(paced->campaign)->membership, (struct pwi_sender){state.sender});
 }
 
-/* Which tick an iteration belongs to, by the trace: under a-bsp the one that is being worked on. */
+/* The tick that an iteration belongs to, by the trace: under a-bsp the current one. */
 static uint64_t tick_of(const struct paced *paced, uint64_t iteration) {
   return paced->pace.policy.kind == PWI_POLICY_ABSP ? paced->ticked + 1 : iteration;
 }
 
-/* The last iteration of our own, and the last tick of everybody, that must be finished before this one: 0: none. */
+/* The last own iteration, and the last tick of all members, that must be finished before this iteration;
+ * 0: none. */
 static uint64_t own_needed(const struct paced *paced, uint64_t iteration) {
   const struct pwi_policy *policy = &paced->pace.policy;
   uint64_t missing = UINT64_MAX;
@@ -77,9 +82,9 @@ static bool lets(void *context, uint64_t iteration, const struct pwi_progress *p
          (progress->slowest == UINT64_MAX || progress->slowest + USER_GROUP + 1 >= iteration);
 }
 
-/* --- the checks ------------------------------------------------------------------------------------------------------ */
+/* --- the checks ----------------------------------------------------------------------------------------- */
 
-/* When the last of our own iterations that are needed had finished; -1 if one has not. */
+/* When the last of the needed own iterations had finished; -1 if one has not. */
 static int64_t own_since(struct paced *paced, uint64_t needed) {
   int64_t since = 0;
   for (uint64_t i = paced->began + 1; i <= needed; i++) {
@@ -91,7 +96,8 @@ static int64_t own_since(struct paced *paced, uint64_t needed) {
   return since;
 }
 
-/* When the last of the loyal had its tick acknowledged; -1 if one has not even called it. */
+/* When the last of the members that were never out had its tick acknowledged; -1 if one has not even sent
+ * it. */
 static int64_t group_since(struct paced *paced, uint64_t needed) {
   int64_t since = 0;
   for (uint32_t i = 0; i < paced->campaign->config.paced && needed > 0; i++) {
@@ -99,7 +105,8 @@ static int64_t group_since(struct paced *paced, uint64_t needed) {
     if (!is_loyal(other)) continue;
     if (other->ticked < needed) return -1;
     int64_t at = needed < TRACED_MAX ? other->acknowledged_at[needed] : 0;
-    if (at == 0) at = pwi_campaign_now(paced->campaign); /* it is in, and its own worker has not heard of it yet */
+    /* the tick is applied, but its own worker has not been told yet */
+    if (at == 0) at = pwi_campaign_now(paced->campaign);
     if (at > since) since = at;
   }
   return since;
@@ -111,7 +118,7 @@ static bool is_calm(const struct campaign *campaign) {
          !config->gap_members_ns && !config->gap_moves_ns;
 }
 
-/* Nobody passes before all have entered. */
+/* No member passes before all have entered. */
 static int64_t complete_since(const struct campaign *campaign) {
   int64_t since = 0;
   for (uint32_t i = 0; i < campaign->config.paced; i++) {
@@ -126,17 +133,18 @@ static void check_begin(struct paced *paced) {
   uint64_t iteration = paced->pace.begun, needed = group_needed(paced, iteration);
   int64_t now = pwi_campaign_now(paced->campaign), own = own_since(paced, own_needed(paced, iteration));
   int64_t group = is_loyal(paced) ? group_since(paced, needed) : 0;
-  if (own < 0) broken(paced, "began before its own iterations permit it", PAWL_OK);
-  if (group < 0) broken(paced, "began before the others permit it", PAWL_OK);
+  if (own < 0) broken(paced, "began before its own iterations permitted it", PAWL_OK);
+  if (group < 0) broken(paced, "began before the other members permitted it", PAWL_OK);
   int64_t known = own > paced->wanted_at ? own : paced->wanted_at;
   if (paced->heard_at > known && paced->heard_for >= needed && needed > 0) known = paced->heard_at;
-  if (now > known) broken(paced, "began later than it might have", PAWL_OK);
+  if (now > known) broken(paced, "began later than its policy permitted", PAWL_OK);
   int64_t cause = group > paced->wanted_at ? group : paced->wanted_at;
   if (is_calm(paced->campaign) && complete_since(paced->campaign) <= cause && own <= cause && now > cause + HEARD_LIMIT)
-    broken(paced, "did not hear that it may begin", PAWL_OK);
+    broken(paced, "was not told that it may begin", PAWL_OK);
 }
 
-/* On the key that is the other's own: elsewhere its clock stands still when arcs are split. */
+/* On the key that belongs to the other worker: on other keys its clock does not advance when arcs are
+ * split. */
 static uint64_t clock_of(const struct step *step, const struct paced *other) {
   struct pwi_client_state state;
   pwi_client_state(other->client.client, &state);
@@ -147,7 +155,8 @@ static uint64_t clock_of(const struct step *step, const struct paced *other) {
   return 0;
 }
 
-/* What must have been seen of another's pushes: those up to the tick that the policy demands; of our own, all before. */
+/* The pushes that must have been seen: of another worker those up to the tick that the policy demands; its
+ * own all. */
 static void check_seen(struct paced *paced, const struct step *step) {
   const struct pwi_policy *policy = &paced->pace.policy;
   uint64_t length = policy->kind == PWI_POLICY_ABSP ? policy->bound : 1;
@@ -157,12 +166,12 @@ static void check_seen(struct paced *paced, const struct step *step) {
     uint64_t needed = other == paced ? step->iteration - 1 : step->group_needed * length;
     const struct traced *item = is_loyal(other) ? traced(other, needed) : NULL;
     if (!item) continue;
-    if (clock_of(step, other) < item->number) broken(paced, "read what is older than its policy permits", PAWL_OK);
-    if (step->seen[i] < (int64_t)needed) broken(paced, "did not see what the clocks tell", PAWL_OK);
+    if (clock_of(step, other) < item->number) broken(paced, "read values older than its policy permits", PAWL_OK);
+    if (step->seen[i] < (int64_t)needed) broken(paced, "did not see the pushes that the clocks claim", PAWL_OK);
   }
 }
 
-/* --- one iteration --------------------------------------------------------------------------------------------------- */
+/* --- one iteration -------------------------------------------------------------------------------------- */
 
 static void look(struct paced *paced);
 static void end_if_done(struct paced *paced);
@@ -202,7 +211,7 @@ static struct step *free_step(struct paced *paced) {
   return NULL;
 }
 
-/* Pull first, so that it does not see the push of its own iteration. */
+/* Pulls first, so that it does not see the push of its own iteration. */
 static pawl_status start_calls(struct paced *paced, struct step *step) {
   struct pwi_client *client = paced->client.client;
   const struct pwi_view *view = pwi_client_view(client);
@@ -242,7 +251,7 @@ static void begin_iteration(struct paced *paced) {
     pwi_cluster_timer(&paced->client, 1 + (int64_t)pwi_random_below(paced->client.random, WORK_MAX), 0);
 }
 
-/* --- waiting --------------------------------------------------------------------------------------------------------- */
+/* --- waiting -------------------------------------------------------------------------------------------- */
 
 static void heard(struct pwi_task *task) {
   struct listening *listening = (struct listening *)((char *)task - offsetof(struct listening, task));
@@ -270,7 +279,7 @@ static void listen(struct paced *paced, uint64_t tick) {
     *place = (struct listening){.task = {.finished = heard}, .paced = paced, .tick = tick, .is_busy = true};
     status = pwi_client_await(paced->client.client, &place->task, paced->group, tick);
   }
-  if (status) broken(paced, "could not ask how far the others are", status);
+  if (status) broken(paced, "could not ask for the ticks of the others", status);
 }
 
 static void end_if_done(struct paced *paced) {
@@ -280,7 +289,7 @@ static void end_if_done(struct paced *paced) {
   pwi_sim_kill(paced->campaign->cluster.sim, paced->client.node);
 }
 
-/* There is news: the next iteration may be due. */
+/* Called on news: the next iteration may be due. */
 static void look(struct paced *paced) {
   if (!paced->wants) return;
   struct pwi_policy_wait wait = pwi_pace_ask(&paced->pace);
@@ -305,7 +314,7 @@ static void change_bound(struct paced *paced) {
   if (status) broken(paced, "could not change its bound", status);
 }
 
-/* Under the eventual policy as many iterations are begun as there is room for. */
+/* Under the eventual policy as many iterations begin as there is room for. */
 static void want(struct paced *paced) {
   if (paced->pace.begun >= ITERATIONS) {
     end_if_done(paced);
@@ -340,7 +349,7 @@ static void end_iteration(struct paced *paced) {
     *ticking = (struct ticking){.task = {.finished = ticked}, .paced = paced, .tick = paced->pace.ticked};
     paced->ticks_pending++;
     pawl_status status = pwi_client_tick(paced->client.client, &ticking->task, paced->group, ticking->tick);
-    if (status) broken(paced, "could not call its tick", status);
+    if (status) broken(paced, "could not start its tick", status);
   }
   want(paced);
 }
@@ -353,7 +362,7 @@ static void paced_timer(void *context, uint64_t cookie) {
     look(paced);
 }
 
-/* --- coming and going ------------------------------------------------------------------------------------------------ */
+/* --- joining and leaving -------------------------------------------------------------------------------- */
 
 static void entered(struct pwi_task *task) {
   struct paced *paced = (struct paced *)((char *)task - offsetof(struct paced, enter));
@@ -387,7 +396,7 @@ static void joined(struct pwi_asking *asking, pawl_status status, const void *pa
   paced->enter = (struct pwi_task){.finished = entered};
   if (!status) status = pwi_client_enter(client, &paced->enter, paced->group);
   if (status == PAWL_IO)
-    ask_to_join(paced); /* the manager's store has failed: another manager will be there */
+    ask_to_join(paced); /* the manager's store has failed; another manager will follow */
   else if (status)
     broken(paced, "could not join", status);
 }
@@ -414,7 +423,7 @@ static void forget(struct paced *paced) {
 
 static void paced_started(void *context) {
   struct paced *paced = context;
-  if (!paced->is_over) ask_to_join(paced); /* else somebody started it again */
+  if (!paced->is_over) ask_to_join(paced); /* else it was restarted in the meantime */
 }
 
 static void paced_stopped(void *context) { forget(context); }

@@ -1,4 +1,4 @@
-/* The checks of iterations under policies: they find what is wrong, and nothing else. */
+/* The checks of iterations under policies: they find violations, and report nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,16 +76,16 @@ static bool finds(enum pwi_campaign_paced_bug bug, const char *policy, bool is_c
 
 static void test_an_iteration_that_begins_too_early_is_found(void **state) {
   (void)state;
-  assert_true(finds(PWI_PACED_HASTY, "sequential", false, "before its own iterations permit it"));
-  assert_true(finds(PWI_PACED_HASTY, "bounded 1", false, "before its own iterations permit it"));
-  assert_true(finds(PWI_PACED_HASTY, "ssp 0", true, "before the others permit it"));
-  assert_true(finds(PWI_PACED_HASTY, "a-bsp 3", true, "before the others permit it"));
+  assert_true(finds(PWI_PACED_HASTY, "sequential", false, "before its own iterations permitted it"));
+  assert_true(finds(PWI_PACED_HASTY, "bounded 1", false, "before its own iterations permitted it"));
+  assert_true(finds(PWI_PACED_HASTY, "ssp 0", true, "before the other members permitted it"));
+  assert_true(finds(PWI_PACED_HASTY, "a-bsp 3", true, "before the other members permitted it"));
 }
 
 static void test_an_iteration_that_begins_too_late_is_found(void **state) {
   (void)state;
   for (size_t i = 0; i < POLICIES; i++)
-    assert_true(finds(PWI_PACED_LAZY, policies[i], true, "later than it might have"));
+    assert_true(finds(PWI_PACED_LAZY, policies[i], true, "later than its policy permitted"));
 }
 
 static void test_a_seed_gives_the_same_run_each_time(void **state) {

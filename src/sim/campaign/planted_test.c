@@ -2,8 +2,8 @@
  * timeout: 3000
  * planted: yes
  *
- * Bugs that are planted in the roles on purpose (protocol/planted.h) are found by campaigns, each within 10,000 seeds. How many
- * it took is printed.
+ * Bugs that are planted in the roles on purpose (protocol/planted.h) are found by campaigns, each within
+ * 10,000 seeds. How many it took is printed.
  *
  *   PAWL_BUG=name    this one alone
  */
@@ -26,7 +26,7 @@ static unsigned count_cores(void) {
   return cores > 0 ? (unsigned)cores : 1;
 }
 
-/* A seed that fails for another reason shows nothing. */
+/* A seed that fails without the bug proves nothing. */
 static bool fails_anyway(uint64_t seed, int replicas) {
   struct pwi_campaign_config config;
   struct pwi_campaign_result result;
@@ -37,7 +37,7 @@ static bool fails_anyway(uint64_t seed, int replicas) {
   return result.has_failed;
 }
 
-/* The first seed that shows the bug; 0: none does. */
+/* The first seed that fails because of the bug; 0: none. */
 static uint64_t seed_that_shows(enum pwi_planted bug) {
   static struct pwi_campaigns_result result;
   const struct pwi_planted_about *about = pwi_planted_about(bug);

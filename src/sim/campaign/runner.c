@@ -1,4 +1,4 @@
-/* Many campaigns, in several threads: each takes the next seed that nobody has taken yet. */
+/* Runs many campaigns in several threads; each thread takes the next seed. */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -15,7 +15,7 @@ struct campaigns {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   uint64_t next;
-  bool is_out; /* of seeds, or it has seen enough */
+  bool is_out; /* no seed is left, or there are enough failures */
   unsigned running;
 };
 
@@ -31,7 +31,7 @@ static bool take_seed(struct campaigns *all, uint64_t *seed_out) {
   return has_one;
 }
 
-/* Those with the lowest seeds are kept. */
+/* Keeps the failures with the lowest seeds. */
 static void note_failure(struct campaigns *all, uint64_t seed, const struct pwi_campaign_result *result) {
   struct pwi_campaigns_result *sum = all->result;
   size_t at = sum->failure_count;

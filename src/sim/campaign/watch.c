@@ -1,11 +1,13 @@
-/* What must hold all the time: looked at every few milliseconds, and at every view.
+/* Invariants that hold all the time, checked every few milliseconds and at every view.
  *
- *   - The log of views never forks: whatever view anybody has is, byte by byte, the one of that epoch that is safe in the
- *     manager's journal, and nobody has one that is not safe. So there is one head for each arc and epoch.
- *   - Nobody knows of a membership or a catalogue that is not safe.
- *   - No two members of a chain are in one process: by the number that the process drew when it started, whatever the view
- *     calls it.
- *   - Full members of a chain that have the same version of an arc have the same content. */
+ *   - The log of views never forks: every view that a node has is, byte by byte, the durable view of that
+ *     epoch in
+ *     the manager's journal, and no node has a view that is not durable. So each arc has one head per epoch.
+ *   - No node knows a membership or a catalogue that is not durable.
+ *   - No two members of a chain are in one process, by the number that the process drew when it started,
+ *     whatever
+ *     the view says.
+ *   - Full members of a chain with the same version of an arc have the same content. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -13,7 +15,7 @@
 #include "sim/campaign/inside.h"
 
 #define LOOK_NS (5 * MS)
-#define LOOKS_A_DIGEST 20 /* comparing contents is dearer */
+#define LOOKS_A_DIGEST 20 /* comparing contents costs more */
 
 static bool hash_view(struct campaign *campaign, const struct pwi_view *view, uint64_t *hash_out) {
   struct watch *watch = &campaign->watch;
@@ -21,7 +23,7 @@ static bool hash_view(struct campaign *campaign, const struct pwi_view *view, ui
   if (size > watch->bytes_room) {
     unsigned char *bytes = pwi_resize(watch->bytes, 2 * size);
     if (!bytes) {
-      pwi_sim_fail(campaign->cluster.sim, PAWL_NO_MEMORY, "no memory to look at a view");
+      pwi_sim_fail(campaign->cluster.sim, PAWL_NO_MEMORY, "not enough memory to check a view");
       return false;
     }
     watch->bytes = bytes;
@@ -32,7 +34,7 @@ static bool hash_view(struct campaign *campaign, const struct pwi_view *view, ui
   return true;
 }
 
-/* --- every view ----------------------------------------------------------------------------------------------------- */
+/* --- every view ----------------------------------------------------------------------------------------- */
 
 static void check_processes(struct campaign *campaign, const struct pwi_ledger *ledger, const struct pwi_view *view) {
   for (size_t arc = 0; arc < view->arc_count; arc++) {
@@ -48,7 +50,7 @@ static void check_processes(struct campaign *campaign, const struct pwi_ledger *
   }
 }
 
-/* Heads that were lost, and members that were filled: what the campaign has met. */
+/* Counts replaced heads and filled members. */
 static void count_changes(struct campaign *campaign, const struct pwi_view *before, const struct pwi_view *view) {
   for (size_t i = 0; before->arc_count > 0 && i < view->arc_count; i++) {
     const struct pwi_arc *arc = &view->arcs[i], *was = &before->arcs[pwi_view_arc_of(before, arc->begin)];
@@ -68,7 +70,7 @@ static bool add_epoch(struct campaign *campaign, uint64_t hash) {
     size_t room = watch->room ? watch->room * 2 : 128;
     uint64_t *hashes = pwi_resize_array(watch->hashes, room, sizeof *hashes);
     if (!hashes) {
-      pwi_sim_fail(campaign->cluster.sim, PAWL_NO_MEMORY, "no memory to note a view");
+      pwi_sim_fail(campaign->cluster.sim, PAWL_NO_MEMORY, "not enough memory to record a view");
       return false;
     }
     watch->hashes = hashes;
@@ -78,18 +80,18 @@ static bool add_epoch(struct campaign *campaign, uint64_t hash) {
   return true;
 }
 
-/* Also called for views that are known, when a journal is read again. */
+/* Also called for known views, when a journal is replayed. */
 void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger, struct pwi_view *view) {
   struct watch *watch = &campaign->watch;
   uint64_t hash;
   if (!view || (watch->last && watch->last == view) || !hash_view(campaign, view, &hash)) return;
   if (view->epoch < watch->epochs) {
     if (watch->hashes[view->epoch] != hash)
-      CAMPAIGN_FAIL(campaign, "epoch %llu: the journal tells of two views", (unsigned long long)view->epoch);
+      CAMPAIGN_FAIL(campaign, "epoch %llu: the journal contains two views", (unsigned long long)view->epoch);
     return;
   }
   while (watch->epochs < view->epoch)
-    if (!add_epoch(campaign, 0)) return; /* of those that a journal does not tell of, since it was made short */
+    if (!add_epoch(campaign, 0)) return; /* views that the compacted journal no longer contains */
   if (!add_epoch(campaign, hash)) return;
   campaign->figures.views++;
   check_processes(campaign, ledger, view);
@@ -98,7 +100,7 @@ void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger, 
   watch->last = pwi_view_retain(view);
 }
 
-/* --- everybody ------------------------------------------------------------------------------------------------------ */
+/* --- all nodes ------------------------------------------------------------------------------------------ */
 
 static void check_view(struct campaign *campaign, struct pwi_sim_node node, const struct pwi_view *view) {
   struct watch *watch = &campaign->watch;
@@ -108,19 +110,20 @@ static void check_view(struct campaign *campaign, struct pwi_sim_node node, cons
   if (!view || (looked->view == view && looked->epoch == view->epoch)) return;
   *looked = (struct looked){view, view->epoch};
   if (view->epoch >= watch->epochs)
-    CAMPAIGN_FAIL(campaign, "%s has view %llu, which is not safe in the manager's journal", name,
+    CAMPAIGN_FAIL(campaign, "%s has view %llu, which is not durable in the manager's journal", name,
                   (unsigned long long)view->epoch);
   else if (hash_view(campaign, view, &hash) && watch->hashes[view->epoch] != hash)
-    CAMPAIGN_FAIL(campaign, "%s has a view %llu that is not the manager's", name, (unsigned long long)view->epoch);
+    CAMPAIGN_FAIL(campaign, "%s has a view %llu that differs from the manager's", name,
+                  (unsigned long long)view->epoch);
 }
 
 static void check_numbers(struct campaign *campaign, const char *name, uint64_t membership, uint64_t catalogue) {
   const struct pwi_ledger *ledger = pwi_campaign_ledger(campaign);
   if (membership > ledger->membership.number)
-    CAMPAIGN_FAIL(campaign, "%s has membership %llu, which is not safe in the manager's journal", name,
+    CAMPAIGN_FAIL(campaign, "%s has membership %llu, which is not durable in the manager's journal", name,
                   (unsigned long long)membership);
   if (catalogue > ledger->catalogue.number)
-    CAMPAIGN_FAIL(campaign, "%s has catalogue %llu, which is not safe in the manager's journal", name,
+    CAMPAIGN_FAIL(campaign, "%s has catalogue %llu, which is not durable in the manager's journal", name,
                   (unsigned long long)catalogue);
 }
 
@@ -147,9 +150,9 @@ static void check_everybody(struct campaign *campaign) {
   check_client(campaign, &campaign->checker);
 }
 
-/* --- contents ------------------------------------------------------------------------------------------------------- */
+/* --- contents ------------------------------------------------------------------------------------------- */
 
-/* Arcs of which it is a full member, and which it has in one version. */
+/* Adds the arcs of which the server is a full member with a single version. */
 static size_t add_stands(struct watch *watch, size_t count, const struct pwi_server *server) {
   struct pwi_server_arc arcs[128];
   size_t room = sizeof arcs / sizeof *arcs, all = pwi_server_arcs(server, arcs, room);
@@ -163,7 +166,7 @@ static bool is_same_moment(const struct pwi_server_arc *a, const struct pwi_serv
          a->version == b->version;
 }
 
-/* What was found equal a moment ago still is: versions do not change. */
+/* Versions never change, so a recent comparison need not be repeated. */
 static bool was_compared(struct watch *watch, const struct stand *a, const struct stand *b, uint64_t membership) {
   uint64_t facts[] = {a->arc.positions.begin, a->arc.positions.end, a->arc.since, a->arc.version,
                       a->arc.place,           b->arc.place,         membership};
@@ -173,7 +176,7 @@ static bool was_compared(struct watch *watch, const struct stand *a, const struc
   return was;
 }
 
-/* Clocks of senders that are forgotten count for nothing: some have heard of it and some have not. */
+/* Clocks of retired senders are ignored, because not all members have dropped them yet. */
 static void compare_pair(struct campaign *campaign, const struct stand *a, const struct stand *b) {
   const struct pwi_membership *membership = &pwi_campaign_ledger(campaign)->membership;
   if (!is_same_moment(&a->arc, &b->arc) || was_compared(&campaign->watch, a, b, membership->number)) return;
@@ -196,7 +199,7 @@ static void compare_members(struct campaign *campaign) {
     for (size_t k = 0; k < i; k++) compare_pair(campaign, &watch->stands[k], &watch->stands[i]);
 }
 
-/* --- looking -------------------------------------------------------------------------------------------------------- */
+/* --- checking ------------------------------------------------------------------------------------------- */
 
 void pwi_watch_look(struct campaign *campaign) {
   check_everybody(campaign);

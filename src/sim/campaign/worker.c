@@ -1,11 +1,13 @@
-/* Workers that push random integers, read them back, and tell the book.
+/* Workers that push random integers, read them back, and report to the book.
  *
- * All vectors hold 64-bit integers, so sums are exact in any order. What a worker knows lives outside its process: what it
- * began, and what it was told is done. Nothing is ever read from a server but by pulling.
+ * All vectors hold 64-bit integers, so sums are exact in any order. A worker's knowledge lives outside its
+ * process: the calls it began, and the calls it was told are done. Values are read from servers by pulling
+ * only.
  *
- * A key that only one worker pushes to must read, to that worker, as what it has pushed: all that was called before the
- * pull, and perhaps some that was called after it, in order, all columns of the same moment (a session reads what it has
- * written). What a task names as refused must not be there, and everything else of it must. */
+ * If only one worker pushes to a key, that worker must read its own pushes: all that were called before
+ * the pull, and perhaps some later ones, in order, with all columns of the same moment (a session reads
+ * its own writes). Keys that a task reports as refused must be unchanged, and all other keys of its push
+ * must be changed. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,9 +23,9 @@ static void broken(const struct worker *worker, const char *what, size_t vector,
                 pwi_campaign_vectors[vector], key, pawl_status_name(status));
 }
 
-/* --- what is one's own ---------------------------------------------------------------------------------------------- */
+/* --- keys of one worker --------------------------------------------------------------------------------- */
 
-/* The universe is cut into one block for each worker, which nobody else pushes to, and one for all. */
+/* The universe is cut into one block per worker, which no other worker pushes to, and one block for all. */
 static uint32_t block_of(const struct worker *worker, uint32_t key) {
   return key * (worker->campaign->config.workers + 1) / KEYS;
 }
@@ -48,7 +50,7 @@ static bool make_history_room(struct history *history) {
 static void remember(struct worker *worker, size_t vector, uint32_t key, const int64_t *values, uint32_t width) {
   struct history *history = &worker->own[vector][key];
   if (!make_history_room(history)) {
-    broken(worker, "has no memory", vector, key, PAWL_NO_MEMORY);
+    broken(worker, "ran out of memory", vector, key, PAWL_NO_MEMORY);
     return;
   }
   const int64_t *before = history->rows[history->count];
@@ -68,7 +70,7 @@ static void note_begun(struct deed *deed) {
   }
 }
 
-/* The values read for a key of one's own must be what was there after some push, all columns after the same. */
+/* The values read for a worker's own key must be those after one of its pushes, the same for all columns. */
 static void check_own(const struct deed *deed, size_t i) {
   struct worker *worker = deed->worker;
   uint32_t width = worker->campaign->book.widths[deed->vector];
@@ -77,10 +79,10 @@ static void check_own(const struct deed *deed, size_t i) {
   const int64_t(*rows)[WIDTH_MAX] = history->count ? (const int64_t(*)[WIDTH_MAX])history->rows : zeros;
   for (size_t n = deed->seen[i]; n <= history->count; n++)
     if (memcmp(rows[n], deed->out + i * width, width * sizeof(int64_t)) == 0) return;
-  broken(worker, "did not read what it wrote", deed->vector, deed->which[i], PAWL_OK);
+  broken(worker, "did not read its own write", deed->vector, deed->which[i], PAWL_OK);
 }
 
-/* --- calls ---------------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 static void deed_finished(struct pwi_task *task) {
   struct deed *deed = (struct deed *)((char *)task - offsetof(struct deed, task));
@@ -122,7 +124,7 @@ static void draw_values(struct deed *deed, struct pwi_random *random) {
   for (size_t i = 0; i < count; i++) deed->values[i] = (int64_t)pwi_random_u32(random) - (INT64_C(1) << 31);
 }
 
-/* Dense keys of the universe are consecutive from 0 on: a range of it is a range of the vector. */
+/* Dense keys of the universe are consecutive from 0 on, so a range of it is a range of the vector. */
 static struct pwi_where draw_range(struct deed *deed, struct pwi_random *random) {
   struct worker *worker = deed->worker;
   uint64_t begin = pwi_random_below(random, KEYS), end = begin + 1 + pwi_random_below(random, KEYS - begin);
@@ -157,22 +159,22 @@ static void make_list(struct worker *worker, size_t vector, struct pwi_random *r
   worker->list_count[vector] = draw.count;
   if (pwi_keylist_create(worker->client.client, pwi_flow_entry(worker->flows[vector]), draw.keys, draw.count,
                          &worker->lists[vector]))
-    broken(worker, "cannot make a list", vector, 0, PAWL_NO_MEMORY);
+    broken(worker, "cannot create a key list", vector, 0, PAWL_NO_MEMORY);
 }
 
-/* A buffer for this one push: reusing it would be within the client's promise and beyond the net's, and the simulator
- * looks after the latter. */
+/* A buffer for this push only. The client would permit to reuse it, but the net would not, and the
+ * simulator checks the net's contract. */
 static const void *in_buffer(struct deed *deed) {
   struct worker *worker = deed->worker;
   if (pwi_client_buffer_open(worker->client.client, sizeof deed->values, &deed->buffer)) {
-    broken(worker, "cannot have a buffer", deed->vector, 0, PAWL_NO_MEMORY);
+    broken(worker, "cannot create a buffer", deed->vector, 0, PAWL_NO_MEMORY);
     return deed->values;
   }
   memcpy(deed->buffer, deed->values, sizeof deed->values);
   return deed->buffer;
 }
 
-/* What is sent is what the filters have left, which may be nothing: then the task was over at once. */
+/* Takes over what the filters left, which is sent. It may be nothing; then the task ended at once. */
 static void take_filtered(struct deed *deed) {
   struct worker *worker = deed->worker;
   const struct pawl_rows *rows = deed->is_busy ? pwi_task_rows(&deed->task) : NULL;
@@ -180,11 +182,11 @@ static void take_filtered(struct deed *deed) {
   if (!rows) return;
   for (uint32_t key = 0; key < KEYS && deed->count < rows->count; key++)
     if (universe[key] == rows->keys[deed->count]) deed->which[deed->count++] = key;
-  if (deed->count != rows->count) broken(worker, "has rows of keys that it never named", FILTERED, 0, PAWL_OK);
+  if (deed->count != rows->count) broken(worker, "has rows of keys that it never pushed", FILTERED, 0, PAWL_OK);
   memcpy(deed->values, rows->values, deed->count * rows->bytes);
 }
 
-/* A push through lossy filters. Now and then all that they hold goes. */
+/* A push through lossy filters. Sometimes flushes all that they hold back. */
 static pawl_status start_filtered(struct deed *deed, struct pwi_where where) {
   struct worker *worker = deed->worker;
   int64_t values[KEYS * WIDTH_MAX];
@@ -225,7 +227,7 @@ static void start_deed(struct worker *worker, struct deed *deed) {
   if (status) broken(worker, "had a call refused", deed->vector, 0, status);
 }
 
-/* --- a worker's life ------------------------------------------------------------------------------------------------ */
+/* --- a worker's life ------------------------------------------------------------------------------------ */
 
 static bool find_flows(struct worker *worker) {
   const struct pwi_catalogue *catalogue = pwi_client_catalogue(worker->client.client);
@@ -253,7 +255,7 @@ static void worker_timer(void *context, uint64_t cookie) {
   while (worker->calls_left > 0 && (deed = free_deed(worker))) {
     worker->calls_left--;
     start_deed(worker, deed);
-    if (pwi_random_chance(worker->client.random, 0.3)) break; /* the next one comes with a timer */
+    if (pwi_random_chance(worker->client.random, 0.3)) break; /* the next call comes with a timer */
   }
 }
 

@@ -7,12 +7,12 @@
 #include "store/dense.h"
 #include "store/functions/kernels.h"
 
-/* Bytes of a block, of all three kinds together: half of the nearest cache. A row that is larger is a block by itself. */
+/* Total bytes of the three arrays of a block: half of the L1 cache. A larger row is a block by itself. */
 #define BLOCK_BYTES ((size_t)24 << 10)
 
 static size_t at_most(size_t a, size_t b) { return a < b ? a : b; }
 
-/* --- making ready ------------------------------------------------------------------------------------------------- */
+/* --- making ready --------------------------------------------------------------------------------------- */
 
 bool pwi_applying_is_simple(const struct pwi_applying *applying, enum pwi_apply *how_out) {
   uint32_t number;
@@ -21,9 +21,10 @@ bool pwi_applying_is_simple(const struct pwi_applying *applying, enum pwi_apply 
   return true;
 }
 
-/* One block of memory: every part begins at a multiple of a cache line. */
+/* Allocates one block of memory; every array begins at a cache line. */
 static pawl_status take_blocks(struct pwi_applying *applying) {
-  size_t all = applying->pushed_bytes + applying->stored_bytes + applying->state_bytes; /* of at most 2^30 bytes each */
+  /* Each of them is at most 2^30 bytes. */
+  size_t all = applying->pushed_bytes + applying->stored_bytes + applying->state_bytes;
   applying->rows = BLOCK_BYTES / all > 1 ? BLOCK_BYTES / all : 1;
   size_t pushed = (applying->rows * applying->pushed_bytes + 63) & ~(size_t)63;
   size_t stored = (applying->rows * applying->stored_bytes + 63) & ~(size_t)63;
@@ -72,7 +73,7 @@ static bool is_aligned(const struct pwi_applying *applying, const void *values) 
   return (uintptr_t)values % pwi_scalar_size(applying->type) == 0;
 }
 
-/* `count` rows of a push where a function may read them. */
+/* Returns `count` rows of a push at a place where a function may read them. */
 static const void *aligned_rows(struct pwi_applying *applying, const char *pushed, size_t count) {
   if (is_aligned(applying, pushed)) return pushed;
   return memcpy(applying->pushed, pushed, count * applying->pushed_bytes);
@@ -92,9 +93,9 @@ static struct pawl_range range_of(struct pwi_rows_named named) {
   return (struct pawl_range){named.first, named.first + named.count};
 }
 
-/* --- checking ----------------------------------------------------------------------------------------------------- */
+/* --- checking ------------------------------------------------------------------------------------------- */
 
-/* Copies of `count` rows from key `first` on; those that are missing are zeros. */
+/* Copies `count` rows from key `first` on; missing rows are zeros. */
 static void copy_range(struct pwi_applying *applying, const struct pwi_table *table, uint64_t first, size_t count) {
   size_t stored = applying->stored_bytes, state = applying->state_bytes;
   struct pawl_range range = {first, first + count};
@@ -139,7 +140,7 @@ static pawl_status ask(struct pwi_applying *applying, const struct pwi_table *ta
   return strcmp(pawl_status_name(status), "UNKNOWN") == 0 ? PAWL_REFUSED : status;
 }
 
-/* Both by blocks, so that the second finds in a cache what the first has read. */
+/* Both passes work by blocks, so that the second finds the data of the first in the cache. */
 static pawl_status check_blocks(struct pwi_applying *applying, const struct pwi_table *table,
                                 struct pwi_rows_named named, const char *pushed) {
   pawl_status status = PAWL_OK;
@@ -161,7 +162,7 @@ pawl_status pwi_applying_check(struct pwi_applying *applying, const struct pwi_t
   return all_finite(applying, pushed, named.count) ? PAWL_OK : PAWL_REFUSED;
 }
 
-/* --- applying: nothing here fails --------------------------------------------------------------------------------- */
+/* --- applying: nothing here fails ----------------------------------------------------------------------- */
 
 static void apply_simply(struct pwi_table *table, enum pwi_apply how, struct pwi_rows_named named, const void *pushed,
                          void *out) {
@@ -192,7 +193,8 @@ static void apply_list(struct pwi_applying *applying, struct pwi_table *table, s
   }
 }
 
-/* Rows that lie together, where they lie. All at once, unless each block has to be copied before or after. */
+/* Applies the function to contiguous rows in place. All at once, unless each block has to be copied before or
+ * after. */
 static void apply_in_place(struct pwi_applying *applying, const struct pwi_rows *rows, const char *pushed, char *out) {
   struct pawl_function_call call = call_of(applying);
   size_t most = out || !is_aligned(applying, pushed) ? applying->rows : rows->count;

@@ -1,4 +1,4 @@
-/* Rules on tables: against the same function applied row by row to a copy, and what happens when a push is refused. */
+/* Rules on tables: against the same function applied row by row to a copy, and refused pushes. */
 #include "store/functions/apply.h"
 
 #include <setjmp.h>
@@ -189,7 +189,7 @@ static void test_ranges_are_changed_like_single_rows(void **state) {
   }
 }
 
-/* --- refusals ------------------------------------------------------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------------------------------------- */
 
 /* One bad value, in the last block of many: not one row before it may have changed. */
 static void refuses_whole(const char *text, const struct pwi_rows_named *where, struct pwi_table *table,
@@ -280,7 +280,7 @@ static void test_what_does_not_fit_is_refused(void **state) {
   pwi_applying_fini(&sparse);
 }
 
-/* --- functions of others -------------------------------------------------------------------------------------------- */
+/* --- functions of others -------------------------------------------------------------------------------- */
 
 /* Pushes one number per key; stores width + 1, keeps one more: how often. Refuses by what is stored. */
 static pawl_status check_tally(const struct pawl_function_call *call) {
@@ -291,9 +291,9 @@ static pawl_status check_tally(const struct pawl_function_call *call) {
     if (numbers[i] == 999) status = (pawl_status)7; /* no status that there is */
     if (numbers[i] == 998) status = PAWL_OVERFLOW;
     if (state[i] >= 2 && stored[i * call->stored_width] > 0) status = PAWL_TOO_LARGE;
-    if (state[i] == 77 || stored[i * call->stored_width] == 77) status = PAWL_CORRUPT; /* left over from below */
+    if (state[i] == 77 || stored[i * call->stored_width] == 77) status = PAWL_CORRUPT;
   }
-  for (size_t i = 0; i < call->count; i++) state[i] = stored[i * call->stored_width] = 77; /* changes nothing */
+  for (size_t i = 0; i < call->count; i++) state[i] = stored[i * call->stored_width] = 77;
   return status;
 }
 
@@ -329,7 +329,7 @@ static void check_tallies(struct pwi_applying *applying, bool sparse) {
   if (sparse) {
     named.slots = &slots;
     assert_int_equal(pwi_table_resolve(table, keys, count, false, &slots), PAWL_OK);
-    assert_int_equal(pwi_applying_check(applying, table, named, numbers), PAWL_OK); /* with all keys missing */
+    assert_int_equal(pwi_applying_check(applying, table, named, numbers), PAWL_OK);
     assert_int_equal(pwi_table_resolve(table, keys, count, true, &slots), PAWL_OK);
   }
   memcpy(pushed + 3, numbers, count * sizeof *numbers);
@@ -363,7 +363,7 @@ static void test_a_function_may_refuse_by_what_is_stored(void **state) {
   pwi_applying_fini(&applying);
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static void test_out_of_memory_leaves_nothing_behind(void **state) {
   (void)state;

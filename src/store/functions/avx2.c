@@ -1,5 +1,5 @@
-/* The loops of server functions once more, compiled for x86-64 with AVX2. Not with FMA, which rounds once where plain loops
- * round twice. */
+/* The loops of server functions compiled for x86-64 with AVX2, but without FMA, which rounds once where
+ * portable loops round twice. */
 #include "store/functions/kernels.h"
 
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-/* Sets of server functions: finding one, and taking in those that somebody else wrote. */
+/* Sets of server functions: lookup, and adding functions of users. */
 #include "store/functions/functions.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #define ROW_BYTES_MAX ((uint64_t)1 << 30)
 
-/* The struct as it was in the first version: it ended after `apply`. */
+/* The size of the struct in the first version, which ended after `apply`. */
 #define SIZE_LEAST (offsetof(struct pawl_server_function, apply) + sizeof((struct pawl_server_function *)0)->apply)
 #define SIZE_MOST 4096
 
@@ -46,7 +46,7 @@ void pwi_function_set_fini(struct pwi_function_set *set) {
   *set = (struct pwi_function_set){0};
 }
 
-/* --- what somebody else wrote --------------------------------------------------------------------------------------- */
+/* --- what somebody else wrote --------------------------------------------------------------------------- */
 
 static bool is_name(const char *name) {
   size_t length = name ? strnlen(name, PAWL_FUNCTION_NAME_MAX + 1) : 0;
@@ -54,16 +54,18 @@ static bool is_name(const char *name) {
   return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
 }
 
-/* Copies what both sides know. What is new to us must be zero, which stands for what there was before. */
+/* Copies the fields that both sides know. Fields of a newer version must be zero, which selects the earlier
+ * behaviour. */
 static pawl_status read_version(const struct pawl_server_function *theirs, struct pawl_server_function *ours,
                                 struct pwi_function_problem *problem) {
   uint32_t size = theirs->size;
   if (size < SIZE_LEAST || size > SIZE_MOST)
-    return pwi_function_say(problem, PAWL_INVALID, "a function has a struct of %u bytes: it is not one of pawl", size);
+    return pwi_function_say(problem, PAWL_INVALID, "a function has a struct of %u bytes, which no version of pawl uses",
+                            size);
   for (size_t i = sizeof *ours; i < size; i++)
     if (((const char *)theirs)[i] != 0)
       return pwi_function_say(problem, PAWL_UNSUPPORTED,
-                              "a function was built with a newer pawl and uses what is new there");
+                              "a function was built with a newer version of pawl and uses its new fields");
   memset(ours, 0, sizeof *ours);
   memcpy(ours, theirs, size < sizeof *ours ? size : sizeof *ours);
   ours->size = sizeof *ours;
@@ -74,20 +76,21 @@ static pawl_status check_parameter(const struct pawl_server_function *ours, uint
                                    struct pwi_function_problem *problem) {
   const struct pawl_function_parameter *is = &ours->parameters[number];
   if (!is_name(is->name))
-    return pwi_function_say(problem, PAWL_INVALID, "function '%s': parameter %u has no proper name", ours->name,
+    return pwi_function_say(problem, PAWL_INVALID, "function '%s': parameter %u has an invalid name", ours->name,
                             number + 1);
   for (uint32_t i = 0; i < number; i++)
     if (strcmp(ours->parameters[i].name, is->name) == 0)
-      return pwi_function_say(problem, PAWL_INVALID, "function '%s': two parameters are named '%s'", ours->name,
+      return pwi_function_say(problem, PAWL_INVALID, "function '%s': two parameters have the name '%s'", ours->name,
                               is->name);
   if (isfinite(is->least) && isfinite(is->most) && is->least <= is->normal && is->normal <= is->most) return PAWL_OK;
-  return pwi_function_say(problem, PAWL_INVALID, "function '%s': '%s' is not normally within its bounds, or has none",
-                          ours->name, is->name);
+  return pwi_function_say(problem, PAWL_INVALID,
+                          "function '%s': parameter '%s' has invalid bounds, or a default outside them", ours->name,
+                          is->name);
 }
 
 static pawl_status check_parameters(const struct pawl_server_function *ours, struct pwi_function_problem *problem) {
   if (ours->parameter_count > PAWL_FUNCTION_PARAMETERS_MAX || (ours->parameter_count > 0 && !ours->parameters))
-    return pwi_function_say(problem, PAWL_INVALID, "function '%s': at most %d parameters are possible", ours->name,
+    return pwi_function_say(problem, PAWL_INVALID, "function '%s' has more than %d parameters", ours->name,
                             PAWL_FUNCTION_PARAMETERS_MAX);
   for (uint32_t i = 0; i < ours->parameter_count; i++) {
     pawl_status status = check_parameter(ours, i, problem);
@@ -102,29 +105,18 @@ static bool is_nothing(struct pawl_function_shape shape) { return shape.times ==
 
 static pawl_status check_function(const struct pawl_server_function *ours, struct pwi_function_problem *problem) {
   if (!is_name(ours->name))
-    return pwi_function_say(problem, PAWL_INVALID,
-                            "a function has no proper name: small letters, digits and '_', at most %d",
-                            PAWL_FUNCTION_NAME_MAX);
+    return pwi_function_say(
+        problem, PAWL_INVALID,
+        "a function has an invalid name: expected lower-case letters, digits and '_', at most %d characters",
+        PAWL_FUNCTION_NAME_MAX);
   if (!ours->apply) return pwi_function_say(problem, PAWL_INVALID, "function '%s' has no 'apply'", ours->name);
   if (ours->flags & ~(uint32_t)FLAGS_KNOWN)
-    return pwi_function_say(problem, PAWL_UNSUPPORTED, "function '%s' has flags that this pawl does not know",
-                            ours->name);
+    return pwi_function_say(problem, PAWL_UNSUPPORTED, "function '%s' has unknown flags", ours->name);
   if (ours->types == 0 || (ours->types & ~(uint32_t)TYPES_KNOWN))
-    return pwi_function_say(problem, PAWL_INVALID, "function '%s' works on no type, or on one that there is not",
-                            ours->name);
+    return pwi_function_say(problem, PAWL_INVALID, "function '%s' supports no type, or an unknown one", ours->name);
   if (is_nothing(ours->pushed) || is_nothing(ours->stored))
-    return pwi_function_say(problem, PAWL_INVALID, "function '%s': nothing is pushed, or nothing stored", ours->name);
+    return pwi_function_say(problem, PAWL_INVALID, "function '%s' has no pushed or no stored values", ours->name);
   return check_parameters(ours, problem);
-}
-
-static pawl_status make_room(struct pwi_function_set *set) {
-  if (set->count < set->room) return PAWL_OK;
-  size_t room = set->room ? 2 * set->room : 8;
-  struct pawl_server_function **grown = pwi_resize_array(set->added, room, sizeof(*grown));
-  if (!grown) return PAWL_NO_MEMORY;
-  set->added = grown;
-  set->room = room;
-  return PAWL_OK;
 }
 
 pawl_status pwi_function_set_add(struct pwi_function_set *set, const struct pawl_server_function *theirs,
@@ -134,15 +126,16 @@ pawl_status pwi_function_set_add(struct pwi_function_set *set, const struct pawl
   if (status == PAWL_OK) status = check_function(&ours, problem_out);
   if (status != PAWL_OK) return status;
   if (pwi_function_named(set, ours.name))
-    return pwi_function_say(problem_out, PAWL_EXISTS, "there is a function '%s' already", ours.name);
-  struct pawl_server_function *copy = make_room(set) == PAWL_OK ? pwi_alloc(sizeof *copy) : NULL;
+    return pwi_function_say(problem_out, PAWL_EXISTS, "function '%s' exists already", ours.name);
+  bool has_room = PWI_GROW(set->added, set->room, set->count + 1);
+  struct pawl_server_function *copy = has_room ? pwi_alloc(sizeof *copy) : NULL;
   if (!copy) return pwi_function_say(problem_out, PAWL_NO_MEMORY, "out of memory");
   *copy = ours;
   set->added[set->count++] = copy;
   return PAWL_OK;
 }
 
-/* --- shapes ----------------------------------------------------------------------------------------------------------- */
+/* --- shapes --------------------------------------------------------------------------------------------- */
 
 static bool values_of(struct pawl_function_shape shape, uint32_t width, size_t size, uint32_t *values_out) {
   uint64_t values = (uint64_t)shape.times * width; /* less than 2^64 - 2^32 */

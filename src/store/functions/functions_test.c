@@ -17,9 +17,9 @@
 static struct pwi_function_problem problem;
 static struct pwi_rule rule;
 
-/* --- numbers and names ------------------------------------------------------------------------------------------------ */
+/* --- numbers and names ---------------------------------------------------------------------------------- */
 
-/* Part of the wire format: this list is only ever appended to. */
+/* Part of the wire format: new entries are only appended. */
 static void test_numbers_never_change(void **state) {
   (void)state;
   static const char *const names[] = {"add",
@@ -75,7 +75,7 @@ static void test_built_in_functions_keep_the_rules_for_functions(void **state) {
   pwi_function_set_fini(&set);
 }
 
-/* --- functions of others ---------------------------------------------------------------------------------------------- */
+/* --- functions of others -------------------------------------------------------------------------------- */
 
 static void apply_nothing(const struct pawl_function_call *call) { (void)call; }
 
@@ -108,7 +108,7 @@ static void test_a_function_that_is_not_whole_is_refused_with_the_reason(void **
   struct pawl_server_function bad = good;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     bad.name = names[i];
-    refuses(&bad, PAWL_INVALID, "no proper name");
+    refuses(&bad, PAWL_INVALID, "an invalid name");
   }
   bad = good, bad.apply = NULL, refuses(&bad, PAWL_INVALID, "'mine' has no 'apply'");
   bad = good, bad.flags = 1u << 20, refuses(&bad, PAWL_UNSUPPORTED, "flags");
@@ -116,11 +116,11 @@ static void test_a_function_that_is_not_whole_is_refused_with_the_reason(void **
   bad = good, bad.types = 1u << 6, refuses(&bad, PAWL_INVALID, "type");
   bad = good, bad.pushed.times = 0, refuses(&bad, PAWL_INVALID, "pushed");
   bad = good, bad.stored.times = 0, refuses(&bad, PAWL_INVALID, "stored");
-  bad = good, bad.parameter_count = 17, refuses(&bad, PAWL_INVALID, "at most 16");
+  bad = good, bad.parameter_count = 17, refuses(&bad, PAWL_INVALID, "more than 16");
   bad = good, bad.parameters = NULL, refuses(&bad, PAWL_INVALID, "parameters");
   bad = good, bad.size = 3, refuses(&bad, PAWL_INVALID, "3 bytes");
-  bad = good, bad.size = 1u << 20, refuses(&bad, PAWL_INVALID, "not one of pawl");
-  bad = good, bad.name = "adam", refuses(&bad, PAWL_EXISTS, "'adam' already");
+  bad = good, bad.size = 1u << 20, refuses(&bad, PAWL_INVALID, "which no version of pawl uses");
+  bad = good, bad.name = "adam", refuses(&bad, PAWL_EXISTS, "'adam' exists already");
 }
 
 static void test_parameters_that_cannot_be_meant_are_refused(void **state) {
@@ -180,7 +180,7 @@ static void test_a_set_that_runs_out_of_memory_stays_as_it_was(void **state) {
   assert_int_equal(pwi_memory_counts().live, live);
 }
 
-/* --- shapes ----------------------------------------------------------------------------------------------------------- */
+/* --- shapes --------------------------------------------------------------------------------------------- */
 
 static void test_shapes_follow_the_width(void **state) {
   (void)state;
@@ -205,7 +205,7 @@ static void test_shapes_follow_the_width(void **state) {
   assert_int_equal(pwi_rule_shape(&rule, PWI_SCALAR_F32, UINT32_MAX, &shape), PAWL_TOO_LARGE);
 }
 
-/* --- text ------------------------------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 static void reads(const char *text, const char *printed) {
   char again[PWI_RULE_TEXT_MAX];
@@ -239,9 +239,9 @@ static void fails(const char *text, pawl_status status, const char *words) {
 static void test_a_wrong_text_is_told_what_is_wrong_and_what_is_allowed(void **state) {
   (void)state;
   char longer[2000];
-  fails("", PAWL_INVALID, "no function is named");
-  fails(" \t ", PAWL_INVALID, "no function is named");
-  fails("adagrid", PAWL_NOT_FOUND, "there is no function 'adagrid'; there are add, assign, min");
+  fails("", PAWL_INVALID, "expected the name of a function");
+  fails(" \t ", PAWL_INVALID, "expected the name of a function");
+  fails("adagrid", PAWL_NOT_FOUND, "unknown function 'adagrid'; known are add, assign, min");
   fails("adagrid", PAWL_NOT_FOUND, "prox_nonnegative");
   fails("rate=1", PAWL_NOT_FOUND, "'rate=1'");
   fails("adagrad 0.1", PAWL_INVALID, "'0.1' is not of the form name=number");
@@ -250,11 +250,11 @@ static void test_a_wrong_text_is_told_what_is_wrong_and_what_is_allowed(void **s
   fails("adagrad rat=0.1", PAWL_INVALID, "no parameter 'rat'");
   fails("add rate=1", PAWL_INVALID, "'add' has no parameters");
   fails("sgd rate=1 rate=1", PAWL_INVALID, "'rate' is given twice");
-  fails("sgd rate=-1", PAWL_INVALID, "must be from 0 to 1e+30, and is -1");
-  fails("sgd rate=1e999", PAWL_INVALID, "must be from 0 to 1e+30, and is inf");
+  fails("sgd rate=-1", PAWL_INVALID, "must be from 0 to 1e+30, but is -1");
+  fails("sgd rate=1e999", PAWL_INVALID, "must be from 0 to 1e+30, but is inf");
   fails("adam beta1=1", PAWL_INVALID, "'beta1' of 'adam'");
   fails("adagrad eps=0", PAWL_INVALID, "'eps' of 'adagrad'");
-  fails("prox_box low=2", PAWL_INVALID, "'prox_box': low is above high");
+  fails("prox_box low=2", PAWL_INVALID, "'prox_box': low is greater than high");
   static const char *const numbers[] = {"sgd rate=",    "sgd rate=nan", "sgd rate=inf", "sgd rate=0x1p3",
                                         "sgd rate=1,5", "sgd rate=1e",  "sgd rate=--1", "sgd rate=1=2",
                                         "sgd rate=.",   "sgd rate=1\n", "sgd rate=one", "sgd rate=1.2.3"};

@@ -1,10 +1,11 @@
-/* The inner loops of built-in server functions that are more than add, assign, min and max.
+/* The inner loops of built-in server functions other than add, assign, min and max.
  *
- * As with kernels.h, the loops are compiled once for any processor and once for newer ones, with equal results bit for bit;
- * the plain set is the reference. Each works on the rows of a call as <pawl/function.h> describes it, of f32 or f64.
+ * As with store/kernels.h, the loops are compiled once for any processor and once for newer ones, with equal
+ * results bit for bit; the portable set is the reference. Each works on the rows of a call, as in
+ * <pawl/function.h>, of f32 or f64.
  *
- * Where a function has several values of state, or is pushed several, for each value of a row, these stand side by side:
- * m0 v0 m1 v1 … So a block of rows is one long array whatever its width, and one loop does it.
+ * If a function has several values of state, or receives several, per value of a row, these are interleaved:
+ * m0 v0 m1 v1 … A block of rows is thus one long array of any width, which one loop processes.
  */
 #ifndef PWI_STORE_FUNCTIONS_KERNELS_H
 #define PWI_STORE_FUNCTIONS_KERNELS_H
@@ -14,8 +15,8 @@
 
 #include <pawl/function.h>
 
-/* X(name): the functions that have loops of their own. docs/functions.md has their formulas; the parameters stand in
- * store/functions/list.c, in the order in which the loops read them. */
+/* X(name): the functions with their own loops. docs/functions.md has their formulas; store/functions/list.c
+ * lists the parameters in the order in which the loops read them. */
 #define PWI_STEPS(X)                                                                                                   \
   X(sgd)                                                                                                               \
   X(momentum)                                                                                                          \
@@ -40,12 +41,13 @@ enum pwi_step {
 
 struct pwi_step_kernels {
   const char *name;
-  void (*apply[PWI_STEP_COUNT][2])(const struct pawl_function_call *call); /* by PAWL_F32 - 1 and PAWL_F64 - 1 */
+  /* By PAWL_F32 - 1 and PAWL_F64 - 1. */
+  void (*apply[PWI_STEP_COUNT][2])(const struct pawl_function_call *call);
 
-  /* Whether none of `count` values is NaN or an infinity. They need not be aligned. */
+  /* True if all `count` values are finite. They need not be aligned. */
   bool (*finite[2])(const void *values, size_t count);
 
-  /* Whether none of the numbers 1, 3, 5 … of `pairs` pairs is below zero. Aligned. */
+  /* True if the second number of every pair is not negative. The pairs are aligned. */
   bool (*curved[2])(const void *values, size_t pairs);
 };
 
@@ -54,7 +56,7 @@ extern const struct pwi_step_kernels pwi_step_kernels_plain;
 /* For x86-64 with AVX2; elsewhere the name is not defined. Where it runs, so does pwi_row_kernels_avx2. */
 extern const struct pwi_step_kernels pwi_step_kernels_avx2;
 
-/* The fastest set that runs here. */
+/* The fastest set for this processor. */
 const struct pwi_step_kernels *pwi_step_kernels_best(void);
 
 #endif

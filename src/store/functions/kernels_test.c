@@ -34,7 +34,7 @@ static int collect_sets(void **state) {
   return 0;
 }
 
-/* --- the formulas --------------------------------------------------------------------------------------------------- */
+/* --- the formulas --------------------------------------------------------------------------------------- */
 
 static double soft(double z, double least) { return z > least ? z - least : z < -least ? z + least : 0; }
 
@@ -52,7 +52,8 @@ static void one_ftrl(const double *p, double g, double *w, double *z, double *n)
   *w = fabs(*z) <= p[2] ? 0 : -(*z - copysign(p[2], *z)) / ((p[1] + sqrt(*n)) / p[0] + p[3]);
 }
 
-/* The least of g y + u (y - w)^2 / (2 rate) + l1 |y| + l2 y^2 / 2, by looking at each of the three places where it can be. */
+/* The least of g y + u (y - w)^2 / (2 rate) + l1 |y| + l2 y^2 / 2, by looking at each of the three places
+ * where it can be. */
 static double one_block(const double *p, double g, double u, double w) {
   double a = u / p[0] + p[3], best = 0, least = a * w * w / 2;
   for (int sign = -1; sign <= 1; sign += 2) {
@@ -126,7 +127,7 @@ static void reference(enum pwi_step step, const double *p, size_t width, const d
     for (size_t i = 0; i < width; i++) w[i] *= p[1] / sqrt(norm);
 }
 
-/* --- what is compared ----------------------------------------------------------------------------------------------- */
+/* --- what is compared ----------------------------------------------------------------------------------- */
 
 /* Parameters that leave no term out. */
 static const struct {
@@ -315,7 +316,8 @@ static void test_a_negative_curvature_is_seen_wherever_it_is(void **state) {
   }
 }
 
-/* Adam's two weights are 1 - beta^t without a power; in f32 they must stay close to it however many steps there are. */
+/* Adam's two weights are 1 - beta^t without a power; in f32 they must stay close to it however many steps
+ * there are. */
 static void test_the_weights_of_adam_stay_right_for_many_steps(void **state) {
   (void)state;
   float g[1] = {0}, w[1] = {0}, kept[4] = {0};

@@ -1,5 +1,5 @@
-/* The built-in server functions: what they take, what they keep, which numbers they are set by. The loops stand in
- * store/functions/steps.h and store/functions/proximal.h, the formulas in docs/functions.md.
+/* The built-in server functions: types, shapes and parameters. The loops are in store/functions/steps.h and
+ * store/functions/proximal.h, the formulas in docs/functions.md.
  */
 #include "store/functions/functions.h"
 
@@ -10,9 +10,9 @@
 #include "store/sketch.h"
 #include "store/sketch_top.h"
 
-#define MUCH 1e30    /* and still a float, with room for products */
-#define LITTLE 1e-12 /* what is divided by */
-#define TINY 1e-30   /* what keeps a divisor from being zero */
+#define MUCH 1e30    /* representable as a float, also in products */
+#define LITTLE 1e-12 /* minimum of a divisor */
+#define TINY 1e-30   /* keeps a divisor from being zero */
 
 #define ALL_TYPES (PAWL_FUNCTION_REALS | PAWL_FUNCTION_INTEGERS)
 #define GRADIENT (PAWL_FUNCTION_SUMS | PAWL_FUNCTION_FINITE)
@@ -23,7 +23,7 @@ static_assert((int)PWI_FUNCTION_ADD == (int)PWI_APPLY_ADD && (int)PWI_FUNCTION_A
                   (int)PWI_FUNCTION_MIN == (int)PWI_APPLY_MIN && (int)PWI_FUNCTION_MAX == (int)PWI_APPLY_MAX,
               "one numbering");
 
-/* --- on the kernels of tables --------------------------------------------------------------------------------------- */
+/* --- on the kernels of tables --------------------------------------------------------------------------- */
 
 static void combine(enum pwi_apply how, const struct pawl_function_call *call) {
   pwi_row_kernels_best()->array[how][call->type - 1](call->stored, call->pushed, call->count * call->width);
@@ -42,12 +42,12 @@ static void combine(enum pwi_apply how, const struct pawl_function_call *call) {
       .apply = apply_##word,                                                                                           \
   };
 
-SIMPLE(add, PWI_APPLY_ADD, PAWL_FUNCTION_SUMS | PAWL_FUNCTION_COMMUTES, "adds what is pushed")
-SIMPLE(assign, PWI_APPLY_ASSIGN, 0, "replaces what is stored")
+SIMPLE(add, PWI_APPLY_ADD, PAWL_FUNCTION_SUMS | PAWL_FUNCTION_COMMUTES, "adds the pushed values")
+SIMPLE(assign, PWI_APPLY_ASSIGN, 0, "replaces the stored values")
 SIMPLE(min, PWI_APPLY_MIN, 0, "keeps the smaller value")
 SIMPLE(max, PWI_APPLY_MAX, 0, "keeps the larger value")
 
-/* --- on loops of their own ------------------------------------------------------------------------------------------ */
+/* --- on loops of their own ------------------------------------------------------------------------------ */
 
 #define APPLY(word)                                                                                                    \
   static void apply_##word(const struct pawl_function_call *call) {                                                    \
@@ -55,7 +55,8 @@ SIMPLE(max, PWI_APPLY_MAX, 0, "keeps the larger value")
   }
 PWI_STEPS(APPLY)
 
-/* A function of gradients. After its flags come the two numbers of its state's shape, then fields of its own. */
+/* A function of gradients. After its flags come the two numbers of its state's shape, then fields of its
+ * own. */
 #define STEP(word, text, marks, times, more, ...)                                                                      \
   static const struct pawl_server_function word = {.size = sizeof word,                                                \
                                                    .name = #word,                                                      \
@@ -72,7 +73,7 @@ PWI_STEPS(APPLY)
 #define RATE(normal)                                                                                                   \
   { "rate", "length of a step", normal, 0, MUCH }
 #define DECAY                                                                                                          \
-  { "decay", "how fast values shrink by themselves", 0, 0, MUCH }
+  { "decay", "decay of values per step", 0, 0, MUCH }
 #define L1                                                                                                             \
   { "l1", "weight of the sum of absolute values", 0, 0, MUCH }
 #define L2                                                                                                             \
@@ -84,22 +85,22 @@ static const struct pawl_function_parameter sgd_parameters[] = {RATE(0.01)};
 STEP(sgd, "stochastic gradient descent", GRADIENT | PAWL_FUNCTION_COMMUTES, 0, 0, ONE_GRADIENT)
 
 static const struct pawl_function_parameter momentum_parameters[] = {
-    RATE(0.01), {"momentum", "how much of the last step is kept", 0.9, 0, 1}, DECAY};
+    RATE(0.01), {"momentum", "fraction of the last step that is kept", 0.9, 0, 1}, DECAY};
 STEP(momentum, "gradient descent with momentum", GRADIENT, 1, 0, ONE_GRADIENT)
 
 static const struct pawl_function_parameter adagrad_parameters[] = {RATE(0.1), EPS(1e-8), DECAY};
-STEP(adagrad, "steps that shrink with the gradients seen", GRADIENT, 1, 0, ONE_GRADIENT)
+STEP(adagrad, "AdaGrad: steps shrink with the gradients so far", GRADIENT, 1, 0, ONE_GRADIENT)
 
 static const struct pawl_function_parameter adam_parameters[] = {
     RATE(0.001),
-    {"beta1", "how much of the mean gradient is kept", 0.9, 0, 0.999999},
-    {"beta2", "how much of the mean square is kept", 0.999, 0, 0.999999},
+    {"beta1", "fraction of the mean gradient that is kept", 0.9, 0, 0.999999},
+    {"beta2", "fraction of the mean square that is kept", 0.999, 0, 0.999999},
     EPS(1e-8),
     DECAY};
-STEP(adam, "steps by means of gradients and of their squares", GRADIENT, 2, 2, ONE_GRADIENT)
+STEP(adam, "Adam: steps from the means of gradients and their squares", GRADIENT, 2, 2, ONE_GRADIENT)
 
 static const struct pawl_function_parameter ftrl_parameters[] = {
-    {"rate", "length of a step", 0.1, LITTLE, MUCH}, {"beta", "what steadies the first steps", 1, 0, MUCH}, L1, L2};
+    {"rate", "length of a step", 0.1, LITTLE, MUCH}, {"beta", "damping of the first steps", 1, 0, MUCH}, L1, L2};
 STEP(ftrl, "follow the regularised leader, proximal", GRADIENT, 2, 0, ONE_GRADIENT)
 
 static const struct pawl_function_parameter block_proximal_parameters[] = {
@@ -118,27 +119,27 @@ STEP(block_newton, "block_proximal that also keeps the summed gradient: pulls of
      GRADIENT | PAWL_FUNCTION_CHECKS_PUSH, 0, 0, .pushed = {2, 0}, .stored = {2, 0}, .check = check_block)
 
 static const struct pawl_function_parameter prox_l1_parameters[] = {RATE(1), L1};
-STEP(prox_l1, "a step, then towards zero by l1", GRADIENT, 0, 0, ONE_GRADIENT)
+STEP(prox_l1, "a step, then shrinkage towards zero by l1", GRADIENT, 0, 0, ONE_GRADIENT)
 
 static const struct pawl_function_parameter prox_l2_parameters[] = {RATE(1), L2};
-STEP(prox_l2, "a step, then divided by 1 + l2", GRADIENT, 0, 0, ONE_GRADIENT)
+STEP(prox_l2, "a step, then division by 1 + l2", GRADIENT, 0, 0, ONE_GRADIENT)
 
 static const struct pawl_function_parameter prox_elastic_parameters[] = {RATE(1), L1, L2};
-STEP(prox_elastic, "a step, then towards zero by l1 and divided by 1 + l2", GRADIENT, 0, 0, ONE_GRADIENT)
+STEP(prox_elastic, "a step, then shrinkage towards zero by l1 and division by 1 + l2", GRADIENT, 0, 0, ONE_GRADIENT)
 
 static const struct pawl_function_parameter prox_box_parameters[] = {
-    RATE(1), {"low", "the least value", -1, -MUCH, MUCH}, {"high", "the largest value", 1, -MUCH, MUCH}};
+    RATE(1), {"low", "the smallest value", -1, -MUCH, MUCH}, {"high", "the largest value", 1, -MUCH, MUCH}};
 
-static const char *settle_box(const double *is) { return is[1] <= is[2] ? NULL : "low is above high"; }
+static const char *settle_box(const double *is) { return is[1] <= is[2] ? NULL : "low is greater than high"; }
 
-STEP(prox_box, "a step, then into [low, high]", GRADIENT, 0, 0, ONE_GRADIENT, .settle = settle_box)
+STEP(prox_box, "a step, then clamping to [low, high]", GRADIENT, 0, 0, ONE_GRADIENT, .settle = settle_box)
 
 static const struct pawl_function_parameter prox_ball_parameters[] = {
     RATE(1), {"radius", "the largest norm of a row", 1, 0, MUCH}};
-STEP(prox_ball, "a step, then each row to a norm of at most radius", GRADIENT, 0, 0, ONE_GRADIENT)
+STEP(prox_ball, "a step, then scaling of each row to a norm of at most radius", GRADIENT, 0, 0, ONE_GRADIENT)
 
 static const struct pawl_function_parameter prox_nonnegative_parameters[] = {RATE(1)};
-STEP(prox_nonnegative, "a step, then no value below zero", GRADIENT, 0, 0, ONE_GRADIENT)
+STEP(prox_nonnegative, "a step, then negative values become zero", GRADIENT, 0, 0, ONE_GRADIENT)
 
 const struct pawl_server_function *const pwi_functions_built_in[PWI_FUNCTION_COUNT] = {
     [PWI_FUNCTION_ADD] = &add,

@@ -1,12 +1,14 @@
-/* The loops behind store/functions/kernels.h. Each set's file includes them, and so compiles them for its own processor.
+/* The loops behind store/functions/kernels.h. The file of each set includes them and so compiles them for its
+ * processor.
  *
- * The formulas are written once, in store/functions/steps.h and store/functions/proximal.h, and included here for each value type:
+ * The formulas are written once, in store/functions/steps.h and store/functions/proximal.h, and included here
+ * for each value type:
  *   VALUE        the type
  *   ROOT, ABS    its square root and its absolute value, which are exact to the last bit everywhere
  *   NAMED(name)  the name of what is made for it
  *
- * These files are compiled without -fmath-errno and -ftrapping-math (CMakeLists.txt): a square root then is one
- * instruction, and both sides of a choice may be computed. No value depends on either.
+ * These files are compiled without -fmath-errno and -ftrapping-math (CMakeLists.txt): a square root then is
+ * one instruction, and both sides of a choice may be computed. No value depends on either.
  */
 #ifndef PWI_STORE_FUNCTIONS_LOOPS_H
 #define PWI_STORE_FUNCTIONS_LOOPS_H
@@ -18,7 +20,7 @@
 
 #define PWI_LOOP static inline __attribute__((always_inline))
 
-/* z moved towards zero by `least`, and no further. Zero is never -0, whose bits would not look like nothing. */
+/* Moves z towards zero by `least`, but not beyond. The result is never -0, whose bits are not all zero. */
 PWI_LOOP float shrink_f32(float z, float least) {
   float size = fabsf(z) - least;
   return size > 0 ? copysignf(size, z) : 0;
@@ -51,8 +53,8 @@ PWI_LOOP double shrink_f64(double z, double least) {
 #undef ABS
 #undef NAMED
 
-/* All bits of the exponent are set. Looked at as a number: a comparison of floats would be as good, but these need not be
- * aligned. */
+/* True if all bits of the exponent are set. The bits are compared as an integer, because the values need not
+ * be aligned. */
 #define PWI_FINITE(name, bits, exponent)                                                                               \
   PWI_LOOP bool loop_finite_##name(const char *values, size_t count) {                                                 \
     bits wrong = 0;                                                                                                    \

@@ -1,11 +1,11 @@
-/* The loops of proximal steps: the block step of OSDI'14 Algorithm 3, and steps along a gradient followed by a proximal
- * operator. docs/functions.md derives them.
+/* The loops of proximal steps: the block step of OSDI'14 Algorithm 3, and steps along a gradient followed by
+ * a proximal operator. docs/functions.md derives them.
  *
- * Included once for each value type, by store/functions/loops.h, which says what VALUE, ROOT and NAMED are. In all of them g is
- * what was pushed, w what is stored.
+ * Included once for each value type, by store/functions/loops.h, which says what VALUE, ROOT and NAMED are.
+ * In all of them g is what was pushed, w what is stored.
  */
 
-/* --- OSDI'14 Algorithm 3 ------------------------------------------------------------------------------------------ */
+/* --- OSDI'14 Algorithm 3 -------------------------------------------------------------------------------- */
 
 /* Pairs g u are pushed. a = u / rate + eps;  w <- shrink(a w - g, l1) / (a + l2) */
 PWI_LOOP void NAMED(loop_block)(const VALUE *restrict pairs, VALUE *restrict w, size_t count, VALUE rate, VALUE l1,
@@ -44,7 +44,7 @@ PWI_LOOP bool NAMED(loop_curved)(const VALUE *pairs, size_t count) {
   return !wrong;
 }
 
-/* --- operators on single values ------------------------------------------------------------------------------------- */
+/* --- operators on single values ------------------------------------------------------------------------- */
 
 PWI_LOOP void NAMED(loop_elastic)(const VALUE *restrict g, VALUE *restrict w, size_t count, VALUE rate, VALUE l1,
                                   VALUE l2) {
@@ -94,10 +94,10 @@ PWI_LOOP void NAMED(prox_nonnegative)(const struct pawl_function_call *call) {
   NAMED(loop_nonnegative)(call->pushed, call->stored, call->count * call->width, (VALUE)call->parameters[0]);
 }
 
-/* --- the ball ------------------------------------------------------------------------------------------------------- */
+/* --- the ball ------------------------------------------------------------------------------------------- */
 
-/* Eight sums side by side, in the same order on every processor. Squares of f32 fit a double whatever they are; those of
- * f64 may not, and are then taken of w / scale. */
+/* Eight sums side by side, in the same order on every processor. Squares of f32 fit a double whatever they
+ * are; those of f64 may not, and are then taken of w / scale. */
 PWI_LOOP double NAMED(squares)(const VALUE *w, size_t width, double scale) {
   double sums[8] = {0}, all = 0;
   size_t i = 0;

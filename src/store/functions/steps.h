@@ -1,7 +1,8 @@
 /* The loops of optimisers: SGD, momentum, AdaGrad, Adam, FTRL-proximal.
  *
- * Included once for each value type, by store/functions/loops.h, which says what VALUE, ROOT and NAMED are. In all of them g is
- * what was pushed, w what is stored. Nothing here branches on a value, so that compilers work on several at once.
+ * Included once for each value type, by store/functions/loops.h, which says what VALUE, ROOT and NAMED are.
+ * In all of them g is what was pushed, w what is stored. Nothing here branches on a value, so that compilers
+ * work on several at once.
  */
 
 /* w <- w - rate g */
@@ -44,11 +45,11 @@ PWI_LOOP void NAMED(adagrad)(const struct pawl_function_call *call) {
   (call->pushed, call->stored, call->state, call->count * call->width, (VALUE)is[0], (VALUE)is[1], (VALUE)is[2]);
 }
 
-/* --- Adam --------------------------------------------------------------------------------------------------------- */
+/* --- Adam ----------------------------------------------------------------------------------------------- */
 
-/* The state of a row is a b, then m v for each value. With t steps done, a = 1 - beta1^t and b = 1 - beta2^t: the weight
- * that the gradients have had in m and v so far. They are the same mean, taken of ones, and so need no power; `far` is
- * 1 - beta. */
+/* The state of a row is a b, then m v for each value. With t steps done, a = 1 - beta1^t and b = 1 - beta2^t:
+ * the weight that the gradients have had in m and v so far. They are the same mean, taken of ones, and so
+ * need no power; `far` is 1 - beta. */
 struct NAMED(adam) {
   VALUE rate, beta1, beta2, eps, decay, far1, far2;
 };
@@ -108,7 +109,7 @@ PWI_LOOP void NAMED(adam)(const struct pawl_function_call *call) {
   }
 }
 
-/* --- FTRL-proximal -------------------------------------------------------------------------------------------------- */
+/* --- FTRL-proximal -------------------------------------------------------------------------------------- */
 
 /* The state of a value is z n.
  *   z <- z + g - (sqrt(n + g^2) - sqrt n) / rate w;  n <- n + g^2

@@ -1,7 +1,7 @@
-/* Rules as text: "adagrad rate=0.1 eps=1e-8", read from people and files, and written for them.
+/* Rules as text: parsing and printing of "adagrad rate=0.1 eps=1e-8".
  *
- * Numbers are read and written by the C library in its own locale, not the program's: a comma in one country must not be
- * a mistake in the next.
+ * Numbers are parsed and printed in the C locale, so that the decimal point does not depend on the locale of
+ * the program.
  */
 #include "store/functions/functions.h"
 
@@ -16,7 +16,7 @@
 
 #define BLANKS " \t"
 
-/* --- what is wrong ---------------------------------------------------------------------------------------------------- */
+/* --- what is wrong -------------------------------------------------------------------------------------- */
 
 pawl_status pwi_function_say(struct pwi_function_problem *problem, pawl_status status, const char *format, ...) {
   va_list arguments;
@@ -26,13 +26,13 @@ pawl_status pwi_function_say(struct pwi_function_problem *problem, pawl_status s
   return status;
 }
 
-/* Adds a name to a list in `text`; where there is no room for it the list stays as it is. */
+/* Adds a name to a list in `text`; if there is no room, the list stays unchanged. */
 static void list_name(struct pwi_function_problem *text, const char *name) {
   size_t used = strlen(text->text), room = sizeof text->text - used;
   if (strlen(name) + 3 <= room) snprintf(text->text + used, room, "%s%s", used > 0 ? ", " : "", name);
 }
 
-/* A word as it may be shown: short, and of visible characters. */
+/* A word in displayable form: truncated, with printable characters only. */
 struct shown {
   char text[48];
 };
@@ -51,8 +51,7 @@ static pawl_status unknown_function(const struct pwi_function_set *set, struct s
   struct pwi_function_problem names = {{0}};
   for (uint32_t i = 0; i < PWI_FUNCTION_COUNT; i++) list_name(&names, pwi_functions_built_in[i]->name);
   for (size_t i = 0; set && i < set->count; i++) list_name(&names, set->added[i]->name);
-  return pwi_function_say(problem, PAWL_NOT_FOUND, "there is no function '%s'; there are %.400s", name.text,
-                          names.text);
+  return pwi_function_say(problem, PAWL_NOT_FOUND, "unknown function '%s'; known are %.400s", name.text, names.text);
 }
 
 static pawl_status unknown_parameter(const struct pawl_server_function *function, struct shown name,
@@ -60,13 +59,13 @@ static pawl_status unknown_parameter(const struct pawl_server_function *function
   struct pwi_function_problem names = {{0}};
   for (uint32_t i = 0; i < function->parameter_count; i++) list_name(&names, function->parameters[i].name);
   if (function->parameter_count == 0)
-    return pwi_function_say(problem, PAWL_INVALID, "'%s' has no parameters, and so none named '%s'", function->name,
+    return pwi_function_say(problem, PAWL_INVALID, "'%s' has no parameters, but '%s' was given", function->name,
                             name.text);
   return pwi_function_say(problem, PAWL_INVALID, "'%s' has no parameter '%s'; it has %.360s", function->name, name.text,
                           names.text);
 }
 
-/* --- numbers ---------------------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
 struct plain_locale {
   locale_t plain, before;
@@ -84,7 +83,7 @@ static void leave_locale(struct plain_locale locale) {
   freelocale(locale.plain);
 }
 
-/* No hexadecimal numbers, infinities or NaN, all of which strtod would take. */
+/* Refuses hexadecimal numbers, infinities and NaN, which strtod would accept. */
 static bool read_number(const char *word, size_t length, double *number_out) {
   char text[64], *end;
   if (length == 0 || length >= sizeof text) return false;
@@ -104,7 +103,7 @@ static void print_number(double number, char text[32]) {
   }
 }
 
-/* --- rules ------------------------------------------------------------------------------------------------------------ */
+/* --- rules ---------------------------------------------------------------------------------------------- */
 
 void pwi_rule_init(struct pwi_rule *rule, const struct pawl_server_function *function) {
   *rule = (struct pwi_rule){.function = function};
@@ -116,7 +115,7 @@ pawl_status pwi_rule_check(const struct pwi_rule *rule, struct pwi_function_prob
   for (uint32_t i = 0; i < function->parameter_count; i++) {
     const struct pawl_function_parameter *is = &function->parameters[i];
     if (rule->parameters[i] >= is->least && rule->parameters[i] <= is->most) continue;
-    return pwi_function_say(problem_out, PAWL_INVALID, "'%s' of '%s' (%s) must be from %g to %g, and is %g", is->name,
+    return pwi_function_say(problem_out, PAWL_INVALID, "'%s' of '%s' (%s) must be from %g to %g, but is %g", is->name,
                             function->name, is->about ? is->about : "", is->least, is->most, rule->parameters[i]);
   }
   const char *wrong = function->settle ? function->settle(rule->parameters) : NULL;
@@ -154,7 +153,7 @@ static pawl_status read_parameter(const char *word, size_t length, struct pwi_ru
 static pawl_status read_function(const struct pwi_function_set *set, const char *word, size_t length,
                                  struct pwi_rule *rule, struct pwi_function_problem *problem) {
   char name[PAWL_FUNCTION_NAME_MAX + 1];
-  if (length == 0) return pwi_function_say(problem, PAWL_INVALID, "no function is named");
+  if (length == 0) return pwi_function_say(problem, PAWL_INVALID, "expected the name of a function");
   if (length >= sizeof name) return unknown_function(set, show(word, length), problem);
   memcpy(name, word, length);
   name[length] = '\0';

@@ -22,7 +22,7 @@ struct pwi_storm_cells {
 
 static bool run(const char *format, ...) PAWL_PRINTF(1, 2);
 
-/* A shell, where this thread is now. */
+/* Runs a shell command in the current namespace of this thread. */
 static bool run(const char *format, ...) {
   char command[512];
   va_list arguments;
@@ -50,18 +50,18 @@ bool pwi_storm_cell_enter(struct pwi_storm_cells *cells, uint32_t cell) {
   return cell < cells->count && setns(cells->spaces[cell], CLONE_NEWNET) == 0;
 }
 
-/* Without a delay a port of the bridge forwards as soon as it is plugged in. */
+/* Without a delay a port of the bridge forwards as soon as it is attached. */
 static bool make_home(struct pwi_storm_cells *cells, const char **why_out) {
   char address[PWI_STORM_CELL_ADDRESS];
   pwi_storm_cell_address(0, address);
   if (!run("ip -V >/dev/null 2>&1"))
-    *why_out = "there is no 'ip' of iproute2";
+    *why_out = "'ip' of iproute2 is not installed";
   else if (!new_space(cells))
-    *why_out = errno == EPERM ? "it needs root" : "there are no network namespaces";
+    *why_out = errno == EPERM ? "root is required" : "network namespaces are not available";
   else if (!run("ip link add hub type bridge forward_delay 0 2>/dev/null && ip addr add %s/24 dev hub && "
                 "ip link set hub up",
                 address))
-    *why_out = "there are no bridge devices";
+    *why_out = "bridge devices are not available";
   else
     return true;
   return false;
@@ -96,7 +96,7 @@ static bool plug_in(const struct pwi_storm_cells *cells, uint32_t cell) {
 bool pwi_storm_cell_add(struct pwi_storm_cells *cells, uint32_t *cell_out) {
   uint32_t cell = cells->count;
   bool good = new_space(cells) && plug_in(cells, cell);
-  if (!pwi_storm_cell_enter(cells, 0)) abort(); /* we were there before */
+  if (!pwi_storm_cell_enter(cells, 0)) abort(); /* cannot fail: we were there before */
   if (!good || !run("ip link set v%u master hub up", cell)) return false;
   *cell_out = cell;
   return true;

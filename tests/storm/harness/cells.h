@@ -1,13 +1,16 @@
-/* Processes with a cable each, so that it can be cut: a network namespace for every server, joined by a bridge.
+/* Processes with a network link each that can be cut: a network namespace for every server, joined by a
+ * bridge.
  *
- * The thread that opens this is in a namespace of its own from then on, called home, with whatever it starts; a cell is one
- * more, in which one process is started. Nothing of it has a name outside or outlives the process. Needs root, `ip` of
- * iproute2, and a kernel with veth and bridge devices.
+ * The thread that opens this is in a namespace of its own from then on, called home, with all processes
+ * that it starts. A cell is another namespace, in which one process is started. Nothing of it has a name
+ * outside or outlives the process. Needs root, `ip` of iproute2, and a kernel with veth and bridge
+ * devices.
  *
- *   cut    nothing passes between a cell and anybody, either way; nobody is told
- *   lose   nothing passes from one cell to another, the other way it does: packets go to an address that nobody has
+ *   cut    no packet passes between the cell and others, in either direction; nobody is told
+ *   lose   no packet passes from one cell to another; the other direction works: packets go to an address
+ *          that does not exist
  *
- * Threads: all calls come from the thread that opened it. Every function says false if it cannot be done.
+ * Threads: only the thread that opened it may call. Functions return false on failure.
  */
 #ifndef TESTS_STORM_HARNESS_CELLS_H
 #define TESTS_STORM_HARNESS_CELLS_H
@@ -21,7 +24,7 @@
 
 struct pwi_storm_cells;
 
-/* False where there is no permission or no such device; `*why_out` says which, for people. */
+/* False without permission or such devices; `*why_out` explains it. */
 bool pwi_storm_cells_open(struct pwi_storm_cells **cells_out, const char **why_out);
 void pwi_storm_cells_close(struct pwi_storm_cells *cells); /* the thread stays at home; NULL is fine */
 
@@ -29,7 +32,7 @@ void pwi_storm_cells_close(struct pwi_storm_cells *cells); /* the thread stays a
 bool pwi_storm_cell_add(struct pwi_storm_cells *cells, uint32_t *cell_out);
 void pwi_storm_cell_address(uint32_t cell, char text[PWI_STORM_CELL_ADDRESS]);
 
-/* What is started from now on is in that cell; go home soon. */
+/* Processes that are started from now on are in that cell; return home soon. */
 bool pwi_storm_cell_enter(struct pwi_storm_cells *cells, uint32_t cell);
 
 bool pwi_storm_cell_cut(struct pwi_storm_cells *cells, uint32_t cell, bool is_cut);

@@ -6,10 +6,10 @@
 
 #include "base/memory.h"
 
-#define MAYBE_SUBSETS 12   /* up to so many, every subset is tried */
-#define EXPLAINED_TRIES 64 /* subsets of them that an explanation is searched for */
-#define MARKED_MAX 16      /* pushes known to be wrong elsewhere, of which every subset is tried */
-#define MARKED_OPEN 16     /* unless so many are open besides */
+#define MAYBE_SUBSETS 12   /* up to this many open pushes, every subset is tried */
+#define EXPLAINED_TRIES 64 /* subsets of open pushes for which an explanation is searched */
+#define MARKED_MAX 16      /* most pushes named elsewhere, all subsets of which are tried */
+#define MARKED_OPEN 16     /* but not with more open pushes than this */
 
 struct row {
   uint64_t words[PWI_STORM_WIDTH];
@@ -33,7 +33,7 @@ static bool is_equal(struct row a, struct row b) { return memcmp(&a, &b, sizeof 
 
 static bool is_zero(struct row row) { return is_equal(row, (struct row){0}); }
 
-/* The pushes that concern one key, by rising serial. */
+/* The pushes that concern one key, by increasing serial. */
 struct serials {
   uint64_t *items;
   size_t count, room;
@@ -51,7 +51,7 @@ static bool push_serial(struct serials *serials, uint64_t serial) {
   return true;
 }
 
-/* One key under examination. */
+/* One key that is being examined. */
 struct probe {
   const struct pwi_storm_journal *journal;
   struct pwi_storm_verdict *verdict;
@@ -82,7 +82,7 @@ static void report(struct probe *probe, enum pwi_storm_fault fault, uint64_t cou
                                                                              .last = last};
 }
 
-/* Pushes number `from` to `from + count - 1` of a list, all named. */
+/* Reports pushes number `from` to `from + count - 1` of a list by name. */
 static void report_run(struct probe *probe, enum pwi_storm_fault fault, const struct serials *list, size_t from,
                        size_t count) {
   for (size_t i = from; i < from + count; i++) mark(probe, list->items[i], fault);
@@ -94,7 +94,7 @@ static void report_unnamed(struct probe *probe, enum pwi_storm_fault fault, uint
   report(probe, fault, count, 0, 0);
 }
 
-/* --- explanations of a difference ------------------------------------------------------------------------------------- */
+/* --- explanations of a difference ----------------------------------------------------------------------- */
 
 /* A run of `count` pushes of the list whose rows add up to `sum`. */
 static bool find_run(const struct serials *list, size_t count, struct row sum, size_t *from_out) {
@@ -112,7 +112,7 @@ static bool find_run(const struct serials *list, size_t count, struct row sum, s
   return false;
 }
 
-/* Two pushes whose rows add up to `sum`: serials rise, so two fingers close in on the sum of them. */
+/* Two pushes whose rows add up to `sum`. Serials increase, so two indices move towards each other. */
 static bool find_pair(const struct serials *list, struct row sum, uint64_t pair_out[2]) {
   size_t low = 0, high = list->count;
   while (high > 0 && low < high - 1) {
@@ -144,7 +144,8 @@ static bool has(const struct serials *list, uint64_t serial) {
   return low < list->count && list->items[low] == serial;
 }
 
-/* One push a is lost and another b there twice: the difference is row(b) - row(a), so b - a and b*b - a*a are known. */
+/* One push a is lost and another b is doubled: the difference is row(b) - row(a), so b - a and b*b - a*a
+ * are known. */
 static bool find_swap(const struct serials *list, struct row difference, uint64_t *lost_out, uint64_t *double_out) {
   int64_t minus = (int64_t)difference.words[1], squares = (int64_t)difference.words[2];
   if (difference.words[0] != 0 || minus == 0 || squares % minus != 0) return false;
@@ -160,7 +161,7 @@ static bool find_swap(const struct serials *list, struct row difference, uint64_
   return true;
 }
 
-/* `difference` is what is stored less what should be. True if it has been reported by name. */
+/* `difference` is the stored row minus the expected one. True if it has been reported by name. */
 static bool explain(struct probe *probe, struct row difference) {
   const struct serials *list = &probe->sure;
   int64_t more = (int64_t)difference.words[0];
@@ -192,10 +193,11 @@ static bool explain(struct probe *probe, struct row difference) {
   return true;
 }
 
-/* --- one key ---------------------------------------------------------------------------------------------------------- */
+/* --- one key -------------------------------------------------------------------------------------------- */
 
-/* What is left of a difference when subset number `number` of the open pushes is taken to be there: at first none, then
- * the first, the first two, …, because a session's pushes to a key are applied in order; then all other subsets. */
+/* The rest of a difference if subset number `number` of the open pushes is applied: first the empty one,
+ * then the first push, the first two, …, because a session's pushes to a key are applied in order; then
+ * all other subsets. */
 static struct row without_subset(const struct probe *probe, struct row difference, uint64_t number) {
   size_t count = probe->maybe.count;
   bool is_prefix = number <= count;
@@ -227,7 +229,7 @@ static bool is_explained(struct probe *probe, struct row difference) {
   if (tries > EXPLAINED_TRIES) tries = EXPLAINED_TRIES;
   for (uint64_t i = 0; i < tries; i++)
     if (explain(probe, without_subset(probe, difference, i))) return true;
-  /* An open push that is there twice. */
+  /* An open push that is doubled. */
   struct serials sure = probe->sure;
   probe->sure = probe->maybe;
   bool found = false;
@@ -239,8 +241,8 @@ static bool is_explained(struct probe *probe, struct row difference) {
   return found;
 }
 
-/* At least so much is wrong. Open pushes that are there make up for as many that are lost, so with them a loss is all that can
- * be said for certain. */
+/* Counts a lower bound of the damage. Applied open pushes compensate for lost ones, so with them only a
+ * loss is certain. */
 static void count_unnamed(struct probe *probe, struct row difference) {
   int64_t more = (int64_t)difference.words[0], open = (int64_t)probe->maybe.count;
   if (more > open)
@@ -263,7 +265,7 @@ static bool list_pushes(struct probe *probe) {
   return true;
 }
 
-/* Several pushes that other keys have named, and that this one lacks, or has twice, as well. */
+/* Whether the difference consists of pushes that other keys have named. */
 static bool is_known_elsewhere(struct probe *probe, struct row difference) {
   enum pwi_storm_fault fault = (int64_t)difference.words[0] < 0 ? PWI_STORM_LOST : PWI_STORM_DOUBLE;
   uint64_t marked[MARKED_MAX];
@@ -287,8 +289,9 @@ static bool is_known_elsewhere(struct probe *probe, struct row difference) {
   return false;
 }
 
-/* A key whose row is not the plain sum of what must be there. In the first round what can be explained by itself is named;
- * in the second the rest, as far as possible by what the first has named. True if nothing is left to say. */
+/* Examines a key whose row is not the plain sum of the pushes that must be applied. The first round names
+ * differences that can be explained by themselves; the second round the rest, using the names of the first
+ * where possible. True if nothing is left to report. */
 static bool examine(struct probe *probe, struct row difference, bool is_known, int round) {
   if (!is_known) {
     if (probe->sure.count > 0) report_run(probe, PWI_STORM_UNREAD, &probe->sure, 0, probe->sure.count);
@@ -301,7 +304,7 @@ static bool examine(struct probe *probe, struct row difference, bool is_known, i
   return is_sum_of_open(probe, difference) || is_explained(probe, difference);
 }
 
-/* --- a journal -------------------------------------------------------------------------------------------------------- */
+/* --- a journal ------------------------------------------------------------------------------------------ */
 
 struct sums {
   struct row rows[PWI_STORM_TABLES][PWI_STORM_KEYS];

@@ -1,4 +1,5 @@
-/* The verifier, on journals and rows in which losses and doubles are planted: each is found, and named where that can be. */
+/* The verifier, on journals and rows with planted losses and doubles: each is found, and named where
+ * possible. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ static void apply(uint64_t serial, uint64_t keys, uint64_t times) {
       values.rows[pwi_storm_table_of(serial)][index][i] += times * row[i];
 }
 
-/* Every push has been acknowledged, and is there. */
+/* Every push has been acknowledged and applied. */
 static void begin(void) {
   memset(&values, 0, sizeof values);
   memset(&verdict, 0, sizeof verdict);
@@ -44,7 +45,7 @@ static void begin(void) {
 static void lose(uint64_t serial) { apply(serial, entries[serial - 1].keys, UINT64_MAX); }
 static void repeat(uint64_t serial) { apply(serial, entries[serial - 1].keys, 1); }
 
-/* The worker was killed before it heard of the push, which is there all the same. */
+/* The worker was killed before it was told of the push, which is applied nevertheless. */
 static void leave_open(uint64_t serial) {
   struct pwi_storm_entry *entry = &entries[serial - 1];
   *entry = (struct pwi_storm_entry){.keys = entry->keys, .unsure = entry->keys};
@@ -109,7 +110,7 @@ static void test_a_loss_on_a_single_key_is_found(void **state) {
   assert_int_equal(verdict.findings[0].first, 500);
 }
 
-/* The counts alone would not tell. */
+/* The counts alone would not reveal it. */
 static void test_a_loss_and_a_double_that_cancel_in_number_are_both_named(void **state) {
   (void)state;
   begin();
@@ -133,7 +134,7 @@ static void test_two_lost_pushes_that_lie_apart_are_named(void **state) {
   assert_int_equal(verdict.findings[0].last, second);
 }
 
-/* What a server that died without a replica takes with it: all that its keys held at that moment. */
+/* A server that died without a replica loses everything that its keys held at that moment. */
 static void test_keys_that_began_anew_have_lost_everything_before(void **state) {
   (void)state;
   begin();
@@ -251,7 +252,8 @@ static void test_a_worker_that_saw_less_than_its_own_pushes_is_not_clean(void **
   assert_false(pwi_storm_is_clean(&verdict));
 }
 
-/* Thousands of them: what is there of them can be told from the front only, and never is a loss or a double. */
+/* Thousands of them: which are applied can be told for a prefix only, and never counts as a loss or a
+ * double. */
 static void test_pushes_that_ended_with_an_unknown_outcome_are_counted(void **state) {
   (void)state;
   begin();

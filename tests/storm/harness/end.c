@@ -1,4 +1,4 @@
-/* A storm from outside: whether the cluster is whole, and what the journals say when all is over. */
+/* A storm from outside: checks whether the cluster is complete, and verifies the journals at the end. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
@@ -11,9 +11,10 @@
 
 #define LOOK_US 20000
 #define ASK_NS (2 * PWI_HOST_SECOND)
-#define STILL_US 500000 /* a manager that does not speak of replicas: so long after all moves have ended */
+/* for a manager that does not report replicas: time to wait after all moves have ended */
+#define STILL_US 500000
 
-/* --- the cluster ------------------------------------------------------------------------------------------------------ */
+/* --- the cluster ---------------------------------------------------------------------------------------- */
 
 void pwi_storm_session_options(const struct pwi_storm *storm, struct pawl_session_options *options_out) {
   pawl_session_options_init(options_out);
@@ -28,7 +29,7 @@ struct pawl_session *pwi_storm_session(struct pwi_storm *storm) {
   if (storm->session) return storm->session;
   pwi_storm_session_options(storm, &options);
   if (!pawl_session_open(&options, &storm->session)) return storm->session;
-  pwi_storm_fail(storm, "no session: %s", pawl_error_text());
+  pwi_storm_fail(storm, "cannot open a session: %s", pawl_error_text());
   return storm->session = NULL;
 }
 
@@ -50,7 +51,7 @@ static bool is_up(const json_t *root, json_int_t id) {
   return false;
 }
 
-/* Arcs without all the full members that were asked for, by what the chains say. */
+/* The number of arcs without all requested full members. */
 static json_int_t count_lacking(const json_t *root, int replicas) {
   json_int_t lacking = 0;
   size_t i, j;
@@ -75,8 +76,8 @@ static size_t count_up(const json_t *root) {
   return up;
 }
 
-/* Also not whole: a server that is gone and that the manager has not missed yet. Where nobody speaks of replicas, what is not
- * moved is perhaps whole. */
+/* A cluster is also incomplete if a server is gone and the manager has not noticed. If the manager does
+ * not report replicas, a cluster without moves may be complete. */
 static enum wholeness look_at(struct pwi_storm *storm, const json_t *root) {
   const json_t *said = json_object_get(root, "under_replicated");
   bool is_known = said || storm->config.replicas >= 0, is_ready = json_is_true(json_object_get(root, "ready"));
@@ -91,7 +92,7 @@ static enum wholeness look_at(struct pwi_storm *storm, const json_t *root) {
   return moves == 0 ? PERHAPS : TORN;
 }
 
-/* What the manager says, to be given back; NULL if it says nothing. */
+/* The manager's status, which the caller frees; NULL if it does not answer. */
 static json_t *ask(struct pwi_storm *storm) {
   struct pawl_session *session = pwi_storm_session(storm);
   char *text;
@@ -113,19 +114,20 @@ static enum wholeness look(struct pwi_storm *storm) {
   return found;
 }
 
-/* Nobody but we may end a member. */
+/* Only this program may end a member. */
 static bool has_crashed(struct pwi_storm *storm) {
   struct pwi_child_end end;
   for (size_t i = 0; i < storm->count; i++) {
     struct pwi_storm_member *member = &storm->members[i];
     if (!member->child || pwi_child_wait(member->child, 0, &end)) continue;
-    pwi_storm_complain(storm, member, "has ended by itself");
+    pwi_storm_complain(storm, member, "ended unexpectedly");
     return true;
   }
   return false;
 }
 
-/* The member that listens at this address, as it said when it was ready; the count of members if there is none. */
+/* The member that listens at this address, as it reported when ready; the number of members if there is
+ * none. */
 static size_t member_at(const struct pwi_storm *storm, const char *address) {
   char own[PWI_NET_ADDRESS_MAX];
   const char *line;
@@ -174,7 +176,7 @@ bool pwi_storm_await_whole(struct pwi_storm *storm, int64_t timeout_ns) {
   }
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------------------------------- */
 
 bool pwi_storm_calm(struct pwi_storm *storm, int64_t timeout_ns) {
   int64_t deadline = pwi_host_after(timeout_ns);
@@ -208,7 +210,7 @@ bool pwi_storm_judge(struct pwi_storm *storm, int64_t patience_ns, struct pwi_st
   return pwi_storm_fail(storm, "no verdict%s%s: %s", *where ? " on " : "", where, pawl_status_text(status));
 }
 
-/* --- gaps ------------------------------------------------------------------------------------------------------------- */
+/* --- gaps ----------------------------------------------------------------------------------------------- */
 
 int64_t pwi_storm_gap(const struct pwi_storm_journal *journal, int64_t from, int64_t to) {
   int64_t last = 0, longest = 0;

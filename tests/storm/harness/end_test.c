@@ -1,4 +1,4 @@
-/* Gaps in what a worker is told of its pushes: how long they stood still around a moment. */
+/* Gaps between ends of a worker's pushes, around a moment. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -31,7 +31,7 @@ const char *pwi_storm_problem(const struct pwi_storm *storm) { return storm->pro
 const char *pwi_storm_folder(const struct pwi_storm *storm) { return storm->folder; }
 void pwi_storm_keep(struct pwi_storm *storm) { storm->is_folder_ours = false; }
 
-/* --- opening and closing ---------------------------------------------------------------------------------------------- */
+/* --- opening and closing -------------------------------------------------------------------------------- */
 
 static bool make_folder(struct pwi_storm *storm, const char *wanted) {
   const char *below = getenv("TMPDIR");
@@ -39,30 +39,30 @@ static bool make_folder(struct pwi_storm *storm, const char *wanted) {
       wanted ? snprintf(storm->folder, sizeof storm->folder, "%s", wanted)
              : snprintf(storm->folder, sizeof storm->folder, "%s/pawl-storm-XXXXXX", below && *below ? below : "/tmp");
   if (length < 0 || (size_t)length >= sizeof storm->folder)
-    return pwi_storm_fail(storm, "the folder's name is too long");
+    return pwi_storm_fail(storm, "the name of the folder is too long");
   if (wanted) return true;
-  if (!mkdtemp(storm->folder)) return pwi_storm_fail(storm, "no folder can be made at %s", storm->folder);
+  if (!mkdtemp(storm->folder)) return pwi_storm_fail(storm, "cannot create the folder %s", storm->folder);
   storm->is_folder_ours = true;
   return true;
 }
 
-/* Without cells everything is on loopback and needs no key; a key of the user's is not meant for this cluster. */
+/* Without cells everything is on loopback and needs no key; the user's key is not meant for this cluster. */
 static bool prepare(struct pwi_storm *storm, bool *is_unable_out) {
   const char *why;
   unsetenv("PAWL_KEY");
   unsetenv("PAWL_KEY_FILE");
   unsetenv("PAWL_ADDRESS");
   if (pwi_child_command(storm->command, sizeof storm->command))
-    return pwi_storm_fail(storm, "the pawl command cannot be found: set PAWL_COMMAND to its path");
+    return pwi_storm_fail(storm, "cannot find the pawl command: set PAWL_COMMAND to its path");
   snprintf(storm->worker_command, sizeof storm->worker_command, "%s-storm", storm->command); /* beside it */
   if (access(storm->worker_command, X_OK) != 0)
-    return pwi_storm_fail(storm, "there is no %s: build the target pawl_storm", storm->worker_command);
+    return pwi_storm_fail(storm, "%s does not exist: build the target pawl_storm", storm->worker_command);
   if (!storm->config.has_cells) return true;
   if (!pwi_storm_cells_open(&storm->cells, &why)) {
     *is_unable_out = true;
-    return pwi_storm_fail(storm, "cables cannot be cut here: %s", why);
+    return pwi_storm_fail(storm, "links cannot be cut on this machine: %s", why);
   }
-  if (pwi_key_new(storm->key)) return pwi_storm_fail(storm, "no key can be made");
+  if (pwi_key_new(storm->key)) return pwi_storm_fail(storm, "cannot create a key");
   return true;
 }
 
@@ -100,9 +100,9 @@ void pwi_storm_close(struct pwi_storm *storm) {
   pwi_free(storm);
 }
 
-/* --- starting a member ------------------------------------------------------------------------------------------------ */
+/* --- starting a member ---------------------------------------------------------------------------------- */
 
-/* A command line and an environment, with the memory for what is made up. */
+/* A command line and an environment, with memory for formatted strings. */
 struct order {
   const char *words[WORDS_MAX];
   size_t count;
@@ -127,7 +127,8 @@ static void say_environment(const struct pwi_storm *storm, const struct pwi_stor
   size_t count = 0;
   snprintf(order->key, sizeof order->key, "PAWL_KEY=%s", storm->key);
   order->environment[count++] = order->key;
-  order->environment[count++] = "PAWL_DATA=none"; /* unless --data says otherwise: a storm has no past */
+  /* unless --data says otherwise: a storm starts without a log */
+  order->environment[count++] = "PAWL_DATA=none";
   for (size_t i = 0; extra->environment && extra->environment[i] && count + 1 < WORDS_MAX; i++)
     order->environment[count++] = extra->environment[i];
   order->environment[count] = NULL;
@@ -140,7 +141,7 @@ static void listen_at(const struct pwi_storm *storm, uint32_t cell, struct order
   say(order, "--listen", order->listen);
 }
 
-/* One that is started again has an address already. */
+/* A manager that is started again keeps its address. */
 static void order_manager(const struct pwi_storm *storm, struct order *order) {
   say(order, "manager", NULL);
   if (storm->address[0])
@@ -160,7 +161,7 @@ static void order_server(const struct pwi_storm *storm, const struct pwi_storm_e
   say(order, "--join", storm->address);
   listen_at(storm, cell, order);
   say(order, "--http", "none");
-  say(order, "--drain-timeout", "0"); /* whoever ends a storm wants none of its keys */
+  say(order, "--drain-timeout", "0"); /* its keys are not needed at the end of a storm */
   say_number(order, "--shards", storm->config.shards);
   if (extra->memory) say(order, "--memory", extra->memory);
 }
@@ -180,7 +181,7 @@ static bool start(struct pwi_storm *storm, struct pwi_storm_member *member, cons
   char path[PATH_MAX + 32];
   snprintf(path, sizeof path, "%s/%s.log", storm->folder, member->name);
   int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (log < 0) return pwi_storm_fail(storm, "%s cannot be written", path);
+  if (log < 0) return pwi_storm_fail(storm, "cannot write %s", path);
   struct pwi_child_config config = {.path = command,
                                     .argv = (char *const *)(uintptr_t)order->words,
                                     .environment = order->environment,
@@ -189,9 +190,9 @@ static bool start(struct pwi_storm *storm, struct pwi_storm_member *member, cons
   pawl_status status = PAWL_FORBIDDEN;
   if (!storm->cells || pwi_storm_cell_enter(storm->cells, member->cell))
     status = pwi_child_start(&config, &member->child);
-  if (storm->cells && !pwi_storm_cell_enter(storm->cells, 0)) abort(); /* we came from there */
+  if (storm->cells && !pwi_storm_cell_enter(storm->cells, 0)) abort(); /* cannot fail: we came from there */
   close(log);
-  return status ? pwi_storm_fail(storm, "%s cannot be started: %s", member->name, pawl_status_text(status)) : true;
+  return status ? pwi_storm_fail(storm, "cannot start %s: %s", member->name, pawl_status_text(status)) : true;
 }
 
 static const char *const role_names[] = {"manager", "server", "worker"};
@@ -208,7 +209,7 @@ bool pwi_storm_add(struct pwi_storm *storm, enum pwi_storm_role role, const stru
   snprintf(member->journal, sizeof member->journal, "%s/%u.journal", storm->folder, member->number);
   bool wants_cell = role == PWI_STORM_SERVER || (role == PWI_STORM_WORKER && extra->has_cell);
   if (storm->cells && wants_cell && !pwi_storm_cell_add(storm->cells, &member->cell))
-    return pwi_storm_fail(storm, "%s gets no cell", member->name);
+    return pwi_storm_fail(storm, "cannot create a cell for %s", member->name);
   if (role == PWI_STORM_MANAGER) order_manager(storm, &order);
   if (role == PWI_STORM_SERVER) order_server(storm, extra, member->cell, &order);
   if (role == PWI_STORM_WORKER) order_worker(storm, extra, member, &order);
@@ -223,7 +224,7 @@ bool pwi_storm_add(struct pwi_storm *storm, enum pwi_storm_role role, const stru
   return role != PWI_STORM_MANAGER || pwi_storm_settle(storm, 10 * PWI_HOST_SECOND);
 }
 
-/* --- what becomes of them --------------------------------------------------------------------------------------------- */
+/* --- members -------------------------------------------------------------------------------------------- */
 
 bool pwi_storm_complain(struct pwi_storm *storm, struct pwi_storm_member *member, const char *what) {
   char words[300], how[64];
@@ -239,11 +240,12 @@ bool pwi_storm_settle(struct pwi_storm *storm, int64_t timeout_ns) {
     struct pwi_storm_member *member = &storm->members[i];
     const char *line, *at;
     if (!member->child || member->is_ready) continue;
-    if (pwi_child_ready(member->child, deadline, &line)) return pwi_storm_complain(storm, member, "is not ready");
+    if (pwi_child_ready(member->child, deadline, &line))
+      return pwi_storm_complain(storm, member, "did not become ready");
     member->is_ready = true;
     if (member->role != PWI_STORM_MANAGER || storm->address[0]) continue;
     if (pwi_child_value(line, "address", storm->address, sizeof storm->address))
-      return pwi_storm_fail(storm, "the manager says no address");
+      return pwi_storm_fail(storm, "the manager reported no address");
     if ((at = strstr(storm->address, "://"))) memmove(storm->address, at + 3, strlen(at + 3) + 1);
   }
   return true;
@@ -284,11 +286,11 @@ void pwi_storm_pause(struct pwi_storm *storm, size_t number, bool is_paused) {
 
 bool pwi_storm_cut(struct pwi_storm *storm, size_t member, bool is_cut) {
   if (storm->cells && pwi_storm_cell_cut(storm->cells, storm->members[member].cell, is_cut)) return true;
-  return pwi_storm_fail(storm, "the cable of %s cannot be %s", storm->members[member].name, is_cut ? "cut" : "mended");
+  return pwi_storm_fail(storm, "the link of %s cannot be %s", storm->members[member].name, is_cut ? "cut" : "mended");
 }
 
 bool pwi_storm_lose(struct pwi_storm *storm, size_t member, size_t other, bool is_lost) {
   uint32_t from = storm->members[member].cell, to = storm->members[other].cell;
   if (storm->cells && from != to && pwi_storm_cell_lose(storm->cells, from, to, is_lost)) return true;
-  return pwi_storm_fail(storm, "what %s sends cannot be lost", storm->members[member].name);
+  return pwi_storm_fail(storm, "cannot drop the packets of %s", storm->members[member].name);
 }

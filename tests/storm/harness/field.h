@@ -1,10 +1,11 @@
-/* A storm: a cluster and workers as processes of this machine, faults done to them, and the verdict at the end. What `pawl-bench
- * failover` and tests/storm are written with.
+/* A storm: a cluster and workers as processes of this machine, faults that are done to them, and the
+ * verdict at the end. Used by `pawl-bench failover` and tests/storm.
  *
- * Members are the manager, servers and workers, numbered as they come. Each is a child process that ends with this one; only
- * they are ever signalled. What they say goes to a file in the folder of the storm, where the journals are too.
+ * Members are the manager, servers and workers, numbered in the order of their start. Each is a child
+ * process that ends with this one; no other process is ever signalled. Their output goes to files in the
+ * folder of the storm, beside the journals.
  *
- * Threads: one. Functions that return bool have left the reason in pwi_storm_problem when they return false.
+ * Threads: one. Functions that return false set pwi_storm_problem.
  */
 #ifndef TESTS_STORM_HARNESS_FIELD_H
 #define TESTS_STORM_HARNESS_FIELD_H
@@ -17,93 +18,95 @@
 #include "check.h"
 
 #define PWI_STORM_MEMBERS_MAX 1024
-#define PWI_STORM_NO_REPLICAS (-1) /* the manager is not told of replicas */
+#define PWI_STORM_NO_REPLICAS (-1) /* the manager gets no --replicas */
 
 enum pwi_storm_role { PWI_STORM_MANAGER, PWI_STORM_SERVER, PWI_STORM_WORKER };
 
 struct pwi_storm_config {
-  const char *folder;       /* NULL: a new one below TMPDIR, which goes with the storm */
+  const char *folder;       /* NULL: a new one below TMPDIR, which is removed with the storm */
   uint32_t servers;         /* that the manager waits for at first */
-  uint32_t shards;          /* of each server; 0: 1 */
+  uint32_t shards;          /* per server; 0: 1 */
   int replicas;             /* or PWI_STORM_NO_REPLICAS */
   const char *data;         /* the manager's --data; NULL: none */
-  const char *client_grace; /* the manager's; NULL: its own */
+  const char *client_grace; /* the manager's --client-grace; NULL: its default */
   bool is_tcp;              /* no shared memory */
   bool has_cells;           /* a network namespace for each server (tests/storm/harness/cells.h) */
 };
 
-/* What one member has that others have not. Zeros are fine. */
+/* Settings of a single member. May be all zeros. */
 struct pwi_storm_extra {
-  const char *command;            /* the path of another pawl than ours; NULL: ours */
-  const char *const *environment; /* NAME=value, up to NULL */
-  const char *memory;             /* a server's --memory */
-  const char *plant;              /* a worker's --plant */
-  bool has_cell;                  /* a worker in a cell, where servers have them */
+  const char *command;            /* path of another pawl command; NULL: ours */
+  const char *const *environment; /* NAME=value, ends with NULL */
+  const char *memory;             /* --memory of a server */
+  const char *plant;              /* --plant of a worker */
+  bool has_cell;                  /* a worker in a cell of its own, if servers have cells */
 };
 
 struct pwi_storm;
 
-/* Opens the field; there are no members yet. False: `problem` says why, and `*is_unable_out` whether it is that this machine
- * does not permit cells. */
+/* Opens a storm without members. False: `problem` says why, and `*is_unable_out` whether this machine does
+ * not permit cells. */
 bool pwi_storm_open(const struct pwi_storm_config *config, struct pwi_storm **storm_out, char *problem, size_t size,
                     bool *is_unable_out);
 
-/* Ends all members. The folder goes if the storm has made it and is clean or forgotten about. */
+/* Ends all members. Removes the folder if the storm created it and need not keep it. */
 void pwi_storm_close(struct pwi_storm *storm);
 
 const char *pwi_storm_problem(const struct pwi_storm *storm);
 const char *pwi_storm_folder(const struct pwi_storm *storm);
 
-/* Keep the folder, whoever made it. */
+/* Keeps the folder in any case. */
 void pwi_storm_keep(struct pwi_storm *storm);
 
-/* --- members ---------------------------------------------------------------------------------------------------------- */
+/* --- members -------------------------------------------------------------------------------------------- */
 
-/* Starts one; the manager first. A manager that is started again comes to the address of the first. Does not wait. */
+/* Starts a member without waiting; the manager must be the first. A manager that is started again gets the
+ * address of the first. */
 bool pwi_storm_add(struct pwi_storm *storm, enum pwi_storm_role role, const struct pwi_storm_extra *extra,
                    size_t *member_out);
 
-/* Waits until all members that live are ready. */
+/* Waits until all live members are ready. */
 bool pwi_storm_settle(struct pwi_storm *storm, int64_t timeout_ns);
 
-size_t pwi_storm_count(const struct pwi_storm *storm); /* of members so far */
+size_t pwi_storm_count(const struct pwi_storm *storm); /* of all members so far */
 bool pwi_storm_is_alive(const struct pwi_storm *storm, size_t member, enum pwi_storm_role role);
 bool pwi_storm_is_worker(const struct pwi_storm *storm, size_t member); /* that has begun, alive or not */
 pid_t pwi_storm_pid(const struct pwi_storm *storm, size_t member);
-const char *pwi_storm_journal(const struct pwi_storm *storm, size_t member); /* a worker's */
+const char *pwi_storm_journal(const struct pwi_storm *storm, size_t member); /* of a worker */
 
-/* kill -9, and it is gone. */
+/* Sends SIGKILL and waits for the end. */
 void pwi_storm_kill(struct pwi_storm *storm, size_t member);
 void pwi_storm_pause(struct pwi_storm *storm, size_t member, bool is_paused);
 
-/* With cells: see tests/storm/harness/cells.h. `other` may be the manager: it is at home, with the workers that have no cell. */
+/* With cells: see tests/storm/harness/cells.h. `other` may be the manager, which is at home, like workers
+ * without a cell. */
 bool pwi_storm_cut(struct pwi_storm *storm, size_t member, bool is_cut);
 bool pwi_storm_lose(struct pwi_storm *storm, size_t member, size_t other, bool is_lost);
 
-/* --- the cluster ------------------------------------------------------------------------------------------------------ */
+/* --- the cluster ---------------------------------------------------------------------------------------- */
 
-/* A session of our own, opened when it is first asked for; NULL if it cannot be. */
+/* A session of our own, opened at the first call; NULL on failure. */
 struct pawl_session *pwi_storm_session(struct pwi_storm *storm);
 
-/* How a session of somebody else opens. Valid as long as the storm. */
+/* Options for another session. Valid as long as the storm. */
 void pwi_storm_session_options(const struct pwi_storm *storm, struct pawl_session_options *options_out);
 
-/* Waits until the manager says that every arc has all its members, and exactly the servers that live are up. */
+/* Waits until the manager reports that every arc has all its members, and exactly the live servers are up. */
 bool pwi_storm_await_whole(struct pwi_storm *storm, int64_t timeout_ns);
 
-/* The servers of ours that form the chain of the first arc, its head first; up to `room` of them, full ones only. */
+/* The servers that form the chain of the first arc, its head first; at most `room`, full members only. */
 bool pwi_storm_first_chain(struct pwi_storm *storm, size_t *members_out, size_t room, size_t *count_out);
 
-/* --- the end ---------------------------------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------------------------------- */
 
-/* Workers begin no more, see the rest through, and leave. False if one does not, or has failed. */
+/* Workers begin no more pushes, finish the others, and leave. False if one does not, or has failed. */
 bool pwi_storm_calm(struct pwi_storm *storm, int64_t timeout_ns);
 
-/* Judges the journals of all workers there ever were. */
+/* Verifies the journals of all workers, dead ones included. */
 bool pwi_storm_judge(struct pwi_storm *storm, int64_t patience_ns, struct pwi_storm_verdict *verdict_out);
 
-/* The longest time around [from, to] in which the worker was told of no push: from one to the next, of those that the time
- * touches. Times are of CLOCK_MONOTONIC. */
+/* The longest time between two ends of pushes of the worker, among those that touch [from, to]. Times are
+ * of CLOCK_MONOTONIC. */
 int64_t pwi_storm_gap(const struct pwi_storm_journal *journal, int64_t from, int64_t to);
 
 #endif

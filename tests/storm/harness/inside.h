@@ -12,10 +12,10 @@
 
 struct pwi_storm_member {
   enum pwi_storm_role role;
-  uint32_t number;         /* among those of its role */
-  struct pwi_child *child; /* NULL: it is gone */
+  uint32_t number;         /* among members of its role */
+  struct pwi_child *child; /* NULL: it has ended */
   bool is_ready;
-  uint32_t cell; /* 0: at home, or there are none */
+  uint32_t cell; /* 0: at home, or there are no cells */
   char name[24];
   char journal[PATH_MAX + 32];
 };
@@ -26,20 +26,20 @@ struct pwi_storm {
   bool is_folder_ours;
   char command[PATH_MAX];
   char worker_command[PATH_MAX + sizeof "-storm"]; /* pawl-storm */
-  char address[PWI_NET_ADDRESS_MAX];               /* the manager's; "" before it is there */
+  char address[PWI_NET_ADDRESS_MAX];               /* of the manager; "" before it is ready */
   char key[PWI_KEY_TEXT_MAX];                      /* "": none */
   struct pwi_storm_cells *cells;
   struct pawl_session *session;
   size_t count;
   struct pwi_storm_member members[PWI_STORM_MEMBERS_MAX];
-  uint32_t numbers[PWI_STORM_ROLES]; /* how many of each role there were */
+  uint32_t numbers[PWI_STORM_ROLES]; /* members of each role so far */
   char problem[640];
 };
 
-/* Keep the reason; false. */
+/* Sets the problem; returns false. */
 bool pwi_storm_fail(struct pwi_storm *storm, const char *format, ...) PAWL_PRINTF(2, 3);
 
-/* The same for what a member does, with its last words. */
+/* The same for a problem of a member, with its last output. */
 bool pwi_storm_complain(struct pwi_storm *storm, struct pwi_storm_member *member, const char *what);
 
 #endif

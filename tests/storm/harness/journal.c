@@ -18,7 +18,7 @@
 #define SERIAL_MASK ((UINT64_C(1) << KIND_SHIFT) - 1)
 #define EIGHTH (PWI_STORM_KEYS / PWI_STORM_TOUCHED)
 
-/* --- what is pushed -------------------------------------------------------------------------------------------------- */
+/* --- pushes --------------------------------------------------------------------------------------------- */
 
 const char *pwi_storm_table_name(enum pwi_storm_table table) {
   return table == PWI_STORM_DENSE ? "storm/dense" : "storm/mixed";
@@ -31,7 +31,7 @@ void pwi_storm_table_options(enum pwi_storm_table table, struct pawl_vector_opti
   if (table == PWI_STORM_DENSE) options_out->size = (uint64_t)PWI_STORM_KEYS * PWI_STORM_WORKERS_MAX;
 }
 
-/* In the dense vector a worker's keys lie far apart; in the other the placement scatters them. */
+/* In the dense vector a worker's keys are far apart; in the other one the placement scatters them. */
 uint64_t pwi_storm_key(enum pwi_storm_table table, uint32_t worker, uint32_t index) {
   if (table == PWI_STORM_DENSE) return (uint64_t)index * PWI_STORM_WORKERS_MAX + worker;
   return (uint64_t)worker * PWI_STORM_KEYS + index;
@@ -53,7 +53,7 @@ void pwi_storm_row(uint64_t serial, uint64_t row_out[PWI_STORM_WIDTH]) {
   row_out[3] = pwi_mix64(serial);
 }
 
-/* --- writing --------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 static void seal(unsigned char *record, uint64_t offset) {
   pwi_put_u64(record + CHECK_AT, pwi_hash(record, CHECK_AT, offset));
@@ -100,7 +100,7 @@ pawl_status pwi_storm_write(struct pwi_storm_writer *writer, enum pwi_storm_kind
   return append(writer, record);
 }
 
-/* --- reading --------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static pawl_status add_intent(struct pwi_storm_journal *journal, uint64_t serial, uint64_t keys) {
   if (serial != journal->count + 1 || keys == 0) return PAWL_CORRUPT;
@@ -115,7 +115,7 @@ static pawl_status add_intent(struct pwi_storm_journal *journal, uint64_t serial
   return PAWL_OK;
 }
 
-/* What is told of a push names only keys of it, none twice, and nothing after it has ended. */
+/* A record about a push names only its keys, each once, and none follows its end. */
 static pawl_status add_news(struct pwi_storm_journal *journal, enum pwi_storm_kind kind, uint64_t serial, uint64_t keys,
                             int64_t time_ns) {
   if (serial == 0 || serial > journal->count) return PAWL_CORRUPT;
@@ -156,7 +156,7 @@ static pawl_status parse_head(const unsigned char *bytes, size_t size, struct pw
   return journal->worker < PWI_STORM_WORKERS_MAX ? PAWL_OK : PAWL_CORRUPT;
 }
 
-/* Of a record that is not sealed only the last may be: it is one that was being written when the worker was killed. */
+/* Only the last record may be unsealed: the worker was killed while writing it. */
 static pawl_status parse_records(const unsigned char *bytes, size_t size, struct pwi_storm_journal *journal) {
   for (size_t at = RECORD_SIZE; at < size; at += RECORD_SIZE) {
     if (size - at < RECORD_SIZE || !is_sealed(bytes + at, at)) {

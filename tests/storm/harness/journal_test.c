@@ -1,4 +1,4 @@
-/* The journal of a worker: what comes back from a file, from one that was cut off, and from one that was damaged. */
+/* The journal of a worker: reading it back from a complete, a truncated and a damaged file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,8 @@ static int remove_folder(void **state) {
   return rmdir(folder);
 }
 
-/* All but the last two have ended; one of them was refused on one key, and is unknown on another. */
+/* All pushes but the last two have ended; one of them was refused on one key, and has an unknown outcome
+ * on another. */
 static size_t write_journal(unsigned char *bytes, size_t room) {
   struct pwi_storm_writer writer;
   unlink(path);
@@ -103,7 +104,7 @@ static void test_every_bit_that_flips_is_noticed(void **state) {
   for (size_t bit = 0; bit < 8 * size; bit++) {
     bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
     pawl_status status = pwi_storm_journal_parse(bytes, size, &journal);
-    bool is_last = bit / 8 >= size - RECORD; /* taken for torn */
+    bool is_last = bit / 8 >= size - RECORD; /* taken for a torn record */
     assert_int_equal(status, is_last ? PAWL_OK : PAWL_CORRUPT);
     if (!status) assert_true(journal.is_torn);
     if (!status) pwi_storm_journal_fini(&journal);
@@ -117,13 +118,13 @@ static void test_records_that_are_out_of_place_are_noticed(void **state) {
   struct pwi_storm_journal journal;
   size_t size = write_journal(bytes, sizeof bytes);
   memcpy(swapped, bytes, size);
-  memcpy(swapped + RECORD, bytes + 3 * RECORD, RECORD); /* sealed, but not for this place */
+  memcpy(swapped + RECORD, bytes + 3 * RECORD, RECORD); /* sealed, but for another offset */
   assert_int_equal(pwi_storm_journal_parse(swapped, size, &journal), PAWL_CORRUPT);
   memmove(bytes + RECORD, bytes + 2 * RECORD, size - 2 * RECORD); /* one is missing */
   assert_int_equal(pwi_storm_journal_parse(bytes, size - RECORD, &journal), PAWL_CORRUPT);
 }
 
-/* A worker that writes nonsense is a bug of ours: the verifier says so instead of judging by it. */
+/* A worker that writes nonsense is a bug of ours: the verifier reports it instead of judging by it. */
 static void test_a_journal_that_contradicts_itself_is_refused(void **state) {
   (void)state;
   static const struct {
@@ -132,14 +133,14 @@ static void test_a_journal_that_contradicts_itself_is_refused(void **state) {
     int64_t time_ns;
   } wrong[] = {
       {PWI_STORM_INTENT, 1, 1, 1},       /* begun twice */
-      {PWI_STORM_INTENT, 3, 1, 1},       /* one is left out */
-      {PWI_STORM_INTENT, 2, 0, 1},       /* nothing to push to */
+      {PWI_STORM_INTENT, 3, 1, 1},       /* a serial is left out */
+      {PWI_STORM_INTENT, 2, 0, 1},       /* no keys */
       {PWI_STORM_DONE, 2, 1, 1},         /* never begun */
       {PWI_STORM_DONE, 0, 1, 1},         /* no serial */
-      {PWI_STORM_DONE, 1, 2, 1},         /* on a key that was not pushed to */
-      {PWI_STORM_DONE, 1, 1, 0},         /* at no time */
-      {PWI_STORM_STALE, 2, 1, 1},        /* of a push to come */
-      {(enum pwi_storm_kind)9, 1, 1, 1}, /* no kind */
+      {PWI_STORM_DONE, 1, 2, 1},         /* a key that was not pushed to */
+      {PWI_STORM_DONE, 1, 1, 0},         /* no time */
+      {PWI_STORM_STALE, 2, 1, 1},        /* of a later push */
+      {(enum pwi_storm_kind)9, 1, 1, 1}, /* unknown kind */
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     struct pwi_storm_writer writer;

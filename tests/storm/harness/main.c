@@ -1,6 +1,7 @@
-/* pawl-storm, a program for tests with real faults (docs/testing.md): `pawl-storm work` pushes and keeps a journal, `pawl-storm
- * verify` compares the journals with what the cluster holds. `pawl-bench failover` and the tests in tests/storm start it; it
- * may be run by hand against a cluster of one's own. It is not installed. */
+/* pawl-storm, a program for tests with real faults (docs/testing.md): `pawl-storm work` pushes and keeps a
+ * journal, `pawl-storm verify` compares the journals with the contents of the cluster. `pawl-bench
+ * failover` and the tests in tests/storm start it; it may also be run by hand against a cluster. It is not
+ * installed. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,7 @@ enum {
   LETTER_PARENT,
 };
 
-/* --- work ------------------------------------------------------------------------------------------------------------- */
+/* --- work ----------------------------------------------------------------------------------------------- */
 
 struct order {
   const struct pwi_command *command;
@@ -86,13 +87,13 @@ static bool read_own(struct order *order, int letter, const char *value) {
 }
 
 static int report(const struct order *order, const struct pwi_storm_work_report *report, pawl_status status) {
-  printf("worker %u: %llu pushes and %llu pulls, %llu failed, %llu open, %llu times a pull showed too little\n",
-         (unsigned)order->worker, (unsigned long long)report->pushes, (unsigned long long)report->pulls,
-         (unsigned long long)report->failures, (unsigned long long)report->open, (unsigned long long)report->stale);
-  if (report->failures > 0) printf("worker %u: first: %s\n", (unsigned)order->worker, report->first);
+  printf("worker %u: %llu pushes and %llu pulls, %llu failed, %llu open, %llu stale pulls\n", (unsigned)order->worker,
+         (unsigned long long)report->pushes, (unsigned long long)report->pulls, (unsigned long long)report->failures,
+         (unsigned long long)report->open, (unsigned long long)report->stale);
+  if (report->failures > 0) printf("worker %u: first failure: %s\n", (unsigned)order->worker, report->first);
   fflush(stdout);
   if (!status || (status == PAWL_CANCELLED && atomic_load(&told) > 1)) return PWI_EXIT_OK;
-  const char *why = status == PAWL_TIMED_OUT ? "a call does not end" : pawl_status_text(status);
+  const char *why = status == PAWL_TIMED_OUT ? "a call did not end in time" : pawl_status_text(status);
   return pwi_cli_failure(order->command, "worker %u: %s", (unsigned)order->worker, why);
 }
 
@@ -100,7 +101,9 @@ static int work_in(const struct order *order, struct pawl_session *session) {
   struct pwi_storm_writer journal;
   struct pwi_storm_work_report what = {0};
   pawl_status status = pwi_storm_writer_open(order->journal, (uint32_t)order->worker, &journal);
-  if (status) return pwi_cli_failure(order->command, "no journal at %s: %s", order->journal, pawl_status_text(status));
+  if (status)
+    return pwi_cli_failure(order->command, "cannot create the journal %s: %s", order->journal,
+                           pawl_status_text(status));
   struct pwi_storm_work_config config = {.session = session,
                                          .journal = &journal,
                                          .outstanding = (uint32_t)order->outstanding,
@@ -122,14 +125,14 @@ static int run_work(const struct pwi_command *command, int argc, char **argv) {
   pwi_session_choice_init(&order.choice, "storm", false);
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
-    if (!read_own(&order, letter, args.value)) return pwi_cli_usage(command, "'%s' cannot be read", args.value);
+    if (!read_own(&order, letter, args.value)) return pwi_cli_usage(command, "'%s' is malformed", args.value);
     if (!pwi_session_option(&order.choice, command, letter, args.value, &exit_code)) return exit_code;
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
-  if (!order.has_worker || !order.journal) return pwi_cli_usage(command, "--worker and --journal are needed");
+  if (!order.has_worker || !order.journal) return pwi_cli_usage(command, "--worker and --journal are required");
   struct pwi_run_process_config process = {
       .parent = (pid_t)order.parent, .ready_fd = order.has_ready_fd ? (int)order.ready_fd : -1, .stop = stop};
-  if (pwi_run_process_open(&process)) return pwi_cli_failure(command, "our parent is out of reach");
+  if (pwi_run_process_open(&process)) return pwi_cli_failure(command, "cannot watch the parent process");
   exit_code = pwi_session_start(&order.choice, command, &session);
   if (!exit_code) {
     exit_code = work_in(&order, session);
@@ -140,30 +143,30 @@ static int run_work(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option work_options[] = {
-    {LETTER_WORKER, "worker", "N", "which worker this is: its keys are its own, from 0 to 1023"},
-    {LETTER_JOURNAL, "journal", "FILE", "where to write what is pushed and what is done; must not be there"},
-    {LETTER_OUTSTANDING, "outstanding", "N", "pushes under way (default: 8)"},
-    {LETTER_PUSHES, "pushes", "N", "end after so many (default: go on until SIGTERM)"},
-    {LETTER_PATIENCE, "patience", "SECONDS", "give up when a push takes so long (default: 60)"},
+    {LETTER_WORKER, "worker", "N", "number of this worker, 0 to 1023; each has keys of its own"},
+    {LETTER_JOURNAL, "journal", "FILE", "file for the journal; must not exist"},
+    {LETTER_OUTSTANDING, "outstanding", "N", "concurrent pushes (default: 8)"},
+    {LETTER_PUSHES, "pushes", "N", "end after this many pushes (default: run until SIGTERM)"},
+    {LETTER_PATIENCE, "patience", "SECONDS", "give up if a push takes longer, in seconds (default: 60)"},
     {LETTER_PLANT, "plant", "MISTAKE", "for tests: early (acknowledge a push that is never sent), or twice"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory with servers on this machine"},
     {LETTER_READY_FD, "ready-fd", "FD", "write 'ready …' to this descriptor when ready"},
-    {LETTER_PARENT, "parent", "PID", "end when this process, our parent, is gone"},
+    {LETTER_PARENT, "parent", "PID", "end when this process, the parent, is gone"},
     PWI_SESSION_OPTIONS,
     {0},
 };
 
 static const struct pwi_command command_work = {
     .name = "work",
-    .summary = "push without pause, and keep a journal of it",
-    .text = "Pushes integers to keys of its own, several pushes at a time, until SIGTERM. Each\n"
-            "push is written to the journal before it is sent, and its end when it is known.\n"
+    .summary = "push continuously and keep a journal",
+    .text = "Pushes integers to keys of its own, several at a time, until SIGTERM. Each\n"
+            "push is recorded in the journal before it is sent, and its end once it is known.\n"
             "The journal outlives a worker that is killed.\n",
     .options = work_options,
     .run = run_work,
 };
 
-/* --- verify ----------------------------------------------------------------------------------------------------------- */
+/* --- verify --------------------------------------------------------------------------------------------- */
 
 static json_t *findings_of(const struct pwi_storm_verdict *verdict) {
   json_t *list = json_array();
@@ -222,10 +225,10 @@ static const struct pwi_cli_option verify_options[] = {PWI_SESSION_OPTIONS, PWI_
 static const struct pwi_command command_verify = {
     .name = "verify",
     .arguments = "JOURNAL...",
-    .summary = "compare what is stored with the journals of workers",
-    .text = "Reads journals of 'pawl-storm work', pulls the keys of their workers, and says\n"
-            "which acknowledged pushes are not there and which pushes are there twice. Pushes\n"
-            "that had not ended when their worker was killed may be there once. Exits with 1\n"
+    .summary = "compare the stored values with the journals of workers",
+    .text = "Reads journals of 'pawl-storm work', pulls the keys of the workers, and reports\n"
+            "acknowledged pushes that are lost and pushes that were applied twice. Pushes\n"
+            "that had not ended when their worker was killed may be applied once. Exits with 1\n"
             "if anything is lost, double, or cannot be read.\n",
     .options = verify_options,
     .run = run_verify,
@@ -235,8 +238,8 @@ static const struct pwi_command *const children[] = {&command_work, &command_ver
 
 static const struct pwi_command root = {
     .name = "",
-    .summary = "push without pause, and look what was lost",
-    .text = "What 'pawl-bench failover' and the tests in tests/storm are made of.\n",
+    .summary = "push continuously, and verify that nothing was lost",
+    .text = "Used by 'pawl-bench failover' and the tests in tests/storm.\n",
     .children = children,
 };
 

@@ -1,13 +1,13 @@
-/* The verifier: what is stored, pulled by a session of its own, beside what journals say. */
+/* The verifier: pulls the stored values in a session of its own, and compares them with the journals. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "work.h"
 #include "host/clock.h"
 
-#define HURRIED_NS (2 * PAWL_SECOND) /* once a pull has hung, for the others */
+#define HURRIED_NS (2 * PAWL_SECOND) /* for the other pulls, once one has hung */
 
-/* One worker's keys. A pull that hangs may write later, so it lives until the session has ended. */
+/* One worker's keys. A pull that hangs may write later, so this lives until the session has ended. */
 struct pulled {
   struct pwi_storm_journal journal;
   struct pwi_storm_values values;
@@ -21,7 +21,7 @@ struct verifier {
   int64_t patience_ns;
 };
 
-/* A vector that nobody has made is as good as one that is empty. */
+/* A vector that does not exist counts as empty. */
 static pawl_status open_vectors(struct verifier *verifier) {
   for (unsigned i = 0; i < PWI_STORM_TABLES; i++) {
     const char *name = pwi_storm_table_name((enum pwi_storm_table)i);
@@ -38,7 +38,7 @@ static bool pull_all(struct verifier *verifier, unsigned table, struct pulled *p
   return pawl_task_finish(task, verifier->patience_ns) == PAWL_OK;
 }
 
-/* Some of them hang: which? Each is asked for by itself, all at once. */
+/* Some keys hang: pulls each by itself, all at once, to find out which. */
 static void pull_one_by_one(struct verifier *verifier, unsigned table, struct pulled *pulled) {
   struct pawl_task *tasks[PWI_STORM_KEYS] = {0};
   int64_t deadline = pwi_host_after(verifier->patience_ns);

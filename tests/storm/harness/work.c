@@ -7,15 +7,15 @@
 #include "host/clock.h"
 
 #define OPEN_NS (30 * PAWL_SECOND)
-#define LOOK_NS (PAWL_SECOND / 5) /* how often a worker that waits looks whether it was told to go */
+#define LOOK_NS (PAWL_SECOND / 5) /* how often a waiting worker checks whether it was told to leave */
 #define PULL_EVERY 64
 #define PLANT_EVERY 100
-#define FAILURES_MAX 16 /* of a task that are kept (task.h) */
+#define FAILURES_MAX 16 /* failures of a task that are kept (task.h) */
 
 /* A call under way: push number `serial`, or a pull of all keys of one table. */
 struct slot {
   struct pawl_task *task; /* NULL: none */
-  uint64_t serial;        /* a pull: that of the last push before it */
+  uint64_t serial;        /* of a pull: that of the last push before it */
   bool is_pull;
   enum pwi_storm_table table;
   uint64_t mask;
@@ -23,7 +23,7 @@ struct slot {
   uint64_t *rows; /* of the push; in shared memory for every other slot */
   uint64_t own[PWI_STORM_TOUCHED * PWI_STORM_WIDTH];
   uint64_t pulled[PWI_STORM_KEYS][PWI_STORM_WIDTH];
-  uint64_t least[PWI_STORM_KEYS]; /* pull: how often each key had been acknowledged before */
+  uint64_t least[PWI_STORM_KEYS]; /* of a pull: acknowledged pushes of each key before it */
 };
 
 struct work {
@@ -40,7 +40,7 @@ struct work {
 
 #define ROWS_SIZE (PWI_STORM_TOUCHED * PWI_STORM_WIDTH)
 
-/* --- the end of a call ------------------------------------------------------------------------------------------------ */
+/* --- the end of a call ---------------------------------------------------------------------------------- */
 
 static bool is_unsure(pawl_status status) { return status == PAWL_OUTCOME_UNKNOWN || status == PAWL_CLUSTER_LOST; }
 
@@ -53,7 +53,8 @@ static uint64_t keys_within(const struct slot *slot, uint32_t worker, struct paw
   return found;
 }
 
-/* On which keys a push that failed is not, or may be. Where the task cannot say, it may be on all. */
+/* The keys to which a failed push is not, or may be, applied. If the task cannot tell, it may be applied
+ * to all. */
 static void read_failures(const struct work *work, const struct slot *slot, uint64_t *refused_out,
                           uint64_t *unsure_out) {
   size_t count = pawl_task_failure_count(slot->task);
@@ -108,8 +109,8 @@ static pawl_status end_pull(struct work *work, struct slot *slot, pawl_status re
   return pwi_storm_write(work->config->journal, PWI_STORM_STALE, slot->serial, stale, now);
 }
 
-/* Waits for the call; PAWL_TIMED_OUT if it does not end, PAWL_CANCELLED if we are told to go, PAWL_CLUSTER_LOST if that is what it
- * says: there is no use in going on. */
+/* Waits for the call. PAWL_TIMED_OUT if it does not end, PAWL_CANCELLED if we are told to leave,
+ * PAWL_CLUSTER_LOST if it reports that: then it is useless to continue. */
 static pawl_status end_call(struct work *work, struct slot *slot) {
   if (!slot->task) return PAWL_OK;
   int64_t deadline = pwi_host_after(work->config->patience_ns);
@@ -126,7 +127,7 @@ static pawl_status end_call(struct work *work, struct slot *slot) {
   return result == PAWL_CLUSTER_LOST && !status ? result : status;
 }
 
-/* --- the beginning of a call ------------------------------------------------------------------------------------------ */
+/* --- the beginning of a call ---------------------------------------------------------------------------- */
 
 static void fill(const struct work *work, struct slot *slot) {
   uint64_t row[PWI_STORM_WIDTH];
@@ -173,7 +174,7 @@ static pawl_status begin_pull(struct work *work, struct slot *slot, enum pwi_sto
   return pawl_vector_pull(work->vectors[table], where, slot->pulled, &slot->task);
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------------- */
+/* --- the worker ----------------------------------------------------------------------------------------- */
 
 static pawl_status open_tables(struct work *work) {
   struct pawl_vector_options options;
@@ -202,7 +203,7 @@ static pawl_status open_slots(struct work *work) {
   return status;
 }
 
-/* What is still under way keeps its memory until the session is closed: the caller closes it, or exits. */
+/* Calls that are under way keep their memory until the session is closed: the caller closes it, or exits. */
 static void leave(struct work *work) {
   bool is_open = false;
   for (uint32_t i = 0; work->slots && i < work->config->outstanding; i++) {

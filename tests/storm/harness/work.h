@@ -1,8 +1,9 @@
-/* The worker and the verifier of a storm, through the public API and nothing else.
+/* The worker and the verifier of a storm. Both use the public API only.
  *
- * The worker pushes without pause, several pushes under way, and keeps a journal (tests/storm/harness/journal.h): a push is written down
- * before it is called, and its end as soon as the worker knows. Now and then it pulls its own keys, and checks that they show
- * what it was told is there. Half of what it pushes lies in memory that is shared with the servers.
+ * The worker pushes continuously, with several pushes under way, and keeps a journal
+ * (tests/storm/harness/journal.h): a push is recorded before it is sent, and its end as soon as the worker
+ * knows. Now and then it pulls its own keys, and checks that they show all acknowledged pushes. Half of
+ * its values are in memory that is shared with the servers.
  *
  * The verifier pulls the keys of each journal's worker and compares (tests/storm/harness/check.h).
  */
@@ -15,14 +16,14 @@
 
 #include "check.h"
 
-#define PWI_STORM_OUTSTANDING 8 /* unless told otherwise */
+#define PWI_STORM_OUTSTANDING 8 /* default */
 #define PWI_STORM_OUTSTANDING_MAX 256
 
-/* Mistakes that are made on purpose, so that a test sees that they are found. */
+/* Deliberate bugs, so that a test can check that they are found. */
 enum pwi_storm_plant {
   PWI_STORM_HONEST,
-  PWI_STORM_EARLY, /* now and then a push is taken for done, and never sent */
-  PWI_STORM_TWICE, /* now and then one is sent twice */
+  PWI_STORM_EARLY, /* sometimes a push is recorded as done, and never sent */
+  PWI_STORM_TWICE, /* sometimes a push is sent twice */
 };
 
 struct pwi_storm_work_config {
@@ -32,25 +33,27 @@ struct pwi_storm_work_config {
   uint64_t pushes; /* 0: until told to stop */
   enum pwi_storm_plant plant;
   int64_t patience_ns; /* for one push */
-  atomic_int *told;    /* 1: begin no more and see the rest through; 2: go */
+  atomic_int *told;    /* 1: begin no more pushes and finish the others; 2: leave at once */
 };
 
 struct pwi_storm_work_report {
   uint64_t pushes, pulls;
-  uint64_t failures; /* of tasks that ended with an error */
-  pawl_status why;   /* of the first of those */
-  char first[256];   /* and what it said */
+  uint64_t failures; /* tasks that ended with an error */
+  pawl_status why;   /* status of the first failure */
+  char first[256];   /* its text */
   uint64_t stale;    /* keys that a pull did not show as they should be */
-  uint64_t open;     /* pushes that had not ended when it left */
+  uint64_t open;     /* pushes that had not ended at the end */
 };
 
-/* Works until it is told to stop, or nothing can go on: PAWL_TIMED_OUT if a push does not end, PAWL_CLUSTER_LOST if the library says
- * that acknowledged data was lost, else what the journal or a call failed with. Other tasks that fail are counted and do not end it. The report is filled in whatever happens. */
+/* Works until it is told to stop, or cannot continue: PAWL_TIMED_OUT if a push does not end,
+ * PAWL_CLUSTER_LOST if the library reports that acknowledged data was lost, else the error of the journal
+ * or of a call. Other failed tasks are counted. Always fills in the report. */
 PAWL_MUST_USE pawl_status pwi_storm_work(const struct pwi_storm_work_config *config,
                                          struct pwi_storm_work_report *report_out);
 
-/* Reads the journals, pulls, and judges. A pull has `patience_ns`; keys that cannot be read by then are counted as lost. The
- * session is opened and closed here. On an error `where_out` says which journal, or "" if it was no journal's. */
+/* Reads the journals, pulls, and verifies. A pull may take `patience_ns`; keys that cannot be read by then
+ * count as lost. Opens and closes a session. On an error `*where_out` names the journal, or is "" if it
+ * concerns none. */
 PAWL_MUST_USE pawl_status pwi_storm_verify(const struct pawl_session_options *options, const char *const *paths,
                                            size_t count, int64_t patience_ns, struct pwi_storm_verdict *verdict_out,
                                            const char **where_out);

@@ -1,0 +1,44 @@
+/* A server function for campaigns: it adds to hidden state, of which the rows are only a copy.
+ *
+ * So rows are right only as long as the state accompanies them everywhere: down chains, to new members, to
+ * a new head. In some campaigns it refuses a push now and then, before any of it is applied. */
+#include "sim/campaign/inside.h"
+
+enum { REFUSES }; /* the only parameter */
+
+static pawl_status check(const struct pawl_function_call *call) {
+  const int64_t *pushed = call->pushed;
+  if (call->parameters[REFUSES] == 0) return PAWL_OK;
+  for (size_t i = 0; i < call->count; i++)
+    if (pushed[i * call->width] % 31 == 0) return PAWL_REFUSED;
+  return PAWL_OK;
+}
+
+static void apply(const struct pawl_function_call *call) {
+  const int64_t *pushed = call->pushed;
+  int64_t *stored = call->stored, *state = call->state;
+  for (size_t i = 0; i < call->count * call->width; i++)
+    stored[i] = state[i] = (int64_t)((uint64_t)state[i] + (uint64_t)pushed[i]);
+}
+
+static const struct pawl_function_parameter parameters[] = {[REFUSES] = {"refuses", "one row in 31", 0, 0, 1}};
+
+static const struct pawl_server_function function = {
+    .size = sizeof(struct pawl_server_function),
+    .flags = PAWL_FUNCTION_CHECKS_PUSH,
+    .name = "sim_kept",
+    .about = "adds to state and copies it to the row",
+    .types = PAWL_FUNCTION_TYPE(PAWL_I64),
+    .parameter_count = 1,
+    .parameters = parameters,
+    .pushed = {1, 0},
+    .stored = {1, 0},
+    .state = {1, 0},
+    .check = check,
+    .apply = apply,
+};
+
+pawl_status pwi_campaign_functions(struct campaign *campaign) {
+  struct pwi_function_problem problem;
+  return pwi_function_set_add(&campaign->functions, &function, &problem);
+}
