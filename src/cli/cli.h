@@ -47,7 +47,8 @@ struct pwi_command {
   const char *text;                          /* paragraphs for --help, lines of at most 78 characters */
   const struct pwi_cli_option *options;      /* the command's own options, without the common ones; NULL: none */
   const struct pwi_command *const *children; /* ends with NULL; NULL: none */
-  const struct pwi_command *const *also;     /* of one that runs by itself: those that it hands over to, likewise */
+  const struct pwi_command *const
+      *also; /* subcommands of a command that also runs by itself; ends with NULL; NULL: none */
   int (*run)(const struct pwi_command *command, int argc, char **argv);
   void (*help)(void); /* prints the help instead of pwi_cli_help; NULL for most commands */
 };

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-#define HELP "explain a command and its options" /* what `pawl help COMMAND` does; it is no command of its own */
+#define HELP "explain a command and its options" /* of `pawl help COMMAND`, which is not in the list of commands */
 
 static const struct pwi_command root = {.name = "", .options = pwi_cli_root_options, .children = pwi_cli_commands};
 

@@ -20,23 +20,23 @@ expect 0 "$pawl" space list
 said 'ads .* 1 .* - .* -'
 expect 2 "$pawl" space quota
 expect 2 "$pawl" space quota ads --memory lots
-complained 'not a size'
+complained 'expected a size'
 expect 1 "$pawl" space quota ads/w --memory 1M
 complained 'not a space'
 expect 1 "$pawl" space quota none
 complained 'neither vectors nor a quota'
 expect 0 "$pawl" space quota ads --memory 1M
-said 'may take 1048576 bytes'
+said 'may use 1048576 bytes'
 expect 0 "$pawl" space quota ads --json
 said '"memory": *1048576'
 
 awk 'BEGIN { for (i = 0; i < 200000; i++) print i * 977, 1 }' >many
 fills() { ! "$pawl" put $patience ads/w --file many >out 2>err; }
 within 30 fills || fail "nothing was refused: $("$pawl" space list)"
-complained 'quota of memory'
+complained 'memory quota'
 expect 0 "$pawl" put $patience news/w --file many
 expect 1 "$pawl" put $patience ads/dense --create --type f64 --size 1000000 --layout dense 1=1
-complained 'quota of memory'
+complained 'memory quota'
 
 # Killed, and started again on its log.
 kill -KILL "$manager"
@@ -45,8 +45,8 @@ start manager "$pawl" manager --listen "$PAWL_ADDRESS" --http none --data "$work
 expect 0 "$pawl" space list ads
 said 'ads .* 1048576'
 expect 1 "$pawl" put $patience ads/w --file many
-complained 'quota of memory'
+complained 'memory quota'
 
 expect 0 "$pawl" space quota ads --memory none
-said 'no quota any more'
+said 'no longer has a quota'
 expect 0 "$pawl" put $patience ads/w --file many

@@ -1,4 +1,4 @@
-/* `pawl space`: what spaces there are, what their vectors take, and how much they may. */
+/* `pawl space`: lists spaces and their use of memory, and sets quotas. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static bool take(struct run *run, int letter, const char *value, int *exit_out) 
     bool is_none = strcmp(value, "none") == 0;
     run->sets = true;
     if (!is_none && (!pwi_role_size(value, &run->memory) || run->memory == 0)) {
-      *exit_out = pwi_cli_usage(run->command, "'%s' is not a size such as 512M or 8G, nor 'none'", value);
+      *exit_out = pwi_cli_bad_value(run->command, value, "a size, e.g. 512M or 8G, or 'none'");
       return false;
     }
   }
@@ -51,13 +51,13 @@ static bool begin(struct run *run, int argc, char **argv, int least, int *exit_o
 
 static int end(struct run *run, int exit_code) {
   pawl_status ignored = pwi_session_end(&run->choice, run->session, exit_code);
-  (void)ignored; /* all there was to say has been said */
+  (void)ignored; /* the result or an error has been printed */
   return exit_code;
 }
 
 /* --- what there is ------------------------------------------------------------------------------------------------------ */
 
-/* An object for each space: those that have vectors, and those that have a quota. */
+/* The spaces that have vectors or a quota, one object each. */
 static json_t *of_space(json_t *spaces, const char *space, size_t length) {
   char name[PWI_SPACE_MAX + 1] = "";
   if (length > PWI_SPACE_MAX) return NULL;
@@ -131,7 +131,8 @@ static int show(struct run *run) {
   add_vectors(spaces, root);
   add_quotas(spaces, root);
   if (run->name && !json_object_get(spaces, run->name))
-    exit_code = pwi_cli_failure(run->command, "space %s has neither vectors nor a quota", run->name);
+    exit_code = pwi_cli_failure(
+        run->command, "space %s has neither vectors nor a quota; list the spaces with 'pawl space list'", run->name);
   else
     exit_code = print_spaces(run, spaces);
   json_decref(spaces);
@@ -149,20 +150,22 @@ static int set(struct run *run) {
   pawl_status status = pwi_session_ask(run->session, PWI_ASK_QUOTA, &payload, deadline, NULL, NULL);
   pwi_writer_fini(&payload);
   if (status == PAWL_FORBIDDEN)
-    return pwi_cli_failure(run->command, "this needs an operator's key, or one without limits");
+    return pwi_cli_failure(run->command, "not permitted; use an operator's key, or one without limits");
   if (status == PAWL_INVALID)
-    return pwi_cli_failure(run->command, "'%s' is not a space: it is the word before the slash of a name", run->name);
+    return pwi_cli_failure(run->command, "'%s' is not a space; expected the word before the slash of a vector's name",
+                           run->name);
   if (status == PAWL_TOO_LARGE)
-    return pwi_cli_failure(run->command, "there are quotas for 256 spaces already; take one back with --memory none");
+    return pwi_cli_failure(run->command,
+                           "256 spaces already have quotas, which is the maximum; remove one with --memory none");
   if (status) return pwi_session_failure(run->command, status);
   if (run->json)
     return pwi_cli_print_json(run->command,
                               json_pack("{s:s, s:o}", "space", run->name, "memory",
                                         run->memory ? json_integer((json_int_t)run->memory) : json_null()));
   if (run->memory)
-    printf("vectors of %s may take %" PRIu64 " bytes on all servers together\n", run->name, run->memory);
+    printf("the vectors of %s may use %" PRIu64 " bytes in total on all servers\n", run->name, run->memory);
   else
-    printf("%s has no quota any more\n", run->name);
+    printf("%s no longer has a quota\n", run->name);
   return PWI_EXIT_OK;
 }
 
@@ -189,7 +192,7 @@ static int run_quota(const struct pwi_command *command, int argc, char **argv) {
 static const struct pwi_cli_option list_options[] = {PWI_SESSION_OPTIONS, PWI_CLI_JSON, {0}};
 
 static const struct pwi_cli_option quota_options[] = {
-    {LETTER_MEMORY, "memory", "SIZE", "bytes that its vectors may take, such as 8G; none: no limit any more"},
+    {LETTER_MEMORY, "memory", "SIZE", "limit of the memory of its vectors, e.g. 8G; none removes the limit"},
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
     {0}};
@@ -197,9 +200,10 @@ static const struct pwi_cli_option quota_options[] = {
 static const struct pwi_command command_list = {
     .name = "space list",
     .arguments = "[SPACE]",
-    .summary = "list spaces, and what they may take",
-    .text = "Lists the spaces that have vectors or a quota: how many vectors, and of those with\n"
-            "a quota the bytes that they take on all servers together, copies included.\n",
+    .summary = "list spaces and their quotas",
+    .text = "Lists the spaces that have vectors or a quota: the number of vectors and, for\n"
+            "a space with a quota, the bytes used in total on all servers, including\n"
+            "replicas.\n",
     .options = list_options,
     .run = run_list,
 };
@@ -207,11 +211,11 @@ static const struct pwi_command command_list = {
 static const struct pwi_command command_quota = {
     .name = "space quota",
     .arguments = "SPACE",
-    .summary = "show or set how much memory a space may take",
-    .text = "Sets how many bytes the vectors of a space may take on all servers together, copies\n"
-            "on replicas included, or without --memory shows it. It is kept in the manager's log.\n"
-            "Past it pushes that need more are refused with QUOTA_MEMORY, and what is there\n"
-            "stays. Needs an operator's key, or one without limits.\n",
+    .summary = "show or set the memory quota of a space",
+    .text = "Sets how many bytes the vectors of a space may use in total on all servers,\n"
+            "including replicas. Without --memory, shows the quota. The quota is kept in\n"
+            "the manager's log. Pushes that would exceed it are refused with QUOTA_MEMORY;\n"
+            "existing data stays. Needs an operator's key, or one without limits.\n",
     .options = quota_options,
     .run = run_quota,
 };
@@ -221,6 +225,7 @@ static const struct pwi_command *const children[] = {&command_list, &command_quo
 const struct pwi_command pwi_command_space = {
     .name = "space",
     .summary = "list spaces of names, and limit their memory",
-    .text = "A space is the word before the slash of a vector's name. Keys can be limited to one.\n",
+    .text = "A space is the word before the slash of a vector's name. Keys can be limited\n"
+            "to one space.\n",
     .children = children,
 };
