@@ -253,13 +253,13 @@ def test_who_is_past_a_quota_is_refused_and_others_go_on():
             out.write(many)
         sparse = ("--create", "--layout", "sparse", "--file", file, *at)
         said = refuse("put", "ads/w", *sparse, key=greedy)
-        assert "quota of memory" in said, said
+        assert "memory quota" in said, said
         succeed("put", "news/w", *sparse, key=modest)
         succeed("put", "fast/w", *sparse, key=fast)  # it overdraws its account, once
         said = refuse("put", "fast/w", "1=1", *at, key=fast)
-        assert "quota of bytes a second" in said, said
+        assert "quota of bytes per second" in said, said
         # Who pushes with another key into the same space meets the same quota.
-        assert "quota of memory" in refuse("put", "ads/v", *sparse, key=cluster.own)
+        assert "memory quota" in refuse("put", "ads/v", *sparse, key=cluster.own)
         sessions = [Session(cluster, greedy, "ads/w") for _ in range(4)]
         until(lambda: cluster.lines("verb=LINK", name_of(greedy), "outcome=QUOTA_LINKS"), "one connection too many")
         succeed("get", "news/w", "0", *at, key=modest)
