@@ -1,4 +1,4 @@
-/* What a system call's errno is as a status: what applications share. */
+/* Converts the errno of a system call to a status. Shared by the applications. */
 #ifndef APPS_COMMON_ERRORS_H
 #define APPS_COMMON_ERRORS_H
 

@@ -1,4 +1,5 @@
-/* JSON as the programs of a job send it to one another: what applications share. What is read comes from another process, and is looked at. */
+/* JSON that the processes of a job exchange. Shared by the applications. Input comes from another process and
+ * is validated. */
 #ifndef APPS_COMMON_JSON_H
 #define APPS_COMMON_JSON_H
 
@@ -11,7 +12,7 @@
 
 #include <pawl/data.h>
 
-/* Takes the object. NULL without memory; freed with free. */
+/* Prints an object and releases it. Returns NULL if it is out of memory; free the text with free. */
 static inline char *apps_json_print(json_t *object) {
   char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(object);
@@ -22,13 +23,13 @@ static inline json_t *apps_json_parse(const void *bytes, size_t size) {
   return json_loadb(bytes, size, JSON_ALLOW_NUL, NULL);
 }
 
-/* JSON has no infinities: what is not finite travels as null. */
+/* JSON has no infinities: numbers that are not finite are sent as null. */
 static inline json_t *apps_json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 static inline double apps_json_number_of(const json_t *value) {
   return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* 64 bits do not fit JSON's signed numbers: they travel as hexadecimal texts. */
+/* 64-bit unsigned numbers do not fit in JSON's signed integers, so they are sent as hexadecimal strings. */
 static inline json_t *apps_json_wide(uint64_t value) { return json_sprintf("%" PRIx64, value); }
 
 static inline bool apps_json_wide_of(const json_t *value, uint64_t *number_out) {
@@ -39,7 +40,7 @@ static inline bool apps_json_wide_of(const json_t *value, uint64_t *number_out) 
   return true;
 }
 
-/* An array of texts; NULL without memory, or if one is not UTF-8. */
+/* An array of strings; NULL if it is out of memory, or a string is not UTF-8. */
 static inline json_t *apps_json_texts(char *const *texts, size_t count) {
   json_t *array = json_array();
   for (size_t i = 0; i < count; i++)
@@ -55,7 +56,8 @@ static inline void apps_json_texts_free(char **texts, size_t count) {
   free(texts);
 }
 
-/* At least one; false if they are not texts, or without memory: what was read so far is then to be freed too. */
+/* Reads an array of at least one string. Returns false if an element is not a string, or it is out of memory;
+ * free the strings read so far in any case. */
 static inline bool apps_json_texts_of(const json_t *array, char ***texts_out, size_t *count_out) {
   size_t count = json_array_size(array);
   char **texts = calloc(count + 1, sizeof *texts);
@@ -70,7 +72,7 @@ static inline bool apps_json_texts_of(const json_t *array, char ***texts_out, si
   return texts && count > 0;
 }
 
-/* How data is read. `label` is the text that reading.label points to, or "". */
+/* The options of reading data. `label` is the string that reading.label points to, or "". */
 static inline json_t *apps_json_reading(const struct pawl_data_options *is, const char *label) {
   return json_pack("{s:i, s:i, s:i, s:s, s:b, s:b, s:o, s:o, s:[i, f, o]}", "format", (int)is->format, "separator",
                    (int)(unsigned char)is->separator, "hash_bits", (int)is->hash_bits, "label", label, "binary",
@@ -78,7 +80,7 @@ static inline json_t *apps_json_reading(const struct pawl_data_options *is, cons
                    apps_json_wide(is->skip_bad), "part", (int)is->part, is->held_share, apps_json_wide(is->held_seed));
 }
 
-/* The caller lets reading.label point to `label`, if that is not empty. */
+/* Reads the options of reading data. The caller must point reading.label to `label` if that is not empty. */
 static inline bool apps_json_reading_of(json_t *object, struct pawl_data_options *is, char *label, size_t room) {
   int format, separator, hash_bits, binary, unit_rows, part;
   double held_share;

@@ -12,7 +12,7 @@
 
 #include "apps/common/errors.h"
 
-#define READ_STEP ((size_t)1 << 16) /* the least that is read at once */
+#define READ_STEP ((size_t)1 << 16) /* minimum of bytes read at once */
 
 pawl_status apps_say(char *error, pawl_status status, const char *format, ...) {
   va_list arguments;
@@ -29,7 +29,7 @@ static pawl_status fail(char *error, const char *doing, const char *path, int nu
 
 /* --- reading -------------------------------------------------------------------------------------------------------------- */
 
-/* Makes room for `more` bytes and the 0 behind them. */
+/* Makes room for `more` bytes and a terminating 0. */
 static bool have_room(char **bytes, size_t *room, size_t size, size_t more) {
   if (*room - size > more) return true;
   if (more > SIZE_MAX / 4 || *room > SIZE_MAX / 4) return false;
@@ -76,7 +76,8 @@ pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out,
 
 /* --- writing -------------------------------------------------------------------------------------------------------------- */
 
-/* Names in a directory are safe once it is; where that cannot be had, as on some file systems, we have tried. */
+/* Syncs the directory, so that the new name is durable. Some file systems do not support it; the failure is
+ * ignored. */
 static void sync_directory(const char *path) {
   const char *slash = strrchr(path, '/');
   char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
@@ -86,7 +87,7 @@ static void sync_directory(const char *path) {
   free(directory);
 }
 
-/* Writes to a file that is there by now, whatever it is. Its status; errno says more if that is PAWL_IO. */
+/* Writes to an open file of any kind. Returns the status; for PAWL_IO, errno has the details. */
 static pawl_status fill_open(int number, bool sync, pawl_status (*fill)(FILE *, const void *), const void *context) {
   FILE *file = fdopen(number, "wb");
   if (!file) {

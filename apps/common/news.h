@@ -1,4 +1,4 @@
-/* What happens to a job, as lines for people: what applications share. */
+/* Events of a job as lines of text. Shared by the applications. */
 #ifndef APPS_COMMON_NEWS_H
 #define APPS_COMMON_NEWS_H
 
@@ -9,7 +9,7 @@
 
 enum { APPS_NEWS_MAX = 1536 };
 
-/* False if there is nothing to say. */
+/* Formats an event. Returns false if it has no text. */
 static inline bool apps_news(const struct pawl_job_event *event, char line[APPS_NEWS_MAX]) {
   unsigned long long pid = (unsigned long long)event->pid, pieces = (unsigned long long)event->pieces;
   switch (event->what) {
@@ -38,10 +38,11 @@ static inline bool apps_news(const struct pawl_job_event *event, char line[APPS_
   return false;
 }
 
-/* A worker that could not begin, or not take its pieces: it may end the round, whose failure says so, or not. So its line is kept until that is
- * known, and the one who has read the round's status says it, once. True: the line was kept. */
+/* Keeps the line of a worker that could not start or could not take its pieces. Such a worker may or may not
+ * fail the round. So the line is kept until the status of the round is known, and is then printed once.
+ * Returns true if the line was kept. */
 struct apps_refusal {
-  char line[APPS_NEWS_MAX]; /* "": there is none */
+  char line[APPS_NEWS_MAX]; /* "": no line is kept */
 };
 
 static inline bool apps_refusal_keep(struct apps_refusal *refusal, const struct pawl_job_event *event) {

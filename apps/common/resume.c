@@ -1,4 +1,4 @@
-/* Options and data of a run, remembered and compared: see apps/common/resume.h. */
+/* Saves and compares the options and the data of a run: see apps/common/resume.h. */
 #include "apps/common/resume.h"
 
 #include <stdarg.h>
@@ -53,14 +53,14 @@ bool apps_digest_of(const json_t *object, struct apps_digest *digest_out) {
 
 /* --- files ------------------------------------------------------------------------------------------------------------------ */
 
-/* When it was written last, in nanoseconds; 0: nobody knows. */
+/* The time of modification in nanoseconds; 0: unknown. */
 static uint64_t time_of(const char *path) {
   struct stat about;
   if (stat(path, &about) != 0) return 0;
   return (uint64_t)about.st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)about.st_mtim.tv_nsec;
 }
 
-/* Names need not be UTF-8: such a one is left out, and compares by place. */
+/* A file name that is not UTF-8 is omitted, and the file compared by its position. */
 json_t *apps_files_write(const struct pawl_data *data) {
   json_t *files = json_array();
   struct pawl_data_info info;
@@ -131,10 +131,11 @@ void apps_terms_reading(json_t *terms, const struct pawl_data_options *reading) 
   apps_term_flag(terms, "--unit-rows", reading->unit_rows);
   if (reading->part == PAWL_PART_ALL) return;
   apps_term(terms, "--valid-split", "%.12g", reading->held_share);
-  apps_term(terms, "--seed", "%llu", (unsigned long long)reading->held_seed); /* draws the rows */
+  apps_term(terms, "--seed", "%llu", (unsigned long long)reading->held_seed); /* the seed selects the rows */
 }
 
-/* Who wrote the run may not have known an option that there is now: it was not given then. */
+/* The run may have been written by a version without an option that exists now; the option then counts as not
+ * given. */
 bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TEXT]) {
   const char *option;
   json_t *value;

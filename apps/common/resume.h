@@ -1,8 +1,9 @@
-/* What a run remembers of its options and of its data, so that nobody goes on with it under others: what applications share.
+/* The options and the data of a run, saved so that the run can be resumed only with the same ones. Shared by
+ * the applications.
  *
- * TERMS are the options that must be the same, as a JSON object of texts by the option's name. DATA is remembered twice: as the list of its files,
- * with sizes and times of modification, which names the one that has changed; and as a digest of the rows themselves, a sum over pieces
- * that does not depend on who has read which.
+ * TERMS are the options that must be equal, as a JSON object of strings by option name. DATA is saved twice:
+ * as a list of files with sizes and times of modification, which identifies a changed file; and as a digest
+ * of the rows, a sum over pieces that does not depend on which worker read which piece.
  */
 #ifndef APPS_COMMON_RESUME_H
 #define APPS_COMMON_RESUME_H
@@ -17,34 +18,34 @@
 #define APPS_RESUME_TEXT 400
 
 struct apps_digest {
-  uint64_t pieces; /* that are in the sum */
+  uint64_t pieces; /* number of pieces in the sum */
   uint64_t sum;    /* modulo 2^64 */
 };
 
 /* Adds the rows of a piece. */
 void apps_digest_add(struct apps_digest *digest, uint64_t piece, const struct pawl_batch *batch);
 
-/* Reads all of it. As pawl_data_read_all. */
+/* Adds all rows of the data. Errors are those of pawl_data_read_all. */
 pawl_status apps_digest_read(struct pawl_data *data, uint32_t threads, struct apps_digest *digest_out);
 
-/* As JSON, and back; false if it is none. */
+/* A digest as JSON, and back. Reading returns false if the JSON is not a digest. */
 json_t *apps_digest_write(const struct apps_digest *digest);
 bool apps_digest_of(const json_t *object, struct apps_digest *digest_out);
 
-/* The files of a data set; NULL without memory. */
+/* The list of files of a data set; NULL if it is out of memory. */
 json_t *apps_files_write(const struct pawl_data *data);
 
-/* Whether they are those that were written. If not, `text` names one that differs. */
+/* Whether the files are those of the list. If not, `text` names one that differs. */
 bool apps_files_same(const json_t *files, const struct pawl_data *data, char text[APPS_RESUME_TEXT]);
 
-/* Adds a term. What is "off" or "on" is a flag. */
+/* Adds a term. The value of a flag is "off" or "on". */
 void apps_term(json_t *terms, const char *option, const char *format, ...) PAWL_PRINTF(3, 4);
 void apps_term_flag(json_t *terms, const char *option, bool is_on);
 
-/* The terms of how data is read. */
+/* Adds the terms of the options of reading data. */
 void apps_terms_reading(json_t *terms, const struct pawl_data_options *reading);
 
-/* Whether all terms are what they were. If not, `text` names the first that differs, and both values. */
+/* Whether all terms are equal. If not, `text` names the first that differs, with both values. */
 bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TEXT]);
 
 #endif

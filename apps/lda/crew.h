@@ -1,4 +1,4 @@
-/* A worker's threads: each has its scratch, and buffers for rows on their way. */
+/* The threads of a worker, each with scratch memory and buffers for rows in flight. */
 #ifndef LDA_CREW_H
 #define LDA_CREW_H
 
@@ -10,9 +10,10 @@
 #include "apps/lda/block.h"
 #include "apps/lda/sample.h"
 
-enum { LDA_BUFFERS = 4 }; /* slices of a thread that are under way */
+enum { LDA_BUFFERS = 4 }; /* slices in flight per thread */
 
-/* Rows of a slice: as they came, and what is to be added to them. In memory that servers on this machine read in place. */
+/* The rows of a slice as pulled, and the changes to push. The memory is shared with servers on this
+ * machine. */
 struct lda_rows {
   int32_t *rows, *changes;
   struct pawl_task *pull, *push;
@@ -21,8 +22,8 @@ struct lda_rows {
 struct lda_hand {
   struct lda_scratch scratch;
   struct lda_rows buffers[LDA_BUFFERS];
-  const struct lda_slice *slices[LDA_BUFFERS]; /* that they are for; NULL: none */
-  uint32_t *totals;                            /* changes of n_k, wrapping around as the row of totals does */
+  const struct lda_slice *slices[LDA_BUFFERS]; /* slice of each buffer; NULL: none */
+  uint32_t *totals;                            /* changes of n_k; they wrap around, as the row of totals does */
   int64_t waited_ns;
   pawl_status status;
 };
@@ -34,17 +35,19 @@ struct lda_crew {
   struct lda_hand hands[];
 };
 
-/* `rows` of `width` values for each buffer; `longest`: tokens of a document. */
+/* Each buffer has `rows` rows of `width` values. `longest` is the number of tokens of the longest
+ * document. */
 pawl_status lda_crew_create(struct pawl_session *session, uint32_t threads, uint32_t topics, size_t width, size_t rows,
                             size_t longest, struct lda_crew **crew_out);
-void lda_crew_destroy(struct lda_crew *crew); /* NULL is fine. Waits for what is under way */
+void lda_crew_destroy(struct lda_crew *crew); /* NULL is fine. Waits for tasks in flight */
 uint64_t lda_crew_bytes(const struct lda_crew *crew);
 
-/* Has every thread do it, this one among them, and waits. The first failure of any. */
+/* Runs `work` in every thread, including this one, and waits. Returns the first failure. */
 pawl_status lda_crew_run(struct lda_crew *crew, pawl_status (*work)(void *context, struct lda_hand *hand),
                          void *context);
 
-/* Waits for a task, adding to the hand's waiting time, and forgets it. A NULL has finished. */
+/* Waits for a task, adds to the waiting time of the thread, and releases the task. NULL counts as
+ * finished. */
 pawl_status lda_hand_finish(struct lda_hand *hand, struct pawl_task **task);
 
 #endif

@@ -1,5 +1,5 @@
-/* Random numbers: splitmix64 (Steele et al. 2014), seeded for each document and each word of a sweep, so that what is drawn does not
- * depend on how many threads share the work. */
+/* Random numbers: splitmix64 (Steele et al. 2014), seeded for each document and each word of a sweep, so that the
+ * result does not depend on the number of threads. */
 #ifndef LDA_RANDOM_H
 #define LDA_RANDOM_H
 
@@ -23,7 +23,7 @@ static inline uint64_t lda_draw(struct lda_random *random) {
   return lda_mix(random->state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* [0, 1) from the upper bits, and [0, n) from 32 bits. */
+/* A number in [0, 1) from the upper bits, and one in [0, n) from 32 bits. */
 static inline float lda_unit(uint64_t bits) { return (float)(bits >> 40) * (1.0f / 16777216); }
 static inline uint32_t lda_below(uint32_t bits, uint32_t n) { return (uint32_t)((uint64_t)bits * n >> 32); }
 

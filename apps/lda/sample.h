@@ -1,23 +1,24 @@
-/* The sampler: collapsed Gibbs by Metropolis-Hastings, with a cost for each token that does not depend on the number of topics.
+/* The sampler: collapsed Gibbs sampling by Metropolis-Hastings, with a cost per token that does not depend on the
+ * number of topics.
  *
- * The topic of a token is to be drawn from (all counts without the token itself)
+ * The topic of a token is drawn from (all counts without the token itself)
  *
  *   p(k)  ~  (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta)
  *
- * A Metropolis-Hastings step proposes a topic from some q, and accepts t in place of s with probability min(1, p(t) q(s) / (p(s) q(t))).
- * Two kinds of proposals take turns (Yuan et al., LightLDA, 2015):
+ * A Metropolis-Hastings step proposes a topic from some q, and accepts t in place of s with probability
+ * min(1, p(t) q(s) / (p(s) q(t))). Two kinds of proposals alternate (Yuan et al., LightLDA, 2015):
  *
- *   q_word(k) ~ n_wk + beta       p q falls to  (n_dt + alpha_t) / (n_ds + alpha_s) * (n_s + V beta) / (n_t + V beta)
- *   q_doc(k)  ~ n_dk + alpha_k    p q falls to  (n_wt + beta) / (n_ws + beta) * (n_s + V beta) / (n_t + V beta)
+ *   q_word(k) ~ n_wk + beta       p q becomes  (n_dt + alpha_t) / (n_ds + alpha_s) * (n_s + V beta) / (n_t + V beta)
+ *   q_doc(k)  ~ n_dk + alpha_k    p q becomes  (n_wt + beta) / (n_ws + beta) * (n_s + V beta) / (n_t + V beta)
  *
- * The first needs the counts of the document alone, the second those of the word alone. So a sweep has two phases (Chen et al., WarpLDA,
- * VLDB 2016): one goes through the documents, accepts what was proposed by words and proposes by documents; one goes through the
- * words, accepts that and proposes by words. Each has the counts that it needs in the fastest cache, and the second meets the rows of
- * the table in their order, once each: which is how a parameter server likes to be asked, and why a worker need not keep
- * any of the table. n_k is as it was at the sweep's beginning.
+ * The first needs only the counts of the document, the second only those of the word. So a sweep has two phases
+ * (Chen et al., WarpLDA, VLDB 2016). One goes through the documents, accepts the proposals by words and proposes by
+ * documents; the other goes through the words, accepts these and proposes by words. Each phase has its counts in the
+ * fastest cache. The second visits the rows of the table in order and once each, which suits a parameter server, so
+ * a worker need not keep any of the table. n_k is that of the start of the sweep.
  *
- * A token is a *pair*: its topic in the lower 16 bits, the topic that is proposed for it in the upper. Functions here have no state and touch
- * nothing but what they are given: any number of threads may work on different documents, or different words.
+ * A token is a *pair*: its topic in the lower 16 bits, the proposed topic in the upper. The functions have no state
+ * and touch only their arguments: any number of threads may work on different documents, or different words.
  */
 #ifndef LDA_SAMPLE_H
 #define LDA_SAMPLE_H
@@ -29,28 +30,28 @@
 #include "apps/lda/urn.h"
 
 #define LDA_NONE                                                                                                       \
-  0xffffu /* not a topic: a token that is not counted yet; the topic that it will have is then in the upper bits, or none */
+  0xffffu /* not a topic: the token is not counted yet; the upper bits have its future topic, or this value */
 
 static inline uint32_t lda_pair(uint32_t topic, uint32_t proposed) { return topic | proposed << 16; }
 static inline uint32_t lda_topic(uint32_t pair) { return pair & 0xffff; }
 static inline uint32_t lda_proposed(uint32_t pair) { return pair >> 16; }
 
-/* What a topic has before a document is looked at: in one place, since they are needed together. */
+/* The prior of a topic; its two numbers are used together and so stored together. */
 struct lda_prior {
   float alpha, inverse;
 };
 
-/* What all threads read in a sweep. */
+/* The state that all threads read in a sweep. */
 struct lda_sampler {
   uint32_t topics;
   uint64_t words, seed, sweep;
   double beta, alpha_sum;
   double *alpha;            /* topics */
   float *inverse;           /* 1 / (n_k + V beta) */
-  struct lda_prior *priors; /* the two side by side */
-  struct lda_alias prior;   /* of alpha, */
-  bool is_even;             /* unless all are the same */
-  bool measures, optimises; /* fill in the tally */
+  struct lda_prior *priors; /* alpha and inverse side by side */
+  struct lda_alias prior;   /* draws a topic with probability proportional to alpha */
+  bool is_even;             /* all alphas are equal */
+  bool measures, optimises; /* whether to compute the tally */
 };
 
 bool lda_sampler_init(struct lda_sampler *sampler, uint32_t topics); /* false: no memory */
@@ -58,7 +59,8 @@ void lda_sampler_fini(struct lda_sampler *sampler);
 /* alpha and beta must be set; `totals` are n_k. */
 void lda_sampler_prepare(struct lda_sampler *sampler, const int32_t *totals);
 
-/* What one thread adds up. Words that several workers have count for each in part: by the part of the word's tokens that it has. */
+/* The sums of one thread. A word that several workers have counts in proportion to the tokens that each
+ * has. */
 struct lda_tally {
   double document_part, word_part; /* of log p(w, z) */
   double *alpha_sums;              /* sum over documents of digamma(n_dk + alpha_k) - digamma(alpha_k), by topic */
@@ -66,7 +68,7 @@ struct lda_tally {
   double beta_sum;                 /* over words and topics, of digamma(n_wk + beta) - digamma(beta) */
 };
 
-/* One thread's room. */
+/* The scratch memory of one thread. */
 struct lda_scratch {
   float *counts; /* topics; zeros between documents */
   uint32_t *pairs;
@@ -81,18 +83,21 @@ void lda_scratch_fini(struct lda_scratch *scratch);
 void lda_tally_clear(struct lda_tally *tally, uint32_t topics);
 void lda_tally_add(struct lda_tally *sum, const struct lda_tally *tally, uint32_t topics);
 
-/* A document: its tokens are pairs[at[0]] … pairs[at[count - 1]]; none is without a topic. `name` makes its random numbers its own. */
+/* Samples a document. Its tokens are pairs[at[0]] … pairs[at[count - 1]]; all must have a topic. `name`
+ * selects its random numbers. */
 void lda_sample_document(const struct lda_sampler *sampler, struct lda_scratch *scratch, uint64_t name, uint32_t *pairs,
                          const uint32_t *at, uint32_t count);
 
-/* A word's tokens in one piece, one after another. `counted` are the topics that the row has counted for them. */
+/* The tokens of a word in one piece, stored consecutively. `counted` are the topics that the row has counted
+ * for them. */
 struct lda_span {
   uint32_t *pairs;
   uint16_t *counted;
   uint32_t count;
 };
 
-/* A word: `row` are its counts as the servers have them; on return, as they will be when the change has been pushed. `counted` follows. */
+/* Samples a word. `row` has its counts from the servers, and on return the counts after the push. Updates
+ * `counted`. */
 void lda_sample_word(const struct lda_sampler *sampler, struct lda_scratch *scratch, uint64_t word,
                      const struct lda_span *spans, size_t span_count, int32_t *row);
 

@@ -1,4 +1,4 @@
-/* The scheduler of a topic model, inside: what train.c, train_model.c and train_state.c share. */
+/* The state of the scheduler of a topic model, shared by train.c, train_model.c and train_state.c. */
 #ifndef LDA_TRAIN_INSIDE_H
 #define LDA_TRAIN_INSIDE_H
 
@@ -20,46 +20,48 @@ struct lda_training {
   char (*hosts)[128]; /* of `each` */
   struct pawl_lda_result result;
   int64_t begun_ns, saved_ns;
-  uint64_t end;            /* sweeps in all */
-  double sweep_s;          /* how long one takes, about; 0: not known */
-  uint64_t sampled;        /* tokens, */
-  double sampled_s;        /* in so many seconds of rounds */
-  double pass_s, pass_log; /* of SVI: of the parts of this pass so far, */
-  uint64_t pass_tokens;    /* which had so many */
+  uint64_t end;            /* total number of sweeps */
+  double sweep_s;          /* estimated seconds per sweep; 0: unknown */
+  uint64_t sampled;        /* tokens sampled */
+  double sampled_s;        /* seconds of the rounds that sampled them */
+  double pass_s, pass_log; /* SVI: seconds and log likelihood of this pass so far */
+  uint64_t pass_tokens;    /* SVI: tokens of this pass so far */
   struct apps_refusal refusal;
   bool is_stopping;
-  struct apps_digest digest; /* of the corpus; its pieces are 0 while it is not known */
+  struct apps_digest digest; /* digest of the corpus; 0 pieces: not known yet */
   char *error;               /* PAWL_LDA_TEXT */
 };
 
-/* A failure, with a sentence for people if there is none yet. Returns the status. */
+/* Sets the error text, unless one is set, and returns the status. */
 pawl_status lda_fail(struct lda_training *run, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
 void lda_tell(struct lda_training *run, const char *format, ...) PAWL_PRINTF(2, 3);
 void lda_show(struct lda_training *run, const char *stage);
 bool lda_is_stopping(struct lda_training *run);
 
-/* The model that the servers hold. With `sums_out`, of `words` elements, also how many tokens each word has. */
+/* Reads the model from the servers. With `sums_out`, of `words` elements, also the number of tokens of each
+ * word. */
 pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_lda_model **model_out);
 pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums); /* against the corpus */
 pawl_status lda_evaluate(struct lda_training *run,
                          const struct pawl_lda_model *model); /* on the held-out documents, if there are any */
 
-/* The run's directory: makes it, finds out whether a run is in it, goes on with that if it is to. */
+/* Creates the directory of the run, or resumes the run in it if requested. */
 pawl_status lda_state_open(struct lda_training *run);
 pawl_status lda_state_save(struct lda_training *run);
 
-/* alpha and beta by one step of Minka's fixed point, from what workers have summed up. */
+/* Updates alpha and beta by one step of Minka's fixed point, from the sums of the workers. */
 void lda_optimise(struct lda_order *order, const struct lda_reply *sum, const int32_t *totals);
 pawl_status lda_pull_totals(struct lda_training *run, int32_t *totals);
 
-/* SVI. First weights; the next round's order; what came of it. `lda_svi_part`: how much of the pass is done. */
+/* SVI: the initial weights; the order of the next round; its result. `lda_svi_part` is the fraction of the
+ * pass that is done. */
 pawl_status lda_svi_begin(struct lda_training *run);
 void lda_svi_end(struct lda_training *run);
 void lda_svi_plan(struct lda_training *run);
 double lda_svi_part(const struct lda_training *run);
 pawl_status lda_svi_learn(struct lda_training *run, const struct lda_reply *sum);
 
-/* Scales mu, so that it is lambda, if that `is_wanted` or the scale has become small. Not while workers work. */
+/* Scales mu to lambda, if `is_wanted` or the scale has become small. Not while workers are working. */
 pawl_status lda_svi_settle(struct lda_training *run, bool is_wanted);
 
 #endif

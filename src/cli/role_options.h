@@ -46,7 +46,7 @@ enum {
       {PWI_ROLE_RIGHTS, "rights", "FILE",                                                                              \
        "rights of each name in a certificate, in lines 'NAME [read-only|operator] [space=NAME] ...' or 'NAME none'; "  \
        "reloaded on SIGHUP"},                                                                                          \
-      {PWI_ROLE_AUDIT, "audit", "FILE", "append a line to FILE for every link and every administrative request"},      \
+      {PWI_ROLE_AUDIT, "audit", "FILE", "append a line to FILE for every link and every request to the manager"},      \
       {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "refuse unencrypted links and shared memory"},         \
       {PWI_ROLE_TRANSPORT, "transport", "KIND",                                                                        \
        "auto (default), tcp (no shared memory), or rdma (also between machines)"},                                     \
