@@ -1,12 +1,12 @@
-/* Alias tables: see alias.h. Weights are whole numbers; each cell holds `sum` of them after all were multiplied by the number of cells, so
- * that nothing is lost to rounding before the thresholds. */
+/* Alias tables: see alias.h. Weights are integers. They are multiplied by the number of cells, so that each
+ * cell holds `sum`, and nothing is rounded before the thresholds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/lda/alias.h"
 
-#define WEIGHTS_SUM (UINT64_C(1) << 40) /* what real weights are scaled to */
+#define WEIGHTS_SUM (UINT64_C(1) << 40) /* sum to which real weights are scaled */
 
 bool lda_alias_init(struct lda_alias *alias, uint32_t room) {
   *alias = (struct lda_alias){.room = room};
@@ -27,7 +27,7 @@ void lda_alias_fini(struct lda_alias *alias) {
   memset(alias, 0, sizeof *alias);
 }
 
-/* Cells that hold less than `sum` are filled up from those that hold more. */
+/* Fills the cells below `sum` from those above it. */
 static void fill(struct lda_alias *alias, uint64_t sum) {
   uint32_t small = 0, large = 0;
   double scale = 4294967296.0 / (double)sum;

@@ -68,7 +68,7 @@ uint64_t lda_block_bytes(const struct lda_block *block) {
 
 /* --- the order of words ------------------------------------------------------------------------------------------------------- */
 
-/* By counting: `next[w]` is where the next run of word w goes. */
+/* Counting sort: `next[w]` is the position of the next run of word w. */
 static void sort_runs(struct lda_block *block, uint64_t words, uint32_t *next) {
   uint32_t sum = 0;
   for (size_t p = 0; p < block->piece_count; p++)

@@ -1,7 +1,8 @@
 /* Coherence of topics: see <pawl/lda.h>.
  *
- * Only the top words of each topic are looked at, and only pairs of words of the same topic. A *place* is a word in the list of one
- * topic; a word of the corpus leads to all its places, and a document to pairs of places, topic by topic.
+ * Only the top words of each topic count, and only pairs of words of the same topic. A *place* is a word in
+ * the list of one topic. A word of the corpus leads to all its places, and a document to pairs of places,
+ * topic by topic.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -17,16 +18,16 @@
 struct counting {
   uint64_t words;
   uint32_t topics;
-  size_t top, pairs;          /* words of a topic, and pairs of them */
+  size_t top, pairs;          /* number of words per topic, and of their pairs */
   struct pawl_lda_word *tops; /* topics * top */
   size_t *starts;             /* words + 1: the places of word w are places[starts[w]] … */
   uint32_t *places;           /* topic * top + number in its list */
   uint64_t *aggregate;        /* documents that have both, topics * pairs */
   uint64_t *alone;            /* documents that have the word, words */
   uint64_t documents;
-  uint32_t *here;              /* of a document: topics * top numbers in the lists of topics, */
-  uint32_t *here_count;        /* how many of each, */
-  uint32_t *touched, touching; /* and which topics have any */
+  uint32_t *here;              /* of a document: per topic, the positions in its list, */
+  uint32_t *here_count;        /* their number per topic, */
+  uint32_t *touched, touching; /* and the topics with any */
 };
 
 /* The number of the pair (i, j) of a list, j < i. */
@@ -57,7 +58,7 @@ static bool allocate(struct counting *counting) {
          counting->here && counting->here_count && counting->touched;
 }
 
-/* Places by word: counted, added up, and filled in. */
+/* Builds the places by word: counts, sums up, and fills in. */
 static void index_places(struct counting *counting) {
   size_t places = counting->topics * counting->top, *starts = counting->starts;
   for (size_t i = 0; i < places; i++) starts[counting->tops[i].word + 2]++;
@@ -106,14 +107,14 @@ static pawl_status take(void *context, size_t piece, struct pawl_batch *batch) {
 
 /* --- figures ---------------------------------------------------------------------------------------------------------------- */
 
-/* Words that are in all documents are together as often as can be. */
+/* Two words that are in all documents have the maximal coherence. */
 static double npmi(double both, double one, double other, double documents) {
   if (both == 0) return -1;
   if (both == documents) return 1;
   return log(both * documents / (one * other)) / -log(both / documents);
 }
 
-/* A pair of which a word is in no document says nothing. */
+/* A pair with a word that is in no document is skipped. */
 static struct pawl_lda_coherence judge(const struct counting *counting, uint32_t topic) {
   struct pawl_lda_coherence sum = {0, 0};
   uint64_t umass_pairs = 0, npmi_pairs = 0;

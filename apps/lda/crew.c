@@ -1,4 +1,4 @@
-/* Threads of a worker: see crew.h. They are made for each phase, which is long compared with that. */
+/* Threads of a worker: see crew.h. They are started for each phase, which is long compared with the start. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ pawl_status lda_crew_run(struct lda_crew *crew, pawl_status (*work)(void *contex
     shifts[i] = (struct shift){work, context, &crew->hands[i], 0};
     crew->hands[i].status = PAWL_OK;
   }
-  /* What has no thread is done by this one: it takes longer, and nothing else. */
+  /* If a thread cannot be started, this thread does its work. */
   while (started < crew->count && pthread_create(&shifts[started].thread, NULL, run, &shifts[started]) == 0) started++;
   run(&shifts[0]);
   for (uint32_t i = started; i < crew->count; i++) run(&shifts[i]);

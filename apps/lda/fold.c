@@ -1,7 +1,8 @@
 /* Folding in: see fold.h.
  *
- * phi_w is kept in one of two ways. A word that has many of the topics has a row of all K, which loops without branches go through; of
- * a word that has few, only those are kept, and what beta adds to each topic, the same for all words, is added for all of them together.
+ * phi_w is stored in one of two ways. A word with many topics has a row of all K, for loops without branches.
+ * For a word with few topics only those are stored; the contribution of beta, which is the same for all
+ * words, is added for all of them at once.
  */
 #include "apps/lda/fold.h"
 
@@ -16,10 +17,10 @@
 
 #include "apps/lda/model_inside.h"
 
-#define LANES 16                            /* sums that run side by side; rows are padded to a multiple of it */
-#define FULL 8                              /* a word with a topic in so many has a row of all of them */
-#define ROWS_MAX ((size_t)64 * 1024 * 1024) /* floats in rows; words beyond are kept the other way */
-#define SHARE 16                            /* documents that a thread takes at once */
+#define LANES 16                            /* number of parallel sums; rows are padded to a multiple of it */
+#define FULL 8                              /* a word with at least one in FULL topics has a full row */
+#define ROWS_MAX ((size_t)64 * 1024 * 1024) /* maximum of floats in full rows; further words are stored sparse */
+#define SHARE 16                            /* documents per share of a thread */
 
 struct known {
   float count;
@@ -149,7 +150,7 @@ static void add_scaled(float *restrict to, const float *restrict from, float by,
   for (size_t i = 0; i < count; i++) to[i] += by * from[i];
 }
 
-/* count / probability; a probability that a float cannot hold says nothing about topics. */
+/* count / probability; 0 if the probability underflows a float. */
 static float weigh(float count, float probability) { return probability >= FLT_MIN ? count / probability : 0; }
 
 static void share_full(struct lda_fold *fold, const struct known *word) {
@@ -157,7 +158,7 @@ static void share_full(struct lda_fold *fold, const struct known *word) {
   add_scaled(fold->sum, row, weigh(word->count, dot(row, fold->theta, fold->stride)), fold->stride);
 }
 
-/* What beta's part of it gives to every topic is returned, and added later. */
+/* Returns the contribution of beta, which is added to every topic later. */
 static float share_some(struct lda_fold *fold, const struct known *word, float base_mass) {
   if (word->topics == 0) return weigh(word->count, base_mass);
   const float *part = fold->some + word->at;
@@ -192,7 +193,7 @@ void lda_fold_run(struct lda_fold *fold, float *theta_out) {
   for (size_t k = 0; k < fold->topics; k++) fold->theta[k] = 1 / (float)fold->topics;
   for (uint32_t i = 0; i < fold->iterations; i++) {
     step(fold);
-    if (fold->word_count == 0) break; /* it is alpha's own from the first step on */
+    if (fold->word_count == 0) break; /* without words theta is alpha's */
   }
   fold->base_mass = 0;
   for (size_t k = 0; k < fold->topics; k++) fold->base_mass += (double)fold->base[k] * (double)fold->theta[k];
@@ -252,7 +253,7 @@ pawl_status lda_fold_crew(const struct pawl_lda_model *model, double alpha, uint
   size_t wanted = threads ? threads : processors(), most = (count + SHARE - 1) / SHARE, started = 0;
   size_t others = (wanted < most ? wanted : most) > 1 ? (wanted < most ? wanted : most) - 1 : 0;
   pthread_t *ids = others ? malloc(others * sizeof *ids) : NULL;
-  if (!ids) others = 0; /* it goes on with the thread that is here */
+  if (!ids) others = 0; /* continues with this thread only */
   while (started < others && pthread_create(&ids[started], NULL, run, &crew) == 0) started++;
   run(&crew);
   for (size_t i = 0; i < started; i++) pthread_join(ids[i], NULL);

@@ -5,7 +5,7 @@
 #include "apps/lda/fold.h"
 #include "apps/lda/model_inside.h"
 
-#define UNKNOWN_MAX 1e15 /* rows need not be counts: a sum that is out of all proportion stays a number */
+#define UNKNOWN_MAX 1e15 /* rows need not be counts; caps absurd sums */
 
 void pawl_lda_folding_init(struct pawl_lda_folding *folding) {
   *folding = (struct pawl_lda_folding){.iterations = LDA_FOLD_ITERATIONS, .seed = 1};

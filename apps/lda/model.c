@@ -11,7 +11,7 @@
 static bool is_positive(double number) { return isfinite(number) && number > 0; }
 
 static bool is_sound(const struct pawl_lda_about *about, const double *alpha, const struct pawl_words *words) {
-  double beta_sum = (double)about->words * about->beta; /* with one that is too small phi would be no number */
+  double beta_sum = (double)about->words * about->beta; /* with a smaller one phi would not be finite */
   bool is_fine = about->topics >= 1 && about->topics <= PAWL_LDA_TOPICS_MAX && about->words >= 1 &&
                  about->words < WORDS_MAX && is_positive(about->beta) && is_positive(beta_sum) &&
                  is_positive(1 / beta_sum) && (about->method == PAWL_LDA_GIBBS || about->method == PAWL_LDA_SVI);
@@ -63,7 +63,7 @@ void lda_model_take(struct pawl_lda_model *model, uint64_t word, struct lda_row 
   }
 }
 
-/* `values` are int32 or float: 4 bytes, and a 0 of either is no bit at all, but for the float that is -0. */
+/* `values` are int32 or float, of 4 bytes. A 0 of either has no bit set, except for the float -0. */
 static pawl_status set(struct pawl_lda_model *model, uint64_t word, const void *values, uint32_t count,
                        enum lda_row_kind kind) {
   struct lda_row row = {.count = count, .kind = kind};

@@ -1,17 +1,17 @@
-/* Topic models as files, of the same family as linear ones (apps/linear/model/pawl.c): text that a person can read with `head`, then
+/* Files of topic models, in the same family as linear models (apps/linear/model/pawl.c): a readable header, then
  * numbers, then a checksum.
  *
- *   pawl-model 1 00000384\n     version, and where the numbers begin
- *   { … }\n                     "kind": "topics", and what the model says of itself, one key a line; blanks up to there
+ *   pawl-model 1 00000384\n     version, and the offset of the numbers
+ *   { … }\n                     header: "kind": "topics" and others, one key per line; padded with blanks
  *   alpha                       K float64
- *   lengths                     V of 32 bits: how many topics each word has; bit 31: its values are float32, else int32
+ *   lengths                     V of 32 bits: number of topics of each word; bit 31: its values are float32, else int32
  *   values                      4 bytes each, those of word 0 first
- *   topics                      2 bytes each, in the same order; they rise within a word
- *   vocabulary                  a word a line; nothing if words are numbers
+ *   topics                      2 bytes each, in the same order; ascending within a word
+ *   vocabulary                  one word per line; empty if words are numbers
  *   checksum                    XXH3 of everything before, 64 bits
  *
- * All little-endian. docs/model-format.md has it to the byte. No number of a file is believed before it has been compared with the
- * file's size.
+ * All little-endian. docs/model-format.md specifies every byte. Every number of a file is checked against the file's size before
+ * it is used.
  */
 #include <assert.h>
 #include <locale.h>
@@ -181,7 +181,7 @@ struct shape {
   uint64_t entries, vocabulary;
 };
 
-/* Where the numbers begin; 0: the line is damaged. */
+/* The offset of the numbers; 0: the line is damaged. */
 static size_t read_begin(const char *digits) {
   size_t begin = 0;
   for (int i = 0; i < 8; i++) {
@@ -265,12 +265,12 @@ static pawl_status read_head(const char *bytes, size_t size, size_t *begin_out, 
 
 /* --- reading: the numbers --------------------------------------------------------------------------------------------------- */
 
-/* Where the parts of a file begin. */
+/* The parts of a file. */
 struct parts {
   const char *alpha, *lengths, *values, *topics, *vocabulary;
 };
 
-/* Cuts a part off what is left; NULL if that is less. */
+/* Takes a part from the remaining bytes; NULL if too few are left. */
 static const char *cut(const char **at, size_t *left, uint64_t count, size_t each) {
   const char *part = *at;
   if (count > *left / each) return NULL;
@@ -297,7 +297,7 @@ static pawl_status find_parts(const char *bytes, size_t size, size_t begin, cons
   return PAWL_OK;
 }
 
-/* One row, whose values and topics are there. False: they cannot be. */
+/* Reads one row. Returns false if it is invalid. */
 static bool read_row(const char *values, const char *topics, uint32_t most, struct lda_row *row) {
   uint16_t *places = (uint16_t *)(void *)(row->entries + (size_t)row->count * 4);
   for (uint32_t i = 0; i < row->count; i++) {
@@ -341,7 +341,7 @@ static pawl_status read_words(const struct parts *parts, const struct shape *sha
                   (unsigned long long)pawl_words_count(*words_out), (unsigned long long)shape->about.words);
 }
 
-/* An empty model of that shape. */
+/* Creates an empty model. */
 static pawl_status make_model(const struct parts *parts, const struct shape *shape, struct pawl_lda_model **model_out,
                               char *why) {
   struct pawl_words *words = NULL;
@@ -376,7 +376,7 @@ pawl_status lda_model_decode(const char *bytes, size_t size, struct pawl_lda_mod
 
 /* --- files ------------------------------------------------------------------------------------------------------------------ */
 
-/* Numbers in text have points, whatever the language of the program around us. */
+/* Uses the C locale, so that numbers have decimal points. */
 static locale_t enter_c(locale_t *before_out) {
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   *before_out = c ? uselocale(c) : (locale_t)0;

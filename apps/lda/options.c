@@ -1,4 +1,4 @@
-/* Options of the training of topic models: defaults, and what is wrong with them. */
+/* Options of the training of topic models: defaults and validation. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

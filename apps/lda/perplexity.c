@@ -1,8 +1,8 @@
 /* Held-out perplexity by document completion: see <pawl/lda.h>.
  *
- * Which half a token goes to is drawn from a generator that begins with the seed and the document's own words and counts, so that the
- * same documents are cut in the same way whoever reads them, in whatever pieces and order. For the same reason logarithms are added up
- * as whole numbers of 2^-20: then the order does not matter.
+ * The half of each token is drawn from a generator seeded with the seed and the document's words and counts.
+ * So the same documents are split in the same way, in any order and pieces. For the same reason logarithms
+ * are summed as integers of 2^-20: the order does not matter.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,8 +15,8 @@
 #include "apps/common/model_file.h"
 
 #define ALPHA 0.1
-#define UNIT 1048576.0 /* of a logarithm; 2^63 of them are more than any corpus has */
-#define LEAST 1e-300   /* the least probability that is counted */
+#define UNIT 1048576.0 /* unit of a logarithm; no corpus reaches 2^63 of them */
+#define LEAST 1e-300   /* lower bound of probabilities */
 
 struct scoring {
   const struct pawl_lda_model *model;
@@ -24,7 +24,7 @@ struct scoring {
   const struct pawl_batch *batch; /* that is being scored */
   _Atomic int64_t sum;
   _Atomic uint64_t documents, tokens, unknown, empty;
-  _Atomic bool is_uncountable; /* a value is no count */
+  _Atomic bool is_uncountable; /* a value is not a count */
 };
 
 /* --- halves ----------------------------------------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static uint64_t begin_of(const struct pawl_batch *batch, size_t row, uint64_t se
   return state;
 }
 
-/* How many of so many tokens go to the first half: each by the toss of a coin. */
+/* The number of tokens that go to the first half, each with probability 1/2. */
 static uint32_t toss(uint64_t *state, uint32_t count) {
   uint32_t heads = 0;
   for (; count >= 64; count -= 64) heads += (uint32_t)__builtin_popcountll(draw(state));
@@ -66,7 +66,7 @@ struct sums {
 
 static bool is_count(float value) { return value >= 0 && value <= PAWL_COUNT_MAX && value == floorf(value); }
 
-/* The first half is folded in. False in `*known_out`: no word of it is known. */
+/* Folds in the first half. `*known_out` is false if none of its words is known. */
 static pawl_status fold_half(struct scoring *scoring, struct lda_fold *fold, size_t row, struct sums *sums,
                              bool *known_out) {
   const struct pawl_batch *batch = scoring->batch;
@@ -89,7 +89,7 @@ static pawl_status fold_half(struct scoring *scoring, struct lda_fold *fold, siz
   return PAWL_OK;
 }
 
-/* The second is scored: the same coins are tossed again. */
+/* Scores the second half, with the same random numbers. */
 static void score_half(const struct scoring *scoring, const struct lda_fold *fold, size_t row, struct sums *sums) {
   const struct pawl_batch *batch = scoring->batch;
   uint64_t state = begin_of(batch, row, scoring->folding->seed), word;

@@ -1,4 +1,5 @@
-/* Pieces as files: see piece.h. Numbers are as this machine writes them; a file of a machine with another order of bytes has another magic. */
+/* Pieces as files: see piece.h. Numbers are in the byte order of the machine; a file with another byte order
+ * has another magic. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +18,9 @@ struct head {
   uint64_t magic, corpus, number;
   uint64_t empty, unknown;
   uint32_t topics, documents, tokens, words, longest, last_word;
-  uint64_t check; /* of what is before */
+  uint64_t check; /* checksum of the fields before */
   uint64_t generation, version;
-  uint64_t state_check; /* of these two */
+  uint64_t state_check; /* checksum of the two fields before */
 };
 
 enum { HEAD_BYTES = 4096 };
@@ -123,7 +124,7 @@ static uint32_t count_of(const struct pawl_batch *batch, size_t entry) { /* 0: n
   return value >= 1 && value <= (float)PAWL_COUNT_MAX && value == (float)(uint32_t)value ? (uint32_t)value : 0;
 }
 
-/* Sizes, and `tokens_of` of each word that occurs. */
+/* Computes the sizes, and `tokens_of` for each word that occurs. */
 static pawl_status measure(struct lda_piece *piece, const struct pawl_batch *batch, uint64_t words, uint32_t *tokens_of,
                            char error[PAWL_LDA_TEXT]) {
   uint64_t tokens = 0;
@@ -164,7 +165,8 @@ static pawl_status measure(struct lda_piece *piece, const struct pawl_batch *bat
   return PAWL_OK;
 }
 
-/* Words and where their tokens begin; `tokens_of` becomes where the next token of a word goes. */
+/* Fills in the words and the starts of their tokens. `tokens_of` becomes the position of the next token of a
+ * word. */
 static void arrange_words(struct lda_piece *piece, uint64_t words, uint32_t *tokens_of) {
   uint32_t index = 0, start = 0;
   for (uint64_t word = 0; word < words; word++) {
@@ -189,8 +191,9 @@ static void arrange_documents(struct lda_piece *piece, const struct pawl_batch *
   piece->documents_at[document] = token;
 }
 
-/* The first to make it has made it: one that comes late, because it was stopped and taken for dead meanwhile, must not undo what others have
- * done since. Where there are no links it has to be believed. */
+/* Links the file to its name, which fails if the name exists. So a late worker, which was stopped and
+ * declared dead, cannot undo the work of others. On file systems without links, the file is renamed without
+ * this check. */
 static pawl_status put_in_place(const char *other, const char *path) {
   if (link(other, path) == 0 || errno == EEXIST) {
     unlink(other);
@@ -199,7 +202,7 @@ static pawl_status put_in_place(const char *other, const char *path) {
   return rename(other, path) == 0 ? PAWL_OK : apps_status_of_errno(errno);
 }
 
-/* To a file of another name first: a piece is there whole or not at all. */
+/* Writes to a temporary name first, so that a piece is complete or does not exist. */
 static pawl_status write_all(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   char other[4200];
   struct head head = {.magic = MAGIC,
@@ -307,7 +310,7 @@ pawl_status lda_piece_open(const char *directory, uint64_t number, uint64_t corp
   return PAWL_OK;
 }
 
-/* The parts of the file say where others are: none is believed. */
+/* Validates the index of the file before it is used. */
 static bool is_sound(const struct lda_piece *piece) {
   if (piece->starts[0] != 0 || piece->starts[piece->words] != piece->tokens) return false;
   if (piece->documents_at[0] != 0 || piece->documents_at[piece->documents] != piece->tokens) return false;
@@ -385,8 +388,9 @@ static pawl_status copy(int from, int to, uint64_t size) {
   return status;
 }
 
-/* Of words that are counted in the next version the last owner has written the topics before it pushed them, and will not again; of the others
- * nobody believes what it writes; and it writes to the array of this version only if all are counted. So the copy may be taken while it writes. */
+/* The copy can be made while the last owner still writes. For words that are counted in the next version, the
+ * last owner wrote the topics before the push and does not write them again. For other words its writes are
+ * ignored. It writes to the array of this version only after all words are counted. */
 pawl_status lda_piece_renew(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   char other[4200];
   int before = piece->file;
@@ -411,7 +415,7 @@ pawl_status lda_piece_commit(struct lda_piece *piece) {
   return write_state(piece, piece->generation, piece->version + 1);
 }
 
-/* The topics, as what tokens that are not counted are to have. To do it twice changes nothing, so that it may be interrupted. */
+/* Stores the topics as the future topics of uncounted tokens. Idempotent, so it may be interrupted. */
 pawl_status lda_piece_adopt(struct lda_piece *piece, uint64_t generation, char error[PAWL_LDA_TEXT]) {
   if (piece->generation == generation) return PAWL_OK;
   pawl_status status = lda_piece_renew(piece, error);

@@ -1,9 +1,10 @@
-/* Taking over a piece from a worker that has died: see marks.h.
+/* Takes over a piece from a worker that has died: see marks.h.
  *
- * The rows of the piece's words are read with a push that changes nothing, so that what is read is what the servers will never lose, and
- * nothing that was sent before can take effect later: the one who died is on no membership any more. A copy takes the place of the file,
- * since that one may only have been stopped, and go on writing. Words that are not at the version that was under way are brought there as
- * they are, with their topics unchanged; then the totals, then the head of the file. All of it may be interrupted and done again.
+ * The rows of the piece's words are read with a push that changes nothing. So the values read are durable, and no
+ * earlier message of the dead worker can take effect later, because it is no longer a member. The file is replaced
+ * with a copy, because the old worker may only have been stopped and may still write. Words that are not at the
+ * unfinished version are brought to it with unchanged topics; then the totals, then the header of the file. All steps
+ * may be interrupted and repeated.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +19,12 @@ struct recovery {
   struct lda_worker *worker;
   struct lda_piece *piece;
   uint32_t topics;
-  size_t width, rows; /* at a time */
+  size_t width, rows; /* rows at a time */
   uint64_t *keys;
   int32_t *change, *stored;
   bool *is_ahead; /* by word of the piece */
   size_t ahead;
-  uint32_t *next; /* pairs of the version that was under way */
+  uint32_t *next; /* pairs of the unfinished version */
 };
 
 static pawl_status exchange(struct recovery *recovery, size_t count) {
@@ -51,7 +52,7 @@ static pawl_status look(struct recovery *recovery) {
   return status;
 }
 
-/* A piece without words has no row but that of the totals. */
+/* A piece without words has only the row of totals. */
 static pawl_status look_at_totals(struct recovery *recovery) {
   const struct lda_piece *piece = recovery->piece;
   recovery->keys[0] = recovery->worker->sampler.words;
@@ -64,7 +65,7 @@ static bool is_topic(const struct recovery *recovery, uint32_t topic) {
   return topic < recovery->topics || topic == LDA_NONE;
 }
 
-/* What was read of the version under way has been checked by nobody, and is about to be counted. */
+/* Validates the topics of the unfinished version, which are about to be counted. */
 static pawl_status check_next(const struct recovery *recovery) {
   const struct lda_piece *piece = recovery->piece;
   for (uint32_t w = 0; w < piece->words; w++)
@@ -76,7 +77,7 @@ static pawl_status check_next(const struct recovery *recovery) {
   return PAWL_OK;
 }
 
-/* Topics as they were, for words whose rows do not have the new ones; on disk first. */
+/* Keeps the old topics of words whose rows are not ahead; writes them to disk first. */
 static pawl_status keep_old_topics(struct recovery *recovery) {
   struct lda_piece *piece = recovery->piece;
   pawl_status status = lda_piece_read_next(piece, 0, piece->tokens, recovery->next);

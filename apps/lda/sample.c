@@ -1,4 +1,4 @@
-/* The sampler's two phases: see sample.h. The loops have no branches that depend on what was drawn, but for the rare ones. */
+/* The two phases of the sampler: see sample.h. The loops avoid branches that depend on random numbers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "apps/lda/random.h"
 #include "apps/lda/sample.h"
 
-enum { AHEAD = 32 }; /* tokens whose pairs are asked for before they are needed */
+enum { AHEAD = 32 }; /* tokens to prefetch */
 
-/* `b` if it is so, else `a`; by arithmetic, since what chance decides no processor foresees. */
+/* `b` if the condition holds, else `a`; by arithmetic, because random branches are mispredicted. */
 static inline uint32_t choose(bool is_so, uint32_t a, uint32_t b) { return a ^ ((a ^ b) & (0 - (uint32_t)is_so)); }
 
 /* --- what is prepared -------------------------------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ void lda_tally_add(struct lda_tally *sum, const struct lda_tally *tally, uint32_
 
 /* --- documents ---------------------------------------------------------------------------------------------------------------- */
 
-/* What the document says of alpha and of the likelihood; leaves counts of zeros. */
+/* Adds the document to the sums for alpha and the likelihood, and clears the counts. */
 static void tally_document(const struct lda_sampler *sampler, struct lda_scratch *scratch, uint32_t count) {
   struct lda_tally *tally = &scratch->tally;
   for (uint32_t i = 0; i < count; i++) {
@@ -97,7 +97,7 @@ static void tally_document(const struct lda_sampler *sampler, struct lda_scratch
   if (sampler->optimises) tally->alpha_length += lda_digamma_rise(sampler->alpha_sum, count);
 }
 
-/* Accepts or refuses what words have proposed. */
+/* Accepts or rejects the proposals by words. */
 static void accept_in_document(const struct lda_sampler *sampler, struct lda_scratch *scratch,
                                struct lda_random *random, uint32_t count) {
   const struct lda_prior *priors = sampler->priors;
@@ -114,7 +114,8 @@ static void accept_in_document(const struct lda_sampler *sampler, struct lda_scr
   }
 }
 
-/* Another token's topic, or one by alpha: in such parts that each topic has n_dk + alpha_k, the token itself left out. */
+/* Proposes another token's topic, or one drawn by alpha, so that topic k has the weight n_dk + alpha_k
+ * without the token itself. */
 static void propose_by_document(const struct lda_sampler *sampler, struct lda_scratch *scratch,
                                 struct lda_random *random, uint32_t *pairs, const uint32_t *at, uint32_t count) {
   double others = (double)count - 1; /* none: then the threshold is 0 */
@@ -149,7 +150,8 @@ void lda_sample_document(const struct lda_sampler *sampler, struct lda_scratch *
 
 /* --- words -------------------------------------------------------------------------------------------------------------------- */
 
-/* The row with the topics that the tokens have now, in place of those that it has counted. Returns how many tokens there are. */
+/* Updates the row from the counted topics to the current topics of the tokens. Returns the number of
+ * tokens. */
 static uint64_t bring_up_to_date(const struct lda_span *spans, size_t span_count, int32_t *row) {
   uint64_t tokens = 0;
   for (size_t j = 0; j < span_count; j++) {
@@ -164,7 +166,7 @@ static uint64_t bring_up_to_date(const struct lda_span *spans, size_t span_count
   return tokens;
 }
 
-/* Accepts or refuses what documents have proposed. */
+/* Accepts or rejects the proposals by documents. */
 static void accept_in_word(const struct lda_sampler *sampler, struct lda_random *random, const struct lda_span *span,
                            int32_t *row) {
   const float *inverse = sampler->inverse;

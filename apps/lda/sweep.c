@@ -1,8 +1,9 @@
-/* A sweep over a block: the documents' phase, then the words' phase, which is where rows are exchanged with the servers.
+/* A sweep over a block: the phase of documents, then the phase of words, which exchanges rows with the servers.
  *
- * The words come in slices. While a thread works on one, the rows of its next are on their way to it, and the changes of those before on
- * their way to the servers. For each slice topics are written to the pieces' files before the changes are pushed; when all have been
- * answered the totals are pushed, and then the versions in the files are raised: see marks.h and piece.h.
+ * The words come in slices. While a thread works on one slice, it pulls the rows of the next and pushes the changes of
+ * the previous ones. For each slice, topics are written to the files of the pieces before the changes are pushed. When
+ * all pushes are acknowledged, the totals are pushed, and then the versions in the files are raised: see marks.h and
+ * piece.h.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum { DOCUMENTS_AT_ONCE = 256, SPANS_MAX = 64 };
 struct sweep {
   struct lda_worker *worker;
   struct lda_block *block;
-  atomic_size_t next_share, next_slice; /* documents, and rows, that nobody has yet */
+  atomic_size_t next_share, next_slice; /* next unassigned share of documents, and next unassigned slice */
 };
 
 /* --- rows ---------------------------------------------------------------------------------------------------------------------- */
@@ -27,14 +28,14 @@ static struct pawl_where rows_of(const struct lda_block *block, const struct lda
   return slice->list ? pawl_at_list(slice->list) : pawl_at_keys(block->keys + slice->key, slice->keys);
 }
 
-/* Asks for the rows of the next slice. `*slice_out` is NULL if there is none. */
+/* Pulls the rows of the next slice. `*slice_out` is NULL if there is none. */
 static pawl_status ask(struct sweep *sweep, struct lda_hand *hand, struct lda_rows *rows,
                        const struct lda_slice **slice_out) {
   size_t number = atomic_fetch_add(&sweep->next_slice, 1);
   *slice_out = NULL;
   if (number >= sweep->block->slice_count) return PAWL_OK;
   struct lda_slice *slice = &sweep->block->slices[number];
-  pawl_status status = lda_hand_finish(hand, &rows->push); /* it was sent from the buffers that come next */
+  pawl_status status = lda_hand_finish(hand, &rows->push); /* its push uses the buffers of the next slice */
   if (!status) status = pawl_vector_pull(sweep->worker->counts, rows_of(sweep->block, slice), rows->rows, &rows->pull);
   if (!status) *slice_out = slice;
   return status;
@@ -42,7 +43,7 @@ static pawl_status ask(struct sweep *sweep, struct lda_hand *hand, struct lda_ro
 
 /* --- documents ---------------------------------------------------------------------------------------------------------------- */
 
-/* Shares are numbered through all pieces: which piece the next one is of, and where it begins. */
+/* Shares are numbered across all pieces. Finds the piece and the start of the next share. */
 static bool next_share(struct sweep *sweep, size_t *piece, uint32_t *begin) {
   size_t share = atomic_fetch_add(&sweep->next_share, 1);
   for (size_t p = 0; p < sweep->block->piece_count; p++) {
@@ -63,7 +64,7 @@ static pawl_status go_through_documents(void *context, struct lda_hand *hand) {
   uint32_t begin;
   pawl_status status = PAWL_OK;
   memset(hand->slices, 0, sizeof hand->slices);
-  for (size_t i = 0; i + 1 < LDA_BUFFERS && !status; i++) /* the first rows come meanwhile */
+  for (size_t i = 0; i + 1 < LDA_BUFFERS && !status; i++) /* pull the first rows in the meantime */
     status = ask(sweep, hand, &hand->buffers[i], &hand->slices[i]);
   while (next_share(sweep, &p, &begin)) {
     const struct lda_piece *piece = sweep->block->pieces[p];
@@ -77,7 +78,7 @@ static pawl_status go_through_documents(void *context, struct lda_hand *hand) {
 
 /* --- words -------------------------------------------------------------------------------------------------------------------- */
 
-/* One word: `change` receives what the row's counts rise by. */
+/* Samples one word. `change` gets the change of its row. */
 static void work_on_word(struct sweep *sweep, struct lda_hand *hand, const struct lda_run *runs, size_t count,
                          int32_t *row, int32_t *change) {
   const struct lda_worker *worker = sweep->worker;
@@ -105,7 +106,7 @@ static void work_on_word(struct sweep *sweep, struct lda_hand *hand, const struc
   if (spans != few) free(spans);
 }
 
-/* Topics of the slice's words, piece by piece, each a stretch of its file. */
+/* Writes the topics of the slice's words, piece by piece, each as one range of its file. */
 static pawl_status write_topics(const struct lda_block *block, const struct lda_slice *slice) {
   const struct lda_run *runs = block->runs + slice->run;
   uint64_t last = block->keys[slice->key + slice->keys - 1];
@@ -138,7 +139,8 @@ static pawl_status work_on_slice(struct sweep *sweep, struct lda_hand *hand, con
   return status;
 }
 
-/* The rows of LDA_BUFFERS - 1 slices are on their way while one is worked on; each buffer's turn comes again when its push was answered. */
+/* The rows of LDA_BUFFERS - 1 slices are in flight while one is sampled. A buffer is reused once its push was
+ * acknowledged. */
 static pawl_status go_through_words(void *context, struct lda_hand *hand) {
   struct sweep *sweep = context;
   const struct lda_slice **slices = hand->slices;
@@ -150,7 +152,7 @@ static pawl_status go_through_words(void *context, struct lda_hand *hand) {
     if (!status) status = work_on_slice(sweep, hand, slices[turn], &hand->buffers[turn]);
     turn = (turn + 1) % LDA_BUFFERS;
   }
-  for (int i = 0; i < LDA_BUFFERS; i++) { /* nothing may be under way when this one returns */
+  for (int i = 0; i < LDA_BUFFERS; i++) { /* no task may be in flight on return */
     pawl_status pulled = lda_hand_finish(hand, &hand->buffers[i].pull);
     pawl_status pushed = lda_hand_finish(hand, &hand->buffers[i].push);
     if (!status) status = pulled ? pulled : pushed;
@@ -160,7 +162,8 @@ static pawl_status go_through_words(void *context, struct lda_hand *hand) {
 
 /* --- the whole ------------------------------------------------------------------------------------------------------------------ */
 
-/* What all threads have changed in the totals, and every piece's mark in their row; the answer is the new totals. */
+/* Pushes the changes of the totals by all threads, and every piece's mark in their row; pulls the new
+ * totals. */
 static pawl_status push_totals(struct lda_worker *worker, const struct lda_block *block) {
   uint32_t topics = worker->sampler.topics;
   uint64_t key = worker->sampler.words;
@@ -184,7 +187,7 @@ pawl_status lda_sweep_block(struct lda_worker *worker, struct lda_block *block) 
   struct sweep sweep = {.worker = worker, .block = block};
   lda_sampler_prepare(&worker->sampler, worker->totals);
   pawl_status status = lda_crew_run(worker->crew, go_through_documents, &sweep);
-  pawl_status counted = lda_crew_run(worker->crew, go_through_words, &sweep); /* also to end what is under way */
+  pawl_status counted = lda_crew_run(worker->crew, go_through_words, &sweep); /* also waits for tasks in flight */
   if (!status) status = counted;
   if (!status) status = push_totals(worker, block);
   for (size_t p = 0; p < block->piece_count && !status; p++) status = lda_piece_commit(block->pieces[p]);

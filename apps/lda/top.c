@@ -1,16 +1,16 @@
 /* The most probable words of topics.
  *
- * Those that were seen so far are a heap with the least of them on top, in the caller's own array, so that nothing is allocated, and a
- * word that is not among them costs one comparison. In the end the heap is sorted in place.
+ * The best words so far are a heap with the worst of them on top, in the caller's array. So nothing is
+ * allocated, and a word that is not among them costs one comparison. At the end the heap is sorted in place.
  */
 #include "apps/lda/model_inside.h"
 
-/* Whether the word comes behind the other in the list. */
+/* Whether a word sorts after the other. */
 static bool is_behind(const struct pawl_lda_word *one, const struct pawl_lda_word *other) {
   return one->phi != other->phi ? one->phi < other->phi : one->word > other->word;
 }
 
-/* Lets what is at the top sink to where it belongs. */
+/* Sifts the top of the heap down. */
 static void sink(struct pawl_lda_word *heap, size_t count) {
   struct pawl_lda_word moved = heap[0];
   size_t at = 0;
@@ -47,7 +47,8 @@ static void sort(struct pawl_lda_word *heap, size_t count) {
   }
 }
 
-/* Words that the topic does not have are all as probable as beta makes them: they follow by number. `count` words are there, sorted. */
+/* Appends words that the topic does not have, by number: they are all equally probable. `count` words are set
+ * and sorted. */
 static void finish(const struct pawl_lda_model *model, uint32_t topic, size_t count, size_t room,
                    struct pawl_lda_word *words) {
   double beta = model->about.beta, by = model->inverse[topic];
@@ -60,7 +61,7 @@ static size_t room_of(const struct pawl_lda_model *model, size_t room) {
   return room < model->about.words ? room : (size_t)model->about.words;
 }
 
-/* While they are collected, `phi` is the weight. */
+/* While words are collected, `phi` is the weight. */
 size_t pawl_lda_model_top(const struct pawl_lda_model *model, uint32_t topic, size_t room,
                           struct pawl_lda_word *words_out) {
   size_t count = 0;
@@ -79,7 +80,7 @@ size_t lda_model_tops(const struct pawl_lda_model *model, size_t room, struct pa
   size_t stride = room;
   room = room_of(model, room);
   if (room == 0) return 0;
-  /* A heap is full from the beginning, with words that are none and come behind all others. */
+  /* A heap is full from the start, with placeholders that sort after all words. */
   for (uint32_t k = 0; k < model->about.topics; k++)
     for (size_t i = 0; i < room; i++) words_out[k * stride + i] = (struct pawl_lda_word){PAWL_NO_WORD, 0};
   for (uint64_t w = 0; w < model->about.words; w++) {

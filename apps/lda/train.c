@@ -1,4 +1,4 @@
-/* The scheduler of topic models: who works, on what, and for how long. See inside.h. */
+/* The scheduler of topic models. See inside.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@ enum { PIECES = 32, PIECES_OF_SMALL = 64, ROUND_SWEEPS_MOST = 100 };
 #define SMALL_BYTES (UINT64_C(8) << 20) /* of a corpus that is worked on in small parts: block.h */
 #define PIECE_BYTES_LEAST UINT64_C(4096)
 #define PIECE_BYTES_MOST (UINT64_C(32) << 20)
-#define ROUND_S 2.0 /* that a round should take at most: workers come and go between rounds */
+#define ROUND_S 2.0 /* maximum of seconds per round: workers join and leave between rounds */
 
 /* --- what others see ------------------------------------------------------------------------------------------------------------ */
 
@@ -26,7 +26,7 @@ pawl_status lda_fail(struct lda_training *run, pawl_status status, const char *f
   return status;
 }
 
-/* With what pawl has said of it, or what the status says. */
+/* Fails with the library's error text, or the text of the status. */
 static pawl_status fail_plainly(struct lda_training *run, pawl_status status) {
   return lda_fail(run, status, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
 }
@@ -147,7 +147,7 @@ static pawl_status add_reports(struct lda_training *run, const struct pawl_round
   return status;
 }
 
-/* Waits, and looks once a second whether it is time to stop: then, unless sweeps are under way, which are seen through. */
+/* Waits for the round, and checks once a second whether to stop. Sweeps in progress are completed. */
 static pawl_status wait_for_round(struct lda_training *run, const char *text, struct pawl_round **round_out) {
   bool is_sweep = run->order.what == LDA_SWEEP;
   pawl_status status = pawl_job_round(run->job, text, strlen(text), PAWL_SECOND, round_out);
@@ -214,7 +214,7 @@ static pawl_status describe(struct lda_training *run) {
   return status;
 }
 
-/* A model to start from is read by every worker: here it is seen whether it fits. */
+/* Checks the model to start from. Every worker reads it again. */
 static pawl_status check_start(struct lda_training *run) {
   struct pawl_lda_model *model;
   struct pawl_lda_about about;
@@ -235,7 +235,7 @@ static pawl_status check_start(struct lda_training *run) {
 
 /* --- sweeps ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Of a run that is resumed and has done all its sweeps, one more: with it the counts come to the servers. */
+/* A resumed run that has done all its sweeps does one more, which brings the counts to the servers. */
 static void plan(struct lda_training *run) {
   run->end = run->options->sweeps ? run->options->sweeps : run->spec.method == PAWL_LDA_SVI ? 1 : 500;
   if (run->end > run->order.sweep) return;
@@ -247,7 +247,7 @@ static uint64_t until_multiple(uint64_t sweep, uint64_t every) { return every ? 
 
 static uint64_t at_most(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* How many sweeps the next round has: until somebody wants to look, and not for long. */
+/* The number of sweeps of the next round: until the next measurement, and at most ROUND_S. */
 static void plan_round(struct lda_training *run) {
   struct lda_order *order = &run->order;
   uint64_t end = run->end, every = run->options->measure_every;
@@ -349,7 +349,7 @@ static bool show_vocabulary(void *context, uint64_t pieces, uint64_t of) {
   return !lda_is_stopping(run);
 }
 
-/* A text without a vocabulary: one is made, into the run's directory, where workers find it. */
+/* Builds a vocabulary of a text in the directory of the run, where workers find it. */
 static pawl_status build_vocabulary(struct lda_training *run) {
   struct pawl_words_options building = run->options->building;
   struct pawl_data *text;
@@ -366,7 +366,7 @@ static pawl_status build_vocabulary(struct lda_training *run) {
   return status;
 }
 
-/* Pieces are small enough to be shared out evenly, and large enough that a row of the table is asked for once for many tokens. */
+/* Pieces are small enough to be distributed evenly, and large enough to pull a row once for many tokens. */
 static uint64_t choose_piece_bytes(uint64_t bytes) {
   uint64_t each = bytes / (bytes < SMALL_BYTES ? PIECES_OF_SMALL : PIECES) + 1;
   return each < PIECE_BYTES_LEAST ? PIECE_BYTES_LEAST : each > PIECE_BYTES_MOST ? PIECE_BYTES_MOST : each;
@@ -468,7 +468,7 @@ static pawl_status create_job(struct lda_training *run) {
   return status ? lda_fail(run, status, "cannot start the job: %s", pawl_error_text()) : PAWL_OK;
 }
 
-/* A table that an earlier run has left behind counts what nobody remembers. */
+/* Deletes the table of an earlier run, whose counts are meaningless now. */
 static pawl_status create_vector(struct lda_training *run) {
   char name[PAWL_NAME_MAX + 1];
   struct pawl_vector_options options;

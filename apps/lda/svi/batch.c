@@ -22,7 +22,7 @@ void lda_svi_batch_clear(struct lda_svi_batch *batch) {
   batch->tokens = 0;
 }
 
-/* Makes an array larger; it may have moved even if others then could not be. */
+/* Grows an array. It may have moved even if a later call fails. */
 static bool grow(void *array, size_t each, size_t count) {
   void *before, *after;
   memcpy(&before, array, sizeof before);
@@ -91,7 +91,7 @@ static bool have_rows(struct lda_svi_batch *batch, size_t rows) {
   return true;
 }
 
-/* Which words there are, one bit each. */
+/* Marks the words that occur, one bit each. */
 static size_t mark_words(struct lda_svi_batch *batch) {
   size_t different = 0;
   for (size_t i = 0; i < batch->entries; i++) {
@@ -102,7 +102,7 @@ static size_t mark_words(struct lda_svi_batch *batch) {
   return different;
 }
 
-/* From the lowest to the highest, which makes the keys rise. The marks are zeros again. */
+/* Collects the marked words in ascending order, and clears the marks. */
 static void number_words(struct lda_svi_batch *batch, uint64_t words) {
   batch->rows = 0;
   for (uint64_t i = 0; i <= words / 64; i++) {
@@ -116,7 +116,7 @@ static void number_words(struct lda_svi_batch *batch, uint64_t words) {
   batch->keys[batch->rows] = words;
 }
 
-/* Entries by row, and in each by document. */
+/* Sorts the entries by row, then by document. */
 static void turn(struct lda_svi_batch *batch) {
   uint64_t *starts = batch->row_starts;
   memset(starts, 0, (batch->rows + 1) * sizeof *starts);

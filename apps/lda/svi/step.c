@@ -1,8 +1,8 @@
-/* One step: see apps/lda/svi/step.h. Three phases, each shared by all threads: exp(E log beta) by rows, gamma by documents, the sums by rows again. Nobody
- * writes what another one does, so that sums are always taken in the same order.
+/* One step: see apps/lda/svi/step.h. Three phases, each shared by all threads: exp(E log beta) by rows, gamma by
+ * documents, the sums by rows again. No two threads write the same memory, so sums are always in the same order.
  *
- * psi is a function of a few multiplications here. With y = x - 1/2, exp(psi(x)) = y + 1/(24 y) - 37/(5760 y^3) + …, which for x > 5 is as right
- * as a float can be, and psi(x) = psi(x + 5) - 1/x - … - 1/(x + 4).
+ * psi is computed with a few multiplications. With y = x - 1/2, exp(psi(x)) = y + 1/(24 y) - 37/(5760 y^3) + …, which
+ * is exact to a float for x > 5, and psi(x) = psi(x + 5) - 1/x - … - 1/(x + 4).
  */
 #include "apps/lda/svi/step.h"
 

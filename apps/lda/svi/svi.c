@@ -1,17 +1,19 @@
-/* Stochastic variational inference in a worker: a part of a pass over its documents. apps/lda/svi/step.h has the mathematics.
+/* Stochastic variational inference in a worker: a part of a pass over its documents. apps/lda/svi/step.h has the
+ * mathematics.
  *
- * Documents are streamed: pieces are read one after the other, in an order that is another one in each pass, and so are the documents of
- * a piece; batches go on across the ends of pieces. For each batch a worker
+ * Documents are streamed: pieces are read one after another, in a new order in each pass, and so are the documents of
+ * a piece. A batch may span several pieces. For each batch a worker
  *
- *   takes a ticket        by adding 1 to the number of steps, one number on a server: t is the answer, and nobody else's,
+ *   takes a ticket        adds 1 to the number of steps, one number on a server: the answer t is unique,
  *   pulls                 the rows of mu of the batch's words, and the totals; they are s_(t-1) mu,
  *   finds gamma           of each document,
- *   pushes                rho_t D/|S| / s_t times what it has summed up.
+ *   pushes                rho_t D/|S| / s_t times its sums.
  *
- * STALENESS. What others have tickets for and have not pushed yet is not in what is pulled, while its decay is: with W workers a worker sees
- * lambda as it was about W - 1 steps before, too small by as many times rho, which for all words and topics is about the same factor, and so
- * changes little in exp(E log beta). What is added does not depend on the order of pushes. A worker that dies between ticket and push leaves a decay
- * behind for which nothing came in; one step more of forgetting, which those after it make up for.
+ * STALENESS. The pulled rows include the decay of steps whose tickets other workers have taken, but not yet their
+ * pushes. With W workers, a worker sees lambda as it was about W - 1 steps before, too small by as many times rho. This
+ * factor is about the same for all words and topics, and so has little effect on exp(E log beta). The pushed values
+ * do not depend on the order of pushes. A worker that dies between ticket and push leaves a decay without its
+ * update: one more step of forgetting, which later steps make up for.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +28,7 @@ struct lda_svi {
   struct lda_svi_batch batch;
   struct lda_svi_step step;
   struct lda_svi_rate rate;
-  float *rows, *changes; /* `room` floats each, in memory that servers on this machine read in place */
+  float *rows, *changes; /* `room` floats each, in memory shared with servers on this machine */
   size_t room;
   struct pawl_task *push; /* of `changes`, by `keys` */
   uint64_t *keys;
@@ -90,7 +92,7 @@ static pawl_status prepare(struct lda_worker *worker, const struct lda_order *or
 
 /* --- a batch -------------------------------------------------------------------------------------------------------------------- */
 
-/* Room for the batch's rows. What was pushed before has arrived by then. */
+/* Makes room for the batch's rows, after earlier pushes have been acknowledged. */
 static pawl_status make_room(struct lda_worker *worker) {
   struct lda_svi *svi = worker->svi;
   size_t rows = svi->batch.rows + 1, values = rows * worker->spec.topics;
@@ -113,7 +115,7 @@ static pawl_status make_room(struct lda_worker *worker) {
   return status;
 }
 
-/* The ticket and the rows, side by side. */
+/* Requests the ticket and the rows in parallel. */
 static pawl_status ask(struct lda_worker *worker, uint64_t *t_out) {
   struct lda_svi *svi = worker->svi;
   int64_t one = 1, t = 0;
@@ -128,7 +130,7 @@ static pawl_status ask(struct lda_worker *worker, uint64_t *t_out) {
   return status;
 }
 
-/* Decay up to step t. Tickets rise, unless a server has answered a second time. */
+/* The decay up to step t. Tickets are ascending, unless a server answered twice. */
 static double decay_at(struct lda_svi *svi, uint64_t t) {
   if (t < svi->t) return lda_svi_decay(&svi->rate, svi->base, t);
   svi->decay += lda_svi_decay(&svi->rate, svi->t, t);
@@ -180,7 +182,8 @@ static void shuffle(uint32_t *items, size_t count, struct lda_random random) {
   }
 }
 
-/* How far this part has got: `done` of `all` documents, which are shared out evenly to `batches`, each about as large as it should be. */
+/* The progress of this part: `done` of `all` documents, divided evenly into `batches` of about the right
+ * size. */
 struct walk {
   uint64_t all, done, batches, batch;
 };
@@ -218,7 +221,7 @@ static pawl_status go_through(struct lda_worker *worker, const struct lda_order 
   return status;
 }
 
-/* Which of its pieces are in this part, shuffled, and with how many documents. */
+/* The worker's pieces of this part, shuffled, with their numbers of documents. */
 static size_t choose_pieces(const struct lda_worker *worker, const struct lda_order *order, uint32_t *pieces,
                             struct walk *walk) {
   size_t count = 0;

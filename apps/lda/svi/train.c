@@ -1,8 +1,9 @@
-/* Stochastic variational inference in the scheduler: first weights, parts of passes, the scale. See apps/lda/svi/svi.c and apps/lda/svi/step.h.
+/* Stochastic variational inference in the scheduler: initial weights, parts of passes, the scale. See
+ * apps/lda/svi/svi.c and apps/lda/svi/step.h.
  *
- * A pass is done in parts, each a round: workers can come and go in between, and it is the time to scale mu, since nobody works on it. Parts are
- * short enough for floats to hold what the scale does to mu. Part r has the pieces whose number is r modulo `groups`, whoever has them, and of
- * their documents, if there are not enough pieces, every splits-th.
+ * A pass is done in parts, each a round. Between parts, workers can join and leave, and mu can be scaled, because no
+ * worker uses it. Parts are so short that floats can hold the effect of the scale on mu. Part r has the pieces whose
+ * number is r modulo `groups`, on any worker, and if there are too few pieces, every splits-th of their documents.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static pawl_status push_rows(struct lda_training *run, uint64_t begin, uint64_t 
   return status ? status : pawl_task_finish(task, PAWL_FOREVER);
 }
 
-/* First weights of some words, into rows; `sums` of them all. */
+/* Computes the initial weights of some words, and `sums` of all. */
 static void draw_rows(const struct lda_training *run, uint64_t begin, uint64_t end, float *rows, double *sums) {
   uint32_t topics = run->spec.topics;
   for (uint64_t word = begin; word < end; word++) {
@@ -84,7 +85,7 @@ void lda_svi_end(struct lda_training *run) {
 
 /* --- parts of passes -------------------------------------------------------------------------------------------------------------- */
 
-/* How many steps from `base` on decay by no more than a part may. */
+/* The number of steps from `base` whose decay is within that of a part. */
 static uint64_t steps_in_part(const struct lda_training *run, uint64_t most) {
   struct lda_svi_rate rate = rate_of(run);
   double decay = 0;
@@ -93,11 +94,12 @@ static uint64_t steps_in_part(const struct lda_training *run, uint64_t most) {
   return decay >= PART_DECAY && steps > 1 ? steps - 1 : steps;
 }
 
-/* How a pass is cut. Each worker should have pieces of each part, so there are not as many groups as pieces. */
+/* Divides a pass into parts. Each worker should have pieces of each part, so there are fewer groups than
+ * pieces. */
 static void cut_pass(struct lda_training *run) {
   struct lda_order *order = &run->order;
   uint64_t workers = run->progress.workers > 0 ? run->progress.workers : 1, pieces = run->spec.pieces;
-  uint64_t steps = 2 * order->documents / run->spec.batch + pieces + workers; /* rather too many */
+  uint64_t steps = 2 * order->documents / run->spec.batch + pieces + workers; /* an upper estimate */
   uint64_t parts = (steps - 1) / steps_in_part(run, steps) + 1;
   double seconds = run->sweep_s;
   if (seconds == 0) seconds = (double)order->tokens * run->spec.topics / (PACE * (double)workers);
