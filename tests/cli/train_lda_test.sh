@@ -129,8 +129,8 @@ refused() {
 }
 
 head -n 5 vocab >short
-refused 1 'docs.ldac:[0-9]*:.*beyond the vocabulary' docs.ldac --topics 3 --vocab short
-refused 1 'docs.uci:.*beyond the vocabulary' docs.uci --topics 3 --vocab short
+refused 1 'docs.ldac:[0-9]*:.*not in the vocabulary' docs.ldac --topics 3 --vocab short
+refused 1 'docs.uci:.*not in the vocabulary' docs.uci --topics 3 --vocab short
 printf 'other\nwords\n' >other
 refused 1 'none of their words is in the vocabulary' docs.txt --format text --topics 3 --vocab other
 printf 'reda redb\nbl\377ue\nredb redc\n' >broken.txt
