@@ -33,8 +33,10 @@
 
 #define MILLISECOND INT64_C(1000000)
 #define SCRATCH_SIZE ((size_t)256 << 10) /* read at once; small enough to stay in a core's cache */
-#define CARRY_MAX 96                     /* unread rest of a read: part of a head, or of a piece's last step */
-#define SOURCES_MAX 8                    /* addresses listened at */
+#define CARRY_MAX                                                                                                      \
+  96                  /* unread rest of a read: part of a head, or of a piece's last
+                                            step */
+#define SOURCES_MAX 8 /* addresses listened at */
 
 #define PWI_DOOR_SIZE 16 /* bytes of a door's name: meet.c */
 #define PWI_NONCE_SIZE 16
@@ -113,7 +115,8 @@ struct tcp_link {
   bool accepted;
   bool is_announced; /* the actor knows of it and is owed a link_down */
   bool can_read, can_write;
-  bool has_ended;                     /* the peer has closed its side; what it sent before may still be unread */
+  bool has_ended;                     /* the peer has closed its side; what it sent before may still be
+                                         unread */
   bool is_ready, is_dirty, is_failed; /* on the net's list of that name */
   struct tcp_link *next_ready, *next_dirty, *next_failed;
   struct tcp_link *older, *younger; /* among strangers */
@@ -140,7 +143,8 @@ struct tcp_link {
   uint8_t proof[PWI_PROOF_SIZE], their_proof[PWI_PROOF_SIZE]; /* of the meeting */
   uint64_t meeting;                                           /* the acceptor's number of the link */
   int channel;                                                /* the connector's way to the peer's door, */
-  struct pwi_process process;                                 /* and whose door that is, until the plane has both */
+  struct pwi_process process;                                 /* and whose door that is, until the plane has
+                                                                 both */
   bool offers_plane, has_met, peer_insists;
   char *fabric; /* from the peer's offer */
   size_t fabric_size;
@@ -299,7 +303,8 @@ void pwi_tcp_close_sources(struct tcp_net *net);
 void pwi_tcp_forget_stranger(struct tcp_link *link);
 
 /* owner.c */
-bool pwi_tcp_is_same_user(int socket); /* the peer, on this host, is of our user or root; false if nobody can tell */
+bool pwi_tcp_is_same_user(int socket); /* the peer, on this host, is of our user or root; false if nobody can
+                                          tell */
 
 /* connect.c */
 pawl_status pwi_tcp_connect(struct pwi_net *base, const char *address, struct pwi_link *link_out);
@@ -313,7 +318,7 @@ void pwi_tcp_link_destroy(struct tcp_link *link);
 pawl_status pwi_tcp_link_watch(struct tcp_link *link);
 void pwi_tcp_link_connected(struct tcp_link *link);
 void pwi_tcp_link_fail(struct tcp_link *link, pawl_status why, const char *detail);
-void pwi_tcp_link_hung_up(struct tcp_link *link, pawl_status why, const char *detail); /* the socket has ended */
+void pwi_tcp_link_hung_up(struct tcp_link *link, pawl_status why, const char *detail);
 void pwi_tcp_link_finish(struct tcp_link *link); /* ends all that is under way; link_down may follow */
 void pwi_tcp_link_shake(struct tcp_link *link);
 void pwi_tcp_link_opened(struct tcp_link *link, const uint8_t *opening);
@@ -362,7 +367,8 @@ bool pwi_tcp_output_uses(const struct tcp_link *link, const char *begin, size_t 
 /* inbound.c */
 pawl_status pwi_tcp_inbound_open(struct tcp_link *link); /* it has come up. PAWL_NO_MEMORY */
 void pwi_tcp_inbound_close(struct tcp_link *link);
-size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted); /* bytes that may be read now; 0: it waits */
+/* Bytes that may be read now; 0: it waits. */
+size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted);
 void pwi_tcp_inbound_received(struct tcp_link *link, size_t size);
 void pwi_tcp_inbound_release(struct tcp_link *link); /* its body has ended */
 bool pwi_tcp_inbound_is_full(const struct tcp_net *net);
