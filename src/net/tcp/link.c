@@ -367,7 +367,7 @@ void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
     if (now > link->deadline) pwi_tcp_link_fail(link, late_status(link), "took too long");
     return;
   }
-  /* A link that is not read because its queue is full cannot show signs of life by sending; it does by
+  /* While the queue to the peer is too full, its stream is not read. The peer then shows that it is alive by
    * accepting bytes. */
   if (pwi_tcp_is_choked(link) && link->took > link->heard) link->heard = link->took;
   if (link->is_waiting) link->heard = now; /* waiting for memory of this side */

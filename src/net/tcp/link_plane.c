@@ -1,8 +1,8 @@
 /* The negotiation of a data plane between two nodes, and its events.
  *
- *   both send an OFFER over the link; if both have a plane, they meet (meet.c) and so learn where the other's port is;
- *   both connect and send a probe; each says WORKS when the other's has come;
- *   the connector, once it has both, says USE and is up; the acceptor is up when it hears that.
+ *   both send an OFFER over the link; if both have a plane, they meet (meet.c) and so learn the port of the
+ *   other; both connect and send a probe; each sends WORKS when the probe of the other has arrived; the
+ *   connector, once it has both, sends USE and is up; the acceptor is up when USE arrives.
  *
  * The connector decides. If they do not meet, or if it takes too long, it sends DO_WITHOUT, and the link
  * serves both lanes. Between hosts there is no meeting: if both have an RDMA device and are configured to use
