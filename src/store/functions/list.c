@@ -51,9 +51,9 @@ SIMPLE(max, PWI_APPLY_MAX, 0, "keeps the larger value")
 
 #define APPLY(word)                                                                                                    \
   static void apply_##word(const struct pawl_function_call *call) {                                                    \
-    pwi_step_kernels_best()->apply[PWI_STEP_##word][call->type - 1](call);                                             \
+    pwi_gradient_kernels_best()->apply[PWI_GRADIENT_##word][call->type - 1](call);                                     \
   }
-PWI_STEPS(APPLY)
+PWI_GRADIENT_STEPS(APPLY)
 
 /* A function of gradients. After its flags come the two numbers of its state's shape, then fields of its
  * own. */
@@ -107,7 +107,7 @@ static const struct pawl_function_parameter block_proximal_parameters[] = {
     {"rate", "length of a step", 1, LITTLE, MUCH}, L1, L2, EPS(1e-10)};
 
 static pawl_status check_block(const struct pawl_function_call *call) {
-  bool curved = pwi_step_kernels_best()->curved[call->type - 1](call->pushed, call->count * call->width);
+  bool curved = pwi_gradient_kernels_best()->curved[call->type - 1](call->pushed, call->count * call->width);
   return curved ? PAWL_OK : PAWL_REFUSED;
 }
 
