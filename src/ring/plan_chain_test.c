@@ -307,7 +307,7 @@ static void test_two_that_quarrel_are_not_brought_together(void **state) {
   for (size_t i = 0; i < plan.arc_count; i++) {
     uint64_t head = plan.arcs[i].chain[0].node.id, tail = plan.arcs[i].chain[1].node.id;
     assert_false(head + tail == 3); /* 1 and 2 */
-    assert_false(tail == 3);        /* which is a head, and heads nobody can help */
+    assert_false(tail == 3);        /* node 3 is a head only: conflicts do not affect heads */
   }
   struct pwi_view *view = view_of(&plan);
   const struct pwi_plan_options with_all = {.replicas = 1};

@@ -41,7 +41,7 @@ static int clear(void **state) {
   (void)state;
   memset(stored, 0, sizeof stored);
   memset(other, 0, sizeof other);
-  memset(pushed, 0xa5, sizeof pushed); /* what lies between items is not looked at */
+  memset(pushed, 0xa5, sizeof pushed); /* the bytes between items are ignored */
   return 0;
 }
 

@@ -105,7 +105,7 @@ static void test_what_is_no_bucket_is_refused(void **state) {
   assert_int_equal(push(stored), PAWL_REFUSED);
   slot->about = 3 | 2 << 8;
   assert_int_equal(push(stored), PAWL_REFUSED);
-  slot->about = 2; /* and a letter behind it */
+  slot->about = 2; /* and a character after the name */
   assert_int_equal(push(stored), PAWL_REFUSED);
   slot->about = 3 | PWI_TOP_NUMBER << 8;
   assert_int_equal(push(stored), PAWL_REFUSED);
@@ -155,7 +155,7 @@ static void see(uint64_t hash) {
   if (rank > *is) *is = rank;
 }
 
-/* Within four standard errors from nothing to a million; what is seen again does not count. */
+/* The estimate is within four standard errors from 0 to a million; repeated items do not count. */
 static void test_different_things_are_counted(void **state) {
   (void)state;
   static const uint64_t steps[] = {1, 10, 100, 1000, 10000, 30000, 50000, 100000, 300000, 1000000};

@@ -93,7 +93,7 @@ static void test_what_comes_after_a_failure_fails_and_names_it(void **state) {
   next();
   next();
   pwi_order_end(&order, a, PAWL_NODE_FULL);
-  assert_int_equal(finished[c.id], 0); /* b is still under way */
+  assert_int_equal(finished[c.id], 0); /* b is still in progress */
   pwi_order_end(&order, b, PAWL_OK);
   assert_next(NOBODY);
   assert_int_equal(ends[a.id].status, PAWL_NODE_FULL);

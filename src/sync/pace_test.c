@@ -67,7 +67,7 @@ static void test_a_later_iteration_that_is_over_does_not_count_before_an_earlier
 static void test_who_joins_late_counts_as_the_others_do(void **state) {
   (void)state;
   start("ssp 1", true, 7);
-  assert_int_equal(pwi_pace_ask(&pace).cause, PWI_WAITS_GROUP); /* iteration 8 needs tick 6 of everybody */
+  assert_int_equal(pwi_pace_ask(&pace).cause, PWI_WAITS_GROUP); /* iteration 8 needs tick 6 of all members */
   assert_int_equal(pwi_pace_ask(&pace).until, 6);
   pwi_pace_heard(&pace, 6);
   pwi_pace_heard(&pace, 3); /* old news */
@@ -99,7 +99,7 @@ static void test_several_iterations_are_one_tick_and_their_number_may_change(voi
   assert_int_equal(pwi_pace_set_bound(&pace, 2), PAWL_OK);
   assert_true(next(0));
   assert_false(end());
-  assert_true(next(0)); /* within a tick nobody waits */
+  assert_true(next(0)); /* no wait within a tick */
   assert_true(end());
   assert_int_equal(pace.ticked, 2);
   assert_int_equal(pwi_pace_ask(&pace).until, 2);

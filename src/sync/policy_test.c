@@ -55,7 +55,7 @@ static void test_ssp_waits_for_the_slowest_of_the_group(void **state) {
   assert_true(lets("ssp 3", 4, 0, 0));
   assert_false(lets("ssp 3", 5, 4, 0));
   assert_true(lets("ssp 3", 5, 4, 1));
-  assert_true(lets("ssp 0", 100, 0, UINT64_MAX)); /* nobody else is there */
+  assert_true(lets("ssp 0", 100, 0, UINT64_MAX)); /* there are no other members */
 }
 
 static void test_iterations_of_one_tick_do_not_wait_for_anybody(void **state) {

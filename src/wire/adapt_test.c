@@ -12,7 +12,7 @@
 #define LOOPBACK 6.0 /* bytes per nanosecond */
 #define SLOW 0.1
 
-/* What a codec does with some kind of values: coded bytes per raw byte, raw bytes per nanosecond. */
+/* The performance of a codec on some kind of values: coded bytes per raw byte, raw bytes per nanosecond. */
 struct figures {
   double ratio;
   double encode;

@@ -147,7 +147,7 @@ static void test_a_row_is_held_or_sent_as_a_whole(void **state) {
   pawl_filters_destroy(filters);
 }
 
-/* --- chance --------------------------------------------------------------------------------------------- */
+/* --- random filters ------------------------------------------------------------------------------------- */
 
 /* 2000 runs of 100 rows of 1: the mean of a key's sum has a standard error of sqrt(p / (1 - p) / 2000), and 5
  * of them are allowed, which a right filter exceeds once in two million keys. */
@@ -333,7 +333,7 @@ static void test_a_filter_for_the_other_direction_does_nothing(void **state) {
   pawl_filters_destroy(filters);
 }
 
-/* --- what is no number ---------------------------------------------------------------------------------- */
+/* --- NaN and infinities --------------------------------------------------------------------------------- */
 
 static void test_what_is_no_number_is_never_hidden(void **state) {
   (void)state;

@@ -61,7 +61,7 @@ static pawl_status decode(const struct bytes *bytes, struct pwi_hello *hello_out
 
 static void set_size(struct bytes *bytes) { pwi_put_u16(bytes->at + 6, (uint16_t)bytes->size); }
 
-/* What a later version does: one field more. */
+/* A hello of a later version: one more field. */
 static void append(struct bytes *bytes, uint16_t tag, const void *data, size_t length) {
   pwi_put_u16(bytes->at + bytes->size, tag);
   pwi_put_u16(bytes->at + bytes->size + 2, (uint16_t)length);
@@ -223,7 +223,7 @@ static void test_malformed_fields_are_corrupt(void **state) {
       {SOFTWARE, 0},    /* tag 0 */
       {CLUSTER, 1},     /* the same tag again */
       {NODE, 9},        /* then what follows does not ascend */
-      {HOST, 8},        /* a field that is always there is not */
+      {HOST, 8},        /* a mandatory field is missing */
       {ROLE + 4, 0},    /* no role */
       {HOST + 4, '\n'}, /* would break a line of the log */
       {HOST + 4, 0},    /* would end the text early */

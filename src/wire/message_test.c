@@ -37,7 +37,7 @@ struct flat {
 };
 
 static struct pwi_message_builder builder;
-static uint8_t data[1 << 16]; /* what sections are made of; aligned or not as the test likes */
+static uint8_t data[1 << 16]; /* contents of sections, aligned or unaligned */
 static uint64_t drawn;
 
 static uint64_t draw(void) { return pwi_mix64(++drawn * UINT64_C(0x9e3779b97f4a7c15)); }

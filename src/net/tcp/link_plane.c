@@ -221,7 +221,7 @@ void pwi_tcp_link_offered(struct tcp_link *link) {
   }
 }
 
-/* What the data plane tells a link. */
+/* Events of the data plane. */
 
 static void plane_probed(void *owner) { probed(owner); }
 

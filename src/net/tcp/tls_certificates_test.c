@@ -17,7 +17,7 @@
 
 static char folder[] = "/tmp/pawl-tls-XXXXXX";
 
-/* An authority, or somebody whom one has signed. */
+/* An authority, or a node whose certificate it signed. */
 struct identity {
   EVP_PKEY *key;
   X509 *certificate;

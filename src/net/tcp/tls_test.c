@@ -140,7 +140,7 @@ static void test_what_was_sent_before_a_hang_up_is_read(void **state) {
   assert_int_equal(read_to_the_end(&acceptor), PAWL_LINK_CLOSED);
 }
 
-/* Half a record is no record: nothing of it is handed out. */
+/* Nothing of an incomplete record is delivered. */
 static void test_a_record_that_was_cut_off_is_not_read(void **state) {
   (void)state;
   char wire[256], byte;
@@ -184,7 +184,7 @@ static void test_writing_to_nobody_is_a_reset(void **state) {
   assert_int_equal(pwi_tls_flush(connector.tls, &empty), PAWL_LINK_RESET);
 }
 
-/* --- much data ------------------------------------------------------------------------------------------ */
+/* --- large transfers ------------------------------------------------------------------------------------ */
 
 /* One direction of the stream: byte number n is a function of n. */
 struct flow {
@@ -206,7 +206,7 @@ static void write_flow(struct flow *flow, struct pwi_random *random) {
     assert_true(moved <= size);
     flow->written += moved;
   }
-  memset(bytes, 0, size); /* what was taken is encrypted already */
+  memset(bytes, 0, size); /* accepted bytes are already encrypted */
   assert_int_equal(pwi_tls_flush(flow->from->tls, &empty), PAWL_OK);
 }
 

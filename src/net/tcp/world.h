@@ -1,4 +1,4 @@
-/* What the files of net/tcp share: the net and its links. Nobody else includes this.
+/* Shared by the files of net/tcp and private to them: the net and its links.
  *
  *   world.c     the net: making, polling, timers, heartbeats, what has ended
  *   listen.c    listening and accepting

@@ -84,8 +84,7 @@ static void test_new_memory_is_zero_and_of_its_size(void **state) {
   }
 }
 
-/* Without a look at the machine's memory beforehand, the kernel would have killed somebody for the second of
- * these. */
+/* Without a check of the available memory, the kernel would kill a process for the second of these. */
 static void test_sizes_that_nobody_has_are_no_memory(void **state) {
   (void)state;
   struct pwi_shared shared = {.memory = &shared};

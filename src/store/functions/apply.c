@@ -12,7 +12,7 @@
 
 static size_t at_most(size_t a, size_t b) { return a < b ? a : b; }
 
-/* --- making ready --------------------------------------------------------------------------------------- */
+/* --- initialisation ------------------------------------------------------------------------------------- */
 
 bool pwi_applying_is_simple(const struct pwi_applying *applying, enum pwi_apply *how_out) {
   uint32_t number;

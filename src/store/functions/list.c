@@ -23,7 +23,7 @@ static_assert((int)PWI_FUNCTION_ADD == (int)PWI_APPLY_ADD && (int)PWI_FUNCTION_A
                   (int)PWI_FUNCTION_MIN == (int)PWI_APPLY_MIN && (int)PWI_FUNCTION_MAX == (int)PWI_APPLY_MAX,
               "one numbering");
 
-/* --- on the kernels of tables --------------------------------------------------------------------------- */
+/* --- functions that use the kernels of tables ----------------------------------------------------------- */
 
 static void combine(enum pwi_apply how, const struct pawl_function_call *call) {
   pwi_row_kernels_best()->array[how][call->type - 1](call->stored, call->pushed, call->count * call->width);
@@ -47,7 +47,7 @@ SIMPLE(assign, PWI_APPLY_ASSIGN, 0, "replaces the stored values")
 SIMPLE(min, PWI_APPLY_MIN, 0, "keeps the smaller value")
 SIMPLE(max, PWI_APPLY_MAX, 0, "keeps the larger value")
 
-/* --- on loops of their own ------------------------------------------------------------------------------ */
+/* --- functions with their own loops --------------------------------------------------------------------- */
 
 #define APPLY(word)                                                                                                    \
   static void apply_##word(const struct pawl_function_call *call) {                                                    \

@@ -5,7 +5,7 @@
  * for each value type:
  *   VALUE        the type
  *   ROOT, ABS    its square root and its absolute value, which are exact to the last bit everywhere
- *   NAMED(name)  the name of what is made for it
+ *   NAMED(name)  the name with a suffix for the type
  *
  * These files are compiled without -fmath-errno and -ftrapping-math (CMakeLists.txt): a square root then is
  * one instruction, and both sides of a choice may be computed. No value depends on either.
