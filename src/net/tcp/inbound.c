@@ -5,9 +5,8 @@
  * ended. So that half-received bodies cannot block each other forever, one link, the *leader*, may always
  * continue, even beyond the limit, until its body is complete.
  *
- * While a link waits for memory, a sender that holds memory must make progress: if it delivers too little in
- * half a second, or takes too long for a whole body while it is read, its link goes down. While no link
- * waits, senders may be slow.
+ * While somebody waits, a sender that holds memory has to use it: one that delivers too little in half a second, or takes
+ * too long for the whole of a body while it is read from, loses its link. While nobody waits anybody may be slow.
  */
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,9 +14,7 @@
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
-#define STEP_MIN                                                                                                       \
-  ((size_t)16 << 10)                           /* minimum charge of a step; a step charges the bytes that are
-                                                  available */
+#define STEP_MIN ((size_t)16 << 10)            /* minimum charge of a step */
 #define STEP_MAX ((size_t)1 << 20)             /* maximum charge of a step */
 #define PACE_NS (500 * MILLISECOND)            /* while others wait: interval for checking the pace */
 #define PACE_BYTES ((size_t)128 << 10)         /* minimum bytes per interval */

@@ -16,8 +16,7 @@
 #define READ_BUDGET ((size_t)1 << 20) /* bytes to read before other links have their turn */
 #define AFTER_BODY 4096               /* bytes read with the end of a body: the next head, and small frames */
 #define LARGE_BODY ((size_t)64 << 10)
-#define HEARD_BYTES                                                                                                    \
-  1024 /* a sign of life is this many bytes or a whole frame, so that a trickling peer counts as silent */
+#define HEARD_BYTES 1024 /* bytes that count as a sign of life, as does a whole frame */
 
 static bool is_reading(const struct tcp_link *link) { return !link->is_failed && link->socket >= 0; }
 

@@ -18,8 +18,8 @@
 
 #define PLANE_PATIENCE (1000 * MILLISECOND)
 
-/* Fields of a PLANE frame: step u32, flags u32, and in an offer: nonce 16 bytes, door 16 bytes, link u64. The
- * body of an offer with a fabric: tag u64, address. */
+/* Fields of a PLANE frame: step u32, flags u32, and in an offer: nonce 16 bytes, door 16 bytes, link u64. The body of an
+ * offer with a fabric: tag u64, address. */
 enum plane_step {
   PLANE_OFFER = 1,
   PLANE_WORKS = 2,

@@ -19,9 +19,7 @@
 
 #include "net/tcp/world.h"
 
-#define BACKLOG                                                                                                        \
-  4096 /* large, so that a burst of strangers does not make a genuine peer lose its first
-                        packet */
+#define BACKLOG 4096 /* so that a burst of strangers does not displace a genuine peer */
 #define ACCEPT_BATCH 64
 
 bool pwi_tcp_is_loopback(const struct sockaddr *address) {

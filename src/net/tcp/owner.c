@@ -13,9 +13,7 @@
 
 #include "net/tcp/world.h"
 
-#define ESTABLISHED                                                                                                    \
-  1 /* a connection that its owner has closed is listed in another state, as owned by
-                         root */
+#define ESTABLISHED 1 /* the state of a connection that its owner has not closed */
 
 static bool is_trusted(unsigned long user) { return user == 0 || user == geteuid(); }
 

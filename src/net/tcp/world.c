@@ -194,7 +194,7 @@ static void tick(struct tcp_net *net, int64_t now) {
   for (size_t i = 0; i < net->slot_count; i++) {
     struct tcp_link *link = net->slots[i].link;
     if (!link) continue;
-    if (was_stopped) link->heard = now; /* this process did not listen, so silence means nothing */
+    if (was_stopped) link->heard = now; /* we did not listen, so nobody was silent */
     pwi_tcp_link_check(link, now);
   }
   pwi_tcp_door_check(net, now);

@@ -39,7 +39,7 @@
 #define PWI_DOOR_SIZE 16 /* bytes of the name of a door: meet.c */
 #define PWI_NONCE_SIZE 16
 #define PWI_PROOF_SIZE 32
-#define PWI_GUESTS_MAX 64 /* connections to the door at a time */
+#define PWI_GUESTS_MAX 64 /* at the door at once */
 
 /* The sources of epoll events besides links, whose numbers are smaller than all of these. */
 #define PWI_EVENT_WAKER UINT64_MAX
@@ -344,7 +344,7 @@ void pwi_tcp_identify_host(uint8_t host[16]);
 pawl_status pwi_tcp_door_open(struct tcp_net *net);
 void pwi_tcp_door_close(struct tcp_net *net);
 void pwi_tcp_door_accept(struct tcp_net *net);
-void pwi_tcp_door_guest(struct tcp_net *net, size_t index); /* an event of a guest */
+void pwi_tcp_door_guest(struct tcp_net *net, size_t index); /* has something to say */
 void pwi_tcp_door_check(struct tcp_net *net, int64_t now);  /* deadlines */
 pawl_status pwi_tcp_meet_begin(struct tcp_link *link, const uint8_t door[PWI_DOOR_SIZE], uint64_t number);
 void pwi_tcp_meet_continue(struct tcp_link *link); /* an event of the connection to the door */

@@ -16,8 +16,7 @@
 #include "base/memory.h"
 #include "net/ucx/ucx_internal.h"
 
-#define ADDRESS_OTHERS                                                                                                 \
-  24 /* maximum number of bytes in which the addresses of two workers of one host differ: 16 in UCX 1.13 */
+#define ADDRESS_OTHERS 24 /* maximum differing bytes of worker addresses on one host: 16 in UCX 1.13 */
 
 /* Exported by libucs, but declared only in its internal headers. UCX installs handlers for SIGSEGV and other
  * signals when it is loaded, and prints to the terminal; a library must do neither. */
