@@ -340,7 +340,7 @@ static void begin_anew(struct pwi_arc *arc, uint64_t lost, uint64_t first, uint6
   arc->chain[1].node.id = second;
 }
 
-static void test_an_arc_begins_anew_only_where_nobody_has_anything(void **state) {
+static void test_an_arc_restarts_empty_only_if_all_full_members_were_down(void **state) {
   (void)state;
   struct draft draft = waiting();
   struct pwi_view *first = publish(&draft);
@@ -367,7 +367,7 @@ static void test_an_arc_begins_anew_only_where_nobody_has_anything(void **state)
   pwi_view_release(second);
 }
 
-static void test_what_was_lost_is_never_forgotten(void **state) {
+static void test_the_record_of_a_lost_arc_is_permanent(void **state) {
   (void)state;
   struct draft draft = waiting();
   struct pwi_view *first = publish(&draft);
@@ -663,8 +663,8 @@ int main(void) {
       cmocka_unit_test(test_a_head_comes_from_the_full_members),
       cmocka_unit_test(test_a_full_member_was_filled_first),
       cmocka_unit_test(test_split_and_merged_arcs_inherit_from_all_they_overlap),
-      cmocka_unit_test(test_an_arc_begins_anew_only_where_nobody_has_anything),
-      cmocka_unit_test(test_what_was_lost_is_never_forgotten),
+      cmocka_unit_test(test_an_arc_restarts_empty_only_if_all_full_members_were_down),
+      cmocka_unit_test(test_the_record_of_a_lost_arc_is_permanent),
       cmocka_unit_test(test_arcs_that_were_lost_at_different_times_are_not_one),
       cmocka_unit_test(test_successors_keep_epochs_nodes_and_ages),
       cmocka_unit_test(test_the_first_arcs_follow_an_empty_view),

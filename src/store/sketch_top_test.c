@@ -97,7 +97,7 @@ static void test_buckets_merge_with_buckets(void **state) {
   assert_memory_equal(stored, other, sizeof stored);
 }
 
-static void test_what_is_no_bucket_is_refused(void **state) {
+static void test_an_invalid_bucket_is_refused(void **state) {
   (void)state;
   struct pwi_top_slot *slot = pwi_top_slots(pushed);
   pwi_top_slot_init(slot, 1, 5, PWI_TOP_BYTES, "abc", 3);
@@ -183,7 +183,7 @@ int main(void) {
       cmocka_unit_test_setup(test_the_order_of_writers_does_not_show, clear),
       cmocka_unit_test_setup(test_the_largest_of_each_thing_are_kept, clear),
       cmocka_unit_test_setup(test_buckets_merge_with_buckets, clear),
-      cmocka_unit_test_setup(test_what_is_no_bucket_is_refused, clear),
+      cmocka_unit_test_setup(test_an_invalid_bucket_is_refused, clear),
       cmocka_unit_test_setup(test_long_names_are_cut, clear),
       cmocka_unit_test_setup(test_windows_replace_one_another, clear),
       cmocka_unit_test(test_different_things_are_counted),

@@ -335,7 +335,7 @@ static void test_a_filter_for_the_other_direction_does_nothing(void **state) {
 
 /* --- NaN and infinities --------------------------------------------------------------------------------- */
 
-static void test_what_is_no_number_is_never_hidden(void **state) {
+static void test_nan_and_infinities_are_never_hidden(void **state) {
   (void)state;
   static const char *const texts[] = {"significant(threshold=10)",
                                       "half",
@@ -538,7 +538,7 @@ int main(void) {
       cmocka_unit_test(test_the_order_of_filters_matters),
       cmocka_unit_test(test_a_flush_passes_the_filters_behind),
       cmocka_unit_test(test_a_filter_for_the_other_direction_does_nothing),
-      cmocka_unit_test(test_what_is_no_number_is_never_hidden),
+      cmocka_unit_test(test_nan_and_infinities_are_never_hidden),
       cmocka_unit_test(test_without_memory_nothing_happens),
       cmocka_unit_test(test_a_chain_that_cannot_be_made_leaves_nothing_behind),
       cmocka_unit_test(test_a_filter_that_does_not_suit_the_vector_is_refused),
