@@ -1,11 +1,11 @@
-/* The pawl command, inside: what a subcommand is, and what all of them share.
+/* The inside of the pawl command: the type of a subcommand, and helpers that all subcommands share.
  *
- * A command is a value: a name, a line and a text for people, its options, and a function. Help is printed from that
- * value and options are read by it, so that the two cannot differ. A command with children has no function of its own:
- * `pawl key` lists `pawl key new` and `pawl key show`.
+ * A command is a value: a name, a summary and a help text, its options, and a function. --help is printed
+ * from this value and options are parsed with it, so the two cannot differ. A command with children has no
+ * function of its own: `pawl key` lists `pawl key new` and `pawl key show`.
  *
- * Exit codes are PWI_EXIT_…, and every run function returns one. Results go to standard output, everything else to
- * standard error. Single-threaded, except for the log.
+ * Every run function returns one of the exit codes PWI_EXIT_…. Results go to standard output, everything else
+ * to standard error. Single-threaded, except for the log.
  */
 #ifndef PWI_CLI_CLI_H
 #define PWI_CLI_CLI_H
@@ -30,26 +30,26 @@ enum pwi_exit {
 
 /* --- commands and their options ----------------------------------------------------------------------------------- */
 
-/* An option. `letter` is what pwi_cli_next returns for it: a letter that can also be given as `-x`, or a number above
- * 255 if it has a long name only. Lists end with a struct of zeros. Long lists have headings: an option with the name ""
- * and the heading as its help, the first of them at the beginning. */
+/* An option. pwi_cli_next returns its `letter`: a letter that can also be given as `-x`, or a number above
+ * 255 if the option has only a long name. Lists end with a struct of zeros. A long list has headings: an
+ * entry with the name "" and the heading as its help. The first entry of such a list is a heading. */
 struct pwi_cli_option {
   int letter;
   const char *name;
-  const char *argument; /* what stands for its value in the help; NULL: it takes none */
-  const char *help;     /* lower case, without a full stop; may have several lines */
+  const char *argument; /* placeholder of the value in the help; NULL: the option takes no value */
+  const char *help;     /* lower case, without a full stop; wrapped when printed */
 };
 
 struct pwi_command {
-  const char *name;                          /* as typed after `pawl`, such as "key new" */
-  const char *arguments;                     /* what follows the options, such as "FILE"; NULL: nothing */
+  const char *name;                          /* as typed after `pawl`, e.g. "key new" */
+  const char *arguments;                     /* arguments after the options, e.g. "FILE"; NULL: none */
   const char *summary;                       /* one line for lists, lower case, without a full stop */
   const char *text;                          /* paragraphs for --help, lines of at most 78 characters */
-  const struct pwi_cli_option *options;      /* without those that all commands have; NULL: none */
+  const struct pwi_cli_option *options;      /* the command's own options, without the common ones; NULL: none */
   const struct pwi_command *const *children; /* ends with NULL; NULL: none */
   const struct pwi_command *const *also;     /* of one that runs by itself: those that it hands over to, likewise */
   int (*run)(const struct pwi_command *command, int argc, char **argv);
-  void (*help)(void); /* instead of what the rest of this struct says; NULL for most */
+  void (*help)(void); /* prints the help instead of pwi_cli_help; NULL for most commands */
 };
 
 #define PWI_CLI_HEADING(text)                                                                                          \
@@ -61,25 +61,27 @@ extern const struct pwi_command pwi_command_version, pwi_command_env, pwi_comman
     pwi_command_server_drain, pwi_command_server_forget, pwi_command_train, pwi_command_worker, pwi_command_predict,
     pwi_command_model, pwi_command_convert, pwi_command_lda, pwi_command_completion;
 
-/* What every command understands besides its own options; all commands, which end with NULL, and the options of `pawl` without one. */
+/* The options common to all commands, and the options of `pawl` without a command. The list of commands ends
+ * with NULL. */
 extern const struct pwi_cli_option pwi_cli_common_options[], pwi_cli_root_options[];
 extern const struct pwi_command *const pwi_cli_commands[];
 
-/* What messages begin with: "pawl", "pawl-bench" or "pawl-storm". Each program defines it. */
+/* The prefix of messages: "pawl", "pawl-bench" or "pawl-storm". Each program defines it. */
 extern const char pwi_cli_program[];
 
-/* The main of a program: readies signals and the log, calls `run`, and checks that the output could be written. The exit code. */
+/* The main function of a program: sets up signals and the log, calls `run`, and checks that the output was
+ * written. Returns the exit code. */
 int pwi_cli_main(int (*run)(int argc, char **argv), int argc, char **argv);
 
-/* Run a command, or that of its children which argv[1] names. */
+/* Runs a command, or the child that argv[1] names. Returns the exit code. */
 int pwi_cli_run(const struct pwi_command *command, int argc, char **argv);
 
-/* Reading the options of one command. */
+/* The state of parsing the options of one command. */
 struct pwi_cli_args {
   const struct pwi_command *command;
   int argc;
   char **argv;
-  const char *value; /* of the option that was returned last */
+  const char *value; /* value of the option that pwi_cli_next returned last */
   bool in_order;     /* set after pwi_cli_begin: options end at the first argument */
   int rest;          /* after the last option: argv[rest] is the first argument */
   int exit_code;     /* after PWI_CLI_STOP */
@@ -90,62 +92,68 @@ enum {
   PWI_CLI_STOP = -2, /* return exit_code: help was printed, or an error was */
 };
 
-/* Start reading; argv[0] is not looked at. One at a time: getopt_long has one memory for all. */
+/* Starts parsing; argv[0] is ignored. Only one command can be parsed at a time, because getopt_long has
+ * global state. */
 void pwi_cli_begin(struct pwi_cli_args *args, const struct pwi_command *command, int argc, char **argv);
 
-/* The letter of the next option, or one of the above. --help, --verbose and --log-level are taken care of. */
+/* Returns the letter of the next option, PWI_CLI_END or PWI_CLI_STOP. Handles --help, --verbose and
+ * --log-level itself. */
 int pwi_cli_next(struct pwi_cli_args *args);
 
-/* After the options: checks that between `least` and `most` arguments follow. True, or exit_code is set. */
+/* After the last option: checks that between `least` and `most` arguments follow. If not, prints an error,
+ * sets exit_code and returns false. */
 bool pwi_cli_arguments(struct pwi_cli_args *args, int least, int most);
 
-/* For commands that take no options but --json and no arguments. False: return `*exit_out`. */
+/* Parses the command line of a command without arguments and without options other than --json. If it returns
+ * false, return `*exit_out`. */
 bool pwi_cli_only_json(const struct pwi_command *command, int argc, char **argv, bool *json_out, int *exit_out);
 
-/* The one option that most commands have. */
+/* The option --json. */
 #define PWI_CLI_LETTER_JSON 1000
 #define PWI_CLI_JSON                                                                                                   \
   { PWI_CLI_LETTER_JSON, "json", NULL, "print JSON, one object per line" }
 
 void pwi_cli_help(const struct pwi_command *command);
 
-/* Print `pawl NAME: …` and where to read more to standard error; the exit code for a wrong command line. */
+/* Prints `pawl NAME: …` and a hint to --help to standard error. Returns PWI_EXIT_USAGE. */
 int pwi_cli_usage(const struct pwi_command *command, const char *format, ...) PAWL_PRINTF(2, 3);
 
-/* The same for the value of the option that pwi_cli_next returned last: `invalid value 'x' for --name; expected …`. The
- * format is of the words after "expected". */
+/* Prints `invalid value 'x' for --name; expected …` for the option that pwi_cli_next returned last. `format`
+ * is the text after "expected". Returns PWI_EXIT_USAGE. */
 int pwi_cli_bad_value(const struct pwi_command *command, const char *value, const char *format, ...) PAWL_PRINTF(3, 4);
 
-/* Print `pawl NAME: …` to standard error; the exit code for a failure. */
+/* Prints `pawl NAME: …` to standard error. Returns PWI_EXIT_FAILURE. */
 int pwi_cli_failure(const struct pwi_command *command, const char *format, ...) PAWL_PRINTF(2, 3);
 
-/* A whole number, decimal or 0x…; false if the text is anything else or does not fit. */
+/* Parses a whole number, decimal or 0x…. Returns false if the text is anything else or the number does not
+ * fit. */
 bool pwi_cli_number(const char *text, uint64_t *number_out);
 
 /* --- keys --------------------------------------------------------------------------------------------------------- */
 
-/* The cluster keys that the environment names: PAWL_KEY is a key, PAWL_KEY_FILE a file of them. */
+/* The cluster keys from the environment: PAWL_KEY is a key, PAWL_KEY_FILE a file of keys. */
 struct pwi_cli_keys {
-  struct pwi_keyring *ring; /* NULL: none are named, or they cannot be used */
-  char from[512];           /* which variables were set; "" if none were */
-  char error[512];          /* why they cannot be used; "" if they can */
+  struct pwi_keyring *ring; /* NULL: the environment has no keys, or they are unusable */
+  char from[512];           /* names of the variables that are set; "" if none */
+  char error[512];          /* why the keys are unusable; "" if they are usable */
 };
 
 #define PWI_CLI_KEY "PAWL_KEY"
 #define PWI_CLI_KEY_FILE "PAWL_KEY_FILE"
 
-/* End it with pwi_cli_keys_fini, whatever it found. */
+/* Always release `keys` with pwi_cli_keys_fini, even if no key was found. */
 void pwi_cli_keys_init(struct pwi_cli_keys *keys);
 void pwi_cli_keys_fini(struct pwi_cli_keys *keys);
 
 /* --- what was meant ----------------------------------------------------------------------------------------------- */
 
-/* The fewest insertions, deletions, replacements and swaps of neighbours that make one word of the other; words are cut
- * off at PWI_CLI_WORD_MAX characters. */
+/* The edit distance of two words: insertions, deletions, replacements and swaps of neighbours. Words are
+ * truncated to PWI_CLI_WORD_MAX characters. */
 #define PWI_CLI_WORD_MAX 64
 size_t pwi_cli_distance(const char *a, const char *b);
 
-/* Offer words one after another; `best` is then the closest to `word`, or NULL if none is close enough to be meant. */
+/* Offers a candidate. After all candidates, `best` is the closest to `word`, or NULL if none is close
+ * enough. */
 struct pwi_cli_guess {
   const char *word;
   const char *best;
@@ -156,13 +164,14 @@ void pwi_cli_guess_offer(struct pwi_cli_guess *guess, const char *candidate);
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
 
-/* Print an object as one line and release it. NULL, which is what jansson gives without memory, is a failure. */
+/* Prints an object on one line and releases it. NULL, which jansson returns if it is out of memory, is a
+ * failure. */
 int pwi_cli_print_json(const struct pwi_command *command, json_t *object);
 
-/* How standard output may be decorated. */
+/* How output to standard output may be decorated. */
 struct pwi_paint {
   bool colour; /* on a terminal, unless NO_COLOR is set or TERM is "dumb" */
-  bool blocks; /* on a terminal that takes UTF-8 */
+  bool blocks; /* on a terminal that supports UTF-8 */
   int width;   /* columns, at most 100 */
 };
 
@@ -170,33 +179,36 @@ enum pwi_ink { PWI_INK_PLAIN, PWI_INK_BOLD, PWI_INK_RED, PWI_INK_GREEN, PWI_INK_
 
 void pwi_paint_init(struct pwi_paint *paint);
 
-/* The sequence that switches to an ink, or "" without colour. PWI_INK_PLAIN ends every other. */
+/* The escape sequence of an ink, or "" without colour. PWI_INK_PLAIN ends every other ink. */
 const char *pwi_paint_ink(const struct pwi_paint *paint, enum pwi_ink ink);
 
-/* One cell that is so full, from 0 (empty) to 1. What is not quite empty never looks it. */
+/* One cell filled to a level from 0 (empty) to 1. A level above 0 never looks empty. */
 const char *pwi_paint_level(const struct pwi_paint *paint, double full);
 
-/* A bar of `cells` cells, `full` of 1 of them filled, with a mark at `mark` of 1; a mark below 0 is left out. */
+/* A bar of `cells` cells, filled to the fraction `full`, with a mark at the fraction `mark`. A negative mark
+ * is omitted. */
 void pwi_paint_bar(const struct pwi_paint *paint, int cells, double full, double mark, enum pwi_ink ink);
 
 /* --- the log ------------------------------------------------------------------------------------------------------ */
 
-/* Send the library's log to standard error, from warnings on, or from the level in PAWL_LOG_LEVEL on. */
+/* Sends the library's log to standard error, from the level in PAWL_LOG_LEVEL up, by default from
+ * warnings. */
 void pwi_cli_log_start(void);
 
-/* One of "debug", "info", "warn", "error"; false for anything else. */
+/* Sets the log level: "debug", "info", "warn" or "error". Returns false for any other word. */
 bool pwi_cli_log_level(const char *name);
 
-/* One level more, for each time that it is called. */
+/* Lowers the log level by one step per call. */
 void pwi_cli_log_more(void);
 
-/* From errors on, unless a level was asked for: for commands that tell in their own words what the log warns of. */
+/* Logs only errors, unless the user chose a level. For commands that report the conditions behind the log's
+ * warnings themselves. */
 void pwi_cli_log_calm(void);
 
-/* Say nothing for a while, or go on as before. */
+/* Mutes or unmutes the log. */
 void pwi_cli_log_mute(bool mute);
 
-/* One line as it is printed, its line break included, cut off at `size`; its length. */
+/* Formats one log line with its newline, truncated to `size`. Returns its length. */
 size_t pwi_cli_log_format(const struct pawl_log_line *line, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* `pawl bench` says where the benchmarks are: in a program of their own, which is not installed. */
+/* `pawl bench`: tells where to find the benchmarks, which are a separate program that is not installed. */
 #include "cli/cli.h"
 
 static int run(const struct pwi_command *command, int argc, char **argv) {

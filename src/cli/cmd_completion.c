@@ -1,5 +1,5 @@
-/* `pawl completion`: scripts by which shells complete commands and options. They are printed from the lists that help is printed from, and so
- * cannot be out of date. */
+/* `pawl completion`: scripts with which shells complete commands and options. They are printed from the same
+ * lists as --help, so they are never out of date. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,8 @@ static void each_option(const struct pwi_command *command, visit_option *each) {
   for (const struct pwi_cli_option *option = pwi_cli_common_options; option->name; option++) each(command, option);
 }
 
-/* The first line of an explanation, in a text between single quotes. A backslash before `also`. */
+/* Prints the first line of a help text inside single quotes, with a backslash before each character in
+ * `also`. */
 static void print_quoted(const char *text, const char *also) {
   for (; *text && *text != '\n'; text++) {
     if (*text == '\'')
@@ -48,7 +49,7 @@ static void print_quoted(const char *text, const char *also) {
   }
 }
 
-/* Alternatives of a case: all commands by their whole names. */
+/* Prints the full name of a command as an alternative of a shell `case`. */
 static void print_alternative(const struct pwi_command *command) {
   if (*command->name) printf("'%s'|", command->name);
 }

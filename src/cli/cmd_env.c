@@ -1,6 +1,7 @@
-/* `pawl env`: what this machine offers, and what pawl makes of it.
+/* `pawl env`: the machine, the transports and the settings in effect.
  *
- * Facts are said once, to a report, which prints them as lines for people or gathers them into one JSON object. */
+ * Each fact is added once to a report, which prints it as a line or collects it into one JSON object.
+ */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ static void begin_section(struct report *report, const char *name) {
   if (json_object_set_new(report->whole, name, report->section)) report->failed = true;
 }
 
-/* Names of ours are words with underscores between them, for programs; variables of the environment are capitals. */
+/* Names of facts have underscores, which are printed as blanks. Names of environment variables are in
+ * capitals and printed unchanged. */
 static void print_label(const char *name) {
   char label[32];
   snprintf(label, sizeof label, "%s", name);
@@ -43,7 +45,7 @@ static void print_label(const char *name) {
   printf("  %-14s ", label);
 }
 
-/* A fact: its value for programs, which is taken, and its text for people. */
+/* Adds a fact: its JSON value, which this function takes over, and its text. */
 static void say(struct report *report, const char *name, json_t *value, const char *format, ...) PAWL_PRINTF(4, 5);
 
 static void say(struct report *report, const char *name, json_t *value, const char *format, ...) {
@@ -163,7 +165,7 @@ static void report_settings(struct report *report, const struct pwi_cli_keys *ke
   }
 }
 
-/* Who started this process, and as which of how many: for commands that run on many machines at once. */
+/* The launcher of this process and its rank, for commands that run on many machines. */
 static void report_launcher(struct report *report) {
   static const char *const shown[] = {
       "SLURM_JOB_ID",         "SLURM_PROCID",       "SLURM_NTASKS",

@@ -1,4 +1,4 @@
-/* What `pawl sim` is made of. */
+/* The subcommands of `pawl sim`. */
 #ifndef PWI_CLI_CMD_SIM_H
 #define PWI_CLI_CMD_SIM_H
 

@@ -1,4 +1,5 @@
-/* `pawl sim faults`: campaigns of faults against a whole cluster, from many seeds, or one of them again. */
+/* `pawl sim faults`: campaigns of faults against a simulated cluster, from many seeds, or the replay of one
+ * seed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,7 +112,7 @@ static int run_many(const struct pwi_command *command, const struct choice *choi
                                         .context = &show};
   struct pwi_paint paint;
   pwi_paint_init(&paint);
-  pwi_cli_log_mute(true); /* of nodes that are expected to be in trouble */
+  pwi_cli_log_mute(true); /* warnings of the simulated nodes are expected */
   pawl_status status = pwi_campaigns_run(&config, &result);
   pwi_cli_log_mute(false);
   if (show.is_terminal) fprintf(stderr, "\r\033[K");
@@ -197,7 +198,7 @@ static unsigned count_cores(void) {
   return cores < 1 ? 1 : cores > JOBS_MAX ? JOBS_MAX : (unsigned)cores;
 }
 
-/* What an option says; false, and the exit code, if it says nothing. */
+/* Reads one option. Returns false and sets `*exit_out` if its value is invalid. */
 static bool take_option(const struct pwi_command *command, int letter, const char *value, struct choice *choice,
                         int *exit_out) {
   uint64_t number = 0;
@@ -224,7 +225,7 @@ static bool take_option(const struct pwi_command *command, int letter, const cha
   if (letter == 's') {
     choice->is_replay = true;
     choice->first = choice->last = number;
-    pwi_cli_log_level("debug"); /* --log-level after it says otherwise */
+    pwi_cli_log_level("debug"); /* a later --log-level overrides it */
   }
   if (letter == 'j') choice->jobs = (unsigned)number;
   if (letter == LETTER_REPLICAS) choice->replicas = (int)number;

@@ -1,4 +1,4 @@
-/* `pawl version`: which pawl this is, and what it was made of. */
+/* `pawl version`: the versions of pawl, its compiler and its libraries. */
 #include <stdio.h>
 
 #include <pawl/version.h>

@@ -1,4 +1,4 @@
-/* The cluster keys of this process, as the environment names them. */
+/* The cluster keys of this process, from the environment. */
 #include <stdio.h>
 #include <stdlib.h>
 

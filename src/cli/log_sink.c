@@ -1,4 +1,4 @@
-/* Where the library's log goes: standard error, one line a fact, `time level node text`. */
+/* The sink of the library's log: standard error, one event per line, `time level node text`. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define VIRTUAL_MAX (INT64_C(100000000) * SECOND) /* three years: wall time is later, the simulator's time earlier */
 
 static enum pawl_log_level chosen = PAWL_LOG_WARN;
-static bool is_wanted; /* the user has named a level */
+static bool is_wanted; /* the user chose a level */
 
 static size_t print_time(int64_t time_ns, char *text, size_t size) {
   long micros = (long)(time_ns % SECOND / 1000);
@@ -35,12 +35,12 @@ size_t pwi_cli_log_format(const struct pawl_log_line *line, char *text, size_t s
   return size - 1;
 }
 
-/* One write a line: lines of several threads and processes stay whole. */
+/* Each line is one write(), so that lines of several threads and processes are not mixed. */
 static void write_line(void *context, const struct pawl_log_line *line) {
   char text[LINE_MAX_SIZE];
   (void)context;
   ssize_t written = write(STDERR_FILENO, text, pwi_cli_log_format(line, text, sizeof text));
-  (void)written; /* there is nobody left to tell */
+  (void)written; /* a failure cannot be reported anywhere */
 }
 
 static void choose(enum pawl_log_level level) {

@@ -1,4 +1,5 @@
-/* Reading /proc and /sys. Files there come and go with kernels and containers, so that a missing one is no error. */
+/* Reads /proc and /sys. Files there depend on the kernel and the container, so a missing file is not an
+ * error. */
 #include "cli/machine.h"
 
 #include <dirent.h>
@@ -11,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* The first line without its end, or "". */
+/* Reads the first line without its newline, or "". */
 static void read_line(const char *path, char *line, size_t size) {
   FILE *file = fopen(path, "re");
   *line = '\0';

@@ -1,4 +1,4 @@
-/* This machine, as the kernel describes it. Whatever cannot be found out is 0 or "". */
+/* The machine, as the kernel describes it. Unknown values are 0 or "". */
 #ifndef PWI_CLI_MACHINE_H
 #define PWI_CLI_MACHINE_H
 
@@ -11,7 +11,7 @@ struct pwi_machine {
   int cores_usable, cores_online;
   uint64_t memory_total, memory_available;
   uint64_t memory_limit;      /* of the control group; 0: none */
-  char huge_pages[32];        /* the mode that is chosen, such as "madvise" */
+  char huge_pages[32];        /* the selected mode, e.g. "madvise" */
   char huge_pages_shared[32]; /* the same for shared memory */
   uint64_t huge_pages_reserved;
   uint64_t files_soft, files_hard;

@@ -1,4 +1,4 @@
-/* pawl, the command: the list of subcommands, and what happens before and after one runs. */
+/* The pawl command: the overview of subcommands, and `pawl help`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 
-#define WORDS_MAX 4 /* of `pawl help key new` */
+#define WORDS_MAX 4 /* number of words in `pawl help key new` */
 
 static void print_overview(void);
 static const struct pwi_command root = {

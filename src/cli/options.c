@@ -1,4 +1,4 @@
-/* Reading options with getopt_long, out of the same list that --help is printed from. */
+/* Parses options with getopt_long, from the same list that --help is printed from. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #define EXPECTED_MAX 256
 #define LETTER_LOG_LEVEL 256
 
-/* What every command understands. */
+/* The options common to all commands. */
 const struct pwi_cli_option pwi_cli_common_options[] = {
     {'v', "verbose", NULL, "log more to standard error; give it twice for all"},
     {LETTER_LOG_LEVEL, "log-level", "LEVEL", "log from LEVEL up: debug, info, warn (default), error"},
@@ -70,7 +70,7 @@ int pwi_cli_bad_value(const struct pwi_command *command, const char *value, cons
 }
 
 bool pwi_cli_number(const char *text, uint64_t *number_out) {
-  if (*text < '0' || *text > '9') return false; /* strtoull would skip blanks and take a sign */
+  if (*text < '0' || *text > '9') return false; /* strtoull would skip blanks and accept a sign */
   char *end;
   errno = 0;
   unsigned long long number = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
@@ -81,14 +81,15 @@ bool pwi_cli_number(const char *text, uint64_t *number_out) {
 
 /* --- help --------------------------------------------------------------------------------------------------------- */
 
-/* Characters, not bytes: the second and later bytes of a character of UTF-8 take no column. */
+/* The number of characters, not bytes: continuation bytes of UTF-8 are not counted. */
 static size_t columns_of(const char *text, size_t length) {
   size_t columns = 0;
   for (size_t i = 0; i < length; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
   return columns;
 }
 
-/* Prints words from `column` on, and breaks lines at blanks before HELP_WIDTH. A newline in the text always breaks. */
+/* Prints words from `column` on, and breaks lines before HELP_WIDTH. A newline in the text always breaks the
+ * line. */
 static void print_wrapped(const char *text, size_t column) {
   bool breaks = false;
   while (*text) {
@@ -161,7 +162,8 @@ void pwi_cli_help(const struct pwi_command *command) {
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-/* The two forms that getopt_long wants, made anew for every call: commands have a handful of options. */
+/* The two forms of options that getopt_long takes. They are built for every call, because commands have few
+ * options. */
 struct tables {
   struct option longs[OPTIONS_MAX];
   char shorts[2 * OPTIONS_MAX + 3];
@@ -183,14 +185,14 @@ static size_t add_options(struct tables *tables, size_t count, const struct pwi_
 static void make_tables(struct tables *tables, const struct pwi_cli_args *args) {
   *tables = (struct tables){0};
   snprintf(tables->shorts, sizeof tables->shorts, "%s",
-           args->in_order ? "+:" : ":"); /* the colon tells a missing value from an unknown option */
+           args->in_order ? "+:" : ":"); /* the colon distinguishes a missing value from an unknown option */
   size_t count = add_options(tables, 0, own_options(args->command));
   add_options(tables, count, pwi_cli_common_options);
 }
 
 void pwi_cli_begin(struct pwi_cli_args *args, const struct pwi_command *command, int argc, char **argv) {
   *args = (struct pwi_cli_args){.command = command, .argc = argc, .argv = argv};
-  optind = 0; /* glibc: forget what was read before */
+  optind = 0; /* glibc: resets the parser */
   opterr = 0;
 }
 

@@ -1,4 +1,4 @@
-/* What commands print: JSON for programs, bars and colours for people. */
+/* Output of commands: JSON for programs, bars and colours for users. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -20,17 +20,17 @@ int pwi_cli_print_json(const struct pwi_command *command, json_t *object) {
   json_decref(object);
   if (!text) return pwi_cli_failure(command, "out of memory");
   puts(text);
-  free(text); /* jansson's own memory */
+  free(text); /* allocated by jansson */
   return PWI_EXIT_OK;
 }
 
 int pwi_cli_main(int (*run)(int argc, char **argv), int argc, char **argv) {
-  signal(SIGPIPE, SIG_IGN); /* a peer or a reader that is gone is an error of one call */
+  signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe or socket then fails with an error */
   pwi_cli_log_start();
   int exit_code = run(argc, argv);
   errno = 0;
   if (fflush(stdout) != 0 || ferror(stdout)) {
-    /* `pawl env | head -1` is nobody's mistake. */
+    /* A reader that closed the pipe, as in `pawl env | head -1`, is not an error. */
     if (errno != EPIPE)
       fprintf(stderr, "%s: cannot write to standard output: %s\n", pwi_cli_program, strerror(errno ? errno : EIO));
     return exit_code ? exit_code : PWI_EXIT_FAILURE;

@@ -1,4 +1,4 @@
-/* Versions of the libraries, of the compiler, and what the processor can do. */
+/* The versions of the libraries and of the compiler, and the features of the processor. */
 #include "cli/parts.h"
 
 #include <stdio.h>
@@ -77,7 +77,7 @@ bool pwi_parts_has_aes(void) {
 #endif
 }
 
-/* The kernels of wire/ choose between them when they run. */
+/* The kernels of wire/ choose between them at run time. */
 static bool has_avx2(void) {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx2");

@@ -1,11 +1,11 @@
-/* What this pawl was made of: for `pawl version` and `pawl env`. */
+/* The parts of this build of pawl: for `pawl version` and `pawl env`. */
 #ifndef PWI_CLI_PARTS_H
 #define PWI_CLI_PARTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A library that pawl stands on, and the version that is loaded now. */
+/* A library that pawl uses, and the version that is loaded. */
 struct pwi_part {
   const char *name;
   char version[64]; /* "" if this pawl was built without it */
@@ -21,7 +21,7 @@ const char *pwi_parts_architecture(void); /* such as "x86-64" */
 /* True if the processor has instructions for AES. */
 bool pwi_parts_has_aes(void);
 
-/* Features of the build and of the processor that pawl makes use of. */
+/* Features of the build and of the processor that pawl uses. */
 struct pwi_feature {
   const char *name;
   bool present;

@@ -13,7 +13,7 @@
 #include "host/clock.h"
 #include "host/run/address.h"
 
-#define ELSEWHERE "192.0.2.1:9" /* of no machine (RFC 5737); nothing is sent to it */
+#define ELSEWHERE "192.0.2.1:9" /* an address of no machine (RFC 5737); no packet is sent to it */
 #define LOOK_AGAIN_US 50000
 #define FIRST_LINE "pawl meeting 1"
 
@@ -46,7 +46,8 @@ static bool find_mpi(struct pwi_ranks *ranks) {
   return true;
 }
 
-/* The numbers of a step, which srun sets: those of the whole allocation also stand in a batch script, which is one process. */
+/* Reads the variables of a step, which srun sets. Those of the whole allocation are also set in a batch
+ * script, which is only one process. */
 static bool find_slurm(struct pwi_ranks *ranks) {
   uint32_t nodes;
   if (!number_of("SLURM_PROCID", &ranks->rank) || !number_of("SLURM_STEP_NUM_TASKS", &ranks->size)) return false;
@@ -109,7 +110,7 @@ pawl_status pwi_meeting_write(const char *path, const struct pwi_meeting *meetin
   return PAWL_IO;
 }
 
-/* One line without its break; false if there is none, or it does not fit. */
+/* Reads one line without its newline. Returns false if there is none, or it does not fit. */
 static bool take_line(FILE *file, char *line_out, size_t size) {
   if (!fgets(line_out, (int)size, file)) return false;
   size_t length = strcspn(line_out, "\n");

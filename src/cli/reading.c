@@ -40,7 +40,7 @@ void pwi_reading_text(const char *const *paths, size_t count, bool takes_rows, s
   pawl_status status = pawl_data_open(paths, count, reading, &data);
   if (!status) pawl_data_info(data, &info);
   pawl_data_close(data);
-  if (status && status != PAWL_CORRUPT && status != PAWL_INVALID) return; /* who opens it next says why */
+  if (status && status != PAWL_CORRUPT && status != PAWL_INVALID) return; /* the next open reports the error */
   bool is_other = info.format == PAWL_DATA_LDAC || info.format == PAWL_DATA_UCI || info.format == PAWL_DATA_CACHE ||
                   (takes_rows && info.format == PAWL_DATA_LIBSVM);
   if (!is_other) reading->format = PAWL_DATA_TEXT;

@@ -42,7 +42,7 @@ bool pwi_role_size(const char *text, uint64_t *bytes_out) {
 
 bool pwi_role_seconds(const char *text, int64_t *nanoseconds_out) {
   char *end;
-  if (*text < '0' || *text > '9') return false; /* strtod would skip blanks, and take inf and a sign */
+  if (*text < '0' || *text > '9') return false; /* strtod would skip blanks and accept inf and a sign */
   double seconds = strtod(text, &end);
   if (*end || !(seconds >= 0) || seconds > SECONDS_MAX) return false;
   *nanoseconds_out = (int64_t)llround(seconds * SECOND_NS);
@@ -170,7 +170,7 @@ static void load_file(struct pwi_cli_keys *keys, const char *path) {
     snprintf(keys->error, sizeof keys->error, "%s: no key found in the file", path);
 }
 
-/* Where they were read, for reading them anew. */
+/* The source of the keys, for reloading them. */
 static struct pwi_key_source source_of(const struct pwi_role_options *options) {
   if (options->key_file) return (struct pwi_key_source){.file = options->key_file};
   return (struct pwi_key_source){.key = getenv(PWI_CLI_KEY), .name = PWI_CLI_KEY, .file = getenv(PWI_CLI_KEY_FILE)};

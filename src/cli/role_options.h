@@ -1,4 +1,5 @@
-/* Options that `pawl manager` and `pawl server` share: where to listen, how to prove who one is, and whom to tell. */
+/* Options shared by `pawl manager` and `pawl server`: addresses, keys and certificates, HTTP, and the parent
+ * process. */
 #ifndef PWI_CLI_ROLE_OPTIONS_H
 #define PWI_CLI_ROLE_OPTIONS_H
 
@@ -31,7 +32,7 @@ enum {
   PWI_ROLE_PARENT,
 };
 
-/* The lines that read the same for both. */
+/* The options whose help is the same for both commands. */
 #define PWI_ROLE_OPTIONS                                                                                               \
   {PWI_ROLE_HTTP_TOKEN, "http-token", "FILE",                                                                          \
    "file of tokens that /metrics requires (Authorization: Bearer), see 'pawl key token'; needed if other machines "    \
@@ -74,28 +75,30 @@ struct pwi_role_options {
   struct pwi_disk_queue_places checkpoints;
 };
 
-/* Defaults, but for `listen` and `http`. End it with pwi_role_options_fini. */
+/* Sets defaults, except for `listen` and `http`. Release with pwi_role_options_fini. */
 void pwi_role_options_init(struct pwi_role_options *options);
 void pwi_role_options_fini(struct pwi_role_options *options);
 
-/* One option that pwi_cli_next returned. True if it is one of ours and could be read, or is none of ours; false: return
- * `*exit_out`. */
+/* Handles an option that pwi_cli_next returned. Options of other groups are ignored. If it returns false,
+ * return `*exit_out`. */
 bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command *command, int letter, const char *value,
                      int *exit_out);
 
-/* After the last option: reads the keys, loads the functions. False: return `*exit_out`. */
+/* After the last option: reads the keys and loads the server functions. If it returns false, return
+ * `*exit_out`. */
 bool pwi_role_options_settle(struct pwi_role_options *options, const struct pwi_command *command, int *exit_out);
 
-/* Bytes: a number, or one with k, M, G or T behind it (powers of 1024; either case); at least 1. */
+/* Parses a size in bytes: a number, optionally followed by k, M, G or T (powers of 1024; either case); at
+ * least 1. */
 bool pwi_role_size(const char *text, uint64_t *bytes_out);
 
-/* Seconds, not negative, perhaps with a fraction, as nanoseconds. */
+/* Parses seconds, not negative and possibly with a fraction, to nanoseconds. */
 bool pwi_role_seconds(const char *text, int64_t *nanoseconds_out);
 
-/* An address without its "tcp://", as people write it; a part of the same text. */
+/* An address without "tcp://". Returns a pointer into the same text. */
 const char *pwi_role_short(const char *address);
 
-/* Prints where HTTP is to be found, `http://host:port/`, or https, to `text`. */
+/* Writes the base URL of the HTTP pages, `http://host:port/` or https, to `text`. */
 void pwi_role_page(const char *http, bool is_encrypted, uint16_t port, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where a session of this command listens, so that other nodes of its cluster reach it. */
+/* The address on which a session of this command listens, so that other nodes of the cluster can reach it. */
 #ifndef PWI_CLI_SESSION_LISTEN_H
 #define PWI_CLI_SESSION_LISTEN_H
 
@@ -7,8 +7,9 @@
 
 #define PWI_SESSION_LISTEN_MAX PWI_NET_ADDRESS_MAX
 
-/* `chosen` if it is not NULL; else a free port of the address by which this machine reaches the manager at `cluster`, the first of
- * them if there are several; loopback if `cluster` is NULL. PWI_EXIT_OK, or it has said why not. */
+/* Returns `chosen` if it is not NULL. Otherwise a free port on the address by which this machine reaches the
+ * manager at `cluster` (the first of several), or on loopback if `cluster` is NULL. Returns PWI_EXIT_OK, or
+ * prints an error. */
 int pwi_session_listen(const struct pwi_command *command, const char *cluster, const char *chosen,
                        char listen_out[PWI_SESSION_LISTEN_MAX]);
 

@@ -14,7 +14,7 @@
 #include "cli/role_options.h" /* pwi_role_seconds */
 #include "host/clock.h"
 
-#define DEFAULT_PORT 7295 /* the manager's own default */
+#define DEFAULT_PORT 7295 /* the default port of the manager */
 #define DEFAULT_ADDRESS "127.0.0.1:7295"
 #define PROBE_MS 500
 #define DEFAULT_NS (5 * PAWL_SECOND)
@@ -119,9 +119,9 @@ static int explain_open(const struct pwi_command *command, const char *address, 
   }
 }
 
-/* The session of this command, for what a failure may have to do with; NULL: none is open. */
+/* The open session of this command, to explain failures; NULL: none is open. */
 static struct pawl_session *opened;
-static bool has_told; /* that keys wait */
+static bool has_told; /* the user was told that keys wait for servers */
 
 static void tell_waiting(const struct pwi_command *command) {
   if (!opened || has_told || pawl_session_check(opened) != PAWL_CLUSTER_WAITING) return;
@@ -152,7 +152,8 @@ static void cut_at(char *text, const char *end) {
   if (at) *at = '\0';
 }
 
-/* The library's tasks go on after a time-out; a command ends. */
+/* The library's tasks continue after a timeout, but a command ends. So the text must not say that the task
+ * continues. */
 static int explain_delay(const struct pwi_command *command, const char *text) {
   char what[1024], why[1024] = "";
   snprintf(what, sizeof what, "%s", text);

@@ -1,4 +1,5 @@
-/* Options of the commands that talk to a cluster, `pawl status`, `pawl get` and `pawl put`, and opening a session by them. */
+/* Options of the commands that connect to a cluster, such as `pawl status`, `pawl get` and `pawl put`, and
+ * opening their session. */
 #ifndef PWI_CLI_SESSION_OPTIONS_H
 #define PWI_CLI_SESSION_OPTIONS_H
 
@@ -19,7 +20,7 @@ enum {
   PWI_SESSION_TIMEOUT,
 };
 
-/* All but the address, for commands that can do without a cluster. */
+/* All options but --cluster, for commands that can work without a cluster. */
 #define PWI_SESSION_PROOFS                                                                                             \
   {PWI_SESSION_KEY_FILE, "key-file", "FILE", "key to use (default: PAWL_KEY_FILE, or PAWL_KEY)"},                      \
       {PWI_SESSION_CERTIFICATE, "certificate", "FILE", "PEM file of the client's certificate, instead of a key"},      \
@@ -38,38 +39,40 @@ enum {
 struct pwi_session_choice {
   struct pawl_session_options options;
   int64_t timeout_ns;
-  bool deals_with_loss; /* keys that wait for servers which are down are this command's own matter */
-  bool is_patient;      /* the time was given: a manager that is not there may be about to start */
+  bool deals_with_loss; /* the command itself handles keys that wait for servers that are down */
+  bool is_patient;      /* --timeout was given: the manager may be about to start */
 };
 
-/* Defaults: the address of the environment, five seconds. */
+/* Sets defaults: the address from PAWL_ADDRESS, and a timeout of five seconds. */
 void pwi_session_choice_init(struct pwi_session_choice *choice, const char *job, bool read_only);
 
-/* One option that pwi_cli_next returned. True if it is one of ours and could be read, or is none of ours; false: return
- * `*exit_out`. */
+/* Handles an option that pwi_cli_next returned. Options of other groups are ignored. If it returns false,
+ * return `*exit_out`. */
 bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_command *command, int letter,
                         const char *value, int *exit_out);
 
-/* Opens a session. PWI_EXIT_OK, or it has said why not. If keys wait for servers that are down it says so on standard error. */
+/* Opens a session. If keys wait for servers that are down, prints a warning to standard error. Returns
+ * PWI_EXIT_OK, or prints an error. */
 int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_command *command,
                       struct pawl_session **session_out);
 
-/* Whether somebody answers at the address that commands use unless they are told another one. For commands that can do without a
- * cluster. */
+/* Whether a process answers at the default address. For commands that can work without a cluster. */
 bool pwi_session_default_answers(void);
 extern const char pwi_session_default_address[];
 
-/* Closes it. After a failure nothing is waited for: what had no answer in time gets none. The status is that of the close. */
+/* Closes the session and returns the status of the close. After a failure it does not wait for tasks in
+ * progress. */
 pawl_status pwi_session_end(const struct pwi_session_choice *choice, struct pawl_session *session, int exit_code);
 
-/* Prints what this thread's last call failed with, and a hint where there is one; the exit code. */
+/* Prints the error of this thread's last call, with a hint if there is one. Returns the exit code. */
 int pwi_session_failure(const struct pwi_command *command, pawl_status status);
 
-/* The same with the text of an earlier call. */
+/* Prints an error with the text of an earlier call. Returns the exit code. */
 int pwi_session_failure_of(const struct pwi_command *command, pawl_status status, const char *text);
 
-/* For commands that would wait for ever otherwise: waits until every key has a server that is up, as long as each step may take. Of the
- * session that was started last. PWI_EXIT_OK, or it has said why not. */
+/* Waits until every key has a server that is up, at most for the timeout of a step. For commands that would
+ * otherwise wait without end. Uses the session that was started last. Returns PWI_EXIT_OK, or prints an
+ * error. */
 int pwi_session_await_whole(const struct pwi_session_choice *choice, const struct pwi_command *command);
 
 #endif

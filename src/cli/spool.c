@@ -32,7 +32,7 @@ static void remove_and_die(int number) {
   raise(number);
 }
 
-/* Whoever catches these signals later has other plans, and ends by exit. */
+/* A handler that is installed later replaces this one, and ends the process by exit. */
 static void watch(void) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
   struct sigaction before, action = {.sa_handler = remove_and_die};
@@ -45,7 +45,7 @@ static void watch(void) {
 
 static const char *name_of(const char *path) { return strcmp(path, "-") == 0 ? "standard input" : path; }
 
-/* `pawl-stdin-XXXXXX`, or with the pipe's name. */
+/* The name of a copy: `pawl-stdin-XXXXXX`, or the name of the pipe instead of "stdin". */
 static int open_copy(const char *path, char *copy) {
   const char *folder = getenv("TMPDIR"), *slash = strrchr(path, '/');
   const char *base = strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path;
@@ -70,7 +70,7 @@ static bool write_all(int file, const char *bytes, size_t size) {
 
 struct copying {
   const struct pwi_command *command;
-  const char *path; /* of the pipe */
+  const char *path; /* path of the pipe */
   char *copy;
   uint64_t bytes;
 };

@@ -1,4 +1,4 @@
-/* Guessing what was meant by a word that is not known. */
+/* Suggests a known word for an unknown one. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -25,7 +25,8 @@ size_t pwi_cli_distance(const char *a, const char *b) {
   return last[b_size];
 }
 
-/* A word of three letters may be one off, a longer one a letter in three; and a beginning is taken for the whole. */
+/* A word of three letters may have an edit distance of 1, a longer one of a third of its length. A prefix
+ * also matches. */
 static size_t tolerance(const char *word) {
   size_t size = strlen(word);
   return size < 3 ? 1 : size / 3;

@@ -45,7 +45,7 @@ said '"checkpoint": *"first"'
 touch quiet
 wait $load
 expect 0 "$pawl" checkpoint verify saved/first
-said whole
+said 'is intact'
 expect 0 "$pawl" checkpoint list saved
 said first
 expect 1 "$pawl" checkpoint save $patience "$work/saved" --name first

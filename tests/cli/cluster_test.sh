@@ -133,7 +133,7 @@ first_page=$(page_of first)
 within 10 sh -c "curl --silent --max-time 5 '${first_page}metrics' | grep -q '^pawl_vector_rows{shard=\"1\",vector=\"log/ids\"} [1-9]'" ||
   fail 'no rows of the second shard'
 [ "$(fetch "$(page_of second)metrics")" = 200 ] || fail 'no metrics'
-grep -q '^pawl_shard_bytes_max{shard="0"} 939524096$' body || fail 'the cap is not there'
+grep -q '^pawl_shard_bytes_max{shard="0"} 805306368$' body || fail 'the cap is not there'
 [ "$(fetch "${first_page}nothing")" = 404 ] || fail 'a page that is not there'
 
 # --- the second server goes, with all it holds handed over ---

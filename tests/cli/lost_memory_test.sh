@@ -65,7 +65,7 @@ says_so "$pawl" train svm data.svm --workers 1 --timeout 2
 says_so "$pawl" train linear data.svm --workers 1 --timeout 2
 says_so "$pawl" train lda data.txt --topics 2 --workers 1 --timeout 2
 says_so "$pawl" worker --wait 3
-says_so "$pawl" bench kv --cluster "$PAWL_ADDRESS" --seconds 1
+says_so "${PAWL_BENCH:-$(dirname "$pawl")/pawl-bench}" kv --cluster "$PAWL_ADDRESS" --seconds 1
 expect 1 "$pawl" checkpoint load "$work/saved" --timeout 2
 complained 'have the only copy'
 complained 'give them up with --lose-data'
@@ -83,7 +83,7 @@ said 'demo/w'
 
 # Begin anew: with nothing,
 expect 0 "$pawl" server forget --all-lost --timeout 30
-said 'begin anew'
+said 'forgot 2 shards of lost servers'
 within 30 is_ready || fail "the cluster is not ready: $("$pawl" status)"
 expect 0 "$pawl" put --timeout 30 demo/w 17=2
 expect 0 "$pawl" get --timeout 30 demo/w 17

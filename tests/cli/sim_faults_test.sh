@@ -68,7 +68,7 @@ refuses 'for --seeds; expected' --seeds 9:3
 refuses 'for --seeds; expected' --seeds 0
 refuses 'for --seeds; expected' --seeds x:3
 refuses 'for --seeds; expected' --seeds 3:
-refuses 'not a whole number' --seed -1
-refuses 'up to 2 replicas' --replicas 3
+refuses 'expected a whole number' --seed -1
+refuses 'replicas from 0 to 2' --replicas 3
 refuses 'jobs' --jobs 0
-refuses "no bug is called 'typo'" --bug typo
+refuses "unknown bug 'typo'" --bug typo

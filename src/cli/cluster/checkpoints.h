@@ -1,4 +1,4 @@
-/* Checkpoints as the command line names them: DIR is a directory of checkpoints, DIR/NAME one of them. */
+/* Checkpoints on the command line: DIR is a directory of checkpoints, DIR/NAME is one of them. */
 #ifndef PWI_CLI_CLUSTER_CHECKPOINTS_H
 #define PWI_CLI_CLUSTER_CHECKPOINTS_H
 
@@ -11,10 +11,12 @@ struct pwi_checkpoint_path {
   char name[256];
 };
 
-/* False if it is too long or ends in nothing, as "/" and "" do. Slashes at the end are dropped. */
+/* Splits a path. Returns false if it is too long or has no last component, as "/" and "". Trailing slashes
+ * are dropped. */
 bool pwi_checkpoint_path(const char *path, struct pwi_checkpoint_path *path_out);
 
-/* Opens a checkpoint with its bases. End it with pwi_checkpoint_close. PWI_EXIT_OK, or it has said why not. */
+/* Opens a checkpoint with its bases. Release it with pwi_checkpoint_close. Returns PWI_EXIT_OK, or prints an
+ * error. */
 struct pwi_checkpoint {
   struct pwi_files *files;
   struct pwi_saved saved;
@@ -23,7 +25,7 @@ struct pwi_checkpoint {
 int pwi_checkpoint_open(const struct pwi_command *command, const char *path, struct pwi_checkpoint *checkpoint_out);
 void pwi_checkpoint_close(struct pwi_checkpoint *checkpoint);
 
-/* Says what is wrong; the exit code. */
+/* Prints an error. Returns the exit code. */
 int pwi_checkpoint_failure(const struct pwi_command *command, pawl_status status, const struct pwi_problem *problem);
 
 extern const struct pwi_command pwi_command_checkpoint_save;

@@ -22,10 +22,10 @@ struct awaiting {
   size_t given_up;
 };
 
-/* What was seen last. */
+/* The result of the last look at the cluster. */
 struct look {
   size_t arcs;
-  size_t headless; /* arcs whose head is not there */
+  size_t headless; /* arcs whose head is down or has no link to the manager */
   size_t awaited;  /* of these, arcs whose only copies are with servers that are down */
   char nodes[200]; /* these servers, as "4, 7" */
 };
@@ -45,7 +45,7 @@ static size_t count_headed(const json_t *root, json_int_t id) {
   return count;
 }
 
-/* A server that is down is the head of an arc only if nobody else has everything of it. */
+/* A server that is down remains the head of an arc only if no other server has a full copy of it. */
 static pawl_status give_up(struct awaiting *awaiting, json_int_t id) {
   struct pwi_writer payload = {0};
   pwi_write_u64(&payload, (uint64_t)id);
@@ -58,7 +58,8 @@ static pawl_status give_up(struct awaiting *awaiting, json_int_t id) {
     fprintf(stderr, "pawl %s: gave up node %lld, which is down and had the only copy of some keys\n",
             awaiting->command->name, (long long)id);
   bool is_settled = status == PAWL_NODE_GONE || status == PAWL_EXISTS || status == PAWL_NOT_FOUND;
-  return is_settled ? PAWL_OK : status; /* gone with another shard of it; back again; nobody else is there yet */
+  return is_settled ? PAWL_OK
+                    : status; /* given up with another shard of its process; back again; or no other server is up yet */
 }
 
 static void add_node(struct look *look, json_int_t id) {

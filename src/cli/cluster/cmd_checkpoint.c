@@ -1,4 +1,4 @@
-/* `pawl checkpoint list` and `verify`: what is on disk, without a cluster. */
+/* `pawl checkpoint list` and `verify`: checkpoints on disk, without a cluster. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,8 @@ static void format_time(int64_t seconds, char *text, size_t size) {
   if (!gmtime_r(&time, &parts) || strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) snprintf(text, size, "?");
 }
 
-/* Reads the options of a command that has --json and one argument. False: return `*exit_out`. */
+/* Parses the command line of a command with --json and one argument. If it returns false, return
+ * `*exit_out`. */
 static bool read_one(const struct pwi_command *command, int argc, char **argv, bool *json_out, const char **path_out,
                      int *exit_out) {
   struct pwi_cli_args args;

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 
 #define LETTER_FORMAT 300
-#define NAME_SIZE 300 /* of a file, with what is put behind it */
+#define NAME_SIZE 300 /* of a file name with its suffix */
 
 enum format { FORMAT_NPY, FORMAT_SAFETENSORS };
 
@@ -18,10 +18,10 @@ struct export {
   bool json;
   struct pwi_checkpoint checkpoint;
   const struct pwi_manifest_vector *vector;
-  struct pwi_checkpoint_path place; /* of the output */
+  struct pwi_checkpoint_path place; /* directory and name of the output */
   struct pwi_files *files;
-  char names[2][NAME_SIZE];  /* values, and keys if they are a file of their own, else "" */
-  char drafts[2][NAME_SIZE]; /* what they are called until they are complete */
+  char names[2][NAME_SIZE];  /* file of the values; file of the keys, or "" if there is none */
+  char drafts[2][NAME_SIZE]; /* names of the files until they are complete */
   struct pwi_file *open[2];
 };
 
@@ -52,7 +52,7 @@ static pawl_status write_files(struct export *export, struct pwi_problem *proble
   return pwi_saved_export_safetensors(saved, export->vector, export->open[0], problem);
 }
 
-/* The keys get their name first: where there are values, there are keys. */
+/* The file of keys is renamed first: where there are values, there are keys. */
 static pawl_status name_files(struct export *export) {
   pawl_status status = PAWL_OK;
   for (int i = 1; i >= 0 && status == PAWL_OK; i--)
@@ -113,7 +113,7 @@ static int export_checkpoint(struct export *export) {
   return exit_code;
 }
 
-/* Without a word the name of the file decides. */
+/* Chooses the format from --format, or from the suffix of the file if `word` is NULL. */
 static bool choose_format(struct export *export, const char *word) {
   const char *npy = word ? "npy" : ".npy", *safetensors = word ? "safetensors" : ".safetensors";
   bool is_npy = word ? strcmp(word, npy) == 0 : ends_with(export->output, npy);

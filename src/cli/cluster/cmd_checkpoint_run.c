@@ -22,7 +22,7 @@ struct choice {
   bool json, lose_data;
 };
 
-/* A line that is written over on a terminal, and nothing elsewhere. */
+/* Shows progress in one line, only on a terminal. */
 static void show(void *context, const struct pawl_checkpoint_progress *progress) {
   const struct choice *choice = context;
   if (choice->json || !isatty(STDERR_FILENO)) return;
@@ -132,7 +132,7 @@ const struct pwi_command pwi_command_checkpoint_save = {
 
 /* --- load ------------------------------------------------------------------------------------------------------------- */
 
-/* DIR, or DIR/NAME if there is a manifest in it. */
+/* Splits DIR/NAME if there is a manifest in it; otherwise the path is DIR. */
 static bool split(const char *path, struct pwi_checkpoint_path *parts, struct pawl_checkpoint_options *options) {
   char manifest[4400];
   snprintf(manifest, sizeof manifest, "%s/" PWI_MANIFEST_FILE, path);
@@ -165,7 +165,7 @@ static pawl_status verify_in(struct pwi_files *files, const char *name, struct p
   return status;
 }
 
-/* Nothing is given up for a checkpoint that cannot be loaded: it is verified here, and not once more by the load. */
+/* Verifies the checkpoint before servers are given up for it. The load does not verify it again. */
 static int verify_before(const struct pwi_command *command, struct pawl_checkpoint_options *options,
                          char name[PWI_CHECKPOINT_NAME_MAX + 1]) {
   struct pwi_files *files;

@@ -24,14 +24,14 @@ struct get {
   const struct pwi_command *command;
   struct pwi_session_choice choice;
   bool json, list;
-  uint64_t limit; /* rows at most; UINT64_MAX: all */
+  uint64_t limit; /* maximum of rows; UINT64_MAX: all */
   const char *name, *which;
 
   struct pawl_session *session;
   struct pawl_vector *vector;
   struct pawl_vector_info info;
-  size_t row_bytes, batch; /* rows that are asked for at a time */
-  uint64_t *keys;          /* `batch` of each */
+  size_t row_bytes, batch; /* `batch`: rows pulled at a time */
+  uint64_t *keys;          /* `batch` keys, and as many rows of values */
   unsigned char *values;
   uint64_t printed;
 };
@@ -77,7 +77,7 @@ static int get_list(struct get *get, const uint64_t *keys, size_t count) {
   return PWI_EXIT_OK;
 }
 
-/* Dense: every key of the range. */
+/* Prints every key of a range of a dense vector. */
 static int get_dense(struct get *get, struct pawl_range range) {
   while (range.begin < range.end && get->printed < get->limit) {
     uint64_t some = range.end - range.begin, left = get->limit - get->printed;
@@ -92,7 +92,8 @@ static int get_dense(struct get *get, struct pawl_range range) {
   return PWI_EXIT_OK;
 }
 
-/* Sparse: the keys that were written. Mixed keys have no order, so all are walked over and those of the range shown. */
+/* Prints the written keys of a range of a sparse vector. Keys with mixed placement have no order, so all keys
+ * are walked and those of the range are printed. */
 static int get_sparse(struct get *get, struct pawl_range wanted) {
   bool is_mixed = get->info.options.placement == PAWL_PLACE_MIXED;
   struct pawl_range range = is_mixed ? pawl_range_of(0, get->info.options.size) : wanted;
@@ -139,7 +140,7 @@ static size_t sort_keys(uint64_t *keys, size_t count) {
   return kept;
 }
 
-/* "begin:end", either of which may be left out. */
+/* Parses "begin:end"; either may be omitted. */
 static bool read_range(const char *text, uint64_t size, struct pawl_range *range_out) {
   char begin[32];
   const char *colon = strchr(text, ':');
@@ -182,7 +183,7 @@ static int get_vector(struct get *get) {
   pawl_status status = pawl_vector_open(get->session, get->name, get->choice.timeout_ns, &get->vector);
   if (status == PAWL_NOT_FOUND)
     return pwi_cli_failure(get->command, "vector %s not found; list the vectors with 'pawl get --list'", get->name);
-  if (!status) status = pawl_vector_filter(get->vector, "none", NULL); /* what is stored, to the last bit */
+  if (!status) status = pawl_vector_filter(get->vector, "none", NULL); /* print exact values */
   if (status) return fail(get, status);
   pawl_vector_info(get->vector, &get->info);
   get->row_bytes = pawl_type_size(get->info.options.type) * get->info.pulled_width;
@@ -230,8 +231,8 @@ static int run_get(struct get *get) {
   if (exit_code != PWI_EXIT_OK) return exit_code;
   exit_code = get->list ? list_vectors(get) : get_vector(get);
   pawl_status status = pwi_session_end(&get->choice, get->session, exit_code);
-  (void)status;        /* what was asked for has been printed, or said to have failed */
-  pwi_free(get->keys); /* only now: a pull that timed out may still write */
+  (void)status;        /* the result, or an error, has been printed */
+  pwi_free(get->keys); /* only after the close: a pull that timed out may still write */
   pwi_free(get->values);
   return exit_code;
 }

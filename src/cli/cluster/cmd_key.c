@@ -1,5 +1,4 @@
-/* `pawl key new` and `pawl key show`: making the secret of a cluster, and telling secrets apart without showing them.
- */
+/* `pawl key new` and `pawl key show`: create keys, and print the names of keys. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,7 +57,7 @@ bool pwi_key_limits_settle(const struct pwi_command *command, const struct pwi_k
 struct new_key {
   char text[PWI_KEY_TEXT_MAX];
   char name[PWI_KEY_NAME_SIZE + 1];
-  char limits[PWI_KEY_LINE_MAX]; /* as they stand behind it; "" for none */
+  char limits[PWI_KEY_LINE_MAX]; /* text of the limits after the key; "" for none */
 };
 
 static pawl_status make_key(struct new_key *key) {
@@ -95,7 +94,7 @@ static int write_durably(int file, const struct new_key *key) {
   return problem;
 }
 
-/* Makes a file that was not there before, so that nobody can have it open already. 0 or an errno. */
+/* Creates a new file, so that no other process can have it open. Returns 0 or an errno. */
 static int write_new(const char *path, const struct new_key *key) {
   int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   if (file < 0) return errno;
@@ -240,12 +239,12 @@ static int show_one(struct show *show, size_t line, const struct pwi_key *key, c
   return PWI_EXIT_OK;
 }
 
-/* A line is as long as it likes; what does not fit can only be a comment. */
+/* Lines have any length; a line that does not fit can only be a comment. */
 static void skip_line(FILE *file) {
   for (int c = getc(file); c != EOF && c != '\n';) c = getc(file);
 }
 
-/* The file has been read once without an error: every line is a key, a comment or blank. */
+/* The file was parsed before without an error: every line is a key, a comment or blank. */
 static int show_lines(struct show *show, FILE *file) {
   char line[256];
   struct pwi_key key;

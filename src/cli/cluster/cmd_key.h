@@ -1,4 +1,4 @@
-/* What the commands of `pawl key` share. */
+/* Options shared by the commands of `pawl key`. */
 #ifndef PWI_CLI_CLUSTER_CMD_KEY_H
 #define PWI_CLI_CLUSTER_CMD_KEY_H
 
@@ -27,11 +27,12 @@ enum {
     PWI_KEY_LETTER_CONNECTIONS, "connections", "N", "limit the links to the manager and to each shard"                 \
   }
 
-/* One option that pwi_cli_next returned. False: it is a limit that cannot be read, return `*exit_out`. */
+/* Handles an option that pwi_cli_next returned. If it returns false, the option is an invalid limit; return
+ * `*exit_out`. */
 bool pwi_key_limit_option(const struct pwi_command *command, int letter, const char *value,
                           struct pwi_key_limits *limits, int *exit_out);
 
-/* After the last option: whether they make sense together. */
+/* After the last option: checks that the limits are compatible. */
 bool pwi_key_limits_settle(const struct pwi_command *command, const struct pwi_key_limits *limits, int *exit_out);
 
 extern const struct pwi_command pwi_command_key_add;

@@ -1,4 +1,5 @@
-/* `pawl key add` and `pawl key revoke`: key files are changed in one step, and stay closed to others. */
+/* `pawl key add` and `pawl key revoke`: edit key files atomically, and keep them readable only by their
+ * owner. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 /* A key file in memory, line by line. */
 struct line {
-  char text[LINE_SIZE]; /* with its end */
+  char text[LINE_SIZE]; /* with its newline */
   bool is_key, is_gone;
   char name[PWI_KEY_NAME_SIZE + 1];
   struct pwi_key_limits limits;
@@ -37,7 +38,7 @@ static void forget(struct lines *lines) {
   *lines = (struct lines){0};
 }
 
-/* Not resized in place: the allocator would leave secrets behind in the old block. */
+/* Copies to a new block instead of realloc, which could leave secrets in the old block. */
 static bool insert(struct lines *lines, size_t at, const struct line *line) {
   struct line *grown = pwi_alloc_zero(lines->count + 1, sizeof *grown);
   if (!grown) return false;
@@ -58,7 +59,7 @@ static void look_at(struct line *line) {
   OPENSSL_cleanse(&key, sizeof key);
 }
 
-/* A comment may be longer than a line here; what follows of it is no key, whatever it looks like. */
+/* A comment may be longer than LINE_SIZE. The rest of it is not a key, even if it looks like one. */
 static bool read_lines(FILE *file, struct lines *lines) {
   struct line line = {0};
   bool good = true, is_rest = false;
@@ -76,7 +77,7 @@ static bool read_lines(FILE *file, struct lines *lines) {
   return good && !ferror(file);
 }
 
-/* The file is good as it is: its mode, and each of its lines. */
+/* Checks the file before the edit: its mode, and each line. */
 static int check(const struct pwi_command *command, const char *path) {
   struct pwi_keyring *ring;
   char text[PATH_SIZE + 256];
@@ -115,7 +116,7 @@ static int write_all(int file, const struct lines *lines) {
   return fsync(file) == 0 ? 0 : errno;
 }
 
-/* The owner stays who it was, if we may say so: root edits the file of another user. */
+/* Keeps the owner of the file, if permitted: root may edit the file of another user. */
 static void keep_owner(int file, const char *path) {
   struct stat about;
   if (stat(path, &about) == 0 && (about.st_uid != geteuid() || about.st_gid != getegid()))
@@ -132,7 +133,8 @@ static void sync_folder(const char *path) {
   close(file);
 }
 
-/* Beside the file, and then in its place. The file beside it is also the lock of whoever edits. 0 or an errno. */
+/* Writes a file beside the key file, then renames it over the key file. The file beside it is also the lock
+ * of the editor. Returns 0 or an errno. */
 static int replace(const char *path, const char *beside, const struct lines *lines) {
   int file = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   if (file < 0) return errno;
@@ -165,7 +167,7 @@ static const struct line *first_key(const struct lines *lines) {
   return NULL;
 }
 
-/* Nodes could not use such a file any more. */
+/* Refuses an edit after which nodes could not use the file. */
 static int check_first(const struct pwi_command *command, const char *path, const struct lines *lines) {
   const struct line *first = first_key(lines);
   if (!first) return pwi_cli_failure(command, "%s would have no key left; it was not changed", path);
@@ -183,7 +185,7 @@ static void explain_reload(void) {
          "  kill -HUP PID\n");
 }
 
-/* A comment that names the key goes with it. */
+/* Removes a key, and the comment that names it. Returns the number of keys removed. */
 static size_t strike(struct lines *lines, const char *name) {
   size_t struck = 0;
   for (size_t i = 0; i < lines->count; i++) {
@@ -205,7 +207,7 @@ struct addition {
   struct pwi_key_limits limits;
 };
 
-/* The key with the limits that were asked for, or with those that it has. */
+/* The key with the limits given as options, or with its own. */
 static void set_limits(struct line *line, const struct pwi_key_limits *limits) {
   char printed[PWI_KEY_LINE_MAX], key[PWI_KEY_TEXT_MAX];
   const char *text = line->text + strspn(line->text, " \t");

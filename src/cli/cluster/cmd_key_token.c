@@ -1,4 +1,4 @@
-/* `pawl key token`: a token for the pages that --http shows to other machines. */
+/* `pawl key token`: creates a token for the HTTP pages. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static bool make_token(char text[TOKEN_SIZE]) {
   return true;
 }
 
-/* Makes a file that was not there before. 0 or an errno. */
+/* Creates a new file. Returns 0 or an errno. */
 static int write_token(const char *path, const char *token) {
   char text[TOKEN_SIZE + 64];
   int length = snprintf(text, sizeof text, "# pawl: token for the pages of --http\n%s\n", token);

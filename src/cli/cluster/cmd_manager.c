@@ -1,4 +1,4 @@
-/* `pawl manager`: the process that knows who is in the cluster and who holds what. */
+/* `pawl manager`: runs the manager of a cluster. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,13 +33,13 @@ enum {
 };
 
 static void stop(void *context, int times) {
-  (void)times; /* there is nothing to hand over */
+  (void)times; /* a manager has nothing to hand over */
   pwi_run_manager_stop(context);
 }
 
 static void reload(void *context) { pwi_run_manager_reload(context); }
 
-/* A manager that has been before expects those who were there. */
+/* Prints where the log is, and the cluster that it continues, if any. */
 static void greet_log(const struct pwi_run_manager *manager) {
   const char *path = pwi_run_manager_log(manager);
   struct pwi_manager_figures figures;
@@ -109,7 +109,7 @@ static void read_store(int letter, const char *value, struct pwi_run_store *stor
   if (letter == LETTER_META_PRIVATE_KEY) store->private_key = value;
 }
 
-/* "10m", "1h", "30s", or a number of seconds. */
+/* Parses "10m", "1h", "30s", or a number of seconds. */
 static bool read_duration(const char *text, int64_t *duration_out) {
   char number[32];
   size_t size = strlen(text);
@@ -187,7 +187,7 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
   return read_checkpoint(command, letter, value, config, exit_out);
 }
 
-/* Who can reach it is on this machine. */
+/* Whether only processes on this machine can reach the manager. */
 static bool is_local(const char *listen) {
   static const char *const local[] = {"127.", "localhost:", "[::1]:", "unix:"};
   const char *address = pwi_role_short(listen);
@@ -196,8 +196,8 @@ static bool is_local(const char *listen) {
   return false;
 }
 
-/* Where checkpoints may go that others ask for: to the directories that the operator has named, and if there is none anywhere,
- * provided that whoever asks is on this machine. */
+/* The directories in which clients may request checkpoints: those given with --checkpoints. If there are
+ * none, any directory, provided that only clients on this machine can connect. */
 static void settle_places(const struct pwi_role_options *options, struct pwi_run_manager_config *config) {
   struct pwi_disk_queue_places *places = &config->checkpoint_places;
   *places = options->checkpoints;

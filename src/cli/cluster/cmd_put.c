@@ -1,4 +1,4 @@
-/* `pawl put`: pushing a few values by hand, or many from a file. */
+/* `pawl put`: pushes values from the command line or from a file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,7 +85,7 @@ static int read_lines(struct put *put, FILE *file) {
   }
   if (exit_code == PWI_EXIT_OK && ferror(file))
     exit_code = pwi_cli_failure(put->command, "cannot read %s: %s", put->file, strerror(errno));
-  free(line); /* getline's own memory */
+  free(line); /* allocated by getline */
   return exit_code;
 }
 
@@ -165,7 +165,7 @@ static int open_vector(struct put *put) {
   if (status == PAWL_EXISTS)
     return pwi_cli_failure(put->command,
                            "vector %s already exists with other options; show them with 'pawl get --list'", put->name);
-  if (!status) status = pawl_vector_filter(put->vector, "none", NULL); /* what is put by hand is meant as it is */
+  if (!status) status = pawl_vector_filter(put->vector, "none", NULL); /* push exact values */
   if (status) return pwi_session_failure(put->command, status);
   pawl_vector_info(put->vector, &put->info);
   return PWI_EXIT_OK;
@@ -179,7 +179,7 @@ static int run_put(struct put *put) {
   if (exit_code == PWI_EXIT_OK) exit_code = push_rows(put);
   pawl_status status = pwi_session_end(&put->choice, put->session, exit_code);
   if (exit_code == PWI_EXIT_OK) exit_code = status ? pwi_session_failure(put->command, status) : say_done(put);
-  pwi_rows_fini(&put->rows); /* only now: a push that timed out may still read */
+  pwi_rows_fini(&put->rows); /* only after the close: a push that timed out may still read */
   return exit_code;
 }
 
@@ -189,7 +189,7 @@ static bool read_whole(const char *text, uint64_t most, uint64_t *number_out) {
   return pwi_cli_number(text, number_out) && *number_out > 0 && *number_out <= most;
 }
 
-/* What `value` should have been; NULL if it is good, or the letter none of ours. */
+/* Reads an option. Returns the expected value, or NULL if it is valid or not an option of this group. */
 static const char *read_own(struct put *put, int letter, const char *value) {
   struct pawl_vector_options *options = &put->options;
   uint64_t number = 0;

@@ -1,4 +1,4 @@
-/* `pawl server`: the process that holds keys and values. */
+/* `pawl server`: runs a server. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ static void greet(const struct order *order, const struct pwi_run_server *server
   fflush(stdout);
 }
 
-/* From the order to go until nothing is left to do. */
+/* Hands all keys over after a signal. */
 static int drain(const struct order *order, struct pwi_run_server *server) {
   double seconds = (double)order->config.drain_ns / 1e9;
   fprintf(stderr,
@@ -100,7 +100,7 @@ static bool read_shards(struct order *order, const char *value) {
   return true;
 }
 
-/* True, or `*exit_out` says what was wrong. */
+/* Handles one option. If it returns false, return `*exit_out`. */
 static bool read_own(struct order *order, int letter, const char *value, int *exit_out) {
   bool good = true;
   switch (letter) {

@@ -1,4 +1,4 @@
-/* `pawl server drain`: has a server hand its keys over and leave, and waits until it has. */
+/* `pawl server drain`: tells a server to hand its keys over and leave, and waits until it has left. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static int order(const struct drain *drain, struct pawl_session *session, const 
                          hint);
 }
 
-/* Whenever something has changed. */
+/* Prints the progress. */
 static int report(const struct drain *drain, const struct pwi_server_seen *seen) {
   bool has_left = seen->shards == 0;
   if (drain->json)
@@ -113,7 +113,7 @@ static int run_drain(const struct drain *drain) {
   if (exit_code == PWI_EXIT_OK) exit_code = look(drain, session, &seen);
   if (exit_code == PWI_EXIT_OK) exit_code = await(drain, session, &seen);
   pawl_status ignored = pwi_session_end(&drain->choice, session, exit_code);
-  (void)ignored; /* all there was to say has been said */
+  (void)ignored; /* the result or an error has been printed */
   return exit_code;
 }
 

@@ -1,4 +1,4 @@
-/* `pawl server forget`: a server that is down will not come back. */
+/* `pawl server forget`: gives up a server that is down for good. */
 #include <stdio.h>
 
 #include "base/json.h"
@@ -16,7 +16,7 @@
 struct forget {
   const struct pwi_command *command;
   struct pwi_session_choice choice;
-  const char *wanted; /* a node's number or an address; NULL: all that are lost */
+  const char *wanted; /* number of a node, or an address; NULL: all lost servers */
   bool json, lose_data, all_lost;
 };
 
@@ -76,7 +76,7 @@ static int report(const struct forget *forget, const struct pwi_server_seen *see
   return PWI_EXIT_OK;
 }
 
-/* After a loss of everything: whoever is waited for in vain. */
+/* Gives up all servers that are down and have the only copy of some keys. */
 static int forget_all(const struct forget *forget, struct pawl_session *session) {
   size_t count = 0;
   int exit_code = pwi_cluster_give_up(forget->command, session, forget->choice.timeout_ns, &count);
@@ -103,7 +103,7 @@ static int run_forget(const struct forget *forget) {
   if (exit_code != PWI_EXIT_OK) return exit_code;
   exit_code = forget->all_lost ? forget_all(forget, session) : forget_one(forget, session);
   pawl_status ignored = pwi_session_end(&forget->choice, session, exit_code);
-  (void)ignored; /* all there was to say has been said */
+  (void)ignored; /* the result or an error has been printed */
   return exit_code;
 }
 

@@ -71,7 +71,7 @@ static const char *bytes_text(double value, char text[CELL]) {
 
 static size_t count_of(const json_t *root, const char *name) { return json_array_size(json_object_get(root, name)); }
 
-/* The nodes that are down and alone have everything of some arc, as "4, 7". */
+/* Prints the nodes that are down and have the only full copy of some arc, as "4, 7". */
 static void print_awaited(const json_t *root) {
   const char *separator = "";
   size_t i, j;
@@ -88,7 +88,7 @@ static void print_awaited(const json_t *root) {
   }
 }
 
-/* Arcs that should have more members, and why they have not. */
+/* Prints arcs with too few members, and the reason. */
 static void print_chains(const struct pwi_paint *paint, const json_t *root) {
   long long wanted = whole_of(root, "replicas") + 1, up = whole_of(root, "processes_up");
   long long lacking = whole_of(root, "under_replicated"), filling = whole_of(root, "filling");
@@ -110,7 +110,7 @@ static void print_chains(const struct pwi_paint *paint, const json_t *root) {
   printf("\n");
 }
 
-/* Vectors that some servers have not the memory to make. */
+/* Prints vectors that some servers cannot create for lack of memory. */
 static void print_not_made(const struct pwi_paint *paint, const json_t *root) {
   size_t i, k;
   json_t *vector, *node;
@@ -188,7 +188,7 @@ static void print_vectors(const struct pwi_paint *paint, const json_t *root) {
              text_of(vector, "layout"));
 }
 
-/* Vectors whose filters have done something. */
+/* Prints the counters of filters that have run. */
 static void print_filters(const struct pwi_paint *paint, const json_t *root) {
   size_t i, k, shown = 0;
   json_t *vector, *filter;
@@ -243,7 +243,7 @@ static int print_tables(const struct status *status, const char *text) {
   json_t *root = json_loads(text, 0, &error);
   if (!root) return pwi_cli_failure(status->command, "cannot parse the manager's reply: %s", error.text);
   pwi_paint_init(&paint);
-  if (status->watch_ns > 0 && paint.colour) printf("\033[H\033[J"); /* home, and nothing below */
+  if (status->watch_ns > 0 && paint.colour) printf("\033[H\033[J"); /* moves to the top left and clears the screen */
   print_head(status, &paint, root);
   print_nodes(&paint, root);
   print_vectors(&paint, root);
@@ -282,7 +282,7 @@ static int run_status(const struct status *status) {
     exit_code = show(status, session);
   }
   pawl_status ignored = pwi_session_end(&status->choice, session, exit_code);
-  (void)ignored; /* all there was to say has been said */
+  (void)ignored; /* the result or an error has been printed */
   return exit_code;
 }
 

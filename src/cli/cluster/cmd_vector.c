@@ -1,4 +1,4 @@
-/* `pawl vector`: which vectors there are, what they are, and deleting one. */
+/* `pawl vector`: lists, shows and deletes vectors. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static bool begin(struct run *run, int argc, char **argv, int least, int *exit_o
 
 static int end(struct run *run, int exit_code) {
   pawl_status ignored = pwi_session_end(&run->choice, run->session, exit_code);
-  (void)ignored; /* all there was to say has been said */
+  (void)ignored; /* the result or an error has been printed */
   return exit_code;
 }
 
@@ -54,7 +54,7 @@ static json_t *read_status(const struct run *run) {
   return root;
 }
 
-/* The nodes that have not the memory to make it: an array, borrowed; NULL if nothing is known. */
+/* The nodes that cannot create the vector for lack of memory: a borrowed array; NULL if unknown. */
 static json_t *not_made_by(const json_t *status, const char *name) {
   size_t i;
   json_t *vector;
@@ -178,7 +178,7 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
 
 /* --- delete --------------------------------------------------------------------------------------------------------------- */
 
-/* Without --yes whoever sits at a terminal types the name once more. */
+/* Without --yes, asks for the name of the vector on a terminal. */
 static int confirm(const struct run *run) {
   char line[PAWL_NAME_MAX + 2] = "";
   if (run->yes) return PWI_EXIT_OK;

@@ -73,7 +73,7 @@ static const char *read_real(const char *text, enum pawl_type type, void *value_
     memcpy(value_out, &wide, sizeof wide);
     return end;
   }
-  float narrow = strtof(text, &end); /* not the double's: it would be rounded twice */
+  float narrow = strtof(text, &end); /* strtod and a cast would round twice */
   if (isinf(narrow) && !isinf(wide)) return NULL;
   memcpy(value_out, &narrow, sizeof narrow);
   return end;
@@ -95,7 +95,7 @@ static const char *read_whole(const char *text, enum pawl_type type, void *value
   return end;
 }
 
-/* strtoull takes a sign and turns -1 into the largest number. */
+/* strtoull would accept a sign and turn -1 into the largest number. */
 static const char *read_natural(const char *text, uint64_t *value_out) {
   char *end;
   if (*text < '0' || *text > '9') return NULL;

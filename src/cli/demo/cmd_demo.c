@@ -1,4 +1,4 @@
-/* `pawl demo`: pawl at work on this machine, in a few seconds. It is what `make demo` runs. */
+/* `pawl demo`: trains a model on a small cluster while a server is killed. `make demo` runs it. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -12,14 +12,15 @@
 #include "cli/demo/train.h"
 
 #define ROUNDING 1e-9
-#define SAME 1e-6 /* relative: two runs that were asked for a good deal less end nearer to each other than this */
+#define SAME                                                                                                           \
+  1e-6 /* relative difference up to which two objectives are equal; the tolerance of both runs is much smaller */
 
 struct demo {
   const struct pwi_command *command;
   struct pwi_paint paint;
   struct pwi_demo_sim_options sim;
   bool all, json;
-  const char *named; /* the folder of the data; NULL: it is looked for */
+  const char *named; /* folder of the data; NULL: searched for */
   char data[PATH_MAX], folder[PATH_MAX];
   struct pwi_demo_training killed, undisturbed;
   struct linear_model model;
@@ -36,7 +37,7 @@ static void interrupt(int signal_number) {
   interrupted = 1;
 }
 
-/* Until the folder is removed. */
+/* Interrupts are caught until the folder is removed. */
 static void catch_interrupts(bool catches) {
   struct sigaction action = {.sa_handler = catches ? interrupt : SIG_DFL};
   sigemptyset(&action.sa_mask);
@@ -66,7 +67,8 @@ static bool is_same(const struct demo *demo) {
   return fabs(difference) <= SAME * fabs(demo->undisturbed.objective);
 }
 
-/* Whether the killing cannot even be seen: both runs took the same way. Methods whose workers do not wait for each other need not. */
+/* Whether both runs had the same objective in every round. Not required of methods whose workers do not wait
+ * for each other. */
 static bool is_same_throughout(const struct demo *demo) {
   const struct pwi_demo_training *one = &demo->killed, *other = &demo->undisturbed;
   if (one->round_count != other->round_count) return false;
@@ -81,7 +83,7 @@ static double guessing(const struct demo *demo) {
   return part > 0.5 ? part : 1 - part;
 }
 
-/* The words of a class, as many as fit in two lines. */
+/* Prints the words of a class, as many as fit in two lines. */
 static void print_words(const struct demo *demo, const char *name, char *const words[PWI_DEMO_TOP]) {
   int room = demo->paint.width - 19, used = 0, lines = 1;
   printf("  %-16s", name);
@@ -141,7 +143,7 @@ static json_t *learned_json(const struct demo *demo) {
                    words_json(demo->top.words[0]));
 }
 
-/* Both runs, and what the first one's model is good for. */
+/* Runs training with and without a kill, and evaluates the first model. */
 static int train_twice(struct demo *demo) {
   char path[PATH_MAX], error[APPS_TEXT_MAX];
   int exit_code = pwi_demo_train_run(demo->command, demo->data, demo->folder, true, &interrupted, &demo->killed);

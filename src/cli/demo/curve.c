@@ -1,17 +1,17 @@
-/* The picture of a training: how far the objective is above its end, by rounds. */
+/* The curve of a training run: the objective above its final value, by rounds. */
 #include <math.h>
 #include <stdio.h>
 
 #include "cli/demo/train.h"
 
 #define MARGIN 10     /* before the first column */
-#define DECADES_MAX 9 /* below that it is rounding */
+#define DECADES_MAX 9 /* smaller differences are rounding errors */
 
 struct scale {
   double end;         /* the least objective */
   double top, bottom; /* powers of ten */
-  size_t rounds;      /* that are shown */
-  int cells;          /* of each */
+  size_t rounds;      /* number of rounds shown */
+  int cells;          /* columns of each round */
 };
 
 static double above(const struct scale *scale, const struct pwi_demo_round *round) {
@@ -37,7 +37,7 @@ static void measure(struct scale *scale, const struct pwi_paint *paint, const st
   scale->cells = scale->rounds && 2 * scale->rounds <= room ? 2 : 1;
 }
 
-/* How much of a row, which is a power of ten, a round fills. */
+/* How much of a row, which stands for a power of ten, a round fills. */
 static double fills(const struct scale *scale, const struct pwi_demo_round *round, int row) {
   double is = above(scale, round);
   if (is <= 0) return 0;

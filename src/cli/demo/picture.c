@@ -1,4 +1,4 @@
-/* Showing a run of cli/demo/sim.h: a line of time for each node, the faults, and the verdict. */
+/* Prints a run of cli/demo/sim.h: a timeline of each node, the faults, and the result. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #define NAME_WIDTH 9 /* of the column with the nodes' names */
 #define MARGIN 2
 
-/* What covers a column, the strongest last. */
+/* The events that may cover a column, by rising precedence. */
 enum state { STATE_UP, STATE_BROKEN, STATE_CUT, STATE_PAUSED, STATE_DOWN };
 
 static const struct {
@@ -35,7 +35,7 @@ static enum state state_of(enum pwi_sim_fault_kind kind) {
   }
 }
 
-/* Whose line shows a fault: of a client and the store, the client's. */
+/* The node whose timeline shows a fault: for a link between a client and the store, the client. */
 static uint32_t sufferer(const struct pwi_sim_fault *fault) {
   bool of_two = fault->other.index != PWI_SIM_ALL.index;
   return of_two && fault->node.index == 0 ? fault->other.index : fault->node.index;
@@ -148,7 +148,7 @@ int pwi_demo_sim_show(const struct pwi_command *command, const struct pwi_demo_s
   pwi_paint_init(&paint);
   int columns = paint.width - MARGIN - NAME_WIDTH - 1;
   pawl_status status = pwi_demo_sim_run(options->seed, options->careless, columns, &run);
-  pwi_cli_log_mute(true); /* it would say the same again */
+  pwi_cli_log_mute(true); /* the second run logs the same */
   if (!status) status = pwi_demo_sim_run(options->seed, options->careless, columns, &again);
   pwi_cli_log_mute(false);
   if (status) return pwi_cli_failure(command, "the simulation failed: %s", pawl_status_text(status));

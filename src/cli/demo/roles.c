@@ -1,16 +1,16 @@
-/* The two roles of the demonstrations, and nothing of the world they run in. */
+/* The two roles of the demonstrations. They use nothing but the net and the files they are given. */
 #include "cli/demo/roles.h"
 
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/memory.h"
 
-#define TICK_NS INT64_C(10000000) /* how often a client looks whether it is getting anywhere */
+#define TICK_NS INT64_C(10000000) /* how often a client checks its progress */
 #define LOG "log"
 
 enum { SAY_ASK = 1, SAY_WRITE, SAY_HAVE };
 
-/* Where things stand in a head, and in a record of the log. */
+/* Offsets in a message header and in a record of the log. */
 enum { HEAD_WHAT = 0, HEAD_CLIENT = 8, HEAD_NUMBER = 16, HEAD_VALUE = 24 };
 enum { RECORD_CLIENT = 0, RECORD_NUMBER = 8, RECORD_VALUE = 16, RECORD_CHECK = 24, RECORD_SIZE = 32 };
 
@@ -51,7 +51,8 @@ static pawl_status append(struct pwi_demo_store *store, uint64_t client, uint64_
   return PAWL_OK;
 }
 
-/* Up to the first record that is not whole: it was being written when the store died, and nobody was told of it. */
+/* Reads the log up to the first incomplete record. That record was being written when the store died, and was
+ * not acknowledged. */
 static pawl_status read_log(struct pwi_demo_store *store) {
   uint8_t record[RECORD_SIZE];
   size_t size;
@@ -90,7 +91,7 @@ pawl_status pwi_demo_store_create(struct pwi_net *net, struct pwi_files *files, 
 
 void pwi_demo_store_destroy(struct pwi_demo_store *store) { pwi_free(store); }
 
-/* What cannot be answered is asked again: the status of an answer is of no use. */
+/* The client repeats a request without an answer, so the status of sending an answer is ignored. */
 static void answer(struct pwi_demo_store *store, struct pwi_link link, uint64_t client, uint64_t number) {
   pawl_status status = say(store->net, link, SAY_HAVE, client, number);
   (void)status;
@@ -121,12 +122,12 @@ struct pwi_demo_client {
   struct pwi_link link;
   struct pwi_demo_witness witness;
   uint64_t index;
-  uint64_t number; /* of the write that is not yet acknowledged; 0: the store has not said what it has */
+  uint64_t number; /* number of the write that is not yet acknowledged; 0: the store has not answered the ask yet */
   bool is_up;
-  bool moved; /* since the last tick */
+  bool moved; /* progress since the last tick */
 };
 
-/* As in the store: the next tick says it again. */
+/* As in the store, the status of sending is ignored: the next tick repeats the request. */
 static void ask(struct pwi_demo_client *client) {
   uint8_t what = client->number ? SAY_WRITE : SAY_ASK;
   pawl_status status = say(client->net, client->link, what, client->index, client->number);
@@ -189,7 +190,7 @@ static void client_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   (void)timer, (void)cookie;
   if (client->is_up && !client->moved) ask(client);
   client->moved = false;
-  pawl_status status = PAWL_OK; /* both may lack memory: then this client falls silent, and that is all */
+  pawl_status status = PAWL_OK; /* if both calls run out of memory, the client falls silent */
   if (!client->link.id) status = pwi_net_connect(client->net, PWI_DEMO_STORE_ADDRESS, &client->link);
   if (!status) status = tick_soon(client, TICK_NS);
   (void)status;

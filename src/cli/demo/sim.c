@@ -1,5 +1,5 @@
-/* Running the demonstration in the simulator. A witness outside of all nodes notes what was acknowledged; whenever the
- * store starts again, and once more at the end, it looks whether the store still has it. */
+/* Runs the demonstration in the simulator. A witness outside of all nodes records the acknowledged writes.
+ * Whenever the store restarts, and at the end, the witness checks that the store still has them. */
 #include "cli/demo/sim.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "sim/sim.h"
 
 #define MS PWI_SIM_MILLISECOND
-#define CALM (500 * MS) /* at the beginning and at the end nothing goes wrong */
+#define CALM (500 * MS) /* no faults at the beginning and at the end */
 
 struct world {
   struct pwi_sim *sim;
@@ -111,7 +111,7 @@ static pawl_status start_nodes(struct world *world, struct place places[PWI_DEMO
 
 /* --- the faults --------------------------------------------------------------------------------------------------- */
 
-/* Clients do not talk to one another: nothing between two of them can hurt. */
+/* Clients do not talk to each other, so faults between two clients have no effect. */
 static bool hurts(const struct pwi_sim_fault *fault) {
   return fault->other.index == PWI_SIM_ALL.index || fault->node.index == 0 || fault->other.index == 0;
 }
@@ -160,7 +160,7 @@ static double wall_seconds(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* The last restart of the store is the last look at its disk. */
+/* The last restart of the store is the last check of its disk. */
 static pawl_status let_it_run(struct world *world) {
   double begin = wall_seconds();
   pawl_status status = pwi_sim_run_until(world->sim, PWI_DEMO_LENGTH);

@@ -1,5 +1,5 @@
-/* One simulated fault schedule: the roles of cli/demo/roles.h, with nodes killed and paused and links cut, out of a seed.
- */
+/* One simulated schedule of faults: the roles of cli/demo/roles.h, while nodes are killed and paused and
+ * links are cut, drawn from a seed. */
 #ifndef PWI_CLI_DEMO_SIM_H
 #define PWI_CLI_DEMO_SIM_H
 
@@ -21,7 +21,7 @@ struct pwi_demo_fault {
   char text[PWI_SIM_FAULT_TEXT_MAX];
 };
 
-/* What happened. Plain memory: nothing to free. */
+/* The result of a run. Nothing to free. */
 struct pwi_demo_run {
   uint64_t seed;
   bool careless;
@@ -32,17 +32,19 @@ struct pwi_demo_run {
   uint64_t acknowledged, lost, duplicates;
   unsigned store_starts;
   uint64_t events, hash;
-  double seconds;    /* that the run took */
-  char failure[256]; /* what the simulator found wrong; "" if nothing */
+  double seconds;    /* duration of the run */
+  char failure[256]; /* the failure that the simulator found; "" if none */
 };
 
-/* Runs it. `columns`, at most PWI_DEMO_COLUMNS_MAX, is how finely messages are counted, and changes nothing else. Lost
- * writes are a result, and no error. PAWL_NO_MEMORY, or what the simulator says. */
+/* Runs the schedule. `columns`, at most PWI_DEMO_COLUMNS_MAX, is the resolution of the message counts, and
+ * affects nothing else. Lost writes are a result, not an error. Returns PAWL_NO_MEMORY or errors of the
+ * simulator. */
 pawl_status pwi_demo_sim_run(uint64_t seed, bool careless, int columns, struct pwi_demo_run *run_out);
 
 const char *pwi_demo_node_name(uint32_t node);
 
-/* Run twice, and print a picture or one JSON object. The exit code: failure if writes were lost or the runs differ. */
+/* Runs the schedule twice, and prints a picture or one JSON object. Returns a failure if writes were lost or
+ * the runs differ. */
 struct pwi_demo_sim_options {
   uint64_t seed;
   bool careless;

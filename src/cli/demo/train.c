@@ -14,10 +14,10 @@
 #include "host/children.h"
 #include "host/clock.h"
 
-#define KILL_AFTER 8 /* rounds: well on the way, and far from the end */
+#define KILL_AFTER 8 /* rounds: after good progress, far from the end */
 #define LOOK_NS (PWI_HOST_SECOND / 200)
 #define GRACE_NS (2 * PWI_HOST_SECOND)
-#define LONGEST_NS (120 * PWI_HOST_SECOND) /* it takes a second or two; longer than this it hangs */
+#define LONGEST_NS (120 * PWI_HOST_SECOND) /* a run takes a second or two; a longer one hangs */
 #define LINE_MAX_BYTES 4096
 #define LOG "log.jsonl"
 #define MODEL "words.model"
@@ -33,7 +33,7 @@ struct watch {
   struct pwi_demo_training *training;
   struct pwi_child *child;
   FILE *log;
-  int output; /* a file with everything that the command prints */
+  int output; /* file with the output of the command */
   bool kills, shows;
 };
 
@@ -61,7 +61,8 @@ void pwi_demo_folder_remove(const char *folder) {
 
 /* --- the server that is killed ------------------------------------------------------------------------------------ */
 
-/* The parent of a process; 0 if it is gone. In /proc/N/stat the name, in brackets, may have anything in it. */
+/* The parent of a process; 0 if the process is gone. In /proc/N/stat the name is in brackets and may contain
+ * any character. */
 static long parent_of(const char *process) {
   char path[300], text[512], state;
   long parent = 0;
@@ -75,7 +76,7 @@ static long parent_of(const char *process) {
   return name_end && sscanf(name_end + 1, " %c %ld", &state, &parent) == 2 ? parent : 0;
 }
 
-/* Whether it is `pawl server`. */
+/* Whether the process is `pawl server`. */
 static bool is_server(const char *process) {
   char path[300], text[1024] = "";
   snprintf(path, sizeof path, "/proc/%.200s/cmdline", process);
@@ -125,7 +126,7 @@ static void take_round(struct watch *watch, const char *line) {
   json_decref(object);
 }
 
-/* The rounds that were logged since the last look. A line that is not whole yet is left for the next. */
+/* Reads the rounds logged since the last call. An incomplete line is left for the next call. */
 static void read_log(struct watch *watch) {
   char path[PATH_MAX], line[LINE_MAX_BYTES];
   if (!watch->log) watch->log = fopen(path_in(watch->folder, LOG, path), "re");
@@ -137,7 +138,7 @@ static void read_log(struct watch *watch) {
     }
     take_round(watch, line);
   }
-  clearerr(watch->log); /* the end is only that of now */
+  clearerr(watch->log); /* more lines may follow */
   if (watch->kills && watch->training->round_count >= KILL_AFTER) kill_server(watch);
 }
 
@@ -155,7 +156,7 @@ static bool take_result(struct pwi_demo_training *training, const char *line) {
   return !isnan(training->objective);
 }
 
-/* News, one to a line, and the object of --json. */
+/* Reads the output of the command: news, one per line, and the object of --json. */
 static bool read_output(struct pwi_demo_training *training, const char *folder) {
   char path[PATH_MAX], line[LINE_MAX_BYTES];
   bool has_result = false;
@@ -204,7 +205,7 @@ static int await(struct watch *watch, const volatile sig_atomic_t *stop) {
 }
 
 static int start(struct watch *watch, const char *data) {
-  static const char *const environment[] = {"PAWL_ADDRESS=", NULL}; /* a cluster of its own, whatever else there is */
+  static const char *const environment[] = {"PAWL_ADDRESS=", NULL}; /* always a temporary cluster */
   char command[PATH_MAX], train[PATH_MAX], log[PATH_MAX], model[PATH_MAX], path[PATH_MAX];
   const char *words[WORDS + 16] = {"pawl"};
   size_t count = 1;

@@ -1,4 +1,4 @@
-/* The data of the demonstration: where it is, how good a model is on it, and which words matter. */
+/* The data of the demonstration: finds it, evaluates a model on it, and finds the most important words. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static bool has_data(const char *folder) {
   return true;
 }
 
-/* Without the current folder before it, as people would type it. */
+/* Strips the current folder from a path. */
 static void shorten(char path[PATH_MAX]) {
   char here[PATH_MAX];
   size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
@@ -89,7 +89,7 @@ static int by_value(const void *a, const void *b) {
   return left->id < right->id ? -1 : left->id > right->id;
 }
 
-/* Gives the word of feature `id` to all places that want it. */
+/* Stores the word of feature `id` in all places that need it. */
 static bool place(struct pwi_demo_top *top, const struct weight *sorted, size_t count, uint64_t id, const char *word) {
   for (size_t i = 0; i < PWI_DEMO_TOP && i < count; i++) {
     const struct weight *ends[2] = {&sorted[i], &sorted[count - 1 - i]};

@@ -1,4 +1,4 @@
-/* `pawl convert`: data files into a cache that loads at the speed of memory. */
+/* `pawl convert`: converts data files to a binary cache. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ enum {
   LETTER_SEPARATOR,
 };
 
-#define PROGRESS_S 0.2 /* between two pictures of it */
+#define PROGRESS_S 0.2 /* seconds between updates of the progress line */
 
 struct convert {
   const struct pwi_command *command;
@@ -121,7 +121,7 @@ static int say_done(const struct convert *convert, const struct pawl_data *data,
   return PWI_EXIT_OK;
 }
 
-/* Of the file that was written, by whoever reads it first. */
+/* Finds the highest feature id while the cache is read. */
 static pawl_status highest(void *context, size_t piece, struct pawl_batch *batch) {
   uint64_t *most = context;
   (void)piece;
@@ -130,7 +130,7 @@ static pawl_status highest(void *context, size_t piece, struct pawl_batch *batch
   return PAWL_OK;
 }
 
-/* Reads the cache once: a disk that lies is found now, and not when it is needed. */
+/* Reads the cache once, to detect a faulty disk now. */
 static pawl_status verify(const struct convert *convert, uint64_t *max_id_out) {
   struct pawl_data *data;
   struct pawl_data_info info;
@@ -143,7 +143,7 @@ static pawl_status verify(const struct convert *convert, uint64_t *max_id_out) {
   return status;
 }
 
-/* The data holds the vocabulary. */
+/* Opens the data, which keeps a reference to the vocabulary. */
 static pawl_status open_data(struct convert *convert, const char *const *paths, size_t count,
                              struct pawl_data **data_out) {
   struct pawl_words *words = NULL;
@@ -178,7 +178,7 @@ static int run_all(struct convert *convert, const char *const *paths, size_t cou
 
 /* --- options ---------------------------------------------------------------------------------------------------------------- */
 
-/* What the value should have been; NULL if it is good. */
+/* Reads an option. Returns the expected value, or NULL if it is valid. */
 static const char *read_option(struct convert *convert, int letter, const char *value) {
   struct pawl_data_options *options = &convert->options;
   uint64_t number = 0;

@@ -1,4 +1,4 @@
-/* `pawl lda`: looking into topic models, and using them. */
+/* `pawl lda`: inspects and applies topic models. */
 #include "cli/models/lda_input.h"
 
 static const struct pwi_command *const children[] = {&pwi_command_lda_topics, &pwi_command_lda_infer,

@@ -1,4 +1,4 @@
-/* `pawl lda evaluate`: how well a topic model foretells documents that it has not seen. */
+/* `pawl lda evaluate`: the held-out perplexity of a topic model. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

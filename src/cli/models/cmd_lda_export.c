@@ -1,7 +1,7 @@
 /* `pawl lda export`: a topic model as a matrix, for NumPy or as text.
  *
- * A model lies in memory word by word and a matrix has a row for each topic: the rows of some topics at a time are made in one walk
- * through the model.
+ * A model is stored by words, but a row of the matrix is a topic. So each walk through the model builds the
+ * rows of some topics.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,14 +17,14 @@
 enum { LETTER_COUNTS = PWI_LDA_OWN };
 
 #define HEAD_SIZE 128                  /* of an .npy: version 1.0, and a multiple of 64 */
-#define NUMBERS_MAX ((size_t)16 << 20) /* that are in memory at once */
+#define NUMBERS_MAX ((size_t)16 << 20) /* numbers in memory at once */
 #define CHUNK 8192                     /* numbers that are written at once */
 
 struct matrix {
   const struct pawl_lda_model *model;
-  bool counts, text, whole; /* whole: counts are of 32 bits */
+  bool counts, text, whole; /* whole: counts are 32-bit integers */
   size_t topics, words;
-  size_t some; /* topics at a time */
+  size_t some; /* number of topics at a time */
   double *numbers;
 };
 
@@ -36,7 +36,7 @@ static bool is_whole(const struct pawl_lda_model *model) {
   return true;
 }
 
-/* Topics [begin, end). */
+/* Writes the topics [begin, end). */
 static void fill(const struct matrix *matrix, size_t begin, size_t end) {
   const struct pawl_lda_model *model = matrix->model;
   double beta = matrix->counts ? 0 : model->about.beta;
@@ -88,7 +88,8 @@ static bool put_numbers(FILE *file, const struct matrix *matrix, size_t count) {
   return is_fine;
 }
 
-/* A topic a line; numbers so that a float is read back unchanged, and a count in full. */
+/* Writes one topic per line. A float is written so that it reads back unchanged, and a count with all
+ * digits. */
 static bool put_text(FILE *file, const struct matrix *matrix, size_t topics) {
   for (size_t k = 0; k < topics && !ferror(file); k++)
     for (size_t w = 0; w < matrix->words; w++)

@@ -1,4 +1,4 @@
-/* `pawl lda infer`: the topics of documents. */
+/* `pawl lda infer`: infers the topics of documents. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -13,7 +13,7 @@
 enum { LETTER_ALL = PWI_LDA_OWN };
 
 #define TOP_DEFAULT 5
-#define NUMBERS_MAX ((size_t)4 << 20) /* of theta that are in memory at once */
+#define NUMBERS_MAX ((size_t)4 << 20) /* numbers of theta in memory at once */
 #define ROWS_MAX 4096
 
 struct share {
@@ -27,10 +27,10 @@ struct infer {
   FILE *file;
   uint64_t top;
   bool all, json;
-  size_t rows; /* that are worked on at once */
+  size_t rows; /* number of documents at a time */
   float *theta;
-  struct share *shares; /* of one document */
-  uint64_t document;    /* number of the last */
+  struct share *shares; /* shares of the topics of one document */
+  uint64_t document;    /* number of the last document */
   uint64_t unknown, nothing;
 };
 
@@ -42,7 +42,7 @@ static int by_theta(const void *a, const void *b) {
   return one->topic < other->topic ? -1 : one->topic > other->topic;
 }
 
-/* The largest come first; how many there are to print. */
+/* Sorts the shares, the largest first. Returns how many to print. */
 static size_t sort_shares(struct infer *infer, const float *theta) {
   size_t topics = (size_t)infer->input.topics;
   for (size_t k = 0; k < topics; k++) infer->shares[k] = (struct share){(uint32_t)k, theta[k]};
@@ -81,7 +81,7 @@ static int print_json(struct infer *infer, const float *theta, double tokens) {
   return is_fine || ferror(infer->file) ? PWI_EXIT_OK : pwi_cli_failure(infer->input.command, "out of memory");
 }
 
-/* Tokens of words that the model has. */
+/* The number of tokens that the model knows. */
 static double count_known(const struct infer *infer, const struct pawl_batch *batch, size_t row) {
   double tokens = 0;
   for (size_t i = batch->starts[row]; i < batch->starts[row + 1]; i++) {
@@ -108,7 +108,7 @@ static int print_rows(struct infer *infer, const struct pawl_batch *batch) {
 
 /* --- all of them ------------------------------------------------------------------------------------------------------------ */
 
-/* A batch is handled in parts, so that theta of all its documents need not be there at a time. */
+/* Handles a batch in parts, so that theta of all its documents need not be in memory. */
 static int infer_batch(struct infer *infer, const struct pawl_batch *batch) {
   int exit_code = PWI_EXIT_OK;
   infer->unknown += batch->unknown;
@@ -127,7 +127,7 @@ static int infer_batch(struct infer *infer, const struct pawl_batch *batch) {
   return exit_code;
 }
 
-/* Pieces one after another: documents are numbered in their order. */
+/* Reads the pieces in order, because documents are numbered in order. */
 static int infer_all(struct infer *infer) {
   struct pawl_data_info info;
   int exit_code = PWI_EXIT_OK;
@@ -154,7 +154,7 @@ static int open_output(struct infer *infer) {
   return pwi_cli_failure(infer->input.command, "cannot write %s: %s", infer->output, strerror(errno));
 }
 
-/* Whether all of it could be written. Standard output is main's. */
+/* Checks that everything was written. Standard output is checked by main. */
 static int close_output(struct infer *infer, int exit_code) {
   if (!infer->file || infer->file == stdout) return exit_code;
   bool failed = fflush(infer->file) != 0 || ferror(infer->file);

@@ -1,4 +1,4 @@
-/* `pawl lda topics`: the most probable words of each topic, how much of the corpus it has, and how well its words go together. */
+/* `pawl lda topics`: the most probable words of each topic, its share of the corpus, and its coherence. */
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -33,9 +33,9 @@ struct topics {
   size_t wanted_count;
   const char **paths; /* documents for coherence */
   size_t path_count;
-  struct pawl_lda_word *words; /* `top` for each topic, of which `found` are there */
+  struct pawl_lda_word *words; /* `top` words per topic, of which `found` are set */
   size_t found;
-  struct pawl_lda_coherence *coherence; /* NULL: nobody asked */
+  struct pawl_lda_coherence *coherence; /* NULL: not requested */
   struct topic *list;
   size_t count;
 };
@@ -56,7 +56,7 @@ static int compare_by_number(const void *a, const void *b) {
   return one->number < other->number ? -1 : one->number > other->number;
 }
 
-/* The larger first; what is not known is last. */
+/* Sorts by falling value; unknown values come last. */
 static int compare_values(double a, double b, const struct topic *one, const struct topic *other) {
   if (isnan(a) != isnan(b)) return isnan(a) ? 1 : -1;
   if (isnan(a) || a == b) return compare_by_number(one, other);
@@ -131,7 +131,7 @@ static void print_about(const struct topics *topics) {
     printf("%-10s %.6g per token: log p(w, z)\n", "likelihood", about->log_likelihood / (double)about->tokens);
 }
 
-/* As wide as it is on a terminal, by characters of UTF-8. */
+/* The width on a terminal, in UTF-8 characters. */
 static int width_of(const char *word) {
   int width = 0;
   for (; *word; word++) width += ((unsigned char)*word & 0xc0) != 0x80;
@@ -215,7 +215,7 @@ static bool read_order(const char *text, enum order *order_out) {
   return false;
 }
 
-/* There is room for as many as there are arguments. */
+/* Reads an option. The arrays have room for as many values as there are arguments. */
 static int take_option(struct topics *topics, int letter, const char *value) {
   const struct pwi_command *command = topics->input.command;
   int exit_code = PWI_EXIT_OK;

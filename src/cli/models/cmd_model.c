@@ -1,4 +1,4 @@
-/* `pawl model`: looking into linear models, and converting them. */
+/* `pawl model`: inspects and converts linear models. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +22,7 @@ static json_t *real(double value) { return isfinite(value) ? json_real(value) : 
 struct weight {
   uint64_t id;
   double weight;
-  size_t place; /* in the model */
+  size_t place; /* index in the model */
   char *name;   /* NULL: it has none */
 };
 
@@ -62,7 +62,8 @@ static bool find_top(const struct linear_model *model, size_t wanted, struct top
   return true;
 }
 
-/* Line i of the file, counted from `first`, names feature i: one walk through it, with the weights by rising id, and then by size again. */
+/* Reads the names of features: line i, counted from `first`, names feature i. Sorts the weights by id for one
+ * pass through the file, then by size again. */
 static bool read_names(FILE *file, uint64_t first, struct top *top) {
   char *line = NULL;
   size_t room = 0, next = 0;
@@ -222,7 +223,7 @@ static bool read_format(const char *name, enum linear_format *format_out) {
   return false;
 }
 
-/* What other programs do not know of. */
+/* Warns of properties of the model that other programs cannot know. */
 static void warn(const struct linear_model *model, enum linear_format format) {
   if (format == LINEAR_FORMAT_PAWL) return;
   if (model->binary || model->unit_rows)

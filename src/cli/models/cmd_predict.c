@@ -1,4 +1,4 @@
-/* `pawl predict`: what a linear model says of data, and how good it is. */
+/* `pawl predict`: predicts data with a linear model, and evaluates the model. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -33,13 +33,13 @@ enum {
 
 #define SKIP_BAD_MAX UINT32_MAX
 #define THREADS_MAX 1024
-#define MOSTLY 2 /* a model that does not know one entry in so many is likely to be one for other data */
+#define MOSTLY 2 /* warn if more than one in so many entries is unknown to the model */
 
 struct run {
   const struct pwi_command *command;
   const char *model_path, *output;
   enum pwi_predict_what what;
-  struct pawl_data_options reading; /* what the options say; those of the model come first */
+  struct pawl_data_options reading; /* options of the model, overridden by those given */
   bool has_hash_bits;
   int binary, unit_rows; /* -1: as the model says */
   uint64_t threads;
@@ -48,7 +48,7 @@ struct run {
   struct linear_model model;
   struct pawl_data *data;
   struct pwi_spool spool;
-  char label[24]; /* the number of its column, from the model */
+  char label[24]; /* number of the label's column, from the model */
   struct pwi_predict predict;
 };
 
@@ -64,7 +64,7 @@ static bool read_penalty(const char *text, double *value_out) {
   return end != text && *end == 0 && isfinite(*value_out) && *value_out >= 0;
 }
 
-/* An option with a value. NULL, or what it should have been. */
+/* Reads an option with a value. Returns the expected value, or NULL if it is valid. */
 static const char *take_value(struct run *run, int letter, const char *value) {
   uint64_t count;
   switch (letter) {
@@ -95,7 +95,7 @@ static const char *take_value(struct run *run, int letter, const char *value) {
   }
 }
 
-/* One without. False if there is no such. */
+/* Reads an option without a value. Returns false if it is not one. */
 static bool take_switch(struct run *run, int letter) {
   switch (letter) {
   case LETTER_SCORES:
@@ -149,7 +149,8 @@ static int open_model(struct run *run) {
   const struct linear_model *model = &run->model;
   if (!isnan(run->l1)) run->model.l1 = run->l1;
   if (!isnan(run->l2)) run->model.l2 = run->l2;
-  if (!isnan(run->l1) || !isnan(run->l2)) run->model.scale = LINEAR_SCALE_NONE; /* it is of the weights as they are */
+  if (!isnan(run->l1) || !isnan(run->l2))
+    run->model.scale = LINEAR_SCALE_NONE; /* the given penalty applies to unscaled weights */
   if (run->what == PWI_PREDICT_PROBABILITIES && (model->loss != LINEAR_LOGISTIC || model->is_regression))
     return pwi_cli_failure(run->command, "%s was trained with the %s loss; only logistic models have probabilities",
                            run->model_path, linear_loss_name(model->loss));
@@ -164,8 +165,9 @@ static int fail_reading(const struct run *run, pawl_status status) {
   return pwi_cli_failure(run->command, "%s", text[0] ? text : pawl_status_text(status));
 }
 
-/* A number means a word in one of the two, and a number in the other: the predictions would mean nothing. What a cache was made of,
- * in training or here, nobody knows, so that there is a way around the refusal, and only a warning the other way round. */
+/* An id stands for a hashed name in one of the two and for a number in the other, so predictions would be
+ * meaningless. The origin of a cache is unknown, so --hash-bits overrides the refusal, and the opposite case
+ * is only a warning. */
 static int compare_formats(const struct run *run) {
   struct pawl_data_info info;
   pawl_data_info(run->data, &info);
@@ -183,7 +185,7 @@ static int compare_formats(const struct run *run) {
   return PWI_EXIT_OK;
 }
 
-/* Columns that are in another order than in training would be taken for one another. */
+/* Warns if the columns may be in another order than in training. */
 static void compare_columns(const struct run *run) {
   const struct linear_model *model = &run->model;
   struct pawl_data_info info;
@@ -209,7 +211,8 @@ static void compare_columns(const struct run *run) {
         name, model->label_name);
 }
 
-/* Rows may lack labels; a csv file may lack their column, which else is where it was in training. */
+/* Rows may have no labels, and a csv file may have no column of labels. Otherwise the column is that of
+ * training. */
 static void expect_labels(struct run *run) {
   const struct linear_model *model = &run->model;
   run->reading.labels_optional = true;
@@ -268,7 +271,7 @@ static void print_figure(FILE *file, const char *name, double value) {
   if (!isnan(value)) fprintf(file, "%-17s %.6g\n", name, value);
 }
 
-/* Everything for people. What is not known is left out. */
+/* Prints the figures as text. Unknown values are omitted. */
 static void print_figures(const struct run *run, const struct linear_figures *figures, FILE *file) {
   const struct linear_model *model = &run->model;
   uint64_t skipped = pawl_data_skipped(run->data);
@@ -316,7 +319,7 @@ static void warn(const struct run *run, const struct linear_figures *figures) {
             model->labels[0], model->labels[1]);
 }
 
-/* Objectives are compared to many digits: more than other commands print. */
+/* Prints more digits than other commands, because objectives are compared to many digits. */
 static int print_json(const struct run *run, const struct linear_figures *figures, FILE *file) {
   json_t *object = make_json(run, figures);
   bool is_fine = object && json_dumpf(object, file, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0;
@@ -329,7 +332,7 @@ static int print_result(const struct run *run) {
   struct linear_figures figures;
   pawl_status status = linear_metrics_figures(run->predict.metrics, &figures);
   if (status) return pwi_cli_failure(run->command, "%s", pawl_status_text(status));
-  FILE *file = run->predict.lines.file == stdout ? stderr : stdout; /* predictions may be the output */
+  FILE *file = run->predict.lines.file == stdout ? stderr : stdout; /* standard output may have the predictions */
   warn(run, &figures);
   if (run->json) return print_json(run, &figures, file);
   print_figures(run, &figures, file);
@@ -338,13 +341,14 @@ static int print_result(const struct run *run) {
 
 /* --- all of it ------------------------------------------------------------------------------------------------------------ */
 
-/* Whether all predictions are where they should be; it has said why not. A reader that has gone is nobody's mistake. */
+/* Checks that all predictions were written, or prints an error. A reader that closed the pipe is not an
+ * error. */
 static bool end_lines(const struct run *run) {
   const struct pwi_predict_lines *lines = &run->predict.lines;
   int problem = lines->problem;
   if (lines->file && !problem && fflush(lines->file) != 0) problem = errno;
   if (!problem) return true;
-  clearerr(lines->file); /* main looks at it again */
+  clearerr(lines->file); /* main checks the stream again */
   __fpurge(lines->file);
   if (problem != EPIPE) pwi_cli_failure(run->command, "cannot write %s: %s", run->output, strerror(problem));
   return false;

@@ -38,7 +38,7 @@ static bool read_positive(const char *text, double *value_out) {
   return end != text && *end == 0 && isfinite(*value_out) && *value_out > 0;
 }
 
-/* NULL, or what it should have been. */
+/* Reads an option. Returns the expected value, or NULL if it is valid. */
 static const char *take(struct pwi_lda_input *input, int letter, const char *value) {
   struct pawl_lda_folding *folding = &input->folding;
   uint64_t count = 0;
@@ -79,7 +79,7 @@ int pwi_lda_input_failed(const struct pwi_lda_input *input, pawl_status status) 
   return pwi_cli_failure(input->command, "%s", text[0] ? text : pawl_status_text(status));
 }
 
-/* Two vocabularies must be the same, word by word. */
+/* Checks that two vocabularies are equal, word by word. */
 static int compare(const struct pwi_lda_input *input, const struct pawl_words *own, const struct pawl_words *other) {
   for (uint64_t w = 0; own && w < input->words && w < pawl_words_count(other); w++)
     if (strcmp(pawl_words_at(own, w), pawl_words_at(other, w)) != 0)
@@ -129,7 +129,7 @@ int pwi_lda_input_data(struct pwi_lda_input *input, const char *const *paths, si
     return pwi_cli_failure(input->command,
                            "the words of %s have numbers only; to read text, give their vocabulary with --vocab FILE",
                            input->model_path);
-  /* Numbers beyond the vocabulary are unknown words, as they are in text, and not bad documents. */
+  /* Word numbers beyond the vocabulary are unknown words, as in text, not errors. */
   input->reading.words = is_text ? input->names : NULL;
   pawl_status status = pawl_data_open(paths, count, &input->reading, &input->data);
   if (status) return pwi_lda_input_failed(input, status);

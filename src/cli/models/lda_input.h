@@ -1,7 +1,7 @@
-/* What the commands of `pawl lda` read: a topic model, and documents that are counted with its words.
+/* The input of the commands of `pawl lda`: a topic model, and documents.
  *
- * Words of a text are looked up in the model's own vocabulary. Documents that come as numbers are believed to mean the same words; who
- * names their vocabulary by --vocab has it compared, word by word.
+ * Words of a text are looked up in the model's vocabulary. Documents of word numbers are assumed to have the
+ * same vocabulary; with --vocab, the two vocabularies are compared word by word.
  */
 #ifndef PWI_CLI_MODELS_LDA_INPUT_H
 #define PWI_CLI_MODELS_LDA_INPUT_H
@@ -21,7 +21,7 @@ enum {
   PWI_LDA_ALPHA,
   PWI_LDA_ITERATIONS,
   PWI_LDA_SEED,
-  PWI_LDA_OWN, /* the first number for a command's own */
+  PWI_LDA_OWN, /* first letter of a command's own options */
 };
 
 #define PWI_LDA_READING                                                                                                \
@@ -41,7 +41,7 @@ struct pwi_lda_input {
   struct pawl_lda_folding folding;
   uint64_t topics, words; /* of the model */
   struct pawl_lda_model *model;
-  struct pawl_words *names; /* of its words: its own, or those of --vocab; NULL: they are numbers */
+  struct pawl_words *names; /* names of the words, from the model or from --vocab; NULL: words have numbers only */
   struct pawl_data *data;
   struct pwi_spool spool;
 };
@@ -49,21 +49,23 @@ struct pwi_lda_input {
 void pwi_lda_input_init(struct pwi_lda_input *input, const struct pwi_command *command);
 void pwi_lda_input_fini(struct pwi_lda_input *input);
 
-/* One of the options above; false if the letter is none of them. `*exit_out` is set if its value is wrong. */
+/* Handles one of the options above. Returns false if `letter` is not one. Sets `*exit_out` if the value is
+ * invalid. */
 bool pwi_lda_input_option(struct pwi_lda_input *input, int letter, const char *value, int *exit_out);
 
-/* Reads the model and, if there is one, the vocabulary; opens documents. An exit code; what is wrong was said. */
+/* Reads the model and the vocabulary, if given; opens the documents. Returns PWI_EXIT_OK, or prints an
+ * error. */
 int pwi_lda_input_model(struct pwi_lda_input *input, const char *path);
 int pwi_lda_input_data(struct pwi_lda_input *input, const char *const *paths, size_t count);
 
-/* A failure of reading documents, in words. */
+/* Prints the error of reading documents. Returns the exit code. */
 int pwi_lda_input_failed(const struct pwi_lda_input *input, pawl_status status);
 
-/* The word's name, or its number in `text`. */
+/* The name of a word, or its number, printed to `text`. */
 #define PWI_LDA_NUMBER_MAX 24
 const char *pwi_lda_word(const struct pwi_lda_input *input, uint64_t word, char text[PWI_LDA_NUMBER_MAX]);
 
-/* A number for JSON: null if it is none. */
+/* A JSON number; null if it is not finite. */
 json_t *pwi_lda_real(double value);
 
 extern const struct pwi_command pwi_command_lda_topics, pwi_command_lda_infer, pwi_command_lda_evaluate,

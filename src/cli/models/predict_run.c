@@ -23,7 +23,7 @@ void pwi_predict_lines_fini(struct pwi_predict_lines *lines) {
   lines->pieces = 0;
 }
 
-/* Labels are written with the digits that a float has; scores so that they can be read back unchanged. */
+/* Labels are written with the digits of a float, scores so that they read back unchanged. */
 static void print_row(const struct pwi_predict_lines *lines, double score) {
   const struct linear_model *model = lines->model;
   double label = model->labels[score > 0];
@@ -64,7 +64,7 @@ pawl_status pwi_predict_strangers_add(struct pwi_predict_strangers *strangers, c
     strangers->has_zero |= is_zero;
     strangers->entries++;
     if (strangers->ids.count >= PWI_PREDICT_STRANGERS_MAX) continue;
-    pawl_status status = pwi_idmap_put(&strangers->ids, batch->ids[i] + 1, strangers); /* no 0 in there */
+    pawl_status status = pwi_idmap_put(&strangers->ids, batch->ids[i] + 1, strangers); /* the map has no key 0 */
     if (status) return status;
   }
   return PAWL_OK;

@@ -1,4 +1,4 @@
-/* Predictions of a linear model over a data set: what `pawl predict` is made of. */
+/* Predictions of a linear model on a data set, for `pawl predict`. */
 #ifndef PWI_CLI_MODELS_PREDICT_RUN_H
 #define PWI_CLI_MODELS_PREDICT_RUN_H
 
@@ -17,33 +17,35 @@ struct pwi_predict_scores {
   bool is_there;
 };
 
-/* One line for each row, in the order of the data, whatever the order in which pieces come: those that come early wait here. */
+/* Writes one line per row, in the order of the data. Pieces may finish in any order; those that finish early
+ * wait here. */
 struct pwi_predict_lines {
-  FILE *file; /* NULL: none are written, and scores are freed */
+  FILE *file; /* NULL: scores are freed, not written */
   enum pwi_predict_what what;
   const struct linear_model *model;
   struct pwi_predict_scores *waiting; /* by piece */
   size_t pieces, next;
-  int problem; /* errno, where writing has failed */
+  int problem; /* errno of a failed write */
 };
 
 PAWL_MUST_USE pawl_status pwi_predict_lines_init(struct pwi_predict_lines *lines, size_t pieces);
 void pwi_predict_lines_fini(struct pwi_predict_lines *lines);
 
-/* Takes the scores of a piece, which are pwi_alloc's. PAWL_IO, and `problem`, if they cannot be written. */
+/* Takes over the scores of a piece, allocated with pwi_alloc. Returns PAWL_IO and sets `problem` if they
+ * cannot be written. */
 PAWL_MUST_USE pawl_status pwi_predict_lines_take(struct pwi_predict_lines *lines, size_t piece, double *scores,
                                                  size_t rows);
 
 /* --- features that a model does not know ---------------------------------------------------------------------------------- */
 
-#define PWI_PREDICT_STRANGERS_MAX ((size_t)1 << 20) /* that many are told apart */
+#define PWI_PREDICT_STRANGERS_MAX ((size_t)1 << 20) /* maximum of distinct ids that are counted */
 
 struct pwi_predict_strangers {
-  uint64_t features; /* of the model: ids above are not known to it, */
-  bool zero_based;   /* nor is 0, unless this is true */
-  bool has_zero;     /* it was met, though the model does not know it */
+  uint64_t features; /* number of features of the model; higher ids are unknown */
+  bool zero_based;   /* id 0 is known only if this is true */
+  bool has_zero;     /* id 0 occurred but is unknown to the model */
   uint64_t entries, all_entries;
-  struct pwi_idmap ids; /* each and 1 */
+  struct pwi_idmap ids; /* the unknown ids, each with the value 1 */
 };
 
 PAWL_MUST_USE pawl_status pwi_predict_strangers_add(struct pwi_predict_strangers *strangers,
@@ -60,7 +62,7 @@ struct pwi_predict {
   struct pwi_predict_strangers strangers;
 };
 
-/* Reads all pieces. A failure is that of pawl_data_read_all, or of writing. */
+/* Reads and predicts all pieces. Errors are those of pawl_data_read_all and of writing. */
 PAWL_MUST_USE pawl_status pwi_predict_run(struct pwi_predict *predict, struct pawl_data *data, uint32_t threads);
 
 #endif

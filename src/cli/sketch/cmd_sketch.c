@@ -1,4 +1,4 @@
-/* `pawl sketch`: the list of its commands, and create, list and drop. */
+/* `pawl sketch`: its subcommands; and create, list and drop. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -6,7 +6,8 @@
 
 #include "cli/sketch/run.h"
 
-/* Reads options, and the one argument, of which there must be `least`. NULL if there is none. */
+/* Parses the options and at most one argument, of which at least `least` are required. Returns NULL if there
+ * is none. */
 static bool begin(struct pwi_sketch_run *run, const struct pwi_command *command, int argc, char **argv, int least,
                   const char **name_out, int *exit_out) {
   struct pwi_cli_args args;

@@ -1,4 +1,4 @@
-/* `pawl sketch insert`: a file, or what is piped in, into a sketch at full speed. */
+/* `pawl sketch insert`: counts the lines of a file or a pipe in a sketch. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ struct insert {
   struct pawl_sketch_writer_options options;
   struct pawl_sketch_writer *writer;
   pawl_status status; /* of the first call that failed */
-  char failure[1024]; /* and its words */
+  char failure[1024]; /* error text of that call */
   uint64_t refused;
   int64_t began, shown, flushed;
 };
@@ -89,14 +89,15 @@ static void show_progress(struct insert *insert, int64_t time) {
           (double)insert->input.lines / seconds / 1e6);
 }
 
-/* Arrival is when a piece was read. A stream that pauses is flushed, so that others see what has come. */
+/* The time of arrival is the time at which a piece was read. A stream that pauses is flushed, so that other
+ * clients see its counts. */
 static bool pause_here(void *context, bool is_idle) {
   struct insert *insert = context;
   int64_t time = now(CLOCK_MONOTONIC);
   show_progress(insert, time);
   if (insert->run.options.windows && !insert->input.has_times && !set_time(context, now(CLOCK_REALTIME))) return false;
   if (!is_idle && (strcmp(insert->from, "-") != 0 || time - insert->flushed < FLUSH_NS)) return true;
-  if (is_idle && insert->flushed == INT64_MAX) return true; /* nothing has come since */
+  if (is_idle && insert->flushed == INT64_MAX) return true; /* nothing was read since */
   insert->flushed = is_idle ? INT64_MAX : time;
   return good(insert, pawl_sketch_flush(insert->writer, insert->run.choice.timeout_ns));
 }
@@ -121,7 +122,7 @@ static int print_done(const struct insert *insert, double seconds) {
   return PWI_EXIT_OK;
 }
 
-/* Lines that could not be read do not keep the others from being counted, but are a failure. */
+/* Invalid lines are skipped and make the command fail; all others are counted. */
 static int judge(const struct insert *insert, int error) {
   if (error) return pwi_cli_failure(insert->run.command, "cannot read %s: %s", insert->from, strerror(error));
   if (insert->status != PAWL_OK) return pwi_session_failure_of(insert->run.command, insert->status, insert->failure);
@@ -150,7 +151,8 @@ static int read_all(struct insert *insert) {
 
 /* --- the beginning ---------------------------------------------------------------------------------------------------------- */
 
-/* Opens it, or makes it if it is not there. With options that say what it is to be, it must be that. */
+/* Opens the sketch, or creates it if it does not exist. If options of the sketch were given, an existing
+ * sketch must have the same. */
 static int open_sketch(struct insert *insert, const char *name) {
   struct pwi_sketch_run *run = &insert->run;
   int64_t timeout = run->choice.timeout_ns;
@@ -179,7 +181,7 @@ static int run_insert(struct insert *insert, const char *name) {
     exit_code =
         pwi_cli_failure(run->command, "--times needs a sketch with time windows; create one with --window TIME");
   if (exit_code == PWI_EXIT_OK) exit_code = read_all(insert);
-  pawl_sketch_writer_close(insert->writer); /* what it has met was told by flush */
+  pawl_sketch_writer_close(insert->writer); /* flush has reported its errors */
   return pwi_sketch_run_close(run, exit_code);
 }
 
@@ -213,8 +215,8 @@ static int check_options(struct insert *insert, const char *name) {
   return PWI_EXIT_OK;
 }
 
-/* No cluster was named: the one at the usual address, as with all commands, if there is one; else one for this command alone. What
- * has no name can be in no other. */
+/* Without a cluster: uses the cluster at the default address if one answers and a sketch was named, else a
+ * temporary cluster. */
 static void choose_place(struct insert *insert, const char *name) {
   const char *why = name ? "no cluster answers at " : "no sketch given; ";
   if (!insert->is_local && name && pwi_session_default_answers()) {
@@ -250,7 +252,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   if (insert.is_embedded) choose_place(&insert, name);
   if (insert.is_embedded) insert.run.choice.options.address = NULL;
   if (insert.is_embedded && insert.run.choice.timeout_ns < 30 * PAWL_SECOND)
-    insert.run.choice.timeout_ns = 30 * PAWL_SECOND; /* it starts a cluster */
+    insert.run.choice.timeout_ns = 30 * PAWL_SECOND; /* starting a cluster takes time */
   return run_insert(&insert, name ? name : EMBEDDED_NAME);
 }
 

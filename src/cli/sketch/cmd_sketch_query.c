@@ -1,4 +1,4 @@
-/* `pawl sketch query`, `top` and `distinct`: asking. */
+/* `pawl sketch query`, `top` and `distinct`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ const struct pwi_command pwi_command_sketch_query = {
 
 /* --- top and distinct ------------------------------------------------------------------------------------------------------- */
 
-/* Reads options and up to `most` arguments, and opens the sketch that the first names. */
+/* Parses the options and up to `most` arguments, and opens the sketch that the first argument names. */
 static bool begin(struct pwi_sketch_run *run, const struct pwi_command *command, int argc, char **argv, int most,
                   struct pwi_cli_args *args, int *exit_out) {
   int letter;

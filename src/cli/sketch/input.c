@@ -18,7 +18,7 @@
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* What is wrong with it; NULL: nothing is. */
+/* Parses a weight. Returns an error, or NULL. */
 static const char *read_weight(const char *text, size_t size, bool allows_minus, int64_t *weight_out) {
   bool is_minus = size > 0 && text[0] == '-';
   size_t at = is_minus;
@@ -35,13 +35,13 @@ static const char *read_weight(const char *text, size_t size, bool allows_minus,
   return NULL;
 }
 
-/* Seconds, with at most nine digits of a fraction that count. */
+/* Parses seconds with a fraction, of which nine digits are used. */
 static bool read_time(const char *text, size_t size, int64_t *time_out) {
   int64_t seconds = 0, rest = 0, unit = 1000000000;
   size_t at = 0;
   for (; at < size && is_digit(text[at]); at++) {
     seconds = seconds * 10 + (text[at] - '0');
-    if (seconds > 9000000000) return false; /* in ns it would not fit */
+    if (seconds > 9000000000) return false; /* would overflow in nanoseconds */
   }
   if (at == 0) return false;
   if (at < size && text[at] == '.')
@@ -119,7 +119,7 @@ size_t pwi_sketch_input_text(struct pwi_sketch_input *input, const char *text, s
 
 /* --- files ---------------------------------------------------------------------------------------------------------------- */
 
-/* By pieces, so that whoever is told has a chance to look at the clock. */
+/* Handles the input in pieces, so that the sink can check the clock between them. */
 static void read_mapped(struct pwi_sketch_input *input, const char *text, size_t size) {
   size_t done = 0;
   while (done < size && !input->is_stopped) {
@@ -132,7 +132,7 @@ static void read_mapped(struct pwi_sketch_input *input, const char *text, size_t
   }
 }
 
-/* Waits for bytes. The sink may do something else if none come. */
+/* Waits for bytes. The sink is called if none arrive. */
 static ssize_t read_some(struct pwi_sketch_input *input, int fd, char *to, size_t room) {
   struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
   while (!input->is_stopped && poll(&poll_fd, 1, IDLE_MS) == 0)

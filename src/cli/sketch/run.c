@@ -34,7 +34,7 @@ static bool read_kind(const char *text, enum pawl_sketch_kind *kind_out) {
   return true;
 }
 
-/* 90, 90s, 1.5m, 2h, 1d. */
+/* Parses a duration: 90, 90s, 1.5m, 2h, 1d. */
 static bool read_length(const char *text, double *seconds_out) {
   static const struct {
     const char *unit;
@@ -61,7 +61,7 @@ static bool read_until(const char *text, int64_t *until_out) {
   return true;
 }
 
-/* What `value` should have been; NULL if it is good, or the letter none of ours. */
+/* Reads an option. Returns the expected value, or NULL if it is valid or not an option of this group. */
 static const char *read_own(struct pwi_sketch_run *run, int letter, const char *value) {
   struct pawl_sketch_options *options = &run->options;
   run->has_making |= letter >= PWI_SKETCH_LETTER_KIND && letter <= PWI_SKETCH_LETTER_NO_DISTINCT;
@@ -134,7 +134,7 @@ int pwi_sketch_run_close(struct pwi_sketch_run *run, int exit_code) {
 json_t *pwi_sketch_name_json(const char *name, size_t size) {
   json_t *text = json_stringn(name, size);
   if (text) return text;
-  char *wide = pwi_alloc(2 * size + 1); /* each byte as the character of that number */
+  char *wide = pwi_alloc(2 * size + 1); /* each byte becomes the character with its number */
   size_t length = 0;
   for (size_t i = 0; wide && i < size; i++) {
     unsigned char byte = (unsigned char)name[i];

@@ -1,4 +1,4 @@
-/* What the commands of `pawl sketch` share: options of a sketch, opening one, and printing what it says. */
+/* Shared by the commands of `pawl sketch`: options of a sketch, opening it, and printing results. */
 #ifndef PWI_CLI_SKETCH_RUN_H
 #define PWI_CLI_SKETCH_RUN_H
 
@@ -20,7 +20,7 @@ enum {
   PWI_SKETCH_LETTER_UNTIL,
 };
 
-/* Options of a sketch that is made. */
+/* Options for creating a sketch. */
 #define PWI_SKETCH_MAKING                                                                                              \
   {PWI_SKETCH_LETTER_KIND, "kind", "KIND", "kind of sketch: countmin (default) or countsketch"},                       \
       {PWI_SKETCH_LETTER_BANKS, "banks", "N", "number of banks that keys are spread over (default: 64)"},              \
@@ -32,7 +32,7 @@ enum {
     PWI_SKETCH_LETTER_NO_DISTINCT, "no-distinct", NULL, "do not count distinct keys"                                   \
   }
 
-/* Which windows are asked for. */
+/* Options that select time windows. */
 #define PWI_SKETCH_ASKING                                                                                              \
   {PWI_SKETCH_LETTER_LAST, "last", "N", "use only the last N time windows (default: all that are kept)"}, {            \
     PWI_SKETCH_LETTER_UNTIL, "until", "TIME",                                                                          \
@@ -43,7 +43,7 @@ struct pwi_sketch_run {
   const struct pwi_command *command;
   struct pwi_session_choice choice;
   bool json;
-  bool has_making; /* an option of a sketch was given */
+  bool has_making; /* an option for creating a sketch was given */
   struct pawl_sketch_options options;
   struct pawl_sketch_span span;
   struct pawl_session *session;
@@ -52,27 +52,30 @@ struct pwi_sketch_run {
 
 void pwi_sketch_run_init(struct pwi_sketch_run *run, const struct pwi_command *command, bool read_only);
 
-/* One option that pwi_cli_next returned, if it is one of ours, of --json, or of sessions. False: return `*exit_out`. */
+/* Handles an option that pwi_cli_next returned: of a sketch, of sessions, or --json. If it returns false,
+ * return `*exit_out`. */
 bool pwi_sketch_run_option(struct pwi_sketch_run *run, int letter, const char *value, int *exit_out);
 
-/* After the options: whether they go together. */
+/* After the last option: checks that the options are compatible. */
 bool pwi_sketch_run_settle(struct pwi_sketch_run *run, int *exit_out);
 
-/* Opens session and sketch. PWI_EXIT_OK, or it has said why not. End it with pwi_sketch_run_close in any case. */
+/* Opens the session and the sketch. Returns PWI_EXIT_OK, or prints an error. Always close with
+ * pwi_sketch_run_close. */
 int pwi_sketch_run_open(struct pwi_sketch_run *run, const char *name);
 
-/* Closes what is open. The exit code, which is another if closing fails. */
+/* Closes sketch and session. Returns `exit_code`, or a failure if closing fails. */
 int pwi_sketch_run_close(struct pwi_sketch_run *run, int exit_code);
 
-/* Prints what the last call failed with; the exit code. */
+/* Prints the error of the last call. Returns the exit code. */
 int pwi_sketch_run_fail(const struct pwi_sketch_run *run, pawl_status status);
 
 /* --- printing ----------------------------------------------------------------------------------------------------------- */
 
-/* A name as JSON: what is no UTF-8 is printed as one, byte by byte, so that two names never look the same. */
+/* A name as a JSON string. A name that is not UTF-8 is converted byte by byte, so that different names stay
+ * different. */
 json_t *pwi_sketch_name_json(const char *name, size_t size);
 
-/* The things seen most, and how many different ones there are. */
+/* Print the most frequent keys, and the number of distinct keys. */
 int pwi_sketch_print_top(struct pwi_sketch_run *run, uint64_t count);
 int pwi_sketch_print_distinct(struct pwi_sketch_run *run);
 

@@ -7,7 +7,7 @@
 
 #include "cli/train/rules.h"
 
-#define WORKERS_DEFAULT_MAX 8 /* more of them share a machine's memory and gain little */
+#define WORKERS_DEFAULT_MAX 8 /* more workers use more memory and gain little */
 #define JOB "train"
 
 #define PLACE(member) offsetof(struct pwi_train_base, member)
@@ -101,10 +101,10 @@ static uint32_t processors(void) {
   return count > 1 ? (uint32_t)count : 1;
 }
 
-/* Of a range as many are started as there are processors; the others may come by themselves. */
+/* Of a range, as many workers are started as there are processors; more may join. */
 static void settle_workers(struct pwi_train_base *base) {
   uint32_t count = processors();
-  if (base->is_launched && !base->has_workers) { /* the others of the launch */
+  if (base->is_launched && !base->has_workers) { /* the workers are the other processes of the launch */
     base->workers = base->workers_started = 0;
     base->least = base->most = base->ranks.size - 1;
     return;
@@ -120,7 +120,7 @@ static void settle_workers(struct pwi_train_base *base) {
   base->most = come_by_themselves ? PWI_TRAIN_WORKERS_MAX : base->workers_most;
 }
 
-/* They are started here, and take turns. */
+/* Warns of more workers than processors. */
 static void warn_of_crowd(const struct pwi_train_base *base) {
   uint32_t count = processors();
   if (base->quiet || base->is_launched || !base->has_workers || base->workers <= count) return;

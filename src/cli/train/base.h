@@ -1,6 +1,5 @@
-/* What all trainings are asked alike: where they run, with whom, and what is kept and shown. The options of a method (cli/train/options.h,
- * cli/train/lda_options.h) hold one of these.
- */
+/* Options common to all training commands: cluster, workers, state and output. The options of a method
+ * (cli/train/options.h, cli/train/lda_options.h) contain one of these. */
 #ifndef PWI_CLI_TRAIN_BASE_H
 #define PWI_CLI_TRAIN_BASE_H
 
@@ -19,29 +18,29 @@
 struct pwi_train_base {
   const struct pwi_command *command;
   const char *job;
-  const char *output; /* NULL: a name made from the data's */
+  const char *output; /* NULL: named after the data */
   bool resume;
   const char *log, *board; /* NULL: none */
   bool json, quiet;
 
   struct pwi_session_choice choice;
-  bool has_cluster; /* else one is started */
+  bool has_cluster; /* false: a temporary cluster is started */
   const char *listen;
   bool has_workers;
-  uint32_t workers, workers_most; /* 0: none are started */
-  uint32_t workers_started;       /* of a range, as many as there are processors for */
-  uint32_t least, most;           /* that the job asks for, and takes in */
-  uint32_t threads;               /* of each; 0: its share of the processors */
+  uint32_t workers, workers_most; /* minimum and maximum of workers; 0: none are started */
+  uint32_t workers_started;       /* number of workers to start, at most one per processor of a range */
+  uint32_t least, most;           /* minimum and maximum of workers of the job */
+  uint32_t threads;               /* threads of each worker; 0: its share of the processors */
   enum pawl_on_loss on_loss;
   double drop_slowest;
-  uint32_t servers, replicas; /* of a cluster that is started */
+  uint32_t servers, replicas; /* of a temporary cluster */
   bool has_servers;
 
-  bool is_launched; /* by mpirun or srun, with others: */
+  bool is_launched; /* by mpirun or srun; `ranks` is then set */
   struct pwi_ranks ranks;
 };
 
-/* How these options read in a list, for --help. */
+/* The options, for --help and parsing. */
 #define PWI_TRAIN_PLACE                                                                                                \
   PWI_CLI_HEADING("cluster and workers"),                                                                              \
       {PWI_TRAIN_WORKERS, "workers", "N|MIN:MAX",                                                                      \
@@ -68,16 +67,17 @@ struct pwi_train_base {
     PWI_TRAIN_QUIET, "quiet", NULL, "print nothing but errors"                                                         \
   }
 
-/* Defaults: those of the environment. */
+/* Sets defaults from the environment. */
 void pwi_train_base_init(struct pwi_train_base *base, const struct pwi_command *command);
 
-/* One option that pwi_cli_next returned. True if it is one of ours and could be read, or is none of ours; false: return `*exit_out`. */
+/* Handles an option that pwi_cli_next returned. Options of other groups are ignored. If it returns false,
+ * return `*exit_out`. */
 bool pwi_train_base_option(struct pwi_train_base *base, int letter, const char *value, int *exit_out);
 
-/* Settles what was left open. PWI_EXIT_OK, or it has said what does not go together. */
+/* Resolves defaults and checks that the options are compatible. Returns PWI_EXIT_OK, or prints an error. */
 int pwi_train_base_settle(struct pwi_train_base *base);
 
-/* `N` or `MIN:MAX`. */
+/* Parses `N` or `MIN:MAX`. */
 bool pwi_train_workers_read(const char *text, uint32_t *least_out, uint32_t *most_out);
 
 #endif

@@ -23,7 +23,7 @@ enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
 /* --- checksums ---------------------------------------------------------------------------------------------------- */
 
-/* Bit by bit: an event has a few hundred bytes, and there are few of them. */
+/* Computed bit by bit, because events are small and few. */
 uint32_t pwi_train_crc(const void *bytes, size_t size) {
   const unsigned char *at = bytes;
   uint32_t crc = UINT32_MAX;
@@ -41,7 +41,7 @@ uint32_t pwi_train_crc_masked(const void *bytes, size_t size) {
 
 /* --- protocol buffers --------------------------------------------------------------------------------------------- */
 
-/* A message that is being written. Ours are small, and sizes known. */
+/* A protocol buffer that is being written. Messages are small and of known size. */
 struct message {
   unsigned char bytes[EVENT_MAX];
   size_t size;
@@ -112,7 +112,7 @@ static bool write_version(FILE *file) {
   return write_record(file, &event);
 }
 
-/* TensorBoard takes files with "tfevents" in their name, in the order of the seconds that follow. */
+/* TensorBoard reads files with "tfevents" in their name, in the order of the seconds that follow it. */
 static bool open_file(struct pwi_train_board *board, const char *mark) {
   char folder[PATH_MAX], path[PATH_MAX], host[64] = "";
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';

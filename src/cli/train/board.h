@@ -23,23 +23,23 @@
 struct pwi_train_board {
   const char *folder; /* NULL: nothing is written */
   FILE *file;
-  char mark[PWI_TRAIN_BOARD_MARK]; /* of the run that the file is of */
+  char mark[PWI_TRAIN_BOARD_MARK]; /* name of the run of the open file */
 };
 
-/* A number with a name; NAN: it is not known, and left out. */
+/* A number with a name; NAN is unknown and omitted. */
 struct pwi_train_scalar {
   const char *tag;
   double value;
 };
 
-/* Writes the figures of a round, `count` of them at most PWI_TRAIN_SCALARS_MAX. `mark` names one of several runs, "" if there is one only.
- * True, or errno says why not; then no more is written. */
+/* Writes the figures of a round; `count` is at most PWI_TRAIN_SCALARS_MAX. `mark` names one of several runs,
+ * "" if there is only one. Returns true, or false and errno; then nothing more is written. */
 bool pwi_train_board_write(struct pwi_train_board *board, const char *mark, uint64_t step,
                            const struct pwi_train_scalar *scalars, size_t count);
 void pwi_train_board_close(struct pwi_train_board *board);
 
-/* The checksum of records: CRC-32C (Castagnoli), turned by 15 bits and moved, so that a checksum of data that holds checksums
- * stays a good one. */
+/* The checksum of records: CRC-32C (Castagnoli), rotated by 15 bits and offset, so that checksums of data
+ * with embedded checksums stay strong. */
 uint32_t pwi_train_crc(const void *bytes, size_t size);
 uint32_t pwi_train_crc_masked(const void *bytes, size_t size);
 

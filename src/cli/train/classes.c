@@ -1,4 +1,4 @@
-/* --class-weight: which of the data's two labels is meant, and how often each occurs. */
+/* --class-weight: assigns the weights to the two labels of the data, and counts the rows of each label. */
 #include <stdio.h>
 
 #include "cli/train/files.h"
@@ -58,7 +58,7 @@ static int refuse_label(const struct pwi_train_options *options, double label, c
                          pwi_train_number(tally->labels[1], high));
 }
 
-/* Each class of n rows weighs rows / (2 n). */
+/* A class of n rows has the weight rows / (2 n). */
 static void balance(struct pwi_train_options *options, const struct tally *tally) {
   double rows = (double)(tally->rows[0] + tally->rows[1]);
   for (size_t i = 0; i < 2; i++) options->linear.class_weights[i] = rows / (2 * (double)tally->rows[i]);
@@ -67,7 +67,7 @@ static void balance(struct pwi_train_options *options, const struct tally *tally
 static int assign(struct pwi_train_options *options, const struct tally *tally) {
   for (size_t i = 0; i < options->class_count; i++) {
     const struct pwi_train_class *class = &options->classes[i];
-    double label = (float)class->label; /* as data has them */
+    double label = (float)class->label; /* labels of data are floats */
     if (label != tally->labels[0] && label != tally->labels[1]) return refuse_label(options, class->label, tally);
     options->linear.class_weights[label == tally->labels[1]] = class->weight;
   }

@@ -1,4 +1,4 @@
-/* `pawl train`: learns a model from data, on processes of this machine or of a cluster. How a run goes is in cli/train/run.h. */
+/* `pawl train`: trains a model on this machine or on a cluster. cli/train/run.h describes a run. */
 #include "cli/cli.h"
 #include "cli/train/lda.h"
 #include "cli/train/lda_options.h"

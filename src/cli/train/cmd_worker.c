@@ -1,7 +1,8 @@
-/* `pawl worker`: works for a job that `pawl train` runs, here or on another machine.
+/* `pawl worker`: works for a job that `pawl train` runs, on this or another machine.
  *
- * What a job tells its workers is a JSON object that says what it is of, by the name "app". That is asked first, for each application has a
- * worker of its own. */
+ * The spec of a job is a JSON object with the application's name under "app". The worker reads it first,
+ * because each application has its own worker function.
+ */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ enum { LETTER_JOB = 800, LETTER_WAIT, LETTER_LISTEN, LETTER_READY_FD, LETTER_PAR
 void pwi_worker_init(struct pwi_worker *worker, const struct pwi_command *command) {
   *worker = (struct pwi_worker){.command = command, .job = JOB, .wait_ns = PAWL_FOREVER, .ready_fd = UINT64_MAX};
   pwi_session_choice_init(&worker->choice, JOB, false);
-  worker->choice.is_patient = true; /* workers are often started beside their manager */
+  worker->choice.is_patient = true; /* workers are often started at the same time as their manager */
 }
 
 static bool read_option(struct pwi_worker *worker, int letter, const char *value, int *exit_out) {
@@ -57,7 +58,7 @@ static bool read_option(struct pwi_worker *worker, int letter, const char *value
   return !wanted;
 }
 
-/* Nobody is left to work for. */
+/* The parent has ended. */
 static void leave(void *context) {
   (void)context;
   _exit(PWI_EXIT_FAILURE);
@@ -93,7 +94,7 @@ static work_function *function_of(const char *spec, size_t size) {
   return function;
 }
 
-/* Waits for the job, and finds out who works for it. */
+/* Waits for the job, and finds the worker function of its application. */
 static pawl_status choose(const struct pwi_worker *worker, struct pawl_session *session, work_function **work_out,
                           char *error) {
   size_t size = 0;
@@ -117,7 +118,7 @@ static int work(const struct pwi_worker *worker, struct pawl_session *session) {
   if (worker->ready_fd != UINT64_MAX) (void)!pwi_parent_say_ready((int)worker->ready_fd, "ready");
   pawl_status status = choose(worker, session, &function, error);
   if (!status) status = function(session, worker->job, worker->wait_ns, error);
-  if (status == PAWL_CANCELLED) { /* let go: that is no mistake of ours */
+  if (status == PAWL_CANCELLED) { /* dropped by the scheduler, which is not a failure */
     fprintf(stderr, "this worker is no longer needed\n");
     return PWI_EXIT_OK;
   }
@@ -134,13 +135,13 @@ int pwi_worker_run(struct pwi_worker *worker) {
   pwi_cli_log_calm();
   options->listen = worker->address;
   options->job = worker->job;
-  options->stays_dead = true; /* others take over what it has */
+  options->stays_dead = true; /* other workers take over its data */
   if (worker->parent && pwi_parent_watch((pid_t)worker->parent, fd, leave, NULL, &watch) != PAWL_OK)
     return pwi_cli_failure(worker->command, "cannot watch process %ld", (long)worker->parent);
   exit_code = pwi_session_start(&worker->choice, worker->command, &session);
   if (exit_code == PWI_EXIT_OK) {
     exit_code = work(worker, session);
-    pawl_session_close(session, CLOSE_NS); /* what we still had to say is for a job that is over */
+    pawl_session_close(session, CLOSE_NS); /* the job is over, so pending messages do not matter */
   }
   pwi_parent_watch_close(watch);
   return exit_code;

@@ -46,7 +46,7 @@ pawl_status pwi_train_end_found(struct pwi_train_end *end, size_t point, const s
     pwi_free(path);
     return status;
   }
-  pwi_free(found->path); /* of an earlier call for the same point */
+  pwi_free(found->path); /* from an earlier call for the same point */
   found->path = path;
   found->result = *result;
   snprintf(found->why, sizeof found->why, "%s", result->why ? result->why : "");
@@ -72,7 +72,7 @@ static json_t *text_or_null(const char *text) {
   return string ? string : json_null();
 }
 
-/* What is known of one model. */
+/* The JSON object of one model. */
 static json_t *describe(const struct pwi_train_end *end, size_t point) {
   const struct pwi_train_found *found = &end->found[point];
   const struct linear_result *result = &found->result;
@@ -138,7 +138,7 @@ static const char *reason(const char *why) {
   return *why ? why : "ended";
 }
 
-/* A bound far above what is usual says more about the bound than about the model: what ended the run is said first. */
+/* A large gap says more about the bound than about the model, so the reason for the end is printed first. */
 static void print_distance(const struct linear_result *result) {
   bool by_conditions = result->gap > 0.01 && strcmp(result->why, "converged") == 0;
   if (by_conditions)
@@ -191,7 +191,7 @@ static void print_path(const struct pwi_train_end *end) {
   }
 }
 
-/* The one to go on with: of several the best on validation data, else the last. */
+/* The model to continue with: the best one on validation data, else the last one. */
 static const struct pwi_train_found *best_of(const struct pwi_train_end *end) {
   const struct pwi_train_found *best = &end->found[end->last];
   for (size_t i = 0; i < end->options->linear.point_count; i++)
@@ -199,11 +199,12 @@ static const struct pwi_train_found *best_of(const struct pwi_train_end *end) {
   return best;
 }
 
-/* After an interrupt. */
+/* Prints how to continue after an interrupt. */
 static void print_going_on(const struct pwi_train_end *end, const struct pwi_train_found *found) {
   const struct linear_options *linear = &end->options->linear;
   bool is_dual = linear->method == LINEAR_METHOD_DUAL ||
-                 (linear->method == LINEAR_METHOD_AUTO && linear->loss == LINEAR_HINGE); /* begins with no model */
+                 (linear->method == LINEAR_METHOD_AUTO &&
+                  linear->loss == LINEAR_HINGE); /* the dual method cannot start from a model */
   if (end->files->checkpoints) {
     printf("or:    the same command with --resume, to continue from the last checkpoint\n");
   } else if (is_dual) {

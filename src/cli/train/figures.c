@@ -6,7 +6,7 @@
 
 #include "cli/train/log.h"
 
-#define STRAGGLES 1.05 /* below it nobody is worth naming */
+#define STRAGGLES 1.05 /* name the slowest worker only if it is slower than this */
 
 /* --- for people --------------------------------------------------------------------------------------------------- */
 

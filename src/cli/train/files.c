@@ -30,7 +30,7 @@ char *pwi_train_point_name(const char *output, const char *mark) {
   return name;
 }
 
-/* Whoever asks for checkpoints without saying where finds them beside the model. */
+/* The default directory of checkpoints is beside the model. */
 static bool name_checkpoints(struct pwi_train_files *files, const struct pwi_train_options *options) {
   char beside[PATH_MAX];
   bool wanted = options->checkpoints || options->base.resume || options->linear.checkpoint_every_s > 0;
@@ -58,7 +58,7 @@ static bool make_names(struct pwi_train_files *files, const struct pwi_train_opt
 
 /* --- what must be there ------------------------------------------------------------------------------------------- */
 
-/* Opens data by the names that were given, and says what is missing. The caller closes it. */
+/* Opens data by the given names, and reports missing files. The caller closes it. */
 static bool open_data(struct pwi_train_options *options, const char *const *paths, size_t count,
                       struct pawl_data **data_out, int *exit_out) {
   *exit_out = pwi_train_path_data(options->base.command, paths, count, &options->linear.reading, data_out);
@@ -81,7 +81,7 @@ static bool make_folder(const struct pwi_train_options *options, const char *pat
   return *exit_out == PWI_EXIT_OK;
 }
 
-/* To resume, it has to be there. */
+/* With --resume, the directory must exist; otherwise it is created. */
 static bool check_checkpoints(const struct pwi_train_files *files, const struct pwi_train_options *options,
                               int *exit_out) {
   if (!files->checkpoints) return true;

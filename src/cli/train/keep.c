@@ -15,10 +15,10 @@ struct keep {
   const char *path;
   pwi_train_keep_write *write;
   void *context;
-  char kept[PATH_MAX]; /* where the model is; "" while nowhere */
+  char kept[PATH_MAX]; /* path of the saved model; "" if not saved yet */
 };
 
-/* Nothing that is there already is replaced. */
+/* Does not replace an existing file. */
 static bool try_path(struct keep *keep, const char *path) {
   char error[PWI_TRAIN_KEEP_TEXT] = "";
   struct stat about;
@@ -35,7 +35,7 @@ static bool try_folder(struct keep *keep, const char *folder) {
   return size > 0 && (size_t)size < sizeof path && try_path(keep, path);
 }
 
-/* A name may be too long for another one to be made of it: the last attempt has one of its own. */
+/* The name of the model may be too long to extend, so the last attempt uses a short one. */
 static bool try_short(struct keep *keep) {
   char path[64];
   snprintf(path, sizeof path, "/tmp/pawl-%ld" RESCUED, (long)getpid());

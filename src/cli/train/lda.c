@@ -1,5 +1,6 @@
-/* `pawl train lda`. This process is the scheduler. The method itself is apps/lda; here its rounds are shown and logged, the model is
- * written, and the run's directory goes with success and stays for --resume otherwise. */
+/* `pawl train lda`. This process is the scheduler. The method is in apps/lda; this file shows and logs its
+ * rounds and writes the model. The directory of the run is removed after success, and kept for --resume
+ * otherwise. */
 #include "cli/train/lda.h"
 
 #include <stdio.h>
@@ -19,10 +20,10 @@ struct train {
   struct pwi_train_lda_files files;
   uint64_t logged_sweep;
   bool has_logged;
-  bool can_resume;     /* something is in the directory that is worth going on with */
-  char said_stage[32]; /* of the last plain line */
+  bool can_resume;     /* the directory has state to resume from */
+  char said_stage[32]; /* stage of the last plain line */
   int64_t said_ns;
-  bool is_done; /* the model is written, and nobody needs the directory any more */
+  bool is_done; /* the model is written, and the directory is no longer needed */
 };
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
@@ -31,7 +32,7 @@ static void tell(void *context, const char *line) { pwi_train_run_tell(&((struct
 static bool stopping(void *context) { return pwi_train_run_is_stopping(&((struct train *)context)->run); }
 static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct train *)context)->run); }
 
-/* The other method makes few passes, and keeps nothing to go on with. */
+/* Only Gibbs sampling keeps state to resume from. */
 static bool is_gibbs(const struct train *train) { return train->options.lda.method == PAWL_LDA_GIBBS; }
 
 /* Once a round. */
@@ -46,7 +47,7 @@ static void record(struct train *train, const struct pawl_lda_progress *is) {
   pwi_train_run_board(&train->run, "", is->sweep, scalars, PWI_TRAIN_LDA_SCALARS);
 }
 
-/* Where there is no terminal, a line with every stage and then from time to time: a run may take a night. */
+/* Without a terminal, prints a line at every new stage and every PLAIN_NS: a run may take a night. */
 static void say_plainly(struct train *train, const struct pawl_lda_progress *is) {
   char line[PWI_TRAIN_LINE_MAX];
   int64_t now = pwi_host_now();
@@ -72,7 +73,7 @@ static void progress(void *context, const struct pawl_lda_progress *is) {
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
-/* After whatever was not success. */
+/* Tells how to resume after a run that did not succeed. */
 static void advise(struct train *train) {
   char line[PWI_TRAIN_LINE_MAX];
   if (!train->can_resume) return;
@@ -95,7 +96,7 @@ static pawl_status write_model(void *context, const char *path, bool is_rescue, 
   return pawl_lda_model_write(context, path, error);
 }
 
-/* There is a model: writes it and says so. The exit code. */
+/* Writes the model and prints the result. Returns the exit code. */
 static int keep(struct train *train, struct pawl_lda_model *model, const struct pawl_lda_result *result,
                 double seconds) {
   bool is_interrupted = result->why && strcmp(result->why, "interrupted") == 0;
@@ -144,7 +145,7 @@ static int learn(void *context) {
   return exit_code;
 }
 
-/* Workers are gone by now, and nobody writes to the directory any more. */
+/* Removes the directory if it is not needed. Workers have ended and no longer write to it. */
 static void clear_up(const struct train *train) {
   if (train->is_done)
     pwi_train_lda_files_clear(&train->files);

@@ -17,7 +17,8 @@ static bool is_interrupted(const struct pwi_train_lda_end *end) {
   return end->result->why && strcmp(end->result->why, "interrupted") == 0;
 }
 
-/* Between workers and servers, for each time that this run has sampled a token; what was resumed is not in either. NAN: it never has. */
+/* Bytes between workers and servers per sampled token of this run, without the sweeps before --resume. NAN:
+ * nothing was sampled. */
 static double bytes_per_token(const struct pawl_lda_result *result) {
   double sampled = result->tokens_per_s * result->sample_s;
   return sampled > 0 ? (double)(result->bytes_sent + result->bytes_received) / sampled : NAN;
@@ -113,7 +114,7 @@ static void print_costs(const struct pwi_train_lda_end *end) {
     printf("  %-12s %u worker%s during training\n", "lost", result->workers_lost, result->workers_lost == 1 ? "" : "s");
 }
 
-/* The number of the largest topic that is smaller than `below`, or as large and later: the next in the order of size. */
+/* The next topic by falling size after `before`; ties by rising number. */
 static uint32_t next_topic(const double *totals, uint32_t count, uint32_t before, bool is_first) {
   uint32_t best = count;
   for (uint32_t k = 0; k < count; k++) {
@@ -137,7 +138,7 @@ static void print_topic(const struct pawl_lda_model *model, uint32_t topic, doub
   putchar('\n');
 }
 
-/* The largest, as a first impression. */
+/* Prints the largest topics. */
 static void print_topics(const struct pawl_lda_model *model) {
   struct pawl_lda_about about;
   const double *totals = pawl_lda_model_totals(model);

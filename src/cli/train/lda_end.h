@@ -1,4 +1,4 @@
-/* How `pawl train lda` ended, for people and for programs. */
+/* The result of `pawl train lda`, as text and as JSON. */
 #ifndef PWI_CLI_TRAIN_LDA_END_H
 #define PWI_CLI_TRAIN_LDA_END_H
 
@@ -9,13 +9,13 @@ struct pwi_train_lda_end {
   const struct pwi_train_lda_files *files;
   const struct pawl_lda_model *model;
   const struct pawl_lda_result *result;
-  double seconds; /* from the beginning of the command */
+  double seconds; /* since the start of the command */
 };
 
-/* The object of --json, on standard output; the exit code. */
+/* Prints the JSON object to standard output. Returns the exit code. */
 int pwi_train_lda_end_json(const struct pwi_train_lda_end *end);
 
-/* The summary for people, on standard output, and what to do next. */
+/* Prints the summary and the next steps to standard output. */
 void pwi_train_lda_end_print(const struct pwi_train_lda_end *end);
 
 #endif

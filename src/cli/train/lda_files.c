@@ -99,7 +99,7 @@ static int check_words(const struct pwi_command *command, const char *path) {
   return pwi_cli_failure(command, "%s: %s", path, pawl_status_text(status));
 }
 
-/* Whoever begins with a model and does not say how many topics there are means those of the model. */
+/* With --start and without --topics, uses the number of topics of the model. */
 static int check_start(struct pwi_train_lda_options *options) {
   struct pawl_lda_model *model = NULL;
   struct pawl_lda_about about;
@@ -116,7 +116,7 @@ static int check_start(struct pwi_train_lda_options *options) {
   return PWI_EXIT_OK;
 }
 
-/* False: it is not there; `*is_empty_out` says whether there is anything in it. */
+/* Returns false if the directory does not exist; sets `*is_empty_out`. */
 static bool look_into(const char *path, bool *is_empty_out) {
   DIR *list = opendir(path);
   size_t count = 0;
@@ -128,7 +128,7 @@ static bool look_into(const char *path, bool *is_empty_out) {
   return true;
 }
 
-/* What an earlier run has learned is not overwritten by accident. */
+/* Refuses to overwrite the state of an earlier run. */
 static int check_directory(struct pwi_train_lda_files *files, const struct pwi_train_lda_options *options) {
   const struct pwi_command *command = options->base.command;
   bool is_empty = true;
@@ -192,7 +192,7 @@ void pwi_train_lda_files_fini(struct pwi_train_lda_files *files) {
 
 /* --- at the end --------------------------------------------------------------------------------------------------- */
 
-/* What cannot be removed stays. */
+/* Files that cannot be removed are ignored. */
 static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place) {
   (void)about;
   (void)kind;

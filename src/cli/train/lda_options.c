@@ -156,7 +156,7 @@ static bool read_option(struct pwi_train_lda_options *options, int letter, const
 
 /* --- what was left open ------------------------------------------------------------------------------------------- */
 
-/* What the method has to know of where it runs. */
+/* Passes the common options to the method. */
 static void hand_over(struct pwi_train_lda_options *options) {
   const struct pwi_train_base *base = &options->base;
   options->lda.job = base->job;

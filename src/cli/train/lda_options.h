@@ -1,4 +1,4 @@
-/* What `pawl train lda` was asked for: its command line, read and settled. */
+/* The options of `pawl train lda`, parsed and checked. */
 #ifndef PWI_CLI_TRAIN_LDA_OPTIONS_H
 #define PWI_CLI_TRAIN_LDA_OPTIONS_H
 
@@ -10,9 +10,9 @@
 
 struct pwi_train_lda_options {
   struct pwi_train_base base;
-  struct pawl_lda_options lda; /* without the names below, and calls */
+  struct pawl_lda_options lda; /* without the file names below and without callbacks */
 
-  /* As given; NULL: not. */
+  /* File names as given; NULL: not given. */
   const char *const *data;
   size_t data_count;
   const char *held_out[PWI_TRAIN_HELD_OUT_MAX];
@@ -21,14 +21,15 @@ struct pwi_train_lda_options {
 
   bool keep_directory;
   bool has_topics, has_sweeps;
-  bool has_building; /* something about the vocabulary that is built of text */
-  bool has_steps;    /* something that SVI alone has */
+  bool has_building; /* an option about the vocabulary of text was given */
+  bool has_steps;    /* an option of SVI was given */
 };
 
-/* For --help and reading. */
+/* The options, for --help and parsing. */
 extern const struct pwi_cli_option pwi_train_lda_list[];
 
-/* Reads a command line, `argv` staying in use, and settles what was left open. False: return `*exit_out`. */
+/* Parses a command line and resolves defaults. Keeps pointers into `argv`. If it returns false, return
+ * `*exit_out`. */
 bool pwi_train_lda_options_read(struct pwi_train_lda_options *options, const struct pwi_command *command, int argc,
                                 char **argv, int *exit_out);
 

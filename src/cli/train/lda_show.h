@@ -1,4 +1,4 @@
-/* A round of `pawl train lda`: as a line for people, and as objects and numbers for programs. */
+/* The figures of a round of `pawl train lda`: as text, as JSON, and as scalars. */
 #ifndef PWI_CLI_TRAIN_LDA_SHOW_H
 #define PWI_CLI_TRAIN_LDA_SHOW_H
 

@@ -1,5 +1,5 @@
-/* The letters of the options of `pawl train`: what the lists offer and cli/train/base.c, cli/train/options.c and
- * cli/train/lda_options.c read. */
+/* The letters of the options of `pawl train`, for the lists and for cli/train/base.c, cli/train/options.c and
+ * cli/train/lda_options.c. */
 #ifndef PWI_CLI_TRAIN_LETTERS_H
 #define PWI_CLI_TRAIN_LETTERS_H
 

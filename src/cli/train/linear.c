@@ -1,5 +1,5 @@
-/* `pawl train logistic`, `svm` and `linear`. This process is the scheduler. The method itself is apps/linear; here its rounds are shown and
- * logged, and whatever ends it, the models that there are get written. */
+/* `pawl train logistic`, `svm` and `linear`. This process is the scheduler. The method is in apps/linear;
+ * this file shows and logs its rounds, and writes the models, even after an interrupt or a failure. */
 #include "cli/train/linear.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct train {
   size_t logged_point;
   uint64_t logged_round;
   bool has_logged;
-  char write_error[APPS_TEXT_MAX]; /* why a model could not be written; "" if all could */
+  char write_error[APPS_TEXT_MAX]; /* error of writing a model; "" if none */
 };
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static pawl_status found(void *context, size_t point, const struct linear_model 
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
-/* Models that were written but are not what was asked for. */
+/* Reports models that have not converged. Returns the exit code. */
 static int judge(struct train *train) {
   char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX];
   int exit_code = PWI_EXIT_OK;
@@ -87,7 +87,7 @@ static int judge(struct train *train) {
   return exit_code;
 }
 
-/* What is said at the end, and the exit code. */
+/* Prints the result. Returns the exit code. */
 static int conclude(struct train *train, pawl_status status, const char *error) {
   const struct pwi_train_base *base = &train->options.base;
   const struct pwi_train_found *last = &train->end.found[train->end.last];
@@ -131,7 +131,7 @@ static int learn(void *context) {
   return conclude(train, status, error);
 }
 
-/* What can be wrong before anything is started. */
+/* Checks everything that can be checked before the run starts. */
 static bool prepare(struct train *train, int *exit_out) {
   struct pwi_train_options *options = &train->options;
   char error[APPS_TEXT_MAX] = "";
@@ -141,7 +141,7 @@ static bool prepare(struct train *train, int *exit_out) {
     return false;
   }
   if (options->start) options->linear.start = &train->start;
-  if (!linear_check(&options->linear, error)) { /* once more, with the model to begin with */
+  if (!linear_check(&options->linear, error)) { /* again, with the model to start from */
     *exit_out = pwi_cli_usage(options->base.command, "%s", error);
     return false;
   }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define DIGITS 12 /* of real numbers: an objective of millions is compared to fractions */
+#define DIGITS 12 /* digits of real numbers: objectives in the millions are compared to fractions */
 
 json_t *pwi_train_json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
@@ -17,7 +17,7 @@ bool pwi_train_json_write(FILE *file, json_t *object) {
   }
   errno = 0;
   bool good = fprintf(file, "%s\n", text) > 0 && fflush(file) == 0;
-  free(text); /* jansson's own memory */
+  free(text); /* allocated by jansson */
   return good;
 }
 

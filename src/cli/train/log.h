@@ -1,4 +1,4 @@
-/* --log FILE: a JSON object a round, one to a line, each flushed as it is written. */
+/* --log FILE: one JSON object per round and line, flushed after each. */
 #ifndef PWI_CLI_TRAIN_LOG_H
 #define PWI_CLI_TRAIN_LOG_H
 
@@ -10,19 +10,20 @@
 
 struct pwi_train_log {
   const char *path; /* NULL: none is kept */
-  bool is_resumed;  /* then lines are added to what is there */
+  bool is_resumed;  /* append to an existing file */
   FILE *file;
 };
 
-/* There is a path; the object becomes the log's, NULL being one that there was no memory for. True, or errno says why not; then no more is
- * written and the path is NULL. The file is made with the first line. */
+/* Writes an object and takes it over. NULL stands for an object that could not be allocated. `path` must be
+ * set. Returns true, or false and errno; then `path` becomes NULL and nothing more is written. The first line
+ * creates the file. */
 bool pwi_train_log_write(struct pwi_train_log *log, json_t *object);
 void pwi_train_log_close(struct pwi_train_log *log);
 
-/* A number, or null for what JSON has no word for. */
+/* A JSON number; null if it is not finite. */
 json_t *pwi_train_json_number(double value);
 
-/* Prints an object to a line of its own and releases it. False: out of memory, or it cannot be written. */
+/* Prints an object on one line and releases it. Returns false if it is out of memory or the write fails. */
 bool pwi_train_json_write(FILE *file, json_t *object);
 
 #endif

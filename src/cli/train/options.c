@@ -120,7 +120,7 @@ static bool read_class(struct pwi_train_options *options, const char *value, cha
   return true;
 }
 
-/* `LABEL=WEIGHT`, one or two with a comma between them, or `balanced`. */
+/* Parses `LABEL=WEIGHT`, two of them separated by a comma, or `balanced`. */
 static bool read_classes(struct pwi_train_options *options, const char *value) {
   char *stop;
   if (strcmp(value, "balanced") == 0) return options->is_balanced = true;
@@ -177,7 +177,7 @@ static bool read_option(struct pwi_train_options *options, int letter, const cha
 
 /* --- what was left open ------------------------------------------------------------------------------------------- */
 
-/* Every l1 with every l2. */
+/* Combines every l1 with every l2. */
 static bool make_points(struct pwi_train_options *options) {
   struct pwi_train_values *l1 = &options->l1, *l2 = &options->l2;
   if (l1->count == 0 && l2->count == 0) *l2 = (struct pwi_train_values){{1}, 1};
@@ -207,7 +207,7 @@ const char *pwi_train_mark(const struct pwi_train_options *options, size_t point
   return mark_out;
 }
 
-/* What the method has to know of where it runs. */
+/* Passes the common options to the method. */
 static void hand_over(struct pwi_train_options *options) {
   const struct pwi_train_base *base = &options->base;
   options->linear.job = base->job;
@@ -254,7 +254,7 @@ bool pwi_train_options_read(struct pwi_train_options *options, const struct pwi_
   }
   options->data = (const char *const *)argv + args.rest;
   options->data_count = (size_t)(argc - args.rest);
-  options->linear.path_count = options->data_count; /* linear_check looks at how many there are */
+  options->linear.path_count = options->data_count; /* linear_check needs the number of paths */
   options->linear.paths = options->data;
   options->linear.valid_paths = options->valid;
   options->linear.valid_count = options->valid_count;

@@ -1,6 +1,7 @@
-/* What `pawl train logistic`, `svm` and `linear` were asked for: the command line, read and settled.
+/* The options of `pawl train logistic`, `svm` and `linear`, parsed and checked.
  *
- * The three share one set of options (docs/cmd-train.md); what does not apply to one of them is missing from its list.
+ * The three commands share one set of options (docs/cmd-train.md). The list of a command omits options that
+ * do not apply to it.
  */
 #ifndef PWI_CLI_TRAIN_OPTIONS_H
 #define PWI_CLI_TRAIN_OPTIONS_H
@@ -14,7 +15,7 @@
 
 #define PWI_TRAIN_VALUES_MAX 64 /* of --l1 and of --l2 */
 #define PWI_TRAIN_VALID_MAX 64  /* files */
-#define PWI_TRAIN_MARK_MAX 64   /* of a point, such as "l1=0.1" */
+#define PWI_TRAIN_MARK_MAX 64   /* of the name of a point, e.g. "l1=0.1" */
 
 enum pwi_train_kind { PWI_TRAIN_LOGISTIC, PWI_TRAIN_SVM, PWI_TRAIN_LINEAR };
 
@@ -30,7 +31,7 @@ struct pwi_train_class {
 struct pwi_train_options {
   struct pwi_train_base base;
   enum pwi_train_kind kind;
-  struct linear_options linear; /* without paths, start and calls; its points belong to this struct */
+  struct linear_options linear; /* without paths, start and callbacks; its points belong to this struct */
   struct pwi_train_values l1, l2;
   struct pwi_train_class classes[2];
   size_t class_count;
@@ -43,25 +44,26 @@ struct pwi_train_options {
   const char *start;       /* a model; NULL: none */
   const char *checkpoints; /* NULL: none named */
   enum linear_format format;
-  bool has_format; /* else by the model's name */
+  bool has_format; /* false: the format follows from the model's name */
 };
 
-/* Options of the three commands, for --help and reading. */
+/* The options of the three commands, for --help and parsing. */
 extern const struct pwi_cli_option pwi_train_logistic_options[], pwi_train_svm_options[], pwi_train_linear_options[];
 
-/* Reads a command line, `argv` staying in use, and settles what was left open. False: return `*exit_out`. To be ended with
- * pwi_train_options_fini either way. */
+/* Parses a command line and resolves defaults. Keeps pointers into `argv`. If it returns false, return
+ * `*exit_out`. Always release with pwi_train_options_fini. */
 bool pwi_train_options_read(struct pwi_train_options *options, const struct pwi_command *command,
                             enum pwi_train_kind kind, int argc, char **argv, int *exit_out);
 void pwi_train_options_fini(struct pwi_train_options *options);
 
-/* What tells a point from the others of a path, "l1=0.1" or "l1=0.1.l2=1"; "" if there is one only. Returns `mark_out`. */
+/* The name of a point of a path, e.g. "l1=0.1" or "l1=0.1.l2=1"; "" if there is only one point. Returns
+ * `mark_out`. */
 const char *pwi_train_mark(const struct pwi_train_options *options, size_t point, char mark_out[PWI_TRAIN_MARK_MAX]);
 
-/* A number with no more digits than bring it back unchanged. `text_out` has room for 32. Returns it. */
+/* The shortest text of a number that reads back unchanged. `text_out` has room for 32. Returns it. */
 const char *pwi_train_number(double value, char *text_out);
 
-/* Numbers with commas between them, each 0 or above and none twice. */
+/* Parses numbers separated by commas, each at least 0 and none twice. */
 bool pwi_train_values_read(const char *text, struct pwi_train_values *values_out);
 
 #endif

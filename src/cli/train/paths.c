@@ -26,7 +26,7 @@ static bool ends_in(const char *text, size_t length, const char *tail) {
   return length > tail_length && strncmp(text + length - tail_length, tail, tail_length) == 0;
 }
 
-/* Up to the suffix, and of a pattern up to what is not known. */
+/* The part of a name before its suffix, and of a pattern before its first wildcard. */
 static size_t stem_of(const char *base) {
   static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2"};
   size_t length = strcspn(base, PATTERN);
@@ -86,7 +86,8 @@ int pwi_train_path_data(const struct pwi_command *command, const char *const *pa
   return pwi_cli_failure(command, "%s", *text ? text : pawl_status_text(status));
 }
 
-/* Makes a file beside the model and removes it: finds names that are too long, full disks without inodes, quotas. */
+/* Creates and removes a file beside the model. Detects names that are too long, a lack of inodes, and
+ * quotas. */
 static int try_draft(const struct pwi_command *command, const char *output) {
   char draft[PATH_MAX + 32];
   struct stat about;

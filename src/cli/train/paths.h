@@ -1,4 +1,4 @@
-/* Names of files and folders of a training, and whether they can be used: looked at before anything is started. */
+/* Names of files and folders of a run, and checks that they can be used, before the run starts. */
 #ifndef PWI_CLI_TRAIN_PATHS_H
 #define PWI_CLI_TRAIN_PATHS_H
 
@@ -9,26 +9,27 @@
 
 #include "cli/cli.h"
 
-/* What follows the last slash. */
+/* The part of a path after the last slash. */
 const char *pwi_train_path_base(const char *path);
 
-/* As somebody in another folder would call it. NULL: no memory, or too long. Freed with pwi_free. */
+/* The absolute path. NULL: out of memory, or too long. Free it with pwi_free. */
 char *pwi_train_path_absolute(const char *path);
 char **pwi_train_paths_absolute(const char *const *paths, size_t count);
 void pwi_train_paths_free(char **paths, size_t count); /* NULL is fine */
 
-/* A name in the current folder that goes with data: "x/a9a.svm.gz" and ".model" make "a9a.model". As above. */
+/* A name in the current folder derived from data: "x/a9a.svm.gz" and ".model" give "a9a.model". NULL: out of
+ * memory. Free it with pwi_free. */
 char *pwi_train_path_beside(const char *data, const char *suffix);
 
-/* The following are PWI_EXIT_OK, or have said what is wrong.
- * Opens data by the names that were given. The caller closes it. */
+/* The following functions return PWI_EXIT_OK, or print an error. Opens data by the given names. The caller
+ * closes it. */
 int pwi_train_path_data(const struct pwi_command *command, const char *const *paths, size_t count,
                         const struct pawl_data_options *reading, struct pawl_data **data_out);
 
-/* A model can be written there: an hour of work must not end with a folder that is not there. */
+/* Checks that a model can be written to a path, so that a long run does not end without a model. */
 int pwi_train_path_output(const struct pwi_command *command, const char *output);
 
-/* The folder is there, or is made. */
+/* Creates a folder if it does not exist. */
 int pwi_train_path_folder(const struct pwi_command *command, const char *path);
 
 #endif

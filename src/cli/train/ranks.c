@@ -22,7 +22,7 @@ int pwi_train_listen(const struct pwi_train_base *base, char listen_out[PWI_NET_
       base->command, "this machine has no address that the other machines can reach; name one with --listen HOST:0");
 }
 
-/* A model without a name of its own goes to the current folder. */
+/* The path of the model, or "" (the current folder) if it has no name yet. */
 static const char *beside(const struct pwi_train_base *base) { return base->output ? base->output : ""; }
 
 /* --- the first ---------------------------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ int pwi_train_follow(const struct pwi_train_base *base) {
     worker.choice.options.address = meeting.address;
     if (meeting.key[0]) worker.choice.options.key = meeting.key;
   }
-  /* They are for the first process, which ends the job and with it us. */
+  /* Signals are for the first process, which ends the job and thereby this process. */
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_IGN);
   return pwi_worker_run(&worker);

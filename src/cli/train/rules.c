@@ -9,7 +9,7 @@
 
 bool pwi_train_real_read(const char *text, double *value_out, char **stop_out) {
   if (*text != '.' && (*text < '0' || *text > '9'))
-    return false; /* strtod would skip blanks, and take inf and a sign */
+    return false; /* strtod would skip blanks and accept inf and a sign */
   double value = strtod(text, stop_out);
   if (!(value >= 0) || isinf(value)) return false;
   *value_out = value;

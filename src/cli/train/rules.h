@@ -1,4 +1,4 @@
-/* Options of trainings that are a number, a text or a flag and nothing else: a table says where each goes. */
+/* Table-driven options: numbers, texts and flags that are stored in a struct. */
 #ifndef PWI_CLI_TRAIN_RULES_H
 #define PWI_CLI_TRAIN_RULES_H
 
@@ -17,18 +17,19 @@ enum pwi_train_shape {
 struct pwi_train_rule {
   int letter;
   enum pwi_train_shape shape;
-  size_t place; /* in the struct that is filled */
+  size_t place; /* offset in the options struct */
   double least, most;
-  const char *wanted; /* what a number should have been, for people */
+  const char *wanted; /* description of the expected number */
 };
 
-/* Stores the value where the letter's rule says. What the value should have been; NULL if it is good, or no rule is for this letter. */
+/* Stores a value by the rule of its letter. Returns the expected value, or NULL if it is valid or no rule has
+ * this letter. */
 const char *pwi_train_rules_follow(const struct pwi_train_rule *rules, void *options, int letter, const char *value);
 
-/* A number that is 0 or above, up to `stop`, which is stored. */
+/* Parses a number that is at least 0. Stores its end in `stop`. */
 bool pwi_train_real_read(const char *text, double *value_out, char **stop_out);
 
-/* One word of a list, which ends with a NULL name. */
+/* Finds a word in a list, which ends with a NULL name. */
 struct pwi_train_word {
   const char *name;
   int value;

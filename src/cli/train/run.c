@@ -10,14 +10,14 @@
 #include "host/clock.h"
 
 #define START_NS (30 * PAWL_SECOND)
-#define TELLING 16 /* characters that do not agree by accident */
+#define TELLING 16 /* number of equal characters that is not a coincidence */
 #define CLOSE_NS (2 * PAWL_SECOND)
 
 /* --- Ctrl-C ------------------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupts;
 
-/* The first asks for an end, and the model is saved; the second does not wait for that. */
+/* The first signal stops training and saves the model; the second ends the process at once. */
 static void interrupt(int signal_number) {
   static const char text[] = "\n"
                              "stopping and saving the model; press Ctrl-C again to end at once\n";
@@ -45,7 +45,7 @@ void pwi_train_run_tell(struct pwi_train_run *run, const char *line) {
   pwi_train_show_say(&run->show, line);
 }
 
-/* A worker's last words often are what the job has told already, with other words before it. */
+/* The last output of a worker often repeats an error that the job has reported, with another prefix. */
 static bool is_known(const struct pwi_train_run *run, const char *line) {
   for (const char *part = line; (part = strstr(part, ": "));) {
     part += 2;
@@ -76,7 +76,7 @@ void pwi_train_run_board(struct pwi_train_run *run, const char *mark, uint64_t s
   if (!pwi_train_board_write(&run->board, mark, step, scalars, count)) warn(run, "event file in", run->base->board);
 }
 
-/* Who has died meanwhile. */
+/* Reports workers and servers that have died. */
 static void look(struct pwi_train_run *run) {
   char line[PWI_TRAIN_LINE_MAX];
   uint32_t lost = pwi_train_watch_lost(&run->watch);
@@ -131,7 +131,7 @@ static void watch_servers(struct pwi_train_run *run) {
   pwi_train_watch_start(&run->watch);
 }
 
-/* Beyond those that the job asks for itself: where a range was given, as many as there are processors for. */
+/* Starts the workers beyond the minimum, which the job requests itself. */
 static int start_more(struct pwi_train_run *run) {
   for (uint32_t i = run->base->least; i < run->base->workers_started; i++) {
     pawl_status status = pwi_train_workers_start(&run->workers);
@@ -141,7 +141,7 @@ static int start_more(struct pwi_train_run *run) {
 }
 
 bool pwi_train_run_has_workers(const struct pwi_train_run *run) {
-  return !run->base->is_launched && run->base->workers > 0; /* else a launcher, or somebody else, has started them */
+  return !run->base->is_launched && run->base->workers > 0; /* otherwise a launcher or the user starts them */
 }
 
 pawl_status pwi_train_run_worker(struct pwi_train_run *run) { return pwi_train_workers_start(&run->workers); }
@@ -194,7 +194,7 @@ int pwi_train_run_session(struct pwi_train_run *run, int (*learn)(void *context)
   fflush(stdout);
   pwi_train_part(&run->meeting);
   pwi_train_workers_fini(&run->workers);
-  pawl_session_close(run->session, CLOSE_NS); /* what is left under way is nobody's any more */
+  pawl_session_close(run->session, CLOSE_NS); /* tasks in progress no longer matter */
   return exit_code;
 }
 

@@ -13,16 +13,19 @@
 
 #define LOOK_US 200000
 #define LOOKS_BEFORE_WORDS 5
-#define SILENCE_NS (60 * PWI_HOST_SECOND) /* with copies: whether one is left is seen by whether it goes on */
+#define SILENCE_NS                                                                                                     \
+  (60 * PWI_HOST_SECOND) /* with replicas: training without progress for so long has lost its last copy */
 
-/* One that died while its keys were being copied elsewhere may be survived, so time tells. Without copies there is no hope. */
+/* A loss beyond the number of replicas may still be survived if the keys were already copied, so the watch
+ * waits for progress. Without replicas the data is lost. */
 static bool is_hopeless(const struct pwi_train_watch *watch, uint32_t lost, uint32_t servers) {
   if (lost <= watch->replicas) return false;
   if (watch->replicas == 0 || lost == servers) return true;
   return pwi_host_now() - atomic_load(&watch->beat_ns) > SILENCE_NS;
 }
 
-/* The other threads wait for a server that will not come. Children go when they see that we are gone. */
+/* The other threads wait for a server that will not return, so the process exits here. Its children notice
+ * and end. */
 static void give_up(const struct pwi_train_watch *watch) {
   if (watch->file[0]) unlink(watch->file);
   fprintf(stderr, "%spawl %s: a server has died, and no other server has a copy of its data%s\n",
@@ -37,7 +40,7 @@ static void look_at_own(const struct pwi_train_watch *watch) {
   if (is_hopeless(watch, lost, servers)) give_up(watch);
 }
 
-/* Once each time; a server that was replaced by another, or is back at once, is not worth a word. */
+/* Warns once each time keys begin to wait. Servers that are replaced or return at once are not reported. */
 static void look_at_others(const struct pwi_train_watch *watch, uint32_t *looks) {
   if (pawl_session_check(watch->session) != PAWL_CLUSTER_WAITING)
     *looks = 0;
@@ -63,7 +66,7 @@ void pwi_train_watch_start(struct pwi_train_watch *watch) {
   sigset_t all, before;
   pwi_train_watch_beat(watch);
   sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are for the thread that trains */
+  pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are handled by the training thread */
   watch->is_running = pthread_create(&watch->thread, NULL, run, watch) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -77,7 +80,7 @@ void pwi_train_watch_stop(struct pwi_train_watch *watch) {
 
 void pwi_train_watch_beat(struct pwi_train_watch *watch) { atomic_store(&watch->beat_ns, pwi_host_now()); }
 
-/* Looks for itself: a run may be over before the thread looks again. */
+/* Checks by itself: a run may be over before the thread checks again. */
 uint32_t pwi_train_watch_lost(const struct pwi_train_watch *watch) {
   uint32_t lost = 0, servers;
   if (!watch->session) pwi_embedded_look(watch->address, &lost, &servers);

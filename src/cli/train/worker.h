@@ -1,4 +1,4 @@
-/* A worker of a training job, as `pawl worker` and the further processes of `mpirun pawl train` are. */
+/* A worker of a training job: `pawl worker`, and the further processes of `mpirun pawl train`. */
 #ifndef PWI_CLI_TRAIN_WORKER_H
 #define PWI_CLI_TRAIN_WORKER_H
 
@@ -9,16 +9,16 @@ struct pwi_worker {
   const struct pwi_command *command;
   struct pwi_session_choice choice;
   const char *job, *listen;
-  int64_t wait_ns;   /* for the job to begin */
+  int64_t wait_ns;   /* time limit for the job to begin */
   uint64_t ready_fd; /* UINT64_MAX: none */
   uint64_t parent;   /* 0: none */
   char address[PWI_SESSION_LISTEN_MAX];
 };
 
-/* Defaults: those of `pawl worker`. */
+/* Sets the defaults of `pawl worker`. */
 void pwi_worker_init(struct pwi_worker *worker, const struct pwi_command *command);
 
-/* Works until the job ends; the exit code. */
+/* Works until the job ends. Returns the exit code. */
 int pwi_worker_run(struct pwi_worker *worker);
 
 #endif

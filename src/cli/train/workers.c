@@ -11,7 +11,7 @@
 #include "host/clock.h"
 
 #define EARLY_NS (2 * PWI_HOST_SECOND)
-#define EARLY_MAX 5 /* then something is wrong with all of them */
+#define EARLY_MAX 5 /* after so many early failures no worker can work */
 #define LEAVE_NS (3 * PWI_HOST_SECOND)
 #define GRACE_NS PWI_HOST_SECOND
 #define WAIT_S "60"
@@ -55,7 +55,7 @@ bool pwi_train_workers_init(struct pwi_train_workers *workers, const struct pwi_
     return false;
   }
   snprintf(workers->parent, sizeof workers->parent, "%ld", (long)getpid());
-  if (pwi_embedded_key(address, key)) { /* one of this cluster's own: nobody else has it */
+  if (pwi_embedded_key(address, key)) { /* the key of a temporary cluster, which only this process has */
     snprintf(workers->key, sizeof workers->key, "PAWL_KEY=%s", key);
     workers->environment[0] = workers->key;
   }
@@ -90,7 +90,7 @@ pawl_status pwi_train_workers_start(struct pwi_train_workers *workers) {
       .argv = (char *const *)(uintptr_t)workers->words,
       .environment = workers->environment,
       .output_fd = level && *level ? PWI_CHILD_OUTPUT_INHERIT : PWI_CHILD_OUTPUT_KEEP,
-      .own_group = true, /* Ctrl-C is for us: they are needed until the model is saved */
+      .own_group = true, /* Ctrl-C must not reach workers: they are needed until the model is saved */
   };
   pawl_status status = pwi_child_start(&config, &worker->child);
   if (status) return status;
