@@ -149,7 +149,7 @@ static void measure_check(enum pwi_scalar type, size_t count) {
   struct figure figure = {"check", "finite", type, 1, count, bytes, 1e9, 1e9};
   for (int round = 0; round < ROUNDS; round++) {
     double start = now();
-    check(pwi_step_kernels_best()->finite[type - 1](from, count), "is not finite");
+    check(pwi_gradient_kernels_best()->finite[type - 1](from, count), "is not finite");
     least(&figure.best, start);
     start = now();
     copy(to, from, bytes);

@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tally_line(&tally, at, stop);
   }
   struct next next = {&tally, 0};
-  pawl_status status = pwi_words_make(tally.count, tally.controls_size, next_word, &next, &words, &twice);
+  pawl_status status = pwi_words_make(tally.count, tally.letters_size, next_word, &next, &words, &twice);
   assert(!status);
   rule.words = words;
   check_lines(&rule, lines.memory, end);
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   assert(batch->is.rows == tally.documents && batch->is.max_id == tally.count);
   status = pwi_tally_merge(&sum, &tally);
   assert(!status && sum.count == tally.count && sum.documents == tally.documents);
-  pwi_tally_forget(&sum, tally.count / 2, tally.controls_size);
+  pwi_tally_forget(&sum, tally.count / 2, tally.letters_size);
   assert(sum.count <= tally.count / 2);
   pwi_tally_fini(&sum);
   pwi_tally_fini(&tally);

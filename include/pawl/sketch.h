@@ -139,7 +139,7 @@ struct pawl_sketch_figures {
 
 PAWL_API void pawl_sketch_figures(const struct pawl_sketch_writer *writer, struct pawl_sketch_figures *figures_out);
 
-/* --- asking --------------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 /* Selects windows: the last `last` windows (0: all in the ring) up to the window of the time `until_ns` (0:
  * up to the newest window that was written). A NULL pointer means zeros. */

@@ -67,7 +67,7 @@ PAWL_API void pawl_task_describe(const struct pawl_task *task, char *text, size_
  * to it (<pawl/call.h>). */
 PAWL_API uint64_t pawl_task_id(const struct pawl_task *task);
 
-/* --- several as one ------------------------------------------------------------------------------------- */
+/* --- combined tasks ------------------------------------------------------------------------------------- */
 
 struct pawl_session;
 

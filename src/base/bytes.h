@@ -48,4 +48,17 @@ static inline void pwi_put_u64(void *to, uint64_t value) {
   memcpy(to, &value, sizeof value);
 }
 
+/* The bits of a binary64, in which it is sent; and the number of such bits. */
+static inline uint64_t pwi_double_bits(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static inline double pwi_double_of_bits(uint64_t bits) {
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 #endif

@@ -23,7 +23,7 @@ static void write_record(struct pwi_writer *writer) {
 static const unsigned char record[] = {1,  2,  3, 4, 5,   6,   7,   8,   9,    10, 11,   12, 13,
                                        14, 15, 4, 0, 'p', 'a', 'w', 'l', 0xaa, 0,  0xbb, 0,  0};
 
-/* What came of reading the record, or of what is left of it. */
+/* The result of reading the record, or a part of it. */
 struct reading {
   uint8_t small;
   uint16_t middle;

@@ -237,7 +237,7 @@ static pawl_status posix_rename(struct pwi_files *files, const char *from, const
   return is_done ? PAWL_OK : status_of(errno);
 }
 
-/* Unlinking a directory is refused with EISDIR on Linux, with EPERM where POSIX is followed to the letter. */
+/* Unlinking a directory is refused with EISDIR on Linux, with EPERM on systems that follow POSIX. */
 static pawl_status remove_at(int directory, const char *name) {
   if (unlinkat(directory, name, 0) == 0) return PAWL_OK;
   int error = errno;

@@ -1,4 +1,4 @@
-/* Logging: what reaches the sink, what does not, and how often. */
+/* Logging: lines that reach the sink, levels, and rate limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -18,7 +18,7 @@ void *pwi_alloc(size_t size);
 /* `count` elements of `size` bytes, all zero; NULL if there is no memory or the product overflows. */
 void *pwi_alloc_zero(size_t count, size_t size);
 
-/* As realloc: on failure the old block stays as it is and NULL is returned. */
+/* As realloc: on failure returns NULL and leaves the old block unchanged. */
 void *pwi_resize(void *block, size_t size);
 
 /* `count` elements of `size` bytes; NULL as pwi_resize, also when the product overflows. */

@@ -208,7 +208,7 @@ static void test_a_copy_is_equal_and_independent(void **state) {
   pwi_rangeset_fini(&copy);
 }
 
-/* What each change does when its only allocation fails. */
+/* Each change with a failing allocation. */
 static pawl_status change(struct pwi_rangeset *set, const struct pwi_rangeset *other, int which) {
   switch (which) {
   case 0:

@@ -18,8 +18,7 @@
 
 #include "net/net.h"
 
-#define PWI_ADDRESS_HOST_MAX                                                                                           \
-  224 /* bytes of a host name; the standard permits 253 characters, but longer names than this are unusual */
+#define PWI_ADDRESS_HOST_MAX 224 /* bytes of a host name; the standard permits 253 characters */
 
 enum pwi_address_kind { PWI_ADDRESS_TCP, PWI_ADDRESS_UNIX };
 

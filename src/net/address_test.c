@@ -122,7 +122,7 @@ static void test_what_is_printed_is_read_as_the_same(void **state) {
   check_print("host:0", 7000, "tcp://host:7000");
   check_print("tcp://host:7000-7099", 7042, "tcp://host:7042");
   check_print("[::1]:9", 65535, "tcp://[::1]:65535");
-  check_print("[host]:9", 9, "tcp://host:9"); /* brackets are only for what has a colon */
+  check_print("[host]:9", 9, "tcp://host:9"); /* brackets are only needed for a colon */
   check_print("unix:/run/x", 7, "unix:/run/x");
   check_print("unix:///run/x", 7, "unix:/run/x");
 }

@@ -151,7 +151,7 @@ static void test_a_file_brings_all_its_keys_in_order(void **state) {
   struct pwi_keyring *ring = make_ring();
   write_file("# the cluster's keys\n\n   \t\n  # indented\n" OTHER "\r\n" KEY "\n" OTHER "\n" KEY, 0600);
   assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_OK);
-  assert_int_equal(pwi_keyring_count(ring), 2); /* what is there twice counts once */
+  assert_int_equal(pwi_keyring_count(ring), 2); /* a duplicate counts once */
   assert_int_equal(pwi_keyring_first(ring)->secret[0], 0xff);
   assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_OK);
   assert_int_equal(pwi_keyring_count(ring), 2);
@@ -321,7 +321,7 @@ static void test_a_ring_knows_the_limits_of_each_key(void **state) {
   struct pwi_key other;
   struct pwi_key_limits limits;
   struct pwi_keyring *ring = make_ring();
-  write_file(OTHER "\n" KEY " read-only space=ads\n" KEY "\n", 0600); /* what comes first stays */
+  write_file(OTHER "\n" KEY " read-only space=ads\n" KEY "\n", 0600); /* the first one stays */
   assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_OK);
   assert_int_equal(pwi_keyring_count(ring), 2);
   assert_true(pwi_keyring_limits(ring, NAME, PWI_KEY_NAME_SIZE, &limits));

@@ -10,7 +10,7 @@
 #include "net/net_ops.h"
 
 static struct {
-  const char *call; /* the last one that came through; NULL: none */
+  const char *call; /* the last call that reached the world; NULL: none */
   size_t size;
   unsigned calls;
 } seen;

@@ -20,7 +20,7 @@ static int by_value(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* A rising list of at most `most` random keys below `size`. */
+/* An ascending list of at most `most` random keys below `size`. */
 static size_t draw_list(struct pwi_random *random, uint64_t size, size_t most) {
   size_t count = (size_t)pwi_random_below(random, most + 1), kept = 0;
   for (size_t i = 0; i < count; i++) list[i] = pwi_random_below(random, size);

@@ -18,8 +18,7 @@
 #define LARGE (PWI_PLAN_FAIR * 5 / 4)
 #define RECEIVERS 8 /* candidates for each move and kind of load: the workers with the lowest levels */
 #define HIGHEST_LEVEL (UINT64_C(1) << 30)
-#define LEAST_GAIN                                                                                                     \
-  ((badness)1 << 54) /* 1/1024 of the badness of a bin at its share: smaller gains are not worth a move */
+#define LEAST_GAIN ((badness)1 << 54) /* 1/1024 of the badness of a bin at its share */
 #define STEEP_FROM (PWI_PLAN_FAIR * 11 / 10)
 #define STEEP_TO (PWI_PLAN_FAIR * 13 / 10)
 #define STEEPNESS 200

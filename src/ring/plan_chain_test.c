@@ -298,7 +298,7 @@ static void test_a_new_host_is_reason_enough_to_move_a_replica(void **state) {
 }
 
 /* Conflicting nodes must not be combined in a new chain, but existing chains need not be split. */
-static void test_two_that_quarrel_are_not_brought_together(void **state) {
+static void test_conflicting_nodes_are_not_put_into_one_chain(void **state) {
   (void)state;
   const struct pwi_plan_quarrel quarrels[] = {{{1}, {2}}, {{3}, {0}}};
   const struct pwi_plan_options options = {.replicas = 1, .quarrels = quarrels, .quarrel_count = 2};
@@ -307,7 +307,7 @@ static void test_two_that_quarrel_are_not_brought_together(void **state) {
   for (size_t i = 0; i < plan.arc_count; i++) {
     uint64_t head = plan.arcs[i].chain[0].node.id, tail = plan.arcs[i].chain[1].node.id;
     assert_false(head + tail == 3); /* 1 and 2 */
-    assert_false(tail == 3);        /* which is a head, and heads nobody can help */
+    assert_false(tail == 3);        /* node 3 is a head only: conflicts do not affect heads */
   }
   struct pwi_view *view = view_of(&plan);
   const struct pwi_plan_options with_all = {.replicas = 1};
@@ -414,7 +414,7 @@ int main(void) {
       cmocka_unit_test(test_random_comings_and_goings_copy_little),
       cmocka_unit_test(test_members_of_a_chain_are_far_from_one_another),
       cmocka_unit_test(test_a_new_host_is_reason_enough_to_move_a_replica),
-      cmocka_unit_test(test_two_that_quarrel_are_not_brought_together),
+      cmocka_unit_test(test_conflicting_nodes_are_not_put_into_one_chain),
       cmocka_unit_test(test_a_second_host_comes_before_an_even_spread),
       cmocka_unit_test(test_replicas_are_spread_evenly),
       cmocka_unit_test(test_too_few_processes_are_reported),

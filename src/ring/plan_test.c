@@ -167,8 +167,8 @@ static void test_zipf_requests_are_balanced_from_the_start(void **state) {
   }
 }
 
-/* The hottest key alone takes a server to just below 1.2: what bytes the server is to have is decided by
- * that. */
+/* The hottest key alone brings a server to just below 1.2, which limits the bytes that the server can
+ * take. */
 static void test_a_server_full_of_requests_gives_bytes_away(void **state) {
   (void)state;
   const uint64_t size = 21000;
@@ -240,8 +240,8 @@ static void test_a_move_limit_is_kept(void **state) {
 
 /* Joining and leaving. */
 
-/* The part of the ring whose head differs, by walking both; `*to_others_out` is the part that went to anybody
- * but `newcomer`. */
+/* The part of the ring whose head differs, by walking both; `*to_others_out` is the part that went to other
+ * nodes than `newcomer`. */
 static double moved_between(const struct pwi_view *before, const struct pwi_plan *after, uint64_t newcomer,
                             double *to_others_out) {
   double moved = 0, others = 0;
@@ -400,7 +400,7 @@ static void test_nonsense_is_refused(void **state) {
   assert_int_equal(pwi_memory_counts().live, 0);
 }
 
-/* Loads at the edges of what can be said: nothing, everything at one key, the largest numbers there are. */
+/* Extreme loads: none, everything at one key, and the largest numbers. */
 static void test_strange_loads_give_sound_plans(void **state) {
   (void)state;
   struct pwi_load strange[][2] = {

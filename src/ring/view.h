@@ -105,7 +105,7 @@ struct pwi_view {
   X(NEXT_HEAD, "a head was a full member of every previous chain of its arc")                                          \
   X(NEXT_FULL, "a full member was a member, full or filling, of every previous chain of its arc")                      \
   X(NEXT_SINCE, "an arc keeps its age if and only if it keeps bounds and chain")                                       \
-  X(NEXT_LOST, "an arc restarts empty only if all full members were down, and without them or filling members")        \
+  X(NEXT_LOST, "an arc restarts empty only if its full members were down, without them and without filling members")   \
   X(NEXT_EMPTY, "arcs do not vanish")
 
 enum pwi_view_rule {

@@ -105,8 +105,8 @@ static enum pwi_view_rule check_heritage(const struct pwi_arc *arc, const struct
   return arc->lost == before->lost ? PWI_RULE_NONE : PWI_RULE_NEXT_LOST;
 }
 
-/* Checks an arc that restarts empty against one of its previous chains: all full members must have been down,
- * and none of them is in the new chain. */
+/* Checks an arc that restarts empty against one of its previous chains: all full members of that chain were
+ * down and are not in the new one, in which no member is filling. */
 static enum pwi_view_rule check_beginning(const struct pwi_view *previous, const struct pwi_arc *arc,
                                           const struct pwi_arc *before) {
   if (pwi_arc_full(arc) != arc->count) return PWI_RULE_NEXT_LOST;

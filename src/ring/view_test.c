@@ -313,7 +313,7 @@ static void test_split_and_merged_arcs_inherit_from_all_they_overlap(void **stat
   struct pwi_view *second = publish_next(first, &draft);
   assert_int_equal(second->arcs[3].since, 2);
   assert_int_equal(second->arcs[4].since, 2);
-  draft.arcs[4].chain[0].node.id = 20; /* one half to somebody who has nothing of it */
+  draft.arcs[4].chain[0].node.id = 20; /* one half to a node without its data */
   assert_next_breaks(first, &draft, PWI_RULE_NEXT_HEAD, 4);
   struct draft merged = sound();
   merged.arcs[0].count = 1; /* arcs 0 and 1 become one: 20 is full in both, 10 only in the first */
@@ -340,7 +340,7 @@ static void begin_anew(struct pwi_arc *arc, uint64_t lost, uint64_t first, uint6
   arc->chain[1].node.id = second;
 }
 
-static void test_an_arc_begins_anew_only_where_nobody_has_anything(void **state) {
+static void test_an_arc_restarts_empty_only_if_all_full_members_were_down(void **state) {
   (void)state;
   struct draft draft = waiting();
   struct pwi_view *first = publish(&draft);
@@ -348,26 +348,26 @@ static void test_an_arc_begins_anew_only_where_nobody_has_anything(void **state)
   struct pwi_view *second = publish_next(first, &draft);
   assert_int_equal(second->arcs[2].lost, 2);
   assert_int_equal(second->arcs[2].since, 2);
-  begin_anew(&draft.arcs[2], 0, 10, 20); /* without a word */
+  begin_anew(&draft.arcs[2], 0, 10, 20); /* without setting `lost` */
   assert_next_breaks(first, &draft, PWI_RULE_NEXT_HEAD, 2);
   begin_anew(&draft.arcs[2], 1, 10, 20); /* in another view */
   assert_next_breaks(first, &draft, PWI_RULE_NEXT_HEAD, 2);
-  begin_anew(&draft.arcs[2], 2, 10, 30); /* with one who has something */
+  begin_anew(&draft.arcs[2], 2, 10, 30); /* with a member of the old chain */
   assert_next_breaks(first, &draft, PWI_RULE_NEXT_LOST, 2);
-  begin_anew(&draft.arcs[2], 2, 10, 20); /* with one who is filled from nobody */
+  begin_anew(&draft.arcs[2], 2, 10, 20); /* with a filling member that has no source */
   draft.arcs[2].chain[1].filling = true;
   assert_next_breaks(first, &draft, PWI_RULE_NEXT_LOST, 2);
   draft = waiting();
-  begin_anew(&draft.arcs[0], 2, 40, 0); /* though somebody is there */
+  begin_anew(&draft.arcs[0], 2, 40, 0); /* although a full member is up */
   assert_next_breaks(first, &draft, PWI_RULE_NEXT_LOST, 0);
   draft = waiting();
-  draft.arcs[1].lost = 2; /* though nothing has changed */
+  draft.arcs[1].lost = 2; /* although nothing has changed */
   assert_next_breaks(first, &draft, PWI_RULE_LOST, 1);
   pwi_view_release(first);
   pwi_view_release(second);
 }
 
-static void test_what_was_lost_is_never_forgotten(void **state) {
+static void test_the_record_of_a_lost_arc_is_permanent(void **state) {
   (void)state;
   struct draft draft = waiting();
   struct pwi_view *first = publish(&draft);
@@ -663,8 +663,8 @@ int main(void) {
       cmocka_unit_test(test_a_head_comes_from_the_full_members),
       cmocka_unit_test(test_a_full_member_was_filled_first),
       cmocka_unit_test(test_split_and_merged_arcs_inherit_from_all_they_overlap),
-      cmocka_unit_test(test_an_arc_begins_anew_only_where_nobody_has_anything),
-      cmocka_unit_test(test_what_was_lost_is_never_forgotten),
+      cmocka_unit_test(test_an_arc_restarts_empty_only_if_all_full_members_were_down),
+      cmocka_unit_test(test_the_record_of_a_lost_arc_is_permanent),
       cmocka_unit_test(test_arcs_that_were_lost_at_different_times_are_not_one),
       cmocka_unit_test(test_successors_keep_epochs_nodes_and_ages),
       cmocka_unit_test(test_the_first_arcs_follow_an_empty_view),

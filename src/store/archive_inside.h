@@ -9,9 +9,7 @@
 
 #define PWI_ARCHIVE_MAGIC "pawlsave"
 #define PWI_ARCHIVE_VERSION 1
-#define PWI_ARCHIVE_PREFIX                                                                                             \
-  16                               /* bytes of magic, version and size, which are the same in all versions, as
-                                      is the checksum at the end */
+#define PWI_ARCHIVE_PREFIX 16      /* bytes of magic, version and size: the same in all versions */
 #define PWI_ARCHIVE_HEAD_MAX 65536 /* a later version may have a longer head */
 #define PWI_ARCHIVE_FRAME 32       /* bytes of the frame before the data of a block */
 #define PWI_ARCHIVE_END_BYTES 24

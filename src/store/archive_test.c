@@ -19,7 +19,7 @@
 
 static unsigned char *space; /* a file's bytes */
 static unsigned char *copy;
-static unsigned char *content; /* what records are made of */
+static unsigned char *content; /* contents of records */
 
 static int set_up(void **state) {
   (void)state;
@@ -373,7 +373,7 @@ static void test_forged_blocks_are_refused(void **state) {
   assert_int_equal(read_all(space, forge(block, content), NULL), PAWL_CORRUPT);
   block = good, block.number = 1;
   assert_int_equal(read_all(space, forge(block, content), NULL), PAWL_CORRUPT);
-  block = good, block.packing = PWI_PACKING_ZSTD, block.plain = 1000; /* noise is no zstd */
+  block = good, block.packing = PWI_PACKING_ZSTD, block.plain = 1000; /* random bytes are not a zstd frame */
   assert_int_equal(read_all(space, forge(block, content), NULL), PAWL_CORRUPT);
   block = good, block.plain = block.stored = 0;
   assert_int_equal(read_all(space, forge(block, content), NULL), PAWL_CORRUPT);

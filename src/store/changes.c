@@ -53,7 +53,7 @@ static void mark_whole(struct pwi_changes *changes, uint64_t number) {
   if (changes->whole < number) changes->whole = number;
 }
 
-/* --- cells that are remembered one by one --------------------------------------------------------------- */
+/* --- cells that are stored one by one ------------------------------------------------------------------- */
 
 /* The place of a cell, or the free place where it would be added. A free place always exists. */
 static struct pwi_changes_cell *find_place(const struct pwi_changes *changes, uint64_t index) {
@@ -225,7 +225,7 @@ void pwi_changes_forget(struct pwi_changes *changes, uint64_t number) {
   if (used == 0 || rebuild(changes, used, changes->count, 0) != PAWL_OK) give_up(changes, used);
 }
 
-/* --- asking --------------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 static pawl_status add_cells(const struct pwi_changes *changes, struct pawl_range range, uint64_t first, uint64_t last,
                              struct pwi_rangeset *set) {

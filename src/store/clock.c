@@ -244,7 +244,7 @@ void pwi_clock_retire(struct pwi_clock *clock, struct pwi_sender sender) {
   if (slot < clock->room) pwi_table_remove(clock, slot);
 }
 
-/* --- is it that push's turn? ---------------------------------------------------------------------------- */
+/* --- verdicts on pushes --------------------------------------------------------------------------------- */
 
 /* The findings from the pieces so far. */
 struct seen {

@@ -66,7 +66,7 @@ PAWL_MUST_USE pawl_status pwi_clock_set(struct pwi_clock *clock, struct pwi_send
  * affect it. Changes no time. */
 PAWL_MUST_USE pawl_status pwi_clock_reserve(struct pwi_clock *clock, struct pwi_sender sender, struct pawl_range range);
 
-/* --- is it that push's turn? ---------------------------------------------------------------------------- */
+/* --- verdicts on pushes --------------------------------------------------------------------------------- */
 
 /* The claim of a push: its own number, and the number of the previous push of this sender to this range (0
  * for the first). The previous number must be the same for the whole range; if the sender's clock of sent
@@ -187,7 +187,7 @@ PAWL_MUST_USE pawl_status pwi_clock_take(struct pwi_clock *clock, struct pawl_ra
  * neighbours. PAWL_INVALID if both hold a common key: its value cannot have two histories. */
 PAWL_MUST_USE pawl_status pwi_clock_absorb(struct pwi_clock *clock, struct pwi_clock *other);
 
-/* --- as bytes ------------------------------------------------------------------------------------------- */
+/* --- encoding ------------------------------------------------------------------------------------------- */
 
 /* The encoded form, for migration and checkpoints, little-endian:
  *

@@ -156,7 +156,7 @@ static void test_every_kind_of_damage_is_seen(void **state) {
       {STEP + 8, 6, 8, PAWL_CORRUPT},                    /* the same time as behind */
       {SECOND, 0, 8, PAWL_CORRUPT},                      /* senders in disorder */
       {SECOND + 12, 0, 8, PAWL_CORRUPT},                 /* a sender that never pushed */
-      {FIRST, pwi_unmix64(UINT64_MAX), 8, PAWL_CORRUPT}, /* behind the greatest there is nobody */
+      {FIRST, pwi_unmix64(UINT64_MAX), 8, PAWL_CORRUPT}, /* no sender can follow the greatest */
   };
   for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
     unsigned char bytes[BYTES];

@@ -130,7 +130,7 @@ static struct pawl_range random_range(struct run *run, const struct pwi_clock *c
   return pawl_range_of(begin, begin + 1 + below(run, (size_t)(held.end - begin)));
 }
 
-/* What a call has to answer for this range. */
+/* The expected status of a call for this range. */
 static pawl_status expected(const struct run *run, const struct naive *naive, struct pawl_range range) {
   for (uint64_t key = range.begin; key < range.end; key++)
     if (!naive->held[key - run->base]) return PAWL_INVALID;
@@ -215,7 +215,7 @@ static void do_absorb_everything(struct pair *pair, struct pair *other) {
   other->naive = (struct naive){0};
 }
 
-/* The copy stays in the place of the original, so that its form is tested by what follows. */
+/* The copy replaces the original, so that the following operations test it. */
 static void do_encode_and_decode(struct pair *pair) {
   static unsigned char bytes[BYTES];
   static unsigned char again[BYTES];

@@ -44,7 +44,7 @@ static void add_claim(struct world *world, struct pawl_range range, uint64_t tas
   world->claims[world->count++] = (struct pwi_clock_claim){client, range, task, prior};
 }
 
-/* A new push claims piece by piece of what was sent before. */
+/* A new push sends one claim per piece of the clock of sent pushes. */
 static void send_push(struct world *world, uint64_t task) {
   struct pawl_range range = random_range(world);
   struct pwi_clock_pieces pieces;

@@ -121,7 +121,7 @@ static void check_arrays(const struct pwi_row_kernels *set, enum pwi_apply apply
   }
 }
 
-/* `count` of ROWS rows, rising. */
+/* `count` of ROWS rows, ascending. */
 static void choose(struct pwi_random *random, size_t count, uint32_t *slots) {
   size_t chosen = 0;
   for (uint32_t i = 0; i < ROWS && chosen < count; i++) {
@@ -178,7 +178,7 @@ static void test_rows_are_applied_like_single_values(void **state) {
   }
 }
 
-/* Long ones and short ones, and those that begin where they may not go past the caches. */
+/* Long and short arrays, at aligned and unaligned addresses. */
 static void test_what_arrays_become_is_written_out(void **state) {
   (void)state;
   enum { MOST = 300000 };

@@ -41,7 +41,7 @@ static int clear(void **state) {
   (void)state;
   memset(stored, 0, sizeof stored);
   memset(other, 0, sizeof other);
-  memset(pushed, 0xa5, sizeof pushed); /* what lies between items is not looked at */
+  memset(pushed, 0xa5, sizeof pushed); /* the bytes between items are ignored */
   return 0;
 }
 
@@ -326,7 +326,7 @@ static void test_countsketch_is_right_on_average_and_within_its_error(void **sta
   assert_true(beyond < THINGS / 100);
 }
 
-static void test_several_writers_come_to_what_one_does(void **state) {
+static void test_several_writers_give_the_same_result_as_one(void **state) {
   (void)state;
   static uint64_t counts[THINGS];
   count_things(counts);
@@ -426,7 +426,7 @@ int main(void) {
       cmocka_unit_test_setup(test_a_full_bank_does_not_refuse_the_next_window, clear),
       cmocka_unit_test_setup(test_countmin_keeps_its_bound, clear),
       cmocka_unit_test_setup(test_countsketch_is_right_on_average_and_within_its_error, clear),
-      cmocka_unit_test_setup(test_several_writers_come_to_what_one_does, clear),
+      cmocka_unit_test_setup(test_several_writers_give_the_same_result_as_one, clear),
       cmocka_unit_test_setup(test_adding_in_place_is_the_same_as_a_batch, clear),
       cmocka_unit_test(test_numbers_go_where_their_hash_says),
       cmocka_unit_test_setup(test_windows_add_up, clear),

@@ -32,7 +32,8 @@
 #define PWI_TOP_WIDTH (PWI_TOP_HEAD + PWI_TOP_SLOTS * PWI_TOP_SLOT_WORDS)
 #define PWI_TOP_BUCKETS 256
 
-enum pwi_top_kind { PWI_TOP_BYTES = 0, PWI_TOP_NUMBER = 1 /* the hash is the mixed number: there is no name */ };
+/* The kind of an entry. The hash of a NUMBER is the mixed number, so that it needs no name. */
+enum pwi_top_kind { PWI_TOP_BYTES = 0, PWI_TOP_NUMBER = 1 };
 
 struct pwi_top_slot {
   uint64_t hash, estimate;

@@ -97,7 +97,7 @@ static void test_buckets_merge_with_buckets(void **state) {
   assert_memory_equal(stored, other, sizeof stored);
 }
 
-static void test_what_is_no_bucket_is_refused(void **state) {
+static void test_an_invalid_bucket_is_refused(void **state) {
   (void)state;
   struct pwi_top_slot *slot = pwi_top_slots(pushed);
   pwi_top_slot_init(slot, 1, 5, PWI_TOP_BYTES, "abc", 3);
@@ -105,7 +105,7 @@ static void test_what_is_no_bucket_is_refused(void **state) {
   assert_int_equal(push(stored), PAWL_REFUSED);
   slot->about = 3 | 2 << 8;
   assert_int_equal(push(stored), PAWL_REFUSED);
-  slot->about = 2; /* and a letter behind it */
+  slot->about = 2; /* and a character after the name */
   assert_int_equal(push(stored), PAWL_REFUSED);
   slot->about = 3 | PWI_TOP_NUMBER << 8;
   assert_int_equal(push(stored), PAWL_REFUSED);
@@ -155,7 +155,7 @@ static void see(uint64_t hash) {
   if (rank > *is) *is = rank;
 }
 
-/* Within four standard errors from nothing to a million; what is seen again does not count. */
+/* The estimate is within four standard errors from 0 to a million; repeated items do not count. */
 static void test_different_things_are_counted(void **state) {
   (void)state;
   static const uint64_t steps[] = {1, 10, 100, 1000, 10000, 30000, 50000, 100000, 300000, 1000000};
@@ -183,7 +183,7 @@ int main(void) {
       cmocka_unit_test_setup(test_the_order_of_writers_does_not_show, clear),
       cmocka_unit_test_setup(test_the_largest_of_each_thing_are_kept, clear),
       cmocka_unit_test_setup(test_buckets_merge_with_buckets, clear),
-      cmocka_unit_test_setup(test_what_is_no_bucket_is_refused, clear),
+      cmocka_unit_test_setup(test_an_invalid_bucket_is_refused, clear),
       cmocka_unit_test_setup(test_long_names_are_cut, clear),
       cmocka_unit_test_setup(test_windows_replace_one_another, clear),
       cmocka_unit_test(test_different_things_are_counted),

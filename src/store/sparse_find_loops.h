@@ -16,9 +16,8 @@
 #define STREAMS 4   /* parts of a list that are searched in parallel */
 #define DISTANCE 16 /* keys of a stream between a prefetch and the access */
 #define LEAVES_AHEAD 8
-#define CLOSE 16 /* keys per leaf from which on whole leaves are compared */
-#define REVERSED                                                                                                       \
-  4 /* if there are this many times more keys than rows of a full leaf, rows are searched among the keys */
+#define CLOSE 16   /* keys per leaf from which on whole leaves are compared */
+#define REVERSED 4 /* keys per row of a full leaf, from which on rows are searched among the keys */
 
 static SEARCH inline size_t step_to(const struct pwi_sparse *sparse, size_t place, uint64_t key) {
   size_t steps = upto(pwi_fences(sparse) + place + 1, key);

@@ -315,7 +315,7 @@ static void spread(const struct pwi_sparse *sparse, const struct job *job, struc
   pwi_draw_map(sparse, place + job->wanted - 1);
 }
 
-/* --- carrying it out ------------------------------------------------------------------------------------ */
+/* --- execution ------------------------------------------------------------------------------------------ */
 
 /* Moves the directory entries [begin, end) towards the end of the directory. */
 static void shift_entries(const struct pwi_sparse *sparse, size_t begin, size_t end, size_t by) {

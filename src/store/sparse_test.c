@@ -246,8 +246,8 @@ static void test_whole_leaves_can_be_deleted(void **state) {
   pwi_table_destroy(table);
 }
 
-/* Two runs of keys, however long and however far apart: what goes from a full leaf to the next is merged with
- * what is new. */
+/* Two runs of keys of all lengths and distances: rows that move from a full leaf to the next are merged with
+ * new ones. */
 static void test_a_run_of_keys_is_inserted_beside_another_of_any_length(void **state) {
   (void)state;
   uint64_t *keys = all;
@@ -304,7 +304,7 @@ static void test_an_emptied_table_can_be_filled_again(void **state) {
 
 #define BATCHES 12
 
-/* What a row of key k holds: nothing of it is zero, and no two are the same. */
+/* The contents of the row of key k: no value is zero, and no two are equal. */
 static float value_of(uint64_t key, size_t i) { return (float)(key % 100003) + (float)(i + 1) / 8; }
 
 static void check_rows(struct pwi_table *table, const uint64_t *keys, const struct pwi_slots *slots) {

@@ -54,7 +54,7 @@ pawl_status pwi_table_create(const struct pwi_table_options *options, struct pwi
   return options->sparse ? pwi_sparse_create(&base, table_out) : pwi_dense_create(&base, table_out);
 }
 
-/* --- one that holds nothing ----------------------------------------------------------------------------- */
+/* --- the placeholder table ------------------------------------------------------------------------------ */
 
 static void hollow_destroy(struct pwi_table *table) { pwi_free(table); }
 

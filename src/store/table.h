@@ -190,7 +190,7 @@ bool pwi_table_scan(const struct pwi_table *table, struct pawl_range range, stru
  * large piece became free. */
 void pwi_table_delete(struct pwi_table *table, struct pawl_range range);
 
-/* --- inside the room ------------------------------------------------------------------------------------ */
+/* --- inside the module ---------------------------------------------------------------------------------- */
 
 /* The operations of a kind of table; arguments have been checked. `resolve` finds room for one slot per key
  * in slots->slots. `refresh`, which may be NULL, finds there the slots that were valid at layout number

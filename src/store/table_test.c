@@ -264,7 +264,7 @@ static void test_random_operations_agree_with_a_naive_map(void **state) {
   assert_int_equal(pwi_memory_counts().live, live);
 }
 
-/* A list that is kept, while others come and go, either says that it no longer holds, or is right. */
+/* A kept list is either reported as invalid or still correct, while other keys are created and deleted. */
 static void test_slots_that_hold_are_right(void **state) {
   (void)state;
   size_t held = 0;
@@ -293,8 +293,8 @@ static void test_slots_that_hold_are_right(void **state) {
   assert_true(held > 100);
 }
 
-/* A list that is kept and refreshed, whatever came and went in between, is what resolving it anew would
- * give. */
+/* Refreshing a kept list gives the same result as resolving it again, whatever keys were created or deleted
+ * in between. */
 static void test_refreshed_slots_are_those_of_a_new_resolve(void **state) {
   (void)state;
   static size_t kept_numbers[UNIVERSE];

@@ -28,7 +28,7 @@ struct step {
   struct follower links[];         /* one per predecessor, linked into the list of that predecessor */
 };
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- creation ------------------------------------------------------------------------------------------- */
 
 void pwi_order_init(struct pwi_order *order,
                     void (*finished)(void *context, struct pwi_step step, void *item, struct pwi_step_end end),
@@ -215,7 +215,7 @@ bool pwi_order_next(struct pwi_order *order, struct pwi_step *step_out, void **i
   return true;
 }
 
-/* --- asking --------------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 bool pwi_order_is_finished(const struct pwi_order *order, struct pwi_step id, struct pwi_step_end *end_out) {
   if (id.id == 0 || id.id > order->last || find(order, id)) return false;

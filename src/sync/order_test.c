@@ -86,14 +86,14 @@ static void test_a_task_waits_for_all_that_it_comes_after(void **state) {
   pwi_order_fini(&order);
 }
 
-static void test_what_comes_after_a_failure_fails_and_names_it(void **state) {
+static void test_a_task_after_a_failed_one_fails_and_names_it(void **state) {
   (void)state;
   start();
   struct pwi_step a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL), c = ADD(a, b), d = ADD(c);
   next();
   next();
   pwi_order_end(&order, a, PAWL_NODE_FULL);
-  assert_int_equal(finished[c.id], 0); /* b is still under way */
+  assert_int_equal(finished[c.id], 0); /* b is still in progress */
   pwi_order_end(&order, b, PAWL_OK);
   assert_next(NOBODY);
   assert_int_equal(ends[a.id].status, PAWL_NODE_FULL);
@@ -111,7 +111,7 @@ static void test_what_comes_after_a_failure_fails_and_names_it(void **state) {
   pwi_order_fini(&order);
 }
 
-static void test_what_comes_after_a_failure_anyway_begins_all_the_same(void **state) {
+static void test_a_task_that_runs_anyway_begins_after_a_failure(void **state) {
   (void)state;
   start();
   struct pwi_step a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL), c, d;
@@ -165,7 +165,7 @@ static void test_the_failure_of_a_subtask_is_that_of_the_task(void **state) {
   pwi_order_fini(&order);
 }
 
-static void test_what_was_never_there_cannot_come_before(void **state) {
+static void test_an_unknown_predecessor_is_refused(void **state) {
   (void)state;
   start();
   struct pwi_step a = add_below(NOBODY, 0, NULL), step = {77};
@@ -336,11 +336,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tasks_without_order_are_ready_as_they_come),
       cmocka_unit_test(test_a_task_waits_for_all_that_it_comes_after),
-      cmocka_unit_test(test_what_comes_after_a_failure_fails_and_names_it),
-      cmocka_unit_test(test_what_comes_after_a_failure_anyway_begins_all_the_same),
+      cmocka_unit_test(test_a_task_after_a_failed_one_fails_and_names_it),
+      cmocka_unit_test(test_a_task_that_runs_anyway_begins_after_a_failure),
       cmocka_unit_test(test_a_task_has_finished_when_its_subtasks_have),
       cmocka_unit_test(test_the_failure_of_a_subtask_is_that_of_the_task),
-      cmocka_unit_test(test_what_was_never_there_cannot_come_before),
+      cmocka_unit_test(test_an_unknown_predecessor_is_refused),
       cmocka_unit_test(test_a_long_row_of_failures_needs_no_stack),
       cmocka_unit_test(test_random_tasks_keep_their_order),
       cmocka_unit_test(test_without_memory_nothing_has_happened),

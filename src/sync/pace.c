@@ -16,7 +16,7 @@ void pwi_pace_init(struct pwi_pace *pace, const struct pwi_policy *policy, bool 
 
 void pwi_pace_fini(struct pwi_pace *pace) { pwi_fifo_fini(&pace->open); }
 
-/* --- asking --------------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 /* The iterations of each tick are counted from its beginning, because the number per tick may change. The
  * policy only needs to know whether the next iteration is the first of its tick. */

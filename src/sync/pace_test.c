@@ -64,10 +64,10 @@ static void test_a_later_iteration_that_is_over_does_not_count_before_an_earlier
   pwi_pace_fini(&pace);
 }
 
-static void test_who_joins_late_counts_as_the_others_do(void **state) {
+static void test_a_late_member_counts_ticks_as_the_others_do(void **state) {
   (void)state;
   start("ssp 1", true, 7);
-  assert_int_equal(pwi_pace_ask(&pace).cause, PWI_WAITS_GROUP); /* iteration 8 needs tick 6 of everybody */
+  assert_int_equal(pwi_pace_ask(&pace).cause, PWI_WAITS_GROUP); /* iteration 8 needs tick 6 of all members */
   assert_int_equal(pwi_pace_ask(&pace).until, 6);
   pwi_pace_heard(&pace, 6);
   pwi_pace_heard(&pace, 3); /* old news */
@@ -99,7 +99,7 @@ static void test_several_iterations_are_one_tick_and_their_number_may_change(voi
   assert_int_equal(pwi_pace_set_bound(&pace, 2), PAWL_OK);
   assert_true(next(0));
   assert_false(end());
-  assert_true(next(0)); /* within a tick nobody waits */
+  assert_true(next(0)); /* no wait within a tick */
   assert_true(end());
   assert_int_equal(pace.ticked, 2);
   assert_int_equal(pwi_pace_ask(&pace).until, 2);
@@ -122,7 +122,7 @@ static void test_a_larger_bound_lets_a_waiting_iteration_go(void **state) {
 
 /* Against the definition: iteration t may begin if and only if all iterations up to t - tau - 1 have
  * finished. */
-static void test_random_ends_keep_the_bound_and_nobody_waits_without_a_cause(void **state) {
+static void test_random_runs_keep_the_bound_and_every_wait_has_a_cause(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 200; seed++) {
     struct pwi_random random;
@@ -170,10 +170,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_an_iteration_has_finished_when_it_was_ended_and_all_its_tasks_are_over),
       cmocka_unit_test(test_a_later_iteration_that_is_over_does_not_count_before_an_earlier_one),
-      cmocka_unit_test(test_who_joins_late_counts_as_the_others_do),
+      cmocka_unit_test(test_a_late_member_counts_ticks_as_the_others_do),
       cmocka_unit_test(test_several_iterations_are_one_tick_and_their_number_may_change),
       cmocka_unit_test(test_a_larger_bound_lets_a_waiting_iteration_go),
-      cmocka_unit_test(test_random_ends_keep_the_bound_and_nobody_waits_without_a_cause),
+      cmocka_unit_test(test_random_runs_keep_the_bound_and_every_wait_has_a_cause),
       cmocka_unit_test(test_without_memory_an_iteration_has_not_begun),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #define WAIT_WORTH 0.05 /* fraction of the time: less waiting does not justify a larger bound */
 #define LOOK_EVERY 8    /* iterations */
 
-/* --- asking --------------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 static struct pwi_policy_wait own(uint64_t needed, const struct pwi_progress *progress) {
   if (progress->finished >= needed) return (struct pwi_policy_wait){PWI_WAITS_NOT, 0};

@@ -55,7 +55,7 @@ static void test_ssp_waits_for_the_slowest_of_the_group(void **state) {
   assert_true(lets("ssp 3", 4, 0, 0));
   assert_false(lets("ssp 3", 5, 4, 0));
   assert_true(lets("ssp 3", 5, 4, 1));
-  assert_true(lets("ssp 0", 100, 0, UINT64_MAX)); /* nobody else is there */
+  assert_true(lets("ssp 0", 100, 0, UINT64_MAX)); /* there are no other members */
 }
 
 static void test_iterations_of_one_tick_do_not_wait_for_anybody(void **state) {
@@ -71,7 +71,7 @@ static void test_iterations_of_one_tick_do_not_wait_for_anybody(void **state) {
   assert_int_equal(pwi_policy_tick(&policy, 4), 2);
 }
 
-static void test_what_is_waited_for_is_said(void **state) {
+static void test_the_cause_of_waiting_is_reported(void **state) {
   (void)state;
   struct pwi_policy bounded = policy_of("bounded 2"), ssp = policy_of("ssp 1");
   struct pwi_progress progress = {3, 3};
@@ -204,7 +204,7 @@ int main(void) {
       cmocka_unit_test(test_eventual_never_waits),
       cmocka_unit_test(test_ssp_waits_for_the_slowest_of_the_group),
       cmocka_unit_test(test_iterations_of_one_tick_do_not_wait_for_anybody),
-      cmocka_unit_test(test_what_is_waited_for_is_said),
+      cmocka_unit_test(test_the_cause_of_waiting_is_reported),
       cmocka_unit_test(test_users_decide_for_themselves),
       cmocka_unit_test(test_bounds_hold_on_any_run_and_minds_do_not_change),
       cmocka_unit_test(test_bounds_may_change_on_the_way),

@@ -12,7 +12,7 @@
 #define LOOPBACK 6.0 /* bytes per nanosecond */
 #define SLOW 0.1
 
-/* What a codec does with some kind of values: coded bytes per raw byte, raw bytes per nanosecond. */
+/* The performance of a codec on some kind of values: coded bytes per raw byte, raw bytes per nanosecond. */
 struct figures {
   double ratio;
   double encode;
@@ -184,7 +184,7 @@ static void test_codecs_that_flatter_in_trials_are_not_believed_for_ever(void **
   assert_true(world.message_ns < 20000.0 * (double)MESSAGE / 2.0 * 1.1);
 }
 
-static void test_trials_nobody_reports_on_become_rare(void **state) {
+static void test_trials_without_a_report_become_rare(void **state) {
   (void)state;
   struct world world;
   unsigned trials = 0;
@@ -252,7 +252,7 @@ int main(void) {
       cmocka_unit_test(test_a_losing_codec_is_found_again_when_the_values_change),
       cmocka_unit_test(test_exploring_takes_a_small_share_of_the_time),
       cmocka_unit_test(test_codecs_that_flatter_in_trials_are_not_believed_for_ever),
-      cmocka_unit_test(test_trials_nobody_reports_on_become_rare),
+      cmocka_unit_test(test_trials_without_a_report_become_rare),
       cmocka_unit_test(test_small_messages_go_raw_and_carry_no_trial),
       cmocka_unit_test(test_samples_of_middling_messages_stay_inside),
       cmocka_unit_test(test_the_same_reports_give_the_same_choices),

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 enum { LOSSY = 0, ENCODING = 1 };
 
 #define NAME_ROOM (PAWL_FILTER_NAME_MAX + 1)
@@ -19,18 +21,6 @@ static void explain(char *problem, size_t size, const char *format, ...) {
   va_end(arguments);
 }
 
-static uint64_t bits_of(double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-static double number_of(uint64_t bits) {
-  double value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 /* --- writing -------------------------------------------------------------------------------------------- */
 
 static void write_item(struct pwi_writer *writer, const struct pwi_filter_item *item) {
@@ -40,7 +30,7 @@ static void write_item(struct pwi_writer *writer, const struct pwi_filter_item *
   pwi_write_u8(writer, (uint8_t)item->type->parameter_count);
   for (size_t i = 0; i < item->type->parameter_count; i++) {
     pwi_write_text(writer, item->type->parameters[i].name);
-    pwi_write_u64(writer, bits_of(item->parameters[i]));
+    pwi_write_u64(writer, pwi_double_bits(item->parameters[i]));
   }
 }
 
@@ -81,7 +71,7 @@ static void read_described(struct pwi_reader *reader, struct described *describe
   }
   for (size_t i = 0; i < described->count; i++) {
     read_name(reader, described->names[i]);
-    described->values[i] = number_of(pwi_read_u64(reader));
+    described->values[i] = pwi_double_of_bits(pwi_read_u64(reader));
   }
 }
 

@@ -30,7 +30,7 @@ static struct pwi_writer write_list(const char *text) {
   return writer;
 }
 
-/* From a block of exact size, so that a sanitizer sees a step too far. */
+/* Decodes from a block of exact size, so that a sanitizer detects overruns. */
 static pawl_status read_list(const void *bytes, size_t size, struct pwi_filter_list *list) {
   void *exact = malloc(size ? size : 1);
   if (size) memcpy(exact, bytes, size);
@@ -109,7 +109,7 @@ static void test_an_unknown_encoding_is_left_out(void **state) {
   pwi_writer_fini(&writer);
 }
 
-/* One lossy filter that is not as it is here. */
+/* A lossy filter that differs from the local one. */
 static void assert_unsupported(uint8_t on, const char *name, const char *parameter, double value) {
   struct pwi_writer writer = {0};
   struct pwi_filter_list list = {.count = 99};

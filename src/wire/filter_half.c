@@ -7,8 +7,8 @@
 #include "wire/filters.h"
 
 #include <math.h>
-#include <string.h>
 
+#include "base/bytes.h"
 #include "base/random.h"
 
 enum { TYPE, ROUND };
@@ -46,25 +46,13 @@ static pawl_status init(void *state, const struct pawl_filter_setup *setup) {
   return PAWL_OK;
 }
 
-static uint64_t bits_of(double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-static double number_of(uint64_t bits) {
-  double value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 /* Adds random bits to the bits that are dropped: a carry selects the upper neighbour, and may extend into the
  * exponent. */
 static double round_normal(struct half *filter, double magnitude) {
   unsigned dropped = filter->format->dropped;
-  uint64_t bits = bits_of(magnitude), mask = (UINT64_C(1) << dropped) - 1;
+  uint64_t bits = pwi_double_bits(magnitude), mask = (UINT64_C(1) << dropped) - 1;
   uint64_t extra = filter->nearest ? (mask >> 1) + (bits >> dropped & 1) : pwi_random_u64(&filter->random) & mask;
-  return number_of((bits + extra) & ~mask);
+  return pwi_double_of_bits((bits + extra) & ~mask);
 }
 
 static double round_small(struct half *filter, double magnitude) {

@@ -82,7 +82,7 @@ static void test_a_filter_of_ones_own_works_like_any_other(void **state) {
   options.problem_size = sizeof problem;
   assert_int_equal(pawl_filters_create("sieve(step=2) | sieve(step=13)", &options, &filters), PAWL_INVALID);
   assert_string_equal(problem, "filter 2, sieve: invalid argument");
-  assert_int_equal(inits, finis); /* the one that failed is not ended, the one before it is */
+  assert_int_equal(inits, finis); /* `fini` is called for the earlier filter, not for the one that failed */
   pawl_rows_fini(&rows);
 }
 

@@ -249,7 +249,7 @@ pawl_status pawl_filters_run(struct pawl_filters *filters, const uint64_t *keys,
   return PAWL_OK;
 }
 
-/* --- looking -------------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 static size_t stage_memory(const struct stage *stage) {
   return stage->works && stage->type->memory ? stage->type->memory(stage->state) : 0;

@@ -109,7 +109,7 @@ PAWL_MUST_USE pawl_status pwi_filter_list_agree(const struct pwi_filter_list *ou
                                                 const struct pwi_filter_list *theirs, char *problem,
                                                 size_t problem_size, struct pwi_filter_list *list_out);
 
-/* --- at work -------------------------------------------------------------------------------------------- */
+/* --- running chains ------------------------------------------------------------------------------------- */
 
 /* As pawl_filters_create, from a list. */
 PAWL_MUST_USE pawl_status pwi_filters_open(const struct pwi_filter_list *list,

@@ -147,7 +147,7 @@ static void test_a_row_is_held_or_sent_as_a_whole(void **state) {
   pawl_filters_destroy(filters);
 }
 
-/* --- chance --------------------------------------------------------------------------------------------- */
+/* --- random filters ------------------------------------------------------------------------------------- */
 
 /* 2000 runs of 100 rows of 1: the mean of a key's sum has a standard error of sqrt(p / (1 - p) / 2000), and 5
  * of them are allowed, which a right filter exceeds once in two million keys. */
@@ -333,9 +333,9 @@ static void test_a_filter_for_the_other_direction_does_nothing(void **state) {
   pawl_filters_destroy(filters);
 }
 
-/* --- what is no number ---------------------------------------------------------------------------------- */
+/* --- NaN and infinities --------------------------------------------------------------------------------- */
 
-static void test_what_is_no_number_is_never_hidden(void **state) {
+static void test_nan_and_infinities_are_never_hidden(void **state) {
   (void)state;
   static const char *const texts[] = {"significant(threshold=10)",
                                       "half",
@@ -538,7 +538,7 @@ int main(void) {
       cmocka_unit_test(test_the_order_of_filters_matters),
       cmocka_unit_test(test_a_flush_passes_the_filters_behind),
       cmocka_unit_test(test_a_filter_for_the_other_direction_does_nothing),
-      cmocka_unit_test(test_what_is_no_number_is_never_hidden),
+      cmocka_unit_test(test_nan_and_infinities_are_never_hidden),
       cmocka_unit_test(test_without_memory_nothing_happens),
       cmocka_unit_test(test_a_chain_that_cannot_be_made_leaves_nothing_behind),
       cmocka_unit_test(test_a_filter_that_does_not_suit_the_vector_is_refused),

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "net/net.h"
+#include "wire/documented_testing.h"
 #include "wire/hello.h"
 #include "wire/message.h"
 
@@ -61,7 +62,7 @@ static pawl_status decode(const struct bytes *bytes, struct pwi_hello *hello_out
 
 static void set_size(struct bytes *bytes) { pwi_put_u16(bytes->at + 6, (uint16_t)bytes->size); }
 
-/* What a later version does: one field more. */
+/* A hello of a later version: one more field. */
 static void append(struct bytes *bytes, uint16_t tag, const void *data, size_t length) {
   pwi_put_u16(bytes->at + bytes->size, tag);
   pwi_put_u16(bytes->at + bytes->size + 2, (uint16_t)length);
@@ -223,7 +224,7 @@ static void test_malformed_fields_are_corrupt(void **state) {
       {SOFTWARE, 0},    /* tag 0 */
       {CLUSTER, 1},     /* the same tag again */
       {NODE, 9},        /* then what follows does not ascend */
-      {HOST, 8},        /* a field that is always there is not */
+      {HOST, 8},        /* a mandatory field is missing */
       {ROLE + 4, 0},    /* no role */
       {HOST + 4, '\n'}, /* would break a line of the log */
       {HOST + 4, 0},    /* would end the text early */
@@ -414,35 +415,17 @@ static const char example[] = "0000  50 41 57 48 01 01 53 00 01 00 05 00 30 2e 3
                               "0040  00 00 00 00 00 00 07 00 09 00 72 61 63 6b 32 2f\n"
                               "0050  6f 61 6b\n";
 
-static void dump(const uint8_t *bytes, size_t size, char *text) {
-  for (size_t i = 0; i < size; i++) {
-    if (i % 16 == 0) text += sprintf(text, "%04zx ", i);
-    text += sprintf(text, " %02x", bytes[i]);
-    if (i % 16 == 15 || i + 1 == size) text += sprintf(text, "\n");
-  }
-}
-
 static void test_the_worked_example_is_what_is_encoded(void **state) {
   (void)state;
   char text[4096];
   struct bytes bytes = encode(&server);
-  dump(bytes.at, bytes.size, text);
+  testing_dump(bytes.at, bytes.size, text);
   assert_string_equal(text, example);
 }
 
 static void test_the_worked_example_is_what_is_documented(void **state) {
   (void)state;
-  const char *source = getenv("PAWL_SOURCE");
-  if (!source) skip();
-  char path[4096], *text = pwi_alloc(1 << 18);
-  assert_non_null(text);
-  snprintf(path, sizeof path, "%s/docs/wire-format.md", source);
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  text[fread(text, 1, (1 << 18) - 1, file)] = 0;
-  fclose(file);
-  assert_non_null(strstr(text, example));
-  pwi_free(text);
+  testing_assert_documented(example);
 }
 
 int main(void) {

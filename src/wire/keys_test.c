@@ -470,7 +470,7 @@ static void test_both_ways_of_asking_whether_keys_rise_agree(void **state) {
       uint64_t kept = keys[at];
       keys[at] = keys[at - 1]; /* a key twice */
       assert_false(pwi_keys_rise(keys, count) || pwi_keys_rise_portable(keys, count));
-      keys[at] = at > 1 ? keys[at - 2] : 0; /* one that falls back, or stays */
+      keys[at] = at > 1 ? keys[at - 2] : 0; /* a key that is lower than or equal to an earlier one */
       assert_false(pwi_keys_rise(keys, count) || pwi_keys_rise_portable(keys, count));
       keys[at] = kept;
     }

@@ -24,7 +24,7 @@ typedef void pwi_keys_unpacker(const unsigned char *packed, unsigned width, size
 /* Needs nothing but C. */
 pwi_keys_unpacker pwi_keys_unpack_portable;
 
-/* The fastest one that this processor runs. */
+/* The fastest unpacker for this processor. */
 pwi_keys_unpacker *pwi_keys_unpacker_best(void);
 
 #endif

@@ -71,7 +71,7 @@
  * ignores a section of an unknown type if the type has the OPTIONAL bit; otherwise it refuses the message. */
 #define PWI_SECTION_KEYS 1      /* a list of keys */
 #define PWI_SECTION_VALUES 2    /* values for the keys, in their order */
-#define PWI_SECTION_SIGNATURE 3 /* a record of 8 bytes, instead of a list of keys that the receiver has stored */
+#define PWI_SECTION_SIGNATURE 3 /* 8 bytes, instead of a list of keys that the receiver has stored */
 #define PWI_SECTION_OPTIONAL 0x8000u
 
 /* The value type of a section with `count` records of equal size instead of values. Its codec is

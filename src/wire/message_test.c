@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "net/net.h"
+#include "wire/documented_testing.h"
 #include "wire/keys.h"
 #include "wire/message.h"
 #include "wire/values.h"
@@ -37,7 +38,7 @@ struct flat {
 };
 
 static struct pwi_message_builder builder;
-static uint8_t data[1 << 16]; /* what sections are made of; aligned or not as the test likes */
+static uint8_t data[1 << 16]; /* contents of sections, aligned or unaligned */
 static uint64_t drawn;
 
 static uint64_t draw(void) { return pwi_mix64(++drawn * UINT64_C(0x9e3779b97f4a7c15)); }
@@ -657,15 +658,6 @@ static const char example[] = "0000  50 41 57 4c 01 02 01 00 90 00 00 00 00 00 0
                               "00b0  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00\n"
                               "00c0  00 00 80 3f 00 00 00 bf 00 00 00 00 00 00 00 40\n";
 
-/* Sixteen bytes a line. */
-static void dump(const void *bytes, size_t size, char *text) {
-  for (size_t i = 0; i < size; i++) {
-    if (i % 16 == 0) text += sprintf(text, "%04zx ", i);
-    text += sprintf(text, " %02x", ((const uint8_t *)bytes)[i]);
-    if (i % 16 == 15 || i + 1 == size) text += sprintf(text, "\n");
-  }
-}
-
 static void test_the_worked_example_is_what_is_built(void **state) {
   (void)state;
   build_example();
@@ -674,7 +666,7 @@ static void test_the_worked_example_is_what_is_built(void **state) {
   char text[4096];
   memcpy(message, flat.head, sizeof flat.head);
   memcpy(message + sizeof flat.head, flat.body, flat.size);
-  dump(message, sizeof flat.head + flat.size, text);
+  testing_dump(message, sizeof flat.head + flat.size, text);
   assert_string_equal(text, example);
   memset(message + CHECKSUM, 0, 8);
   assert_true(pwi_hash(message, sizeof flat.head + flat.size, 0) == pwi_get_u64(flat.head + CHECKSUM));
@@ -691,17 +683,7 @@ static void test_the_worked_example_is_what_is_built(void **state) {
 
 static void test_the_worked_example_is_what_is_documented(void **state) {
   (void)state;
-  const char *source = getenv("PAWL_SOURCE");
-  if (!source) skip();
-  char path[4096], *text = pwi_alloc(1 << 18);
-  assert_non_null(text);
-  snprintf(path, sizeof path, "%s/docs/wire-format.md", source);
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  text[fread(text, 1, (1 << 18) - 1, file)] = 0;
-  fclose(file);
-  assert_non_null(strstr(text, example));
-  pwi_free(text);
+  testing_assert_documented(example);
 }
 
 static void test_nothing_here_allocates(void **state) {

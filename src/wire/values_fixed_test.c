@@ -57,7 +57,7 @@ static void test_blocks_take_what_their_values_need(void **state) {
   check_size(PWI_TYPE_I32, ints, 256, 1 + 256 * 4);
 }
 
-static void test_what_has_no_number_goes_raw(void **state) {
+static void test_blocks_with_values_that_fixed_cannot_represent_are_raw(void **state) {
   (void)state;
   const double odd[] = {-0.0, INFINITY, -INFINITY, NAN, DBL_MAX, 0x1p-1074};
   for (size_t i = 0; i < LENGTH(odd); i++) {
@@ -143,7 +143,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_layout_is_what_is_documented),
       cmocka_unit_test(test_blocks_take_what_their_values_need),
-      cmocka_unit_test(test_what_has_no_number_goes_raw),
+      cmocka_unit_test(test_blocks_with_values_that_fixed_cannot_represent_are_raw),
       cmocka_unit_test(test_rounded_values_come_back_the_smaller_the_rounder),
       cmocka_unit_test(test_every_number_that_is_accepted_is_finite),
       cmocka_unit_test(test_bits_left_over_are_refused),

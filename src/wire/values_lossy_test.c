@@ -27,7 +27,7 @@ static double through(enum pwi_value_codec codec, enum pwi_value_type type, doub
   return type == PWI_TYPE_F32 ? (double)narrow_back : back;
 }
 
-static void test_narrow_floats_keep_what_is_special(void **state) {
+static void test_narrow_floats_keep_special_values(void **state) {
   (void)state;
   for (size_t t = 0; t < 2; t++) {
     for (size_t c = 0; c < 2; c++) {
@@ -141,7 +141,7 @@ static void test_lossy_codecs_allocate_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_narrow_floats_keep_what_is_special),
+      cmocka_unit_test(test_narrow_floats_keep_special_values),
       cmocka_unit_test(test_lossy_codecs_stay_within_their_error),
       cmocka_unit_test(test_int8_scales_each_block_by_itself),
       cmocka_unit_test(test_int8_holds_tiny_values_to_its_smallest_scale),

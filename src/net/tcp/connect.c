@@ -1,6 +1,7 @@
-/* Connecting: resolving a name without stopping the actor, then trying each address it stands for.
+/* Connecting: resolves a name without blocking the actor, then tries each of its addresses.
  *
- * Names are looked up by a thread of their own, because the C library's resolver blocks. Numeric addresses are not.
+ * A separate thread resolves names, because the resolver of the C library blocks. Numeric addresses need no
+ * thread.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -18,11 +19,12 @@
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
-/* Shared by the link and the resolving thread; whoever lets go last frees it. */
+/* Shared by the link and the resolving thread; the last user frees it. */
 struct resolution {
   atomic_int holders;
   atomic_bool is_finished;
-  int waker; /* a duplicate of the net's, so that a late thread writes to nobody else's file */
+  int waker; /* a duplicate of the net's descriptor, so that a late thread does not write to an unrelated
+                file */
   int error;
   struct addrinfo *found;
   char host[PWI_ADDRESS_HOST_MAX];
@@ -100,18 +102,18 @@ static int open_socket(struct tcp_link *link, int family) {
 }
 
 static int begin_connect(struct tcp_link *link, const struct sockaddr *address, socklen_t size) {
-  /* Without a key nothing is said to another machine, as nothing is listened to from there. */
+  /* Without a key the net neither connects to other machines nor accepts links from them. */
   if (!link->net->tls && address->sa_family != AF_UNIX && !pwi_tcp_is_loopback(address)) return EACCES;
   int error = open_socket(link, address->sa_family);
   if (error) return error;
   link->stage = STAGE_CONNECTING;
   link->can_read = link->can_write = false;
   if (connect(link->socket, address, size) != 0 && errno != EINPROGRESS) return errno;
-  /* Watched only now: a fresh socket that is not yet connecting would report a hang-up. */
+  /* The socket is added to epoll only now: before connect it would report a hang-up. */
   return pwi_tcp_link_watch(link) == PAWL_OK ? 0 : EMFILE;
 }
 
-/* The next of the addresses the name stands for; the last one's error is the link's. */
+/* Tries the next address of the name; the link fails with the error of the last one. */
 static void try_candidates(struct tcp_link *link, int error) {
   while (link->candidate) {
     struct addrinfo *candidate = link->candidate;
@@ -150,7 +152,7 @@ void pwi_tcp_continue_connecting(struct tcp_link *link) {
     struct sockaddr_storage peer;
     size = sizeof peer;
     if (getpeername(link->socket, (struct sockaddr *)&peer, &size) != 0) {
-      if (errno == ENOTCONN) return; /* an event of before; the real one will come */
+      if (errno == ENOTCONN) return; /* an earlier event; the real one will follow */
       error = errno;
     }
   }
@@ -181,7 +183,7 @@ static void connect_unix(struct tcp_link *link, const struct pwi_address *addres
   struct sockaddr_un name = {.sun_family = AF_UNIX};
   memcpy(name.sun_path, address->host, sizeof name.sun_path);
   int error = link->net->require_encryption ? EACCES : begin_connect(link, (const struct sockaddr *)&name, sizeof name);
-  if (error == EAGAIN) /* not refused: somebody listens, and is slow */
+  if (error == EAGAIN) /* not refused: a process listens, but is slow */
     pwi_tcp_link_fail(link, PAWL_LINK_BUSY, "its backlog is full");
   else if (error)
     pwi_tcp_link_fail(link, status_of_connect(error), strerror(error));

@@ -12,7 +12,7 @@
 
 static const char opening_magic[8] = "pawlink\n";
 
-#define PLANE_BODY_MAX 4096 /* a UCX worker's address is some hundred bytes at most */
+#define PLANE_BODY_MAX 4096 /* the address of a UCX worker has a few hundred bytes at most */
 
 size_t pwi_frame_fields(enum pwi_frame_kind kind) {
   switch (kind) {
@@ -42,7 +42,7 @@ void pwi_frame_write(uint8_t *prefix, enum pwi_frame_kind kind, uint64_t body_si
   pwi_put_u32(prefix + 4, check_of(prefix));
 }
 
-/* What a body of this kind may hold at most. */
+/* The maximum size of a body of this kind. */
 static uint64_t largest_body(enum pwi_frame_kind kind, uint64_t body_max) {
   switch (kind) {
   case PWI_FRAME_HELLO:

@@ -1,12 +1,12 @@
-/* How a link's byte stream is cut: docs/wire-format.md, "Link framing".
+/* The framing of the byte stream of a link: docs/wire-format.md, "Link framing".
  *
- * Each side first sends an opening of 32 bytes: who we are, which versions of the framing we speak, and a challenge
- * that the peer's hello must repeat, so that a recorded hello opens no door. From then on the stream is frames. A frame
- * is a prefix of 16 bytes, fields of a length that its kind fixes, a body, and zeros up to a multiple of 16, so that
- * everything in the stream stays aligned. The prefix carries a check of itself: a stream that lost its step is noticed
- * at once, before a length is believed.
+ * Each side first sends an opening of 32 bytes: a magic number, the supported versions of the framing, and a
+ * challenge that the hello of the peer must repeat, so that a recorded hello is useless. Frames follow. A
+ * frame has a prefix of 16 bytes, fields whose length depends on its kind, a body, and zeros up to a multiple
+ * of 16, so that everything in the stream stays aligned. The prefix contains a checksum of itself, so that a
+ * stream out of step is detected at once, before a length is used.
  *
- * This file is pure: bytes in, values out.
+ * All functions are pure.
  */
 #ifndef PWI_NET_TCP_FRAME_H
 #define PWI_NET_TCP_FRAME_H
@@ -27,7 +27,7 @@
 
 /* X(name, number, bytes of fields) */
 #define PWI_FRAME_MAP(X)                                                                                               \
-  X(HELLO, 1, 16)   /* the peer's challenge; body: greeting */                                                         \
+  X(HELLO, 1, 16)   /* challenge of the peer; body: greeting */                                                        \
   X(PLANE, 2, 48)   /* setting up the data plane; body: a worker's address */                                          \
   X(MESSAGE, 3, 64) /* head of a message; body: its body */                                                            \
   X(PING, 4, 0)                                                                                                        \
@@ -49,32 +49,32 @@ struct pwi_frame {
   uint64_t body_size;
 };
 
-/* Bytes of fields of a kind, which must be one of the enumeration. */
+/* The bytes of the fields of a kind, which must be a known one. */
 size_t pwi_frame_fields(enum pwi_frame_kind kind);
 
-/* Zeros that follow a body. */
+/* The number of zeros after a body. */
 static inline size_t pwi_frame_padding(uint64_t body_size) {
   return (size_t)(-body_size & (uint64_t)(PWI_FRAME_ALIGN - 1));
 }
 
-/* Write the 16 bytes of a prefix. */
+/* Writes the 16 bytes of a prefix. */
 void pwi_frame_write(uint8_t *prefix, enum pwi_frame_kind kind, uint64_t body_size);
 
-/* Read a prefix. PAWL_CORRUPT if it is not one; PAWL_TOO_LARGE if the body is larger than `body_max`, or than this kind
- * of frame may carry. */
+/* Parses a prefix. PAWL_CORRUPT if it is invalid; PAWL_TOO_LARGE if the body exceeds `body_max` or the
+ * maximum of its kind. */
 pawl_status pwi_frame_read(const uint8_t *prefix, uint64_t body_max, struct pwi_frame *frame_out);
 
 struct pwi_opening {
-  uint16_t lowest, highest; /* versions of the framing that are spoken */
+  uint16_t lowest, highest; /* supported versions of the framing */
   uint8_t challenge[PWI_CHALLENGE_SIZE];
 };
 
 void pwi_opening_write(uint8_t *bytes, const struct pwi_opening *opening);
 
-/* Read a peer's opening. PAWL_LINK_PROTOCOL if it is not one. */
+/* Parses the opening of a peer. PAWL_LINK_PROTOCOL if it is invalid. */
 pawl_status pwi_opening_read(const uint8_t *bytes, struct pwi_opening *opening_out);
 
-/* The highest version both speak. PAWL_LINK_VERSION if there is none. */
+/* The highest version that both support. PAWL_LINK_VERSION if there is none. */
 pawl_status pwi_opening_agree(const struct pwi_opening *ours, const struct pwi_opening *theirs, uint16_t *version_out);
 
 #endif

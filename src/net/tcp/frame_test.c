@@ -135,7 +135,8 @@ static void test_a_good_check_does_not_make_a_prefix_good(void **state) {
   memcpy(prefix, good, sizeof good);
   make_check(prefix);
   assert_memory_equal(prefix, good, sizeof good);
-  for (size_t bit = 0; bit < 32; bit++) { /* of magic, kind and the zero: another kind is the only change that passes */
+  for (size_t bit = 0; bit < 32; bit++) { /* of magic, kind and the zero: another kind is the only change that
+                                             passes */
     memcpy(prefix, good, sizeof good);
     prefix[bit / 8] ^= (uint8_t)(1 << bit % 8);
     make_check(prefix);
@@ -197,8 +198,9 @@ static void test_what_is_no_opening_is_refused(void **state) {
   assert_int_equal(back.lowest, 8);
 }
 
-/* A flipped bit in the magic is no opening. In the versions it is another pair of versions, or none if they are upside
- * down then. The four bytes after them are not looked at. In the challenge it is another challenge. */
+/* A flipped bit in the magic is no opening. In the versions it is another pair of versions, or none if they
+ * are upside down then. The four bytes after them are not looked at. In the challenge it is another
+ * challenge. */
 static void test_a_flipped_bit_of_an_opening_changes_its_own_field_only(void **state) {
   (void)state;
   for (size_t bit = 0; bit < 8 * PWI_OPENING_SIZE; bit++) {
@@ -229,7 +231,8 @@ static void check_agreement(struct pwi_opening a, struct pwi_opening b, int expe
 static void test_neighbouring_versions_agree_on_the_highest_common_one(void **state) {
   (void)state;
   check_agreement(make_opening(1, 1), make_opening(1, 1), 1);
-  check_agreement(make_opening(1, 1), make_opening(1, 2), 1); /* the newer one still speaks the older version */
+  check_agreement(make_opening(1, 1), make_opening(1, 2), 1); /* the newer one still speaks the older
+                                                                 version */
   check_agreement(make_opening(1, 2), make_opening(2, 3), 2);
   check_agreement(make_opening(1, 3), make_opening(2, 2), 2);
   check_agreement(make_opening(1, 1), make_opening(2, 2), -1);

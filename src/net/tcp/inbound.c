@@ -1,9 +1,9 @@
-/* Memory for bodies on their way in: bounded by link, by key and in all.
+/* Memory for arriving bodies, limited per link, per key and in total.
  *
- * A body that the actor wants in memory costs as much as has arrived of it, so that is what is charged, in steps, before
- * it is read. A link for which there is no room is not read from, and its sender feels that as back pressure;
- * it is read on when others have finished. So that half-received bodies cannot block each other for ever, one link, the
- * *leader*, may always go on, also beyond the bound, until its body is complete.
+ * A body that the actor receives into memory is charged in steps, before the bytes are read. A link without
+ * room is not read, which the sender notices as back-pressure; reading continues when other bodies have
+ * ended. So that half-received bodies cannot block each other forever, one link, the *leader*, may always
+ * continue, even beyond the limit, until its body is complete.
  *
  * While somebody waits, a sender that holds memory has to use it: one that delivers too little in half a second, or takes
  * too long for the whole of a body while it is read from, loses its link. While nobody waits anybody may be slow; and so may
@@ -15,12 +15,12 @@
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
-#define STEP_MIN ((size_t)16 << 10)            /* charged at a time: as much as is there already, */
-#define STEP_MAX ((size_t)1 << 20)             /* between these */
-#define PACE_NS (500 * MILLISECOND)            /* while others wait: in so long */
-#define PACE_BYTES ((size_t)128 << 10)         /* so much has to come, */
-#define BODY_NS (1000 * MILLISECOND)           /* and a whole body in so long, */
-#define BODY_BYTES_PER_MS ((uint64_t)16 << 10) /* and as long as this takes (16 MiB a second) */
+#define STEP_MIN ((size_t)16 << 10)            /* minimum charge of a step */
+#define STEP_MAX ((size_t)1 << 20)             /* maximum charge of a step */
+#define PACE_NS (500 * MILLISECOND)            /* while others wait: interval for checking the pace */
+#define PACE_BYTES ((size_t)128 << 10)         /* minimum bytes per interval */
+#define BODY_NS (1000 * MILLISECOND)           /* base time for a whole body, */
+#define BODY_BYTES_PER_MS ((uint64_t)16 << 10) /* plus its size at this speed (16 MiB per second) */
 
 /* Accounts: one for each proof of identity, as long as a link has it. */
 
@@ -61,7 +61,7 @@ static void charge(struct tcp_link *link, size_t size) {
   link->net->base.counts.inbound_bytes += size;
 }
 
-/* A link has at most half, those of one key have three quarters. */
+/* A link may use at most half, and all links of one key three quarters. */
 static bool has_room(const struct tcp_link *link, size_t size) {
   size_t most = link->net->base.limits.inbound_bytes;
   if (link->charged + size > most / 2) return false;
@@ -73,7 +73,7 @@ bool pwi_tcp_inbound_is_full(const struct tcp_net *net) {
   return net->base.counts.inbound_bytes >= net->base.limits.inbound_bytes;
 }
 
-/* Bytes that the sender has delivered and that we have not read. */
+/* Bytes that have arrived but were not read yet. */
 static size_t unread(const struct tcp_link *link) {
   int count = 0;
   return ioctl(link->socket, FIONREAD, &count) == 0 && count > 0 ? (size_t)count : 0;
@@ -97,7 +97,7 @@ static void wake_waiting(struct tcp_net *net) {
   }
 }
 
-/* Whoever has most ready to be read is likely to end first. */
+/* The link with the most unread bytes is likely to end first. */
 static void elect(struct tcp_net *net) {
   struct tcp_link *best = NULL;
   size_t most = 0;
@@ -122,7 +122,7 @@ static void wait_for_room(struct tcp_link *link) {
   if (net->waiting_since == 0) net->waiting_since = pwi_tcp_now();
 }
 
-/* An announcement alone costs little, and whoever sends much need not ask often. */
+/* The announcement of a body alone is charged little, and a fast sender is charged in large steps. */
 static size_t step_of(const struct tcp_link *link, size_t wanted) {
   size_t step = link->received;
   if (step < STEP_MIN) step = STEP_MIN;
@@ -151,7 +151,7 @@ void pwi_tcp_inbound_received(struct tcp_link *link, size_t size) {
   link->received += size;
   if (link->received <= link->charged) return;
   if (link->charged == 0) link->body_at = pwi_tcp_now();
-  charge(link, link->received - link->charged); /* it came along with its head */
+  charge(link, link->received - link->charged); /* it arrived with its head */
 }
 
 void pwi_tcp_inbound_release(struct tcp_link *link) {
@@ -174,7 +174,7 @@ void pwi_tcp_inbound_close(struct tcp_link *link) {
 
 /* Pace. */
 
-/* A sender whose bytes pile up here is not slow: it is we who do not read. */
+/* A sender whose bytes accumulate in the socket is not slow: this side does not read them. */
 static bool is_late(struct tcp_link *link, int64_t now) {
   size_t waits = unread(link), delivered = link->received + waits;
   if (link->pace_at >= link->net->waiting_since && now - link->pace_at < PACE_NS) return false;

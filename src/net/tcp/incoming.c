@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 
-#define KEEP_MAX ((size_t)1 << 20)  /* a gathering buffer larger than this is not kept, */
-#define KEEP_ALL ((size_t)16 << 20) /* nor one with which all of a net's were larger than this */
+#define KEEP_MAX ((size_t)1 << 20)  /* a collecting buffer larger than this is not kept */
+#define KEEP_ALL ((size_t)16 << 20) /* limit for the collecting buffers of a net in total */
 
 static void free_whole(struct pwi_incoming *incoming, struct pwi_net *net) {
   pwi_free(incoming->whole);
@@ -16,7 +16,7 @@ static void free_whole(struct pwi_incoming *incoming, struct pwi_net *net) {
 
 void pwi_incoming_fini(struct pwi_incoming *incoming, struct pwi_net *net) { free_whole(incoming, net); }
 
-/* Also for an empty body: its piece is no null pointer, which memcpy would not take. */
+/* Also allocated for an empty body: its piece must not be a null pointer, which memcpy does not accept. */
 static bool make_room(struct pwi_incoming *incoming, struct pwi_net *net) {
   if (incoming->whole && incoming->body_size <= incoming->whole_capacity) return true;
   free_whole(incoming, net);
@@ -25,7 +25,7 @@ static bool make_room(struct pwi_incoming *incoming, struct pwi_net *net) {
   return incoming->whole != NULL;
 }
 
-/* False without memory. */
+/* Returns false if there is no memory. */
 static bool choose_places(struct pwi_incoming *incoming, struct pwi_net *net) {
   const struct pwi_receive *plan = &incoming->plan;
   switch (plan->how) {

@@ -11,7 +11,7 @@
 
 #define KEPT ((size_t)1 << 20) /* a gathering buffer above this is given back */
 
-/* What the actor answers, and what it was told. */
+/* The answers of the actor, and its callbacks. */
 static struct {
   struct pwi_receive plan;
   unsigned messages, pieces, ends;
@@ -89,7 +89,7 @@ static void test_pieces_are_handed_on_with_their_place(void **state) {
   assert_null(pwi_incoming_places(&incoming));
   pwi_incoming_piece(&incoming, &net, a_link, "abcdef", 6);
   assert_int_equal(heard.offset, 0);
-  pwi_incoming_piece(&incoming, &net, a_link, "", 0); /* nothing is no piece */
+  pwi_incoming_piece(&incoming, &net, a_link, "", 0); /* an empty piece is not delivered */
   pwi_incoming_piece(&incoming, &net, a_link, "ghij", 4);
   assert_int_equal(heard.pieces, 2);
   assert_int_equal(heard.offset, 6);

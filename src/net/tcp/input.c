@@ -1,9 +1,9 @@
-/* Reading a link's stream and cutting it into frames.
+/* Reading the stream of a link and dividing it into frames.
  *
- * All links read into one scratch buffer of the net, so that ten thousand idle connections cost no memory; what cannot
- * be used yet, at most part of a head or of a piece's last 64 bytes, is carried over in the link. The scratch begins at
- * a multiple of 16 in the stream, which keeps every piece aligned. Bodies with a place of their own are read straight
- * into it.
+ * All links read into one scratch buffer of the net, so that ten thousand idle connections take no memory.
+ * Bytes that cannot be used yet, at most part of a head or of the last 64 bytes of a piece, are saved in the
+ * link. The scratch buffer begins at a multiple of 16 in the stream, which keeps every piece aligned. Bodies
+ * with their own destination are read directly into it.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
-#define READ_BUDGET ((size_t)1 << 20) /* bytes before others have their turn */
-#define AFTER_BODY 4096               /* read along with the end of a body: the next head, and small frames */
+#define READ_BUDGET ((size_t)1 << 20) /* bytes to read before other links have their turn */
+#define AFTER_BODY 4096               /* bytes read with the end of a body: the next head, and small frames */
 #define LARGE_BODY ((size_t)64 << 10)
-#define HEARD_BYTES 1024 /* a peer that trickles is silent: so many bytes, or a whole frame, count as a word */
+#define HEARD_BYTES 1024 /* bytes that count as a sign of life, as does a whole frame */
 
 static bool is_reading(const struct tcp_link *link) { return !link->is_failed && link->socket >= 0; }
 
-/* Messages are for an actor that is still interested. */
+/* True if messages are still delivered to the actor. */
 static bool is_listening(const struct tcp_link *link) { return link->stage == STAGE_UP && !link->bye_came; }
 
 static void heard_frame(struct tcp_link *link) {
@@ -28,7 +28,7 @@ static void heard_frame(struct tcp_link *link) {
   link->heard_bytes = 0;
 }
 
-/* Reads what is there. False if there is nothing more now, or the link failed. */
+/* Reads available bytes. False if there are no more now, or if the link failed. */
 static bool read_some(struct tcp_link *link, struct iovec *parts, size_t part_count, size_t *moved_out) {
   *moved_out = 0;
   if (link->tls) {
@@ -47,25 +47,25 @@ static bool read_some(struct tcp_link *link, struct iovec *parts, size_t part_co
   if (moved <= 0) {
     link->can_read = false;
     if (moved == 0)
-      pwi_tcp_link_hung_up(link, PAWL_LINK_RESET, "hang-up"); /* a peer that closes says bye first */
+      pwi_tcp_link_hung_up(link, PAWL_LINK_RESET, "hang-up"); /* a peer that closes sends BYE first */
     else if (errno != EAGAIN)
       pwi_tcp_link_hung_up(link, PAWL_LINK_RESET, NULL);
     return false;
   }
-  /* Fewer bytes than asked for: the socket is empty, and epoll will tell of the next, but not of an end that it has
-   * told of already. */
+  /* Fewer bytes than requested: the socket is empty. epoll will report further bytes, but not an end that it
+   * has already reported. */
   if ((size_t)moved < wanted && !link->has_ended) link->can_read = false;
   *moved_out = (size_t)moved;
   return true;
 }
 
-/* Where the rest of the current body goes, or NULL if it is handed on in pieces. */
+/* The destination of the rest of the current body; NULL if it is delivered in pieces. */
 static struct pwi_places *places_of_body(struct tcp_link *link) {
   if (link->frame.kind != PWI_FRAME_MESSAGE) return link->has_places ? &link->places : NULL;
   return link->is_wanted ? pwi_incoming_places(&link->incoming) : NULL;
 }
 
-/* While we are leaving, only the peer's bye and answers to our own questions matter. */
+/* While this side closes, only the BYE of the peer and answers to own requests matter. */
 static bool is_dropped(const struct tcp_link *link) {
   enum pwi_frame_kind kind = link->frame.kind;
   bool is_leaving = link->stage == STAGE_CLOSING || link->stage == STAGE_LEAVING;
@@ -117,7 +117,7 @@ static void body_is_complete(struct tcp_link *link) {
   pwi_tcp_inbound_release(link);
 }
 
-/* What may be said at this stage. */
+/* True if a frame of this kind is permitted at this stage. */
 static bool is_expected(const struct tcp_link *link, enum pwi_frame_kind kind) {
   switch (link->stage) {
   case STAGE_HELLO:
@@ -140,7 +140,7 @@ static bool is_expected(const struct tcp_link *link, enum pwi_frame_kind kind) {
   return false;
 }
 
-/* False if there is no place. */
+/* Returns false if there is no destination. */
 static bool set_place(struct tcp_link *link, char *place) {
   link->places = pwi_places_one(place, (size_t)link->frame.body_size);
   link->has_places = place != NULL;
@@ -158,7 +158,7 @@ static void begin_message(struct tcp_link *link, bool is_here) {
   }
 }
 
-/* `is_here`: all of the body lies in the scratch. */
+/* `is_here`: the whole body is in the scratch buffer. */
 static bool begin_body(struct tcp_link *link, bool is_here) {
   link->has_places = link->is_wanted = false;
   if (is_dropped(link)) return is_reading(link);
@@ -204,7 +204,8 @@ static size_t take_body(struct tcp_link *link, const char *data, size_t size) {
   return step;
 }
 
-/* A frame's prefix and fields, if they are all there. Returns the bytes used, 0 to wait for more. */
+/* Parses the prefix and fields of a frame if they are complete. Returns the bytes consumed, 0 to wait for
+ * more. */
 static size_t take_head(struct tcp_link *link, const char *data, size_t size) {
   if (size < PWI_FRAME_PREFIX) return 0;
   pawl_status status = pwi_frame_read((const uint8_t *)data, link->net->base.limits.message_max, &link->frame);
@@ -224,7 +225,7 @@ static size_t take_head(struct tcp_link *link, const char *data, size_t size) {
   bool is_here = link->body_left <= size - used;
   bool goes_on = begin_body(link, is_here);
   if (link->body_left >= LARGE_BODY) link->expects_place = places_of_body(link) != NULL;
-  /* A ready message is dealt with at once, even if the link has failed over something the actor did. */
+  /* A ready message is processed at once, even if the link has failed because of an action of the actor. */
   if (link->is_wanted && is_here) return used + take_body(link, data + used, size - used);
   if (goes_on && link->body_left == 0) body_is_complete(link);
   return used;
@@ -239,7 +240,7 @@ static size_t take_padding(struct tcp_link *link, size_t size) {
 
 static size_t take_opening(struct tcp_link *link, const char *data, size_t size) {
   if (size < PWI_OPENING_SIZE) {
-    /* The first byte of a stranger tells already; do not wait for the rest. */
+    /* The first byte already shows whether the peer speaks this protocol; do not wait for the rest. */
     if (size > 0 && data[0] != 'p') pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "not the opening of a link");
     return 0;
   }
@@ -280,11 +281,11 @@ static void count_heard(struct tcp_link *link, size_t size) {
   if (link->heard_bytes >= HEARD_BYTES) heard_frame(link);
 }
 
-/* Bytes lie in the scratch as far past a multiple of 16 as they do in the stream. */
+/* Bytes in the scratch buffer have the same offset from a multiple of 16 as in the stream. */
 static size_t phase(uint64_t position) { return (size_t)(position % PWI_FRAME_ALIGN); }
 
-/* A body with a place of its own: read it there, as far as there is memory for it, and what follows its end into the scratch
- * with the same call. */
+/* A body with its own destination is read directly, as far as the memory limit permits; the bytes after its
+ * end go to the scratch buffer in the same call. */
 static size_t read_into_places(struct tcp_link *link, struct pwi_places *places) {
   bool is_counted = link->frame.kind == PWI_FRAME_MESSAGE;
   size_t allowed = (size_t)link->body_left;
@@ -312,7 +313,8 @@ static size_t read_into_places(struct tcp_link *link, struct pwi_places *places)
 static size_t read_into_scratch(struct tcp_link *link) {
   char *scratch = link->net->scratch + phase(link->position);
   memcpy(scratch, link->carry, link->carry_size);
-  /* Of a large body that has a place, little should come here first: it would have to be copied. */
+  /* Little of a large body with a destination should be read into the scratch buffer, because it would have
+   * to be copied. */
   bool is_little = link->expects_place || pwi_tcp_inbound_is_full(link->net);
   size_t most = is_little && link->input == INPUT_HEAD ? AFTER_BODY : SCRATCH_SIZE;
   struct iovec part = {scratch + link->carry_size, most - link->carry_size};

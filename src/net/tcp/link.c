@@ -3,8 +3,8 @@
  *   connect or accept, TLS, opening, hello, consent with the offer of a data plane, the plane tried out, up;
  *   then bye and hang-up, or failure.
  *
- * An offer is sent once the actor has accepted the peer's hello; so a refused node never sees the link come up. How a
- * plane is agreed on is link_plane.c.
+ * The offer is sent once the actor has accepted the hello of the peer, so that a refused node never sees the
+ * link come up. link_plane.c negotiates the data plane.
  */
 #include <assert.h>
 #include <errno.h>
@@ -98,18 +98,18 @@ void pwi_tcp_link_hung_up(struct tcp_link *link, pawl_status why, const char *de
   if (we_closed)
     pwi_tcp_link_fail(link, link->verdict, detail);
   else if (link->bye_came)
-    pwi_tcp_link_fail(link, link->why, detail); /* it had said why it would */
+    pwi_tcp_link_fail(link, link->why, detail); /* the peer has stated its reason before */
   else
     pwi_tcp_link_fail(link, why, detail);
 }
 
-/* For people to see: who was turned away, which of those we knew does not keep to the protocol, and who was lost. Of a link that we
- * could not make, whoever asked for it tells. */
+/* Logs peers that were refused, known peers that violate the protocol, and lost links. If a link could not be
+ * made, the caller that asked for it logs this. */
 static void warn_of(struct tcp_link *link, pawl_status why, const char *detail) {
   bool is_attempt = !link->accepted && link->stage < STAGE_UP;
   if (!link->is_announced)
     pwi_tcp_warn_of_stranger(link, "link.refused", why, detail);
-  else if (why == PAWL_LINK_PROTOCOL && !link->bye_came && !is_attempt) /* else it is the peer that complains */
+  else if (why == PAWL_LINK_PROTOCOL && !link->bye_came && !is_attempt) /* otherwise the peer reports it */
     pwi_tcp_warn_of_stranger(link, "link.misused", why, detail);
   else if (link->stage == STAGE_UP && !link->bye_came && why != PAWL_OK)
     pwi_tcp_warn_of_stranger(link, "link.lost", why, detail);
@@ -172,7 +172,7 @@ static void send_opening(struct tcp_link *link) {
     status = pwi_tls_write(link->tls, bytes, sizeof bytes, &moved);
   else
     moved = (size_t)send(link->socket, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-  /* A fresh socket has room for 32 bytes; if not, something is wrong with it. */
+  /* A new socket always has room for 32 bytes; otherwise it is broken. */
   if (status != PAWL_OK || moved != sizeof bytes) pwi_tcp_link_fail(link, PAWL_LINK_RESET, "cannot write the opening");
   pwi_tcp_mark_dirty(link);
 }
@@ -229,7 +229,7 @@ static void send_bye(struct tcp_link *link, pawl_status why) {
   link->bye_queued = true;
 }
 
-/* Tell the peer why, and go once it is told. */
+/* Tells the peer the reason, and closes once it is sent. */
 void pwi_tcp_link_refuse(struct tcp_link *link, pawl_status why, const char *detail) {
   if (link->is_failed || link->stage >= STAGE_CLOSING) return;
   warn_of(link, why, detail);
@@ -307,7 +307,7 @@ void pwi_tcp_close(struct pwi_net *base, struct pwi_link id, pawl_status why) {
   pwi_tcp_mark_dirty(link);
 }
 
-/* Called while closing, whenever something may have moved. */
+/* Called while closing, whenever there may be progress. */
 void pwi_tcp_link_step_closing(struct tcp_link *link) {
   if (link->stage != STAGE_CLOSING || link->is_failed) return;
   if (!link->bye_queued) {
@@ -321,7 +321,7 @@ void pwi_tcp_link_step_closing(struct tcp_link *link) {
   if (link->bye_came) pwi_tcp_link_fail(link, link->verdict, NULL);
 }
 
-/* The peer's bye, and every message it sent on the data plane has come. */
+/* The BYE of the peer has arrived, and so has every message that it sent on the data plane. */
 void pwi_tcp_link_check_bye(struct tcp_link *link) {
   if (!link->bye_came || link->plane_received < link->bye_plane_count || link->plane_incoming.active) return;
   pwi_tcp_link_fail(link, link->why, "bye");
@@ -348,7 +348,7 @@ static pawl_status late_status(const struct tcp_link *link) {
   return link->bye_came && link->why != PAWL_OK ? link->why : PAWL_LINK_SILENT;
 }
 
-/* True if one was due. */
+/* Sends a heartbeat if it is due; true if it was. */
 static bool beat(struct tcp_link *link, int64_t now) {
   if (now - link->spoke < link->net->base.limits.beat_ns || !link->can_write) return false;
   if (pwi_tcp_queue_frame(link, PWI_FRAME_PING, NULL, NULL, 0, 0, false, 0) != PAWL_OK)
@@ -375,9 +375,10 @@ void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
     if (now > link->deadline) pwi_tcp_link_fail(link, late_status(link), "took too long");
     return;
   }
-  /* We are not listening to a peer that owes us room, so its silence says nothing; that it takes bytes does. */
+  /* While the queue to the peer is too full, its stream is not read. The peer then shows that it is alive by
+   * accepting bytes. */
   if (pwi_tcp_is_choked(link) && link->took > link->heard) link->heard = link->took;
-  if (link->is_waiting) link->heard = now; /* for memory of ours */
+  if (link->is_waiting) link->heard = now; /* waiting for memory of this side */
   if (now - link->heard > limits->silence_ns) {
     pwi_tcp_link_fail(link, PAWL_LINK_SILENT, NULL);
     return;

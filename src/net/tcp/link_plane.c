@@ -1,12 +1,12 @@
-/* How two nodes agree on a data plane, and what it then tells their link.
+/* The negotiation of a data plane between two nodes, and its events.
  *
- *   both send an OFFER over the link; if both have a plane, they meet (meet.c) and so learn where the other's port is;
- *   both connect and send a probe; each says WORKS when the other's has come;
- *   the connector, once it has both, says USE and is up; the acceptor is up when it hears that.
+ *   both send an OFFER over the link; if both have a plane, they meet (meet.c) and so learn the port of the
+ *   other; both connect and send a probe; each sends WORKS when the probe of the other has arrived; the
+ *   connector, once it has both, sends USE and is up; the acceptor is up when USE arrives.
  *
- * The connector decides. If they do not meet, or if it takes too long, it says DO_WITHOUT, and the link serves both lanes.
- * Between hosts there is no meeting: where both have an RDMA device, and were told to use it, the offer carries the
- * port's address, and the connector that could not meet says FABRIC.
+ * The connector decides. If they do not meet, or if it takes too long, it sends DO_WITHOUT, and the link
+ * serves both lanes. Between hosts there is no meeting: if both have an RDMA device and are configured to use
+ * it, the offer contains the address of the port, and a connector that could not meet sends FABRIC.
  */
 #include <string.h>
 
@@ -47,14 +47,15 @@ static void send_step(struct tcp_link *link, enum plane_step step) {
 
 /* Offering. */
 
-/* On a link without encryption anybody on the machine may be at the other end; do not even try then. */
+/* On an unencrypted link any user of the machine may be the peer, so no plane is tried unless it is the same
+ * user. */
 static bool may_offer(const struct tcp_link *link) {
   struct tcp_net *net = link->net;
   return net->plane && !pwi_plane_is_full(net->plane) && (link->tls || pwi_tcp_is_same_user(link->socket));
 }
 
-/* An address from another host is taken on its word. So a key with limits does not do, nor a certificate, whose rights are
- * not known here. */
+/* An address from another host cannot be verified. Neither a key with limits nor a certificate, whose rights
+ * are not known here, suffices. */
 static bool may_use_fabric(const struct tcp_link *link) {
   struct tcp_net *net = link->net;
   struct pwi_key_limits limits;
@@ -122,7 +123,7 @@ static pawl_status connect_plane(struct tcp_link *link, struct pwi_plane_route *
   return pwi_plane_probe(link->plane);
 }
 
-/* They have met: the route leads to the peer. */
+/* The two processes have met; the route leads to the peer. */
 void pwi_tcp_plane_try(struct tcp_link *link, struct pwi_plane_route *route) {
   if (connect_plane(link, route) == PAWL_OK) return;
   if (link->accepted) {
@@ -155,7 +156,7 @@ static void probed(struct tcp_link *link) {
   decide(link);
 }
 
-/* The connector comes to the acceptor's door; the acceptor waits for it. */
+/* The connector connects to the door of the acceptor, which waits for it. */
 static void begin_plane(struct tcp_link *link) {
   link->stage = STAGE_PLANE;
   link->plane_deadline = pwi_tcp_now() + PWI_PLANE_PATIENCE;
@@ -186,7 +187,8 @@ static void got_offer(struct tcp_link *link) {
     pwi_tcp_link_come_up(link);
 }
 
-/* What only an acceptor that tries a plane is told. False if it makes no sense here. */
+/* Handles the decisions of the connector, which only an acceptor that tries a plane receives. False if this
+ * is out of turn. */
 static bool is_told(struct tcp_link *link, uint32_t step) {
   if (step == PLANE_USE && link->plane) {
     pwi_tcp_link_come_up(link);
@@ -209,22 +211,22 @@ void pwi_tcp_link_offered(struct tcp_link *link) {
     link->peer_probed = true;
     decide(link);
   } else if (link->stage == STAGE_PLANE && !link->accepted && step == PLANE_FAILS) {
-    pwi_tcp_plane_do_without(link); /* no need to wait for what will not come */
+    pwi_tcp_plane_do_without(link); /* the plane will not come up */
   } else if ((step == PLANE_WORKS || step == PLANE_FAILS) && link->stage == STAGE_UP) {
-    return; /* crossed our decision to do without */
+    return; /* crossed the decision to do without */
   } else if (link->stage != STAGE_PLANE || !link->accepted || !is_told(link, step)) {
     pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "data plane set up out of turn");
   }
 }
 
-/* What the data plane tells a link. */
+/* Events of the data plane. */
 
 static void plane_probed(void *owner) { probed(owner); }
 
 static bool plane_begin(void *owner, const uint8_t *head, size_t body_size, bool ready,
                         struct pwi_plane_wish *wish_out) {
   struct tcp_link *link = owner;
-  if (link->stage == STAGE_PLANE) { /* the peer is up already; we have not heard its word yet */
+  if (link->stage == STAGE_PLANE) { /* the peer is already up; its USE has not arrived yet */
     link->plane_blocked = true;
     return false;
   }
@@ -251,7 +253,7 @@ static bool plane_begin(void *owner, const uint8_t *head, size_t body_size, bool
   return true;
 }
 
-/* A ready message goes on also on a link that has failed over something the actor did. */
+/* A ready message continues even if the link has failed because of an action of the actor. */
 static bool is_plane_wanted(const struct tcp_link *link) {
   return link->plane_wanted && link->stage == STAGE_UP && (!link->is_failed || link->plane_ready);
 }
@@ -264,7 +266,7 @@ static void plane_piece(void *owner, const void *data, size_t size) {
 
 static void plane_end(void *owner) {
   struct tcp_link *link = owner;
-  link->net->moved = true; /* a message that took several turns ends in a round of its own */
+  link->net->moved = true; /* a message that took several turns may end in a round without other events */
   link->plane_received++;
   if (is_plane_wanted(link)) pwi_incoming_end(&link->plane_incoming, &link->net->base, link->id, PAWL_OK);
   pwi_tcp_link_check_bye(link);
@@ -290,7 +292,7 @@ static void plane_notified(void *owner, uint64_t value) {
 static void plane_failed(void *owner, const char *why) {
   struct tcp_link *link = owner;
   if (link->stage != STAGE_PLANE)
-    pwi_tcp_link_hung_up(link, PAWL_LINK_PLANE, why); /* also how it shows that the peer has left */
+    pwi_tcp_link_hung_up(link, PAWL_LINK_PLANE, why); /* also the sign that the peer has closed */
   else if (link->accepted)
     pwi_tcp_plane_fails(link);
   else

@@ -1,8 +1,8 @@
 /* Listening and accepting.
  *
- * A stranger is a connection that has not come up yet. Their number is bounded: when one too many comes, the oldest
- * goes, so that thousands of half-open connections cost little and a genuine peer, which is done in a few milliseconds,
- * still gets in.
+ * A stranger is an accepted connection that is not up yet. Their number is limited: when there is one too
+ * many, the oldest is closed. Thousands of half-open connections thus cost little, and a genuine peer, which
+ * needs only a few milliseconds to come up, is still admitted.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -19,7 +19,7 @@
 
 #include "net/tcp/world.h"
 
-#define BACKLOG 4096 /* a burst of strangers should not cost a genuine peer its first packet */
+#define BACKLOG 4096 /* so that a burst of strangers does not displace a genuine peer */
 #define ACCEPT_BATCH 64
 
 bool pwi_tcp_is_loopback(const struct sockaddr *address) {
@@ -102,8 +102,9 @@ static pawl_status listen_tcp(struct tcp_net *net, const struct pwi_address *add
   return status;
 }
 
-/* A socket file that nobody listens at is a dead process's: take its place. One that is listened at is left alone, and
- * so is a file of any other kind: connecting to it is refused too, but it is somebody's. */
+/* A socket file without a listening process was left by a dead process and is replaced. A socket with a
+ * listening process is left alone, and so is any other kind of file, although connecting to it is refused
+ * too. */
 static bool is_abandoned(const struct sockaddr_un *name) {
   struct stat about;
   if (lstat(name->sun_path, &about) != 0 || !S_ISSOCK(about.st_mode)) return false;
@@ -209,7 +210,8 @@ static void name_peer(struct tcp_link *link, const struct sockaddr_storage *from
 
 static void accept_one(struct tcp_net *net, const struct source *source, int socket,
                        const struct sockaddr_storage *from) {
-  /* A unix socket's file mode keeps others out already; this holds where modes are ignored. */
+  /* The file mode of a unix socket already keeps other users out; this check also works where modes are
+   * ignored. */
   if (source->kind == PWI_ADDRESS_UNIX && !pwi_tcp_is_same_user(socket)) {
     close(socket);
     return;
@@ -232,7 +234,7 @@ static void accept_one(struct tcp_net *net, const struct source *source, int soc
     pwi_tcp_link_fail(link, PAWL_NODE_LIMIT, NULL);
 }
 
-/* Out of descriptors: without this the waiting connection would keep epoll ready for ever. */
+/* Out of descriptors: otherwise the waiting connection would keep epoll ready forever. */
 static void refuse_one(struct tcp_net *net, int source) {
   evict_oldest(net);
   if (net->spare >= 0) close(net->spare);

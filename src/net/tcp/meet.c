@@ -1,20 +1,24 @@
-/* Meeting: how two nodes find that they are processes of one user on one host, and are who is at the ends of the link.
+/* Meeting: two nodes verify that they are processes of one user on one host, and that they are the two ends
+ * of the link.
  *
- * A data plane on one host trusts its peer with everything: UCX believes the address that it is given, and memory is
- * read and mapped. So it is for processes only that could do as they like with us anyway, those of our own user, and the
- * kernel says which they are. A node with a plane has a *door*, a unix socket without a file (an abstract name, drawn at
- * random), which cannot be reached from another host. The acceptor of a link names its door in its offer; the connector
- * goes there and shows a *card*; the acceptor shows its own. Each side takes a card only if
+ * A data plane on one host trusts its peer completely: UCX trusts the address that it receives, and memory is
+ * read and mapped. It is therefore only for processes that have full control over this process anyway, those
+ * of the same user, and the kernel identifies them. A node with a plane has a *door*, a unix socket with a
+ * random abstract name, which cannot be reached from another host. The acceptor of a link names its door in
+ * its offer; the connector connects to it and sends a *card*; the acceptor answers with its own. Each side
+ * accepts a card only if
  *
- *   - the kernel says that the other end of the socket is a process of our user, with a number that means something here;
- *   - the card carries the proof of this very link: a hash of what TLS exports for it (or of nothing, if it is plain) and
- *     of both offers' nonces, which nobody but the two ends of the link knows. A peer that sits between two honest nodes
- *     has two links and so two proofs, of which neither is good for the other;
- *   - the same proof can be read in the memory of that process, so that it is it who holds the link;
+ *   - the kernel confirms that the other end of the socket is a process of the same user, with a process
+ *     number that is valid here;
+ *   - the card contains the proof of this link: a hash of the TLS export (of nothing for a plain link) and of
+ *     the nonces of both offers, which only the two ends of the link know. A peer in the middle between two
+ *     honest nodes has two links and so two proofs, neither of which is valid for the other link;
+ *   - the same proof can be read in the memory of that process, which shows that the process itself has the
+ *     link;
  *   - both see the same memory and have the same kind of plane.
  *
- * Who stalls at the door, comes without a card, or shows a wrong one, is sent away; the link does not suffer from it.
- * The socket stays with the plane: descriptors are passed over it.
+ * A process that stalls at the door, sends no card, or sends a wrong one is disconnected; the link is not
+ * affected. The plane keeps the socket, over which descriptors are passed.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -39,16 +43,17 @@
 #define DOOR_BACKLOG 64
 #define EXPORT_LABEL "EXPORTER-pawl-data-plane"
 
-/* A card: magic 8 bytes, the acceptor's number of the link u64, proof 32 bytes, host 16 bytes, where the proof lies in
- * the sender's memory u64, tag u64, address of its port. */
+/* A card: magic 8 bytes, the acceptor's number of the link u64, proof 32 bytes, host 16 bytes, address of the
+ * proof in the memory of the sender u64, tag u64, address of its port. */
 static const char card_magic[8] = "pawlcard";
 #define CARD_HEAD 80
 #define CARD_MAX (CARD_HEAD + 4096)
 
 /* The door. */
 
-/* Nodes with the same value share memory: same boot of the same kernel, same /dev/shm, same process numbers, and the same
- * plane. It keeps those apart that could not work together; it proves nothing. */
+/* Nodes with the same value can share memory: same boot of the same kernel, same /dev/shm, same process
+ * numbers, and the same kind of plane. It only separates nodes that could not work together; it proves
+ * nothing. */
 void pwi_tcp_identify_host(uint8_t host[16]) {
   char text[320] = {0};
   size_t used = 0;
@@ -113,7 +118,7 @@ void pwi_tcp_door_check(struct tcp_net *net, int64_t now, int64_t stopped) {
   }
 }
 
-/* A place for one more; if there is none, that of whoever has been waiting longest. */
+/* A free place; if there is none, the place of the guest that has waited longest. */
 static size_t seat(struct tcp_net *net) {
   size_t oldest = 0;
   for (size_t i = 0; i < PWI_GUESTS_MAX; i++) {
@@ -126,7 +131,7 @@ static size_t seat(struct tcp_net *net) {
 
 static void let_in(struct tcp_net *net, int socket) {
   struct pwi_process process;
-  if (!pwi_process_open(socket, &process)) { /* another user, or another namespace: not worth a place */
+  if (!pwi_process_open(socket, &process)) { /* another user or another namespace: refused at once */
     close(socket);
     return;
   }
@@ -172,7 +177,7 @@ static pawl_status make_proofs(struct tcp_link *link, const uint8_t door[PWI_DOO
   return made ? PAWL_OK : PAWL_LINK_PLANE;
 }
 
-/* The proof lies in the link, which stays where it is. */
+/* The proof is stored in the link, whose address does not change. */
 static pawl_status show_card(struct tcp_link *link, int channel) {
   uint8_t head[CARD_HEAD];
   size_t size;
@@ -189,7 +194,8 @@ static pawl_status show_card(struct tcp_link *link, int channel) {
   return moved == (ssize_t)(sizeof head + size) ? PAWL_OK : PAWL_LINK_PLANE;
 }
 
-/* One whole card, and nothing with it. Returns its size; 0: nothing yet, or what came is none (`*is_wrong_out`). */
+/* Receives exactly one card. Returns its size; 0 if nothing has arrived yet, or if it is not a card
+ * (`*is_wrong_out`). */
 static size_t read_card(int channel, uint8_t card[CARD_MAX], bool *is_wrong_out) {
   struct iovec part = {card, CARD_MAX};
   struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
@@ -203,7 +209,7 @@ static size_t read_card(int channel, uint8_t card[CARD_MAX], bool *is_wrong_out)
   return (size_t)moved;
 }
 
-/* It is about this link, and by who is at its other end. */
+/* True if the card is for this link and from the process at its other end. */
 static bool is_genuine(const struct tcp_link *link, const uint8_t *card, const struct pwi_process *process) {
   uint8_t seen[PWI_PROOF_SIZE];
   struct iovec local = {seen, sizeof seen};
@@ -217,7 +223,7 @@ static bool is_compatible(const struct tcp_link *link, const uint8_t *card) {
   return memcmp(card + 48, link->net->host, 16) == 0;
 }
 
-/* Goes on with the plane. Channel and process become the plane's. */
+/* Continues with the plane, which takes over channel and process. */
 static void have_met(struct tcp_link *link, const uint8_t *card, size_t size, struct pwi_process process, int channel) {
   struct pwi_plane_route route = {
       .address = card + CARD_HEAD,
@@ -276,7 +282,7 @@ void pwi_tcp_meet_continue(struct tcp_link *link) {
 static void receive_guest(struct tcp_net *net, size_t index, struct tcp_link *link) {
   struct pwi_guest guest = net->guests[index];
   bool is_right = is_genuine(link, guest.card, &guest.process);
-  if (!is_right) { /* perhaps not the peer at all: the link waits on */
+  if (!is_right) { /* possibly not the peer: the link continues to wait */
     send_away(net, index);
     return;
   }
@@ -297,7 +303,7 @@ static bool expects_guest(const struct tcp_link *link) {
   return link->accepted && !link->is_failed && link->stage == STAGE_PLANE && !link->plane && !link->has_met;
 }
 
-/* Those who come before the link's own offer has been read wait for it. */
+/* A guest that comes before the offer of the link was read waits for it. */
 static void look_at(struct tcp_net *net, size_t index) {
   struct pwi_guest *guest = &net->guests[index];
   struct tcp_link *link = pwi_tcp_find_link(net, (struct pwi_link){pwi_get_u64(guest->card + 8)});

@@ -1,9 +1,10 @@
-/* Regions, put, get and fence: over the data plane where there is one, else as frames on the link.
+/* Regions, put, get and fence: over the data plane if there is one, otherwise as frames on the link.
  *
- * As frames they are served here, without the actor: a PUT is read from the socket straight into the region, a GET is
- * answered straight from it. What a link may reach is in its list of shares, and ends with the link; so nothing that
- * comes late can land anywhere (design: late writes). On the data plane the peer writes by itself; there the region's
- * memory belongs to one link for its whole life, and is unmapped before anybody else could be given it.
+ * Frames are served here, without the actor: a PUT is read from the socket directly into the region, and a
+ * GET is answered directly from it. The list of shares of a link says which regions it may access. It ends
+ * with the link, so a late write has no effect (docs/architecture.md, "What net.h decides, and why"). On the
+ * data plane the peer writes by itself; there the memory of a region belongs to one link for its whole life,
+ * and is unmapped before it could be given to another.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -49,7 +50,7 @@ static struct share *find_share(struct tcp_link *link, uint64_t number) {
   return NULL;
 }
 
-/* The region's memory is about to go: whoever is using it is cut off. */
+/* The memory of the region is about to be freed: links that use it are taken down. */
 static void cut_off(struct tcp_link *link, struct tcp_region *region) {
   struct share *share = find_share(link, region->number);
   bool is_written = link->input == INPUT_BODY && link->frame.kind == PWI_FRAME_PUT && link->body_left > 0 && share &&
@@ -142,7 +143,8 @@ pawl_status pwi_tcp_remote_open(struct pwi_net *base, struct pwi_link id, const 
   return PAWL_OK;
 }
 
-/* The link and remote of a call, or why not. An access beyond what was shared costs the link, here as at the peer. */
+/* Finds the link and remote of a call, or the error. An access beyond the shared range takes the link down,
+ * here as at the peer. */
 static pawl_status check_access(struct tcp_net *net, struct pwi_link id, struct pwi_remote remote, uint64_t offset,
                                 size_t size, unsigned access, struct tcp_link **link_out,
                                 const struct remote **remote_out) {
@@ -158,7 +160,7 @@ static pawl_status check_access(struct tcp_net *net, struct pwi_link id, struct 
   return PAWL_OK;
 }
 
-/* Counts an operation that is about to be given to the plane, and takes the count back if the plane refused it. */
+/* Counts an operation before it is passed to the plane, and undoes this if the plane refuses it. */
 static void count_plane(struct tcp_link *link, size_t size) {
   link->queued_operations++;
   link->queued_bytes += size;
@@ -196,7 +198,7 @@ pawl_status pwi_tcp_put(struct pwi_net *base, struct pwi_link id, struct pwi_rem
   pwi_put_u64(fields + 8, offset);
   pwi_put_u64(fields + 16, notify);
   struct iovec body = {(void *)(uintptr_t)from, size};
-  if (cookie) link->net->owed--; /* pwi_tcp_queue_frame owes it anew */
+  if (cookie) link->net->owed--; /* pwi_tcp_queue_frame counts it again */
   return pwi_tcp_queue_frame(link, PWI_FRAME_PUT, fields, &body, 1, size, size > PWI_NET_COPY_MAX, cookie);
 }
 
@@ -284,7 +286,8 @@ bool pwi_tcp_get_asked(struct tcp_link *link) {
   uint8_t fields[16] = {0};
   memcpy(fields, link->fields + 24, 8);
   struct iovec body = {(char *)share->region->base.memory + offset, (size_t)size};
-  /* A peer that asks and does not read should cost little: once many wait, small answers are not copied either. */
+  /* A peer that sends requests but does not read answers should cost little: once many answers wait, small
+   * ones are not copied either. */
   bool is_behind = size > 0 && link->queued_operations > link->net->base.limits.queue_count / 4;
   pawl_status status =
       pwi_tcp_queue_frame(link, PWI_FRAME_GOT, fields, &body, 1, (size_t)size, size > PWI_NET_COPY_MAX || is_behind, 0);
@@ -297,7 +300,7 @@ char *pwi_tcp_got_place(struct tcp_link *link) {
   const struct question *question = pwi_fifo_at(&link->questions, 0);
   if (question->kind != PWI_FRAME_GET || question->number != pwi_get_u64(link->fields)) return NULL;
   if (question->size != link->frame.body_size) return NULL;
-  return question->size > 0 ? question->into : link->carry; /* nothing is written there */
+  return question->size > 0 ? question->into : link->carry; /* nothing is written to it */
 }
 
 static void answered(struct tcp_link *link, pawl_status status) {

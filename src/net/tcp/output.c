@@ -1,8 +1,9 @@
-/* What is queued for a link, and how it is written.
+/* The send queue of a link, and writing it.
  *
- * The queue is a list of segments. Frame heads, small bodies and padding are copied into a ring of bytes; consecutive
- * ones form one segment, so that a burst of small messages leaves in one write. A large body is a segment that points
- * to the caller's memory. Nothing is allocated once ring and list have grown to the traffic's size.
+ * The queue is a list of segments. Frame heads, small bodies and padding are copied into a ring of bytes;
+ * consecutive ones form one segment, so that a burst of small messages takes one write. A large body is a
+ * segment that points to the memory of the caller. Nothing is allocated once ring and list are large enough
+ * for the traffic.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,9 +13,9 @@
 #include "net/tcp/world.h"
 
 #define WRITE_PARTS 64    /* of one system call */
-#define WRITE_ROUNDS 4    /* system calls before others have their turn */
+#define WRITE_ROUNDS 4    /* system calls before other links have their turn */
 #define FIRST_RING 4096   /* bytes */
-#define EAGER (256 << 10) /* queued bytes that are not left lying until the next poll */
+#define EAGER (256 << 10) /* with this many queued bytes, writing does not wait for the next poll */
 
 bool pwi_tcp_has_room(struct tcp_link *link, size_t size) {
   const struct pwi_net_limits *limits = &link->net->base.limits;
@@ -109,7 +110,7 @@ pawl_status pwi_tcp_queue_frame(struct tcp_link *link, enum pwi_frame_kind kind,
   if (borrow)
     last->cookie = cookie;
   else if (cookie)
-    pwi_tcp_end_operation(link, cookie, PAWL_OK); /* copied: the caller's memory is its own already */
+    pwi_tcp_end_operation(link, cookie, PAWL_OK); /* copied: the caller may reuse its memory already */
   append_ring(link, NULL, padding);
   link->queued_bytes += PWI_FRAME_PREFIX + fields_size + body_size + padding;
   link->queued_operations++;
@@ -120,7 +121,7 @@ pawl_status pwi_tcp_queue_frame(struct tcp_link *link, enum pwi_frame_kind kind,
 static pawl_status send_on_plane(struct tcp_link *link, const struct pwi_send *send, size_t body_size) {
   pawl_status status = pwi_tcp_owe(link->net, send->cookie);
   if (status != PAWL_OK) return status;
-  link->queued_operations++; /* before the call: it may end at once */
+  link->queued_operations++; /* counted before the call, because it may end at once */
   link->queued_bytes += body_size;
   status = pwi_plane_send(link->plane, send->head, send->body, send->body_count, body_size, send->cookie);
   if (status == PAWL_OK) {
@@ -152,7 +153,7 @@ pawl_status pwi_tcp_send(struct pwi_net *base, struct pwi_link id, const struct 
   return PAWL_OK;
 }
 
-/* The front of the queue as parts for one write. */
+/* Collects the front of the queue as parts for one write. */
 static size_t gather(const struct tcp_link *link, struct iovec *parts) {
   size_t count = 0;
   size_t ring_at = link->ring_begin;
@@ -176,7 +177,7 @@ static void finish_segment(struct tcp_link *link, const struct segment *segment,
   if (segment->cookie) pwi_tcp_end_operation(link, segment->cookie, status);
 }
 
-/* `size` bytes of the front were written. */
+/* Removes `size` written bytes from the front. */
 static void advance(struct tcp_link *link, size_t size) {
   link->queued_bytes -= size;
   if (size > 0 && pwi_tcp_is_choked(link)) link->took = pwi_tcp_now();
@@ -241,7 +242,7 @@ void pwi_tcp_link_flush(struct tcp_link *link) {
     if (!(link->tls ? write_tls(link) : write_plain(link))) break;
   }
   if (had) link->spoke = pwi_tcp_now();
-  if (link->tls && link->can_write) { /* records that a full socket had refused */
+  if (link->tls && link->can_write) { /* records that a full socket did not accept */
     bool empty = true;
     if (pwi_tls_flush(link->tls, &empty) != PAWL_OK) pwi_tcp_link_hung_up(link, PAWL_LINK_RESET, NULL);
     if (!empty) link->can_write = false;

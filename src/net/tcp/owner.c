@@ -1,8 +1,9 @@
-/* Who is at the other end of a connection on this host.
+/* Finds the user at the other end of a connection on this host.
  *
- * A data plane is built from what the peer says, and UCX believes an address it is given: one of garbage aborts the
- * process. So a plain link may have a plane only with a process that could kill us anyway, one of our own user or root.
- * The kernel knows: of a unix socket it tells directly, of a connection over loopback in /proc/net/tcp.
+ * A data plane relies on data from the peer, and UCX trusts the address that it receives: garbage aborts the
+ * process. A plain link may therefore have a plane only with a process that could kill this one anyway, one
+ * of the same user or root. The kernel identifies the user: directly for a unix socket, and in /proc/net/tcp
+ * for a loopback connection.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -12,11 +13,11 @@
 
 #include "net/tcp/world.h"
 
-#define ESTABLISHED 1 /* a connection that its owner has let go of is listed under another state, and as root's */
+#define ESTABLISHED 1 /* the state of a connection that its owner has not closed */
 
 static bool is_trusted(unsigned long user) { return user == 0 || user == geteuid(); }
 
-/* As the kernel prints it: words of the machine's own order in hexadecimal. */
+/* Formats an address as the kernel does: words in native byte order, in hexadecimal. */
 static void print_end(const struct sockaddr_storage *end, char text[48]) {
   if (end->ss_family == AF_INET) {
     const struct sockaddr_in *address = (const struct sockaddr_in *)end;

@@ -31,7 +31,7 @@ static size_t place_of(const struct pwi_timers *timers, uint64_t id) {
   return at;
 }
 
-/* Closes the gap that linear probing would stumble over. */
+/* Closes the gap, so that linear probing still finds later entries. */
 static void forget_place(struct pwi_timers *timers, uint64_t id) {
   size_t gap = place_of(timers, id);
   size_t mask = timers->place_mask;

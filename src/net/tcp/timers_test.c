@@ -1,4 +1,4 @@
-/* Timers against a plain list in which the first one is looked for from the front. */
+/* Timers against a plain list that is searched for the earliest one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

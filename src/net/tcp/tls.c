@@ -15,7 +15,7 @@
 
 #define RECORD_MAX 16384
 #define RECORD_OVERHEAD 256
-/* Encrypted bytes that are gathered for one write, and read at once: few enough to stay in the cache. */
+/* Encrypted bytes collected for one write, and read at once; small enough for the cache. */
 #define GATHER (2 * (RECORD_MAX + RECORD_OVERHEAD))
 #define OUT_MAX (8 * GATHER)
 #define READ_AHEAD (2 * (RECORD_MAX + RECORD_OVERHEAD))
@@ -42,7 +42,7 @@ struct pwi_tls {
   char peer[PWI_NET_IDENTITY_MAX];
 };
 
-/* The bottom of OpenSSL: reads go straight to the socket, writes into the gathering buffer. */
+/* The lowest layer of OpenSSL: reads go directly to the socket, writes into the output buffer. */
 
 static int bottom_read(BIO *bio, char *into, int size) {
   struct pwi_tls *tls = BIO_get_data(bio);
@@ -80,8 +80,8 @@ static bool make_room(struct pwi_tls *tls, size_t size) {
   return true;
 }
 
-/* Of our own we write no more than GATHER and a record at a time. What goes beyond are answers that OpenSSL gives by itself,
- * to requests for new keys: a peer that asks and does not read should cost little. */
+/* The library itself writes at most GATHER and one record at a time. More can only be answers of OpenSSL to
+ * requests for new keys: a peer that sends requests but does not read should cost little. */
 static int bottom_write(BIO *bio, const char *from, int size) {
   struct pwi_tls *tls = BIO_get_data(bio);
   BIO_clear_retry_flags(bio);
@@ -117,8 +117,8 @@ static BIO_METHOD *make_bottom(void) {
   return method;
 }
 
-/* Pre-shared keys (RFC 8446, 2.2). The identity is the key's public name; which of the acceptor's keys fits is found by
- * it. */
+/* Pre-shared keys (RFC 8446, 2.2). The identity is the public name of the key, by which the acceptor finds
+ * its key. */
 
 static SSL_SESSION *session_of(SSL *ssl, const struct pwi_key *key) {
   const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, suite);
@@ -155,7 +155,7 @@ static int offer_key(SSL *ssl, const EVP_MD *digest, const unsigned char **ident
 
 static int find_key(SSL *ssl, const unsigned char *identity, size_t size, SSL_SESSION **session_out) {
   struct pwi_tls *tls = SSL_get_app_data(ssl);
-  *session_out = NULL; /* an unknown identity: the handshake goes on, and fails for lack of a certificate */
+  *session_out = NULL; /* an unknown identity: the handshake continues, and fails for lack of a certificate */
   if (size <= IDENTITY_PREFIX_SIZE || memcmp(identity, IDENTITY_PREFIX, IDENTITY_PREFIX_SIZE) != 0) return 1;
   const char *name = (const char *)identity + IDENTITY_PREFIX_SIZE;
   struct pwi_key key;
@@ -175,8 +175,9 @@ static bool load_certificates(SSL_CTX *ssl, const char *certificate, const char 
   return true;
 }
 
-/* OpenSSL frees what it has when the process exits, also under threads that are using it. Whoever uses it first in a process decides
- * whether it does: so this comes before anything else of ours. (Where somebody was first, api/parking.c keeps our threads away.) */
+/* OpenSSL frees its memory when the process exits, even while threads use it. The first user of OpenSSL in a
+ * process decides whether it does, so this call comes before any other. (If another library was first,
+ * api/parking.c keeps our threads away from OpenSSL at exit.) */
 __attribute__((constructor)) static void keep_until_the_end(void) {
   (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
@@ -243,7 +244,8 @@ pawl_status pwi_tls_create(struct pwi_tls_context *context, int socket, bool acc
   else
     SSL_set_connect_state(tls->ssl);
   if (!accepting && host && !context->keys) SSL_set1_host(tls->ssl, host);
-  /* With keys nobody has a certificate; an acceptor that shows one instead of knowing the key is refused. */
+  /* With keys no node has a certificate; an acceptor that presents one instead of knowing the key is
+   * refused. */
   if (!accepting && context->keys) SSL_set_verify(tls->ssl, SSL_VERIFY_PEER, NULL);
   *tls_out = tls;
   return PAWL_OK;
@@ -256,7 +258,8 @@ void pwi_tls_destroy(struct pwi_tls *tls) {
   pwi_free(tls);
 }
 
-/* The peer's last word was that it does not believe who we are. In TLS 1.3 that comes after our side's handshake. */
+/* True if the last alert of the peer refuses our identity. In TLS 1.3 it arrives after the handshake of this
+ * side. */
 static bool is_about_identity(int reason) {
   switch (reason - SSL_AD_REASON_OFFSET) {
   case SSL_AD_BAD_CERTIFICATE:
@@ -275,7 +278,7 @@ static bool is_about_identity(int reason) {
   }
 }
 
-/* Turns OpenSSL's answer into a status; PAWL_OK means that it only waits for the socket. */
+/* Converts the result of OpenSSL to a status; PAWL_OK means that it only waits for the socket. */
 static pawl_status judge(struct pwi_tls *tls, int result, bool handshaking) {
   int error = SSL_get_error(tls->ssl, result);
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return PAWL_OK;
@@ -292,7 +295,7 @@ static pawl_status judge(struct pwi_tls *tls, int result, bool handshaking) {
   return handshaking || is_about_identity(kind) ? PAWL_LINK_KEY : PAWL_LINK_PROTOCOL;
 }
 
-/* A name is a word: whoever signs decides what it says, and must not be able to make two names of one. */
+/* A name must be a single word: the authority chooses it, and must not be able to make two names of one. */
 static bool is_name_byte(unsigned char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
          (byte != '\0' && strchr("._-:/@*+=", byte));
@@ -307,7 +310,7 @@ static bool has_name(const struct pwi_tls *tls, const unsigned char *name, size_
   return false;
 }
 
-/* A name that does not fit, is there already, or is no word, is left out. */
+/* A name that does not fit, is a duplicate, or is not a word is omitted. */
 static void add_name(struct pwi_tls *tls, const unsigned char *name, int size) {
   size_t at = strlen(tls->peer);
   if (size <= 0 || at + (size_t)size + 2 > sizeof tls->peer) return;
@@ -348,7 +351,7 @@ static void note_certificate(struct pwi_tls *tls) {
   add_alternatives(tls, certificate);
 }
 
-/* After the handshake nothing is made from the key any more: OpenSSL's copy of it need not lie about as long as the link. */
+/* The key is not needed after the handshake, so OpenSSL's copy of it is erased early. */
 static void forget_key(struct pwi_tls *tls) {
   static const unsigned char nothing[PWI_KEY_SIZE];
   SSL_SESSION *session = SSL_get_session(tls->ssl);
@@ -359,10 +362,12 @@ pawl_status pwi_tls_handshake(struct pwi_tls *tls, bool *finished_out) {
   ERR_clear_error();
   int result = SSL_do_handshake(tls->ssl);
   bool empty;
-  pawl_status flushed = pwi_tls_flush(tls, &empty); /* also after a failure: the peer should get the alert */
+  pawl_status flushed = pwi_tls_flush(tls, &empty); /* also after a failure, so that the peer gets the
+                                                       alert */
   if (result == 1) {
     if (flushed != PAWL_OK) return flushed;
-    if (tls->context->keys && !SSL_session_reused(tls->ssl)) { /* the handshake went well, but not by the key */
+    if (tls->context->keys && !SSL_session_reused(tls->ssl)) { /* the handshake succeeded, but without the
+                                                                  key */
       BIO_snprintf(tls->error, sizeof tls->error, "the peer did not use a key");
       return PAWL_LINK_KEY;
     }
@@ -389,7 +394,7 @@ pawl_status pwi_tls_read(struct pwi_tls *tls, void *into, size_t size, size_t *m
     }
     pawl_status status = judge(tls, result, false);
     if (status != PAWL_OK && moved == 0) return status;
-    break; /* what failed now will fail again at the next call, with nothing moved */
+    break; /* the next call reports the failure, with nothing moved */
   }
   *moved_out = moved;
   return PAWL_OK;

@@ -17,7 +17,7 @@
 
 static char folder[] = "/tmp/pawl-tls-XXXXXX";
 
-/* An authority, or somebody whom one has signed. */
+/* An authority, or a node whose certificate it signed. */
 struct identity {
   EVP_PKEY *key;
   X509 *certificate;
@@ -131,7 +131,8 @@ static void test_an_acceptor_of_another_authority_is_refused(void **state) {
   assert_int_equal(acceptor.status, PAWL_LINK_KEY);
 }
 
-/* The connector has finished by then, and hears of it when it reads: of a key, not of a protocol. */
+/* The connector has finished its handshake by then, and gets the error when it reads: PAWL_LINK_KEY, not a
+ * protocol error. */
 static void test_a_connector_of_another_authority_is_refused(void **state) {
   (void)state;
   use_certificate(&connector, &foreign, &authority);
@@ -172,7 +173,8 @@ static void test_files_that_are_no_certificates_are_refused(void **state) {
   }
 }
 
-/* Somebody in a listening node's place, with a certificate of his own making, who asks nothing of his visitors. */
+/* An impostor in place of a listening node, with a self-made certificate, that requires nothing from
+ * clients. */
 static void test_a_certificate_is_no_substitute_for_the_key(void **state) {
   (void)state;
   int sockets[2];

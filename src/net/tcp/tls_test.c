@@ -1,4 +1,4 @@
-/* TLS with keys: who is let in, what is no TLS, how it ends, much data, no memory. */
+/* TLS with keys: admission, data that is not TLS, closing, large transfers, and failing allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #define MANY ((size_t)10 << 20)
 #define SEED UINT64_C(8446)
 
-/* --- keys ------------------------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------------------- */
 
 static void test_the_same_key_lets_both_in(void **state) {
   (void)state;
@@ -59,7 +59,7 @@ static void test_another_key_is_refused_on_both_sides(void **state) {
   assert_true(strlen(pwi_tls_error(acceptor.tls)) > 0);
 }
 
-/* So a cluster changes its key without stopping: whoever accepts both lets old and new nodes in. */
+/* A cluster can change its key without stopping: a node that accepts both keys admits old and new nodes. */
 static void test_any_of_several_keys_is_accepted(void **state) {
   static const char *const offered[] = {KEY_A, KEY_B, KEY_C};
   for (size_t i = 0; i < 3; i++) {
@@ -72,7 +72,7 @@ static void test_any_of_several_keys_is_accepted(void **state) {
   }
 }
 
-/* A connector offers its first key only, the one that everybody should know already. */
+/* A connector offers only its first key, which all nodes should know already. */
 static void test_only_the_first_key_is_offered(void **state) {
   (void)state;
   use_keys(&connector, KEY_A, KEY_B, NULL);
@@ -83,7 +83,7 @@ static void test_only_the_first_key_is_offered(void **state) {
   assert_int_equal(acceptor.status, PAWL_LINK_KEY);
 }
 
-/* --- what is no TLS --------------------------------------------------------------------------------------------- */
+/* --- what is no TLS ------------------------------------------------------------------------------------- */
 
 static void test_plain_text_to_an_acceptor_is_no_protocol(void **state) {
   static const char *const texts[] = {"pawlink\n\1\0\1\0 and more to come", "GET / HTTP/1.1\r\n\r\n",
@@ -125,7 +125,7 @@ static void test_a_changed_byte_ends_the_link(void **state) {
   assert_int_equal(read_to_the_end(&acceptor), PAWL_LINK_PROTOCOL);
 }
 
-/* --- ends ------------------------------------------------------------------------------------------------------- */
+/* --- ends ----------------------------------------------------------------------------------------------- */
 
 static void test_what_was_sent_before_a_hang_up_is_read(void **state) {
   (void)state;
@@ -140,7 +140,7 @@ static void test_what_was_sent_before_a_hang_up_is_read(void **state) {
   assert_int_equal(read_to_the_end(&acceptor), PAWL_LINK_CLOSED);
 }
 
-/* Half a record is no record: nothing of it is handed out. */
+/* Nothing of an incomplete record is delivered. */
 static void test_a_record_that_was_cut_off_is_not_read(void **state) {
   (void)state;
   char wire[256], byte;
@@ -184,7 +184,7 @@ static void test_writing_to_nobody_is_a_reset(void **state) {
   assert_int_equal(pwi_tls_flush(connector.tls, &empty), PAWL_LINK_RESET);
 }
 
-/* --- much data -------------------------------------------------------------------------------------------------- */
+/* --- large transfers ------------------------------------------------------------------------------------ */
 
 /* One direction of the stream: byte number n is a function of n. */
 struct flow {
@@ -206,7 +206,7 @@ static void write_flow(struct flow *flow, struct pwi_random *random) {
     assert_true(moved <= size);
     flow->written += moved;
   }
-  memset(bytes, 0, size); /* what was taken is encrypted already */
+  memset(bytes, 0, size); /* accepted bytes are already encrypted */
   assert_int_equal(pwi_tls_flush(flow->from->tls, &empty), PAWL_OK);
 }
 
@@ -241,7 +241,7 @@ static void test_much_data_passes_both_ways_unchanged(void **state) {
   assert_string_equal(pwi_tls_error(acceptor.tls), "");
 }
 
-/* A writer is not let run ahead of a reader that has stopped: memory stays bounded. */
+/* A writer cannot run ahead of a reader that has stopped: memory stays bounded. */
 static void test_a_writer_waits_for_its_reader(void **state) {
   (void)state;
   static char bytes[1 << 20];
@@ -279,7 +279,7 @@ static void test_bytes_that_were_read_ahead_are_announced(void **state) {
   assert_false(pwi_tls_has_pending(acceptor.tls));
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static pawl_status join_and_speak(void) {
   size_t moved;

@@ -1,4 +1,5 @@
-/* What the tests of TLS share: two ends on a socket pair, driven in turn in one thread. Include it after cmocka. */
+/* Helpers for the tests of TLS: two ends of a socket pair, driven in turn by one thread. Include it after
+ * cmocka. */
 #ifndef PWI_NET_TCP_TLS_TESTING_H
 #define PWI_NET_TCP_TLS_TESTING_H
 
@@ -100,7 +101,7 @@ static void assert_reads(struct end *end, const char *text) {
   assert_string_equal(bytes, text);
 }
 
-/* What reading says at last, the alerts of a late refusal included. */
+/* The final status of reading, including the alert of a late refusal. */
 static pawl_status read_to_the_end(struct end *end) {
   char byte;
   size_t moved;

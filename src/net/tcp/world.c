@@ -1,4 +1,4 @@
-/* The net itself: making it, polling it, and handing out what has ended. */
+/* The net itself: creation, polling, and reporting of ended operations. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,12 +13,12 @@
 #include "net/tcp/world.h"
 
 #define EVENTS 64
-#define SPIN (30 * INT64_C(1000))       /* look again for so long before sleeping: a round trip over a socket */
-#define SPIN_PLANE (10 * INT64_C(1000)) /* the same over a data plane, whose messages take far less */
-#define SPIN_SKIP_MAX 63                /* waits without spinning, after spinning was of no use */
-#define PENDING_SLEEP INT64_C(50000)    /* 50 us: until there may be room at a peer */
-#define PLANE_SPINS 64                  /* looks at the data plane for each look at the sockets */
-#define PLANE_ROUNDS 32                 /* rounds in which it alone moved, before the sockets have their turn */
+#define SPIN (30 * INT64_C(1000))       /* time to poll before sleeping: a round trip over a socket */
+#define SPIN_PLANE (10 * INT64_C(1000)) /* the same for a data plane, whose messages are much faster */
+#define SPIN_SKIP_MAX 63                /* maximum number of waits without spinning after useless spins */
+#define PENDING_SLEEP INT64_C(50000)    /* 50 us: time until a peer may have room */
+#define PLANE_SPINS 64                  /* polls of the data plane for each poll of the sockets */
+#define PLANE_ROUNDS 32 /* rounds with progress only on the data plane before the sockets have their turn */
 
 int64_t pwi_tcp_now(void) {
   struct timespec now;
@@ -61,7 +61,7 @@ void pwi_tcp_warn_of_stranger(struct tcp_link *link, const char *event, pawl_sta
           pawl_status_name(why), detail ? detail : pawl_status_text(why), (unsigned long long)left_out);
 }
 
-/* Operations that ended. Room for each is made when it is accepted, so that ending cannot fail. */
+/* Ended operations. Room for each is reserved when it is accepted, so that ending cannot fail. */
 
 pawl_status pwi_tcp_owe(struct tcp_net *net, uint64_t cookie) {
   if (cookie == 0) return PAWL_OK;
@@ -76,7 +76,8 @@ void pwi_tcp_end_operation(struct tcp_link *link, uint64_t cookie, pawl_status s
   *(struct ended *)pwi_fifo_push(&link->net->ended) = (struct ended){link->id, cookie, status};
 }
 
-/* Only what had ended by now: an actor that answers each end with an operation that ends at once would keep us here. */
+/* Reports only operations that have ended by now: otherwise an actor whose every callback starts an operation
+ * that ends at once would loop forever. */
 static void hand_out_ended(struct tcp_net *net) {
   for (size_t count = pwi_fifo_count(&net->ended); count > 0; count--) {
     struct ended ended = *(struct ended *)pwi_fifo_at(&net->ended, 0);
@@ -96,7 +97,7 @@ static void take_event(struct tcp_net *net, const struct epoll_event *event) {
     pwi_tcp_check_resolutions(net);
     return;
   }
-  if (who == PWI_EVENT_PLANE) return; /* its progress is looked at in any case */
+  if (who == PWI_EVENT_PLANE) return; /* the plane is polled in any case */
   if (who == PWI_EVENT_DOOR) {
     pwi_tcp_door_accept(net);
     return;
@@ -176,7 +177,8 @@ static void flush_dirty(struct tcp_net *net) {
 
 static void fire_timers(struct tcp_net *net, int64_t now) {
   uint64_t id, cookie;
-  /* A timer that a timer sets for now waits for the next round, or nothing else would ever get its turn. */
+  /* A timer that is set for now by another timer waits for the next round, so that other events have their
+   * turn. */
   uint64_t newest = net->timers.last_id;
   while (pwi_timers_next(&net->timers) <= now && pwi_timers_take(&net->timers, now, &id, &cookie)) {
     net->moved = true;
@@ -238,9 +240,9 @@ static void hear_wake(struct tcp_net *net) {
   if (net->base.actor->woken) net->base.actor->woken(net->base.self);
 }
 
-/* Waiting awake saves the time it takes to fall asleep and be woken, if the answer comes soon. If it does not, as when the
- * peer is waiting for this very core, spinning only delays it. So each spin that was of no use doubles the number of
- * waits that go without, and one that was brings spinning back. */
+/* Spinning saves the time of going to sleep and being woken if the answer comes soon. Otherwise, for example
+ * when the peer needs the same core, spinning only delays it. Each useless spin therefore doubles the number
+ * of waits without spinning, and a useful one resets it. */
 static bool may_spin(struct pwi_spin *spin, int64_t now, int64_t most) {
   if (spin->stage == SPIN_READY) {
     spin->stage = spin->skip > 0 ? SPIN_OVER : SPIN_UNDER_WAY;
@@ -260,7 +262,7 @@ static void end_spin(struct pwi_spin *spin) {
   spin->stage = SPIN_READY;
 }
 
-/* How long this round may sleep; 0 if there is something to do or worth waiting for awake. */
+/* How long this round may sleep; 0 if there is work or spinning is worthwhile. */
 static int64_t sleep_time(struct tcp_net *net, int64_t now, int64_t deadline) {
   if (net->ready || net->dirty || net->failed || pwi_fifo_count(&net->ended) > 0) return 0;
   int64_t until = deadline;
@@ -280,8 +282,8 @@ static bool look_at_plane(struct tcp_net *net) {
   return false;
 }
 
-/* A plane that always has something must not hide the sockets: heartbeats and hang-ups come over them. Its messages may be
- * large and take long, so that it is not only their number that counts. */
+/* A busy plane must not starve the sockets, over which heartbeats and hang-ups arrive. Its messages may be
+ * large and take long, so time counts as well as their number. */
 static bool is_overdue(struct tcp_net *net, int64_t now) {
   return ++net->plane_rounds >= PLANE_ROUNDS || now - net->looked > net->base.limits.beat_ns / 2;
 }
@@ -308,7 +310,7 @@ static void run_round(struct tcp_net *net, int64_t begin, int64_t wait) {
 
 static pawl_status poll_net(struct pwi_net *base, int64_t deadline) {
   struct tcp_net *net = (struct tcp_net *)base;
-  flush_dirty(net); /* what was sent since the last poll should be on its way before anything else */
+  flush_dirty(net); /* data queued since the last poll is written first */
   for (;;) {
     int64_t now = pwi_tcp_now();
     run_round(net, now, sleep_time(net, now, deadline));
@@ -359,7 +361,8 @@ static void destroy_net(struct pwi_net *base) {
   pwi_free(net);
 }
 
-/* What goes wrong is seen by the next poll. `last_tick` stays: whoever was silent meanwhile was not listened to. */
+/* The next poll detects failures. `last_tick` is not updated: this node did not listen in the meantime, so
+ * its peers were not silent. */
 static void beat_net(struct pwi_net *base) {
   struct tcp_net *net = (struct tcp_net *)base;
   int64_t now = pwi_tcp_now();
@@ -419,7 +422,8 @@ static pawl_status check_config(const struct pwi_tcp_config *config) {
   return PAWL_OK;
 }
 
-/* A server holds thousands of links; the usual soft limit of 1024 files is for programs that use select. */
+/* A server has thousands of links; the usual soft limit of 1024 files is meant for programs that use
+ * select. */
 static void raise_file_limit(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;

@@ -1,4 +1,4 @@
-/* What the files of net/tcp share: the net and its links. Nobody else includes this.
+/* Shared by the files of net/tcp and private to them: the net and its links.
  *
  *   world.c     the net: making, polling, timers, heartbeats, what has ended
  *   listen.c    listening and accepting
@@ -32,51 +32,51 @@
 #include "net/tcp/tls.h"
 
 #define MILLISECOND INT64_C(1000000)
-#define SCRATCH_SIZE ((size_t)256 << 10) /* read at once; small enough to stay in a core's cache */
-#define CARRY_MAX 96                     /* unread rest of a read: part of a head, or of a piece's last step */
-#define SOURCES_MAX 8                    /* addresses listened at */
+#define SCRATCH_SIZE ((size_t)256 << 10) /* bytes read at once; small enough for the cache of a core */
+#define CARRY_MAX 96  /* unprocessed bytes of a read: part of a head, or of the last step of a piece */
+#define SOURCES_MAX 8 /* addresses listened at */
 
-#define PWI_DOOR_SIZE 16 /* bytes of a door's name: meet.c */
+#define PWI_DOOR_SIZE 16 /* bytes of the name of a door: meet.c */
 #define PWI_NONCE_SIZE 16
 #define PWI_PROOF_SIZE 32
 #define PWI_GUESTS_MAX 64                       /* at the door at once */
 #define PWI_PLANE_PATIENCE (1000 * MILLISECOND) /* until a connector does without a plane */
 
-/* What an event of the net's epoll is about, besides links, whose numbers are smaller than all of these. */
+/* The sources of epoll events besides links, whose numbers are smaller than all of these. */
 #define PWI_EVENT_WAKER UINT64_MAX
 #define PWI_EVENT_PLANE (UINT64_MAX - 1)
 #define PWI_EVENT_DOOR (UINT64_MAX - 2)
-#define PWI_EVENT_SOURCE (UINT64_MAX - 3)     /* and SOURCES_MAX downwards */
-#define PWI_EVENT_MEETING (UINT64_C(1) << 63) /* and the number of the link */
-#define PWI_EVENT_GUEST (UINT64_C(1) << 62)   /* and the guest's */
+#define PWI_EVENT_SOURCE (UINT64_MAX - 3)     /* and the next SOURCES_MAX numbers downwards */
+#define PWI_EVENT_MEETING (UINT64_C(1) << 63) /* plus the number of the link */
+#define PWI_EVENT_GUEST (UINT64_C(1) << 62)   /* plus the number of the guest */
 
 enum link_stage {
   STAGE_RESOLVING,
   STAGE_CONNECTING,
   STAGE_SHAKING, /* TLS */
-  STAGE_OPENING, /* waiting for the peer's opening */
-  STAGE_HELLO,   /* waiting for its hello */
-  STAGE_OFFER,   /* waiting for its offer of a data plane, which is also its consent */
+  STAGE_OPENING, /* waiting for the opening of the peer */
+  STAGE_HELLO,   /* waiting for the hello of the peer */
+  STAGE_OFFER,   /* waiting for the data plane offer of the peer, which also accepts the link */
   STAGE_PLANE,   /* the data plane is being tried */
   STAGE_UP,
-  STAGE_CLOSING, /* our close: what is queued is being sent */
-  STAGE_LEAVING, /* everything is sent, waiting for the peer to go first */
+  STAGE_CLOSING, /* closed by this side: the queue is being sent */
+  STAGE_LEAVING, /* everything is sent; waiting for the peer to close first */
   STAGE_DEAD,
 };
 
-/* Where the reader of a link's stream stands. */
+/* The state of the stream reader. */
 enum input_stage { INPUT_OPENING, INPUT_HEAD, INPUT_BODY, INPUT_PADDING };
 
-/* Part of what is queued. Small things are bytes in the link's ring; large bodies stay where they are. */
+/* A segment of the send queue. Small data is copied to the ring of the link; large bodies stay in place. */
 struct segment {
   const char *base; /* NULL: the next `size` bytes of the ring */
   size_t size;
-  size_t operations; /* that end when this segment is written */
-  uint64_t cookie;   /* of a borrowed body; 0: none */
-  bool is_borrowed;  /* then base is the caller's, or a region's */
+  size_t operations; /* number of operations that end when this segment is written */
+  uint64_t cookie;   /* cookie of a borrowed body; 0: none */
+  bool is_borrowed;  /* `base` is memory of the caller or of a region */
 };
 
-/* A question that the peer answers in order: a get or a fence. */
+/* A request that the peer answers in order: a get or a fence. */
 struct question {
   uint64_t number;
   enum pwi_frame_kind kind; /* PWI_FRAME_GET or PWI_FRAME_FENCE */
@@ -91,13 +91,13 @@ struct share {
 };
 
 struct remote {
-  uint64_t region; /* the peer's number of it */
+  uint64_t region; /* number of the region at the peer */
   uint64_t size;
   unsigned access;
-  size_t plane_remote; /* with a data plane */
+  size_t plane_remote; /* number at the data plane, if there is one */
 };
 
-/* Those who prove who they are in the same way: a key, a certificate, a user, or nothing. */
+/* The account of all links with the same identity: a key, a certificate, a user, or none. */
 struct pwi_account {
   struct pwi_account *next;
   size_t links;
@@ -112,38 +112,40 @@ struct tcp_link {
   int socket;
   struct pwi_tls *tls;
   bool accepted;
-  bool is_announced; /* the actor knows of it and is owed a link_down */
+  bool is_announced; /* the actor knows the link and must get a link_down */
   bool can_read, can_write;
-  bool has_ended;                     /* the peer has closed its side; what it sent before may still be unread */
-  bool is_ready, is_dirty, is_failed; /* on the net's list of that name */
+  bool has_ended;                     /* the peer has closed its side; earlier data may still be unread */
+  bool is_ready, is_dirty, is_failed; /* on the list of the net of that name */
   struct tcp_link *next_ready, *next_dirty, *next_failed;
-  struct tcp_link *older, *younger; /* among strangers */
+  struct tcp_link *older, *younger; /* neighbours in the list of strangers */
   bool is_stranger;
-  pawl_status why;       /* of its end */
-  const char *detail;    /* for the log: more about why, or NULL */
-  char words[80];        /* it, if it is made here */
-  pawl_status verdict;   /* our own side's link_down after an orderly end */
-  pawl_status close_why; /* what we tell the peer */
-  int64_t deadline;      /* to come up, or to close */
-  int64_t heard, spoke;  /* last time */
-  int64_t took;          /* last time it took bytes of a queue that chokes us */
-  size_t heard_bytes;    /* since */
+  pawl_status why;       /* reason of its end */
+  const char *detail;    /* details of the reason for the log, or NULL */
+  char words[80];        /* buffer for `detail` */
+  pawl_status verdict;   /* status for link_down of this side after an orderly end */
+  pawl_status close_why; /* reason to send to the peer */
+  int64_t deadline;      /* deadline for coming up, or for closing */
+  int64_t heard, spoke;  /* time of the last data received and sent */
+  int64_t took;          /* last time the peer accepted bytes while its queue was too full */
+  size_t heard_bytes;    /* bytes received since `heard` */
   char peer[PWI_NET_ADDRESS_MAX];
-  char host[PWI_ADDRESS_HOST_MAX]; /* connecting: who the peer's certificate is made out to */
-  char identity[32];               /* of a unix socket's peer */
+  char host[PWI_ADDRESS_HOST_MAX]; /* connecting: host name for the certificate of the peer */
+  char identity[32];               /* identity of the peer of a unix socket */
   struct resolution *resolution;
-  struct addrinfo *candidate; /* the address being tried, of the resolution */
+  struct addrinfo *candidate; /* the address of the resolution that is being tried */
 
   struct pwi_opening ours, theirs;
-  char *hello; /* the peer's greeting */
+  char *hello; /* greeting of the peer */
   size_t hello_size;
   uint8_t nonce[PWI_NONCE_SIZE], their_nonce[PWI_NONCE_SIZE];
-  uint8_t proof[PWI_PROOF_SIZE], their_proof[PWI_PROOF_SIZE]; /* of the meeting */
+  uint8_t proof[PWI_PROOF_SIZE], their_proof[PWI_PROOF_SIZE]; /* proofs of the meeting */
   uint64_t meeting;                                           /* the acceptor's number of the link */
-  int channel;                                                /* the connector's way to the peer's door, */
-  struct pwi_process process;                                 /* and whose door that is, until the plane has both */
+  int channel;                                                /* connector: the socket to the door of the
+                                                                 peer, until the plane takes it over */
+  struct pwi_process process;                                 /* connector: the process behind the door, until
+                                                                 the plane takes it over */
   bool offers_plane, has_met, peer_insists;
-  char *fabric; /* from the peer's offer */
+  char *fabric; /* fabric address from the offer of the peer */
   size_t fabric_size;
   uint64_t our_tag;
   struct pwi_plane_port *port; /* until it is connected */
@@ -157,25 +159,26 @@ struct tcp_link {
 
   /* input */
   enum input_stage input;
-  uint64_t position; /* of the first byte in the stream that is not used yet */
+  uint64_t position; /* position in the stream of the first unprocessed byte */
   char carry[CARRY_MAX];
   size_t carry_size;
   struct pwi_frame frame;
   uint8_t fields[PWI_FRAME_FIELDS_MAX];
   uint64_t body_left;
-  struct pwi_places places;           /* where the body goes, for frames that are not messages */
-  bool has_places;                    /* and have a body that is wanted */
+  struct pwi_places places;           /* destination of the body of a frame that is not a message */
+  bool has_places;                    /* `places` is in use */
   char *small;                        /* body of a hello or an offer */
-  bool expects_place;                 /* the last large body had one */
-  bool is_wanted;                     /* the message that is coming in has been announced to the actor */
-  struct pwi_incoming incoming;       /* on the link */
-  struct pwi_incoming plane_incoming; /* on the data plane */
+  bool expects_place;                 /* the last large body had its own destination */
+  bool is_wanted;                     /* the arriving message was announced to the actor */
+  struct pwi_incoming incoming;       /* message on the link */
+  struct pwi_incoming plane_incoming; /* message on the data plane */
 
-  struct pwi_account *account; /* once it is up */
-  size_t charged, received;    /* bytes of the body that is coming in: of memory, and there */
-  bool is_waiting;             /* for room to receive more */
-  int64_t body_at, pace_at;    /* when the body began to come, and when its pace was last looked at, */
-  size_t pace_delivered;       /* and how much was there */
+  struct pwi_account *account; /* set once the link is up */
+  size_t charged, received;    /* of the arriving body: bytes charged, and bytes received */
+  bool is_waiting;             /* waiting for memory to receive more */
+  int64_t body_at, pace_at;    /* time at which the body began to arrive, and at which its pace was last
+                                  checked */
+  size_t pace_delivered;       /* bytes received at `pace_at` */
 
   /* output */
   struct pwi_fifo segments;
@@ -196,8 +199,8 @@ struct tcp_link {
 struct tcp_region {
   struct pwi_region base;
   uint64_t number;
-  struct pwi_plane_memory *memory; /* NULL: mapped by us */
-  struct pwi_link writer;          /* the one link it was ever shared with for writing */
+  struct pwi_plane_memory *memory; /* NULL: mapped by net/tcp itself */
+  struct pwi_link writer;          /* the only link that it was shared with for writing */
   struct tcp_region *next;
 };
 
@@ -209,27 +212,27 @@ struct ended {
 
 struct link_slot {
   struct tcp_link *link;
-  uint64_t serial; /* of the links that ever stood here */
+  uint64_t serial; /* number of links that used this slot */
 };
 
-/* Somebody at the door. */
+/* A connection to the door. */
 struct pwi_guest {
-  int socket; /* -1: nobody */
+  int socket; /* -1: unused */
   struct pwi_process process;
   int64_t deadline;
-  uint8_t *card; /* NULL until it has come */
+  uint8_t *card; /* NULL until it has arrived */
   size_t card_size;
 };
 
 struct source {
   int socket;
   enum pwi_address_kind kind;
-  char path[PWI_ADDRESS_HOST_MAX]; /* of a unix socket, to remove it */
+  char path[PWI_ADDRESS_HOST_MAX]; /* path of a unix socket, for removing the file */
 };
 
-/* Whether waiting awake is worth it: world.c. */
+/* The state of adaptive spinning: see world.c. */
 struct pwi_spin {
-  enum { SPIN_READY, SPIN_UNDER_WAY, SPIN_OVER } stage; /* of the present wait */
+  enum { SPIN_READY, SPIN_UNDER_WAY, SPIN_OVER } stage; /* stage of the present wait */
   int64_t end;
   unsigned skip, penalty;
 };
@@ -238,17 +241,17 @@ struct tcp_net {
   struct pwi_net base;
   char *name;
   struct pwi_log log;
-  struct pwi_log_limit strange; /* lines that strangers can cause */
+  struct pwi_log_limit strange; /* limit for log lines that strangers can cause */
   struct pwi_tls_context *tls;
   bool require_encryption;
   enum pwi_tcp_plane plane_wish;
   bool has_advertised;
-  struct pwi_address advertised; /* port 0: the one that is listened at */
+  struct pwi_address advertised; /* port 0: the listening port */
   char address[PWI_NET_ADDRESS_MAX];
   char hello[PWI_NET_HELLO_MAX];
   size_t hello_size;
   const struct pwi_keyring *keys;
-  uint8_t host[16]; /* equal on nodes that share memory */
+  uint8_t host[16]; /* equal on nodes that can share memory */
   uint8_t door_name[PWI_DOOR_SIZE];
   int door; /* -1: there is no data plane */
   struct pwi_guest guests[PWI_GUESTS_MAX];
@@ -256,13 +259,13 @@ struct tcp_net {
 
   int epoll;
   int waker;
-  int spare; /* given up to accept one more connection when descriptors run out */
+  int spare; /* a spare descriptor, closed to accept one more connection when descriptors run out */
   atomic_bool is_woken;
   bool moved; /* something happened in this round */
   struct pwi_spin spin;
   int64_t next_tick, last_tick;
-  unsigned plane_rounds; /* since the sockets were looked at, */
-  int64_t looked;        /* in a round that began then */
+  unsigned plane_rounds; /* rounds since the sockets were last polled */
+  int64_t looked;        /* begin of the round in which the sockets were last polled */
   struct pwi_timers timers;
   struct pwi_fifo ended;
   size_t owed; /* cookies not yet in `ended` */
@@ -275,8 +278,8 @@ struct tcp_net {
   struct tcp_link *oldest_stranger, *youngest_stranger;
   size_t stranger_count;
   struct pwi_account *accounts;
-  struct pwi_link leader; /* may receive beyond the bound */
-  int64_t waiting_since;  /* while links wait for room: since the first did */
+  struct pwi_link leader; /* the link that may receive beyond the limit */
+  int64_t waiting_since;  /* since when links wait for memory */
   struct tcp_region *regions;
   uint64_t last_region;
   struct pwi_plane *plane;
@@ -300,7 +303,8 @@ void pwi_tcp_close_sources(struct tcp_net *net);
 void pwi_tcp_forget_stranger(struct tcp_link *link);
 
 /* owner.c */
-bool pwi_tcp_is_same_user(int socket); /* the peer, on this host, is of our user or root; false if nobody can tell */
+bool pwi_tcp_is_same_user(int socket); /* true if the peer is a process of the same user or root on this host;
+                                          false if unknown */
 
 /* connect.c */
 pawl_status pwi_tcp_connect(struct pwi_net *base, const char *address, struct pwi_link *link_out);
@@ -314,8 +318,8 @@ void pwi_tcp_link_destroy(struct tcp_link *link);
 pawl_status pwi_tcp_link_watch(struct tcp_link *link);
 void pwi_tcp_link_connected(struct tcp_link *link);
 void pwi_tcp_link_fail(struct tcp_link *link, pawl_status why, const char *detail);
-void pwi_tcp_link_hung_up(struct tcp_link *link, pawl_status why, const char *detail); /* the socket has ended */
-void pwi_tcp_link_finish(struct tcp_link *link); /* ends all that is under way; link_down may follow */
+void pwi_tcp_link_hung_up(struct tcp_link *link, pawl_status why, const char *detail);
+void pwi_tcp_link_finish(struct tcp_link *link); /* ends everything in progress; link_down may follow */
 void pwi_tcp_link_shake(struct tcp_link *link);
 void pwi_tcp_link_opened(struct tcp_link *link, const uint8_t *opening);
 void pwi_tcp_link_greeted(struct tcp_link *link);
@@ -341,8 +345,8 @@ void pwi_tcp_close(struct pwi_net *base, struct pwi_link link, pawl_status why);
 void pwi_tcp_plane_offer(struct tcp_link *link);
 void pwi_tcp_link_offered(struct tcp_link *link); /* a PLANE frame */
 void pwi_tcp_plane_try(struct tcp_link *link, struct pwi_plane_route *route);
-void pwi_tcp_plane_do_without(struct tcp_link *link); /* the connector's decision */
-void pwi_tcp_plane_fails(struct tcp_link *link);      /* the acceptor's word; the connector decides */
+void pwi_tcp_plane_do_without(struct tcp_link *link); /* decision of the connector */
+void pwi_tcp_plane_fails(struct tcp_link *link);      /* reported by the acceptor; the connector decides */
 extern const struct pwi_plane_events pwi_tcp_link_plane_events;
 
 /* meet.c */
@@ -353,14 +357,14 @@ void pwi_tcp_door_accept(struct tcp_net *net);
 void pwi_tcp_door_guest(struct tcp_net *net, size_t index);                 /* has something to say */
 void pwi_tcp_door_check(struct tcp_net *net, int64_t now, int64_t stopped); /* deadlines */
 pawl_status pwi_tcp_meet_begin(struct tcp_link *link, const uint8_t door[PWI_DOOR_SIZE], uint64_t number);
-void pwi_tcp_meet_continue(struct tcp_link *link); /* the door has something to say */
-void pwi_tcp_meet_wait(struct tcp_link *link);     /* for the connector to come to our door */
+void pwi_tcp_meet_continue(struct tcp_link *link); /* an event of the connection to the door */
+void pwi_tcp_meet_wait(struct tcp_link *link);     /* waits for the connector to come to the door */
 void pwi_tcp_meet_end(struct tcp_link *link);
 
 /* output.c */
 pawl_status pwi_tcp_send(struct pwi_net *base, struct pwi_link link, const struct pwi_send *send, size_t body_size);
 bool pwi_tcp_has_room(struct tcp_link *link, size_t size);
-bool pwi_tcp_is_choked(const struct tcp_link *link); /* so much is queued that no more questions are read */
+bool pwi_tcp_is_choked(const struct tcp_link *link); /* the queue is so full that no more requests are read */
 void pwi_tcp_check_writable(struct tcp_link *link);
 pawl_status pwi_tcp_queue_frame(struct tcp_link *link, enum pwi_frame_kind kind, const void *fields,
                                 const struct iovec *body, size_t body_count, size_t body_size, bool borrow,
@@ -370,13 +374,14 @@ void pwi_tcp_drop_output(struct tcp_link *link, pawl_status why);
 bool pwi_tcp_output_uses(const struct tcp_link *link, const char *begin, size_t size);
 
 /* inbound.c */
-pawl_status pwi_tcp_inbound_open(struct tcp_link *link); /* it has come up. PAWL_NO_MEMORY */
+pawl_status pwi_tcp_inbound_open(struct tcp_link *link); /* the link has come up. PAWL_NO_MEMORY */
 void pwi_tcp_inbound_close(struct tcp_link *link);
-size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted); /* bytes that may be read now; 0: it waits */
+/* Bytes that may be read now; 0: it waits. */
+size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted);
 void pwi_tcp_inbound_received(struct tcp_link *link, size_t size);
 void pwi_tcp_inbound_release(struct tcp_link *link); /* its body has ended */
 bool pwi_tcp_inbound_is_full(const struct tcp_net *net);
-void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now); /* who is slow */
+void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now); /* takes down slow links */
 
 /* input.c */
 void pwi_tcp_link_read(struct tcp_link *link);
@@ -393,10 +398,10 @@ pawl_status pwi_tcp_put(struct pwi_net *base, struct pwi_link link, struct pwi_r
 pawl_status pwi_tcp_get(struct pwi_net *base, struct pwi_link link, struct pwi_remote remote, uint64_t offset,
                         void *into, size_t size, uint64_t cookie);
 pawl_status pwi_tcp_fence(struct pwi_net *base, struct pwi_link link, uint64_t cookie);
-char *pwi_tcp_put_place(struct tcp_link *link); /* of a PUT frame that begins; NULL: not allowed */
-void pwi_tcp_put_ended(struct tcp_link *link);  /* its body is in */
+char *pwi_tcp_put_place(struct tcp_link *link); /* destination of a new PUT frame; NULL: not allowed */
+void pwi_tcp_put_ended(struct tcp_link *link);  /* the body of the PUT is complete */
 bool pwi_tcp_get_asked(struct tcp_link *link);  /* a GET frame; false: not allowed */
-char *pwi_tcp_got_place(struct tcp_link *link); /* of a GOT frame that begins; NULL: nobody asked */
+char *pwi_tcp_got_place(struct tcp_link *link); /* destination of a new GOT frame; NULL: not requested */
 void pwi_tcp_got_ended(struct tcp_link *link);
 void pwi_tcp_fence_asked(struct tcp_link *link);
 bool pwi_tcp_fence_answered(struct tcp_link *link);

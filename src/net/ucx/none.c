@@ -1,4 +1,4 @@
-/* A build without UCX: there is no data plane, and everybody is told so. */
+/* A build without UCX: there is no data plane. */
 #include "net/tcp/plane.h"
 
 #if !PAWL_HAS_UCX
@@ -33,7 +33,7 @@ void pwi_plane_close(struct pwi_plane_peer *peer, pawl_status why) {
 
 void pwi_plane_port_close(struct pwi_plane_port *port) { (void)port; }
 
-/* Nobody has a plane, so nobody calls what follows. */
+/* There is no plane, so the following functions are never called. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define NOBODY_CALLS abort()

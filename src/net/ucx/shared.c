@@ -14,13 +14,13 @@
 #define HUGE_FROM ((size_t)4 << 20)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* What goes along with a descriptor: magic, number, size. */
+/* The message that accompanies a descriptor: magic, number, size. */
 #define MAGIC UINT64_C(0x676572206c776170) /* "pawl reg" */
 #define NOTE_SIZE 24
-#define FILES_MAX 8 /* room for more than the one that is wanted, so that none is lost uncounted */
+#define FILES_MAX 8 /* more than the expected one, so that additional descriptors are noticed and closed */
 
-/* The kernel does not say no to an anonymous file larger than all memory there is: it goes on allocating until it has
- * to kill somebody. */
+/* The kernel does not refuse an anonymous file larger than the available memory: it allocates until it has to
+ * kill a process. So the available memory is checked first. */
 static bool is_beyond_memory(size_t size) {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page <= 0) return size > INT64_MAX;
@@ -84,7 +84,7 @@ pawl_status pwi_shared_give(int channel, uint64_t number, const struct pwi_share
   return is_full ? PAWL_QUEUE_FULL : PAWL_LINK_PLANE;
 }
 
-/* All descriptors that came along. Returns how many; those beyond the room were closed by the kernel. */
+/* Collects all received descriptors and returns their number; the kernel closes those beyond the room. */
 static size_t files_of(struct msghdr *message, int files[FILES_MAX]) {
   size_t count = 0;
   for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
@@ -96,7 +96,7 @@ static size_t files_of(struct msghdr *message, int files[FILES_MAX]) {
   return count;
 }
 
-/* An anonymous file of that size that nobody can make smaller. Only such files have seals at all. */
+/* True for an anonymous file of that size that cannot be shrunk. Only such files have seals. */
 static bool is_genuine(int file, uint64_t size) {
   struct stat about;
   int seals = fcntl(file, F_GET_SEALS);

@@ -1,4 +1,4 @@
-/* Shared memory between two processes: a child that is forked here owns it and gives it away over a unix socket. */
+/* Shared memory between two processes: a forked child owns it and gives it away over a unix socket. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ static void test_new_memory_is_zero_and_of_its_size(void **state) {
   }
 }
 
-/* Without a look at the machine's memory beforehand, the kernel would have killed somebody for the second of these. */
+/* Without a check of the available memory, the kernel would kill a process for the second of these. */
 static void test_sizes_that_nobody_has_are_no_memory(void **state) {
   (void)state;
   struct pwi_shared shared = {.memory = &shared};

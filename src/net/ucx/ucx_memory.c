@@ -1,7 +1,8 @@
 /* Regions, put, get and fence on the data plane.
  *
- * Between processes of one host a region is given to its peers and mapped there (shared.h): bodies in it are read in
- * place, and put and get are copies, complete when the call returns. Between hosts UCX moves the bytes by RDMA.
+ * Between processes of one host a region is given to peers and mapped there (shared.h): bodies in it are read
+ * in place, and put and get are copies that are complete when the call returns. Between hosts UCX transfers
+ * the bytes by RDMA.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -83,7 +84,7 @@ bool pwi_plane_memory_is_read_by(const struct pwi_plane_memory *memory, const st
   return false;
 }
 
-/* The descriptor goes first: when the packet has come it is there to be taken. */
+/* The descriptor is sent first, so that it is available when the packet arrives. */
 pawl_status pwi_ucx_introduce(struct pwi_plane_peer *peer, const struct pwi_plane_memory *memory) {
   if (was_introduced(peer, memory->number)) return PAWL_OK;
   pawl_status status = pwi_fifo_reserve(&peer->introduced, pwi_fifo_count(&peer->introduced) + 1);
@@ -109,8 +110,8 @@ static pawl_status add_region(struct pwi_plane_peer *peer, const struct pwi_mapp
   return PAWL_OK;
 }
 
-/* Takes all descriptors that the peer has given. A message that points into a region that could not be taken fails the
- * link. */
+/* Takes all descriptors that the peer has given. If a region could not be taken, a message that refers to it
+ * takes the link down. */
 void pwi_ucx_regions_came(struct pwi_plane_peer *peer) {
   struct pwi_mapping mapping;
   pawl_status status = PAWL_OK;
@@ -139,7 +140,7 @@ void pwi_ucx_release_regions(struct pwi_plane_peer *peer) {
   peer->region_count = peer->remote_count = 0;
 }
 
-/* A key: the memory's number, its address, and with a fabric UCX's key to it. */
+/* A key: the number of the memory, its address, and with a fabric the UCX key to it. */
 #define KEY_HEAD 16
 
 pawl_status pwi_plane_memory_key(struct pwi_plane_peer *peer, const struct pwi_plane_memory *memory, void *key,
@@ -165,7 +166,7 @@ pawl_status pwi_plane_memory_key(struct pwi_plane_peer *peer, const struct pwi_p
   return status;
 }
 
-/* A region that the peer has given, of the size that its token says: an access is checked against that. */
+/* Finds a region of the peer with the size of its token, against which accesses are checked. */
 static pawl_status reach_mapped(struct pwi_plane_peer *peer, uint64_t number, uint64_t size, bool writable,
                                 struct plane_remote *remote) {
   pwi_ucx_regions_came(peer);
@@ -199,14 +200,15 @@ pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, 
   return PAWL_OK;
 }
 
-/* Part of the put's own operation, so that notifications nobody fetches count in the queue. */
+/* The notification is part of the operation of the put, so that notifications that the peer does not fetch
+ * count in the queue. */
 static void notify_peer(struct operation *operation) {
   operation->packet.kind = PACKET_NOTIFY;
   operation->packet.number = operation->notify;
   pwi_ucx_send_packet(operation, &operation->packet, NULL, 0, UCP_AM_SEND_FLAG_EAGER);
 }
 
-/* Through RDMA the put has landed once the endpoint is flushed; only then may the notification go. */
+/* With RDMA the put has landed once the endpoint is flushed; only then may the notification be sent. */
 static void notify_after_flush(void *request, ucs_status_t status, void *user_data) {
   struct operation *operation = user_data;
   if (status == UCS_OK && !operation->peer->is_closing) notify_peer(operation);

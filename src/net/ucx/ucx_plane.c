@@ -1,9 +1,9 @@
-/* The data plane over UCX: context, workers, progress, peers and their end.
+/* The data plane over UCX: context, workers, progress, and connecting and closing peers.
  *
- * What UCX 1.13 taught: worker addresses must be exchanged by us (with UCX's own listener large messages go over TCP);
- * arming a worker and waiting on its descriptor idles at no cost; one worker per thread, never the multi-threaded mode;
- * a dead peer may never be reported, so the link's hang-up is what counts. Settings are made here and never read from
- * the user's environment.
+ * Observations with UCX 1.13: worker addresses must be exchanged by the application (with UCX's own listener,
+ * large messages use TCP); arming a worker and waiting on its descriptor costs nothing while idle; use one
+ * worker per thread, never the multi-threaded mode; UCX may never report a dead peer, so the hang-up of the
+ * link decides. All settings are made here and never read from the environment of the user.
  */
 #include <dirent.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 #include "base/memory.h"
 #include "net/ucx/ucx_internal.h"
 
-#define ADDRESS_OTHERS 24 /* bytes in which the addresses of two workers of one host may differ: 16 in UCX 1.13 */
+#define ADDRESS_OTHERS 24 /* maximum differing bytes of worker addresses on one host: 16 in UCX 1.13 */
 
-/* Exported by libucs, declared only in its developers' headers. UCX installs handlers for SIGSEGV and the like when it
- * is loaded, and prints to the terminal; neither is a library's business. */
+/* Exported by libucs, but declared only in its internal headers. UCX installs handlers for SIGSEGV and other
+ * signals when it is loaded, and prints to the terminal; a library must do neither. */
 extern void ucs_debug_disable_signals(void) __attribute__((weak));
 extern ucs_status_t ucs_global_opts_set_value(const char *name, const char *value) __attribute__((weak));
 
@@ -56,7 +56,7 @@ struct operation *pwi_ucx_begin(struct pwi_plane_peer *peer, uint64_t cookie, si
   operation->cookie = cookie;
   operation->bytes = bytes;
   operation->is_counted = is_counted;
-  operation->pending = 1; /* the caller's own, until it has issued all requests */
+  operation->pending = 1; /* one for the caller, until it has issued all requests */
   operation->packet.tag = peer->their_tag;
   operation->next = peer->operations;
   operation->previous = &peer->operations;
@@ -80,7 +80,7 @@ static void end_operation(struct operation *operation) {
 
 void pwi_ucx_step(struct operation *operation, pawl_status status) {
   if (operation->status == PAWL_OK) operation->status = status;
-  /* While the peer is being closed everything ends together, when UCX has let go of it all. */
+  /* While the peer is being closed, all operations end together, when UCX has released them. */
   if (--operation->pending == 0 && !operation->peer->is_closing) end_operation(operation);
 }
 
@@ -123,16 +123,19 @@ static bool has_rdma_device(void) {
 static ucs_status_t open_context(struct pwi_plane *plane) {
   if (ucs_debug_disable_signals) ucs_debug_disable_signals();
   if (ucs_global_opts_set_value) ucs_global_opts_set_value("LOG_LEVEL", "fatal");
-  /* Let processes of the same user read what we send, where the Yama security module would forbid it. */
+  /* Permits processes of the same user to read our memory where the Yama security module would forbid it. */
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 
   ucp_config_t *config;
-  ucs_status_t status = ucp_config_read("PAWL", NULL, &config); /* a prefix of our own keeps UCX_… variables out */
+  ucs_status_t status = ucp_config_read("PAWL", NULL, &config); /* our own prefix, so that UCX_… variables
+                                                                   have no effect */
   if (status != UCS_OK) return status;
   ucp_config_modify(config, "TLS", plane->has_fabric ? "posix,rc,ud" : "posix");
-  ucp_config_modify(config, "MM_RX_BUFS_GROW", "64"); /* receive buffers of a worker: half a megabyte instead of four */
-  ucp_config_modify(config, "MM_FIFO_SIZE", "128");   /* 64 small requests and as many answers at once */
-  ucp_config_modify(config, "MM_FIFO_ELEM_SIZE", "512"); /* a request for one key fits into the queue itself */
+  ucp_config_modify(config, "MM_RX_BUFS_GROW", "64");    /* receive buffers of a worker: half a megabyte
+                                                            instead of four */
+  ucp_config_modify(config, "MM_FIFO_SIZE", "128");      /* 64 small requests and as many answers at once */
+  ucp_config_modify(config, "MM_FIFO_ELEM_SIZE", "512"); /* a request for one key fits into the queue
+                                                            itself */
   ucp_params_t params = {
       .field_mask = UCP_PARAM_FIELD_FEATURES,
       .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (plane->has_fabric ? UCP_FEATURE_RMA : 0),
@@ -305,8 +308,8 @@ static ucs_status_t open_endpoint(struct pwi_plane_peer *peer, const void *addre
   return ucp_ep_create(peer->port->worker, &params, &peer->endpoint);
 }
 
-/* UCX believes an address and aborts at one of garbage. A worker of this host has an address like our own but for its
- * random name and the place of its queue in shared memory. */
+/* UCX trusts an address and aborts if it is garbage. The address of a worker of this host differs from our
+ * own only in its random name and in the place of its queue in shared memory. */
 static bool is_like_ours(const struct pwi_plane_port *port, const struct pwi_plane_route *route) {
   if (!route->same_host) return route->address_size > 0;
   if (route->address_size != port->address_size) return false;
@@ -374,7 +377,7 @@ void pwi_plane_close(struct pwi_plane_peer *peer, pawl_status why) {
   leave_busy(peer);
   pwi_ucx_drop_arrivals(peer);
   pwi_ucx_release_regions(peer);
-  pwi_plane_port_close(peer->port); /* with its worker UCX forgets every request */
+  pwi_plane_port_close(peer->port); /* destroying the worker ends every UCX request */
   while (peer->operations) {
     peer->operations->status = why;
     end_operation(peer->operations);

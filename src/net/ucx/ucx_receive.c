@@ -1,7 +1,7 @@
-/* Messages on their way in.
+/* Receiving messages.
  *
- * What arrives for a peer is dealt with strictly in order. If it cannot be dealt with now (the owner is not up yet, a
- * part is still being fetched, the peer has had its turn) it waits in the peer's queue.
+ * Packets of a peer are processed strictly in order. A packet that cannot be processed now (the owner is not
+ * up yet, a part is still being fetched, or the turn of the peer is over) waits in the queue of the peer.
  */
 #include <string.h>
 #include <sys/uio.h>
@@ -24,7 +24,7 @@ static bool has_bounce(struct pwi_plane_peer *peer) {
   return peer->bounce != NULL;
 }
 
-/* `size` more bytes lie in the bounce buffer: hand on whole steps, or everything at the end of the body. */
+/* `size` more bytes are in the bounce buffer: delivers whole steps, or everything at the end of the body. */
 static void bounce_grew(struct pwi_plane_peer *peer, size_t size, bool is_last) {
   peer->bounced += size;
   size_t ready = is_last ? peer->bounced : peer->bounced - peer->bounced % PWI_NET_PIECE_STEP;
@@ -33,7 +33,7 @@ static void bounce_grew(struct pwi_plane_peer *peer, size_t size, bool is_last) 
   peer->bounced -= ready;
 }
 
-/* Bytes of the body, wherever they lie. */
+/* Processes bytes of the body at any address. */
 static void feed(struct pwi_plane_peer *peer, const char *data, size_t size) {
   bool ends = peer->handed + size == peer->large.size;
   peer->handed += size;
@@ -81,7 +81,7 @@ static bool deliver_small(struct pwi_plane_peer *peer, const struct arrival *arr
 
 /* Large messages. */
 
-/* The parts must tile the body; shared ones must lie in a region that we have mapped. */
+/* The parts must tile the body; shared parts must lie in a mapped region. */
 static bool check_parts(struct pwi_plane_peer *peer, const struct packet *packet, size_t inlined) {
   uint64_t total = 0, inline_total = 0;
   for (size_t i = 0; i < packet->count; i++) {
@@ -111,8 +111,8 @@ static void end_large(struct pwi_plane_peer *peer) {
     pwi_ucx_fail(peer, "cannot acknowledge");
 }
 
-/* Every part lies in memory that we can read, and will until this packet is dealt with: a region is forgotten by
- * another packet only. */
+/* True if every part is in readable memory. It stays readable until this packet is processed, because only
+ * another packet can remove a region. */
 static bool is_ready(const struct pwi_plane_peer *peer, const struct packet *packet) {
   for (size_t i = 0; i < packet->count; i++) {
     const struct part *part = &peer->parts[i];
@@ -121,7 +121,8 @@ static bool is_ready(const struct pwi_plane_peer *peer, const struct packet *pac
   return true;
 }
 
-/* A ready message: all pieces, as they lie, and its end. Nothing can come in between, whatever the peer has done. */
+/* Delivers a ready message: all pieces, as they lie in memory, and its end. Nothing can intervene, whatever
+ * the peer does. */
 static void hand_over(struct pwi_plane_peer *peer) {
   for (size_t i = 0; i < peer->large.count; i++) {
     const struct part *part = &peer->parts[i];
@@ -193,7 +194,8 @@ static void fetch_ended(void *request, ucs_status_t status, size_t size, void *u
   pwi_ucx_advance(peer);
 }
 
-/* Where to fetch a chunk to: straight to its place if it lies in one. NULL without memory. */
+/* The destination for fetching a chunk: directly its final place, if that is contiguous. NULL if there is no
+ * memory. */
 static char *fetch_place(struct pwi_plane_peer *peer, size_t size) {
   struct iovec parts[2];
   if (peer->has_places && pwi_places_next(&peer->places, size, parts) == 1) return parts[0].iov_base;
@@ -201,7 +203,7 @@ static char *fetch_place(struct pwi_plane_peer *peer, size_t size) {
   return has_bounce(peer) ? peer->bounce + peer->bounced : NULL;
 }
 
-/* The next chunk of a pulled part has been announced: fetch it. */
+/* Fetches the next chunk of a pulled part, which has been announced. */
 static void fetch(struct pwi_plane_peer *peer, const struct arrival *arrival) {
   const struct part *part = &peer->parts[peer->part_at];
   size_t left = (size_t)part->size - peer->part_offset;
@@ -235,7 +237,8 @@ static void fetch(struct pwi_plane_peer *peer, const struct arrival *arrival) {
   part_fetched(peer, expected);
 }
 
-/* Copies bytes of a remote part to where they belong. False if the peer's memory cannot be read: it is dying. */
+/* Copies bytes of a remote part to their destination. False if the memory of the peer cannot be read, because
+ * it is dying. */
 static bool read_remote(struct pwi_plane_peer *peer, const struct part *part, size_t size) {
   struct iovec local[2];
   size_t count = 1;
@@ -253,10 +256,10 @@ static bool read_remote(struct pwi_plane_peer *peer, const struct part *part, si
   return true;
 }
 
-/* Hands on up to `turn` bytes of a part that can be read now. */
+/* Delivers up to `turn` bytes of a part that can be read now. */
 static bool take_part(struct pwi_plane_peer *peer, const struct part *part, size_t *turn) {
   size_t step = (size_t)part->size - peer->part_offset;
-  peer->plane->moved = true; /* also without an arrival: whoever polls must hear of it */
+  peer->plane->moved = true; /* counts as progress also without an arrival */
   if (peer->is_dropped) {
     peer->part_offset += step;
     return true;
@@ -280,7 +283,7 @@ static bool take_part(struct pwi_plane_peer *peer, const struct part *part, size
   return true;
 }
 
-/* Hands on the parts that are here. False if the turn is over or the peer failed. */
+/* Delivers the available parts. False if the turn is over or the peer failed. */
 static bool continue_large(struct pwi_plane_peer *peer, size_t *turn) {
   while (peer->part_at < peer->large.count && !peer->has_failed) {
     const struct part *part = &peer->parts[peer->part_at];
@@ -289,7 +292,7 @@ static bool continue_large(struct pwi_plane_peer *peer, size_t *turn) {
       peer->part_offset = 0;
       continue;
     }
-    if (part->kind == PART_PULLED) return true; /* it is yet to come */
+    if (part->kind == PART_PULLED) return true; /* not arrived yet */
     if (*turn == 0 || !take_part(peer, part, turn)) return false;
   }
   if (peer->has_failed) return false;
@@ -306,7 +309,7 @@ static void release(struct pwi_plane_peer *peer, struct arrival *arrival) {
     ucp_am_data_release(peer->port->worker, arrival->data);
 }
 
-/* Deals with one arrival. False if it has to wait. */
+/* Processes one packet. False if it has to wait. */
 static bool deal_with(struct pwi_plane_peer *peer, const struct arrival *arrival) {
   switch (arrival->packet.kind) {
   case PACKET_SMALL:
@@ -339,7 +342,7 @@ static void stay_busy(struct pwi_plane_peer *peer) {
   peer->plane->busy = peer;
 }
 
-/* True if a new arrival may be dealt with. */
+/* True if a new packet may be processed now. */
 static bool is_free(struct pwi_plane_peer *peer, size_t *turn) {
   if (peer->is_blocked || peer->is_receiving || peer->has_failed) return false;
   if (!peer->in_large) return true;
@@ -355,7 +358,7 @@ void pwi_ucx_advance(struct pwi_plane_peer *peer) {
     pwi_fifo_pop(&peer->arrivals);
     peer->plane->moved = true;
     if (!deal_with(peer, &arrival)) {
-      /* Declined: it goes back to the front. */
+      /* The packet was declined and returns to the front of the queue. */
       struct pwi_fifo *fifo = &peer->arrivals;
       fifo->first = fifo->first == 0 ? fifo->capacity - 1 : fifo->first - 1;
       fifo->count++;
@@ -395,10 +398,10 @@ static void probe_came(struct pwi_plane_port *port, uint64_t tag, const void *da
   if (size != sizeof port->early) return;
   memcpy(&port->early, data, size);
   port->early_tag = tag;
-  port->has_early = true; /* dealt with at the end of this progress, or once the peer is known */
+  port->has_early = true; /* processed at the end of this round, or once the peer is connected */
 }
 
-/* What needs no order among messages is dealt with at once. True if it was. */
+/* Processes packets that need no order at once; true if it did. */
 static bool deal_at_once(struct pwi_plane_peer *peer, const struct packet *packet) {
   switch (packet->kind) {
   case PACKET_ACK:
@@ -423,7 +426,7 @@ static bool deal_at_once(struct pwi_plane_peer *peer, const struct packet *packe
   }
 }
 
-/* Keeps an arrival for later; returns what UCX is to be told about its data. */
+/* Keeps a packet for later; returns the status for UCX about its data. */
 static ucs_status_t keep(struct pwi_plane_peer *peer, struct arrival arrival, uint64_t attributes) {
   bool may_keep = arrival.is_rendezvous || (attributes & UCP_AM_RECV_ATTR_FLAG_DATA);
   if (!may_keep) {

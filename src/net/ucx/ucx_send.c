@@ -1,4 +1,4 @@
-/* Messages on their way out. */
+/* Sending messages. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -48,8 +48,9 @@ static pawl_status plan_shared(struct operation *operation, const struct pwi_pla
   return PAWL_OK;
 }
 
-/* How the parts of a large body travel. If those in private memory are small together they all go inline, so that a
- * body whose bulk lies in regions is ready when it arrives; small ones in regions take what room is left. */
+/* Chooses how the parts of a large body are sent. If the parts in private memory are small in total, all of
+ * them go inline, so that a body that lies mostly in regions is ready when it arrives. Small parts in regions
+ * use the remaining inline room. */
 static pawl_status plan_parts(struct operation *operation, const struct iovec *body, size_t body_count,
                               struct part *parts) {
   struct pwi_plane_peer *peer = operation->peer;
@@ -73,7 +74,8 @@ static pawl_status plan_parts(struct operation *operation, const struct iovec *b
     parts[i].kind = peer->same_host ? PART_REMOTE : PART_PULLED;
     parts[i].offset = peer->same_host ? (uint64_t)(uintptr_t)body[i].iov_base : 0;
     if (memories[i]) status = plan_shared(operation, memories[i], body[i].iov_base, &parts[i]);
-    if (status == PAWL_QUEUE_FULL) status = PAWL_OK; /* it has other regions to take first; copied once it goes too */
+    if (status == PAWL_QUEUE_FULL)
+      status = PAWL_OK; /* the peer has other regions to take first; the part is copied instead */
   }
   return status;
 }
@@ -104,7 +106,7 @@ static pawl_status send_large(struct operation *operation, const struct iovec *b
   operation->packet.count = (uint32_t)body_count;
   operation->packet.size = body_size;
   operation->packet.number = ++operation->peer->last_large;
-  if (operation->peer->same_host) { /* until the receiver has read it all */
+  if (operation->peer->same_host) { /* pending until the receiver has read it all */
     operation->large = operation->packet.number;
     operation->pending++;
   }
@@ -115,7 +117,7 @@ static pawl_status send_large(struct operation *operation, const struct iovec *b
   return PAWL_OK;
 }
 
-/* Takes back an operation of which nothing was sent. */
+/* Cancels an operation of which nothing was sent. */
 static void take_back(struct operation *operation) {
   operation->is_counted = false;
   operation->peer->outstanding--;

@@ -12,7 +12,7 @@
 
 static size_t at_most(size_t a, size_t b) { return a < b ? a : b; }
 
-/* --- making ready --------------------------------------------------------------------------------------- */
+/* --- initialisation ------------------------------------------------------------------------------------- */
 
 bool pwi_applying_is_simple(const struct pwi_applying *applying, enum pwi_apply *how_out) {
   uint32_t number;
@@ -122,7 +122,7 @@ static void copy_rows(struct pwi_applying *applying, const struct pwi_table *tab
 static bool all_finite(const struct pwi_applying *applying, const char *pushed, size_t rows) {
   if (!(applying->rule.function->flags & PAWL_FUNCTION_FINITE)) return true;
   if (applying->type != PWI_SCALAR_F32 && applying->type != PWI_SCALAR_F64) return true;
-  return pwi_step_kernels_best()->finite[applying->type - 1](pushed, rows * applying->shape.pushed);
+  return pwi_gradient_kernels_best()->finite[applying->type - 1](pushed, rows * applying->shape.pushed);
 }
 
 static pawl_status ask(struct pwi_applying *applying, const struct pwi_table *table, struct pwi_rows_named named,

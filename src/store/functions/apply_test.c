@@ -40,7 +40,7 @@ static struct pwi_table *table_for(const struct pwi_applying *applying, bool spa
   return table;
 }
 
-/* `count` rising keys of the span; every key once in a while, so that runs and single slots both occur. */
+/* `count` ascending keys of the span; every key once in a while, so that runs and single slots both occur. */
 static void draw_keys(struct pwi_random *random, size_t count, bool close) {
   uint64_t key = 5;
   for (size_t i = 0; i < count; i++) {
@@ -280,9 +280,10 @@ static void test_what_does_not_fit_is_refused(void **state) {
   pwi_applying_fini(&sparse);
 }
 
-/* --- functions of others -------------------------------------------------------------------------------- */
+/* --- functions of users --------------------------------------------------------------------------------- */
 
-/* Pushes one number per key; stores width + 1, keeps one more: how often. Refuses by what is stored. */
+/* A test function: pushes have one number per key, rows have width + 1 values, and the state counts pushes.
+ * It refuses pushes depending on the stored values. */
 static pawl_status check_tally(const struct pawl_function_call *call) {
   int64_t *stored = call->stored, *state = call->state;
   const int64_t *numbers = call->pushed;

@@ -7,11 +7,11 @@
 #include "store/functions/loops.h"
 
 #define AVX2 __attribute__((target("avx2")))
-#define FOR_AVX2(name) PWI_STEP_FUNCTION(AVX2, name)
+#define FOR_AVX2(name) PWI_GRADIENT_FUNCTION(AVX2, name)
 
-PWI_STEPS(FOR_AVX2)
-PWI_STEP_CHECKS(AVX2)
+PWI_GRADIENT_STEPS(FOR_AVX2)
+PWI_GRADIENT_CHECKS(AVX2)
 
-const struct pwi_step_kernels pwi_step_kernels_avx2 = {.name = "avx2", PWI_STEP_ENTRIES};
+const struct pwi_gradient_kernels pwi_gradient_kernels_avx2 = {.name = "avx2", PWI_GRADIENT_ENTRIES};
 
 #endif

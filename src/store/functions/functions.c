@@ -46,7 +46,7 @@ void pwi_function_set_fini(struct pwi_function_set *set) {
   *set = (struct pwi_function_set){0};
 }
 
-/* --- what somebody else wrote --------------------------------------------------------------------------- */
+/* --- functions of users --------------------------------------------------------------------------------- */
 
 static bool is_name(const char *name) {
   size_t length = name ? strnlen(name, PAWL_FUNCTION_NAME_MAX + 1) : 0;

@@ -122,7 +122,7 @@ struct pwi_rule_shape {
 PAWL_MUST_USE pawl_status pwi_rule_shape(const struct pwi_rule *rule, enum pwi_scalar type, uint32_t width,
                                          struct pwi_rule_shape *shape_out);
 
-/* --- inside the room ------------------------------------------------------------------------------------ */
+/* --- inside the module ---------------------------------------------------------------------------------- */
 
 /* Writes the message and returns `status`. */
 pawl_status pwi_function_say(struct pwi_function_problem *problem, pawl_status status, const char *format, ...)

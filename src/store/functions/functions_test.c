@@ -56,7 +56,7 @@ static void test_numbers_never_change(void **state) {
   assert_null(pwi_function_named(NULL, "Add"));
 }
 
-/* What is built in is what anybody's function must be: each is taken in under another name. */
+/* Built-in functions satisfy the rules for functions of users: each can be added under another name. */
 static void test_built_in_functions_keep_the_rules_for_functions(void **state) {
   (void)state;
   struct pwi_function_set set = {0};
@@ -75,7 +75,7 @@ static void test_built_in_functions_keep_the_rules_for_functions(void **state) {
   pwi_function_set_fini(&set);
 }
 
-/* --- functions of others -------------------------------------------------------------------------------- */
+/* --- functions of users --------------------------------------------------------------------------------- */
 
 static void apply_nothing(const struct pawl_function_call *call) { (void)call; }
 

@@ -17,7 +17,7 @@
 
 /* X(name): the functions with their own loops. docs/functions.md has their formulas; store/functions/list.c
  * lists the parameters in the order in which the loops read them. */
-#define PWI_STEPS(X)                                                                                                   \
+#define PWI_GRADIENT_STEPS(X)                                                                                          \
   X(sgd)                                                                                                               \
   X(momentum)                                                                                                          \
   X(adagrad)                                                                                                           \
@@ -32,17 +32,17 @@
   X(prox_ball)                                                                                                         \
   X(prox_nonnegative)
 
-enum pwi_step {
-#define PWI_STEP_NUMBER(name) PWI_STEP_##name,
-  PWI_STEPS(PWI_STEP_NUMBER)
-#undef PWI_STEP_NUMBER
-      PWI_STEP_COUNT
+enum pwi_gradient_step {
+#define PWI_GRADIENT_NUMBER(name) PWI_GRADIENT_##name,
+  PWI_GRADIENT_STEPS(PWI_GRADIENT_NUMBER)
+#undef PWI_GRADIENT_NUMBER
+      PWI_GRADIENT_COUNT
 };
 
-struct pwi_step_kernels {
+struct pwi_gradient_kernels {
   const char *name;
   /* By PAWL_F32 - 1 and PAWL_F64 - 1. */
-  void (*apply[PWI_STEP_COUNT][2])(const struct pawl_function_call *call);
+  void (*apply[PWI_GRADIENT_COUNT][2])(const struct pawl_function_call *call);
 
   /* True if all `count` values are finite. They need not be aligned. */
   bool (*finite[2])(const void *values, size_t count);
@@ -51,12 +51,12 @@ struct pwi_step_kernels {
   bool (*curved[2])(const void *values, size_t pairs);
 };
 
-extern const struct pwi_step_kernels pwi_step_kernels_plain;
+extern const struct pwi_gradient_kernels pwi_gradient_kernels_plain;
 
 /* For x86-64 with AVX2; elsewhere the name is not defined. Where it runs, so does pwi_row_kernels_avx2. */
-extern const struct pwi_step_kernels pwi_step_kernels_avx2;
+extern const struct pwi_gradient_kernels pwi_gradient_kernels_avx2;
 
 /* The fastest set for this processor. */
-const struct pwi_step_kernels *pwi_step_kernels_best(void);
+const struct pwi_gradient_kernels *pwi_gradient_kernels_best(void);
 
 #endif

@@ -22,14 +22,14 @@
 static const uint32_t widths[] = {1, 2, 3, 4, 7, 8, 9, 16, 33, 64};
 #define WIDTHS (sizeof widths / sizeof *widths)
 
-static const struct pwi_step_kernels *sets[2];
+static const struct pwi_gradient_kernels *sets[2];
 static size_t set_count;
 
 static int collect_sets(void **state) {
   (void)state;
-  sets[set_count++] = &pwi_step_kernels_plain;
+  sets[set_count++] = &pwi_gradient_kernels_plain;
 #if defined(__x86_64__)
-  if (pwi_row_kernels_avx2_runs()) sets[set_count++] = &pwi_step_kernels_avx2;
+  if (pwi_row_kernels_avx2_runs()) sets[set_count++] = &pwi_gradient_kernels_avx2;
 #endif
   return 0;
 }
@@ -67,63 +67,63 @@ static double one_block(const double *p, double g, double u, double w) {
 }
 
 /* One row; `t` counts steps from 1. State as in the struct of each: only Adam's has a head of two values. */
-static void reference(enum pwi_step step, const double *p, size_t width, const double *g, double *w, double *s,
+static void reference(enum pwi_gradient_step step, const double *p, size_t width, const double *g, double *w, double *s,
                       double t) {
   double norm = 0;
   for (size_t i = 0; i < width; i++) {
     double to = w[i] - p[0] * g[i], h;
     switch (step) {
-    case PWI_STEP_sgd:
+    case PWI_GRADIENT_sgd:
       w[i] = to;
       break;
-    case PWI_STEP_momentum:
+    case PWI_GRADIENT_momentum:
       s[i] = p[1] * s[i] + g[i] + p[2] * w[i];
       w[i] -= p[0] * s[i];
       break;
-    case PWI_STEP_adagrad:
+    case PWI_GRADIENT_adagrad:
       h = g[i] + p[2] * w[i];
       s[i] += h * h;
       w[i] -= p[0] * h / (sqrt(s[i]) + p[1]);
       break;
-    case PWI_STEP_adam:
+    case PWI_GRADIENT_adam:
       one_adam(p, g[i], &w[i], &s[2 + 2 * i], &s[3 + 2 * i], t);
       s[0] = 1 - pow(p[1], t);
       s[1] = 1 - pow(p[2], t);
       break;
-    case PWI_STEP_ftrl:
+    case PWI_GRADIENT_ftrl:
       one_ftrl(p, g[i], &w[i], &s[2 * i], &s[2 * i + 1]);
       break;
-    case PWI_STEP_block_proximal:
+    case PWI_GRADIENT_block_proximal:
       w[i] = one_block(p, g[2 * i], g[2 * i + 1], w[i]);
       break;
-    case PWI_STEP_block_newton:
+    case PWI_GRADIENT_block_newton:
       w[2 * i] = one_block((const double[]){1, p[0], p[1], p[2]}, g[2 * i], g[2 * i + 1], w[2 * i]);
       w[2 * i + 1] = g[2 * i];
       break;
-    case PWI_STEP_prox_l1:
+    case PWI_GRADIENT_prox_l1:
       w[i] = soft(to, p[0] * p[1]);
       break;
-    case PWI_STEP_prox_l2:
+    case PWI_GRADIENT_prox_l2:
       w[i] = to / (1 + p[0] * p[1]);
       break;
-    case PWI_STEP_prox_elastic:
+    case PWI_GRADIENT_prox_elastic:
       w[i] = soft(to, p[0] * p[1]) / (1 + p[0] * p[2]);
       break;
-    case PWI_STEP_prox_box:
+    case PWI_GRADIENT_prox_box:
       w[i] = fmin(fmax(to, p[1]), p[2]);
       break;
-    case PWI_STEP_prox_ball:
+    case PWI_GRADIENT_prox_ball:
       w[i] = to;
       norm += to * to;
       break;
-    case PWI_STEP_prox_nonnegative:
+    case PWI_GRADIENT_prox_nonnegative:
       w[i] = fmax(to, 0);
       break;
-    case PWI_STEP_COUNT:
+    case PWI_GRADIENT_COUNT:
       break;
     }
   }
-  if (step == PWI_STEP_prox_ball && sqrt(norm) > p[1])
+  if (step == PWI_GRADIENT_prox_ball && sqrt(norm) > p[1])
     for (size_t i = 0; i < width; i++) w[i] *= p[1] / sqrt(norm);
 }
 
@@ -134,20 +134,20 @@ static const struct {
   const char *text;
   size_t pushed, state, head;
   size_t more; /* stored for each value, besides it */
-} cases[PWI_STEP_COUNT] = {
-    [PWI_STEP_sgd] = {"sgd rate=0.1", 1, 0, 0, 0},
-    [PWI_STEP_momentum] = {"momentum rate=0.1 momentum=0.8 decay=0.02", 1, 1, 0, 0},
-    [PWI_STEP_adagrad] = {"adagrad rate=0.3 eps=1e-3 decay=0.05", 1, 1, 0, 0},
-    [PWI_STEP_adam] = {"adam rate=0.05 beta1=0.8 beta2=0.95 eps=1e-4 decay=0.03", 1, 2, 2, 0},
-    [PWI_STEP_ftrl] = {"ftrl rate=0.5 beta=0.7 l1=0.9 l2=0.2", 1, 2, 0, 0},
-    [PWI_STEP_block_proximal] = {"block_proximal rate=0.6 l1=0.4 l2=0.3 eps=0.01", 2, 0, 0, 0},
-    [PWI_STEP_block_newton] = {"block_newton l1=0.4 l2=0.3 eps=0.01", 2, 0, 0, 1},
-    [PWI_STEP_prox_l1] = {"prox_l1 rate=0.5 l1=0.3", 1, 0, 0, 0},
-    [PWI_STEP_prox_l2] = {"prox_l2 rate=0.5 l2=0.4", 1, 0, 0, 0},
-    [PWI_STEP_prox_elastic] = {"prox_elastic rate=0.5 l1=0.3 l2=0.4", 1, 0, 0, 0},
-    [PWI_STEP_prox_box] = {"prox_box rate=0.5 low=-0.4 high=0.7", 1, 0, 0, 0},
-    [PWI_STEP_prox_ball] = {"prox_ball rate=0.5 radius=0.8", 1, 0, 0, 0},
-    [PWI_STEP_prox_nonnegative] = {"prox_nonnegative rate=0.5", 1, 0, 0, 0},
+} cases[PWI_GRADIENT_COUNT] = {
+    [PWI_GRADIENT_sgd] = {"sgd rate=0.1", 1, 0, 0, 0},
+    [PWI_GRADIENT_momentum] = {"momentum rate=0.1 momentum=0.8 decay=0.02", 1, 1, 0, 0},
+    [PWI_GRADIENT_adagrad] = {"adagrad rate=0.3 eps=1e-3 decay=0.05", 1, 1, 0, 0},
+    [PWI_GRADIENT_adam] = {"adam rate=0.05 beta1=0.8 beta2=0.95 eps=1e-4 decay=0.03", 1, 2, 2, 0},
+    [PWI_GRADIENT_ftrl] = {"ftrl rate=0.5 beta=0.7 l1=0.9 l2=0.2", 1, 2, 0, 0},
+    [PWI_GRADIENT_block_proximal] = {"block_proximal rate=0.6 l1=0.4 l2=0.3 eps=0.01", 2, 0, 0, 0},
+    [PWI_GRADIENT_block_newton] = {"block_newton l1=0.4 l2=0.3 eps=0.01", 2, 0, 0, 1},
+    [PWI_GRADIENT_prox_l1] = {"prox_l1 rate=0.5 l1=0.3", 1, 0, 0, 0},
+    [PWI_GRADIENT_prox_l2] = {"prox_l2 rate=0.5 l2=0.4", 1, 0, 0, 0},
+    [PWI_GRADIENT_prox_elastic] = {"prox_elastic rate=0.5 l1=0.3 l2=0.4", 1, 0, 0, 0},
+    [PWI_GRADIENT_prox_box] = {"prox_box rate=0.5 low=-0.4 high=0.7", 1, 0, 0, 0},
+    [PWI_GRADIENT_prox_ball] = {"prox_ball rate=0.5 radius=0.8", 1, 0, 0, 0},
+    [PWI_GRADIENT_prox_nonnegative] = {"prox_nonnegative rate=0.5", 1, 0, 0, 0},
 };
 
 static double expected[2 * MOST], expected_state[2 * MOST + 2 * ROWS], pushed[2 * MOST];
@@ -158,7 +158,7 @@ static union {
   double wide[2 * MOST + 2 * ROWS];
 } found[2], found_state[2], found_pushed;
 
-static void draw_push(struct pwi_random *random, enum pwi_step step, enum pawl_type type, size_t count) {
+static void draw_push(struct pwi_random *random, enum pwi_gradient_step step, enum pawl_type type, size_t count) {
   for (size_t i = 0; i < count; i++) {
     double value = pwi_random_unit(random) * 4 - 2;
     if (pwi_random_chance(random, 0.1)) value = 0;
@@ -176,7 +176,7 @@ static double value_of(enum pawl_type type, size_t s, bool state, size_t i) {
   return state ? found_state[s].wide[i] : found[s].wide[i];
 }
 
-static void compare(enum pwi_step step, enum pawl_type type, uint32_t width, bool state, const double *wanted,
+static void compare(enum pwi_gradient_step step, enum pawl_type type, uint32_t width, bool state, const double *wanted,
                     size_t count) {
   double allowed = type == PAWL_F32 ? 2e-5 : 1e-13;
   for (size_t i = 0; i < count; i++) {
@@ -187,7 +187,7 @@ static void compare(enum pwi_step step, enum pawl_type type, uint32_t width, boo
   }
 }
 
-static void check_step(enum pwi_step step, enum pawl_type type, uint32_t width, size_t rows) {
+static void check_step(enum pwi_gradient_step step, enum pawl_type type, uint32_t width, size_t rows) {
   struct pwi_random random;
   struct pwi_rule rule;
   struct pwi_function_problem problem;
@@ -225,16 +225,16 @@ static void check_step(enum pwi_step step, enum pawl_type type, uint32_t width, 
 
 static void test_steps_follow_their_formulas_and_sets_agree_bit_for_bit(void **state) {
   (void)state;
-  for (int step = 0; step < PWI_STEP_COUNT; step++)
+  for (int step = 0; step < PWI_GRADIENT_COUNT; step++)
     for (int type = PAWL_F32; type <= PAWL_F64; type++)
       for (size_t w = 0; w < WIDTHS; w++)
         for (size_t rows = 1; rows <= ROWS; rows += 1 + rows / 3)
-          check_step((enum pwi_step)step, (enum pawl_type)type, widths[w], rows);
+          check_step((enum pwi_gradient_step)step, (enum pawl_type)type, widths[w], rows);
 }
 
 static void test_what_shrinks_to_nothing_is_zero_in_every_bit(void **state) {
   (void)state;
-  static const enum pwi_step steps[] = {PWI_STEP_ftrl, PWI_STEP_block_proximal, PWI_STEP_prox_l1};
+  static const enum pwi_gradient_step steps[] = {PWI_GRADIENT_ftrl, PWI_GRADIENT_block_proximal, PWI_GRADIENT_prox_l1};
   static const char *const texts[] = {"ftrl l1=100", "block_proximal l1=100", "prox_l1 l1=100"};
   for (size_t i = 0; i < 3; i++) {
     float g[8] = {-1, 1, -2, 1, 3, 1, -0.5f, 1}, w[4] = {0}, z[8] = {0}, zeros[4] = {0};
@@ -254,7 +254,7 @@ static void test_ftrl_divides_by_nothing(void **state) {
   double parameters[] = {0.1, 0, 0, 0};
   struct pawl_function_call call = {sizeof call, PAWL_F32, 1, 1, 1, 2, 1, g, w, z, parameters};
   for (size_t s = 0; s < set_count; s++) {
-    sets[s]->apply[PWI_STEP_ftrl][0](&call);
+    sets[s]->apply[PWI_GRADIENT_ftrl][0](&call);
     assert_true(w[0] == 0 && z[1] == 0);
   }
 }
@@ -265,14 +265,14 @@ static void test_the_ball_takes_rows_whose_squares_overflow_or_vanish(void **sta
   for (size_t s = 0; s < set_count; s++) {
     double large[3] = {3e200, -4e200, 0}, small[3] = {3e-200, 4e-200, 0};
     struct pawl_function_call call = {sizeof call, PAWL_F64, 3, 3, 3, 0, 1, zeros, large, NULL, parameters};
-    sets[s]->apply[PWI_STEP_prox_ball][1](&call);
+    sets[s]->apply[PWI_GRADIENT_prox_ball][1](&call);
     assert_true(fabs(large[0] - 0.6) < 1e-15 && fabs(large[1] + 0.8) < 1e-15 && large[2] == 0);
     parameters[1] = 1e-200;
     call.stored = small;
-    sets[s]->apply[PWI_STEP_prox_ball][1](&call);
+    sets[s]->apply[PWI_GRADIENT_prox_ball][1](&call);
     assert_true(fabs(small[0] - 0.6e-200) < 1e-215 && fabs(small[1] - 0.8e-200) < 1e-215);
     parameters[1] = 0;
-    sets[s]->apply[PWI_STEP_prox_ball][1](&call);
+    sets[s]->apply[PWI_GRADIENT_prox_ball][1](&call);
     assert_true(small[0] == 0 && small[1] == 0);
     parameters[1] = 1;
   }
@@ -324,7 +324,7 @@ static void test_the_weights_of_adam_stay_right_for_many_steps(void **state) {
   double parameters[] = {0.001, 0.9, 0.999, 1e-8, 0};
   struct pawl_function_call call = {sizeof call, PAWL_F32, 1, 1, 1, 4, 1, g, w, kept, parameters};
   for (int t = 1; t <= 20000; t++) {
-    pwi_step_kernels_best()->apply[PWI_STEP_adam][0](&call);
+    pwi_gradient_kernels_best()->apply[PWI_GRADIENT_adam][0](&call);
     double wanted = 1 - pow((double)0.999f, t);
     assert_true(fabs((double)kept[1] - wanted) <= 6e-5 * wanted);
   }

@@ -23,7 +23,7 @@ static_assert((int)PWI_FUNCTION_ADD == (int)PWI_APPLY_ADD && (int)PWI_FUNCTION_A
                   (int)PWI_FUNCTION_MIN == (int)PWI_APPLY_MIN && (int)PWI_FUNCTION_MAX == (int)PWI_APPLY_MAX,
               "one numbering");
 
-/* --- on the kernels of tables --------------------------------------------------------------------------- */
+/* --- functions that use the kernels of tables ----------------------------------------------------------- */
 
 static void combine(enum pwi_apply how, const struct pawl_function_call *call) {
   pwi_row_kernels_best()->array[how][call->type - 1](call->stored, call->pushed, call->count * call->width);
@@ -47,13 +47,13 @@ SIMPLE(assign, PWI_APPLY_ASSIGN, 0, "replaces the stored values")
 SIMPLE(min, PWI_APPLY_MIN, 0, "keeps the smaller value")
 SIMPLE(max, PWI_APPLY_MAX, 0, "keeps the larger value")
 
-/* --- on loops of their own ------------------------------------------------------------------------------ */
+/* --- functions with their own loops --------------------------------------------------------------------- */
 
 #define APPLY(word)                                                                                                    \
   static void apply_##word(const struct pawl_function_call *call) {                                                    \
-    pwi_step_kernels_best()->apply[PWI_STEP_##word][call->type - 1](call);                                             \
+    pwi_gradient_kernels_best()->apply[PWI_GRADIENT_##word][call->type - 1](call);                                     \
   }
-PWI_STEPS(APPLY)
+PWI_GRADIENT_STEPS(APPLY)
 
 /* A function of gradients. After its flags come the two numbers of its state's shape, then fields of its
  * own. */
@@ -107,7 +107,7 @@ static const struct pawl_function_parameter block_proximal_parameters[] = {
     {"rate", "length of a step", 1, LITTLE, MUCH}, L1, L2, EPS(1e-10)};
 
 static pawl_status check_block(const struct pawl_function_call *call) {
-  bool curved = pwi_step_kernels_best()->curved[call->type - 1](call->pushed, call->count * call->width);
+  bool curved = pwi_gradient_kernels_best()->curved[call->type - 1](call->pushed, call->count * call->width);
   return curved ? PAWL_OK : PAWL_REFUSED;
 }
 

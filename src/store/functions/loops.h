@@ -5,7 +5,7 @@
  * for each value type:
  *   VALUE        the type
  *   ROOT, ABS    its square root and its absolute value, which are exact to the last bit everywhere
- *   NAMED(name)  the name of what is made for it
+ *   NAMED(name)  the name with a suffix for the type
  *
  * These files are compiled without -fmath-errno and -ftrapping-math (CMakeLists.txt): a square root then is
  * one instruction, and both sides of a choice may be computed. No value depends on either.
@@ -69,17 +69,18 @@ PWI_FINITE(f32, uint32_t, UINT32_C(0x7f800000))
 PWI_FINITE(f64, uint64_t, UINT64_C(0x7ff0000000000000))
 
 /* The functions of a set, each with the attribute TARGET, and the fields that name them. */
-#define PWI_STEP_FUNCTION(TARGET, name)                                                                                \
+#define PWI_GRADIENT_FUNCTION(TARGET, name)                                                                            \
   TARGET static void step_##name##_f32(const struct pawl_function_call *call) { name##_f32(call); }                    \
   TARGET static void step_##name##_f64(const struct pawl_function_call *call) { name##_f64(call); }
-#define PWI_STEP_CHECKS(TARGET)                                                                                        \
+#define PWI_GRADIENT_CHECKS(TARGET)                                                                                    \
   TARGET static bool finite_f32(const void *values, size_t count) { return loop_finite_f32(values, count); }           \
   TARGET static bool finite_f64(const void *values, size_t count) { return loop_finite_f64(values, count); }           \
   TARGET static bool curved_f32(const void *values, size_t pairs) { return loop_curved_f32(values, pairs); }           \
   TARGET static bool curved_f64(const void *values, size_t pairs) { return loop_curved_f64(values, pairs); }
 
-#define PWI_STEP_FIELD(name) [PWI_STEP_##name] = {step_##name##_f32, step_##name##_f64},
-#define PWI_STEP_ENTRIES                                                                                               \
-  .apply = {PWI_STEPS(PWI_STEP_FIELD)}, .finite = {finite_f32, finite_f64}, .curved = {curved_f32, curved_f64}
+#define PWI_GRADIENT_FIELD(name) [PWI_GRADIENT_##name] = {step_##name##_f32, step_##name##_f64},
+#define PWI_GRADIENT_ENTRIES                                                                                           \
+  .apply = {PWI_GRADIENT_STEPS(PWI_GRADIENT_FIELD)}, .finite = {finite_f32, finite_f64},                               \
+  .curved = {curved_f32, curved_f64}
 
 #endif
