@@ -338,7 +338,7 @@ def test_certificates_have_the_rights_of_their_names():
             file.write(text)
 
     write("# name        rights\nnode-1\ndashboard.example.org read-only\nads-trainer space=ads\n")
-    assert "certificates" in refuse("manager", "--listen", "127.0.0.1:0", "--data", "none", "--rights", rights)
+    assert "--certificate" in refuse("manager", "--listen", "127.0.0.1:0", "--data", "none", "--rights", rights)
     common = ("--rights", rights, "--audit", audit, "--http", "none")
     manager = Role("manager", "--listen", "127.0.0.1:0", "--data", "none", *node, *common)
     server = Role("server", "--join", manager.address, *node, *common)
