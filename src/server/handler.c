@@ -484,15 +484,15 @@ static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, cons
 }
 
 /* The sum becomes one change of the chain. */
-static pawl_status settle_sum(struct pwi_handler *handler, struct pwi_gathering *sum, struct telling *telling) {
+static pawl_status settle_sum(struct pwi_handler *handler, struct pwi_aggregate *sum, struct telling *telling) {
   const struct pwi_request *request = &telling->request;
-  size_t count = pwi_gathering_stamps(sum, NULL);
+  size_t count = pwi_aggregate_stamps(sum, NULL);
   struct pwi_log_entry *log_entry = NULL;
   struct pwi_served served;
   pawl_status status = pwi_pages_grow(&handler->stamps, (count + 1) * sizeof(struct pwi_stamp));
   if (status) return status;
   struct pwi_stamp *stamps = handler->stamps.memory;
-  pwi_gathering_stamps(sum, stamps);
+  pwi_aggregate_stamps(sum, stamps);
   if (count > 0) status = prepare_log_entry(handler, telling->chain, request, telling->entry, count, &log_entry);
   if (log_entry) telling->request.result = pwi_log_entry_values(log_entry);
   if (!status) status = pwi_shard_apply_sum(handler->config.shard, sum, request, &served);
@@ -531,7 +531,7 @@ static void tell_released(struct pwi_handler *handler) {
 void pwi_handler_settle_sums(struct pwi_handler *handler) {
   struct telling telling = {.handler = handler};
   struct pwi_shard *shard = handler->config.shard;
-  struct pwi_gathering *sum;
+  struct pwi_aggregate *sum;
   if (!handler->config.chains) return;
   if (handler->released_count > 0) tell_released(handler);
   while ((sum = pwi_shard_next_sum(shard, &telling.request))) {

@@ -206,10 +206,10 @@ static void test_the_change_is_told_in_the_name_of_one_sender(void **state) {
     pushes[i].request.terms.settled = i == 0 ? 69 : 12;
     serve(f.shard, &pushes[i].request, NULL);
   }
-  struct pwi_gathering *sum = pwi_shard_next_sum(f.shard, &request);
+  struct pwi_aggregate *sum = pwi_shard_next_sum(f.shard, &request);
   assert_non_null(sum);
-  assert_int_equal(pwi_gathering_stamps(sum, NULL), 2);
-  assert_int_equal(pwi_gathering_stamps(sum, stamps), 2);
+  assert_int_equal(pwi_aggregate_stamps(sum, NULL), 2);
+  assert_int_equal(pwi_aggregate_stamps(sum, stamps), 2);
   for (int i = 0; i < 2; i++) {
     if (stamps[i].sender.id != request.sender.id) continue;
     assert_int_equal(stamps[i].task, request.task);

@@ -68,7 +68,7 @@ static inline void stop(struct fixture *f) {
 /* What a request handler does after each request and each membership. */
 static inline void settle(struct fixture *f) {
   struct pwi_request request;
-  struct pwi_gathering *sum;
+  struct pwi_aggregate *sum;
   while ((sum = pwi_shard_next_sum(f->shard, &request))) {
     struct pwi_served served;
     pawl_status status = pwi_shard_apply_sum(f->shard, sum, &request, &served);

@@ -53,7 +53,7 @@ static size_t measure(const struct pwi_request *request, size_t bytes) {
 
 /* What waits for others counts as rows and lists do. Lists go first. */
 static bool has_room(struct pwi_shard *shard, size_t bytes, const struct pwi_request *request) {
-  uint64_t most = shard->config.memory_max, used = shard->row_bytes + shard->gathered_bytes;
+  uint64_t most = shard->config.memory_max, used = shard->row_bytes + shard->aggregate_bytes;
   if (used > most || bytes > most - used) return false;
   if (shard->lists.bytes <= most - used - bytes) return true;
   const struct pwi_list *own = request->terms.keys == PWI_KEYS_RANGE
@@ -69,9 +69,9 @@ pawl_status pwi_bundle_create(struct pwi_shard *shard, const struct pwi_request 
   if (!has_room(shard, counted, request)) return PAWL_NODE_FULL;
   struct pwi_bundle *bundle = pwi_alloc_zero(1, sizeof *bundle);
   if (!bundle) return PAWL_NO_MEMORY;
-  bundle->account = &shard->gathered_bytes;
+  bundle->account = &shard->aggregate_bytes;
   bundle->counted = counted;
-  shard->gathered_bytes += counted;
+  shard->aggregate_bytes += counted;
   bundle->terms = request->terms;
   bundle->signature = request->signature;
   bundle->value_type = request->value_type;

@@ -81,7 +81,7 @@ void pwi_group_dismiss(struct pwi_shard *shard, const struct pwi_held *group, en
 }
 
 void pwi_groups_leave(struct pwi_shard *shard, struct pawl_range positions) {
-  for (size_t i = 0; i < shard->vector_count && shard->gatherings; i++)
+  for (size_t i = 0; i < shard->vector_count && shard->aggregates; i++)
     pwi_aggregate_leave(shard, shard->vectors[i], pwi_held_keys(shard->vectors[i], positions), PWI_CODE_NOT_HERE,
                         PAWL_OK);
   for (size_t i = 0; i < shard->vector_count && shard->waiting_count > 0; i++) {

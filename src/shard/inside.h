@@ -203,8 +203,8 @@ struct pwi_shard {
   struct pwi_waiting *waiting;
   size_t waiting_count, waiting_room;
   struct pwi_lists lists;
-  uint64_t row_bytes;      /* of all tables */
-  uint64_t gathered_bytes; /* of pushes that wait for others of their group */
+  uint64_t row_bytes;       /* of all tables */
+  uint64_t aggregate_bytes; /* of pushes that wait for others of their group */
   struct pwi_space_quota *quotas;
   struct pwi_report totals; /* counts since the start; the rest is filled in when asked for */
   struct pwi_named named;   /* by the last push; valid right after it */
@@ -222,7 +222,7 @@ struct pwi_shard {
   struct pwi_slots linear_slots; /* of the other vector */
 
   uint64_t aggregate_steps; /* pieces of other ticks that pushes have had to look at, for tests */
-  struct pwi_gathering *gatherings;
+  struct pwi_aggregate *aggregates;
   struct pwi_samples samples;
 };
 
@@ -384,7 +384,7 @@ void pwi_serve_await(struct pwi_shard *shard, struct pwi_held *group, const stru
 /* --- together ----------------------------------------------------------------------------------------------------- */
 
 /* What becomes of a push that names a group. */
-enum pwi_aggregate {
+enum pwi_aggregate_action {
   PWI_AGGREGATE_ALONE, /* it is a push like any other */
   PWI_AGGREGATE_WAITS, /* it is in, or was before; its answer comes with the others' */
   PWI_AGGREGATE_APPLY, /* likewise, but it has to be applied by itself, now */
@@ -395,8 +395,9 @@ enum pwi_aggregate {
 };
 
 /* Any verdict but BROKEN. */
-enum pwi_aggregate pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held *vector,
-                                       const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole);
+enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held *vector,
+                                              const struct pwi_request *request, enum pwi_clock_verdict verdict,
+                                              bool whole);
 
 /* Whether something of the sender waits to be applied on these keys, with others' or not. */
 bool pwi_aggregate_has_part(const struct pwi_shard *shard, struct pwi_vector_id vector, struct pwi_sender sender,

@@ -231,7 +231,7 @@ static void ignore(void *context, struct pwi_waiter waiter, const struct pwi_out
 
 static void settle(void) {
   struct pwi_request request;
-  struct pwi_gathering *sum;
+  struct pwi_aggregate *sum;
   while ((sum = pwi_shard_next_sum(shard, &request))) {
     struct pwi_served served;
     pawl_status status = pwi_shard_apply_sum(shard, sum, &request, &served);

@@ -19,7 +19,7 @@
 
 /* What the memory cap leaves for lists. */
 static uint64_t spare_bytes(const struct pwi_shard *shard) {
-  uint64_t used = shard->row_bytes + shard->lists.bytes + shard->gathered_bytes;
+  uint64_t used = shard->row_bytes + shard->lists.bytes + shard->aggregate_bytes;
   uint64_t most = shard->config.memory_max;
   return used < most ? most - used : 0;
 }

@@ -210,32 +210,32 @@ struct pwi_stamp {
 
 /* A push that names a group, and was put off. The parts of a tick are complete when every member's is in: after each request
  * and each membership the caller looks for sums that are. */
-struct pwi_gathering;
+struct pwi_aggregate;
 
 /* A complete one, and the push that it amounts to; NULL if there is none. Its terms have no rows if nothing has to be
  * applied any more. */
-struct pwi_gathering *pwi_shard_next_sum(struct pwi_shard *shard, struct pwi_request *request_out);
+struct pwi_aggregate *pwi_shard_next_sum(struct pwi_shard *shard, struct pwi_request *request_out);
 
 /* Who is in the sum; `stamps` has room for all, or is NULL. Returns how many. */
-size_t pwi_gathering_stamps(const struct pwi_gathering *gathering, struct pwi_stamp *stamps);
+size_t pwi_aggregate_stamps(const struct pwi_aggregate *aggregate, struct pwi_stamp *stamps);
 
 /* Applies it: effect ROWS, or NONE if there is nothing to be applied. PAWL_NODE_FULL: nothing has changed; break it then.
  * PAWL_NO_MEMORY, PAWL_CORRUPT (the list is not kept any more): likewise; drop it. */
-PAWL_MUST_USE pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_gathering *gathering,
+PAWL_MUST_USE pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate,
                                               const struct pwi_request *request, struct pwi_served *served_out);
 
 /* Somebody's part is in. Whoever has asked for rows (PUSHPULL) is to be told them: by serving `pull`, which else is NULL. */
 typedef void pwi_tell_in(void *context, struct pwi_waiter waiter, uint64_t task, const struct pwi_request *pull);
 
 /* It is over: `tell` is called for everybody who waits, and it is gone. */
-void pwi_shard_end_sum(struct pwi_shard *shard, struct pwi_gathering *gathering, pwi_tell_in *tell, void *context);
+void pwi_shard_end_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate, pwi_tell_in *tell, void *context);
 
 /* It cannot be as one: everybody who waits is told NOT_HERE through config.answer, and who pushes again in that tick is
  * served by itself. */
-void pwi_shard_break_sum(struct pwi_shard *shard, struct pwi_gathering *gathering);
+void pwi_shard_break_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate);
 
 /* It cannot be: everybody who waits is told this through config.answer, and it is gone. */
-void pwi_shard_drop_sum(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code,
+void pwi_shard_drop_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate, enum pwi_code code,
                         pawl_status status);
 
 /* --- following: members of a chain do as their head did (OSDI'14 4.3) ---------------------------------------------- */

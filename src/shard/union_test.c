@@ -119,7 +119,7 @@ static void step_model(uint64_t tick) {
 
 static void settle(void) {
   struct pwi_request request;
-  struct pwi_gathering *sum;
+  struct pwi_aggregate *sum;
   while ((sum = pwi_shard_next_sum(scene.shard, &request))) {
     struct pwi_served served;
     assert_int_equal(pwi_shard_apply_sum(scene.shard, sum, &request, &served), PAWL_OK);

@@ -1,8 +1,8 @@
 /* Pushes of a group that are being added up: for shard/aggregate.c, where parts come in, and shard/sum.c, where sums are
  * applied and told. The first says what it is all about.
  */
-#ifndef PWI_SHARD_GATHERING_H
-#define PWI_SHARD_GATHERING_H
+#ifndef PWI_SHARD_AGGREGATE_H
+#define PWI_SHARD_AGGREGATE_H
 
 #include "shard/bundle.h"
 #include "shard/inside.h"
@@ -31,8 +31,8 @@ struct early {
 };
 
 /* One tick on one arc. */
-struct pwi_gathering {
-  struct pwi_gathering *next;
+struct pwi_aggregate {
+  struct pwi_aggregate *next;
   struct pwi_vector_id vector, group;
   struct pawl_range arc; /* keys */
   uint64_t tick;
@@ -58,23 +58,23 @@ static inline bool pwi_same_keys(struct pawl_range a, struct pawl_range b) {
 }
 
 /* Another tick, or the same, of the same group on the same arc. */
-static inline bool pwi_is_beside(const struct pwi_gathering *it, const struct pwi_gathering *other) {
+static inline bool pwi_is_beside(const struct pwi_aggregate *it, const struct pwi_aggregate *other) {
   return it->vector.id == other->vector.id && it->group.id == other->group.id && pwi_same_keys(it->arc, other->arc);
 }
 
 /* Whether every member of the group is in. */
-bool pwi_gathering_has_all(const struct pwi_shard *shard, const struct pwi_gathering *gathering);
+bool pwi_aggregate_has_all(const struct pwi_shard *shard, const struct pwi_aggregate *aggregate);
 
-void pwi_gathering_forget(struct pwi_shard *shard, struct pwi_gathering *gathering);
+void pwi_aggregate_forget(struct pwi_shard *shard, struct pwi_aggregate *aggregate);
 
 /* Tells whoever waits, if anybody does. */
-void pwi_gathering_say(struct pwi_shard *shard, struct pwi_waiter waiter, enum pwi_code code, pawl_status status);
+void pwi_aggregate_say(struct pwi_shard *shard, struct pwi_waiter waiter, enum pwi_code code, pawl_status status);
 
 /* Tells those who are early, and forgets what they brought. */
-void pwi_gathering_dismiss_early(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code,
+void pwi_aggregate_dismiss_early(struct pwi_shard *shard, struct pwi_aggregate *aggregate, enum pwi_code code,
                                  pawl_status status);
 
 /* Something was applied beside `place`: what had to follow it, and is due now, is taken in. */
-void pwi_gatherings_take_in(struct pwi_shard *shard, const struct pwi_gathering *place);
+void pwi_aggregates_take_in(struct pwi_shard *shard, const struct pwi_aggregate *place);
 
 #endif
