@@ -414,7 +414,7 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
   pwi_shard_serve(handler->config.shard, request, values, &served);
   if (chain) pwi_chain_commit(handler->config.chains, chain, handler->config.shard, request, &served, NULL, log_entry);
   if (served.outcome.code == PWI_CODE_FAILED) served.outcome = failure(link, chain, request, served.outcome.status);
-  if (served.put_off) {
+  if (served.is_deferred) {
     pwi_handler_unmake_room(buffer);
     return;
   }

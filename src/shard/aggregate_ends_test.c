@@ -186,7 +186,7 @@ static void test_where_memory_is_full_each_is_refused_by_itself(void **state) {
   assert_int_equal(answers[0].outcome.code, PWI_CODE_NOT_HERE);
   for (uint64_t sender = 1; sender <= 2; sender++) { /* and then the next number may follow */
     struct pwi_served served = push(&f, sender, 1, 1, 1);
-    assert_false(served.put_off);
+    assert_false(served.is_deferred);
     assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
     assert_int_equal(served.outcome.status, PAWL_NODE_FULL);
     served = push(&f, sender, 2, 2, 1);
@@ -206,8 +206,8 @@ static void test_what_waits_for_others_counts_against_the_cap(void **state) {
   for (uint64_t task = 2; task <= 10;
        task++) { /* kept until it is their turn, if there is room; else they have to wait */
     served = push(&f, 1, task, task, 1);
-    if (served.put_off) kept++;
-    if (!served.put_off) assert_int_equal(served.outcome.code, PWI_CODE_GAP);
+    if (served.is_deferred) kept++;
+    if (!served.is_deferred) assert_int_equal(served.outcome.code, PWI_CODE_GAP);
   }
   assert_in_range(kept, 2, 4);
   push(&f, 2, 1, 1, 1);
@@ -227,7 +227,7 @@ static void test_a_part_without_room_is_refused_and_not_waited_for(void **state)
   start_with(&f, 2, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, false), CAP);
   fill_up(&f);
   struct pwi_served served = push(&f, 1, 1, 1, 1);
-  assert_false(served.put_off);
+  assert_false(served.is_deferred);
   assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
   assert_int_equal(served.outcome.status, PAWL_NODE_FULL);
   served = push(&f, 1, 1, 1, 1);

@@ -169,7 +169,7 @@ static void test_pushes_to_be_assigned_are_not_added_up_and_are_answered_togethe
   entry.is.function = PAWL_ASSIGN;
   start_with(&f, 2, entry, UINT64_MAX);
   struct pwi_served served = push(&f, 1, 1, 1, 2);
-  assert_true(served.put_off);
+  assert_true(served.is_deferred);
   assert_int_equal(served.effect, PWI_EFFECT_ROWS);
   assert_stored(&f, 2);
   assert_int_equal(answer_count, 0);
@@ -186,7 +186,7 @@ static void test_who_is_no_member_is_served_at_once(void **state) {
   start(&f, 2);
   push(&f, 1, 1, 1, 2);
   struct pwi_served served = push(&f, 5, 1, 1, 3);
-  assert_false(served.put_off);
+  assert_false(served.is_deferred);
   assert_stored(&f, 3);
   stop(&f);
 }
@@ -238,7 +238,7 @@ static void test_a_part_that_comes_twice_counts_once(void **state) {
   assert_int_equal(told(1), 0);
   assert_int_equal(told(2), 1);
   served = push(&f, 1, 1, 1, 2); /* the answer was lost: it is applied and waits for nobody */
-  assert_false(served.put_off);
+  assert_false(served.is_deferred);
   assert_int_equal(served.outcome.code, PWI_CODE_OK);
   assert_stored(&f, 5);
   stop(&f);
@@ -270,7 +270,7 @@ static void test_one_who_was_in_before_we_came_is_not_waited_for(void **state) {
   before.request.terms.other = 0;
   give(&f, &before);
   struct pwi_served served = push(&f, 1, 1, 1, 2);
-  assert_false(served.put_off);
+  assert_false(served.is_deferred);
   served = push(&f, 2, 1, 1, 3);
   assert_waits(&served);
   assert_stored(&f, 5);
@@ -345,7 +345,7 @@ static void test_one_who_leaves_has_to_send_again_what_it_pushed_ahead(void **st
   assert_int_equal(told(1), 2);
   assert_int_equal(answers[answer_count - 1].outcome.code, PWI_CODE_NOT_HERE);
   struct pwi_served served = push(&f, 1, 2, 2, 1);
-  assert_false(served.put_off);
+  assert_false(served.is_deferred);
   assert_stored(&f, 12);
   stop(&f);
 }
@@ -444,7 +444,7 @@ static void test_a_refusal_is_repeated_though_others_wait(void **state) {
   for (int i = 0; i < 2; i++) {
     assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
     assert_int_equal(served.outcome.status, PAWL_MISMATCH);
-    assert_false(served.put_off);
+    assert_false(served.is_deferred);
     served = serve(f.shard, &bad.request, NULL);
   }
   settle(&f);

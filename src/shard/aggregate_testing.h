@@ -121,7 +121,7 @@ static inline struct pwi_served push(struct fixture *f, uint64_t sender, uint64_
 
 /* Its answer waits, and nothing was changed for it alone. */
 static inline void assert_waits(const struct pwi_served *served) {
-  assert_true(served->put_off);
+  assert_true(served->is_deferred);
   assert_int_equal(served->effect, PWI_EFFECT_NONE);
 }
 

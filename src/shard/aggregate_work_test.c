@@ -54,7 +54,7 @@ static void test_claims_that_are_scattered_over_many_ticks_cost_little(void **st
   assert_true(most <= STEPS_MAX);
   assert_true(refused > 0);
   struct pwi_served served = push_at(&f, 2, pawl_range_of(0, KEYS), 0, 1, 1, &steps); /* others are not refused */
-  assert_true(served.put_off || served.outcome.code == PWI_CODE_OK);
+  assert_true(served.is_deferred || served.outcome.code == PWI_CODE_OK);
   stop(&f);
 }
 
@@ -67,7 +67,7 @@ static void test_whoever_claims_the_arc_may_be_far_ahead(void **state) {
   for (uint64_t tick = 1; tick <= TICKS; tick++)
     for (uint64_t sender = 1; sender <= 3; sender++) {
       struct pwi_served served = push_at(&f, sender, pawl_range_of(0, KEYS), tick - 1, tick, tick, &steps);
-      assert_true(served.put_off);
+      assert_true(served.is_deferred);
     }
   stop(&f);
 }

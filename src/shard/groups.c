@@ -135,7 +135,7 @@ void pwi_serve_await(struct pwi_shard *shard, struct pwi_held *group, const stru
   }
   pawl_status status = wait(shard, request);
   if (status == PAWL_OK)
-    served->put_off = true;
+    served->is_deferred = true;
   else
     pwi_served_fail(served, status);
 }

@@ -72,8 +72,8 @@ static bool await(struct fixture *fixture, uint64_t owner, uint64_t number, uint
   struct pwi_request request = ask(PWI_REQUEST_AWAIT, 1, tick);
   request.waiter = (struct pwi_waiter){.owner = owner, .number = number};
   struct pwi_served served = serve(fixture->shard, &request, NULL);
-  if (!served.put_off) assert_int_equal(served.outcome.code, PWI_CODE_OK);
-  return served.put_off;
+  if (!served.is_deferred) assert_int_equal(served.outcome.code, PWI_CODE_OK);
+  return served.is_deferred;
 }
 
 static void test_waiting_ends_when_the_slowest_member_arrives(void **state) {

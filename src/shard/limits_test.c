@@ -102,8 +102,8 @@ static void test_one_link_has_no_end_of_waiters(void **state) {
   await.terms.claim = await.terms.range = pawl_range_of(key, key + 1);
   await.tick = UINT64_MAX;
   uint64_t waiting = 0;
-  struct pwi_served served = {.put_off = true};
-  for (; served.put_off && waiting < 100000; waiting += served.put_off) {
+  struct pwi_served served = {.is_deferred = true};
+  for (; served.is_deferred && waiting < 100000; waiting += served.is_deferred) {
     await.waiter = (struct pwi_waiter){.owner = 7, .number = waiting + 1};
     served = serve(f.shard, &await, NULL);
   }
@@ -111,10 +111,10 @@ static void test_one_link_has_no_end_of_waiters(void **state) {
   assert_int_equal(served.outcome.code, PWI_CODE_FAILED);
   assert_int_equal(served.outcome.status, PAWL_NODE_LIMIT);
   await.waiter = (struct pwi_waiter){.owner = 8, .number = 1};
-  assert_true(serve(f.shard, &await, NULL).put_off); /* others may */
+  assert_true(serve(f.shard, &await, NULL).is_deferred); /* others may */
   pwi_shard_forget_waiters(f.shard, 7);
   await.waiter = (struct pwi_waiter){.owner = 7, .number = 1};
-  assert_true(serve(f.shard, &await, NULL).put_off);
+  assert_true(serve(f.shard, &await, NULL).is_deferred);
   assert_int_equal(told, 0);
   stop(&f);
 }

@@ -272,13 +272,13 @@ static void test_a_group_takes_one_step_together_and_whoever_spoils_it_is_found(
   pwi_shard_set_membership(shard, &membership);
   open_vector(shard, group_of(GROUP));
   open_vector(shard, ruled(1, "adagrad rate=1 eps=1e-30", false));
-  for (uint64_t id = 1; id <= 3; id++) assert_true(push_aggregate(id, 1, (double)id).put_off);
+  for (uint64_t id = 1; id <= 3; id++) assert_true(push_aggregate(id, 1, (double)id).is_deferred);
   assert_int_equal(told, 3);
   pull(1, rows);
   for (size_t i = 0; i < KEYS; i++) assert_true(fabs(rows[i] + 1) < 1e-12); /* one step of 6 / sqrt(6 * 6) */
-  assert_true(push_aggregate(1, 2, 1).put_off);
-  assert_true(push_aggregate(2, 2, NAN).put_off);
-  assert_true(push_aggregate(3, 2, 1).put_off);
+  assert_true(push_aggregate(1, 2, 1).is_deferred);
+  assert_true(push_aggregate(2, 2, NAN).is_deferred);
+  assert_true(push_aggregate(3, 2, 1).is_deferred);
   assert_int_equal(told, 3); /* all are asked to send again, and served one by one */
   assert_int_equal(push_aggregate(1, 2, 1).outcome.code, PWI_CODE_OK);
   assert_int_equal(push_aggregate(2, 2, NAN).outcome.status, PAWL_REFUSED);

@@ -234,11 +234,11 @@ static void serve_numbered(struct pwi_shard *shard, struct pwi_held *vector, con
     case PWI_AGGREGATE_ALONE:
       break;
     case PWI_AGGREGATE_WAITS:
-      served->put_off = true;
+      served->is_deferred = true;
       return;
     case PWI_AGGREGATE_APPLY:
       push(shard, vector, request, finding.whole, values, served);
-      served->put_off = served->outcome.code == PWI_CODE_OK;
+      served->is_deferred = served->outcome.code == PWI_CODE_OK;
       return;
     case PWI_AGGREGATE_EARLY:
       shard->totals.gaps++;

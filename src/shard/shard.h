@@ -163,7 +163,7 @@ size_t pwi_shard_clock_bytes(const struct pwi_shard *shard, const struct pwi_req
 
 struct pwi_served {
   struct pwi_outcome outcome;
-  bool put_off;        /* it has to wait: config.answer will tell (AWAIT), or the end of a sum */
+  bool is_deferred;    /* it has to wait: config.answer will tell (AWAIT), or the end of a sum */
   size_t value_bytes;  /* written to `values`: what the answer is to carry */
   uint64_t rows;       /* SCAN: rows found */
   const void *payload; /* COLLECT, SCAN, FOLD, clocks: valid until the next request */

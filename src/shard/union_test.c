@@ -155,7 +155,7 @@ static void give(size_t member, uint64_t tick, struct pawl_range claim) {
   request.value_parts = 1;
   for (int times = pwi_random_chance(&scene.random, 0.2) ? 2 : 1; times > 0; times--) { /* also again */
     struct pwi_served served = serve(scene.shard, &request, NULL);
-    assert_true(served.put_off);
+    assert_true(served.is_deferred);
     if (served.effect != PWI_EFFECT_NONE) scene.alone++;
   }
   settle();
