@@ -281,19 +281,19 @@ static struct pwi_aggregate *open_aggregate(struct pwi_shard *shard, const struc
 }
 
 /* Whether pushes may be added up and the sum be applied. */
-static bool can_sum(const struct pwi_held *vector) {
+static bool can_sum(const struct pwi_vector *vector) {
   if (vector->rule) return !vector->is_hollow && vector->rule->rule.function->flags & PAWL_FUNCTION_SUMS;
   return vector->apply == PWI_APPLY_ADD && !vector->is_unknown && !vector->is_hollow;
 }
 
-static bool is_summable(const struct pwi_held *vector, const struct pwi_request *request) {
-  size_t row_bytes = pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
+static bool is_summable(const struct pwi_vector *vector, const struct pwi_request *request) {
+  size_t row_bytes = pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH);
   return !request->refusal && pawl_range_contains(request->arc, request->terms.claim) && can_sum(vector) &&
          pwi_values_match(vector, request, (size_t)request->terms.rows, row_bytes);
 }
 
 /* A list that is to be kept is kept now: bundles that are united are not looked up by their lists. */
-static bool keep_list(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request) {
+static bool keep_list(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request) {
   struct pwi_named named;
   struct pwi_served served;
   return pwi_serve_names(shard, vector, request, &named, &served);
@@ -312,7 +312,7 @@ static struct pwi_bundle *matching(const struct pwi_aggregate *aggregate, const 
   return bundle;
 }
 
-static pawl_status take_rows(struct pwi_shard *shard, const struct pwi_held *vector, struct pwi_aggregate *aggregate,
+static pawl_status take_rows(struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                              const struct pwi_request *request, struct pwi_bundle **bundle_out) {
   struct pwi_bundle *bundle = matching(aggregate, request);
   if (bundle) {
@@ -320,7 +320,7 @@ static pawl_status take_rows(struct pwi_shard *shard, const struct pwi_held *vec
     *bundle_out = bundle;
     return PAWL_OK;
   }
-  size_t bytes = (size_t)request->terms.rows * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
+  size_t bytes = (size_t)request->terms.rows * pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH);
   pawl_status status = pwi_bundle_create(shard, request, bytes, &bundle);
   if (status) return status;
   append(aggregate, bundle);
@@ -349,7 +349,7 @@ static struct part *add_part(struct pwi_aggregate *aggregate, const struct pwi_r
 }
 
 /* A part that we have comes again. */
-static enum pwi_aggregate_action take_again(struct pwi_held *vector, struct part *part,
+static enum pwi_aggregate_action take_again(struct pwi_vector *vector, struct part *part,
                                             const struct pwi_request *request, bool is_due) {
   if (!part->is_in_sum && !part->is_echo) {
     /* What has its answer already, or was refused. */
@@ -361,12 +361,13 @@ static enum pwi_aggregate_action take_again(struct pwi_held *vector, struct part
 }
 
 /* A list whose signature is not known here has to be sent first. */
-static bool is_unknown_list(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request) {
+static bool is_unknown_list(struct pwi_shard *shard, const struct pwi_vector *vector,
+                            const struct pwi_request *request) {
   return request->terms.keys == PWI_KEYS_SIGNED && !pwi_lists_find(&shard->lists, vector->entry.id, request->signature);
 }
 
 /* Rows that belong to `claim`, which is due. */
-static pawl_status take_piece(struct pwi_shard *shard, const struct pwi_held *vector, struct pwi_aggregate *aggregate,
+static pawl_status take_piece(struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                               const struct pwi_request *request, struct pawl_range claim) {
   struct pwi_request piece = *request;
   piece.terms.claim = claim;
@@ -384,7 +385,7 @@ static pawl_status take_piece(struct pwi_shard *shard, const struct pwi_held *ve
 /* What of it is due and not here: some of its keys may have had it before, and those count as in; or it comes again, cut in
  * another way. Whoever waits for it is told with the others. PAWL_INVALID if it was cut in a way that cannot be. Without memory the
  * pieces so far stay, and are found when it comes again. */
-static pawl_status take_due_pieces(struct pwi_shard *shard, const struct pwi_held *vector,
+static pawl_status take_due_pieces(struct pwi_shard *shard, const struct pwi_vector *vector,
                                    struct pwi_aggregate *aggregate, const struct pwi_request *request) {
   struct pwi_clock_pieces pieces;
   struct pwi_request silent = *request;
@@ -406,7 +407,7 @@ static pawl_status take_due_pieces(struct pwi_shard *shard, const struct pwi_hel
 }
 
 /* A part of which we have nothing yet. */
-static enum pwi_aggregate_action take_part(struct pwi_shard *shard, struct pwi_held *vector,
+static enum pwi_aggregate_action take_part(struct pwi_shard *shard, struct pwi_vector *vector,
                                            struct pwi_aggregate *aggregate, const struct pwi_request *request,
                                            bool is_due, bool whole) {
   bool sums = is_due && is_summable(vector, request) && keep_list(shard, vector, request);
@@ -456,7 +457,7 @@ static struct early *find_early(const struct pwi_aggregate *aggregate, const str
 }
 
 /* False if it cannot be kept; its sender does that then. */
-static bool keep_early(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_aggregate *aggregate,
+static bool keep_early(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                        const struct pwi_request *request) {
   struct early *early = find_early(aggregate, request), **last = &aggregate->early;
   if (early) {
@@ -464,7 +465,7 @@ static bool keep_early(struct pwi_shard *shard, struct pwi_held *vector, struct 
     return true;
   }
   if (!is_summable(vector, request)) return false; /* from here on rows are as many as values that came */
-  size_t bytes = (size_t)request->terms.rows * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
+  size_t bytes = (size_t)request->terms.rows * pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH);
   if (aggregate->early_count >= EARLY_MAX || aggregate->early_bytes + bytes > EARLY_BYTES) return false;
   if (!keep_list(shard, vector, request)) return false;
   early = pwi_alloc_zero(1, sizeof *early);
@@ -486,7 +487,7 @@ static bool keep_early(struct pwi_shard *shard, struct pwi_held *vector, struct 
 }
 
 /* What comes before it has not been applied. */
-static enum pwi_aggregate_action come_early(struct pwi_shard *shard, struct pwi_held *vector,
+static enum pwi_aggregate_action come_early(struct pwi_shard *shard, struct pwi_vector *vector,
                                             const struct pwi_aggregate *place, const struct pwi_request *request) {
   struct pwi_aggregate *aggregate = find(shard, place);
   if ((aggregate && aggregate->is_broken) || !follows(shard, place, request)) return PWI_AGGREGATE_EARLY;
@@ -495,7 +496,7 @@ static enum pwi_aggregate_action come_early(struct pwi_shard *shard, struct pwi_
 }
 
 /* A part whose turn has come. Whoever cannot be taken in has to send it again. */
-static void take_in(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_aggregate *aggregate,
+static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                     struct early *early, bool is_due) {
   struct iovec values;
   struct pwi_request request = pwi_bundle_request(early->bundle, &values);
@@ -522,7 +523,7 @@ static void take_in(struct pwi_shard *shard, struct pwi_held *vector, struct pwi
 }
 
 /* Something was applied: what had to follow it may be due. */
-static void take_in_due(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_aggregate *aggregate) {
+static void take_in_due(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate) {
   for (struct early **at = &aggregate->early; *at;) {
     struct pwi_clock_claim claim = {(*at)->sender, (*at)->bundle->terms.claim, (*at)->task, (*at)->prior};
     struct pwi_clock_finding finding;
@@ -539,7 +540,7 @@ static void take_in_due(struct pwi_shard *shard, struct pwi_held *vector, struct
 }
 
 void pwi_aggregates_take_in(struct pwi_shard *shard, const struct pwi_aggregate *place) {
-  struct pwi_held *vector = pwi_shard_vector(shard, place->vector);
+  struct pwi_vector *vector = pwi_shard_vector(shard, place->vector);
   for (struct pwi_aggregate *it = shard->aggregates; it && vector; it = it->next)
     if (it->early && pwi_is_beside(it, place)) take_in_due(shard, vector, it);
 }
@@ -570,7 +571,7 @@ static pawl_status count_in_earlier(struct pwi_shard *shard, const struct pwi_ag
   return PAWL_OK;
 }
 
-enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held *vector,
+enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_vector *vector,
                                               const struct pwi_request *request, enum pwi_clock_verdict verdict,
                                               bool whole) {
   bool is_due = verdict == PWI_CLAIM_DUE, is_gap = verdict == PWI_CLAIM_GAP;

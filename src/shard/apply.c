@@ -15,7 +15,8 @@
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
-bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows, size_t row_bytes) {
+bool pwi_values_match(const struct pwi_vector *vector, const struct pwi_request *request, size_t rows,
+                      size_t row_bytes) {
   size_t wanted, sum = 0;
   if (request->value_type != (uint8_t)vector->entry.is.type) return false;
   if (!pwi_mul_size(rows, row_bytes, &wanted)) return false;
@@ -35,12 +36,12 @@ static pawl_status ready_row(struct pwi_shard *shard, size_t bytes) {
   return PAWL_OK;
 }
 
-static pawl_status ready_list(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_named *named) {
+static pawl_status ready_list(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_named *named) {
   if (pwi_slots_hold(named->slots, vector->table) && named->slots->missing == 0) return PAWL_OK;
   return pwi_shard_resolve(shard, vector, named->keys, named->count, true, named->slots, named->list);
 }
 
-pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range range) {
+pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range range) {
   uint64_t layout = vector->table->layout;
   pwi_shard_set_limit(shard, vector);
   pawl_status status = pwi_dense_reserve(vector->table, range);
@@ -58,7 +59,7 @@ static size_t block_size(uint64_t done, uint64_t rows) {
   return rows - done < PWI_BLOCK ? (size_t)(rows - done) : PWI_BLOCK;
 }
 
-static pawl_status ready_blocks(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range range) {
+static pawl_status ready_blocks(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range range) {
   uint64_t rows = pawl_range_size(range);
   for (uint64_t done = 0; done < rows;) {
     size_t count = block_size(done, rows);
@@ -70,10 +71,10 @@ static pawl_status ready_blocks(struct pwi_shard *shard, struct pwi_held *vector
   return PAWL_OK;
 }
 
-pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                            const struct pwi_named *named, struct pawl_range range) {
   if (vector->is_hollow) return shard->is_following ? PAWL_NO_MEMORY : PAWL_NODE_FULL;
-  size_t row_bytes = pwi_held_pushed_bytes(vector, request->terms.kind);
+  size_t row_bytes = pwi_vector_pushed_bytes(vector, request->terms.kind);
   if (row_bytes < vector->table->row_bytes) row_bytes = vector->table->row_bytes;
   pawl_status status = request->value_parts > 1 ? ready_row(shard, row_bytes) : PAWL_OK;
   if (status != PAWL_OK) return status;
@@ -86,7 +87,7 @@ pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_held *vector, con
 
 /* --- applying: nothing here fails --------------------------------------------------------------------------------- */
 
-static void apply_slots(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_slots *slots, size_t from,
+static void apply_slots(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_slots *slots, size_t from,
                         size_t count, struct pwi_feed *feed, enum pwi_apply how, char *result) {
   size_t size = vector->table->row_bytes;
   for (size_t done = 0, units; done < count; done += units) {
@@ -95,8 +96,8 @@ static void apply_slots(struct pwi_shard *shard, struct pwi_held *vector, const 
   }
 }
 
-static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, struct pwi_feed *feed, enum pwi_apply how,
-                        char *result) {
+static void apply_dense(struct pwi_vector *vector, uint64_t first, size_t rows, struct pwi_feed *feed,
+                        enum pwi_apply how, char *result) {
   size_t width = vector->table->is.width, size = vector->table->row_bytes / width, count = rows * width;
   char cut[sizeof(uint64_t)];
   pawl_status status = PAWL_OK;
@@ -110,7 +111,7 @@ static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, st
 }
 
 /* All keys are there and so is the room to find them: each block is resolved as it was when they were made. */
-static void apply_blocks(struct pwi_shard *shard, struct pwi_held *vector, uint64_t first, uint64_t rows,
+static void apply_blocks(struct pwi_shard *shard, struct pwi_vector *vector, uint64_t first, uint64_t rows,
                          struct pwi_feed *feed, enum pwi_apply how, char *result) {
   for (uint64_t done = 0; done < rows;) {
     size_t count = block_size(done, rows);
@@ -124,7 +125,7 @@ static void apply_blocks(struct pwi_shard *shard, struct pwi_held *vector, uint6
   }
 }
 
-void pwi_rows_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_rows_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part, enum pwi_apply how) {
   struct pwi_feed feed = {request->values, 0};
   part = pawl_range_common(part, request->terms.range);

@@ -136,7 +136,7 @@ static pawl_status fold_sparse(struct pwi_shard *shard, struct fold *fold, struc
 
 /* --- the request ------------------------------------------------------------------------------------------------------ */
 
-static bool has_gap(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+static bool has_gap(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                     uint64_t *found_out) {
   const struct pwi_terms *terms = &request->terms;
   if (pwi_linear_has_gap(shard, vector, request, found_out)) return true;
@@ -159,11 +159,11 @@ static void answer(struct pwi_shard *shard, struct pwi_sum sum, struct pwi_serve
   served->payload_size = shard->payload.size;
 }
 
-void pwi_serve_fold(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_fold(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                     struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   struct fold fold = {.x = vector->table, .kind = request->operation.kind};
-  struct pwi_held *other;
+  struct pwi_vector *other;
   uint64_t found, next = terms->range.end;
   uint32_t column = request->operation.column, width = vector->table->is.width;
   bool is_fold = pwi_linear_is_known(fold.kind) && pwi_linear_folds(fold.kind) && terms->keys == PWI_KEYS_RANGE;

@@ -14,7 +14,7 @@
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
 /* State of a range, block by block. */
-static void range_state(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range range, char *state,
+static void range_state(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range range, char *state,
                         bool assign) {
   uint64_t rows = pawl_range_size(range);
   for (uint64_t done = 0; done < rows;) {
@@ -33,7 +33,7 @@ static void range_state(struct pwi_shard *shard, struct pwi_held *vector, struct
 }
 
 void pwi_shard_result(struct pwi_shard *shard, const struct pwi_request *request, void *values, void *state) {
-  struct pwi_held *vector = pwi_shard_vector(shard, request->terms.vector);
+  struct pwi_vector *vector = pwi_shard_vector(shard, request->terms.vector);
   const struct pwi_named *named = &shard->named;
   struct pwi_table *table = vector->table;
   if (named->count == 0) return;
@@ -55,7 +55,7 @@ void pwi_shard_result(struct pwi_shard *shard, const struct pwi_request *request
 
 /* The clock that has the times of these keys: that of what is held, or beside it of what is staged; NULL if times of
  * staged keys have not come. */
-static struct pwi_clock *clock_of(struct pwi_held *vector, int which, struct pawl_range keys) {
+static struct pwi_clock *clock_of(struct pwi_vector *vector, int which, struct pawl_range keys) {
   if (pwi_rangeset_contains(&vector->clocks[which].held, keys)) return &vector->clocks[which];
   return pwi_rangeset_contains(&vector->staged[which].held, keys) ? &vector->staged[which] : NULL;
 }
@@ -75,7 +75,7 @@ static struct pwi_named narrow(struct pwi_shard *shard, const struct pwi_named *
   return part;
 }
 
-static void set_state(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_change *change,
+static void set_state(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_change *change,
                       const struct pwi_named *named, struct pawl_range keys) {
   size_t bytes = vector->table->state_bytes;
   struct pawl_range range = change->request.terms.range, part = pawl_range_common(range, keys);
@@ -87,7 +87,7 @@ static void set_state(struct pwi_shard *shard, struct pwi_held *vector, const st
     range_state(shard, vector, part, (char *)(uintptr_t)state + (size_t)(part.begin - range.begin) * bytes, true);
 }
 
-static pawl_status follow_rows(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_change *change,
+static pawl_status follow_rows(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_change *change,
                                struct pawl_range keys, struct pwi_outcome *outcome) {
   const struct pwi_request *request = &change->request;
   struct pwi_served served = {.outcome = {.code = PWI_CODE_OK}};
@@ -117,7 +117,7 @@ static pawl_status follow_rows(struct pwi_shard *shard, struct pwi_held *vector,
   return status;
 }
 
-static pawl_status follow_tick(struct pwi_held *group, const struct pwi_request *request, struct pawl_range keys) {
+static pawl_status follow_tick(struct pwi_vector *group, const struct pwi_request *request, struct pawl_range keys) {
   struct pwi_clock *tasks = clock_of(group, PWI_TASKS, keys), *ticks = clock_of(group, PWI_TICKS, keys);
   pawl_status status = PAWL_OK;
   if (!group->is_group) return PAWL_CORRUPT;
@@ -130,13 +130,13 @@ static pawl_status follow_tick(struct pwi_held *group, const struct pwi_request 
 }
 
 /* Where times have not come, the refusals that come with them say it too. */
-static pawl_status follow_refusal(struct pwi_held *vector, const struct pwi_change *change, struct pawl_range keys) {
+static pawl_status follow_refusal(struct pwi_vector *vector, const struct pwi_change *change, struct pawl_range keys) {
   struct pwi_clock *clock = clock_of(vector, PWI_TASKS, keys);
   if (pwi_is_planted(PWI_PLANTED_LOST_REFUSAL)) return PAWL_OK;
   return clock ? pwi_refusals_record(vector, clock, &change->request, keys, change->status) : PAWL_OK;
 }
 
-static pawl_status follow(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_change *change,
+static pawl_status follow(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_change *change,
                           struct pawl_range keys, struct pwi_outcome *outcome) {
   switch (change->effect) {
   case PWI_EFFECT_ROWS:
@@ -154,7 +154,7 @@ static pawl_status follow(struct pwi_shard *shard, struct pwi_held *vector, cons
 void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, struct pawl_range positions,
                       struct pwi_outcome *outcome_out) {
   const struct pwi_terms *terms = &change->request.terms;
-  struct pwi_held *vector = pwi_shard_vector(shard, terms->vector);
+  struct pwi_vector *vector = pwi_shard_vector(shard, terms->vector);
   pawl_status status = vector ? PAWL_OK : PAWL_NOT_FOUND;
   *outcome_out = (struct pwi_outcome){.code = PWI_CODE_OK};
   shard->named = (struct pwi_named){0};
@@ -163,7 +163,7 @@ void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, 
   if (status == PAWL_OK && !pawl_range_contains(pawl_range_of(0, vector->place.size), terms->claim))
     status = PAWL_CORRUPT;
   if (status == PAWL_OK) {
-    struct pawl_range keys = pawl_range_common(pwi_held_keys(vector, positions), terms->claim);
+    struct pawl_range keys = pawl_range_common(pwi_vector_keys(vector, positions), terms->claim);
     shard->is_following = true;
     if (!pawl_range_is_empty(keys)) status = follow(shard, vector, change, keys, outcome_out);
     shard->is_following = false;
@@ -180,7 +180,7 @@ static bool is_zero(const char *bytes, size_t size) {
   return true;
 }
 
-static uint64_t digest_rows(const struct pwi_held *vector, struct pawl_range keys) {
+static uint64_t digest_rows(const struct pwi_vector *vector, struct pawl_range keys) {
   const struct pwi_table *table = vector->table;
   struct pwi_rows rows;
   uint64_t sum = 0;
@@ -222,8 +222,8 @@ uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range posit
                           const struct pwi_membership *membership) {
   uint64_t digest = 0;
   for (size_t i = 0; i < shard->vector_count; i++) {
-    const struct pwi_held *vector = shard->vectors[i];
-    struct pawl_range keys = pwi_held_keys(vector, positions);
+    const struct pwi_vector *vector = shard->vectors[i];
+    struct pawl_range keys = pwi_vector_keys(vector, positions);
     if (pawl_range_is_empty(keys)) continue;
     uint64_t words[] = {vector->entry.id.id, digest_rows(vector, keys),
                         digest_clock(&vector->clocks[PWI_TASKS], keys, membership),

@@ -10,17 +10,17 @@
 
 #include "base/memory.h"
 
-static struct pawl_range place_of(const struct pwi_held *group) {
+static struct pawl_range place_of(const struct pwi_vector *group) {
   return pawl_range_of(group->group_key, group->group_key + 1);
 }
 
 /* 0 on positions that are not held. */
-static uint64_t time_of(const struct pwi_held *group, int which, struct pwi_sender sender) {
+static uint64_t time_of(const struct pwi_vector *group, int which, struct pwi_sender sender) {
   uint64_t time;
   return pwi_clock_min(&group->clocks[which], sender, place_of(group), &time) == PAWL_OK ? time : 0;
 }
 
-static const struct pwi_membership_member *members_of(const struct pwi_shard *shard, const struct pwi_held *group,
+static const struct pwi_membership_member *members_of(const struct pwi_shard *shard, const struct pwi_vector *group,
                                                       size_t *count_out) {
   if (shard->membership) return pwi_membership_members(shard->membership, group->entry.id, count_out);
   *count_out = 0;
@@ -28,7 +28,7 @@ static const struct pwi_membership_member *members_of(const struct pwi_shard *sh
 }
 
 /* Finds the slowest member; a group without members waits for nobody. */
-static void rank(const struct pwi_shard *shard, struct pwi_held *group) {
+static void rank(const struct pwi_shard *shard, struct pwi_vector *group) {
   size_t count;
   const struct pwi_membership_member *members = members_of(shard, group, &count);
   if (group->ranked) return;
@@ -43,7 +43,7 @@ static void rank(const struct pwi_shard *shard, struct pwi_held *group) {
   group->ranked = true;
 }
 
-static bool is_complete(const struct pwi_shard *shard, const struct pwi_held *group) {
+static bool is_complete(const struct pwi_shard *shard, const struct pwi_vector *group) {
   const struct pwi_membership_group *known =
       shard->membership ? pwi_membership_group(shard->membership, group->entry.id) : NULL;
   return known && known->complete;
@@ -51,7 +51,7 @@ static bool is_complete(const struct pwi_shard *shard, const struct pwi_held *gr
 
 /* --- waiters ------------------------------------------------------------------------------------------------------ */
 
-static struct pwi_outcome passed(const struct pwi_held *group, uint64_t tick) {
+static struct pwi_outcome passed(const struct pwi_vector *group, uint64_t tick) {
   uint64_t found = group->lowest == UINT64_MAX ? tick : group->lowest;
   return (struct pwi_outcome){.code = PWI_CODE_OK, .found = found};
 }
@@ -63,7 +63,7 @@ static void tell(struct pwi_shard *shard, size_t at, const struct pwi_outcome *o
   shard->config.answer(shard->config.context, waiter, outcome);
 }
 
-void pwi_group_examine(struct pwi_shard *shard, struct pwi_held *group) {
+void pwi_group_examine(struct pwi_shard *shard, struct pwi_vector *group) {
   if (shard->waiting_count == 0 || !is_complete(shard, group)) return;
   rank(shard, group);
   for (size_t i = shard->waiting_count; i-- > 0;) {
@@ -74,7 +74,8 @@ void pwi_group_examine(struct pwi_shard *shard, struct pwi_held *group) {
   }
 }
 
-void pwi_group_dismiss(struct pwi_shard *shard, const struct pwi_held *group, enum pwi_code code, pawl_status status) {
+void pwi_group_dismiss(struct pwi_shard *shard, const struct pwi_vector *group, enum pwi_code code,
+                       pawl_status status) {
   struct pwi_outcome outcome = {.code = code, .status = status};
   for (size_t i = shard->waiting_count; i-- > 0;)
     if (shard->waiting[i].group.id == group->entry.id.id) tell(shard, i, &outcome);
@@ -82,11 +83,11 @@ void pwi_group_dismiss(struct pwi_shard *shard, const struct pwi_held *group, en
 
 void pwi_groups_leave(struct pwi_shard *shard, struct pawl_range positions) {
   for (size_t i = 0; i < shard->vector_count && shard->aggregates; i++)
-    pwi_aggregate_leave(shard, shard->vectors[i], pwi_held_keys(shard->vectors[i], positions), PWI_CODE_NOT_HERE,
+    pwi_aggregate_leave(shard, shard->vectors[i], pwi_vector_keys(shard->vectors[i], positions), PWI_CODE_NOT_HERE,
                         PAWL_OK);
   for (size_t i = 0; i < shard->vector_count && shard->waiting_count > 0; i++) {
-    const struct pwi_held *vector = shard->vectors[i];
-    if (!vector->is_group || !pawl_range_has(pwi_held_keys(vector, positions), vector->group_key)) continue;
+    const struct pwi_vector *vector = shard->vectors[i];
+    if (!vector->is_group || !pawl_range_has(pwi_vector_keys(vector, positions), vector->group_key)) continue;
     pwi_group_dismiss(shard, vector, PWI_CODE_NOT_HERE, PAWL_OK);
   }
 }
@@ -125,7 +126,7 @@ static pawl_status wait(struct pwi_shard *shard, const struct pwi_request *reque
   return PAWL_OK;
 }
 
-void pwi_serve_await(struct pwi_shard *shard, struct pwi_held *group, const struct pwi_request *request,
+void pwi_serve_await(struct pwi_shard *shard, struct pwi_vector *group, const struct pwi_request *request,
                      struct pwi_served *served) {
   rank(shard, group);
   if (is_complete(shard, group) && group->lowest >= request->tick) {
@@ -144,7 +145,7 @@ void pwi_serve_await(struct pwi_shard *shard, struct pwi_held *group, const stru
 
 /* Where a member begins that enters now: with the foremost, or, if it is one of those that the group began with, where it
  * stands itself, since they all begin together. */
-static uint64_t highest_tick(const struct pwi_shard *shard, const struct pwi_held *group, struct pwi_sender sender) {
+static uint64_t highest_tick(const struct pwi_shard *shard, const struct pwi_vector *group, struct pwi_sender sender) {
   size_t count;
   const struct pwi_membership_member *members = members_of(shard, group, &count);
   uint64_t highest = time_of(group, PWI_TICKS, sender);
@@ -159,7 +160,7 @@ static uint64_t highest_tick(const struct pwi_shard *shard, const struct pwi_hel
 
 /* Both clocks or none. A claim that is due in part only may have been counted already where the group is: a TICK does no
  * harm twice, and an ENTER must not be carried further by what happened since. */
-static pawl_status advance(struct pwi_shard *shard, struct pwi_held *group, const struct pwi_request *request) {
+static pawl_status advance(struct pwi_shard *shard, struct pwi_vector *group, const struct pwi_request *request) {
   struct pwi_sender sender = request->sender;
   struct pawl_range claim = request->terms.claim;
   uint64_t tick = request->tick;
@@ -177,7 +178,7 @@ static pawl_status advance(struct pwi_shard *shard, struct pwi_held *group, cons
   return status;
 }
 
-void pwi_serve_tick(struct pwi_shard *shard, struct pwi_held *group, const struct pwi_request *request, bool due,
+void pwi_serve_tick(struct pwi_shard *shard, struct pwi_vector *group, const struct pwi_request *request, bool due,
                     struct pwi_served *served) {
   if (due) {
     pawl_status status = advance(shard, group, request);

@@ -77,7 +77,7 @@ void pwi_refusals_drop(struct pwi_refusals *refusals, struct pawl_range range);
 enum { PWI_TASKS = 0, PWI_TICKS = 1, PWI_CLOCKS = 2 };
 
 /* One vector or group. */
-struct pwi_held {
+struct pwi_vector {
   struct pwi_entry entry;
   struct pwi_place place;
   bool is_group;
@@ -102,18 +102,18 @@ struct pwi_held {
   struct pwi_sender last;
 };
 
-static inline struct pawl_range pwi_held_keys(const struct pwi_held *vector, struct pawl_range positions) {
+static inline struct pawl_range pwi_vector_keys(const struct pwi_vector *vector, struct pawl_range positions) {
   return pwi_place_keys(&vector->place, positions);
 }
 
 /* Of one row of a request: what is pushed; of RESTORE what is stored and kept, row by row. */
-static inline size_t pwi_held_pushed_bytes(const struct pwi_held *vector, enum pwi_request_kind kind) {
+static inline size_t pwi_vector_pushed_bytes(const struct pwi_vector *vector, enum pwi_request_kind kind) {
   if (kind == PWI_REQUEST_RESTORE) return vector->table->row_bytes + vector->table->state_bytes;
   if (kind == PWI_REQUEST_LINEAR) return 0;
   return pwi_entry_pushed_bytes(&vector->entry);
 }
 
-static inline int pwi_held_clocks(const struct pwi_held *vector) { return vector->is_group ? PWI_CLOCKS : 1; }
+static inline int pwi_vector_clocks(const struct pwi_vector *vector) { return vector->is_group ? PWI_CLOCKS : 1; }
 
 /* --- lists -------------------------------------------------------------------------------------------------------- */
 
@@ -168,8 +168,8 @@ struct pwi_samples {
 };
 
 /* Keys of one request; `keys` NULL: they are first, first + 1, … */
-void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_held *vector, const uint64_t *keys, uint64_t first,
-                      uint64_t count);
+void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_vector *vector, const uint64_t *keys,
+                      uint64_t first, uint64_t count);
 
 /* --- naming ------------------------------------------------------------------------------------------------------- */
 
@@ -197,9 +197,9 @@ struct pwi_shard {
   struct pwi_rangeset held;                /* positions */
   struct pawl_range *frozen;               /* positions; may overlap. There is always room for one more */
   size_t frozen_count, frozen_room;
-  struct pwi_held **vectors; /* by rising id */
+  struct pwi_vector **vectors; /* by rising id */
   size_t vector_count, vector_room;
-  struct pwi_held *recent; /* the vector of the last request, or NULL */
+  struct pwi_vector *recent; /* the vector of the last request, or NULL */
   struct pwi_waiting *waiting;
   size_t waiting_count, waiting_room;
   struct pwi_lists lists;
@@ -228,30 +228,30 @@ struct pwi_shard {
 
 #define PWI_BLOCK ((size_t)64 << 10)
 
-struct pwi_held *pwi_shard_vector(const struct pwi_shard *shard, struct pwi_vector_id id); /* NULL: not here */
+struct pwi_vector *pwi_shard_vector(const struct pwi_shard *shard, struct pwi_vector_id id); /* NULL: not here */
 
 /* True if any key of `keys` lies on a frozen position. */
-bool pwi_shard_is_frozen(const struct pwi_shard *shard, const struct pwi_held *vector, struct pawl_range keys);
+bool pwi_shard_is_frozen(const struct pwi_shard *shard, const struct pwi_vector *vector, struct pawl_range keys);
 
 /* shard/quotas.c: the quota of a new vector's space; bytes of its table that have come and gone; bytes that its table may
  * have in all, by the quota alone. */
-void pwi_quota_bind(const struct pwi_shard *shard, struct pwi_held *vector);
-void pwi_quota_count(const struct pwi_held *vector, uint64_t more, uint64_t less);
-uint64_t pwi_quota_rest(const struct pwi_held *vector);
+void pwi_quota_bind(const struct pwi_shard *shard, struct pwi_vector *vector);
+void pwi_quota_count(const struct pwi_vector *vector, uint64_t more, uint64_t less);
+uint64_t pwi_quota_rest(const struct pwi_vector *vector);
 void pwi_quotas_fini(struct pwi_shard *shard);
 
 /* Why a table may not grow: PAWL_NODE_FULL, or PAWL_QUOTA_MEMORY. */
-pawl_status pwi_shard_full(const struct pwi_shard *shard, const struct pwi_held *vector);
+pawl_status pwi_shard_full(const struct pwi_shard *shard, const struct pwi_vector *vector);
 
 /* The table may have grown or shrunk. */
-void pwi_shard_count_bytes(struct pwi_shard *shard, struct pwi_held *vector);
+void pwi_shard_count_bytes(struct pwi_shard *shard, struct pwi_vector *vector);
 
 /* Allows the table what the cap leaves. */
-void pwi_shard_set_limit(const struct pwi_shard *shard, struct pwi_held *vector);
+void pwi_shard_set_limit(const struct pwi_shard *shard, struct pwi_vector *vector);
 
 /* Resolves a list, creating keys if asked to, under the cap: PAWL_NODE_FULL. Where lists are in the way of rows, they go,
  * but for `list`, which is the one whose slots these are or NULL. */
-PAWL_MUST_USE pawl_status pwi_shard_resolve(struct pwi_shard *shard, struct pwi_held *vector, const uint64_t *keys,
+PAWL_MUST_USE pawl_status pwi_shard_resolve(struct pwi_shard *shard, struct pwi_vector *vector, const uint64_t *keys,
                                             size_t count, bool create, struct pwi_slots *slots, struct pwi_list *list);
 
 /* The keys from `first` on, `count` of them and at most PWI_BLOCK, in shard->keys. */
@@ -261,19 +261,19 @@ PAWL_MUST_USE pawl_status pwi_shard_block(struct pwi_shard *shard, uint64_t firs
 PAWL_MUST_USE pawl_status pwi_times_leave(struct pwi_clock *clock, struct pawl_range keys);
 
 /* What was staged for these keys is in force now, or not wanted. */
-void pwi_held_forget_staged(struct pwi_held *vector, struct pawl_range keys);
+void pwi_vector_forget_staged(struct pwi_vector *vector, struct pawl_range keys);
 
 /* The first run of keys, at or after `from`, that lies in `keys` and that the clock holds. */
 bool pwi_times_next_run(const struct pwi_clock *clock, struct pawl_range keys, uint64_t from,
                         struct pawl_range *run_out);
 
 /* The next run of held keys that `copying` is about: all, or those that changed since. */
-bool pwi_held_next_run(const struct pwi_held *vector, struct pawl_range keys, const struct pwi_copying *copying,
-                       struct pawl_range *run_out);
+bool pwi_vector_next_run(const struct pwi_vector *vector, struct pawl_range keys, const struct pwi_copying *copying,
+                         struct pawl_range *run_out);
 
 /* Positions that are not held become so, in all vectors or in none. `more` makes the clock of the keys that a vector is to
  * hold besides. */
-typedef pawl_status pwi_more(struct pwi_held *vector, int which, struct pawl_range keys, struct pwi_clock *more_out);
+typedef pawl_status pwi_more(struct pwi_vector *vector, int which, struct pawl_range keys, struct pwi_clock *more_out);
 PAWL_MUST_USE pawl_status pwi_shard_extend(struct pwi_shard *shard, struct pawl_range positions, pwi_more *more);
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
@@ -287,98 +287,99 @@ static inline void pwi_served_say(struct pwi_served *served, enum pwi_code code,
 }
 
 /* Finds the keys; false if an answer was given instead (WANTED, FAILED). */
-bool pwi_serve_names(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+bool pwi_serve_names(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                      struct pwi_named *named_out, struct pwi_served *served);
 
 /* --- values into tables (shard/apply.c) ------------------------------------------------------------------------- */
 
 /* True if as many values of the right type came as `rows` rows of `row_bytes` have. */
-bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows, size_t row_bytes);
+bool pwi_values_match(const struct pwi_vector *vector, const struct pwi_request *request, size_t rows,
+                      size_t row_bytes);
 
 /* Makes sure that applying cannot fail: rows are there, with new ones of zeros, in `range` of the named keys. PAWL_INVALID,
  * PAWL_NODE_FULL, PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_held *vector,
+PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_vector *vector,
                                          const struct pwi_request *request, const struct pwi_named *named,
                                          struct pawl_range range);
 
 /* The rows of a range of a dense table, under the cap: PAWL_NODE_FULL, PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range range);
+PAWL_MUST_USE pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range range);
 
 /* Applies those values of a request that belong to keys of `part`; what comes of them goes to request->result, if that is
  * wanted. Nothing here fails. */
-void pwi_rows_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_rows_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part, enum pwi_apply how);
 
 /* --- values through server functions (shard/rules.c) -------------------------------------------------------------- */
 
 /* Finds the vector's function; the table is there. PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_held_open_rule(const struct pwi_shard *shard, struct pwi_held *vector);
-void pwi_held_close_rule(struct pwi_held *vector);
+PAWL_MUST_USE pawl_status pwi_vector_open_rule(const struct pwi_shard *shard, struct pwi_vector *vector);
+void pwi_vector_close_rule(struct pwi_vector *vector);
 
 /* Whether the function takes the values of keys of `part`. Rows are ready. The function's own status, or PAWL_REFUSED. */
-PAWL_MUST_USE pawl_status pwi_held_check(struct pwi_shard *shard, struct pwi_held *vector,
-                                         const struct pwi_request *request, const struct pwi_named *named,
-                                         struct pawl_range part);
+PAWL_MUST_USE pawl_status pwi_vector_check(struct pwi_shard *shard, struct pwi_vector *vector,
+                                           const struct pwi_request *request, const struct pwi_named *named,
+                                           struct pawl_range part);
 
 /* Applies what was checked. Nothing here fails. */
-void pwi_held_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
-                    const struct pwi_named *named, struct pawl_range part);
+void pwi_vector_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                      const struct pwi_named *named, struct pawl_range part);
 
 /* Puts rows with their state where they were: RESTORE of a vector that has state. */
-void pwi_held_restore(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
-                      const struct pwi_named *named, struct pawl_range part);
+void pwi_vector_restore(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                        const struct pwi_named *named, struct pawl_range part);
 
 /* --- linear algebra (shard/linear.c, shard/fold.c) --------------------------------------------------------------- */
 
 /* The other vector, if the operation has one, else NULL. PAWL_NOT_FOUND, PAWL_RESTORED, PAWL_MISMATCH. */
-PAWL_MUST_USE pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_held *vector,
-                                           const struct pwi_request *request, struct pwi_held **other_out);
+PAWL_MUST_USE pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_vector *vector,
+                                           const struct pwi_request *request, struct pwi_vector **other_out);
 
 /* True if the other vector lacks what it must have; `*found_out` is how far it is. */
-bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
-                        uint64_t *found_out);
+bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_vector *vector,
+                        const struct pwi_request *request, uint64_t *found_out);
 
 /* Makes sure that it cannot fail. */
-PAWL_MUST_USE pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_held *vector,
+PAWL_MUST_USE pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_vector *vector,
                                            const struct pwi_request *request, const struct pwi_named *named);
 
 /* Changes the rows whose keys lie in `part`. Nothing here fails. */
-void pwi_linear_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_linear_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part);
 
 /* Values number `from` to `from + count`, counted from the first value of row `first` on: where they lie, or in `room`. */
 const char *pwi_linear_view(const struct pwi_table *table, uint64_t first, uint64_t from, size_t count, char *room);
 
-void pwi_serve_fold(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_fold(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                     struct pwi_served *served);
 
 /* Remembers, for each piece of `keys` that is due, that the task was refused, and sets the clock. */
-PAWL_MUST_USE pawl_status pwi_refusals_record(struct pwi_held *vector, struct pwi_clock *clock,
+PAWL_MUST_USE pawl_status pwi_refusals_record(struct pwi_vector *vector, struct pwi_clock *clock,
                                               const struct pwi_request *request, struct pawl_range keys,
                                               pawl_status why);
 
 /* Uses up the number of a request that is due. */
-void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       pawl_status why, struct pwi_served *served);
 
 /* Values of the named keys to `values`: the end of a PULL and of a PUSHPULL. */
-void pwi_serve_values(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_values(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, void *values, struct pwi_served *served);
 
-void pwi_serve_pull(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+void pwi_serve_pull(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,
                     struct pwi_served *served);
-void pwi_serve_scan(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+void pwi_serve_scan(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,
                     struct pwi_served *served);
-void pwi_serve_collect(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_collect(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                        struct pwi_served *served);
 
 /* TICK and ENTER, once they are due (`due`) or known to be duplicates. */
-void pwi_serve_tick(struct pwi_shard *shard, struct pwi_held *group, const struct pwi_request *request, bool due,
+void pwi_serve_tick(struct pwi_shard *shard, struct pwi_vector *group, const struct pwi_request *request, bool due,
                     struct pwi_served *served);
 /* Adds to an answer that is OK the clocks of the claim, by sender, if they are asked for; and for a group its members' ticks. */
-void pwi_serve_clocks(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_clocks(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                       struct pwi_served *served);
-void pwi_serve_await(struct pwi_shard *shard, struct pwi_held *group, const struct pwi_request *request,
+void pwi_serve_await(struct pwi_shard *shard, struct pwi_vector *group, const struct pwi_request *request,
                      struct pwi_served *served);
 
 /* --- together ----------------------------------------------------------------------------------------------------- */
@@ -395,7 +396,7 @@ enum pwi_aggregate_action {
 };
 
 /* Any verdict but BROKEN. */
-enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held *vector,
+enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_vector *vector,
                                               const struct pwi_request *request, enum pwi_clock_verdict verdict,
                                               bool whole);
 
@@ -408,7 +409,7 @@ bool pwi_aggregate_has_sender(const struct pwi_shard *shard, struct pwi_sender s
 void pwi_aggregate_examine(struct pwi_shard *shard);
 
 /* Parts for these keys have no future here. */
-void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys, enum pwi_code code,
+void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range keys, enum pwi_code code,
                          pawl_status status);
 void pwi_aggregate_forget_waiters(struct pwi_shard *shard, uint64_t owner);
 void pwi_aggregate_fini(struct pwi_shard *shard);
@@ -416,10 +417,10 @@ void pwi_aggregate_fini(struct pwi_shard *shard);
 /* --- waiters ------------------------------------------------------------------------------------------------------ */
 
 /* Who of the group's waiters need not wait any more is told. */
-void pwi_group_examine(struct pwi_shard *shard, struct pwi_held *group);
+void pwi_group_examine(struct pwi_shard *shard, struct pwi_vector *group);
 
 /* All waiters of the group are told this. */
-void pwi_group_dismiss(struct pwi_shard *shard, const struct pwi_held *group, enum pwi_code code, pawl_status status);
+void pwi_group_dismiss(struct pwi_shard *shard, const struct pwi_vector *group, enum pwi_code code, pawl_status status);
 
 /* Waiters of groups that lie on these positions are told NOT_HERE. */
 void pwi_groups_leave(struct pwi_shard *shard, struct pawl_range positions);

@@ -21,19 +21,19 @@
 
 /* --- two vectors ---------------------------------------------------------------------------------------------------- */
 
-static bool go_aggregate(const struct pwi_held *a, const struct pwi_held *b) {
+static bool go_aggregate(const struct pwi_vector *a, const struct pwi_vector *b) {
   if (!a->table || !b->table) return false;
   const struct pwi_table_options *is = &a->table->is, *other = &b->table->is;
   return is->type == other->type && is->width == other->width && is->sparse == other->sparse &&
          a->place.size == b->place.size && a->place.mixed == b->place.mixed;
 }
 
-pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_held *vector,
-                             const struct pwi_request *request, struct pwi_held **other_out) {
+pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_vector *vector,
+                             const struct pwi_request *request, struct pwi_vector **other_out) {
   const struct pwi_operation *operation = &request->operation;
   *other_out = NULL;
   if (!pwi_linear_has_other(operation->kind)) return PAWL_OK;
-  struct pwi_held *other = pwi_shard_vector(shard, operation->other);
+  struct pwi_vector *other = pwi_shard_vector(shard, operation->other);
   if (!other) return PAWL_NOT_FOUND;
   if (operation->incarnation != other->entry.incarnation) return PAWL_RESTORED;
   if (!go_aggregate(vector, other)) return PAWL_MISMATCH;
@@ -42,9 +42,9 @@ pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_hel
   return PAWL_OK;
 }
 
-bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
-                        uint64_t *found_out) {
-  struct pwi_held *other;
+bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_vector *vector,
+                        const struct pwi_request *request, uint64_t *found_out) {
+  struct pwi_vector *other;
   uint64_t found;
   if (request->operation.prior == 0 || pwi_linear_other(shard, vector, request, &other) || !other) return false;
   if (pwi_clock_min(&other->clocks[PWI_TASKS], request->sender, request->terms.claim, &found) != PAWL_OK) return false;
@@ -89,13 +89,13 @@ static bool next_key(struct present *a, struct present *b, uint64_t *key_out) {
   return true;
 }
 
-static size_t slice_rows(const struct pwi_held *vector) {
+static size_t slice_rows(const struct pwi_vector *vector) {
   size_t rows = SLICE_BYTES / vector->table->row_bytes;
   return rows > 0 ? rows : 1;
 }
 
 /* Where x has no row, axpy changes nothing and a copy is of zeros; scaling does not bring rows about. */
-static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_held *other,
+static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_vector *other,
                              struct pwi_request *request) {
   struct pwi_terms *terms = &request->terms;
   struct present own = {.table = vector->table, .rest = terms->range};
@@ -120,8 +120,8 @@ static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_held *vec
 
 pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *request) {
   struct pwi_terms *terms = &request->terms;
-  const struct pwi_held *vector = pwi_shard_vector(shard, terms->vector);
-  struct pwi_held *other;
+  const struct pwi_vector *vector = pwi_shard_vector(shard, terms->vector);
+  struct pwi_vector *other;
   if (!vector || !vector->table || terms->range.end > vector->place.size) return PAWL_OK;
   pawl_status status = pwi_linear_other(shard, vector, request, &other);
   if (status != PAWL_OK || terms->keys != PWI_KEYS_RANGE) return status;
@@ -138,13 +138,13 @@ pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *re
 
 /* --- making ready ------------------------------------------------------------------------------------------------------ */
 
-static size_t gather_rows(const struct pwi_held *vector) {
+static size_t gather_rows(const struct pwi_vector *vector) {
   size_t rows = GATHER_BYTES / vector->table->row_bytes;
   return rows > 0 ? rows : 1;
 }
 
 /* Rows of both are gathered side by side. */
-static pawl_status ready_list(struct pwi_shard *shard, const struct pwi_held *vector, struct pwi_held *other,
+static pawl_status ready_list(struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_vector *other,
                               const struct pwi_named *named) {
   pawl_status status = pwi_pages_grow(&shard->linear_rows, 2 * gather_rows(vector) * vector->table->row_bytes);
   if (status == PAWL_OK && other)
@@ -152,10 +152,10 @@ static pawl_status ready_list(struct pwi_shard *shard, const struct pwi_held *ve
   return status;
 }
 
-pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                              const struct pwi_named *named) {
   const struct pwi_operation *operation = &request->operation;
-  struct pwi_held *other;
+  struct pwi_vector *other;
   if (!pwi_linear_is_known(operation->kind) || pwi_linear_folds(operation->kind) ||
       !pwi_linear_takes(operation->kind, vector->table->is.type, operation->scalar))
     return PAWL_INVALID;
@@ -193,7 +193,7 @@ static void change_rows(const struct pwi_operation *operation, const struct pwi_
   }
 }
 
-static void apply_range(const struct pwi_held *vector, const struct pwi_held *other,
+static void apply_range(const struct pwi_vector *vector, const struct pwi_vector *other,
                         const struct pwi_operation *operation, struct pawl_range part) {
   struct pwi_rows rows;
   while (!pawl_range_is_empty(part)) {
@@ -205,7 +205,7 @@ static void apply_range(const struct pwi_held *vector, const struct pwi_held *ot
   }
 }
 
-static void apply_list(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_held *other,
+static void apply_list(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_vector *other,
                        const struct pwi_operation *operation, const struct pwi_named *named, size_t from,
                        size_t count) {
   struct pwi_table *table = vector->table;
@@ -220,9 +220,9 @@ static void apply_list(struct pwi_shard *shard, const struct pwi_held *vector, c
   }
 }
 
-void pwi_linear_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_linear_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part) {
-  struct pwi_held *other;
+  struct pwi_vector *other;
   pawl_status status = pwi_linear_other(shard, vector, request, &other);
   assert(status == PAWL_OK);
   (void)status;

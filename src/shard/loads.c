@@ -36,8 +36,8 @@ static void note(struct pwi_samples *samples, uint64_t position) {
   samples->drawn++;
 }
 
-void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_held *vector, const uint64_t *keys, uint64_t first,
-                      uint64_t count) {
+void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_vector *vector, const uint64_t *keys,
+                      uint64_t first, uint64_t count) {
   uint64_t at = samples->until;
   while (at < count) {
     note(samples, pwi_place_position(&vector->place, keys ? keys[at] : first + at));
@@ -107,11 +107,11 @@ static double rows_in(const struct pwi_table *table, struct pawl_range keys) {
 }
 
 /* Goes over the cells that have rows, twice: to sum up what is estimated, and to share the table's bytes out by it. */
-static double over_cells(const struct pwi_held *vector, double scale, struct pwi_load *cells, size_t count) {
+static double over_cells(const struct pwi_vector *vector, double scale, struct pwi_load *cells, size_t count) {
   double sum = 0;
   struct pwi_rows rows;
   for (size_t i = 0; i < count; i++) {
-    struct pawl_range keys = pwi_held_keys(vector, cells[i].positions);
+    struct pawl_range keys = pwi_vector_keys(vector, cells[i].positions);
     struct pawl_range rest = pawl_range_of(keys.begin, vector->place.size);
     if (pawl_range_is_empty(rest) || !pwi_table_scan(vector->table, rest, &rows)) break;
     if (rows.first >= keys.end) {
@@ -128,7 +128,7 @@ static double over_cells(const struct pwi_held *vector, double scale, struct pwi
 
 static void count_bytes(const struct pwi_shard *shard, struct pwi_load *cells, size_t count) {
   for (size_t i = 0; i < shard->vector_count; i++) {
-    const struct pwi_held *vector = shard->vectors[i];
+    const struct pwi_vector *vector = shard->vectors[i];
     if (!vector->table) continue;
     double sum = over_cells(vector, 0, cells, count);
     if (sum > 0) over_cells(vector, (double)vector->bytes / sum, cells, count);
@@ -224,7 +224,7 @@ void pwi_shard_report(const struct pwi_shard *shard, struct pwi_report *report_o
 
 pawl_status pwi_shard_figures(const struct pwi_shard *shard, struct pwi_vector_id id,
                               struct pwi_vector_figures *figures_out) {
-  const struct pwi_held *vector = pwi_shard_vector(shard, id);
+  const struct pwi_vector *vector = pwi_shard_vector(shard, id);
   if (!vector) return PAWL_NOT_FOUND;
   *figures_out = (struct pwi_vector_figures){
       .rows = vector->table ? pwi_table_count(vector->table) : 0,

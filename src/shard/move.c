@@ -38,7 +38,7 @@ void pwi_copying_init(struct pwi_copying *copying, struct pawl_range positions) 
   *copying = (struct pwi_copying){.positions = positions, .stage = ROWS};
 }
 
-static void begin_chunk(struct pwi_writer *writer, enum what what, const struct pwi_held *vector) {
+static void begin_chunk(struct pwi_writer *writer, enum what what, const struct pwi_vector *vector) {
   pwi_write_u8(writer, CHUNK_VERSION);
   pwi_write_u8(writer, (uint8_t)what);
   pwi_write_u64(writer, vector->entry.id.id);
@@ -84,7 +84,8 @@ static void write_leaves(struct pwi_writer *writer, const struct pwi_table *tabl
   }
 }
 
-static void write_rows_head(struct pwi_writer *writer, const struct pwi_held *vector, size_t count, bool consecutive) {
+static void write_rows_head(struct pwi_writer *writer, const struct pwi_vector *vector, size_t count,
+                            bool consecutive) {
   begin_chunk(writer, ROWS, vector);
   pwi_write_u32(writer, (uint32_t)count);
   pwi_write_u32(writer, (uint32_t)vector->table->row_bytes);
@@ -93,7 +94,7 @@ static void write_rows_head(struct pwi_writer *writer, const struct pwi_held *ve
 }
 
 /* The first rows of `run`; the key after the last of them. There are some. */
-static uint64_t write_rows(struct pwi_writer *writer, const struct pwi_held *vector, struct pawl_range run,
+static uint64_t write_rows(struct pwi_writer *writer, const struct pwi_vector *vector, struct pawl_range run,
                            const struct pwi_rows *first, size_t size) {
   const struct pwi_table *table = vector->table;
   struct pwi_rows last = *first;
@@ -113,12 +114,12 @@ static uint64_t write_rows(struct pwi_writer *writer, const struct pwi_held *vec
 
 /* Each of these appends the next chunk of its kind and says so, or finds that there is none left. */
 
-static bool copy_rows(const struct pwi_held *vector, struct pwi_copying *copying, size_t size,
+static bool copy_rows(const struct pwi_vector *vector, struct pwi_copying *copying, size_t size,
                       struct pwi_writer *writer) {
-  struct pawl_range keys = pwi_held_keys(vector, copying->positions), run;
+  struct pawl_range keys = pwi_vector_keys(vector, copying->positions), run;
   struct pwi_rows rows;
   if (!vector->table) return false;
-  while (pwi_held_next_run(vector, keys, copying, &run)) {
+  while (pwi_vector_next_run(vector, keys, copying, &run)) {
     if (pwi_table_scan(vector->table, run, &rows)) {
       copying->next = write_rows(writer, vector, run, &rows, size);
       return true;
@@ -128,9 +129,9 @@ static bool copy_rows(const struct pwi_held *vector, struct pwi_copying *copying
   return false;
 }
 
-static bool copy_clock(const struct pwi_held *vector, int which, struct pwi_copying *copying,
+static bool copy_clock(const struct pwi_vector *vector, int which, struct pwi_copying *copying,
                        struct pwi_writer *writer) {
-  struct pawl_range keys = pwi_held_keys(vector, copying->positions), run;
+  struct pawl_range keys = pwi_vector_keys(vector, copying->positions), run;
   struct pwi_clock part;
   if (!pwi_times_next_run(&vector->clocks[which], keys, copying->next, &run)) return false;
   pawl_status status = pwi_clock_copy(&vector->clocks[which], run, &part);
@@ -148,15 +149,15 @@ static bool copy_clock(const struct pwi_held *vector, int which, struct pwi_copy
   return true;
 }
 
-static size_t count_refusals(const struct pwi_held *vector, struct pawl_range keys) {
+static size_t count_refusals(const struct pwi_vector *vector, struct pawl_range keys) {
   size_t count = 0;
   for (size_t i = 0; i < vector->refusals.count; i++)
     count += !pawl_range_is_empty(pawl_range_common(vector->refusals.items[i].range, keys));
   return count;
 }
 
-static bool copy_refusals(const struct pwi_held *vector, struct pwi_copying *copying, struct pwi_writer *writer) {
-  struct pawl_range keys = pwi_held_keys(vector, copying->positions);
+static bool copy_refusals(const struct pwi_vector *vector, struct pwi_copying *copying, struct pwi_writer *writer) {
+  struct pawl_range keys = pwi_vector_keys(vector, copying->positions);
   size_t count = count_refusals(vector, keys);
   if (count == 0 || copying->next > 0) return false;
   begin_chunk(writer, REFUSALS, vector);
@@ -175,7 +176,7 @@ static bool copy_refusals(const struct pwi_held *vector, struct pwi_copying *cop
   return true;
 }
 
-static bool copy_stage(const struct pwi_held *vector, struct pwi_copying *copying, size_t size,
+static bool copy_stage(const struct pwi_vector *vector, struct pwi_copying *copying, size_t size,
                        struct pwi_writer *writer) {
   if (copying->rows_only && copying->stage != ROWS) return false;
   switch ((enum what)copying->stage) {
@@ -195,9 +196,9 @@ static bool copy_stage(const struct pwi_held *vector, struct pwi_copying *copyin
 
 /* The vector that is being copied, or the one after it: false after the last. */
 static bool current_vector(const struct pwi_shard *shard, struct pwi_copying *copying,
-                           const struct pwi_held **vector_out) {
+                           const struct pwi_vector **vector_out) {
   struct pwi_vector_id id = copying->vector;
-  const struct pwi_held *vector = id.id > 0 ? pwi_shard_vector(shard, id) : NULL;
+  const struct pwi_vector *vector = id.id > 0 ? pwi_shard_vector(shard, id) : NULL;
   if (!vector || copying->stage > REFUSALS) {
     if (!pwi_shard_next(shard, &id)) return false;
     vector = pwi_shard_vector(shard, id);
@@ -211,7 +212,7 @@ static bool current_vector(const struct pwi_shard *shard, struct pwi_copying *co
 
 pawl_status pwi_shard_copy(const struct pwi_shard *shard, struct pwi_copying *copying, size_t size,
                            struct pwi_writer *writer, bool *more_out) {
-  const struct pwi_held *vector;
+  const struct pwi_vector *vector;
   struct pwi_copying going = *copying;
   bool more = false;
   while (!more && current_vector(shard, &going, &vector)) {
@@ -261,7 +262,7 @@ static uint64_t key_at(const struct incoming *rows, size_t at) {
 }
 
 /* All keys rise, lie in the span, and are on positions that are not held. */
-static pawl_status check_keys(const struct pwi_held *vector, const struct incoming *rows) {
+static pawl_status check_keys(const struct pwi_vector *vector, const struct incoming *rows) {
   uint64_t first = key_at(rows, 0), last = key_at(rows, rows->count - 1);
   if (last < first || last >= vector->place.size) return PAWL_CORRUPT;
   for (size_t i = 1; i < rows->count && !rows->consecutive; i++)
@@ -270,7 +271,7 @@ static pawl_status check_keys(const struct pwi_held *vector, const struct incomi
   return held ? PAWL_INVALID : PAWL_OK;
 }
 
-static pawl_status take_block(struct pwi_shard *shard, struct pwi_held *vector, const struct incoming *rows,
+static pawl_status take_block(struct pwi_shard *shard, struct pwi_vector *vector, const struct incoming *rows,
                               size_t from, size_t count) {
   pawl_status status = pwi_shard_block(shard, 0, 0);
   if (status != PAWL_OK) return status;
@@ -285,14 +286,14 @@ static pawl_status take_block(struct pwi_shard *shard, struct pwi_held *vector, 
 }
 
 /* Consecutive rows of a dense table, without names: one copy. */
-static pawl_status take_range(struct pwi_shard *shard, struct pwi_held *vector, const struct incoming *rows) {
+static pawl_status take_range(struct pwi_shard *shard, struct pwi_vector *vector, const struct incoming *rows) {
   pawl_status status = pwi_rows_reserve(shard, vector, pawl_range_of(rows->first, rows->first + rows->count));
   if (status != PAWL_OK) return status;
   size_t values = rows->count * vector->table->is.width;
   return pwi_table_range_apply(vector->table, PWI_APPLY_ASSIGN, rows->first, 0, values, rows->values, NULL);
 }
 
-static pawl_status take_rows(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_reader *reader) {
+static pawl_status take_rows(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_reader *reader) {
   struct incoming rows = {0};
   if (!vector->table) return PAWL_CORRUPT;
   if (vector->is_hollow) return PAWL_NO_MEMORY;
@@ -308,7 +309,7 @@ static pawl_status take_rows(struct pwi_shard *shard, struct pwi_held *vector, s
   return status;
 }
 
-static bool clock_fits(const struct pwi_clock *clock, const struct pwi_held *vector) {
+static bool clock_fits(const struct pwi_clock *clock, const struct pwi_vector *vector) {
   size_t count = clock->held.count;
   return count > 0 && clock->held.ranges[count - 1].end <= vector->place.size;
 }
@@ -329,7 +330,7 @@ static pawl_status blank(struct pwi_clock *clock) {
   return PAWL_OK;
 }
 
-static pawl_status take_clock(struct pwi_held *vector, int which, const struct pwi_reader *reader, bool is_old) {
+static pawl_status take_clock(struct pwi_vector *vector, int which, const struct pwi_reader *reader, bool is_old) {
   struct pwi_clock clock;
   if (which == PWI_TICKS && !vector->is_group) return PAWL_CORRUPT;
   pawl_status status = pwi_clock_decode(reader->at, (size_t)(reader->end - reader->at), &clock);
@@ -347,7 +348,7 @@ static pawl_status take_clock(struct pwi_held *vector, int which, const struct p
 
 #define REFUSAL_BYTES (4 * 8 + 4)
 
-static pawl_status read_refusal(struct pwi_reader *reader, const struct pwi_held *vector, struct pwi_refusal *out) {
+static pawl_status read_refusal(struct pwi_reader *reader, const struct pwi_vector *vector, struct pwi_refusal *out) {
   uint64_t begin = pwi_read_u64(reader);
   out->range = pawl_range_of(begin, pwi_read_u64(reader));
   out->sender.id = pwi_read_u64(reader);
@@ -359,7 +360,7 @@ static pawl_status read_refusal(struct pwi_reader *reader, const struct pwi_held
   return pwi_rangeset_intersects(&vector->clocks[PWI_TASKS].held, out->range) ? PAWL_INVALID : PAWL_OK;
 }
 
-static pawl_status take_refusals(struct pwi_held *vector, struct pwi_reader *reader) {
+static pawl_status take_refusals(struct pwi_vector *vector, struct pwi_reader *reader) {
   size_t count = pwi_read_count(reader, REFUSAL_BYTES);
   if (reader->status != PAWL_OK || (size_t)(reader->end - reader->at) != count * REFUSAL_BYTES) return PAWL_CORRUPT;
   pawl_status status = pwi_refusals_reserve(&vector->refusals, count);
@@ -379,7 +380,7 @@ pawl_status pwi_shard_take(struct pwi_shard *shard, const void *chunk, size_t si
   uint32_t incarnation = version == CHUNK_VERSION ? pwi_read_u32(&reader) : 0;
   if (version != CHUNK_VERSION && version != CHUNK_VERSION_OLD) return PAWL_CORRUPT;
   if (reader.status != PAWL_OK || what < ROWS || what > REFUSALS) return PAWL_CORRUPT;
-  struct pwi_held *vector = pwi_shard_vector(shard, id);
+  struct pwi_vector *vector = pwi_shard_vector(shard, id);
   if (!vector) return PAWL_OK;
   bool is_old = incarnation < vector->entry.incarnation;
   if (incarnation > vector->entry.incarnation) return PAWL_CANCELLED;
@@ -416,7 +417,7 @@ static pawl_status fill_up(struct pwi_clock *clock, struct pawl_range keys) {
   return PAWL_OK;
 }
 
-static pawl_status what_came(struct pwi_held *vector, int which, struct pawl_range keys, struct pwi_clock *more_out) {
+static pawl_status what_came(struct pwi_vector *vector, int which, struct pawl_range keys, struct pwi_clock *more_out) {
   struct pwi_clock sum = {0}, part;
   struct pawl_range run;
   pawl_status status = PAWL_OK;
@@ -437,9 +438,9 @@ static pawl_status what_came(struct pwi_held *vector, int which, struct pawl_ran
 pawl_status pwi_shard_stage_rest(struct pwi_shard *shard, struct pawl_range positions) {
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++) {
-    struct pwi_held *vector = shard->vectors[i];
-    for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
-      status = fill_up(&vector->staged[which], pwi_held_keys(vector, positions));
+    struct pwi_vector *vector = shard->vectors[i];
+    for (int which = 0; which < pwi_vector_clocks(vector) && status == PAWL_OK; which++)
+      status = fill_up(&vector->staged[which], pwi_vector_keys(vector, positions));
   }
   return status;
 }
@@ -447,6 +448,6 @@ pawl_status pwi_shard_stage_rest(struct pwi_shard *shard, struct pawl_range posi
 pawl_status pwi_shard_adopt(struct pwi_shard *shard, struct pawl_range positions) {
   pawl_status status = pwi_shard_extend(shard, positions, what_came);
   for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++)
-    pwi_held_forget_staged(shard->vectors[i], pwi_held_keys(shard->vectors[i], positions));
+    pwi_vector_forget_staged(shard->vectors[i], pwi_vector_keys(shard->vectors[i], positions));
   return status;
 }

@@ -93,7 +93,7 @@ void pwi_refusals_drop(struct pwi_refusals *refusals, struct pawl_range range) {
 }
 
 /* For each piece that was due: the rest has had the push, and its sender was told so. */
-pawl_status pwi_refusals_record(struct pwi_held *vector, struct pwi_clock *clock, const struct pwi_request *request,
+pawl_status pwi_refusals_record(struct pwi_vector *vector, struct pwi_clock *clock, const struct pwi_request *request,
                                 struct pawl_range keys, pawl_status why) {
   struct pwi_clock_pieces pieces = {0}, again;
   struct pawl_range due;

@@ -18,7 +18,7 @@ static bool is_of_that_shape(const struct pwi_applying *rule, const struct pawl_
          rule->shape.state == is->state_width;
 }
 
-pawl_status pwi_held_open_rule(const struct pwi_shard *shard, struct pwi_held *vector) {
+pawl_status pwi_vector_open_rule(const struct pwi_shard *shard, struct pwi_vector *vector) {
   const struct pawl_vector_options *is = &vector->entry.is;
   struct pwi_function_problem problem;
   struct pwi_rule parsed;
@@ -39,7 +39,7 @@ pawl_status pwi_held_open_rule(const struct pwi_shard *shard, struct pwi_held *v
   return status == PAWL_NO_MEMORY ? status : PAWL_OK;
 }
 
-void pwi_held_close_rule(struct pwi_held *vector) {
+void pwi_vector_close_rule(struct pwi_vector *vector) {
   if (vector->rule) pwi_applying_fini(vector->rule);
   pwi_free(vector->rule);
   vector->rule = NULL;
@@ -49,7 +49,7 @@ void pwi_held_close_rule(struct pwi_held *vector) {
 
 /* Some rows: `pushed` of them, and where what comes of them goes; `result` may be NULL. */
 struct rows {
-  struct pwi_held *vector;
+  struct pwi_vector *vector;
   struct pwi_rows_named named;
   const char *pushed;
   char *result;
@@ -60,7 +60,7 @@ typedef pawl_status visitor(struct rows *rows);
 /* Where a walk is in the values, and in the results. */
 struct walk {
   struct pwi_shard *shard;
-  struct pwi_held *vector;
+  struct pwi_vector *vector;
   visitor *visit;
   struct pwi_feed feed;
   size_t unit;
@@ -96,13 +96,13 @@ static pawl_status walk_blocks(struct walk *walk, uint64_t first, size_t rows) {
 }
 
 /* All rows of the request whose keys lie in `part`. `by_list`: also those of a range have slots. */
-static pawl_status walk_part(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+static pawl_status walk_part(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                              const struct pwi_named *named, struct pawl_range part, bool by_list, visitor *visit) {
   struct walk walk = {.shard = shard,
                       .vector = vector,
                       .visit = visit,
                       .feed = {request->values, 0},
-                      .unit = pwi_held_pushed_bytes(vector, request->terms.kind)};
+                      .unit = pwi_vector_pushed_bytes(vector, request->terms.kind)};
   part = pawl_range_common(part, request->terms.range);
   if (pawl_range_is_empty(part) || named->count == 0) return PAWL_OK;
   size_t from = (size_t)(part.begin - request->terms.range.begin), count = (size_t)pawl_range_size(part);
@@ -123,7 +123,7 @@ static pawl_status walk_part(struct pwi_shard *shard, struct pwi_held *vector, c
 
 struct work {
   struct pwi_shard *shard;
-  struct pwi_held *vector;
+  struct pwi_vector *vector;
   const struct pwi_request *request;
   const struct pwi_named *named;
   struct pawl_range part;
@@ -169,20 +169,20 @@ static pawl_status restore(struct rows *rows) {
   return PAWL_OK;
 }
 
-pawl_status pwi_held_check(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
-                           const struct pwi_named *named, struct pawl_range part) {
+pawl_status pwi_vector_check(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                             const struct pwi_named *named, struct pawl_range part) {
   return call_function((struct work){shard, vector, request, named, part, check, PAWL_OK});
 }
 
-void pwi_held_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
-                    const struct pwi_named *named, struct pawl_range part) {
+void pwi_vector_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                      const struct pwi_named *named, struct pawl_range part) {
   pawl_status status = call_function((struct work){shard, vector, request, named, part, apply, PAWL_OK});
   assert(status == PAWL_OK);
   (void)status;
 }
 
-void pwi_held_restore(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
-                      const struct pwi_named *named, struct pawl_range part) {
+void pwi_vector_restore(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                        const struct pwi_named *named, struct pawl_range part) {
   pawl_status status = walk_part(shard, vector, request, named, part, true, restore);
   assert(status == PAWL_OK);
   (void)status;

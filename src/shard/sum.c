@@ -50,9 +50,9 @@ static struct pwi_bundle *only_bundle(const struct pwi_aggregate *aggregate) {
 
 /* All bundles as one list. */
 static void unite(struct pwi_shard *shard, struct pwi_aggregate *aggregate, struct pwi_request *request_out) {
-  const struct pwi_held *vector = pwi_shard_vector(shard, aggregate->vector);
+  const struct pwi_vector *vector = pwi_shard_vector(shard, aggregate->vector);
   struct pwi_union *all = &aggregate->all;
-  size_t row_bytes = vector ? pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH) : 0;
+  size_t row_bytes = vector ? pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH) : 0;
   all->rows = 0;
   aggregate->united = PAWL_NOT_FOUND;
   if (vector) aggregate->united = pwi_bundles_unite(shard, aggregate->bundles, aggregate->now, row_bytes, all);
@@ -106,12 +106,12 @@ size_t pwi_aggregate_stamps(const struct pwi_aggregate *aggregate, struct pwi_st
   return count;
 }
 
-static pawl_status ready_sum(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+static pawl_status ready_sum(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                              const struct pwi_aggregate *aggregate, struct pwi_named *named,
                              struct pwi_served *served) {
   if (!pwi_serve_names(shard, vector, request, named, served)) return PAWL_CORRUPT;
   pawl_status status = pwi_rows_ready(shard, vector, request, named, request->terms.range);
-  if (!status && vector->rule && pwi_held_check(shard, vector, request, named, request->terms.range))
+  if (!status && vector->rule && pwi_vector_check(shard, vector, request, named, request->terms.range))
     status = PAWL_REFUSED; /* whose part it was is seen when each is served by itself */
   for (size_t i = 0; i < aggregate->count && !status; i++)
     if (is_stamped(aggregate, &aggregate->parts[i]))
@@ -122,7 +122,7 @@ static pawl_status ready_sum(struct pwi_shard *shard, struct pwi_held *vector, c
 /* Rows, then all clocks: nothing fails any more once the first is changed. */
 pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate,
                                 const struct pwi_request *request, struct pwi_served *served) {
-  struct pwi_held *vector = pwi_shard_vector(shard, aggregate->vector);
+  struct pwi_vector *vector = pwi_shard_vector(shard, aggregate->vector);
   struct pwi_named named;
   *served = (struct pwi_served){.outcome = {.code = PWI_CODE_OK}};
   shard->named = (struct pwi_named){0};
@@ -131,7 +131,7 @@ pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_aggregate *a
   pawl_status status = ready_sum(shard, vector, request, aggregate, &named, served);
   if (status) return status;
   if (vector->rule)
-    pwi_held_apply(shard, vector, request, &named, request->terms.range);
+    pwi_vector_apply(shard, vector, request, &named, request->terms.range);
   else
     pwi_rows_apply(shard, vector, request, &named, request->terms.range, vector->apply);
   for (size_t i = 0; i < aggregate->count; i++) {
@@ -142,7 +142,7 @@ pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_aggregate *a
     vector->pushes++;
     shard->totals.pushes++;
     shard->totals.keys_pushed += named.count;
-    shard->totals.bytes_in += named.count * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
+    shard->totals.bytes_in += named.count * pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH);
   }
   named.has_result = request->result;
   shard->named = named;
@@ -244,7 +244,7 @@ void pwi_shard_break_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregat
 
 /* --- other ends ----------------------------------------------------------------------------------------------------------- */
 
-void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys, enum pwi_code code,
+void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range keys, enum pwi_code code,
                          pawl_status status) {
   for (struct pwi_aggregate *it = shard->aggregates, *next; it; it = next) {
     next = it->next;

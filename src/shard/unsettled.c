@@ -13,7 +13,7 @@ static bool has_later(const struct pwi_clock *clock, struct pwi_sender sender, u
 /* Refusals have used up their number, so clocks tell of them too. */
 static bool is_unsettled(const struct pwi_shard *shard, struct pwi_sender sender, uint64_t settled) {
   for (size_t i = 0; i < shard->vector_count; i++) {
-    const struct pwi_held *vector = shard->vectors[i];
+    const struct pwi_vector *vector = shard->vectors[i];
     if (has_later(&vector->clocks[PWI_TASKS], sender, settled) ||
         has_later(&vector->staged[PWI_TASKS], sender, settled))
       return true;
