@@ -9,6 +9,7 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/search.h"
 
 #define VERSION 3
 #define VERSION_PLAIN 2 /* options without rules */
@@ -218,15 +219,10 @@ void pwi_catalogue_fini(struct pwi_catalogue *catalogue) {
 }
 
 const struct pwi_entry *pwi_catalogue_find(const struct pwi_catalogue *catalogue, struct pwi_vector_id id) {
-  size_t low = 0, high = catalogue->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (catalogue->entries[middle].id.id < id.id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < catalogue->count && catalogue->entries[low].id.id == id.id ? &catalogue->entries[low] : NULL;
+  struct pwi_search search = {.high = catalogue->count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, catalogue->entries[search.middle].id.id < id.id);
+  bool found = search.low < catalogue->count && catalogue->entries[search.low].id.id == id.id;
+  return found ? &catalogue->entries[search.low] : NULL;
 }
 
 const struct pwi_entry *pwi_catalogue_named(const struct pwi_catalogue *catalogue, const char *name) {
@@ -236,22 +232,11 @@ const struct pwi_entry *pwi_catalogue_named(const struct pwi_catalogue *catalogu
   return NULL;
 }
 
-static pawl_status make_room(struct pwi_catalogue *catalogue) {
-  if (catalogue->count < catalogue->room) return PAWL_OK;
-  size_t room = catalogue->room ? 2 * catalogue->room : 8;
-  struct pwi_entry *entries = pwi_resize_array(catalogue->entries, room, sizeof *entries);
-  if (!entries) return PAWL_NO_MEMORY;
-  catalogue->entries = entries;
-  catalogue->room = room;
-  return PAWL_OK;
-}
-
 pawl_status pwi_catalogue_add(struct pwi_catalogue *catalogue, const struct pwi_entry *entry) {
   if (entry->id.id <= last_id(catalogue) || !is_sound(entry)) return PAWL_INVALID;
   if (pwi_catalogue_named(catalogue, entry->name)) return PAWL_EXISTS;
   if (catalogue->count >= PWI_CATALOGUE_MAX) return PAWL_TOO_LARGE;
-  pawl_status status = make_room(catalogue);
-  if (status) return status;
+  if (!PWI_GROW(catalogue->entries, catalogue->room, catalogue->count + 1)) return PAWL_NO_MEMORY;
   catalogue->entries[catalogue->count++] = *entry;
   catalogue->number++;
   return PAWL_OK;

@@ -48,13 +48,7 @@ static struct pwi_filter_count *find(struct pwi_filter_totals *totals, const str
       return item;
   }
   if (totals->count == PWI_FILTER_TOTALS_MAX) return NULL;
-  if (totals->count == totals->room) {
-    size_t room = totals->room ? totals->room * 2 : 16;
-    struct pwi_filter_count *items = pwi_resize_array(totals->items, room, sizeof *items);
-    if (!items) return NULL;
-    totals->items = items;
-    totals->room = room;
-  }
+  if (!PWI_GROW(totals->items, totals->room, totals->count + 1)) return NULL;
   struct pwi_filter_count *item = &totals->items[totals->count++];
   *item = (struct pwi_filter_count){.vector = like->vector, .direction = like->direction};
   memcpy(item->name, like->name, sizeof item->name);

@@ -11,6 +11,7 @@
 
 #include "base/cursor.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "protocol/membership_delta.h"
 
 #define VERSION 1
@@ -31,27 +32,15 @@ void pwi_membership_fini(struct pwi_membership *membership) {
 
 /* Each returns the index of the first sender, group or member that is not below the given one. */
 static size_t sender_place(const struct pwi_membership *membership, uint64_t id) {
-  size_t low = 0, high = membership->sender_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (membership->senders[middle].sender.id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = membership->sender_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, membership->senders[search.middle].sender.id < id);
+  return search.low;
 }
 
 static size_t group_place(const struct pwi_membership *membership, uint64_t id) {
-  size_t low = 0, high = membership->group_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (membership->groups[middle].group.id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = membership->group_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, membership->groups[search.middle].group.id < id);
+  return search.low;
 }
 
 static bool is_before(struct pwi_membership_member a, struct pwi_membership_member b) {
@@ -59,15 +48,9 @@ static bool is_before(struct pwi_membership_member a, struct pwi_membership_memb
 }
 
 static size_t member_place(const struct pwi_membership *membership, struct pwi_membership_member member) {
-  size_t low = 0, high = membership->member_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (is_before(membership->members[middle], member))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = membership->member_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, is_before(membership->members[search.middle], member));
+  return search.low;
 }
 
 static bool is_member_at(const struct pwi_membership *membership, size_t place, struct pwi_membership_member member) {
@@ -146,22 +129,10 @@ static bool can_follow(uint64_t last, const struct pwi_membership_sender *sender
 
 /* --- senders -------------------------------------------------------------------------------------------- */
 
-/* Makes room for one more element. Returns the array, which may have moved; NULL if there is no memory. */
-static void *with_room(void *array, size_t count, size_t *room, size_t size) {
-  if (count < *room) return array;
-  size_t wanted = *room ? 2 * *room : 8;
-  void *moved = pwi_resize_array(array, wanted, size);
-  if (moved) *room = wanted;
-  return moved;
-}
-
 pawl_status pwi_membership_add(struct pwi_membership *membership, const struct pwi_membership_sender *sender) {
   if (sender->retired || !can_follow(membership->last, sender)) return PAWL_INVALID;
   if (membership->sender_count >= PWI_MEMBERSHIP_MAX) return PAWL_TOO_LARGE;
-  void *senders =
-      with_room(membership->senders, membership->sender_count, &membership->sender_room, sizeof *membership->senders);
-  if (!senders) return PAWL_NO_MEMORY;
-  membership->senders = senders;
+  if (!PWI_GROW(membership->senders, membership->sender_room, membership->sender_count + 1)) return PAWL_NO_MEMORY;
   membership->senders[membership->sender_count++] = *sender;
   membership->last = sender->sender.id;
   membership->number++;
@@ -229,15 +200,9 @@ static pawl_status may_join(const struct pwi_membership *membership, struct pwi_
 /* Makes room for one more group and one more member. Room that remains unused after a failure does no
  * harm. */
 static pawl_status make_room_to_join(struct pwi_membership *membership) {
-  void *groups =
-      with_room(membership->groups, membership->group_count, &membership->group_room, sizeof *membership->groups);
-  if (!groups) return PAWL_NO_MEMORY;
-  membership->groups = groups;
-  void *members =
-      with_room(membership->members, membership->member_count, &membership->member_room, sizeof *membership->members);
-  if (!members) return PAWL_NO_MEMORY;
-  membership->members = members;
-  return PAWL_OK;
+  bool done = PWI_GROW(membership->groups, membership->group_room, membership->group_count + 1) &&
+              PWI_GROW(membership->members, membership->member_room, membership->member_count + 1);
+  return done ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 /* Returns the group and creates it if it is new. The caller has made room. */

@@ -232,13 +232,7 @@ static void forget_idle(struct pwi_shard *shard, const struct pwi_aggregate *pla
 }
 
 static pawl_status make_place(struct pwi_aggregate *aggregate) {
-  if (aggregate->count < aggregate->room) return PAWL_OK;
-  size_t room = aggregate->room ? 2 * aggregate->room : 8;
-  struct part *parts = pwi_resize_array(aggregate->parts, room, sizeof *parts);
-  if (!parts) return PAWL_NO_MEMORY;
-  aggregate->parts = parts;
-  aggregate->room = room;
-  return PAWL_OK;
+  return PWI_GROW(aggregate->parts, aggregate->room, aggregate->count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 /* The sender has nothing to say about this tick on the claim, or has said it before. */

@@ -115,13 +115,7 @@ static bool has_many(const struct pwi_shard *shard, uint64_t owner) {
 
 static pawl_status wait(struct pwi_shard *shard, const struct pwi_request *request) {
   if (has_many(shard, request->waiter.owner)) return PAWL_NODE_LIMIT;
-  if (shard->waiting_count == shard->waiting_room) {
-    size_t room = shard->waiting_room ? shard->waiting_room * 2 : 16;
-    struct pwi_waiting *grown = pwi_resize_array(shard->waiting, room, sizeof *grown);
-    if (!grown) return PAWL_NO_MEMORY;
-    shard->waiting = grown;
-    shard->waiting_room = room;
-  }
+  if (!PWI_GROW(shard->waiting, shard->waiting_room, shard->waiting_count + 1)) return PAWL_NO_MEMORY;
   shard->waiting[shard->waiting_count++] = (struct pwi_waiting){request->terms.vector, request->tick, request->waiter};
   return PAWL_OK;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/search.h"
 
 #define HOT_MAX 16
 #define HOT_SHARE 64 /* hot is what has one in so many */
@@ -80,15 +81,9 @@ static size_t lay_cells(const struct pwi_shard *shard, size_t most, struct pwi_l
 
 /* The cell that `position` lies in, at or after it if it lies in none; `count` if there is none. */
 static size_t cell_at(const struct pwi_load *cells, size_t count, uint64_t position) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (cells[middle].positions.end > position)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
+  struct pwi_search search = {.high = count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, cells[search.middle].positions.end <= position);
+  return search.low;
 }
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */

@@ -127,12 +127,7 @@ static pawl_status drop_vector(struct pwi_shard *shard, struct pwi_vector *vecto
 /* --- frozen positions --------------------------------------------------------------------------------------------- */
 
 static pawl_status make_frozen_room(struct pwi_shard *shard, size_t wanted) {
-  if (wanted <= shard->frozen_room) return PAWL_OK;
-  struct pawl_range *grown = pwi_resize_array(shard->frozen, 2 * wanted, sizeof *grown);
-  if (!grown) return PAWL_NO_MEMORY;
-  shard->frozen = grown;
-  shard->frozen_room = 2 * wanted;
-  return PAWL_OK;
+  return PWI_GROW(shard->frozen, shard->frozen_room, wanted) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static bool is_frozen_at_once(const struct pwi_shard *shard, struct pawl_range positions) {

@@ -16,15 +16,9 @@ void pwi_refusals_fini(struct pwi_refusals *refusals) {
 }
 
 pawl_status pwi_refusals_reserve(struct pwi_refusals *refusals, size_t more) {
-  size_t wanted, room = refusals->room ? refusals->room : 4;
+  size_t wanted;
   if (!pwi_add_size(refusals->count, more, &wanted)) return PAWL_NO_MEMORY;
-  if (wanted <= refusals->room) return PAWL_OK;
-  while (room < wanted) room += room / 2;
-  struct pwi_refusal *items = pwi_resize_array(refusals->items, room, sizeof *items);
-  if (!items) return PAWL_NO_MEMORY;
-  refusals->items = items;
-  refusals->room = room;
-  return PAWL_OK;
+  return PWI_GROW(refusals->items, refusals->room, wanted) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 void pwi_refusals_add(struct pwi_refusals *refusals, const struct pwi_refusal *refusal) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "protocol/planted.h"
 
 #define CACHE_DEFAULT ((uint64_t)256 << 20)
@@ -61,15 +62,9 @@ void pwi_shard_destroy(struct pwi_shard *shard) {
 
 /* The number of the first vector whose id is not below `id`. */
 static size_t vector_at(const struct pwi_shard *shard, uint64_t id) {
-  size_t low = 0, high = shard->vector_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (shard->vectors[middle]->entry.id.id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = shard->vector_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, shard->vectors[search.middle]->entry.id.id < id);
+  return search.low;
 }
 
 struct pwi_vector *pwi_shard_vector(const struct pwi_shard *shard, struct pwi_vector_id id) {
@@ -165,13 +160,7 @@ void pwi_shard_retry(struct pwi_shard *shard) {
 pawl_status pwi_shard_open(struct pwi_shard *shard, const struct pwi_entry *entry) {
   struct pwi_vector *vector;
   if (pwi_shard_has(shard, entry->id)) return PAWL_EXISTS;
-  if (shard->vector_count == shard->vector_room) {
-    size_t room = shard->vector_room ? shard->vector_room * 2 : 8;
-    struct pwi_vector **grown = pwi_resize_array(shard->vectors, room, sizeof(struct pwi_vector *));
-    if (!grown) return PAWL_NO_MEMORY;
-    shard->vectors = grown;
-    shard->vector_room = room;
-  }
+  if (!PWI_GROW(shard->vectors, shard->vector_room, shard->vector_count + 1)) return PAWL_NO_MEMORY;
   pawl_status status = make_vector(shard, entry, &vector);
   if (status != PAWL_OK) return status;
   size_t at = vector_at(shard, entry->id.id), behind = shard->vector_count - at;
