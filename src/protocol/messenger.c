@@ -59,11 +59,11 @@ pawl_status pwi_greeting_check(struct pwi_greeting *ours, const struct pwi_link_
   peering_out->features = features;
   peering_out->in_place = (info->can & PWI_LINK_IN_PLACE) != 0;
   peering_out->link = (struct pwi_message_terms){
-      .body_max = PWI_MAIL_MAX, .unpacked_max = PWI_MAIL_MAX, .version = version, .unchecked = encrypted};
+      .body_max = PWI_MESSENGER_MAX, .unpacked_max = PWI_MESSENGER_MAX, .version = version, .unchecked = encrypted};
   /* Bodies that the peer reads in place need no checksum: shared memory is as reliable as private memory.
    * net/net.h (MEMORY ON SENDING) says which bytes may change after a failed send. */
-  peering_out->data = (struct pwi_message_terms){.body_max = PWI_MAIL_MAX,
-                                                 .unpacked_max = PWI_MAIL_MAX,
+  peering_out->data = (struct pwi_message_terms){.body_max = PWI_MESSENGER_MAX,
+                                                 .unpacked_max = PWI_MESSENGER_MAX,
                                                  .version = version,
                                                  .unchecked = (encrypted && !has_plane) || peering_out->in_place};
   peering_out->sound = encrypted && !has_plane;
@@ -124,7 +124,7 @@ static pawl_status send_kept(struct pwi_messenger *messenger, struct pwi_link li
   struct iovec body;
   struct pwi_messenger_kept *kept = keep(builder, &body);
   if (!kept) return PAWL_NO_MEMORY;
-  kept->cookie = ++messenger->last | PWI_MAIL_COOKIE;
+  kept->cookie = ++messenger->last | PWI_MESSENGER_COOKIE;
   struct pwi_send send = {
       .lane = PWI_LANE_LINK, .head = builder->head, .body = &body, .body_count = 1, .cookie = kept->cookie};
   pawl_status status = pwi_net_send(messenger->net, link, &send);
@@ -154,7 +154,7 @@ pawl_status pwi_messenger_send(struct pwi_messenger *messenger, struct pwi_link 
 }
 
 bool pwi_messenger_done(struct pwi_messenger *messenger, uint64_t cookie) {
-  if (!(cookie & PWI_MAIL_COOKIE)) return false;
+  if (!(cookie & PWI_MESSENGER_COOKIE)) return false;
   for (struct pwi_messenger_kept **at = &messenger->kept; *at; at = &(*at)->next) {
     if ((*at)->cookie != cookie) continue;
     struct pwi_messenger_kept *kept = *at;

@@ -33,11 +33,11 @@
 #include "wire/hello.h"
 #include "wire/message.h"
 
-#define PWI_MAIL_MAX ((size_t)256 << 20) /* maximum bytes of a message body */
+#define PWI_MESSENGER_MAX ((size_t)256 << 20) /* maximum bytes of a message body */
 
 /* Maximum bytes of keys, rows and state that one request may change. They must fit in one message to the next
  * member of a chain. */
-#define PWI_CHANGE_MAX (PWI_MAIL_MAX - ((size_t)64 << 10))
+#define PWI_CHANGE_MAX (PWI_MESSENGER_MAX - ((size_t)64 << 10))
 
 /* --- greeting ------------------------------------------------------------------------------------------- */
 
@@ -84,7 +84,7 @@ struct pwi_messenger {
   uint64_t last;
 };
 
-#define PWI_MAIL_COOKIE (UINT64_C(1) << 63)
+#define PWI_MESSENGER_COOKIE (UINT64_C(1) << 63)
 
 void pwi_messenger_init(struct pwi_messenger *messenger, struct pwi_net *net);
 void pwi_messenger_fini(struct pwi_messenger *messenger); /* after the net was destroyed or has no more

@@ -39,7 +39,7 @@ static void put_aggregate(const struct lie *lie, const struct pwi_sections *sect
 static pawl_status send_lie(struct pwi_net *net, struct pwi_link link, const struct pwi_send *send, size_t body_size) {
   static uint8_t body[BODY_MAX];
   static struct pwi_message_builder builder;
-  struct pwi_message_terms terms = {.body_max = PWI_MAIL_MAX, .unpacked_max = PWI_MAIL_MAX, .version = 1};
+  struct pwi_message_terms terms = {.body_max = PWI_MESSENGER_MAX, .unpacked_max = PWI_MESSENGER_MAX, .version = 1};
   struct liar *liar = present;
   struct pwi_sections sections;
   struct lie lie = {0};
