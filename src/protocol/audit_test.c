@@ -42,7 +42,7 @@ static void test_rights_have_words(void **state) {
   assert_string_equal(pwi_rights_print(&rights, text), "none");
 }
 
-/* Whatever is said, a line is one line, and has one verb. */
+/* An audit entry is always one line with one verb, whatever the names contain. */
 static void test_what_comes_from_outside_is_escaped(void **state) {
   (void)state;
   char object[4096];

@@ -1,4 +1,4 @@
-/* The catalogue: its rules one by one, the bytes to the letter, and decoders fed with bytes that no encoder wrote. */
+/* The catalogue: its rules one by one, the exact encoded form, and decoders with invalid bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ static struct pwi_writer example_bytes(void) {
   return writer;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 static void test_names_are_two_words_with_a_slash_between(void **state) {
   (void)state;
@@ -140,7 +140,7 @@ static void test_the_key_of_a_group_is_fixed_by_its_name(void **state) {
   assert_true(pwi_place_position(&place, key) == key);
 }
 
-/* --- options ---------------------------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------------------- */
 
 static void settles(uint64_t size, enum pawl_placement placement, enum pawl_layout layout, pawl_status status,
                     enum pawl_placement placed, enum pawl_layout laid) {
@@ -259,7 +259,7 @@ static void test_the_rooms_below_accept_what_they_are_told(void **state) {
   pwi_catalogue_fini(&catalogue);
 }
 
-/* --- changes ---------------------------------------------------------------------------------------------------- */
+/* --- changes -------------------------------------------------------------------------------------------- */
 
 static void test_an_empty_catalogue_has_nothing(void **state) {
   (void)state;
@@ -362,7 +362,7 @@ static void test_a_group_is_what_every_group_is(void **state) {
   refuses_entry(&entry, PAWL_INVALID);
 }
 
-/* --- rules ------------------------------------------------------------------------------------------------------ */
+/* --- rules ---------------------------------------------------------------------------------------------- */
 
 static struct pawl_vector_options ruled(const char *rule) {
   struct pawl_vector_options asked = plain;
@@ -415,7 +415,7 @@ static void test_rules_are_settled(void **state) {
   pwi_catalogue_fini(&catalogue);
 }
 
-/* --- bytes ------------------------------------------------------------------------------------------------------ */
+/* --- bytes ---------------------------------------------------------------------------------------------- */
 
 /* Places in the example. */
 enum { NUMBER = 1, COUNT = 9, FIRST = 13, SECOND = 65, END = 118 };
@@ -544,7 +544,8 @@ static void test_every_kind_of_damage_is_seen(void **state) {
       {FIRST + FUNCTION, "\3", 1, PAWL_CORRUPT},
       {FIRST + RULE, "\xff\xff", 2, PAWL_TRUNCATED},
       {FIRST + FILTERS, "\x0c\0\1\0\0\0\0\0\0\0\0\0\0\0", 14, PAWL_CORRUPT}, /* no text */
-      {FIRST + PUSHED, "\1", 1, PAWL_CORRUPT},                               /* widths of its own, without a rule */
+      {FIRST + PUSHED, "\1", 1, PAWL_CORRUPT},                               /* widths of its own, without
+                                                                                a rule */
       {FIRST + PLACEMENT, "\0", 1, PAWL_CORRUPT},                            /* left open */
       {FIRST + PLACEMENT, "\3", 1, PAWL_CORRUPT},
       {FIRST + LAYOUT, "\0", 1, PAWL_CORRUPT}, /* left open */
@@ -698,7 +699,7 @@ static void test_any_bytes_are_refused_or_are_what_the_encoder_writes(void **sta
   assert_int_equal(pwi_memory_counts().live, live);
 }
 
-/* --- out of memory ---------------------------------------------------------------------------------------------- */
+/* --- out of memory -------------------------------------------------------------------------------------- */
 
 static void test_an_addition_without_memory_changes_nothing(void **state) {
   (void)state;

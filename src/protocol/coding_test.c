@@ -1,3 +1,4 @@
+/* Choice of codecs: the cheapest permitted codec is used, and every result decodes to its input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

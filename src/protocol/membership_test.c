@@ -1,4 +1,5 @@
-/* The membership: its rules one by one, random changes against a table of who is where, and bytes that no encoder wrote. */
+/* The membership: its rules one by one, random changes compared with a table, and decoders with invalid
+ * bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,8 +39,8 @@ static pawl_status join(struct pwi_membership *membership, uint64_t group, uint3
   return pwi_membership_join(membership, group_of(group), size, sender_of(sender));
 }
 
-/* Senders 1 and 3 live, 2 retired; group 20 of three with both of them as founders, group 10 of one, which 2 made complete
- * before 1 came. */
+/* Senders 1 and 3 are live, 2 is retired. Group 20 has size three and both live senders as founders. Group 10
+ * has size one; 2 made it complete before 1 joined. */
 static struct pwi_membership example(void) {
   struct pwi_membership membership = {0};
   add(&membership, 1, "ctr", "");
@@ -90,7 +91,7 @@ static bool is_founder(const struct pwi_membership *membership, uint64_t group, 
   return false;
 }
 
-/* --- senders ---------------------------------------------------------------------------------------------------- */
+/* --- senders -------------------------------------------------------------------------------------------- */
 
 static void test_an_empty_membership_has_nobody(void **state) {
   (void)state;
@@ -206,7 +207,8 @@ static void test_an_address_is_set_and_taken_back(void **state) {
   assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), "a\tb"), PAWL_INVALID);
   assert_string_equal(address, "10.0.0.1:7000");
   assert_int_equal(membership.number, 9);
-  assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), address + 3), PAWL_OK); /* its own end */
+  /* the end of its own address */
+  assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), address + 3), PAWL_OK);
   assert_string_equal(address, "0.0.1:7000");
   assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), ""), PAWL_OK);
   assert_string_equal(address, "");
@@ -214,7 +216,7 @@ static void test_an_address_is_set_and_taken_back(void **state) {
   pwi_membership_fini(&membership);
 }
 
-/* --- groups ----------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------- */
 
 static void test_a_group_is_complete_once_it_has_had_its_size(void **state) {
   (void)state;
@@ -225,7 +227,8 @@ static void test_a_group_is_complete_once_it_has_had_its_size(void **state) {
   assert_int_equal(join(&membership, 7, 0, 2), PAWL_OK);
   assert_int_equal(pwi_membership_leave(&membership, group_of(7), sender_of(1)), PAWL_OK);
   assert_int_equal(join(&membership, 7, 3, 3), PAWL_OK);
-  assert_false(pwi_membership_group(&membership, group_of(7))->complete); /* three have been there, but not at once */
+  assert_false(pwi_membership_group(&membership, group_of(7))->complete); /* there were three members, but
+                                                                             not at once */
   assert_int_equal(join(&membership, 7, 3, 4), PAWL_OK);
   assert_true(pwi_membership_group(&membership, group_of(7))->complete);
   for (uint64_t i = 2; i <= 4; i++)
@@ -335,7 +338,7 @@ static void test_members_are_a_slice_by_rising_id(void **state) {
   pwi_membership_fini(&membership);
 }
 
-/* --- against a table of who is where ---------------------------------------------------------------------------- */
+/* --- against a table of who is where -------------------------------------------------------------------- */
 
 #define SENDERS 24
 #define GROUPS 5
@@ -465,7 +468,7 @@ static void test_random_changes_do_what_a_table_does(void **state) {
   }
 }
 
-/* --- bytes ------------------------------------------------------------------------------------------------------ */
+/* --- bytes ---------------------------------------------------------------------------------------------- */
 
 #define KEY "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 
@@ -656,10 +659,10 @@ static void test_as_many_senders_as_there_may_be_and_one_more(void **state) {
   pwi_writer_fini(&writer);
 }
 
-/* --- out of memory ---------------------------------------------------------------------------------------------- */
+/* --- out of memory -------------------------------------------------------------------------------------- */
 
-/* Adds the sender, or lets it join the group of its number, with one allocation failing: the first, then the second, until
- * there is none to fail. Returns how many there were. */
+/* Adds the sender, or lets it join the group of its number, while one allocation fails: the first, then the
+ * second, until none is left to fail. Returns the number of allocations. */
 static size_t survive(struct pwi_membership *membership, uint64_t id, bool joins) {
   struct pwi_membership_sender record = record_of(id, "job", "");
   for (size_t failures = 0;; failures++) {

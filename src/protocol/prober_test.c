@@ -1,4 +1,4 @@
-/* Probes of nodes that live, are dead, stand still, or are somebody else, in the simulator. */
+/* Probes of nodes that are alive, dead, stopped, or another process, in the simulator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #define OK(call) assert_int_equal((call), PAWL_OK)
 #define NODES 3
 
-/* A node that listens, greets as `number`, and tries others. */
+/* A node that listens, greets as `number`, and probes others. */
 struct party {
   char name[8];
   uint64_t number, cluster;
@@ -23,7 +23,7 @@ struct party {
   struct pwi_net *net;
   struct pwi_greeting greeting;
   struct pwi_prober prober;
-  bool hangs_up; /* on whoever connects, before the link is up there */
+  bool hangs_up; /* closes each link before it is up at the peer */
   struct pwi_probe told[8];
   size_t told_count;
 };
@@ -114,7 +114,7 @@ static void begin(uint64_t number) {
   pwi_prober_begin(&parties[0].prober, &(struct pwi_probe){.node = 2, .number = number, .patience_ms = 100}, "p1:1");
 }
 
-/* The first party tries the second. */
+/* The first node probes the second. */
 static enum pwi_verdict try_second(int64_t duration) {
   parties[0].told_count = 0;
   begin(7);
@@ -162,7 +162,7 @@ static void test_whoever_stands_still_or_is_cut_off_is_silent(void **state) {
   assert_int_equal(try_second(200 * PWI_SIM_MILLISECOND), PWI_VERDICT_SILENT);
 }
 
-/* As one that is ending does: its last breaths do not count. */
+/* A process that is ending may drop several connections; these do not count as answers. */
 static void test_a_link_that_breaks_at_once_is_tried_again(void **state) {
   (void)state;
   parties[1].hangs_up = true;
@@ -172,7 +172,7 @@ static void test_a_link_that_breaks_at_once_is_tried_again(void **state) {
   assert_int_equal(parties[0].told[0].verdict, PWI_VERDICT_GONE);
 }
 
-/* A process that has not joined yet may be anybody. */
+/* A process that has not joined yet proves nothing. */
 static void test_whoever_has_no_number_yet_proves_nothing(void **state) {
   (void)state;
   parties[1].number = 0;

@@ -1,4 +1,4 @@
-/* Proofs bind a link to the sender that made them, and to nobody else. */
+/* A proof binds a link to the sender that made it, and to no other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static void test_a_proof_waits_for_the_membership(void **state) {
   assert_true(is(&shown, 2));
 }
 
-/* A client that was taken for dead goes on over the same link. */
+/* A client that was declared dead continues over the same link. */
 static void test_a_link_is_bound_to_the_last_that_was_proved(void **state) {
   struct pwi_shown shown = {0};
   (void)state;

@@ -1,4 +1,4 @@
-/* SAVE and SAVED: what is written is read again, and whatever else comes is refused. */
+/* SAVE and SAVED: each decodes to its input, and invalid bytes are rejected. */
 #include "protocol/save_messages.h"
 
 #include <setjmp.h>
@@ -156,8 +156,8 @@ static void test_empty_ranges_and_unknown_flags_are_refused(void **state) {
   assert_int_equal(judge_report(&report), PAWL_CORRUPT);
 }
 
-/* Cut short anywhere, with a byte too many, and with any one byte changed: never more than another order or report. The
- * copies are as small as they can be, so that whoever reads past them is caught. */
+/* Truncated anywhere, with one byte too many, or with one byte changed, the bytes are at most another order
+ * or report. Each copy is allocated at its exact size, so that reading past its end is detected. */
 static void test_any_bytes_are_read_safely(void **state) {
   (void)state;
   struct pwi_save save = example(), read;
