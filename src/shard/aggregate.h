@@ -1,24 +1,24 @@
-/* Pushes of a group that are being added up: for shard/aggregate.c, where parts come in, and shard/sum.c, where sums are
- * applied and told. The first says what it is all about.
- */
+/* Aggregates of the pushes of a group, for shard/aggregate.c, which collects their parts and explains the
+ * rules, and shard/sum.c, which applies them. */
 #ifndef PWI_SHARD_AGGREGATE_H
 #define PWI_SHARD_AGGREGATE_H
 
 #include "shard/bundle.h"
 #include "shard/inside.h"
 
-/* One sender's part in the present tick, or a piece of it. */
+/* The push of one sender in the present tick, or a piece of it. */
 struct part {
   struct pwi_sender sender;
   uint64_t task, settled;
   struct pawl_range claim;
-  struct pawl_range range;   /* in the sum: what the push is about, in the claim; else empty */
-  struct pwi_waiter waiter;  /* owner 0: nobody to be told now */
-  bool is_in_sum;            /* else it was applied by itself */
-  bool wants_rows;           /* a PUSHPULL: its answer brings rows, those of the keys of */
-  struct pwi_bundle *bundle; /* this one; NULL: it has to ask again, and finds itself done */
-  bool is_told;              /* it waits for nobody: its sender has its answer */
-  bool is_echo;              /* only somebody to be told: what it brought is in another piece */
+  struct pawl_range range;   /* in the sum: the range of the push, limited to the claim; otherwise empty */
+  struct pwi_waiter waiter;  /* owner 0: no answer to send at the moment */
+  bool is_in_sum;            /* it is in the sum; otherwise it was applied by itself */
+  bool wants_rows;           /* a PUSHPULL: its answer contains the rows of the keys of `bundle` */
+  struct pwi_bundle *bundle; /* its rows; NULL: its sender must resend it, and it will be found as a
+                                duplicate */
+  bool is_told;              /* its sender has the answer */
+  bool is_echo;              /* only a waiting request: the values are in other pieces */
 };
 
 /* A part that is not due yet. */
@@ -30,25 +30,25 @@ struct early {
   struct pwi_bundle *bundle;
 };
 
-/* One tick on one arc. */
+/* The aggregate of one tick on one arc. */
 struct pwi_aggregate {
   struct pwi_aggregate *next;
   struct pwi_vector_id vector, group;
-  struct pawl_range arc; /* keys */
+  struct pawl_range arc; /* keys of the arc */
   uint64_t tick;
   bool is_complete;
-  bool is_broken; /* in this tick everybody is served by itself */
+  bool is_broken; /* the aggregate was given up: pushes of this tick are applied one by one */
   struct part *parts;
   size_t count, room;
   struct pwi_bundle *bundles;
 
-  struct early *early; /* in the order in which they came */
+  struct early *early; /* in the order of arrival */
   size_t early_count, early_bytes;
 
-  /* Being applied: the range that is next, and what is applied there. */
-  uint64_t done; /* up to this key */
+  /* While it is applied: the next range, and its contents. */
+  uint64_t done; /* applied up to this key */
   struct pawl_range now;
-  pawl_status united; /* PAWL_OK, or why the bundles could not be */
+  pawl_status united; /* PAWL_OK, or why the bundles could not be united */
   struct pwi_union all;
   struct iovec values;
 };
@@ -57,24 +57,24 @@ static inline bool pwi_same_keys(struct pawl_range a, struct pawl_range b) {
   return a.begin == b.begin && a.end == b.end;
 }
 
-/* Another tick, or the same, of the same group on the same arc. */
+/* Returns true for aggregates of any ticks of the same group on the same arc. */
 static inline bool pwi_is_beside(const struct pwi_aggregate *it, const struct pwi_aggregate *other) {
   return it->vector.id == other->vector.id && it->group.id == other->group.id && pwi_same_keys(it->arc, other->arc);
 }
 
-/* Whether every member of the group is in. */
+/* Returns true if every member of the group has contributed. */
 bool pwi_aggregate_has_all(const struct pwi_shard *shard, const struct pwi_aggregate *aggregate);
 
 void pwi_aggregate_forget(struct pwi_shard *shard, struct pwi_aggregate *aggregate);
 
-/* Tells whoever waits, if anybody does. */
+/* Sends an answer if the waiter has an owner. */
 void pwi_aggregate_say(struct pwi_shard *shard, struct pwi_waiter waiter, enum pwi_code code, pawl_status status);
 
-/* Tells those who are early, and forgets what they brought. */
+/* Answers the early parts and discards them. */
 void pwi_aggregate_dismiss_early(struct pwi_shard *shard, struct pwi_aggregate *aggregate, enum pwi_code code,
                                  pawl_status status);
 
-/* Something was applied beside `place`: what had to follow it, and is due now, is taken in. */
+/* After a change of the vector: takes in early parts that are now due, in all ticks of the arc of `place`. */
 void pwi_aggregates_take_in(struct pwi_shard *shard, const struct pwi_aggregate *place);
 
 #endif
