@@ -1,45 +1,50 @@
-/* Pushes of a group that are applied as one (OSDI'14 4.4: replication after aggregation).
+/* Aggregates: pushes of a group that are applied as one (OSDI'14 4.4: replication after aggregation).
  *
- * The members of a group each push once in a tick to a vector. Their parts are added up beside the table, in one bundle for
- * all that have the same keys; when every member's part is in, the union of the bundles is applied, all clocks are set with it,
- * and all are answered. So the server function runs once, on the sum, and the members of the chain see one change instead of
- * one for each worker.
+ * Each member of a group pushes once in a tick to a vector. The values of these pushes, the parts, are summed
+ * outside the table, in one bundle for all parts with the same keys. When every member has contributed, the
+ * union of the bundles is applied, the clocks of all members are set with it, and all pushes are answered. So
+ * the server function runs once, on the sum, and the chain carries one change instead of one for each worker.
  *
- * A part that is in the sum has changed nothing yet: if we are lost, its sender has no answer and sends it again to whoever
- * comes after us. A part that cannot be added up, because the function does not allow it, is applied by itself at once, and
- * counts as in. It too is answered only with the others: so what is not answered is just what our successor has to be told again,
- * and nobody is waited for whose part has been forgotten.
+ * A part in the sum has changed nothing yet. If the head is lost, the sender has no answer and resends the
+ * push to the next head. A part that cannot be summed, because the function does not permit it, is applied by
+ * itself at once and counts as contributed. It is answered with the others too. So the unanswered pushes are
+ * exactly those that a new head must receive again, and it never waits for a part that was forgotten.
  *
- * PIECES. Where arcs were merged, or a part is too long for one message, it comes as several pieces, each with a claim of its
- * own; and who has cut its part by an older view may claim less of the arc than others. All say of which range of keys the push
- * is, whether they have rows there or not, and a sender is in when its pieces cover that. Where pieces differ the sum is applied
- * range by range, each in the name of those who have a piece there.
+ * PIECES. A part arrives as several pieces, each with its own claim, if arcs were merged or if it is too long
+ * for one message. A sender that cut its part by an older view may claim less of the arc than others. Each
+ * piece names the range of keys of the push, whether it has rows there or not. A sender has contributed when
+ * its pieces cover the range of the whole sum. If the pieces of senders differ, the sum is applied range by
+ * range, each for the senders with a piece there.
  *
- * TICKS. Each tick of an arc is gathered by itself, and on any key they are applied in their order: a part is taken in once what
- * its sender pushed there before has been applied. A member may be ticks ahead of the others (bounded delay, OSDI'14 3.4); what
- * it pushes then is kept as it came, and is taken in when it is due. Ticks that are about different keys do not wait for one
- * another.
+ * TICKS. Each tick of an arc has its own aggregate. On each key, ticks are applied in order: a part enters
+ * the sum once the sender's previous push to its keys is applied. A member may be several ticks ahead of the
+ * others (bounded delay, OSDI'14 3.4). Its early parts are kept unchanged and enter their sums when they are
+ * due. Ticks with different keys do not wait for one another.
  *
- * Those who were answered before we came do not send their part again. So a part that was applied before we came waits for
- * nobody, and somebody whose later push is due counts as in: what it had to say about the tick before has been said.
+ * NEW HEADS. Senders that were answered by a previous head do not resend their parts. So a part that was
+ * applied before this head took over waits for nobody, and a sender whose later push is due has already
+ * contributed to this tick.
  *
- * A part of a sender that is not live any more stays in, and is applied with those of the living; whoever asks meanwhile what
- * that sender did has to ask again. What it pushed early has taken no effect, and never will. Only where the group is not
- * complete yet, and may never be, the sum is applied at once.
+ * DEAD SENDERS. A part of a sender that is no longer live stays in the sum and is applied with the others; a
+ * COLLECT about that sender must be retried meanwhile. Its early parts have taken no effect and never will.
+ * If the group is not complete, and may never be, the sum is applied at once.
  *
- * While members are missing it is remembered for a few ticks who was in a sum: whoever was taken for dead comes back under a new
- * id, late, and must not wait for them. */
+ * While members are missing, the senders of a few past ticks are remembered: a client that was declared dead
+ * returns late under a new id, and must not wait for them.
+ */
 #include "base/memory.h"
 #include "shard/aggregate.h"
 
-#define EARLY_MAX 4096                  /* parts that are kept for a tick of an arc; */
-#define EARLY_BYTES ((size_t)256 << 20) /* beyond either the sender keeps them */
-#define IDLE_MAX 8                      /* ticks of one arc that nobody waits for the end of */
-#define TICKS_MAX 1024                  /* of one arc at a time; */
-#define PARTS_MAX ((size_t)64 << 10)    /* pieces in one of them, */
-#define PIECES_MAX 1024                 /* and of one sender: beyond any of these they are refused */
-#define EARLIER_MAX ((size_t)16 << 10)  /* pieces in all ticks before the one that is pushed to: beyond it */
-#define EARLIER_OWN (2 * TICKS_MAX)     /* a sender that has so many of them itself is refused */
+#define EARLY_MAX 4096 /* early parts kept for a tick of an arc; the sender keeps further ones */
+#define EARLY_BYTES                                                                                                    \
+  ((size_t)256 << 20)                  /* bytes of early parts kept for a tick of an arc; the sender keeps
+                                        further ones */
+#define IDLE_MAX 8                     /* past ticks of an arc that are remembered */
+#define TICKS_MAX 1024                 /* ticks of an arc at a time; further pushes are refused */
+#define PARTS_MAX ((size_t)64 << 10)   /* pieces in one tick; further ones are refused */
+#define PIECES_MAX 1024                /* pieces of one sender in one tick; further ones are refused */
+#define EARLIER_MAX ((size_t)16 << 10) /* pieces in all earlier ticks; beyond, EARLIER_OWN applies */
+#define EARLIER_OWN (2 * TICKS_MAX)    /* a sender with more of these pieces is refused */
 
 static void free_early(struct early *early) {
   pwi_bundles_destroy(early->bundle);
@@ -57,7 +62,7 @@ static void destroy(struct pwi_aggregate *aggregate) {
   pwi_free(aggregate);
 }
 
-/* What of a aggregate tells which it is. */
+/* The fields that identify an aggregate. */
 static struct pwi_aggregate place_of(const struct pwi_request *request) {
   return (struct pwi_aggregate){
       .vector = request->terms.vector, .group = {request->terms.other}, .arc = request->arc, .tick = request->tick};
@@ -69,7 +74,8 @@ static struct pwi_aggregate *find(const struct pwi_shard *shard, const struct pw
   return it;
 }
 
-/* How many keys of `claim` the pieces of a sender cover; of the task only, unless that is 0. Pieces do not overlap. */
+/* The number of keys of `claim` that the pieces of a sender cover. If `task` is not 0, counts only its
+ * pieces. Pieces do not overlap. */
 static uint64_t covered(const struct pwi_aggregate *aggregate, struct pwi_sender sender, uint64_t task,
                         struct pawl_range claim) {
   uint64_t size = 0;
@@ -82,7 +88,7 @@ static uint64_t covered(const struct pwi_aggregate *aggregate, struct pwi_sender
   return size;
 }
 
-/* What the sum is about. */
+/* The range of keys of the sum. */
 static struct pawl_range needed(const struct pwi_aggregate *aggregate) {
   struct pawl_range all = {0, 0};
   for (size_t i = 0; i < aggregate->count; i++) {
@@ -95,13 +101,13 @@ static struct pawl_range needed(const struct pwi_aggregate *aggregate) {
   return all;
 }
 
-/* Where nothing is added up it is enough to have been here. */
+/* Returns true if the sender has contributed. If nothing is summed, any piece of it will do. */
 static bool is_in(const struct pwi_aggregate *aggregate, struct pwi_sender sender, struct pawl_range needs) {
   if (pawl_range_is_empty(needs)) return covered(aggregate, sender, 0, aggregate->arc) > 0;
   return covered(aggregate, sender, 0, needs) >= pawl_range_size(needs);
 }
 
-/* Each costs a look at all before it. */
+/* Each further piece is compared with all earlier ones, so their number is limited. */
 static bool has_too_many_pieces(const struct pwi_aggregate *aggregate, struct pwi_sender sender) {
   size_t count = 0;
   for (size_t i = 0; i < aggregate->count; i++) count += aggregate->parts[i].sender.id == sender.id;
@@ -115,7 +121,7 @@ static struct part *part_of(const struct pwi_aggregate *aggregate, struct pwi_se
   return NULL;
 }
 
-/* --- who is awaited --------------------------------------------------------------------------------------------------- */
+/* --- who is awaited ------------------------------------------------------------------------------------- */
 
 bool pwi_aggregate_has_all(const struct pwi_shard *shard, const struct pwi_aggregate *aggregate) {
   size_t count = 0;
@@ -123,13 +129,14 @@ bool pwi_aggregate_has_all(const struct pwi_shard *shard, const struct pwi_aggre
   const struct pwi_membership_member *members = pwi_membership_members(shard->membership, aggregate->group, &count);
   struct pawl_range needs = needed(aggregate);
   bool all = known && known->complete;
-  if (aggregate->count < count) all = false; /* what is found most often is found soonest */
+  if (aggregate->count < count) all = false; /* the most frequent case, decided without the loop below */
   for (size_t i = 0; i < count && all; i++) all = is_in(aggregate, members[i].sender, needs);
   return all;
 }
 
-/* Every member's part is in, and somebody waits for that. One of the dead would wait in vain for a group that is no more, or
- * that they were to complete. */
+/* Marks the aggregate as complete if every member has contributed and an answer is waiting. If the group
+ * is not complete and a sender is dead, the group may never be complete, so the aggregate is complete at
+ * once. */
 static void examine(const struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
   const struct pwi_membership_group *known = pwi_membership_group(shard->membership, aggregate->group);
   bool is_awaited = false, has_dead = false;
@@ -149,7 +156,7 @@ void pwi_aggregate_say(struct pwi_shard *shard, struct pwi_waiter waiter, enum p
   if (waiter.owner != 0) shard->config.answer(shard->config.context, waiter, &outcome);
 }
 
-/* Takes it out of the list; what it has is the caller's. */
+/* Removes an early part from its list. The caller owns it then. */
 static struct early *take_out(struct pwi_aggregate *aggregate, struct early **at) {
   struct early *early = *at;
   *at = early->next;
@@ -203,9 +210,9 @@ void pwi_aggregate_examine(struct pwi_shard *shard) {
   }
 }
 
-/* --- parts come ------------------------------------------------------------------------------------------------------- */
+/* --- parts come ----------------------------------------------------------------------------------------- */
 
-/* Nobody waits for the end of the tick. */
+/* Returns true if no answer waits for the end of the tick. */
 static bool is_idle(const struct pwi_aggregate *aggregate) {
   for (size_t i = 0; i < aggregate->count; i++)
     if (!aggregate->parts[i].is_told) return false;
@@ -219,7 +226,8 @@ void pwi_aggregate_forget(struct pwi_shard *shard, struct pwi_aggregate *aggrega
   destroy(aggregate);
 }
 
-/* Of ticks that nobody waits for, some are kept, for the sake of whoever may still come. */
+/* Forgets the oldest tick without waiting answers if there are too many. The others are kept for members that
+ * may still come. */
 static void forget_idle(struct pwi_shard *shard, const struct pwi_aggregate *place) {
   struct pwi_aggregate *oldest = NULL;
   size_t count = 0;
@@ -235,7 +243,7 @@ static pawl_status make_place(struct pwi_aggregate *aggregate) {
   return PWI_GROW(aggregate->parts, aggregate->room, aggregate->count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* The sender has nothing to say about this tick on the claim, or has said it before. */
+/* Counts the sender as contributed on the claim: it has nothing for this tick, or was answered before. */
 static pawl_status count_in(struct pwi_aggregate *aggregate, struct pwi_sender sender, struct pawl_range claim) {
   if (covered(aggregate, sender, 0, claim) > 0) return PAWL_OK;
   pawl_status status = make_place(aggregate);
@@ -243,7 +251,7 @@ static pawl_status count_in(struct pwi_aggregate *aggregate, struct pwi_sender s
   return status;
 }
 
-/* Whoever has a part in a later tick counts as in. */
+/* A sender with a part in a later tick has contributed to this one. */
 static pawl_status inherit(const struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
   pawl_status status = PAWL_OK;
   for (const struct pwi_aggregate *it = shard->aggregates; it && !status; it = it->next)
@@ -274,7 +282,7 @@ static struct pwi_aggregate *open_aggregate(struct pwi_shard *shard, const struc
   return aggregate;
 }
 
-/* Whether pushes may be added up and the sum be applied. */
+/* Returns true if pushes to the vector may be summed. */
 static bool can_sum(const struct pwi_vector *vector) {
   if (vector->rule) return !vector->is_hollow && vector->rule->rule.function->flags & PAWL_FUNCTION_SUMS;
   return vector->apply == PWI_APPLY_ADD && !vector->is_unknown && !vector->is_hollow;
@@ -286,7 +294,7 @@ static bool is_summable(const struct pwi_vector *vector, const struct pwi_reques
          pwi_values_match(vector, request, (size_t)request->terms.rows, row_bytes);
 }
 
-/* A list that is to be kept is kept now: bundles that are united are not looked up by their lists. */
+/* Keeps a list that shall be kept, because united bundles do not look up their lists. */
 static bool keep_list(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request) {
   struct pwi_named named;
   struct pwi_served served;
@@ -330,7 +338,7 @@ static bool is_member(const struct pwi_shard *shard, struct pwi_vector_id group,
   return false;
 }
 
-/* There is a place. */
+/* The caller has made room. */
 static struct part *add_part(struct pwi_aggregate *aggregate, const struct pwi_request *request) {
   struct part *part = &aggregate->parts[aggregate->count++];
   *part = (struct part){.sender = request->sender,
@@ -342,11 +350,11 @@ static struct part *add_part(struct pwi_aggregate *aggregate, const struct pwi_r
   return part;
 }
 
-/* A part that we have comes again. */
+/* Handles the resend of a known part. */
 static enum pwi_aggregate_action take_again(struct pwi_vector *vector, struct part *part,
                                             const struct pwi_request *request, bool is_due) {
   if (!part->is_in_sum && !part->is_echo) {
-    /* What has its answer already, or was refused. */
+    /* It was answered already, or refused. */
     bool was_refused = pwi_refusals_find(&vector->refusals, request->sender, request->task, request->terms.claim);
     if (is_due || part->is_told || was_refused) return PWI_AGGREGATE_ALONE;
   }
@@ -354,13 +362,13 @@ static enum pwi_aggregate_action take_again(struct pwi_vector *vector, struct pa
   return PWI_AGGREGATE_WAITS;
 }
 
-/* A list whose signature is not known here has to be sent first. */
+/* Returns true if the list must be sent first, because its signature is unknown. */
 static bool is_unknown_list(struct pwi_shard *shard, const struct pwi_vector *vector,
                             const struct pwi_request *request) {
   return request->terms.keys == PWI_KEYS_SIGNED && !pwi_lists_find(&shard->lists, vector->entry.id, request->signature);
 }
 
-/* Rows that belong to `claim`, which is due. */
+/* Adds the rows of a request in `claim`, which is due, to the sum. */
 static pawl_status take_piece(struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                               const struct pwi_request *request, struct pawl_range claim) {
   struct pwi_request piece = *request;
@@ -376,9 +384,10 @@ static pawl_status take_piece(struct pwi_shard *shard, const struct pwi_vector *
   return PAWL_OK;
 }
 
-/* What of it is due and not here: some of its keys may have had it before, and those count as in; or it comes again, cut in
- * another way. Whoever waits for it is told with the others. PAWL_INVALID if it was cut in a way that cannot be. Without memory the
- * pieces so far stay, and are found when it comes again. */
+/* Adds the pieces of a request that are due and not in the sum yet. Keys whose task was applied before count
+ * as contributed. A resend may be cut in another way. The waiting answer is sent with the others.
+ * PAWL_INVALID if the request overlaps earlier pieces only in part. If memory runs out, the pieces added so
+ * far stay and are found by the resend. */
 static pawl_status take_due_pieces(struct pwi_shard *shard, const struct pwi_vector *vector,
                                    struct pwi_aggregate *aggregate, const struct pwi_request *request) {
   struct pwi_clock_pieces pieces;
@@ -400,7 +409,7 @@ static pawl_status take_due_pieces(struct pwi_shard *shard, const struct pwi_vec
   return status;
 }
 
-/* A part of which we have nothing yet. */
+/* Adds a request of which no part is known yet. */
 static enum pwi_aggregate_action take_part(struct pwi_shard *shard, struct pwi_vector *vector,
                                            struct pwi_aggregate *aggregate, const struct pwi_request *request,
                                            bool is_due, bool whole) {
@@ -420,14 +429,14 @@ static enum pwi_aggregate_action take_part(struct pwi_shard *shard, struct pwi_v
   return sums ? PWI_AGGREGATE_WAITS : is_due ? PWI_AGGREGATE_APPLY : PWI_AGGREGATE_ALONE;
 }
 
-/* --- early ------------------------------------------------------------------------------------------------------------ */
+/* --- early ---------------------------------------------------------------------------------------------- */
 
 static uint64_t common_size(struct pawl_range a, struct pawl_range b) {
   struct pawl_range common = pawl_range_common(a, b);
   return pawl_range_is_empty(common) ? 0 : pawl_range_size(common);
 }
 
-/* Whether all that it has to follow is here, in earlier ticks, and waits. */
+/* Returns true if the predecessor of the request waits here, in earlier ticks, on the whole claim. */
 static bool follows(const struct pwi_shard *shard, const struct pwi_aggregate *place,
                     const struct pwi_request *request) {
   struct pawl_range claim = request->terms.claim;
@@ -450,7 +459,7 @@ static struct early *find_early(const struct pwi_aggregate *aggregate, const str
   return it;
 }
 
-/* False if it cannot be kept; its sender does that then. */
+/* Keeps an early part. Returns false if it cannot be kept; the sender will then resend it. */
 static bool keep_early(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                        const struct pwi_request *request) {
   struct early *early = find_early(aggregate, request), **last = &aggregate->early;
@@ -458,7 +467,7 @@ static bool keep_early(struct pwi_shard *shard, struct pwi_vector *vector, struc
     early->waiter = request->waiter;
     return true;
   }
-  if (!is_summable(vector, request)) return false; /* from here on rows are as many as values that came */
+  if (!is_summable(vector, request)) return false; /* this limits rows to the received values */
   size_t bytes = (size_t)request->terms.rows * pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH);
   if (aggregate->early_count >= EARLY_MAX || aggregate->early_bytes + bytes > EARLY_BYTES) return false;
   if (!keep_list(shard, vector, request)) return false;
@@ -480,7 +489,7 @@ static bool keep_early(struct pwi_shard *shard, struct pwi_vector *vector, struc
   return true;
 }
 
-/* What comes before it has not been applied. */
+/* Handles a request whose predecessor has not been applied. */
 static enum pwi_aggregate_action come_early(struct pwi_shard *shard, struct pwi_vector *vector,
                                             const struct pwi_aggregate *place, const struct pwi_request *request) {
   struct pwi_aggregate *aggregate = find(shard, place);
@@ -489,7 +498,7 @@ static enum pwi_aggregate_action come_early(struct pwi_shard *shard, struct pwi_
   return aggregate && keep_early(shard, vector, aggregate, request) ? PWI_AGGREGATE_WAITS : PWI_AGGREGATE_EARLY;
 }
 
-/* A part whose turn has come. Whoever cannot be taken in has to send it again. */
+/* Moves an early part that is due into the sum. If this is not possible, the sender must resend it. */
 static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                     struct early *early, bool is_due) {
   struct iovec values;
@@ -516,7 +525,7 @@ static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct p
   early->bundle = NULL;
 }
 
-/* Something was applied: what had to follow it may be due. */
+/* Moves the early parts that are due into the sum, after a push was applied. */
 static void take_in_due(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate) {
   for (struct early **at = &aggregate->early; *at;) {
     struct pwi_clock_claim claim = {(*at)->sender, (*at)->bundle->terms.claim, (*at)->task, (*at)->prior};
@@ -539,8 +548,9 @@ void pwi_aggregates_take_in(struct pwi_shard *shard, const struct pwi_aggregate 
     if (it->early && pwi_is_beside(it, place)) take_in_due(shard, vector, it);
 }
 
-/* Each push looks at all pieces in the ticks before it, and a sender whose claims differ from tick to tick leaves one in each of these
- * with every push. Whoever claims its arc leaves one in all. */
+/* Each push examines all pieces in the ticks before it. A sender whose claims differ from tick to tick leaves
+ * a piece in each of these ticks with every push; a sender that claims its whole arc leaves one piece in each
+ * tick. */
 static bool is_scattered(struct pwi_shard *shard, const struct pwi_aggregate *place, struct pwi_sender sender) {
   size_t all = 0, own = 0;
   for (const struct pwi_aggregate *it = shard->aggregates; it; it = it->next)
@@ -553,7 +563,7 @@ static bool is_scattered(struct pwi_shard *shard, const struct pwi_aggregate *pl
   return own > EARLIER_OWN;
 }
 
-/* A push of this tick is due: nobody has to wait for its sender in earlier ones. */
+/* A push of this tick is due, so its sender has contributed to all earlier ticks. */
 static pawl_status count_in_earlier(struct pwi_shard *shard, const struct pwi_aggregate *place,
                                     const struct pwi_request *request) {
   for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next) {

@@ -1,7 +1,7 @@
-/* Pushes of a group that are applied as one: members that come and go, and how it ends otherwise. */
+/* Aggregates: members that come and go, and aggregates that are not applied. */
 #include "shard/aggregate_testing.h"
 
-/* --- members come and go ---------------------------------------------------------------------------------------------------- */
+/* --- members come and go -------------------------------------------------------------------------------- */
 
 static void test_one_who_leaves_is_not_waited_for(void **state) {
   (void)state;
@@ -119,7 +119,7 @@ static void test_nothing_is_applied_before_the_group_has_been_complete(void **st
   stop(&f);
 }
 
-/* --- other ends -------------------------------------------------------------------------------------------------------------- */
+/* --- other ends ----------------------------------------------------------------------------------------- */
 
 static void test_parts_are_sent_elsewhere_when_the_arc_goes(void **state) {
   (void)state;

@@ -1,7 +1,7 @@
-/* Pushes of a group that are applied as one: the sum, and who waits for whom. */
+/* Aggregates: the sum, and which pushes wait for which. */
 #include "shard/aggregate_testing.h"
 
-/* --- the sum ---------------------------------------------------------------------------------------------------------- */
+/* --- the sum -------------------------------------------------------------------------------------------- */
 
 static void test_the_sum_is_applied_when_every_part_is_in(void **state) {
   (void)state;
@@ -220,7 +220,7 @@ static void test_the_change_is_told_in_the_name_of_one_sender(void **state) {
   stop(&f);
 }
 
-/* --- who waits ---------------------------------------------------------------------------------------------------------- */
+/* --- who waits ------------------------------------------------------------------------------------------ */
 
 static void test_a_part_that_comes_twice_counts_once(void **state) {
   (void)state;

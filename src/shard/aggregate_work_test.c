@@ -1,4 +1,4 @@
-/* What a push of a group may cost its request handler: steps are counted, not time. */
+/* The cost of a push into an aggregate, counted in steps instead of time. */
 #include "shard/aggregate_testing.h"
 
 #include "shard/inside.h"

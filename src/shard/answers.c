@@ -1,4 +1,4 @@
-/* Requests that only read: PULL, SCAN, COLLECT; and the clocks that an answer may bring. */
+/* Requests that only read: PULL, SCAN, COLLECT; and clocks in answers. */
 #include "shard/inside.h"
 
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 
-/* --- how much ----------------------------------------------------------------------------------------------------- */
+/* --- how much ------------------------------------------------------------------------------------------- */
 
-/* A scan finds no more rows than there are keys in its range, and rows in the table. */
+/* The maximum number of rows of a scan: limited by the keys of its range and by the rows of the table. */
 static uint64_t scan_most(const struct pwi_vector *vector, const struct pwi_terms *terms) {
   uint64_t most = terms->rows, size = pawl_range_size(terms->range), count = pwi_table_count(vector->table);
   if (most > size) most = size;
@@ -29,7 +29,7 @@ pawl_status pwi_shard_answer_bytes(const struct pwi_shard *shard, const struct p
   return PAWL_OK;
 }
 
-/* --- pull --------------------------------------------------------------------------------------------------------- */
+/* --- pull ----------------------------------------------------------------------------------------------- */
 
 static pawl_status read_rows(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                              const struct pwi_named *named, void *values) {
@@ -61,7 +61,7 @@ void pwi_serve_values(struct pwi_shard *shard, struct pwi_vector *vector, const 
   served->value_bytes = bytes;
 }
 
-/* True, and said, if something that the reader has to see is not here yet. */
+/* Returns true and sets the outcome GAP if a task that the reader must see is not here yet. */
 static bool has_gap(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                     struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
@@ -85,9 +85,9 @@ void pwi_serve_pull(struct pwi_shard *shard, struct pwi_vector *vector, const st
   pwi_samples_draw(&shard->samples, vector, named.keys, terms->range.begin, named.count);
 }
 
-/* --- clocks --------------------------------------------------------------------------------------------------------- */
+/* --- clocks --------------------------------------------------------------------------------------------- */
 
-/* NULL counts them only. */
+/* Writes one record; with a NULL writer only its size is returned. */
 static size_t write_clock(struct pwi_writer *writer, struct pawl_range range, struct pwi_sender sender, uint64_t time) {
   if (!writer) return 1;
   pwi_write_u64(writer, range.begin);
@@ -151,7 +151,7 @@ void pwi_serve_clocks(struct pwi_shard *shard, const struct pwi_vector *vector, 
   served->payload_size = shard->payload.size;
 }
 
-/* --- scan --------------------------------------------------------------------------------------------------------- */
+/* --- scan ----------------------------------------------------------------------------------------------- */
 
 static void write_keys(struct pwi_writer *writer, const struct pwi_rows *rows, size_t count) {
   unsigned char *place = pwi_write_room(writer, count * sizeof(uint64_t));
@@ -186,7 +186,7 @@ void pwi_serve_scan(struct pwi_shard *shard, struct pwi_vector *vector, const st
   shard->totals.bytes_out += served->value_bytes;
 }
 
-/* --- collect ------------------------------------------------------------------------------------------------------ */
+/* --- collect -------------------------------------------------------------------------------------------- */
 
 static void write_u32_at(struct pwi_writer *writer, size_t at, uint32_t value) {
   if (writer->status == PAWL_OK) pwi_put_u32(writer->data + at, value);
@@ -223,7 +223,7 @@ static void write_refusals(struct pwi_writer *writer, const struct pwi_refusals 
   write_u32_at(writer, at, count);
 }
 
-/* The clocks of a live sender can still change, so there is nothing to be concluded from them. */
+/* The clocks of a live sender can still change, so COLLECT is only for retired senders. */
 void pwi_serve_collect(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                        struct pwi_served *served) {
   struct pwi_sender other = {request->terms.other};
@@ -232,7 +232,8 @@ void pwi_serve_collect(struct pwi_shard *shard, struct pwi_vector *vector, const
     pwi_served_say(served, PWI_CODE_GONE, 0);
     return;
   }
-  if (pwi_aggregate_has_part(shard, vector->entry.id, other, request->terms.claim)) { /* that will be seen */
+  /* Such a part will still be applied. */
+  if (pwi_aggregate_has_part(shard, vector->entry.id, other, request->terms.claim)) {
     pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
     return;
   }

@@ -1,7 +1,8 @@
-/* Values into tables.
+/* Applies values to tables.
  *
- * Nothing is changed before it is certain that nothing can fail any more: slots are resolved, with new keys created as
- * zeros; then values are applied, straight from where they lie. */
+ * Nothing changes before everything that can fail has succeeded: keys are resolved to slots, and new keys are
+ * created as zeros. Then values are applied directly from the message.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -13,7 +14,7 @@
 #include "base/search.h"
 #include "store/dense.h"
 
-/* --- values ------------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
 bool pwi_values_match(const struct pwi_vector *vector, const struct pwi_request *request, size_t rows,
                       size_t row_bytes) {
@@ -25,7 +26,7 @@ bool pwi_values_match(const struct pwi_vector *vector, const struct pwi_request 
   return sum == wanted;
 }
 
-/* --- making ready ------------------------------------------------------------------------------------------------- */
+/* --- making ready --------------------------------------------------------------------------------------- */
 
 static pawl_status ready_row(struct pwi_shard *shard, size_t bytes) {
   if (bytes <= shard->row_room) return PAWL_OK;
@@ -54,7 +55,8 @@ pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_vector *vector,
   return status == PAWL_TOO_LARGE ? pwi_shard_full(shard, vector) : status;
 }
 
-/* A range of a sparse table goes block by block: how many rows has the one that begins with row `done`? */
+/* The number of rows in the block that begins with row `done`. Ranges of a sparse table are processed in
+ * blocks. */
 static size_t block_size(uint64_t done, uint64_t rows) {
   return rows - done < PWI_BLOCK ? (size_t)(rows - done) : PWI_BLOCK;
 }
@@ -80,12 +82,12 @@ pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_vector *vector, c
   if (status != PAWL_OK) return status;
   if (named->keys || named->count == 0) return ready_list(shard, vector, named);
   if (!vector->table->is.sparse) status = pwi_rows_reserve(shard, vector, range);
-  /* What is kept beside rows is reached by slots, also in an array. */
+  /* State is addressed by slots, also in a dense table. */
   bool by_blocks = vector->table->is.sparse || vector->table->state_bytes > 0;
   return status == PAWL_OK && by_blocks ? ready_blocks(shard, vector, range) : status;
 }
 
-/* --- applying: nothing here fails --------------------------------------------------------------------------------- */
+/* --- applying: nothing here fails ----------------------------------------------------------------------- */
 
 static void apply_slots(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_slots *slots, size_t from,
                         size_t count, struct pwi_feed *feed, enum pwi_apply how, char *result) {
@@ -110,7 +112,7 @@ static void apply_dense(struct pwi_vector *vector, uint64_t first, size_t rows, 
   (void)status;
 }
 
-/* All keys are there and so is the room to find them: each block is resolved as it was when they were made. */
+/* All keys exist and the slots have room, so each block resolves as it did when its rows were created. */
 static void apply_blocks(struct pwi_shard *shard, struct pwi_vector *vector, uint64_t first, uint64_t rows,
                          struct pwi_feed *feed, enum pwi_apply how, char *result) {
   for (uint64_t done = 0; done < rows;) {

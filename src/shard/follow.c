@@ -1,8 +1,9 @@
-/* What members of a chain do: results and clocks of the head, put where they belong (OSDI'14 4.3; design, section 6).
+/* Changes of the head on other members of a chain (OSDI'14 4.3; docs/replication.md#life-of-a-change).
  *
- * A result is the rows as they are now, so it does not matter what was here before. The clock is set with it. On positions
- * that are being filled rows go where they belong as well, and times beside the clock if those of the positions have come
- * already (shard/move.c). */
+ * A change contains the resulting rows, so the previous contents do not matter. The clock is set with it. On
+ * positions that are being filled, rows are written to the table as well. Their times are set in the staged
+ * clock if it has arrived already (shard/move.c).
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -11,9 +12,9 @@
 #include "base/search.h"
 #include "protocol/planted.h"
 
-/* --- results ------------------------------------------------------------------------------------------------------ */
+/* --- results -------------------------------------------------------------------------------------------- */
 
-/* State of a range, block by block. */
+/* Sets the states of a range, block by block. */
 static void range_state(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range range, char *state,
                         bool assign) {
   uint64_t rows = pawl_range_size(range);
@@ -51,16 +52,16 @@ void pwi_shard_result(struct pwi_shard *shard, const struct pwi_request *request
   if (table->state_bytes > 0) range_state(shard, vector, request->terms.range, state, false);
 }
 
-/* --- following ---------------------------------------------------------------------------------------------------- */
+/* --- following ------------------------------------------------------------------------------------------ */
 
-/* The clock that has the times of these keys: that of what is held, or beside it of what is staged; NULL if times of
- * staged keys have not come. */
+/* The clock with the times of these keys: of held keys, or of staged keys; NULL if the times of staged keys
+ * have not arrived. */
 static struct pwi_clock *clock_of(struct pwi_vector *vector, int which, struct pawl_range keys) {
   if (pwi_rangeset_contains(&vector->clocks[which].held, keys)) return &vector->clocks[which];
   return pwi_rangeset_contains(&vector->staged[which].held, keys) ? &vector->staged[which] : NULL;
 }
 
-/* Those of the named keys that lie in `keys`. Where that is not all of them, the slots of a kept list are of no use. */
+/* The named keys that lie in `keys`. If these are not all, the slots of a kept list cannot be used. */
 static struct pwi_named narrow(struct pwi_shard *shard, const struct pwi_named *named, struct pawl_range keys) {
   struct pwi_named part = *named;
   if (!named->keys) return part;
@@ -129,7 +130,7 @@ static pawl_status follow_tick(struct pwi_vector *group, const struct pwi_reques
   return status;
 }
 
-/* Where times have not come, the refusals that come with them say it too. */
+/* If the times have not arrived, the refusals that arrive with them include this one. */
 static pawl_status follow_refusal(struct pwi_vector *vector, const struct pwi_change *change, struct pawl_range keys) {
   struct pwi_clock *clock = clock_of(vector, PWI_TASKS, keys);
   if (pwi_is_planted(PWI_PLANTED_LOST_REFUSAL)) return PAWL_OK;
@@ -172,7 +173,7 @@ void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, 
   if (status != PAWL_OK) *outcome_out = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
 }
 
-/* --- comparing ---------------------------------------------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------------------------------------ */
 
 static bool is_zero(const char *bytes, size_t size) {
   for (size_t i = 0; i < size; i++)
@@ -228,7 +229,7 @@ uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range posit
     uint64_t words[] = {vector->entry.id.id, digest_rows(vector, keys),
                         digest_clock(&vector->clocks[PWI_TASKS], keys, membership),
                         vector->is_group ? digest_clock(&vector->clocks[PWI_TICKS], keys, membership) : 0};
-    bool is_empty = words[1] == 0 && words[2] == 0 && words[3] == 0; /* as if the vector were not known */
+    bool is_empty = words[1] == 0 && words[2] == 0 && words[3] == 0; /* same digest as an unknown vector */
     if (!is_empty) digest += pwi_mix64(pwi_hash(words, sizeof words, 2));
   }
   return digest;

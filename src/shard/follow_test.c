@@ -1,5 +1,6 @@
-/* A head and those who follow it: after every change they have the same rows, times and refusals, whatever was asked, however
- * the arc was cut, and also if a follower is filled meanwhile, chunk by chunk, as server/fill.c does it. */
+/* A head and its followers. After every change they have the same rows, times and refusals, for all kinds of
+ * requests and all divisions of the arc. This holds also while a follower is filled chunk by chunk, as
+ * server/fill.c does it. */
 #include <stdlib.h>
 
 #include "shard/testing.h"
@@ -93,7 +94,7 @@ static void assert_equal(const struct world *world) {
               pwi_shard_digest(world->follower, WHOLE_RING, &world->membership));
 }
 
-/* --- the head ----------------------------------------------------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------------------------------------- */
 
 static void choose_keys(struct world *world, struct pwi_request *request, size_t v) {
   struct pwi_terms *terms = &request->terms;
@@ -120,7 +121,8 @@ static void choose_keys(struct world *world, struct pwi_request *request, size_t
 static void fill_values(struct world *world, struct pwi_request *request, size_t v) {
   struct pwi_entry entry = entry_at(v);
   size_t size = pawl_type_size(shapes[v].type), count = (size_t)request->terms.rows * pwi_options_pushed(&entry.is);
-  bool is_proximal = entry.is.pushed_width == 2 * entry.is.width; /* which wants every second value to be positive */
+  bool is_proximal = entry.is.pushed_width == 2 * entry.is.width; /* which wants every second value to be
+                                                                     positive */
   for (size_t i = 0; i < count; i++) {
     int64_t value = (int64_t)below(world, 2001) - 1000;
     double real = (double)(is_proximal && i % 2 && below(world, 300) ? llabs(value) + 1 : value);
@@ -197,7 +199,7 @@ static void do_something(struct world *world) {
     push_some(world);
 }
 
-/* --- the follower ------------------------------------------------------------------------------------------------------- */
+/* --- the follower --------------------------------------------------------------------------------------- */
 
 /* On these positions. One that does not know the list asks for it. */
 static void follow(struct world *world, struct pawl_range positions) {
@@ -256,7 +258,7 @@ static void test_a_follower_has_what_the_head_has_after_every_change(void **stat
   test_free(world);
 }
 
-/* --- filling ------------------------------------------------------------------------------------------------------------- */
+/* --- filling -------------------------------------------------------------------------------------------- */
 
 static bool copy_chunk(struct world *world, struct pwi_copying *copying, struct pwi_writer *writer) {
   bool more;
@@ -337,8 +339,9 @@ static void test_a_filling_that_is_broken_off_begins_anew(void **state) {
   test_free(world);
 }
 
-/* The head serves senders that the follower's membership does not list yet: it is handed another, which does not list them
- * either, and must not forget what it knows of them. Else it would apply their pushes twice, should it become the head. */
+/* The head serves senders that are newer than the follower's membership. The follower gets another membership
+ * that does not list them either. It must keep their times, or it would apply their pushes twice if it became
+ * the head. */
 static void test_a_follower_keeps_the_times_of_senders_that_are_newer_than_its_membership(void **state) {
   (void)state;
   struct world *world = test_malloc(sizeof *world);
@@ -389,7 +392,7 @@ static void test_a_vector_that_is_opened_after_the_last_chunk_has_its_times_all_
   test_free(world);
 }
 
-/* --- what does not go together -------------------------------------------------------------------------------------------- */
+/* --- what does not go together -------------------------------------------------------------------------- */
 
 static void assert_follows(struct world *world, const struct pwi_change *change, enum pwi_code code,
                            pawl_status status) {

@@ -1,11 +1,13 @@
-/* Groups: ticks, and those who wait until all members have reached one.
+/* Groups: ticks, and requests that wait until all members have reached a tick.
  *
- * A group's ticks are kept in a second range clock, whose times are ticks, on the same keys as its tasks: so they move and
- * are forgotten like them. Only one key counts, the one that stands for the group.
+ * The ticks of a group are kept in a second range clock with the same keys as its tasks. So they move and are
+ * discarded with them. Only one key counts, the key of the group.
  *
- * Whether somebody may stop waiting depends on the slowest member alone. It is remembered who that is, and members are
- * looked through again only when this one has moved on or the membership has changed. It is the last in the membership's order of
- * those who are equally slow: where members arrive in any order, a barrier of n looks through them about log n times. */
+ * A waiting request depends on the slowest member only. The slowest member is remembered, and all members are
+ * examined again only when it has advanced or the membership has changed. Among equally slow members it is
+ * the last in the order of the membership. If members arrive in random order, a barrier of n members examines
+ * them about log n times.
+ */
 #include "shard/inside.h"
 
 #include "base/memory.h"
@@ -27,7 +29,7 @@ static const struct pwi_membership_member *members_of(const struct pwi_shard *sh
   return NULL;
 }
 
-/* Finds the slowest member; a group without members waits for nobody. */
+/* Finds the slowest member. In a group without members nobody waits. */
 static void rank(const struct pwi_shard *shard, struct pwi_vector *group) {
   size_t count;
   const struct pwi_membership_member *members = members_of(shard, group, &count);
@@ -49,14 +51,14 @@ static bool is_complete(const struct pwi_shard *shard, const struct pwi_vector *
   return known && known->complete;
 }
 
-/* --- waiters ------------------------------------------------------------------------------------------------------ */
+/* --- waiters -------------------------------------------------------------------------------------------- */
 
 static struct pwi_outcome passed(const struct pwi_vector *group, uint64_t tick) {
   uint64_t found = group->lowest == UINT64_MAX ? tick : group->lowest;
   return (struct pwi_outcome){.code = PWI_CODE_OK, .found = found};
 }
 
-/* The waiter is off the list before it is told. */
+/* Removes the request from the list before it is answered. */
 static void tell(struct pwi_shard *shard, size_t at, const struct pwi_outcome *outcome) {
   struct pwi_waiter waiter = shard->waiting[at].waiter;
   shard->waiting[at] = shard->waiting[--shard->waiting_count];
@@ -104,7 +106,7 @@ void pwi_shard_forget_waiters(struct pwi_shard *shard, uint64_t owner) {
   shard->waiting_count = kept;
 }
 
-#define WAITERS_MAX 65536 /* of one owner */
+#define WAITERS_MAX 65536 /* waiting requests of one owner */
 
 static bool has_many(const struct pwi_shard *shard, uint64_t owner) {
   size_t count = 0;
@@ -135,10 +137,10 @@ void pwi_serve_await(struct pwi_shard *shard, struct pwi_vector *group, const st
     pwi_served_fail(served, status);
 }
 
-/* --- ticks -------------------------------------------------------------------------------------------------------- */
+/* --- ticks ---------------------------------------------------------------------------------------------- */
 
-/* Where a member begins that enters now: with the foremost, or, if it is one of those that the group began with, where it
- * stands itself, since they all begin together. */
+/* The tick at which a member enters: the highest tick of any member. A founder keeps its own tick, because
+ * all founders begin together. */
 static uint64_t highest_tick(const struct pwi_shard *shard, const struct pwi_vector *group, struct pwi_sender sender) {
   size_t count;
   const struct pwi_membership_member *members = members_of(shard, group, &count);
@@ -152,8 +154,8 @@ static uint64_t highest_tick(const struct pwi_shard *shard, const struct pwi_vec
   return highest;
 }
 
-/* Both clocks or none. A claim that is due in part only may have been counted already where the group is: a TICK does no
- * harm twice, and an ENTER must not be carried further by what happened since. */
+/* Sets both clocks or none. A claim that is only partly due may have been counted already at the key of the
+ * group: a second TICK does no harm, and an ENTER must not be advanced by later ticks. */
 static pawl_status advance(struct pwi_shard *shard, struct pwi_vector *group, const struct pwi_request *request) {
   struct pwi_sender sender = request->sender;
   struct pawl_range claim = request->terms.claim;
@@ -161,7 +163,7 @@ static pawl_status advance(struct pwi_shard *shard, struct pwi_vector *group, co
   if (request->terms.kind == PWI_REQUEST_ENTER) {
     bool entered = time_of(group, PWI_TASKS, sender) >= request->task;
     uint64_t highest = entered ? time_of(group, PWI_TICKS, sender) : highest_tick(shard, group, sender);
-    tick = highest > tick ? highest : tick; /* one that was here before, under another id, has ticks behind it */
+    tick = highest > tick ? highest : tick; /* a member that returns under a new id has ticks of its old id */
   }
   for (int which = 0; which < PWI_CLOCKS; which++) {
     pawl_status status = pwi_clock_reserve(&group->clocks[which], sender, claim);

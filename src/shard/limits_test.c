@@ -1,4 +1,5 @@
-/* What one sender can make a shard keep for it: refusals, waiters, pieces of clocks. And what exactly was refused. */
+/* Limits of the memory that one sender can occupy in a shard: refusals, waiting requests, pieces of clocks.
+ * Also the exact keys of a refusal. */
 #include "shard/testing.h"
 
 #define SIZE 50

@@ -1,12 +1,13 @@
-/* Linear algebra: rows changed where they lie (OSDI'14 3.1; design, section 4).
+/* Linear algebra on rows in place (OSDI'14 3.1; docs/protocol.md#linear-algebra).
  *
- * A LINEAR is a push whose values come from the other vector and the scalar, and otherwise a push like any other: numbered,
- * on a claim, whole or not at all; what comes of it goes down the chain as rows. Both vectors are placed alike, so the keys of
- * the claim are held here for both.
+ * A LINEAR is a push whose values are computed from the other vector and the scalar. Otherwise it is a push
+ * like any other: it is numbered, has a claim, is applied whole or not at all, and its resulting rows go down
+ * the chain. Both vectors have the same placement, so this shard holds the keys of the claim for both.
  *
- * Rows of a dense vector are worked on in place. Of a sparse vector the rows that matter are named first
- * (pwi_shard_cut_linear): those that are present in it, or in the other vector. From then on they are a list as if the
- * client had sent it; rows are gathered in blocks, worked on, and put back. */
+ * Rows of a dense vector are changed in place. For a sparse vector, pwi_shard_cut_linear first lists the keys
+ * concerned: keys that are present in it or in the other vector. From then on the request is as if the client
+ * had sent this list. Rows are copied out in blocks, changed, and written back.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -14,12 +15,14 @@
 #include "base/search.h"
 #include "wire/values.h"
 
-#define SLICE_BYTES ((size_t)2 << 20) /* of rows that one request changes: far less than 20 ms of work */
-#define SLICE_KEYS ((size_t)64 << 10) /* and of keys, if they have to be looked up */
+#define SLICE_BYTES                                                                                                    \
+  ((size_t)2 << 20)                   /* bytes of rows that one request changes: far less than 20 ms of
+                                         work */
+#define SLICE_KEYS ((size_t)64 << 10) /* keys of one request, if they must be looked up */
 #define VIEW_VALUES 1024
-#define GATHER_BYTES ((size_t)32 << 10) /* what stays in the nearest cache; or one row */
+#define GATHER_BYTES ((size_t)32 << 10) /* of rows copied at a time: fits in the L1 cache */
 
-/* --- two vectors ---------------------------------------------------------------------------------------------------- */
+/* --- two vectors ---------------------------------------------------------------------------------------- */
 
 static bool go_aggregate(const struct pwi_vector *a, const struct pwi_vector *b) {
   if (!a->table || !b->table) return false;
@@ -53,11 +56,11 @@ bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_vector *
   return true;
 }
 
-/* --- a slice of work -------------------------------------------------------------------------------------------------- */
+/* --- a slice of work ------------------------------------------------------------------------------------ */
 
-/* The keys that are present in a table, one at a time. */
+/* Iterates over the keys of a table. */
 struct present {
-  const struct pwi_table *table; /* NULL: there is none */
+  const struct pwi_table *table; /* NULL: no table */
   struct pawl_range rest;
   struct pwi_rows rows;
   size_t at;
@@ -77,7 +80,7 @@ static uint64_t key_of(const struct present *present) {
   return present->rows.keys ? present->rows.keys[present->at] : present->rows.first + present->at;
 }
 
-/* The lowest key that is in either, which is then behind us. */
+/* Returns the lowest key that is present in either, and moves past it. */
 static bool next_key(struct present *a, struct present *b, uint64_t *key_out) {
   bool in_a = has_key(a), in_b = has_key(b);
   if (!in_a && !in_b) return false;
@@ -94,7 +97,7 @@ static size_t slice_rows(const struct pwi_vector *vector) {
   return rows > 0 ? rows : 1;
 }
 
-/* Where x has no row, axpy changes nothing and a copy is of zeros; scaling does not bring rows about. */
+/* Where x has no row, axpy changes nothing and a copy is zero. Scaling creates no rows. */
 static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_vector *other,
                              struct pwi_request *request) {
   struct pwi_terms *terms = &request->terms;
@@ -107,7 +110,7 @@ static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_vector *v
   if (status != PAWL_OK) return status;
   uint64_t *keys = shard->linear_keys.memory;
   while (count < most && next_key(&own, &others, &keys[count])) count++;
-  if (count == most && keys[count - 1] + 1 < terms->range.end) /* there may be more */
+  if (count == most && keys[count - 1] + 1 < terms->range.end) /* there may be more keys */
     terms->claim.end = terms->range.end = keys[count - 1] + 1;
   terms->keys = PWI_KEYS_LIST;
   terms->keep = false;
@@ -126,7 +129,8 @@ pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *re
   pawl_status status = pwi_linear_other(shard, vector, request, &other);
   if (status != PAWL_OK || terms->keys != PWI_KEYS_RANGE) return status;
   if (vector->table->is.sparse && request->operation.kind == PWI_LINEAR_FILL) return PAWL_UNSUPPORTED;
-  if (terms->rows != pawl_range_size(terms->range)) terms->rows = 0; /* it will fail, and needs no memory for that */
+  if (terms->rows != pawl_range_size(terms->range))
+    terms->rows = 0; /* the request will be refused and needs no memory */
   if (vector->table->is.sparse) return terms->rows > 0 ? name_keys(shard, vector, other, request) : PAWL_OK;
   size_t most = slice_rows(vector);
   if (terms->rows > most) {
@@ -136,14 +140,14 @@ pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *re
   return PAWL_OK;
 }
 
-/* --- making ready ------------------------------------------------------------------------------------------------------ */
+/* --- making ready --------------------------------------------------------------------------------------- */
 
 static size_t gather_rows(const struct pwi_vector *vector) {
   size_t rows = GATHER_BYTES / vector->table->row_bytes;
   return rows > 0 ? rows : 1;
 }
 
-/* Rows of both are gathered side by side. */
+/* The rows of both vectors are copied side by side. */
 static pawl_status ready_list(struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_vector *other,
                               const struct pwi_named *named) {
   pawl_status status = pwi_pages_grow(&shard->linear_rows, 2 * gather_rows(vector) * vector->table->row_bytes);
@@ -167,7 +171,7 @@ pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_vector *vector,
   return pwi_clock_reserve(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim);
 }
 
-/* --- applying: nothing here fails --------------------------------------------------------------------------------------- */
+/* --- applying: nothing here fails ----------------------------------------------------------------------- */
 
 const char *pwi_linear_view(const struct pwi_table *table, uint64_t first, uint64_t from, size_t count, char *room) {
   size_t width = table->is.width, size = table->row_bytes / width;

@@ -1,4 +1,4 @@
-/* Linear algebra in a shard: claims and clocks as with any push, slices, sums, and what does not go together. */
+/* Linear algebra in a shard: claims and clocks as with any push, slices, sums, and incompatible vectors. */
 #include "shard/testing.h"
 
 #include <math.h>
@@ -99,7 +99,7 @@ static uint64_t rows_of(struct pwi_shard *shard, uint64_t vector) {
 
 static const uint64_t some[] = {3, 50, 99};
 
-/* --- once, and in turn -------------------------------------------------------------------------------------------------- */
+/* --- once, and in turn ---------------------------------------------------------------------------------- */
 
 static void test_a_duplicate_is_answered_and_not_applied_again(void **state) {
   struct fixture f;
@@ -180,7 +180,7 @@ static void test_who_is_not_here_or_may_not_push_is_told_so(void **state) {
   stop(&f);
 }
 
-/* --- what does not go together ------------------------------------------------------------------------------------------- */
+/* --- what does not go together -------------------------------------------------------------------------- */
 
 static void test_a_refusal_uses_up_the_number_and_is_remembered(void **state) {
   struct fixture f;
@@ -252,7 +252,7 @@ static void test_a_shard_that_is_full_refuses_new_rows(void **state) {
   stop(&f);
 }
 
-/* --- slices -------------------------------------------------------------------------------------------------------------- */
+/* --- slices --------------------------------------------------------------------------------------------- */
 
 /* One request after another, each from where the last one ended, as clients do. */
 static size_t run_slices(struct pwi_shard *shard, struct pwi_request request) {
@@ -342,7 +342,7 @@ static void test_the_result_is_the_rows_as_they_are_then(void **state) {
   stop(&f);
 }
 
-/* --- sums ---------------------------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 /* Rows that came in another order, in a table that has had others besides: the same bits. */
 static void test_the_same_rows_give_the_same_bits_however_they_came(void **state) {
@@ -379,7 +379,7 @@ static void test_the_same_rows_give_the_same_bits_however_they_came(void **state
   pwi_membership_fini(&membership);
 }
 
-/* --- memory -------------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static void test_without_memory_nothing_has_changed(void **state) {
   uint64_t live = pwi_memory_counts().live;

@@ -1,9 +1,10 @@
-/* Shards against a model that keeps a value and the times of all senders for every single key.
+/* Shards compared with a model that keeps a value and the times of all senders for every key.
  *
- * Honest senders push to claims of their choice. What they have sent is delivered in any order, more than once, whole or
- * cut into smaller claims, to whoever holds the keys or to somebody else, while keys move between three shards and some
- * moves are broken off. For each answer the model says what it has to be; in the end all values must be the model's. In
- * every third run memory is scarce and pushes are refused. */
+ * Senders push to claims of their choice. Their pushes are delivered in any order, more than once, whole or
+ * cut into smaller claims, to the shard that holds the keys or to another, while keys move between three
+ * shards and some moves are abandoned. The model predicts each answer, and at the end all values must equal
+ * the model's. In every third run memory is scarce and pushes are refused.
+ */
 #include "shard/testing.h"
 
 #define SHARDS 3
@@ -97,7 +98,7 @@ static void stop(struct world *world) {
   test_free(world->pushes);
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------ */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
 static void choose_rows(struct world *world, struct push *push, struct pawl_range claim) {
   uint64_t size = pawl_range_size(claim);
@@ -131,7 +132,7 @@ static void send_push(struct world *world) {
   for (int c = first; c < end; c++) sent[c] = push->task;
 }
 
-/* --- delivering --------------------------------------------------------------------------------------------------- */
+/* --- delivering ----------------------------------------------------------------------------------------- */
 
 struct wire {
   unsigned char bytes[40 * WIDTH_MAX * 8 + 1];
@@ -342,7 +343,7 @@ static void pull_some(struct world *world) {
   }
 }
 
-/* --- moving ------------------------------------------------------------------------------------------------------- */
+/* --- moving --------------------------------------------------------------------------------------------- */
 
 static void requests_meanwhile(struct world *world) {
   for (uint64_t i = below(world, 4); i > 0; i--) {

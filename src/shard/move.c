@@ -1,20 +1,23 @@
-/* Moving: what is on some positions goes out as chunks, and comes in as such.
+/* Moving the contents of positions as chunks, out and in.
  *
- * A chunk is about one vector. With base/cursor.h:
+ * A chunk is about one vector. Its form, with base/cursor.h:
  *
- *   u8   version, 2 (1: the same without the incarnation)
- *   u8   what: 1 rows, 2 tasks, 3 ticks, 4 refusals
+ *   u8   version: 2 (version 1 has no incarnation)
+ *   u8   kind: 1 rows, 2 tasks, 3 ticks, 4 refusals
  *   u64  vector
- *   u32  its incarnation
+ *   u32  incarnation of the vector
  *
- *   rows      u32 count, u32 bytes per row, u32 bytes of state per row, u8 whether keys follow one another;
- *             u64 the first key, if they do, else u64 each; then the values of all rows, then the state of all rows
+ *   rows      u32 count, u32 bytes of a row, u32 bytes of a state, u8 whether the keys are consecutive; u64
+ *             first key if they are, otherwise u64 for each key; then the values of all rows, then the states
+ *             of all rows
  *   tasks     a clock as in store/clock.h
- *   ticks     the same
- *   refusals  u32 count; u64 begin, u64 end, u64 sender, u64 task, u32 status each
+ *   ticks     a clock as in store/clock.h
+ *   refusals  u32 count, and for each u64 begin, u64 end, u64 sender, u64 task, u32 status
  *
- * Rows that come in go where they belong in the table: nobody can ask for them before their positions are held. Their
- * times wait beside the clock until then. A refusal is true wherever it is known, so it is simply added. */
+ * Arriving rows are written to the table at once, because no request can read them before their positions are
+ * held. Their times wait in the staged clock until then. A refusal is true wherever it is known, so it is
+ * added at once.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -32,7 +35,7 @@ enum what { ROWS = 1, TASKS = 2, TICKS = 3, REFUSALS = 4 };
 
 #define ROWS_HEAD (1 + 1 + 8 + 4 + 4 + 4 + 4 + 1 + 8)
 
-/* --- out ---------------------------------------------------------------------------------------------------------- */
+/* --- out ------------------------------------------------------------------------------------------------ */
 
 void pwi_copying_init(struct pwi_copying *copying, struct pawl_range positions) {
   *copying = (struct pwi_copying){.positions = positions, .stage = ROWS};
@@ -45,7 +48,7 @@ static void begin_chunk(struct pwi_writer *writer, enum what what, const struct 
   pwi_write_u32(writer, vector->entry.incarnation);
 }
 
-/* How many rows make a chunk of `size` bytes; at least one. */
+/* The number of rows in a chunk of `size` bytes; at least one. */
 static size_t rows_that_fit(const struct pwi_table *table, const struct pwi_rows *rows, size_t size) {
   size_t each = table->row_bytes + table->state_bytes + (rows->keys ? sizeof(uint64_t) : 0);
   size_t fit = size > ROWS_HEAD ? (size - ROWS_HEAD) / each : 0;
@@ -53,7 +56,7 @@ static size_t rows_that_fit(const struct pwi_table *table, const struct pwi_rows
   return fit < rows->count ? fit : rows->count;
 }
 
-/* Sparse rows come a leaf at a time, of consecutive slots; as many leaves as fit are put into one chunk. */
+/* Sparse rows are read leaf by leaf, with consecutive slots. A chunk contains as many leaves as fit. */
 static size_t gather_leaves(const struct pwi_table *table, struct pawl_range run, size_t size, struct pwi_rows *last) {
   size_t each = table->row_bytes + table->state_bytes + sizeof(uint64_t), total = 0;
   struct pwi_rows rows;
@@ -93,7 +96,7 @@ static void write_rows_head(struct pwi_writer *writer, const struct pwi_vector *
   pwi_write_u8(writer, consecutive);
 }
 
-/* The first rows of `run`; the key after the last of them. There are some. */
+/* Writes the first rows of `run`, which is not empty, and returns the key after the last of them. */
 static uint64_t write_rows(struct pwi_writer *writer, const struct pwi_vector *vector, struct pawl_range run,
                            const struct pwi_rows *first, size_t size) {
   const struct pwi_table *table = vector->table;
@@ -112,7 +115,8 @@ static uint64_t write_rows(struct pwi_writer *writer, const struct pwi_vector *v
   return last.last + 1;
 }
 
-/* Each of these appends the next chunk of its kind and says so, or finds that there is none left. */
+/* Each function appends the next chunk of its kind and returns true, or returns false if there is none
+ * left. */
 
 static bool copy_rows(const struct pwi_vector *vector, struct pwi_copying *copying, size_t size,
                       struct pwi_writer *writer) {
@@ -194,7 +198,7 @@ static bool copy_stage(const struct pwi_vector *vector, struct pwi_copying *copy
   return false;
 }
 
-/* The vector that is being copied, or the one after it: false after the last. */
+/* The vector being copied, or the one after it. Returns false after the last. */
 static bool current_vector(const struct pwi_shard *shard, struct pwi_copying *copying,
                            const struct pwi_vector **vector_out) {
   struct pwi_vector_id id = copying->vector;
@@ -227,7 +231,7 @@ pawl_status pwi_shard_copy(const struct pwi_shard *shard, struct pwi_copying *co
   return PAWL_OK;
 }
 
-/* --- in ----------------------------------------------------------------------------------------------------------- */
+/* --- in ------------------------------------------------------------------------------------------------- */
 
 struct incoming {
   size_t count;
@@ -236,7 +240,7 @@ struct incoming {
   const unsigned char *keys, *values, *state;
 };
 
-/* Where keys, values and state lie, with every size checked. */
+/* Finds keys, values and states in the chunk, and checks every size. */
 static pawl_status read_rows(struct pwi_reader *reader, const struct pwi_table *table, struct incoming *rows_out) {
   struct incoming rows = {.count = pwi_read_u32(reader)};
   size_t row_bytes = pwi_read_u32(reader), state_bytes = pwi_read_u32(reader), size;
@@ -261,7 +265,7 @@ static uint64_t key_at(const struct incoming *rows, size_t at) {
   return rows->consecutive ? rows->first + at : pwi_get_u64(rows->keys + at * sizeof(uint64_t));
 }
 
-/* All keys rise, lie in the span, and are on positions that are not held. */
+/* Checks that all keys ascend, lie in the span, and are on positions that are not held. */
 static pawl_status check_keys(const struct pwi_vector *vector, const struct incoming *rows) {
   uint64_t first = key_at(rows, 0), last = key_at(rows, rows->count - 1);
   if (last < first || last >= vector->place.size) return PAWL_CORRUPT;
@@ -285,7 +289,7 @@ static pawl_status take_block(struct pwi_shard *shard, struct pwi_vector *vector
   return PAWL_OK;
 }
 
-/* Consecutive rows of a dense table, without names: one copy. */
+/* Takes in consecutive rows of a dense table with one copy. */
 static pawl_status take_range(struct pwi_shard *shard, struct pwi_vector *vector, const struct incoming *rows) {
   pawl_status status = pwi_rows_reserve(shard, vector, pawl_range_of(rows->first, rows->first + rows->count));
   if (status != PAWL_OK) return status;
@@ -320,7 +324,7 @@ static bool clock_meets(const struct pwi_clock *clock, const struct pwi_rangeset
   return false;
 }
 
-/* Times of an earlier incarnation count for nothing, but that they are here: what comes later is remembered. */
+/* Times of an earlier incarnation are set to 0. The clock is kept, so that later changes set their times. */
 static pawl_status blank(struct pwi_clock *clock) {
   struct pwi_clock fresh;
   pawl_status status = pwi_clock_init(&fresh, clock->held.ranges, clock->held.count);
@@ -398,9 +402,9 @@ pawl_status pwi_shard_take(struct pwi_shard *shard, const void *chunk, size_t si
   return PAWL_CORRUPT;
 }
 
-/* --- adopting ----------------------------------------------------------------------------------------------------- */
+/* --- adopting ------------------------------------------------------------------------------------------- */
 
-/* Adds what `keys` lack to a clock, with no times. */
+/* Adds the missing keys of `keys` to a clock, with times of 0. */
 static pawl_status fill_up(struct pwi_clock *clock, struct pawl_range keys) {
   struct pawl_range gap;
   for (uint64_t at = keys.begin; at < keys.end && pwi_rangeset_next_gap(&clock->held, at, &gap); at = gap.end) {

@@ -1,4 +1,5 @@
-/* Positions that come and go: shard, freezing, copying out and taking in, dropping; and the load by position. */
+/* Positions that come and go: holding, freezing, copying out and taking in, dropping; and the load by
+ * position. */
 #include "shard/testing.h"
 
 #define SIZE 1000
@@ -270,7 +271,7 @@ static void test_out_of_memory_while_moving_can_be_tried_again(void **state) {
   }
 }
 
-/* --- load --------------------------------------------------------------------------------------------------------- */
+/* --- load ----------------------------------------------------------------------------------------------- */
 
 static void assert_in_order(const struct pwi_load *loads, size_t count) {
   for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,9 @@
-/* Which positions are held, and which of them are frozen.
+/* Held and frozen positions.
  *
- * What changes all vectors at once is made beside them first, vector by vector (`next`), and put in force when nothing can
- * fail any more. Dropping goes the other way: the positions are frozen, so that it does not matter how far it gets. */
+ * A change of all vectors is prepared first, vector by vector (`next`), and takes effect when nothing can
+ * fail any more. Dropping works the other way: the positions are frozen first, so that it may stop at any
+ * point.
+ */
 #include "shard/inside.h"
 
 #include "base/memory.h"
@@ -88,8 +90,8 @@ static pawl_status nothing_yet(struct pwi_vector *vector, int which, struct pawl
   return pwi_clock_init(more_out, &keys, 1);
 }
 
-/* Times that stay behind for want of memory are in nobody's way: the positions are held from now on, and when they are
- * dropped, so are these. */
+/* If memory is lacking, staged times may remain. They do no harm: the positions are held from now on, and the
+ * times are discarded when the positions are dropped. */
 void pwi_vector_forget_staged(struct pwi_vector *vector, struct pawl_range keys) {
   for (int which = 0; which < PWI_CLOCKS; which++)
     if (pwi_times_leave(&vector->staged[which], keys) != PAWL_OK) return;
@@ -101,7 +103,7 @@ static void delete_rows(struct pwi_shard *shard, struct pwi_vector *vector, stru
   pwi_shard_count_bytes(shard, vector);
 }
 
-/* Should anything have been staged there, it is not what the caller means to hold. */
+/* Staged contents there, if any, do not belong to the positions that the caller adds. */
 pawl_status pwi_shard_hold(struct pwi_shard *shard, struct pawl_range positions) {
   pawl_status status = pwi_shard_extend(shard, positions, nothing_yet);
   for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++) {
@@ -124,7 +126,7 @@ static pawl_status drop_vector(struct pwi_shard *shard, struct pwi_vector *vecto
   return PAWL_OK;
 }
 
-/* --- frozen positions --------------------------------------------------------------------------------------------- */
+/* --- frozen positions ----------------------------------------------------------------------------------- */
 
 static pawl_status make_frozen_room(struct pwi_shard *shard, size_t wanted) {
   return PWI_GROW(shard->frozen, shard->frozen_room, wanted) ? PAWL_OK : PAWL_NO_MEMORY;
@@ -145,7 +147,7 @@ pawl_status pwi_shard_freeze(struct pwi_shard *shard, struct pawl_range position
   return PAWL_OK;
 }
 
-/* Without memory the place that is always free does. */
+/* If memory is lacking, the reserved place in the array is used. */
 static pawl_status freeze_for_drop(struct pwi_shard *shard, struct pawl_range positions) {
   if (!is_frozen_at_once(shard, positions)) {
     pawl_status status = make_frozen_room(shard, shard->frozen_count + 2);
@@ -156,8 +158,9 @@ static pawl_status freeze_for_drop(struct pwi_shard *shard, struct pawl_range po
   return PAWL_OK;
 }
 
-/* What is thawed in the middle of a frozen range cuts it in two. The parts behind all begin where the thawed range ends,
- * so that one place takes them all; without memory even for that, the range stays frozen, which harms nobody. */
+/* Thawing the middle of a frozen range leaves two parts. All second parts begin at the end of the thawed
+ * range, so one entry covers them. If even its memory is lacking, the range stays frozen, which does no
+ * harm. */
 void pwi_shard_thaw(struct pwi_shard *shard, struct pawl_range positions) {
   size_t kept = 0, count = shard->frozen_count;
   struct pawl_range behind = {positions.end, positions.end};

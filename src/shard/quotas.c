@@ -1,15 +1,15 @@
-/* Bytes that the tables of one space may take, whoever fills them. */
+/* Limits for the bytes of the tables of a space, regardless of the pushing client. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "shard/inside.h"
 
-/* A limit and what is used of it. They stay until the shard ends: vectors point to them. */
+/* A limit and its usage. It exists until the shard is destroyed, because vectors point to it. */
 struct pwi_space_quota {
   struct pwi_space_quota *next;
   uint64_t most, used; /* bytes of tables; UINT64_MAX: no limit */
-  uint64_t granted;    /* of what the space may take in the cluster: so much here; UINT64_MAX: no limit */
-  bool is_counted;     /* the manager is told of it */
+  uint64_t granted;    /* limit granted by the manager from the quota of the cluster; UINT64_MAX: no limit */
+  bool is_counted;     /* its bytes are reported to the manager */
   char space[PWI_SPACE_MAX + 1];
 };
 

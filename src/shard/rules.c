@@ -1,7 +1,9 @@
-/* Values through server functions (OSDI'14 3.3; design, section 4).
+/* Applies values through server functions (OSDI'14 3.3; docs/functions.md).
  *
- * All rows of a push are checked before the first is applied: a push that its function refuses has changed nothing. How rows
- * are cut into calls of the function is of no account to it, so they go as they lie in the message. */
+ * All rows of a push are checked before the first is applied, so a push that its function refuses has changed
+ * nothing. A function does not depend on how rows are divided into calls, so rows are passed as they lie in
+ * the message.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -10,9 +12,10 @@
 #include "base/memory.h"
 #include "base/search.h"
 
-/* --- finding the function ----------------------------------------------------------------------------------------- */
+/* --- finding the function ------------------------------------------------------------------------------- */
 
-/* What the catalogue says of the vector's rows was said by whoever knew the function then. */
+/* The widths in the catalogue come from a node that knew the function at that time, so they are compared with
+ * the function here. */
 static bool is_of_that_shape(const struct pwi_applying *rule, const struct pawl_vector_options *is) {
   return rule->shape.pushed == is->pushed_width && rule->shape.stored == is->stored_width &&
          rule->shape.state == is->state_width;
@@ -45,9 +48,9 @@ void pwi_vector_close_rule(struct pwi_vector *vector) {
   vector->rule = NULL;
 }
 
-/* --- rows of a request, as they lie ------------------------------------------------------------------------------- */
+/* --- rows of a request, as they lie --------------------------------------------------------------------- */
 
-/* Some rows: `pushed` of them, and where what comes of them goes; `result` may be NULL. */
+/* A run of rows: `pushed` values and the destination of the resulting rows; `result` may be NULL. */
 struct rows {
   struct pwi_vector *vector;
   struct pwi_rows_named named;
@@ -57,7 +60,7 @@ struct rows {
 
 typedef pawl_status visitor(struct rows *rows);
 
-/* Where a walk is in the values, and in the results. */
+/* The present position in the values and in the results. */
 struct walk {
   struct pwi_shard *shard;
   struct pwi_vector *vector;
@@ -82,7 +85,7 @@ static pawl_status walk_named(struct walk *walk, struct pwi_rows_named named) {
   return status;
 }
 
-/* Keys are there, and room to find them: each block is resolved as it was when its rows were made. */
+/* All keys exist and the slots have room, so each block resolves as it did when its rows were created. */
 static pawl_status walk_blocks(struct walk *walk, uint64_t first, size_t rows) {
   struct pwi_shard *shard = walk->shard;
   pawl_status status = PAWL_OK;
@@ -95,7 +98,7 @@ static pawl_status walk_blocks(struct walk *walk, uint64_t first, size_t rows) {
   return status;
 }
 
-/* All rows of the request whose keys lie in `part`. `by_list`: also those of a range have slots. */
+/* Visits all rows of the request with keys in `part`. `by_list`: use slots also for ranges. */
 static pawl_status walk_part(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                              const struct pwi_named *named, struct pawl_range part, bool by_list, visitor *visit) {
   struct walk walk = {.shard = shard,
@@ -119,7 +122,7 @@ static pawl_status walk_part(struct pwi_shard *shard, struct pwi_vector *vector,
   return walk_named(&walk, (struct pwi_rows_named){.first = part.begin, .count = count});
 }
 
-/* --- functions that may take long --------------------------------------------------------------------------------- */
+/* --- functions that may take long ----------------------------------------------------------------------- */
 
 struct work {
   struct pwi_shard *shard;
@@ -136,7 +139,7 @@ static void do_work(void *argument) {
   work->status = walk_part(work->shard, work->vector, work->request, work->named, work->part, false, work->visit);
 }
 
-/* Those that somebody else wrote are run where they cannot keep us from showing that we are alive. */
+/* Functions from shared objects run where they cannot delay heartbeats. */
 static pawl_status call_function(struct work work) {
   const struct pwi_shard_config *config = &work.shard->config;
   uint32_t number;
@@ -147,7 +150,7 @@ static pawl_status call_function(struct work work) {
   return work.status;
 }
 
-/* --- checking, applying, restoring -------------------------------------------------------------------------------- */
+/* --- checking, applying, restoring ---------------------------------------------------------------------- */
 
 static pawl_status check(struct rows *rows) {
   return pwi_applying_check(rows->vector->rule, rows->vector->table, rows->named, rows->pushed);

@@ -1,4 +1,5 @@
-/* Server functions on a shard: all or nothing, with what is kept beside the rows; functions that are not here; sums. */
+/* Server functions on a shard: pushes are applied whole or not at all, with hidden state; unknown functions;
+ * sums. */
 #include <math.h>
 
 #include "shard/testing.h"
@@ -213,7 +214,7 @@ static void test_what_others_wrote_is_run_aside(void **state) {
   pwi_function_set_fini(&set);
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 #define GROUP 9
 

@@ -1,6 +1,6 @@
-/* What has changed, for checkpoints: each vector remembers for runs of keys the number of the push that changed them last
- * (store/changes.h). Numbers are versions of chains, which are the same on all members: so whoever becomes the head knows
- * what has changed since a checkpoint that another head made. */
+/* Tracks changes for checkpoints: each vector remembers for runs of keys the version of the last change
+ * (store/changes.h). Versions are the same on all members of a chain, so a new head knows the changes since a
+ * checkpoint of an earlier head. */
 #include "shard/inside.h"
 
 #include "base/search.h"
@@ -34,7 +34,7 @@ void pwi_shard_mark_all(struct pwi_shard *shard, struct pawl_range positions, ui
   }
 }
 
-/* The first run of keys from `from` on that changed; without memory all of them have. */
+/* The first run of changed keys from `from`. If memory was lacking, all keys count as changed. */
 static bool next_changed(const struct pwi_vector *vector, struct pawl_range keys, uint64_t from, uint64_t since,
                          struct pawl_range *run_out) {
   struct pwi_rangeset set = {0};

@@ -1,8 +1,9 @@
-/* Requests: the order of checks, and what changes values.
+/* Requests: the order of checks, and pushes.
  *
- * Nothing is changed before it is certain that nothing can fail any more: rows are there, the clock has room; then values
- * are applied, then the clock is set. Keys that were created for a push that is refused after all read as zeros, as
- * before. */
+ * Nothing changes before everything that can fail has succeeded: the rows exist and the clock has room. Then
+ * values are applied, and then the clock is set. Keys created for a push that is refused after all read as
+ * zeros, as before.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -15,16 +16,16 @@
 #include "store/dense.h"
 #include "wire/keys.h"
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
-/* What the memory cap leaves for lists. */
+/* Bytes that the memory cap leaves for lists. */
 static uint64_t spare_bytes(const struct pwi_shard *shard) {
   uint64_t used = shard->row_bytes + shard->lists.bytes + shard->aggregate_bytes;
   uint64_t most = shard->config.memory_max;
   return used < most ? most - used : 0;
 }
 
-/* The kept list that has just these keys. A signature that is not theirs would lead other senders to wrong keys. */
+/* Returns the kept list with exactly these keys. A wrong signature would lead other senders to wrong keys. */
 static bool keep(struct pwi_shard *shard, const struct pwi_request *request, struct pwi_list **list_out) {
   size_t count = (size_t)request->terms.rows;
   const uint64_t *keys = request->keys;
@@ -72,7 +73,7 @@ bool pwi_serve_names(struct pwi_shard *shard, const struct pwi_vector *vector, c
   return true;
 }
 
-/* --- numbered requests -------------------------------------------------------------------------------------------- */
+/* --- numbered requests ---------------------------------------------------------------------------------- */
 
 static void apply_part(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                        const struct pwi_named *named, struct pawl_range part) {
@@ -104,9 +105,9 @@ static void apply(struct pwi_shard *shard, struct pwi_vector *vector, const stru
   assert(status == PAWL_OK);
 }
 
-#define REFUSALS_MAX 65536 /* that a sender may leave unsettled: a client has far fewer pushes under way */
+#define REFUSALS_MAX 65536 /* unsettled refusals of a sender; a client has far fewer pushes in flight */
 
-/* What is refused is told by its keys: others of the claim may have had the push before. */
+/* Reports the refused keys, because the push may have been applied to other keys of the claim. */
 static void say_refused(const struct pwi_vector *vector, const struct pwi_request *request, pawl_status why,
                         struct pwi_served *served) {
   struct pawl_range keys = pwi_refusals_range(&vector->refusals, request->sender, request->task, request->terms.claim);
@@ -116,7 +117,7 @@ static void say_refused(const struct pwi_vector *vector, const struct pwi_reques
 
 void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       pawl_status why, struct pwi_served *served) {
-  /* Whoever never says that it has heard fills nobody's memory, and gets no further. */
+  /* A sender that never settles its refusals cannot fill the memory; it gets no further. */
   bool has_many =
       vector->refusals.count >= REFUSALS_MAX && pwi_refusals_count(&vector->refusals, request->sender) >= REFUSALS_MAX;
   pawl_status status = has_many ? PAWL_NODE_LIMIT : PAWL_OK;
@@ -131,7 +132,7 @@ void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_vector *vector, const 
   say_refused(vector, request, why, served);
 }
 
-/* What the function says to all that is due, before any of it is applied. */
+/* Asks the function about all due rows before any of them is applied. */
 static pawl_status check_rule(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                               const struct pwi_named *named, bool whole) {
   struct pwi_clock_pieces pieces;
@@ -182,7 +183,7 @@ static void push(struct pwi_shard *shard, struct pwi_vector *vector, const struc
   if (request->terms.kind == PWI_REQUEST_PUSHPULL) pwi_serve_values(shard, vector, request, &named, values, served);
 }
 
-/* Every key has had it. What a PUSHPULL brings back is then what is stored now. */
+/* The request was applied to every key before. A PUSHPULL returns the present rows. */
 static void repeat(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,
                    struct pwi_served *served) {
   struct pwi_named named;
@@ -199,10 +200,12 @@ static void repeat(struct pwi_shard *shard, struct pwi_vector *vector, const str
   }
 }
 
-/* Clients claim whole arcs, so that their clocks stay in few pieces. Whoever claims key by key may have so many of them, */
+/* Clients claim whole arcs, so their clocks have few pieces. A sender that claims single keys may have this
+ * many pieces. */
 #define PIECES_MAX ((size_t)256 << 10)
 
-/* and then has to push to all of a piece at once. */
+/* Returns true if the sender has so many pieces and the claim lies within one of them, so that it could add
+ * more. */
 static bool is_fragment(const struct pwi_vector *vector, const struct pwi_request *request) {
   struct pwi_clock_pieces pieces;
   struct pwi_clock_piece first;
@@ -278,7 +281,7 @@ static void serve_numbered(struct pwi_shard *shard, struct pwi_vector *vector, c
   }
 }
 
-/* A number that was sent has to be used up, whatever came with it: whatever its sender sends later names it as its predecessor. */
+/* An invalid request must use up its number too, because later requests name it as their predecessor. */
 static void serve_senseless(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                             pawl_status why, struct pwi_served *served) {
   struct pwi_request refused = *request;
@@ -287,9 +290,9 @@ static void serve_senseless(struct pwi_shard *shard, struct pwi_vector *vector, 
   serve_numbered(shard, vector, &refused, NULL, served);
 }
 
-/* --- all requests ------------------------------------------------------------------------------------------------- */
+/* --- all requests --------------------------------------------------------------------------------------- */
 
-/* Whether there is a place for it here: without one there is no clock that could be set, either. */
+/* Checks the claim. For an invalid claim there is no clock to set. */
 static pawl_status check_claim(const struct pwi_vector *vector, const struct pwi_terms *terms) {
   struct pawl_range span = pawl_range_of(0, vector->place.size);
   bool of_group =
@@ -302,7 +305,7 @@ static pawl_status check_claim(const struct pwi_vector *vector, const struct pwi
   return of_group && !pawl_range_has(terms->claim, vector->group_key) ? PAWL_INVALID : PAWL_OK;
 }
 
-/* Whether the number of rows is one that there can be. */
+/* Checks that the number of rows is possible. */
 static pawl_status check_rows(const struct pwi_vector *vector, const struct pwi_terms *terms) {
   if (vector->is_group || terms->kind == PWI_REQUEST_COLLECT) return PAWL_OK;
   if (terms->rows > SIZE_MAX) return PAWL_INVALID;
@@ -314,7 +317,7 @@ static pawl_status check_rows(const struct pwi_vector *vector, const struct pwi_
 pawl_status pwi_shard_inspect(const struct pwi_shard *shard, const struct pwi_request *request) {
   const struct pwi_vector *vector = pwi_shard_vector(shard, request->terms.vector);
   enum pwi_request_kind kind = request->terms.kind;
-  if (!vector || check_claim(vector, &request->terms)) return PAWL_OK; /* serving it takes no memory */
+  if (!vector || check_claim(vector, &request->terms)) return PAWL_OK; /* such a request needs no memory */
   pawl_status status = check_rows(vector, &request->terms);
   if (status || vector->is_group || !pwi_request_has_rows(kind) || kind == PWI_REQUEST_LINEAR) return status;
   if (vector->is_unknown && kind != PWI_REQUEST_RESTORE) return PAWL_UNSUPPORTED;

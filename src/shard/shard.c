@@ -1,4 +1,4 @@
-/* The life of a shard: vectors that come and go, memory under the cap, the membership. */
+/* Creation of a shard, its vectors, memory under the cap, and the membership. */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ pawl_status pwi_shard_create(const struct pwi_shard_config *config, struct pwi_s
   return PAWL_OK;
 }
 
-/* --- vectors ------------------------------------------------------------------------------------------------------ */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 static void destroy_vector(struct pwi_vector *vector) {
   pwi_vector_close_rule(vector);
@@ -60,7 +60,7 @@ void pwi_shard_destroy(struct pwi_shard *shard) {
   pwi_free(shard);
 }
 
-/* The number of the first vector whose id is not below `id`. */
+/* The index of the first vector whose id is not below `id`. */
 static size_t vector_at(const struct pwi_shard *shard, uint64_t id) {
   struct pwi_search search = {.high = shard->vector_count};
   while (pwi_search_next(&search)) pwi_search_told(&search, shard->vectors[search.middle]->entry.id.id < id);
@@ -84,7 +84,7 @@ bool pwi_shard_next(const struct pwi_shard *shard, struct pwi_vector_id *id) {
   return true;
 }
 
-/* A clock for the keys of all positions that are held. */
+/* Creates a clock for the keys of all held positions. */
 static pawl_status start_clock(const struct pwi_shard *shard, const struct pwi_place *place, struct pwi_clock *clock) {
   size_t count = shard->held.count;
   struct pawl_range *ranges = pwi_resize_array(NULL, count, sizeof *ranges);
@@ -101,7 +101,7 @@ static enum pwi_apply apply_of(enum pawl_function function) {
     return PWI_APPLY_ADD;
   case PAWL_ASSIGN:
     return PWI_APPLY_ASSIGN;
-  case PAWL_RULE: /* of which those of the kernels find their own */
+  case PAWL_RULE: /* rules of kernels choose their own */
     break;
   }
   return PWI_APPLY_ADD;
@@ -140,7 +140,7 @@ static pawl_status make_vector(const struct pwi_shard *shard, const struct pwi_e
   return PAWL_OK;
 }
 
-/* Nothing has come to it meanwhile. */
+/* The vector has received nothing since it was opened. */
 static void fill_hollow(struct pwi_shard *shard, struct pwi_vector *vector) {
   struct pwi_table_options options = pwi_entry_table(&vector->entry);
   struct pwi_table *table;
@@ -148,7 +148,7 @@ static void fill_hollow(struct pwi_shard *shard, struct pwi_vector *vector) {
   pwi_table_destroy(vector->table);
   vector->table = table;
   vector->is_hollow = false;
-  pwi_lists_drop(&shard->lists, vector->entry.id, NULL); /* slots of the other table */
+  pwi_lists_drop(&shard->lists, vector->entry.id, NULL); /* their slots belong to the old table */
   pwi_shard_count_bytes(shard, vector);
 }
 
@@ -171,7 +171,7 @@ pawl_status pwi_shard_open(struct pwi_shard *shard, const struct pwi_entry *entr
   return PAWL_OK;
 }
 
-/* What is staged keeps its keys, with no times: what comes for them now has to be remembered. */
+/* Staged keys stay staged, with times of 0, so that further changes are remembered. */
 static pawl_status renew_staged(const struct pwi_vector *old, struct pwi_vector *vector) {
   for (int which = 0; which < pwi_vector_clocks(vector); which++) {
     const struct pwi_rangeset *held = &old->staged[which].held;
@@ -222,7 +222,7 @@ void pwi_shard_close(struct pwi_shard *shard, struct pwi_vector_id id) {
   destroy_vector(vector);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 void pwi_shard_count_bytes(struct pwi_shard *shard, struct pwi_vector *vector) {
   uint64_t bytes = pwi_table_bytes(vector->table);
@@ -252,7 +252,7 @@ pawl_status pwi_shard_resolve(struct pwi_shard *shard, struct pwi_vector *vector
                               bool create, struct pwi_slots *slots, struct pwi_list *list) {
   if (create) pwi_shard_set_limit(shard, vector);
   uint64_t layout = vector->table->layout;
-  /* A kept list's slots are its own: what did not move since is not looked up again. */
+  /* A kept list has its own slots: only keys that moved are looked up again. */
   pawl_status status = list ? pwi_table_refresh(vector->table, keys, count, create, slots)
                             : pwi_table_resolve(vector->table, keys, count, create, slots);
   if (status == PAWL_TOO_LARGE && create && shard->lists.bytes > 0) {
@@ -273,14 +273,14 @@ pawl_status pwi_shard_block(struct pwi_shard *shard, uint64_t first, size_t coun
   return PAWL_OK;
 }
 
-/* --- the membership --------------------------------------------------------------------------------------------------- */
+/* --- the membership ------------------------------------------------------------------------------------- */
 
 static bool is_forgotten(const struct pwi_membership *membership, struct pwi_sender sender) {
   if (pwi_is_planted(PWI_PLANTED_DROP_RETIRED)) return !pwi_membership_is_live(membership, sender);
   return pwi_membership_has_forgotten(membership, sender);
 }
 
-/* Changing a clock ends the walk over its senders, so they are struck off some at a time. */
+/* Changing a clock ends the iteration over its senders, so they are removed in batches. */
 static void strike_senders(struct pwi_clock *clock, const struct pwi_membership *membership) {
   struct pwi_sender struck[64], sender;
   size_t count;

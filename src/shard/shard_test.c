@@ -1,5 +1,5 @@
-/* What a shard answers to requests, one promise at a time. shard/model_test.c compares whole histories with a model,
- * shard/groups_test.c is about ticks, shard/move_test.c about positions that come and go. */
+/* Answers of a shard to requests, one promise at a time. shard/model_test.c compares whole histories with a
+ * model, shard/groups_test.c tests ticks, shard/move_test.c positions that come and go. */
 #include "shard/testing.h"
 
 #define SIZE 100
@@ -55,7 +55,7 @@ static void stop(struct fixture *fixture) {
   pwi_membership_fini(&fixture->membership);
 }
 
-/* --- results ------------------------------------------------------------------------------------------------------ */
+/* --- results -------------------------------------------------------------------------------------------- */
 
 #define MANY 5000 /* rows: a result is made in several steps */
 
@@ -118,7 +118,7 @@ static void test_a_result_has_rows_that_were_not_due(void **state) {
   stop(&f);
 }
 
-/* --- turns -------------------------------------------------------------------------------------------------------- */
+/* --- turns ---------------------------------------------------------------------------------------------- */
 
 static void test_a_push_is_applied_once(void **state) {
   (void)state;
@@ -191,7 +191,7 @@ static void test_only_live_senders_may_push_and_anybody_may_pull(void **state) {
   stop(&f);
 }
 
-/* --- terms -------------------------------------------------------------------------------------------------------- */
+/* --- terms ---------------------------------------------------------------------------------------------- */
 
 static void test_terms_that_make_no_sense_fail_and_use_up_no_number(void **state) {
   (void)state;
@@ -301,7 +301,7 @@ static void test_answer_bytes_are_bounded(void **state) {
   stop(&f);
 }
 
-/* --- refusals ----------------------------------------------------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------------------------------------- */
 
 static void test_a_refused_push_is_refused_again_until_it_is_settled(void **state) {
   (void)state;
@@ -415,7 +415,7 @@ static void test_kept_lists_make_way_for_rows(void **state) {
   stop(&f);
 }
 
-/* --- lists -------------------------------------------------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------------------------------------- */
 
 static void test_a_kept_list_is_known_by_its_signature(void **state) {
   (void)state;
@@ -554,7 +554,7 @@ static void test_a_list_of_another_vector_is_not_the_same(void **state) {
   stop(&f);
 }
 
-/* --- scan and collect --------------------------------------------------------------------------------------------- */
+/* --- scan and collect ----------------------------------------------------------------------------------- */
 
 static void test_a_scan_brings_the_keys_that_are_there_and_says_where_to_go_on(void **state) {
   (void)state;
@@ -616,7 +616,7 @@ static void test_what_a_retired_sender_did_is_kept_until_it_is_forgotten(void **
   stop(&f);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static void push_and_pull(struct pwi_shard *shard, struct pwi_request *push, uint64_t *task, int64_t *out) {
   struct pwi_request pull = *push;

@@ -1,13 +1,13 @@
-/* Sums of a group's pushes: how they become one change, how those who are in it are told, and how it ends otherwise.
- * shard/aggregate.c tells where they come from. */
+/* Applying aggregates: the change, the answers, and failures. shard/aggregate.c explains how they are
+ * collected. */
 #include <assert.h>
 
 #include "shard/aggregate.h"
 #include "wire/values.h"
 
-/* --- what is applied ----------------------------------------------------------------------------------------------------- */
+/* --- what is applied ------------------------------------------------------------------------------------ */
 
-/* Whether everybody who is in the sum is in it on all of the arc. */
+/* Returns true if every sender in the sum covers the whole arc. */
 static bool is_even(const struct pwi_aggregate *aggregate) {
   for (size_t i = 0; i < aggregate->count; i++) {
     uint64_t size = 0;
@@ -19,7 +19,7 @@ static bool is_even(const struct pwi_aggregate *aggregate) {
   return true;
 }
 
-/* The next range that every piece has all of, or nothing. */
+/* The next range that each piece covers wholly or not at all. */
 static struct pawl_range next_range(const struct pwi_aggregate *aggregate) {
   struct pawl_range range = pawl_range_of(aggregate->done, aggregate->arc.end);
   if (is_even(aggregate)) return range;
@@ -36,7 +36,7 @@ static bool is_stamped(const struct pwi_aggregate *aggregate, const struct part 
   return part->is_in_sum && pawl_range_has(part->claim, aggregate->now.begin);
 }
 
-/* The only bundle that has rows, if these are all of the range, and all of its own; else NULL. */
+/* The only bundle with rows, if it covers exactly the range and nothing else; otherwise NULL. */
 static struct pwi_bundle *only_bundle(const struct pwi_aggregate *aggregate) {
   struct pwi_bundle *only = aggregate->bundles;
   for (struct pwi_bundle *it = aggregate->bundles; it; it = it->next) {
@@ -48,7 +48,7 @@ static struct pwi_bundle *only_bundle(const struct pwi_aggregate *aggregate) {
   return pawl_range_contains(only->terms.claim, only->terms.range) ? only : NULL;
 }
 
-/* All bundles as one list. */
+/* Unites all bundles into one list. */
 static void unite(struct pwi_shard *shard, struct pwi_aggregate *aggregate, struct pwi_request *request_out) {
   const struct pwi_vector *vector = pwi_shard_vector(shard, aggregate->vector);
   struct pwi_union *all = &aggregate->all;
@@ -112,14 +112,14 @@ static pawl_status ready_sum(struct pwi_shard *shard, struct pwi_vector *vector,
   if (!pwi_serve_names(shard, vector, request, named, served)) return PAWL_CORRUPT;
   pawl_status status = pwi_rows_ready(shard, vector, request, named, request->terms.range);
   if (!status && vector->rule && pwi_vector_check(shard, vector, request, named, request->terms.range))
-    status = PAWL_REFUSED; /* whose part it was is seen when each is served by itself */
+    status = PAWL_REFUSED; /* the refused part is found when each is applied by itself */
   for (size_t i = 0; i < aggregate->count && !status; i++)
     if (is_stamped(aggregate, &aggregate->parts[i]))
       status = pwi_clock_reserve(&vector->clocks[PWI_TASKS], aggregate->parts[i].sender, aggregate->now);
   return status;
 }
 
-/* Rows, then all clocks: nothing fails any more once the first is changed. */
+/* Rows first, then all clocks: nothing can fail after the first change. */
 pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate,
                                 const struct pwi_request *request, struct pwi_served *served) {
   struct pwi_vector *vector = pwi_shard_vector(shard, aggregate->vector);
@@ -152,7 +152,7 @@ pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_aggregate *a
 
 static bool waits(const struct part *part) { return part->waiter.owner != 0 && !part->is_told; }
 
-/* The rows of a part as they are now: a pull of the same keys. */
+/* A pull of the keys of a part, for its present rows. */
 static struct pwi_request pull_of(const struct part *part) {
   struct iovec unused;
   struct pwi_request pull = pwi_bundle_request(part->bundle, &unused);
@@ -176,7 +176,7 @@ static void tell_one(struct pwi_shard *shard, const struct part *part, pwi_tell_
   }
 }
 
-/* Whether nobody is missing who was there when the group began. */
+/* Returns true if the group has as many members as when it began. */
 static bool is_full_strength(const struct pwi_shard *shard, const struct pwi_aggregate *aggregate) {
   size_t count = 0;
   const struct pwi_membership_group *known = pwi_membership_group(shard->membership, aggregate->group);
@@ -184,7 +184,8 @@ static bool is_full_strength(const struct pwi_shard *shard, const struct pwi_agg
   return known && count >= known->size;
 }
 
-/* It was applied without some: they may still come, perhaps under a new id, and do not wait for those who were in it. */
+/* The sum was applied without some members. They may still come, perhaps under a new id, and must not wait
+ * for its senders. */
 static void outlive(struct pwi_aggregate *aggregate) {
   size_t kept = 0;
   for (size_t i = 0; i < aggregate->count; i++) {
@@ -201,7 +202,7 @@ static void outlive(struct pwi_aggregate *aggregate) {
 
 void pwi_shard_end_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate, pwi_tell_in *tell, void *context) {
   aggregate->done = aggregate->now.end;
-  if (aggregate->done < aggregate->arc.end) return; /* the next range is next */
+  if (aggregate->done < aggregate->arc.end) return; /* continue with the next range */
   for (size_t i = 0; i < aggregate->count; i++)
     if (waits(&aggregate->parts[i])) tell_one(shard, &aggregate->parts[i], tell, context);
   struct pwi_aggregate place = *aggregate;
@@ -219,7 +220,7 @@ static void tell_parts(struct pwi_shard *shard, struct pwi_aggregate *aggregate,
     if (waits(&aggregate->parts[i])) pwi_aggregate_say(shard, aggregate->parts[i].waiter, code, status);
 }
 
-/* Everybody who waits is told, also those who would have followed. */
+/* Answers all waiting pushes, including early parts of later ticks. */
 static void tell_all(struct pwi_shard *shard, struct pwi_aggregate *aggregate, enum pwi_code code, pawl_status status) {
   tell_parts(shard, aggregate, code, status);
   for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next)
@@ -242,7 +243,7 @@ void pwi_shard_break_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregat
   aggregate->bundles = NULL;
 }
 
-/* --- other ends ----------------------------------------------------------------------------------------------------------- */
+/* --- other ends ----------------------------------------------------------------------------------------- */
 
 void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range keys, enum pwi_code code,
                          pawl_status status) {

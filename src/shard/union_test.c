@@ -1,5 +1,5 @@
-/* Members of a group with different keys, under a function that is not plain addition: whatever they name, in whatever order
- * and however far ahead, each tick is one step on the union of their rows. */
+/* Members of a group with different keys, with a function that is not plain addition: each tick is one step
+ * on the union of their rows, for any keys, any order and any distance between members. */
 #include "shard/testing.h"
 
 #include <math.h>
