@@ -1,10 +1,8 @@
 /* Choice of a codec for each message. protocol/coding.h states the rules. */
 #include "protocol/coding.h"
 
-#define PACK_MIN 512 /* values of fewer bytes are not compressed */
-#define FIXED_BITS                                                                                                     \
-  12                   /* assumed bits of a value in FIXED; the filter `fixed` leaves values of 2 to 16
-                          bits */
+#define PACK_MIN 512   /* values of fewer bytes are not compressed */
+#define FIXED_BITS 12  /* assumed for a value in FIXED; the filter `fixed` leaves values of 2 to 16 bits */
 #define BITMAP_BITS 65 /* bits of masks for 64 values */
 
 static const unsigned packers = 1u << PWI_CODEC_LZ4 | 1u << PWI_CODEC_ZSTD;

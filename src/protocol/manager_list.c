@@ -7,8 +7,7 @@
 #include "net/address.h"
 
 #define PAUSE_MAX INT64_C(1000000000)
-#define PAUSE_MAX_SEVERAL                                                                                              \
-  INT64_C(400000000) /* longest pause with several managers: a new leader waits only briefly for nodes */
+#define PAUSE_MAX_SEVERAL INT64_C(400000000) /* short, because a new leader waits only briefly for nodes */
 #define PATIENCE_NS INT64_C(400000000)
 #define PATIENCE_ONE_NS INT64_C(2000000000) /* timeout of an attempt if there is only one manager */
 #define HOPS_MAX 3                          /* maximum hints followed in a row */

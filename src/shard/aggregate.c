@@ -35,16 +35,14 @@
 #include "base/memory.h"
 #include "shard/aggregate.h"
 
-#define EARLY_MAX 4096 /* early parts kept for a tick of an arc; the sender keeps further ones */
-#define EARLY_BYTES                                                                                                    \
-  ((size_t)256 << 20)                  /* bytes of early parts kept for a tick of an arc; the sender keeps
-                                        further ones */
-#define IDLE_MAX 8                     /* past ticks of an arc that are remembered */
-#define TICKS_MAX 1024                 /* ticks of an arc at a time; further pushes are refused */
-#define PARTS_MAX ((size_t)64 << 10)   /* pieces in one tick; further ones are refused */
-#define PIECES_MAX 1024                /* pieces of one sender in one tick; further ones are refused */
-#define EARLIER_MAX ((size_t)16 << 10) /* pieces in all earlier ticks; beyond, EARLIER_OWN applies */
-#define EARLIER_OWN (2 * TICKS_MAX)    /* a sender with more of these pieces is refused */
+#define EARLY_MAX 4096                  /* early parts kept for a tick of an arc; the sender keeps further ones */
+#define EARLY_BYTES ((size_t)256 << 20) /* of early parts; the sender keeps further ones */
+#define IDLE_MAX 8                      /* past ticks of an arc that are remembered */
+#define TICKS_MAX 1024                  /* ticks of an arc at a time; further pushes are refused */
+#define PARTS_MAX ((size_t)64 << 10)    /* pieces in one tick; further ones are refused */
+#define PIECES_MAX 1024                 /* pieces of one sender in one tick; further ones are refused */
+#define EARLIER_MAX ((size_t)16 << 10)  /* pieces in all earlier ticks; beyond, EARLIER_OWN applies */
+#define EARLIER_OWN (2 * TICKS_MAX)     /* a sender with more of these pieces is refused */
 
 static void free_early(struct early *early) {
   pwi_bundles_destroy(early->bundle);

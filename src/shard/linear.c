@@ -15,9 +15,7 @@
 #include "base/search.h"
 #include "wire/values.h"
 
-#define SLICE_BYTES                                                                                                    \
-  ((size_t)2 << 20)                   /* bytes of rows that one request changes: far less than 20 ms of
-                                         work */
+#define SLICE_BYTES ((size_t)2 << 20) /* of rows changed by one request: far less than 20 ms of work */
 #define SLICE_KEYS ((size_t)64 << 10) /* keys of one request, if they must be looked up */
 #define VIEW_VALUES 1024
 #define GATHER_BYTES ((size_t)32 << 10) /* of rows copied at a time: fits in the L1 cache */
