@@ -185,7 +185,7 @@ static void test_what_is_left_open_is_settled_by_the_span(void **state) {
   settles(0, place, layout, PAWL_INVALID, place, layout);
 }
 
-/* What no server can make is none of the manager's vectors; and what is left open becomes something that can be made. */
+/* Options that no server can create are invalid, and AUTO is replaced by options that servers can create. */
 static void test_vectors_that_no_server_could_make_are_too_large(void **state) {
   (void)state;
   struct pawl_vector_options asked = {.type = PAWL_F64, .width = 1000000, .size = 200000000}, settled;

@@ -126,14 +126,14 @@ static void note_forgotten(void *context, struct pwi_sender sender) {
   forgotten++;
 }
 
-static void test_whoever_is_forgotten_is_told(void **state) {
+static void test_forgotten_senders_are_reported(void **state) {
   (void)state;
   struct pwi_membership membership = {0};
   struct pwi_membership_step steps[] = {add_of(7), add_of(8), about(PWI_STEP_RETIRE, 7), about(PWI_STEP_FORGET, 7)};
   struct pwi_writer delta = delta_of(steps, 0, 4);
   forgotten = 0;
   OK(pwi_membership_apply_delta(&membership, delta.data, delta.size, note_forgotten, NULL));
-  OK(pwi_membership_apply_delta(&membership, delta.data, delta.size, note_forgotten, NULL)); /* nothing of it is new */
+  OK(pwi_membership_apply_delta(&membership, delta.data, delta.size, note_forgotten, NULL));
   assert_int_equal(forgotten, 1);
   assert_int_equal(membership.number, 4);
   assert_true(pwi_membership_has_forgotten(&membership, (struct pwi_sender){7}));
@@ -192,7 +192,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_deltas_are_as_good_as_the_whole),
       cmocka_unit_test(test_deltas_follow_a_membership_without_retired_senders),
-      cmocka_unit_test(test_whoever_is_forgotten_is_told),
+      cmocka_unit_test(test_forgotten_senders_are_reported),
       cmocka_unit_test(test_a_gap_is_not_jumped),
       cmocka_unit_test(test_bytes_that_are_no_delta_change_nothing),
       cmocka_unit_test(test_a_step_that_cannot_follow_ends_it_there),

@@ -301,7 +301,7 @@ static void test_what_a_group_refuses_changes_nothing(void **state) {
   pwi_membership_fini(&membership);
 }
 
-static void test_whoever_is_retired_leaves_all_groups(void **state) {
+static void test_a_retired_sender_leaves_all_groups(void **state) {
   (void)state;
   struct pwi_membership membership = example();
   assert_int_equal(count_of(&membership, 20), 2);
@@ -722,7 +722,7 @@ int main(void) {
       cmocka_unit_test(test_founders_are_those_who_join_before_the_group_is_complete),
       cmocka_unit_test(test_who_comes_back_to_a_complete_group_is_no_founder),
       cmocka_unit_test(test_what_a_group_refuses_changes_nothing),
-      cmocka_unit_test(test_whoever_is_retired_leaves_all_groups),
+      cmocka_unit_test(test_a_retired_sender_leaves_all_groups),
       cmocka_unit_test(test_members_are_a_slice_by_rising_id),
       cmocka_unit_test(test_random_changes_do_what_a_table_does),
       cmocka_unit_test(test_the_layout_is_the_documented_one),

@@ -61,7 +61,7 @@ static void test_what_is_no_proof_binds_nobody(void **state) {
     uint64_t named, verifier;
   } cases[] = {{1, 2, 1, HANDLER},                          /* the seal of another */
                {1, 1, 2, HANDLER},                          /* about another */
-               {1, 1, 1, HANDLER + 1},                      /* that was shown to another request handler */
+               {1, 1, 1, HANDLER + 1},                      /* made for another receiver */
                {1, 1, 1, HANDLER | PWI_VERIFIER_IS_SENDER}, /* of the same number, but a session */
                {3, 1, 3, HANDLER}};                         /* nobody knows this one */
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -73,7 +73,7 @@ static void test_what_is_no_proof_binds_nobody(void **state) {
   }
   struct pwi_shown shown = {0};
   uint8_t seal[PWI_SEAL_SIZE + 1] = {0};
-  assert_int_equal(pwi_proof_make(secrets[1], CLUSTER + 1, 1, HANDLER, seal), PAWL_OK); /* of another cluster */
+  assert_int_equal(pwi_proof_make(secrets[1], CLUSTER + 1, 1, HANDLER, seal), PAWL_OK);
   pwi_shown_take(&shown, 1, seal, PWI_SEAL_SIZE);
   assert_false(is(&shown, 1));
   assert_int_equal(pwi_proof_make(secrets[1], CLUSTER, 1, HANDLER, seal), PAWL_OK);

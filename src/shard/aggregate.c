@@ -35,8 +35,8 @@
 #include "base/memory.h"
 #include "shard/aggregate.h"
 
-#define EARLY_MAX 4096                  /* early parts kept for a tick of an arc; the sender keeps further ones */
-#define EARLY_BYTES ((size_t)256 << 20) /* of early parts; the sender keeps further ones */
+#define EARLY_MAX 4096                  /* early parts of a tick; the sender keeps further ones */
+#define EARLY_BYTES ((size_t)256 << 20) /* of early parts of a tick; the sender keeps further ones */
 #define IDLE_MAX 8                      /* past ticks of an arc that are remembered */
 #define TICKS_MAX 1024                  /* ticks of an arc at a time; further pushes are refused */
 #define PARTS_MAX ((size_t)64 << 10)    /* pieces in one tick; further ones are refused */

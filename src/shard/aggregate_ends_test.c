@@ -29,7 +29,7 @@ static void retire(struct fixture *f, uint64_t sender) {
   settle(f);
 }
 
-/* Whoever asks what it did is told the truth: when that is known. */
+/* A COLLECT about the sender is answered only when the outcome of its part is known. */
 static void test_the_part_of_one_who_is_retired_is_applied_with_the_others(void **state) {
   (void)state;
   struct fixture f;
@@ -52,7 +52,7 @@ static void test_the_part_of_one_who_is_retired_is_applied_with_the_others(void 
 }
 
 /* It comes back under a new id with what it could not push, and the others are ticks ahead, on other keys. */
-static void test_one_who_comes_back_late_does_not_wait_for_those_who_went_on(void **state) {
+static void test_a_member_that_comes_back_late_does_not_wait_for_those_ahead(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
@@ -74,8 +74,9 @@ static void test_one_who_comes_back_late_does_not_wait_for_those_who_went_on(voi
   stop(&f);
 }
 
-/* A group that is not complete may never be: the part takes effect at once, and who comes later waits for nobody who was in it. */
-static void test_a_part_of_one_who_dies_before_the_group_is_complete_takes_effect_at_once(void **state) {
+/* A group that is not complete may never be. The part of the dead sender is applied at once, and members that
+ * join later do not wait for its sender. */
+static void test_the_part_of_a_sender_that_dies_before_the_group_is_complete_takes_effect_at_once(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 0);
@@ -195,7 +196,7 @@ static void test_where_memory_is_full_each_is_refused_by_itself(void **state) {
   stop(&f);
 }
 
-/* Whoever pushes ahead of others, or without them, may not fill our memory with what waits. */
+/* A member that pushes ahead of others, or without them, cannot fill the memory with waiting parts. */
 static void test_what_waits_for_others_counts_against_the_cap(void **state) {
   (void)state;
   struct fixture f;
@@ -318,7 +319,7 @@ static void test_a_part_that_boasts_of_rows_takes_no_memory(void **state) {
   stop(&f);
 }
 
-/* Whatever fails, nobody is answered alone, nobody waits for ever, and nothing is counted twice. */
+/* If an allocation fails, no part is answered alone, no part waits for ever, and nothing is counted twice. */
 static void test_parts_may_be_tried_again_after_memory_has_run_out(void **state) {
   (void)state;
   uint64_t failures = 0;
@@ -382,8 +383,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_who_leaves_is_not_waited_for),
       cmocka_unit_test(test_the_part_of_one_who_is_retired_is_applied_with_the_others),
-      cmocka_unit_test(test_one_who_comes_back_late_does_not_wait_for_those_who_went_on),
-      cmocka_unit_test(test_a_part_of_one_who_dies_before_the_group_is_complete_takes_effect_at_once),
+      cmocka_unit_test(test_a_member_that_comes_back_late_does_not_wait_for_those_ahead),
+      cmocka_unit_test(test_the_part_of_a_sender_that_dies_before_the_group_is_complete_takes_effect_at_once),
       cmocka_unit_test(test_nothing_is_applied_before_the_group_has_been_complete),
       cmocka_unit_test(test_parts_are_sent_elsewhere_when_the_arc_goes),
       cmocka_unit_test(test_whoever_has_gone_is_not_told),

@@ -191,7 +191,7 @@ static void test_who_is_no_member_is_served_at_once(void **state) {
   stop(&f);
 }
 
-/* What those behind us in the chain are told belongs together: the sender, its task, and what it has heard. */
+/* The change for the chain has sender, task and `settled` of the same push. */
 static void test_the_change_is_told_in_the_name_of_one_sender(void **state) {
   (void)state;
   struct fixture f;
@@ -260,7 +260,8 @@ static void test_whoever_comes_again_after_others_were_answered_holds_nobody_up(
   stop(&f);
 }
 
-/* The head before us has applied the part of 1, which then sends it again to us; 2 has not been heard. */
+/* The previous head applied the part of sender 1, which then resends it to this head. Sender 2 has not
+ * pushed. */
 static void test_one_who_was_in_before_we_came_is_not_waited_for(void **state) {
   (void)state;
   struct fixture f;
@@ -312,7 +313,7 @@ static void test_parts_of_later_ticks_are_kept_until_it_is_their_turn(void **sta
   stop(&f);
 }
 
-/* Whoever is taken for dead has pushed ahead: that is forgotten, and nobody can tell later that it took effect. */
+/* The early part of a sender that was declared dead is discarded, and a COLLECT does not report it. */
 static void test_what_the_dead_pushed_ahead_is_forgotten(void **state) {
   (void)state;
   struct fixture f;
@@ -401,7 +402,7 @@ static void test_a_part_may_come_in_pieces(void **state) {
   stop(&f);
 }
 
-/* One who is in with half of the arc dies: that half takes effect under its name, the rest without it. */
+/* A sender dies after pushing half of its part: that half is applied under its id, the rest without it. */
 static void test_half_of_a_part_of_the_dead_takes_effect_and_no_more(void **state) {
   (void)state;
   struct fixture f;

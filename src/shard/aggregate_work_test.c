@@ -53,13 +53,13 @@ static void test_claims_that_are_scattered_over_many_ticks_cost_little(void **st
   print_message("at most %llu steps in a push, %llu refused\n", (unsigned long long)most, (unsigned long long)refused);
   assert_true(most <= STEPS_MAX);
   assert_true(refused > 0);
-  struct pwi_served served = push_at(&f, 2, pawl_range_of(0, KEYS), 0, 1, 1, &steps); /* others are not refused */
+  struct pwi_served served = push_at(&f, 2, pawl_range_of(0, KEYS), 0, 1, 1, &steps);
   assert_true(served.is_deferred || served.outcome.code == PWI_CODE_OK);
   stop(&f);
 }
 
-/* Members who claim the arc, as clients do, may be as far ahead as there are ticks. */
-static void test_whoever_claims_the_arc_may_be_far_ahead(void **state) {
+/* Members that claim the whole arc, as clients do, may be as far ahead as TICKS_MAX allows. */
+static void test_a_member_that_claims_the_arc_may_be_far_ahead(void **state) {
   (void)state;
   struct fixture f;
   uint64_t steps;
@@ -75,7 +75,7 @@ static void test_whoever_claims_the_arc_may_be_far_ahead(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_claims_that_are_scattered_over_many_ticks_cost_little),
-      cmocka_unit_test(test_whoever_claims_the_arc_may_be_far_ahead),
+      cmocka_unit_test(test_a_member_that_claims_the_arc_may_be_far_ahead),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

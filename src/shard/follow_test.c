@@ -63,7 +63,7 @@ static void open_all(struct pwi_shard *shard) {
   open_vector(shard, group_of(GROUP));
 }
 
-/* The follower may take less memory than the head, and must not mind. It has everything if it is not to be filled. */
+/* The follower may have a lower memory cap than the head. It holds everything unless it is to be filled. */
 static void start(struct world *world, uint64_t seed, uint64_t head_cap, bool is_full) {
   *world = (struct world){0};
   pwi_random_init(&world->random, seed, 0);
@@ -270,7 +270,8 @@ static bool copy_chunk(struct world *world, struct pwi_copying *copying, struct 
   return true;
 }
 
-/* Changes before, between and behind the chunks. The positions fill arc after arc, and those filled are held at once. */
+/* Changes arrive before, between and after the chunks. Arc after arc is filled, and filled arcs are held at
+ * once. */
 static void fill(struct world *world, struct pawl_range positions) {
   struct pwi_copying copying;
   struct pwi_writer writer = {0};
@@ -330,7 +331,7 @@ static void test_a_filling_that_is_broken_off_begins_anew(void **state) {
       follow(world, WHOLE_RING);
     }
     pwi_writer_fini(&writer);
-    for (int i = 0; i < 10; i++) do_something(world); /* nobody tells it of these */
+    for (int i = 0; i < 10; i++) do_something(world); /* the follower does not receive these */
     assert_int_equal(pwi_shard_drop(world->follower, WHOLE_RING), PAWL_OK);
     fill(world, WHOLE_RING);
     assert_equal(world);

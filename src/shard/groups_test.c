@@ -67,7 +67,7 @@ static uint64_t step(struct fixture *fixture, enum pwi_request_kind kind, uint64
   return served.outcome.found;
 }
 
-/* True if it is put off. */
+/* Returns true if the request is deferred. */
 static bool await(struct fixture *fixture, uint64_t owner, uint64_t number, uint64_t tick) {
   struct pwi_request request = ask(PWI_REQUEST_AWAIT, 1, tick);
   request.waiter = (struct pwi_waiter){.owner = owner, .number = number};
@@ -152,7 +152,7 @@ static void test_founders_begin_together_though_one_has_ticked(void **state) {
   join(&f, 3); /* complete */
   join(&f, 4);
   assert_int_equal(step(&f, PWI_REQUEST_ENTER, 4, 0), 4);
-  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 0), 0); /* whoever else came first */
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 0), 0); /* even if another member joined first */
   assert_true(await(&f, 11, 1, 1));
   step(&f, PWI_REQUEST_TICK, 2, 1);
   assert_int_equal(answer_count, 0);
@@ -188,8 +188,8 @@ static void test_a_founder_that_left_and_comes_back_begins_where_the_foremost_is
   stop(&f);
 }
 
-/* It was: the last tick of one that was taken for dead had counted under its old id, it began a tick behind, and all
- * waited for a tick that it had called for already. */
+/* Regression: the last tick of a client that was declared dead had counted under its old id. It began one
+ * tick behind, and all members waited for a tick that it had finished already. */
 static void test_one_that_comes_back_under_a_new_id_begins_no_lower_than_it_had_come(void **state) {
   (void)state;
   struct fixture f;

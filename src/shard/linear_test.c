@@ -40,7 +40,7 @@ static struct pwi_request linear_of(uint64_t vector, enum pwi_linear kind, doubl
   return request;
 }
 
-/* As a request handler does: cut first, then serve. */
+/* As the server does: cut first, then serve. */
 static struct pwi_served run(struct pwi_shard *shard, struct pwi_request *request) {
   if (request->terms.kind == PWI_REQUEST_LINEAR && !request->refusal)
     request->refusal = pwi_shard_cut_linear(shard, request);
@@ -188,9 +188,9 @@ static void test_a_refusal_uses_up_the_number_and_is_remembered(void **state) {
   start(&f, UINT64_MAX);
   assert_run(f.shard, linear_of(1, PWI_LINEAR_AXPY, 1, 77, 0, 1), PWI_CODE_REFUSED, PAWL_NOT_FOUND);
   assert_run(f.shard, linear_of(1, PWI_LINEAR_AXPY, 1, 77, 0, 1), PWI_CODE_REFUSED, PAWL_NOT_FOUND);
-  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 3, 1, 3), PWI_CODE_REFUSED, PAWL_MISMATCH); /* sparse */
-  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 5, 3, 5), PWI_CODE_REFUSED, PAWL_MISMATCH); /* another type */
-  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 6, 5, 6), PWI_CODE_REFUSED, PAWL_MISMATCH); /* shorter */
+  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 3, 1, 3), PWI_CODE_REFUSED, PAWL_MISMATCH);
+  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 5, 3, 5), PWI_CODE_REFUSED, PAWL_MISMATCH);
+  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 6, 5, 6), PWI_CODE_REFUSED, PAWL_MISMATCH);
   struct pwi_request restored = linear_of(1, PWI_LINEAR_AXPY, 1, 2, 6, 7);
   restored.operation.incarnation = 1;
   assert_run(f.shard, restored, PWI_CODE_REFUSED, PAWL_RESTORED);
@@ -298,7 +298,7 @@ static void check_slices(bool is_sparse) {
   pull.terms.rows = 4;
   assert_served(shard, &pull, row, PWI_CODE_OK, PAWL_OK);
   for (size_t i = 0; i < 4 * WIDE; i++) assert_true(row[i] == (i / WIDE % 2 ? 0 : 3));
-  /* Sums too come in slices: all of them together are the whole. */
+  /* Sums come in slices too; the slices add up to the whole. */
   struct pwi_request dot = linear_of(1, PWI_LINEAR_DOT, 0, 2, 1, 0);
   double sum = 0;
   size_t slices = 0;

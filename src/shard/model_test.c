@@ -46,7 +46,7 @@ struct world {
   struct pwi_place places[VECTORS];
 
   int handler[CELLS]; /* NOBODY: none */
-  int frozen[CELLS];  /* at its request handler */
+  int frozen[CELLS];  /* frozen at the shard that holds it */
   int64_t values[VECTORS][KEYS_MAX][WIDTH_MAX];
   uint64_t times[SENDERS][VECTORS][KEYS_MAX];
 
@@ -293,7 +293,8 @@ static void deliver(struct world *world, struct push *push, int first, int end, 
   }
 }
 
-/* Whole, or one piece of it; mostly of late pushes, so that many find their turn; mostly to the request handler. */
+/* Delivers a push whole or in part; mostly recent pushes, so that many are due; mostly to the shard that
+ * holds the keys. */
 static void deliver_some(struct world *world) {
   if (world->push_count == 0) return;
   uint64_t late = world->push_count < 20 ? world->push_count : 20;

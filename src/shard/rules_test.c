@@ -261,7 +261,7 @@ static struct pwi_served push_aggregate(uint64_t sender, uint64_t task, double v
 }
 
 /* OSDI'14 4.4: the function runs once, on the sum. */
-static void test_a_group_takes_one_step_together_and_whoever_spoils_it_is_found(void **state) {
+static void test_a_group_takes_one_step_and_the_refused_push_is_found(void **state) {
   static double rows[KEYS];
   (void)state;
   pwi_shard_destroy(shard);
@@ -296,7 +296,7 @@ int main(void) {
       TEST(test_a_function_that_is_not_here_refuses_pushes_and_nothing_else),
       TEST(test_what_was_kept_comes_back_with_its_row),
       TEST(test_what_others_wrote_is_run_aside),
-      TEST(test_a_group_takes_one_step_together_and_whoever_spoils_it_is_found),
+      TEST(test_a_group_takes_one_step_and_the_refused_push_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -657,7 +657,8 @@ static void test_in_the_steady_state_nothing_is_allocated(void **state) {
   stop(&f);
 }
 
-/* Whatever allocation fails, values and number change together: in the end each push is in once, or refused. */
+/* If an allocation fails, values and clock change both or not at all: at the end each push is applied once or
+ * refused. */
 static void test_out_of_memory_leaves_a_push_whole_or_undone(void **state) {
   (void)state;
   uint64_t keys[] = {1, 5, 99};
