@@ -1,5 +1,5 @@
-/* Asks to the manager whose replies are lost: each is carried out at most once, and its answer is told again, whatever happens
- * to the link, to the manager and to the client meanwhile. */
+/* Asks to the manager whose replies are lost: each is executed at most once, and its reply is repeated, even
+ * if the link, the manager or the client is lost meanwhile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ struct scene {
 
 static struct scene scene;
 
-/* --- an ask in two halves ----------------------------------------------------------------------------------------------- */
+/* --- an ask in two halves ------------------------------------------------------------------------------- */
 
 struct question {
   struct pwi_asking asking;
@@ -112,7 +112,7 @@ static void hear_answer(struct question *question) {
   cluster_run_while(&scene.cluster, is_open, question, 60 * PWI_SIM_SECOND);
 }
 
-/* --- scenes ------------------------------------------------------------------------------------------------------------- */
+/* --- scenes --------------------------------------------------------------------------------------------- */
 
 static void add_client(struct pwi_cluster_client *client, const char *name) {
   *client = (struct pwi_cluster_client){.job = "asks"};

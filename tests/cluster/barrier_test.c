@@ -1,4 +1,5 @@
-/* A barrier holds through the loss of the head that counts its ticks: nobody passes on ticks that only the head has. */
+/* A barrier holds through the loss of the head that counts its ticks: it never opens on ticks that only the
+ * head has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

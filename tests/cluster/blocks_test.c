@@ -1,9 +1,10 @@
-/* Pushes of a group under a function that is not plain addition, attacked: members with different keys push block after block,
- * several ticks ahead of one another, while links break, nodes fall silent, heads die and arcs move to new servers. Whatever
- * happens, what is stored in the end is what one step for each tick, on the sum over all members, makes of an array.
+/* Aggregates with a function that is not plain addition, under faults. Members with different keys push block
+ * after block, several ticks ahead of one another, while links break, nodes fall silent, heads die and arcs
+ * move to new servers. At the end the stored values must equal an array to which one step was applied for
+ * each tick, on the sum over all members.
  *
- *   PAWL_SEEDS=n    run so many
- *   PAWL_SEED=n     this one alone, and say what happens
+ *   PAWL_SEEDS=n    number of seeds to run
+ *   PAWL_SEED=n     run this seed only, and print its events
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +68,7 @@ static struct {
 
 static void must(pawl_status status) { cluster_check(&scene.cluster, status, "calling"); }
 
-/* --- what is pushed ----------------------------------------------------------------------------------------------------- */
+/* --- what is pushed ------------------------------------------------------------------------------------- */
 
 static void draw_blocks(void) {
   for (size_t tick = 0; tick < TICKS; tick++) {
@@ -137,7 +138,7 @@ static void compare(const double *found, const double *wanted, size_t count, con
                found[i], wanted[i]);
 }
 
-/* --- calls ---------------------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 static void call(struct member *member);
 
@@ -177,7 +178,7 @@ static bool is_working(void *context) {
   return false;
 }
 
-/* --- a run ---------------------------------------------------------------------------------------------------------------- */
+/* --- a run ---------------------------------------------------------------------------------------------- */
 
 static void print_line(void *context, const struct pawl_log_line *line) {
   (void)context;

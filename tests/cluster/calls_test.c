@@ -1,4 +1,5 @@
-/* Calls in the simulator: at most once whatever breaks, exactly once where an answer came, and an end for every call. */
+/* Calls in the simulator: each runs at most once under any fault, exactly once if an answer came, and every
+ * call ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +68,7 @@ static void broken(const char *what, const struct job *job, pawl_status status) 
                pawl_status_name(status));
 }
 
-/* --- being called --------------------------------------------------------------------------------------------------------- */
+/* --- being called --------------------------------------------------------------------------------------- */
 
 static struct job *job_of(const struct pwi_running *running) {
   return &world.jobs[pwi_get_u32(running->item->argument)];
@@ -134,14 +135,15 @@ static void finish_run(void *context, uint64_t cookie) {
   pwi_callee_end(caller->callee, running, PAWL_OK, bytes, bytes ? 8 : 0);
 }
 
-/* --- calling -------------------------------------------------------------------------------------------------------------- */
+/* --- calling -------------------------------------------------------------------------------------------- */
 
 static void check_leg(struct job *job, const struct pwi_call_leg *leg) {
   uint32_t count = job->is_graph ? 3 : 1;
   if (!leg->status && leg->back.count != count) broken("lacks results", job, PAWL_OK);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t runs = job->runs[i][world.nodes[leg->node]];
-    bool is_alone = job->calling.leg_count == 1; /* a group may have a member twice: dead, and started again */
+    bool is_alone = job->calling.leg_count == 1; /* a group may have a member twice: dead, and started
+                                                    again */
     if (leg->status == PAWL_NODE_GONE && is_alone && runs != 0) broken("ran at one that was gone", job, leg->status);
     if (leg->status) continue;
     const struct pwi_call_result *result = &leg->back.results[i];

@@ -1,5 +1,5 @@
-/* What a checkpoint may be based on: not on what was given up since, not on what is gone from the disk, and not on a row of
- * bases that is too long to be read. */
+/* Permitted bases of an incremental checkpoint: no checkpoint of arcs that were given up since, none that is
+ * missing on disk, and no chain of bases that is too long to read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ static struct saving_scene scene;
 
 static struct pwi_files *disk(void) { return pwi_sim_disk_files(scene.disk_queue.disk); }
 
-/* --- losing data ------------------------------------------------------------------------------------------------------- */
+/* --- losing data ---------------------------------------------------------------------------------------- */
 
 static uint64_t node_of(const struct pwi_cluster_server *server) {
   struct pwi_server_state server_state;
@@ -68,7 +68,7 @@ static void assert_base(const char *name, const char *base) {
   pwi_manifest_fini(&manifest);
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 /* What was lost has few versions again, fewer than the base has: by these nothing would seem to have changed. */
 static void test_after_data_was_given_up_the_next_checkpoint_stands_alone(void **state) {

@@ -1,5 +1,5 @@
-/* Checkpoints of a simulated cluster: saved under traffic and faults, loaded into another size, and what those are told who
- * use a vector that is loaded. */
+/* Checkpoints of a simulated cluster: saved under traffic and faults, loaded into a cluster of another size,
+ * and the answers to clients that use a vector while it is loaded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static pawl_status begin_restore(struct pwi_cluster_client *client) {
   return status;
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_what_is_saved_in_a_quiet_moment_is_loaded_into_another_size(void **state) {
   (void)state;

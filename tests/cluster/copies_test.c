@@ -1,9 +1,10 @@
-/* How many copies of each arc there are, whatever the manager believes: no arc loses more of them than servers were lost.
+/* The number of copies of each arc, regardless of the manager's view: no arc loses more copies than servers
+ * were lost.
  *
- * After every event each arc's copies are counted at the servers themselves. A copy is a server process that runs, is a full
- * member of the arc by the newest view that any server has, and has the arc. There must be as many as chains are to have
- * members, less the servers that the test has taken away. Meanwhile a worker pushes, and in the end everything that it was
- * told of is there.
+ * After every event the copies of each arc are counted at the servers themselves. A copy is a running server
+ * process that is a full member of the arc in the newest view of any server, and has the arc. There must be
+ * as many copies as a chain shall have members, minus the servers that the test has removed. Meanwhile a
+ * worker pushes, and at the end every answered push is there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +36,7 @@ static struct {
   int64_t end, next; /* of this stretch; and when copies are counted again at the latest */
 } watch;
 
-/* --- counting ---------------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------------------- */
 
 static const struct pwi_view *newest_view(void) {
   const struct pwi_view *newest = NULL;
@@ -92,7 +93,7 @@ static void watch_for(int64_t duration) {
   cluster_check(&cluster, status == PAWL_TIMED_OUT ? PAWL_OK : status, "watching copies");
 }
 
-/* --- working ----------------------------------------------------------------------------------------------------------- */
+/* --- working -------------------------------------------------------------------------------------------- */
 
 static void was_pushed(struct pwi_task *finished) {
   assert_int_equal(finished->status, PAWL_OK);
@@ -146,7 +147,7 @@ static void end(void) {
   pwi_cluster_close(&cluster);
 }
 
-/* --- the network of the manager ---------------------------------------------------------------------------------------- */
+/* --- the network of the manager ------------------------------------------------------------------------- */
 
 static void cut(struct pwi_sim_node a, struct pwi_sim_node b) {
   pwi_sim_cut(cluster.sim, a, b);
@@ -185,7 +186,7 @@ static void assert_whole_again(size_t copies) {
   assert_int_equal(fewest_copies(), copies);
 }
 
-/* --- scenes ------------------------------------------------------------------------------------------------------------ */
+/* --- scenes --------------------------------------------------------------------------------------------- */
 
 /* One reset of the connection between the manager and each server, one after the other and all at once, and with quick
  * repetitions; then a server crashes. */

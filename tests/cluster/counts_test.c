@@ -1,9 +1,10 @@
-/* Counts that stay exact whoever is killed (counts.h): workers are killed, stopped and cut off at any moment, also while they take over
- * from others, and replaced by new senders; links break; a server is killed and comes back with nothing. In the end every row adds up to
- * what the corpus has, the totals to the sum of all rows, and the topics in the files make exactly the table that the servers have.
+/* Counts that stay exact when any process is killed (counts.h). Workers are killed, stopped and cut off at
+ * any moment, also during takeovers, and replaced by new senders; links break; a server is killed and returns
+ * empty. At the end every row adds up to the corpus, the totals to the sum of all rows, and the topics in the
+ * files give exactly the table on the servers.
  *
- *   PAWL_SEEDS=n    run so many
- *   PAWL_SEED=n     this one alone, and say what happens
+ *   PAWL_SEEDS=n    number of seeds to run
+ *   PAWL_SEED=n     run this seed only, and print its events
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +46,7 @@ static void print_line(void *context, const struct pawl_log_line *line) {
   printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
 }
 
-/* --- what goes wrong ------------------------------------------------------------------------------------------------------ */
+/* --- what goes wrong ------------------------------------------------------------------------------------ */
 
 static void schedule(const struct pwi_sim_faults_config *config, struct pwi_sim_faults *faults) {
   cluster_check(&counts.cluster, pwi_sim_faults_draw(counts.cluster.sim, config, faults), "drawing faults");
@@ -127,7 +128,7 @@ static void replace_dead(void) {
   }
 }
 
-/* --- a run ---------------------------------------------------------------------------------------------------------------- */
+/* --- a run ---------------------------------------------------------------------------------------------- */
 
 /* False, and what is wrong. */
 static bool run_until_done(struct attack *attack, char text[160]) {

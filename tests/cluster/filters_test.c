@@ -1,5 +1,5 @@
-/* Filters in a cluster: the real client, servers and manager in the simulator, links that carry everything (no data
- * planes), so that codecs are used wherever they may be. */
+/* Filters in a cluster: real client, servers and manager in the simulator. Links have no data planes, so
+ * codecs are used wherever they are permitted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -412,7 +412,7 @@ static void test_what_filters_did_is_in_the_status(void **state) {
   pwi_cluster_close(&cluster);
 }
 
-/* --- faults ------------------------------------------------------------------------------------------------------------ */
+/* --- faults --------------------------------------------------------------------------------------------- */
 
 static bool is_over;
 static void finished(struct pwi_task *task) {

@@ -1,4 +1,4 @@
-/* Barriers in the simulator: nobody passes before all have come, and nobody waits for the dead. */
+/* Barriers in the simulator: no member passes before all have arrived, and none waits for a dead one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Somebody with a sound key who claims to be somebody else: at servers, at sessions that hold vectors or run functions, and at the
- * manager. And a request handler that answers with what was not asked for. */
+/* Clients with a valid key and a false sender id: at servers, at sessions that serve vectors or functions,
+ * and at the manager. Also a server whose answers do not match the requests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,7 +130,7 @@ static void test_a_push_under_anothers_id_is_not_applied_by_a_session_that_holds
   close_scene();
 }
 
-/* --- what others did ---------------------------------------------------------------------------------------------------- */
+/* --- what others did ------------------------------------------------------------------------------------ */
 
 static void collect(struct raw_link *link, struct pwi_vector_id vector, uint64_t sender, uint64_t other,
                     const uint8_t *seal) {
@@ -246,7 +246,7 @@ static void test_ids_of_another_space_are_answered_as_if_there_were_none(void **
   close_scene();
 }
 
-/* --- calls -------------------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 static unsigned runs;
 static uint64_t last_caller;
@@ -295,7 +295,8 @@ static void test_a_call_under_anothers_id_is_not_run(void **state) {
   struct call call = {.calling.ended = call_over};
   assert_int_equal(pwi_client_call(honest.client, &call.calling, sender_of(&worker), NULL, graph), PAWL_OK);
   cluster_run_while(&cluster, is_calling, &call, 10 * PWI_SIM_SECOND);
-  assert_int_equal(call.calling.status, PAWL_OK); /* its own call of that number is not taken for a repetition */
+  assert_int_equal(call.calling.status, PAWL_OK); /* its own call of that number is not taken for a
+                                                     repetition */
   assert_int_equal(runs, 1);
   assert_int_equal(last_caller, sender_of(&honest));
   pwi_calling_fini(&call.calling);
@@ -303,7 +304,7 @@ static void test_a_call_under_anothers_id_is_not_run(void **state) {
   close_scene();
 }
 
-/* --- a request handler that lies ------------------------------------------------------------------------------------------------- */
+/* --- a request handler that lies ------------------------------------------------------------------------ */
 
 static const struct lie {
   size_t keys;

@@ -1,8 +1,8 @@
-/* Linear algebra, attacked: calls on four vectors, one behind another and many under way, while links break, nodes fall silent
- * and a server dies. Whatever happens, what is stored in the end is what the same calls make of arrays: each once, in order,
- * also between two vectors. Values are integers, so that nothing is lost to rounding.
+/* Linear algebra, under faults: calls on four vectors, many in flight, each after another, while links break,
+ * nodes fall silent and a server dies. At the end the stored values must equal arrays on which the same calls
+ * were made, each once and in order, also between two vectors. Values are integers, so there is no rounding.
  *
- *   PAWL_SEEDS=n    run so many
+ *   PAWL_SEEDS=n    number of seeds to run
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,7 @@ static size_t take_task(void) {
   return i;
 }
 
-/* --- the model -------------------------------------------------------------------------------------------------------- */
+/* --- the model ------------------------------------------------------------------------------------------ */
 
 static struct pawl_range draw_range(void) {
   uint64_t a = pwi_random_below(&scene.random, scene.size), b = pwi_random_below(&scene.random, scene.size);
@@ -100,7 +100,7 @@ static void model_change(size_t y, size_t x, enum pwi_linear kind, int64_t facto
   }
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------------------ */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 static void must(pawl_status status) { cluster_check(&scene.cluster, status, "calling"); }
 
@@ -161,7 +161,7 @@ static void call_something(void) {
     call_change(y, x, kind);
 }
 
-/* --- a run -------------------------------------------------------------------------------------------------------------- */
+/* --- a run ---------------------------------------------------------------------------------------------- */
 
 /* No node is killed by these: of two copies one may be out of reach already. */
 static void schedule_faults(struct pwi_sim_faults *faults) {
@@ -282,10 +282,12 @@ static void test_a_vector_of_another_space_cannot_be_read_through_ones_own(void 
   struct pwi_flow *own = cluster_vector(&scene.client, "own/y", &options);
   struct pwi_flow *twin = cluster_vector(&scene.client, "own/x", &options);
   struct pwi_flow *secret = cluster_vector(&scene.client, "secret/x", &options);
-  strcpy(space, "own");                                                   /* for links that come up from now on */
+  strcpy(space, "own");                                                   /* for links that come up from
+                                                                             now on */
   assert_int_equal(linear(own, secret, PWI_LINEAR_COPY), PAWL_NOT_FOUND); /* as if there were none */
   assert_int_equal(linear(own, secret, PWI_LINEAR_DOT), PAWL_NOT_FOUND);
-  assert_int_equal(linear(own, twin, PWI_LINEAR_COPY), PAWL_OK); /* the number was used up: nothing is missing */
+  assert_int_equal(linear(own, twin, PWI_LINEAR_COPY), PAWL_OK); /* the number was used up: nothing is
+                                                                    missing */
   assert_int_equal(linear(own, twin, PWI_LINEAR_DOT), PAWL_OK);
   pwi_cluster_close(&scene.cluster);
 }

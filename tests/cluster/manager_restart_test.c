@@ -1,9 +1,10 @@
 /* timeout: 300
  *
- * A manager whose journal is a file, killed and started again under traffic, with its machine's power: nothing is lost,
- * everybody finds it again, and a manager that comes back with another log, or an older one, is not followed.
+ * A manager whose journal is a file is killed and restarted under traffic, also by power failures of its
+ * machine: nothing is lost, all nodes find it again, and nodes do not follow a manager that returns with
+ * another or an older log.
  *
- *   PAWL_SEED=n     run this seed alone, with its log
+ *   PAWL_SEED=n     run this seed only, with its log
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +31,7 @@
 
 static struct pwi_cluster cluster;
 
-/* --- under traffic ---------------------------------------------------------------------------------------------------- */
+/* --- under traffic -------------------------------------------------------------------------------------- */
 
 static void print_line(void *context, const struct pawl_log_line *line) {
   (void)context;
@@ -72,7 +73,7 @@ static void test_a_manager_comes_and_goes_and_nothing_is_lost(void **state) {
   for (uint64_t seed = 1; seed <= SEEDS; seed++) run_seed(seed);
 }
 
-/* --- scenes ----------------------------------------------------------------------------------------------------------- */
+/* --- scenes --------------------------------------------------------------------------------------------- */
 
 static struct pwi_cluster_client client;
 static struct pwi_flow *flow;

@@ -1,6 +1,6 @@
-/* Sessions whose key is revoked, or may write no more, while calls of theirs are under way that nothing else would end: a push that
- * waits for a group, a barrier that nobody else comes to, a question to a manager. Each ends at once and says why.
- */
+/* Sessions whose key is revoked or loses the right to write, while calls are in flight that would otherwise
+ * not end: a push that waits for a group, a barrier to which no other member comes, an ask to a manager. Each
+ * call ends at once with the reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

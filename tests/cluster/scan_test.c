@@ -1,4 +1,5 @@
-/* Scans while the arcs under them are cut, joined and moved, and while pushes of the same session are under way. */
+/* Scans while the scanned arcs are split, merged and moved, and while pushes of the same session are in
+ * flight. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +40,7 @@ static void fill(struct pwi_cluster_client *client, struct pwi_flow *flow, int64
   assert_int_equal(cluster_call(client, flow, PWI_REQUEST_PUSH, &all, rows, NULL, NULL), PAWL_OK);
 }
 
-/* --- one scan ------------------------------------------------------------------------------------------------------- */
+/* --- one scan ------------------------------------------------------------------------------------------- */
 
 struct scan {
   struct pwi_task task;
@@ -96,7 +97,7 @@ static void scan_rest(struct scan *scan, struct pwi_cluster_client *client, stru
   }
 }
 
-/* --- views that change under a scan ----------------------------------------------------------------------------------- */
+/* --- views that change under a scan --------------------------------------------------------------------- */
 
 struct arcs {
   const struct pwi_cluster_client *client;
@@ -226,14 +227,15 @@ static void test_a_scan_of_a_vector_that_is_loaded_meanwhile_says_so(void **stat
   cut_off(&client, false);
   scan_end(&scan);
   assert_int_equal(scan.task.status, PAWL_RESTORED);
-  scan_begin(&scan, &client, flow, pawl_range_of(0, SIZE), SIZE); /* the clock of what was sent has begun afresh, too */
+  scan_begin(&scan, &client, flow, pawl_range_of(0, SIZE), SIZE); /* the clock of what was sent has begun
+                                                                     afresh, too */
   scan_end(&scan);
   assert_int_equal(scan.task.status, PAWL_OK);
   assert_int_equal(scan.task.rows, 0);
   pwi_cluster_close(&cluster);
 }
 
-/* --- what a session has pushed ---------------------------------------------------------------------------------------- */
+/* --- what a session has pushed -------------------------------------------------------------------------- */
 
 struct pushing {
   struct pwi_task task;
@@ -272,7 +274,8 @@ static void test_a_scan_sees_a_push_that_was_called_before_it(void **state) {
   }
   assert_true(pushing.is_over);
   struct pwi_client_figures figures = pwi_cluster_client_figures(&client);
-  assert_true(figures.wanted > 0 && figures.gaps > 0); /* the push went again, and the scan would have missed it */
+  assert_true(figures.wanted > 0 && figures.gaps > 0); /* the push went again, and the scan would have
+                                                          missed it */
   pwi_keylist_release(list);
   pwi_cluster_close(&cluster);
 }

@@ -1,4 +1,4 @@
-/* Scenes from the life of a cluster, step by step, in the simulator. */
+/* Events in the life of a cluster, step by step, in the simulator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -477,8 +477,8 @@ static void test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole(void
     struct pwi_task task = {.finished = nobody_cares};
     struct pwi_flow *flow = cluster_open_vector(&client, "cut/w", 0);
     assert_int_equal(pwi_client_start(client.client, &task, flow, PWI_REQUEST_PUSH, &all, ones, NULL), PAWL_OK);
-    cluster_run_for(&cluster,
-                    (int64_t)pwi_random_below(&cluster.random, MS)); /* links come up, parts are on their way */
+    cluster_run_for(&cluster, (int64_t)pwi_random_below(&cluster.random, MS)); /* links come up, parts are
+                                                                                  on their way */
     pwi_sim_kill(cluster.sim, client.node);
     cluster_run_for(&cluster, 100 * MS);
     assert_int_equal(cluster_call(&checker, watched, PWI_REQUEST_PULL, &all, NULL, seen, NULL), PAWL_OK);

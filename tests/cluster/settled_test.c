@@ -1,6 +1,6 @@
-/* Which clients are remembered after they are gone: a worker is cut off, or killed, before, while and after a push of its takes
- * effect. Only where something may be unsettled is its id kept; and whenever it comes back, its push counts exactly once.
- */
+/* Which clients are remembered after they are gone. A worker is cut off or killed before, during and after
+ * one of its pushes is applied. Its id is kept only if a push may be unsettled. Whenever it returns, its push
+ * counts exactly once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

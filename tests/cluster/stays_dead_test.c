@@ -1,9 +1,10 @@
-/* A client that stays dead: it is stopped or cut off while many of its pushes are under way, and taken for dead. As soon as another
- * client's membership says so that one reads what is there, as whoever takes its work over would. From then on nothing of the first client's
- * changes anything, whenever it wakes up; all its calls have failed, and all that it calls later do.
+/* A client that stays dead. It is stopped or cut off while many of its pushes are in flight, and is declared
+ * dead. As soon as the membership of another client says so, that client reads the values, as a worker does
+ * that takes over. From then on no push of the first client changes anything, whenever it continues; all its
+ * calls have failed, and all its later calls fail.
  *
- *   PAWL_SEEDS=n    run so many
- *   PAWL_SEED=n     this one alone, and say what happens
+ *   PAWL_SEEDS=n    number of seeds to run
+ *   PAWL_SEED=n     run this seed only, and print its events
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +54,7 @@ static struct {
 
 static void must(pawl_status status) { cluster_check(&scene.cluster, status, "calling"); }
 
-/* --- the worker ----------------------------------------------------------------------------------------------------------- */
+/* --- the worker ----------------------------------------------------------------------------------------- */
 
 static void work(void);
 
@@ -112,7 +113,7 @@ static void replied(struct pwi_asking *asking, pawl_status status, const void *p
   scene.is_answered = true;
 }
 
-/* --- a run ---------------------------------------------------------------------------------------------------------------- */
+/* --- a run ---------------------------------------------------------------------------------------------- */
 
 static void print_line(void *context, const struct pawl_log_line *line) {
   (void)context;

@@ -1,8 +1,10 @@
 /* labels: nosan
  *
- * Once warm, push and pull allocate nothing, on either side: manager, server and client in one process and one thread, over
- * the real network, so that the allocations of all of them are counted. Once a second a server reports, which is no part of
- * it: so what is asked for is that whole stretches of calls pass without a single allocation. */
+ * In steady state push and pull allocate nothing, on either side. Manager, server and client run in one
+ * process and one thread over the real network, so that the allocations of all of them are counted. Once a
+ * second a server reports, which does allocate. So the test requires that long runs of calls pass without a
+ * single allocation.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

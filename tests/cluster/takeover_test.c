@@ -1,11 +1,11 @@
 /* timeout: 300
  *
- * Managers that take turns, attacked: leaders killed, stopped and cut off, from nodes and from the store, while workers push
- * and arcs move. The log never forks (leaders.h watches), no push is lost or counted twice (the workers and the book are those of
- * sim/campaign), and in the end one leads.
+ * Managers that take turns, under faults: leaders are killed, stopped and cut off, from nodes and from the
+ * store, while workers push and arcs move. The log never forks (checked by leaders.h), no push is lost or
+ * counted twice (the workers and the book are those of sim/campaign), and at the end one manager leads.
  *
- *   PAWL_SEED=n     run this seed alone, and print its log
- *   PAWL_SEEDS=n    run so many
+ *   PAWL_SEED=n     run this seed only, and print its log
+ *   PAWL_SEEDS=n    number of seeds to run
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@
 
 #define WINDOW (15 * PWI_SIM_SECOND) /* for so long things go wrong */
 
-/* --- scenes -------------------------------------------------------------------------------------------------------------- */
+/* --- scenes --------------------------------------------------------------------------------------------- */
 
 static bool has_no_leader(void *context) { return leaders_first(context) == NULL; }
 
@@ -202,7 +202,7 @@ static void test_who_comes_to_a_standby_is_sent_on(void **state) {
   close_scene(&scene);
 }
 
-/* --- campaigns ----------------------------------------------------------------------------------------------------------- */
+/* --- campaigns ------------------------------------------------------------------------------------------ */
 
 struct attack {
   struct campaign campaign;

@@ -1,4 +1,5 @@
-/* Pushes that wait for a group, while servers die: none before its tick, and each exactly once on every key. */
+/* Pushes that wait for a group, while servers die: none is applied before its tick, and each is applied
+ * exactly once on every key. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +46,7 @@ static void must(pawl_status status, const char *what) {
   if (status) pwi_sim_fail(cluster.sim, status, "%s: %s", what, pawl_status_name(status));
 }
 
-/* --- members: push, tick, and again ----------------------------------------------------------------------------------------- */
+/* --- members: push, tick, and again --------------------------------------------------------------------- */
 
 static void next(void *context, uint64_t cookie);
 
@@ -96,7 +97,7 @@ static void started(void *context) {
   pwi_writer_fini(&writer);
 }
 
-/* --- triggers --------------------------------------------------------------------------------------------------------------- */
+/* --- triggers ------------------------------------------------------------------------------------------- */
 
 static void looked(struct pwi_task *task) {
   struct rule *one = (struct rule *)((char *)task - offsetof(struct rule, look));

@@ -1,4 +1,4 @@
-/* Ten thousand connections that never introduce themselves.
+/* Ten thousand connections that never send a hello.
  *
  * timeout: 600
  */

@@ -1,7 +1,8 @@
-/* Peers that do wrong, before and after they came up: garbage, lies about lengths, frames nobody asked for, silence.
+/* Peers that misbehave before and after their link is up: garbage, false lengths, unexpected frames, silence.
  *
- * Each runs against a plain listener and again inside TLS, with the right key: the owner of a key may be faulty too.
- * An honest peer plays ping-pong with the same listener all the time and must not be disturbed.
+ * Each attack runs against a plain listener and again inside TLS with the right key, because the owner of a
+ * key may be faulty too. An honest peer exchanges messages with the same listener all the time and must not
+ * be disturbed.
  */
 #include <setjmp.h>
 #include <stdarg.h>

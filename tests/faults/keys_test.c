@@ -1,4 +1,4 @@
-/* Who is let in: keys, several keys at once, certificates, and those who come with nothing. */
+/* Admission of peers: keys, several keys at once, certificates, and peers without any of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -154,7 +154,8 @@ static void test_nodes_that_disagree_about_secrecy_do_not_meet(void **state) {
   struct pwi_keyring *keys = kit_keyring(key, NULL, NULL);
   struct node *secret = listen_with(keys, NULL, NULL);
   struct node *plain = listen_with(NULL, NULL, NULL);
-  check_turned_away(connect_with(secret, NULL, NULL, NULL), PAWL_LINK_RESET); /* it hangs up on what is not TLS */
+  check_turned_away(connect_with(secret, NULL, NULL, NULL), PAWL_LINK_RESET); /* it hangs up on what is not
+                                                                                 TLS */
   check_turned_away(connect_with(plain, keys, NULL, NULL), PAWL_LINK_PROTOCOL);
   node_close(secret);
   node_close(plain);

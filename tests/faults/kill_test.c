@@ -1,4 +1,4 @@
-/* A peer is killed in mid-stream: the survivor goes on. kill_hundred_test.c does the same for longer.
+/* A peer is killed in mid-stream, and the other side continues. kill_hundred_test.c does the same for longer.
  *
  * alone: yes
  * timeout: 600

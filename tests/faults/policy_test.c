@@ -1,5 +1,5 @@
-/* What a node refuses to do: listen unprotected where others can reach it, speak in the clear when told not to, take
- * another's socket file away. */
+/* Things that a node refuses to do: listen without protection where others can reach it, send plain text when
+ * told not to, replace the socket file of another process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,8 @@ static void test_encryption_that_is_required_is_not_given_up(void **state) {
   snprintf(address, sizeof address, "unix:%s/socket", folder);
   pwi_tcp_config_init(&config);
   config.require_encryption = true;
-  assert_int_equal(pwi_tcp_create(&config, &bystander, &why, &net), PAWL_INVALID); /* with nothing to encrypt by */
+  assert_int_equal(pwi_tcp_create(&config, &bystander, &why, &net), PAWL_INVALID); /* with nothing to encrypt
+                                                                                      by */
   struct pwi_keyring *keys = one_key();
   config.keys = keys;
   config.plane = PWI_PLANE_MUST;

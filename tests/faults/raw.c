@@ -1,3 +1,4 @@
+/* A raw peer: sockets, TLS and frames without code of the library. */
 #include "raw.h"
 
 #include <arpa/inet.h>
@@ -49,7 +50,7 @@ void raw_close(struct raw *raw) {
   *raw = (struct raw){.socket = -1};
 }
 
-/* TLS by OpenSSL directly, so that nothing of the library's own is trusted to be right. */
+/* Uses OpenSSL directly, so that no code of the library is trusted. */
 
 static int offer_key(SSL *ssl, const EVP_MD *digest, const unsigned char **identity_out, size_t *size_out,
                      SSL_SESSION **session_out) {

@@ -1,7 +1,8 @@
-/* Silent loss: the cable between two machines is cut, and no hang-up tells of it.
+/* Silent loss: the network between two machines is cut, and no close is received.
  *
- * Two processes, each in a network namespace of its own, joined by a pair of virtual Ethernet devices. Namespaces and
- * devices have no names outside and end with the processes, whatever happens. Skipped without root or iproute2.
+ * There are two processes, each in its own network namespace, connected by a pair of virtual Ethernet
+ * devices. Namespaces and devices have no names outside and end with the processes. Skipped without root or
+ * iproute2.
  *
  * alone: yes
  */

@@ -1,4 +1,5 @@
-/* A client that asks for more than it may have under way: what is kept for it is bounded, and others are served meanwhile. */
+/* A client with more requests in flight than permitted: the memory kept for it is bounded, and other clients
+ * are served. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +99,7 @@ static void test_answers_that_wait_for_the_chain_are_bounded(void **state) {
   raw_close(&deaf);
 }
 
-/* --- many links --------------------------------------------------------------------------------------------------------- */
+/* --- many links ----------------------------------------------------------------------------------------- */
 
 #define ALL_BYTES ((uint64_t)16 << 20)
 #define SMALL_ROWS (UINT64_C(1) << 17) /* 1 MiB in an answer */

@@ -1,7 +1,8 @@
-/* A core dump of a node holds no key: neither those it was given nor what OpenSSL made of them.
+/* A core dump of a node contains no key: neither the keys that it was given nor keys that OpenSSL derived
+ * from them.
  *
- * What a dump would hold is read here in place: all mappings of this process that can be written and are not marked as left
- * out ("dd" in /proc/self/smaps). The test itself keeps the key in memory of that kind only.
+ * The test reads the contents of such a dump in place: all writable mappings of this process that are not
+ * marked as excluded ("dd" in /proc/self/smaps). The test itself keeps the key in excluded memory only.
  */
 /* labels: nosan */
 #include <fcntl.h>
@@ -56,7 +57,8 @@ static size_t read_mappings(struct mapping *mappings) {
 static size_t count_in(int memory, const struct mapping *mapping, const struct needle *needle, char *page,
                        size_t room) {
   size_t found = 0;
-  for (uintptr_t at = mapping->begin; at < mapping->end; at += room / 2) { /* overlapping, so that nothing is cut */
+  for (uintptr_t at = mapping->begin; at < mapping->end; at += room / 2) { /* overlapping, so that nothing
+                                                                              is cut */
     size_t size = mapping->end - at < room ? mapping->end - at : room;
     ssize_t got = pread(memory, page, size, (off_t)at);
     if (got <= 0) continue;

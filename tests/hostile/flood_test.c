@@ -1,7 +1,8 @@
-/* Peers that have a key and make a node receive more than it has memory for.
+/* Peers with a key that make a node receive more than it has memory for.
  *
- * What is being received is bounded: by link, by key and in all. Honest senders wait for their turn; those who hold memory
- * and trickle are dropped when others wait. An honest pair plays on beside all this.
+ * The memory of arriving messages is bounded by link, by key and in total. Honest senders wait for their
+ * turn. Senders that occupy memory and send slowly are dropped when others wait. An honest pair exchanges
+ * messages all the time.
  */
 /* timeout: 600 */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* A client that changes its own requests. */
 #include "liar.h"
 
 #include <setjmp.h>
@@ -14,7 +15,7 @@
 
 #define BODY_MAX ((size_t)64 << 10)
 
-static struct liar *present; /* whose net it is cannot be told from the net */
+static struct liar *present; /* one liar at a time, because the net does not tell to which one it belongs */
 
 static bool is_left_out(const struct lie *lie, uint16_t type) {
   return (type == PWI_SECTION_KEYS && lie->drops_keys) || (type == PWI_SECTION_VALUES && lie->drops_values) ||

@@ -1,8 +1,9 @@
-/* Peers that hold a link by right and lie about their data plane, in TLS with the cluster's key and without.
+/* Peers with a valid link that lie about their data plane, in TLS with the cluster's key and without TLS.
  *
- * UCX believes the address that it is given and aborts at one of garbage; a plane reads and maps its peer's memory. So
- * nothing that comes over a link may lead to one: only a process of our own user, whom the kernel vouches for, may, and
- * only with the proof of that very link. Each of these attacks is made beside an honest pair that must not notice.
+ * UCX trusts the address that it is given and aborts on an invalid one; a data plane reads and maps memory of
+ * its peer. So no bytes from a link may set up a data plane by themselves. Only a process of the same user,
+ * confirmed by the kernel, may do so, and only with the proof of that very link. An honest pair runs beside
+ * each attack and must not be disturbed.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* Requests that boast: terms that speak of more rows than came, or than there can be. A server takes no memory for them, refuses
- * them, and nobody else notices: no head is deposed, no link is lost, and the liar's own next push follows. */
+/* Requests whose terms name more rows than were sent, or than can exist. A server allocates no memory for
+ * them and refuses them. No other node is affected: no head is deposed, no link is lost, and the next push of
+ * the same client is applied. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +81,7 @@ static void end(void) {
   pwi_cluster_close(&cluster);
 }
 
-/* --- lies ---------------------------------------------------------------------------------------------------------------- */
+/* --- lies ----------------------------------------------------------------------------------------------- */
 
 static bool is_mine(const struct lie *lie) { return lie->terms.vector.id == pwi_flow_entry(mine)->id.id; }
 
@@ -116,7 +117,7 @@ static bool boast_of_room(struct liar *self, struct lie *lie) {
   return true;
 }
 
-/* --- pushes -------------------------------------------------------------------------------------------------------------- */
+/* --- pushes --------------------------------------------------------------------------------------------- */
 
 static void test_a_push_of_a_group_without_its_values_deposes_nobody(void **state) {
   (void)state;
@@ -205,7 +206,7 @@ static void test_a_push_that_is_forbidden_does_not_hold_up_reading(void **state)
   pwi_cluster_close(&cluster);
 }
 
-/* --- reads --------------------------------------------------------------------------------------------------------------- */
+/* --- reads ---------------------------------------------------------------------------------------------- */
 
 static void test_a_pull_of_more_than_an_answer_carries_fails(void **state) {
   (void)state;

@@ -1,6 +1,6 @@
-/* A tenant with a limited key lies to real servers, over TLS: its requests boast of rows that did not come or cannot be, follow
- * themselves, or have any of their terms drawn at random. The servers live, and another tenant, who is at work all the time, gets
- * every answer and misses nothing. */
+/* A tenant with a limited key sends false requests to real servers over TLS: they name rows that were not
+ * sent or cannot exist, name themselves as predecessor, or have random terms. The servers survive, and
+ * another tenant, which works all the time, gets every answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,8 @@ static int begin(void **state) {
 static int end(void **state) {
   (void)state;
   pid_t servers[4];
-  assert_int_equal(find_children(getpid(), "--join", servers, 4), 2); /* the same ones: nobody starts others */
+  assert_int_equal(find_children(getpid(), "--join", servers, 4), 2); /* the same ones: nobody starts
+                                                                         others */
   must(pawl_session_check(cluster));
   must(pawl_session_close(cluster, PATIENCE));
   run("rm -r %s", folder);
@@ -80,7 +81,7 @@ static struct pawl_session *open_tenant(const char *key_file) {
   return session;
 }
 
-/* --- who is at work --------------------------------------------------------------------------------------------------------- */
+/* --- who is at work ------------------------------------------------------------------------------------- */
 
 static struct {
   struct pawl_session *session;
@@ -110,7 +111,7 @@ static void end_work(void) {
   must(pawl_session_close(honest.session, PATIENCE));
 }
 
-/* --- lies ------------------------------------------------------------------------------------------------------------------- */
+/* --- lies ----------------------------------------------------------------------------------------------- */
 
 static bool boast_of_range(struct liar *self, struct lie *lie) {
   (void)self;
@@ -169,7 +170,7 @@ static bool lie_at_random(struct liar *self, struct lie *lie) {
   return true;
 }
 
-/* --- tests ------------------------------------------------------------------------------------------------------------------ */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static struct pawl_session *open_liar(void) {
   struct pawl_session *session = open_tenant(hostile_key);

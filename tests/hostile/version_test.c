@@ -1,4 +1,5 @@
-/* Who speaks another version is refused, and the log says both ranges, so that somebody can tell which side to update. */
+/* A peer with another protocol version is refused, and the log shows both version ranges, so that an operator
+ * knows which side to update. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
