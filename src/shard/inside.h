@@ -404,7 +404,6 @@ enum pwi_aggregate_action {
   PWI_AGGREGATE_APPLY, /* apply it now by itself; its answer is deferred */
   PWI_AGGREGATE_EARLY, /* the sender's part in an earlier tick is not answered, and this one cannot be
                           kept: answer GAP */
-  PWI_AGGREGATE_LATER, /* an earlier tick is not over: answer NOT_HERE */
   PWI_AGGREGATE_FULL,  /* it counts as part of the aggregate, but there is no memory for it: refuse it */
   PWI_AGGREGATE_NO_MEMORY,
 };

@@ -247,9 +247,6 @@ static void serve_numbered(struct pwi_shard *shard, struct pwi_vector *vector, c
       shard->totals.gaps++;
       pwi_served_say(served, PWI_CODE_GAP, finding.found);
       return;
-    case PWI_AGGREGATE_LATER:
-      pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
-      return;
     case PWI_AGGREGATE_FULL:
       pwi_serve_refuse(shard, vector, request, PAWL_NODE_FULL, served);
       return;
