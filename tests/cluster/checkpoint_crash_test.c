@@ -144,7 +144,7 @@ static bool save_until(uint64_t seed, int64_t step, bool full) {
   saving_read(&scene, is_there(files, "newer") ? "newer" : "new", NULL);
   check_users(files);
   saving_read(&scene, "first", NULL);
-  if (count_attempts(files) != 1) fail_msg("step %lld: an attempt is left over", (long long)step); /* the user's */
+  if (count_attempts(files) != 1) fail_msg("step %lld: an attempt is left over", (long long)step);
   saving_close(&scene);
   return stopped;
 }
@@ -164,7 +164,7 @@ static void test_a_disk_may_be_full_at_any_step(void **state) {
   assert_true(step > 12);
 }
 
-/* A name that is somebody else's is refused, and nothing is written. */
+/* A name that is in use is refused, and nothing is written. */
 static void test_names_that_are_taken_are_refused(void **state) {
   (void)state;
   static const char *const names[] = {"thesis", "notes", "auto-000009", "first"};

@@ -107,7 +107,7 @@ static void test_what_cannot_be_made_is_refused_and_nothing_else(void **state) {
   pwi_cluster_close(&scene.cluster);
 }
 
-/* Where memory comes back the vector is made after all. */
+/* When memory is available again, the vector is created after all. */
 static void test_what_could_not_be_made_is_made_when_there_is_room(void **state) {
   (void)state;
   struct scene scene;

@@ -56,7 +56,7 @@ static void close_scene(void) {
   raw_close(&thief);
 }
 
-/* As a member of the cluster, with an id of its own. */
+/* Joins the cluster with an id of its own. */
 static struct raw_link *join_as_thief(const char *address) {
   struct pwi_join join = {.role = PWI_ROLE_CLIENT, .job = "thief"};
   snprintf(join.address, sizeof join.address, "%s", address);
@@ -66,7 +66,7 @@ static struct raw_link *join_as_thief(const char *address) {
   return manager;
 }
 
-/* A push of 1000 to all keys as if `sender` had sent it, right after its last one. */
+/* Pushes 1000 to all keys under the id `sender`, with the number after its last push. */
 static void push_as(struct raw_link *link, const struct pwi_entry *entry, uint64_t sender, uint64_t prior,
                     uint64_t task) {
   static int64_t values[100];
@@ -154,7 +154,8 @@ static void collect(struct raw_link *link, struct pwi_vector_id vector, uint64_t
   assert_int_equal(thief.heard[PWI_SAY_ANSWER], heard + 1);
 }
 
-/* Only the client that it was is told what a retired sender did: one with the same key, which has proved who it is now. */
+/* Only the client that owned a retired sender id may collect its clocks: a client with the same key that has
+ * proved its present id. */
 static void test_what_a_sender_did_is_told_to_nobody_else(void **state) {
   (void)state;
   struct pwi_cluster_client victim;
@@ -201,7 +202,7 @@ static void tell_names(struct pwi_sim_config *config, void *context) {
   config->has_identities = true;
 }
 
-/* Ids are small numbers, and easily tried: those of another space are answered as those that nothing has. */
+/* Ids are small numbers and easily guessed. Ids of another space are answered like unknown ids. */
 static void test_ids_of_another_space_are_answered_as_if_there_were_none(void **state) {
   (void)state;
   static const enum pwi_request_kind kinds[] = {PWI_REQUEST_PULL,    PWI_REQUEST_PUSH,  PWI_REQUEST_SCAN,

@@ -38,7 +38,7 @@ static void print_line(void *context, const struct pawl_log_line *line) {
   printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
 }
 
-/* Nothing goes wrong but with the manager and its disk. */
+/* Only the manager and its disk have faults. */
 static void run_seed(uint64_t seed) {
   struct pwi_campaign_config config = {.seed = seed,
                                        .processes = 1 + (uint32_t)(seed % 3),
@@ -117,7 +117,7 @@ static struct pwi_files *manager_files(void) {
   return pwi_sim_disk_files(pwi_sim_node_disk(cluster.sim, cluster.manager_node));
 }
 
-/* Whoever the files are for is down, and so is its disk. */
+/* The owner of the files is down, and so is its disk. */
 static void edit_disk(void (*edit)(struct pwi_files *files, void *context), void *context) {
   struct pwi_sim_disk *disk = pwi_sim_node_disk(cluster.sim, cluster.manager_node);
   pwi_sim_disk_power_on(disk);

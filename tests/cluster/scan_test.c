@@ -15,7 +15,7 @@
 
 #define SIZE 1000 /* keys of the vector, each of which has a row */
 #define WIDTH 2
-#define GUARD 1000 /* keys and rows behind the caller's room, which nobody may touch */
+#define GUARD 1000 /* keys and rows after the caller's buffer, which must not change */
 #define UNTOUCHED UINT64_C(0xa5a5a5a5a5a5a5a5)
 
 static struct pwi_cluster cluster;
@@ -75,7 +75,8 @@ static void scan_end(struct scan *scan) {
     assert_true((uint64_t)scan->rows[i] == UNTOUCHED);
 }
 
-/* What came is what is there: no key is left out between the first and the place to go on. */
+/* The answer matches the stored rows: no key is missing between the first key and the key to continue
+ * from. */
 static void check_rows(const struct scan *scan, int64_t factor) {
   assert_int_equal(scan->task.status, PAWL_OK);
   assert_true(scan->task.rows <= scan->room);
@@ -125,7 +126,7 @@ static uint64_t arc_end(const struct pwi_cluster_client *client, uint64_t key) {
   return pwi_place_keys(&place, pwi_view_arc_range(view, arc)).end;
 }
 
-/* The request is on its way when the arc that it is about is cut in two, and its second half goes to another server. */
+/* The request is in flight when its arc is split, and the second half moves to another server. */
 static void split_under_a_scan(size_t room) {
   struct pwi_cluster_config config = {.seed = 11, .processes = 1, .shards = 1, .late = 1, .points = 1};
   struct pwi_cluster_client client;
@@ -158,7 +159,7 @@ static void test_a_scan_with_room_for_all_loses_no_key_when_its_arc_is_cut(void 
   split_under_a_scan(SIZE);
 }
 
-/* Servers come and go, arcs are cut and joined and heads change, while scans are under way all the time. */
+/* Servers come and go, arcs are split and merged and heads change, while scans are in flight all the time. */
 static void test_scans_bring_every_key_once_whatever_views_come(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 30; seed++) {
@@ -188,7 +189,7 @@ static void test_scans_bring_every_key_once_whatever_views_come(void **state) {
   }
 }
 
-/* Small answers are copied by the net, larger ones are not: whatever the room is, the answer is of one kind or the other. */
+/* The net copies small answers, and does not copy larger ones: the sizes here give both kinds. */
 static void test_a_scan_may_have_any_room(void **state) {
   (void)state;
   struct pwi_cluster_config config = {.seed = 11, .processes = 1, .shards = 1, .points = 1};
@@ -246,8 +247,8 @@ static void push_over(struct pwi_task *task) {
   ((struct pushing *)((char *)task - offsetof(struct pushing, task)))->is_over = true;
 }
 
-/* The push names its keys by a signature that the server does not know, and has to go again: a scan that was called after
- * it must not overtake it. */
+/* The push names its keys by a signature that the server does not know, and must be sent again. A scan that
+ * was called after it must not overtake it. */
 static void test_a_scan_sees_a_push_that_was_called_before_it(void **state) {
   (void)state;
   static const uint64_t keys[] = {0, 10, 500, 999};
@@ -280,7 +281,8 @@ static void test_a_scan_sees_a_push_that_was_called_before_it(void **state) {
   pwi_cluster_close(&cluster);
 }
 
-/* Some arcs have seen a later push than others: each part of a scan waits for what was sent there, and for no more. */
+/* Some arcs have received later pushes than others: each part of a scan waits for the pushes to its own arc,
+ * and for no more. */
 static void test_a_scan_waits_for_what_was_pushed_to_its_own_arc(void **state) {
   (void)state;
   struct pwi_cluster_config config = {.seed = 6, .processes = 2, .shards = 1, .points = 2};
@@ -306,8 +308,8 @@ struct doubler {
   int64_t rows[SIZE * WIDTH];
 };
 
-/* A push of everything and, before it is answered, a scan: with servers that come and go, links that break and a client that
- * is taken for dead. */
+/* A push of all keys and, before it is answered, a scan: with servers that come and go, links that break and
+ * a client that is declared dead. */
 static void test_scans_see_the_sessions_own_pushes_whatever_happens(void **state) {
   (void)state;
   uint64_t gaps = 0, retirements = 0;

@@ -16,7 +16,7 @@
 #define TICKS 10
 #define KEYS 40
 #define GROUP "sim/.crew"
-#define RULE 1000 /* what a trigger adds; members add 1 in each tick */
+#define RULE 1000 /* added by a trigger; members add 1 in each tick */
 
 struct member {
   struct pwi_cluster_client client;
@@ -33,7 +33,7 @@ static struct pwi_cluster_client scheduler;
 static struct pwi_flow *watched;
 static int64_t ones[KEYS], rule[KEYS];
 
-/* One for each tick: waits, is applied, and looks. */
+/* One for each tick: waits, is applied, and checks the values. */
 static struct rule {
   struct pwi_trigger trigger;
   struct pwi_task task, look;
@@ -169,7 +169,7 @@ static void check_sums(void) {
   for (size_t i = 0; i < KEYS; i++) assert_int_equal(seen[i], TICKS * (MEMBERS + RULE));
 }
 
-/* One server process after another is killed, and started again once there has been time to fill the chains. */
+/* One server process after another is killed, and restarted when the chains had time to be filled. */
 static void test_triggers_happen_exactly_once_while_servers_die(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -187,7 +187,7 @@ static void test_triggers_happen_exactly_once_while_servers_die(void **state) {
   }
 }
 
-/* The scheduler is stopped for so long that it is taken for dead: its triggers go on under its new id. */
+/* The scheduler is stopped for so long that it is declared dead: its triggers continue under its new id. */
 static void test_a_trigger_outlives_the_id_of_its_session(void **state) {
   (void)state;
   for (uint64_t seed = 101; seed <= 120; seed++) {

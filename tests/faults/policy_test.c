@@ -42,7 +42,7 @@ static struct pwi_keyring *one_key(void) {
   return kit_keyring(key, NULL, NULL);
 }
 
-/* A node that listens at the address, and a guest that plays with it for a moment. */
+/* A node that listens at the address, and a peer that exchanges messages with it for a moment. */
 static void check_reachable(const char *address) {
   struct node_plan guest;
   node_plan_init(&guest, "guest");
@@ -102,7 +102,7 @@ static void test_encryption_that_is_required_is_not_given_up(void **state) {
   kit_folder_remove(folder);
 }
 
-/* One of both could have a plane, the other must not: the link comes up without. */
+/* One side could have a plane, the other must not: the link comes up without. */
 static void test_there_is_no_data_plane_where_encryption_is_required(void **state) {
   (void)state;
   struct pwi_keyring *keys = one_key();
@@ -146,7 +146,7 @@ static void test_the_socket_file_of_a_dead_process_is_taken_over(void **state) {
   struct node *listening = node_open(&host);
   check_reachable(address);
   node_close(listening);
-  assert_int_not_equal(stat(path, &about), 0); /* and who closes in order leaves none */
+  assert_int_not_equal(stat(path, &about), 0); /* an orderly close leaves none */
   kit_folder_remove(folder);
 }
 

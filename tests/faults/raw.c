@@ -104,7 +104,8 @@ bool raw_connect_tls(struct raw *raw, const char *address, const struct raw_proo
 
 /* Bytes. */
 
-/* OpenSSL writes without MSG_NOSIGNAL. The signal is kept from this thread only: in the library's it would be a fault. */
+/* OpenSSL writes without MSG_NOSIGNAL. The signal is blocked in this thread only: in a thread of the library
+ * it would be a fault. */
 static ssize_t write_tls(struct raw *raw, const char *bytes, size_t size) {
   sigset_t broken_pipe, before;
   struct timespec none = {0};

@@ -21,7 +21,7 @@
 #include "../faults/node.h"
 #include "base/secret.h"
 
-/* What must not be found: the bytes, and the digits of the text. */
+/* Bytes that must not be found, as such and as digits of text. */
 struct needle {
   uint8_t bytes[PWI_KEY_SIZE];
   char digits[2 * PWI_KEY_SIZE];
@@ -53,7 +53,7 @@ static size_t read_mappings(struct mapping *mappings) {
   return count;
 }
 
-/* Through a system call: a page that is gone meanwhile is an error and not a crash. */
+/* Reads through a system call, so that a page that is unmapped meanwhile is an error and not a crash. */
 static size_t count_in(int memory, const struct mapping *mapping, const struct needle *needle, char *page,
                        size_t room) {
   size_t found = 0;
@@ -81,7 +81,7 @@ static size_t count_in_dump(const struct needle *needle) {
   return found;
 }
 
-/* A key in a file; the only copy besides is the needle. */
+/* Writes a key to a file; the only other copy is the needle. */
 static struct needle *make_key(const char *path) {
   struct needle *needle = pwi_secret_alloc(sizeof *needle);
   struct pwi_key *key = pwi_secret_alloc(sizeof *key);

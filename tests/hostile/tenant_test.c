@@ -148,7 +148,7 @@ static bool follow_itself(struct liar *self, struct lie *lie) {
   return true;
 }
 
-/* A number that is likely to be of interest to somebody. */
+/* A number at or near a boundary. */
 static uint64_t any_number(void) {
   static const uint64_t edges[] = {0, 1, 2, 63, 64, 65, 4096, UINT32_MAX, BOAST, SPAN, SPAN - 1, INT64_MAX, UINT64_MAX};
   uint64_t drawn = pwi_random_u64(&dice);
@@ -181,7 +181,7 @@ static struct pawl_session *open_liar(void) {
   return session;
 }
 
-/* Whatever comes of it: it is over, or is not waited for any more. The memory stays. */
+/* The result does not matter: the call has ended or is abandoned. The memory stays. */
 static void call(struct pawl_session *session, struct pawl_vector *vector, uint32_t what) {
   static uint64_t keys[4] = {3, 1000, 1 << 20, SPAN - 7}, found[64];
   static double values[64], out[64];
