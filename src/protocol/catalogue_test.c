@@ -47,7 +47,7 @@ static void add(struct pwi_catalogue *catalogue, struct pwi_entry entry) {
   assert_int_equal(pwi_catalogue_add(catalogue, &entry), PAWL_OK);
 }
 
-/* Two entries of 32 and 33 bytes behind the head of 13. */
+/* Two entries of 32 and 33 bytes after the head of 13. */
 static struct pwi_catalogue example(void) {
   struct pwi_catalogue catalogue = {0};
   struct pwi_entry weights = entry_of(7, "ctr/w");
@@ -417,7 +417,7 @@ static void test_rules_are_settled(void **state) {
 
 /* --- bytes ---------------------------------------------------------------------------------------------- */
 
-/* Places in the example. */
+/* Offsets in the example. */
 enum { NUMBER = 1, COUNT = 9, FIRST = 13, SECOND = 65, END = 118 };
 enum {
   KIND = 8,
@@ -448,7 +448,7 @@ static void test_the_layout_is_the_documented_one(void **state) {
   pwi_writer_fini(&writer);
 }
 
-/* If the bytes are accepted, they are what the encoder writes. */
+/* Accepted bytes must equal the encoder's output. */
 static pawl_status decode(const void *bytes, size_t size) {
   struct pwi_catalogue catalogue = {.number = 77};
   pawl_status status = pwi_catalogue_decode(bytes, size, &catalogue);
@@ -494,7 +494,7 @@ static void test_an_empty_catalogue_has_bytes_too(void **state) {
   pwi_writer_fini(&writer);
 }
 
-/* Each length in a block of just that size, so that a sanitizer sees a step too far. */
+/* Each prefix is in a block of exactly its size, so that a sanitizer detects reading past its end. */
 static void test_a_catalogue_that_was_cut_off_is_truncated(void **state) {
   (void)state;
   struct pwi_writer writer = example_bytes();
@@ -570,7 +570,7 @@ static void test_every_kind_of_damage_is_seen(void **state) {
   }
 }
 
-/* Entries as an encoder would write them that forgot to check. */
+/* Writes entries as an encoder without checks would. */
 static void write_entry_of(struct pwi_writer *writer, int version, uint64_t id, const char *name) {
   pwi_write_u64(writer, id);
   pwi_write_u8(writer, PWI_ENTRY_VECTOR);

@@ -35,7 +35,7 @@ static struct pwi_membership_step draw_step(const struct pwi_membership *members
   return step;
 }
 
-/* One that can follow, applied. */
+/* Makes a valid step and applies it. */
 static struct pwi_membership_step make_step(struct pwi_membership *membership) {
   for (;;) {
     struct pwi_membership_step step = draw_step(membership);
@@ -76,7 +76,7 @@ static struct pwi_membership copy_of(const struct pwi_membership *membership,
   return copy;
 }
 
-/* Begins with the whole of some number, and follows by deltas, which may overlap. */
+/* Begins with the whole membership of some number and applies deltas, which may overlap. */
 static void follow(uint64_t seed, void (*encode)(const struct pwi_membership *, struct pwi_writer *)) {
   static struct pwi_membership_step steps[STEPS];
   struct pwi_membership membership = {0}, other = {0};

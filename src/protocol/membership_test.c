@@ -242,7 +242,7 @@ static void test_a_group_is_complete_once_it_has_had_its_size(void **state) {
   pwi_membership_fini(&membership);
 }
 
-static void test_founders_are_those_who_join_before_the_group_is_complete(void **state) {
+static void test_founders_join_before_the_group_is_complete(void **state) {
   (void)state;
   struct pwi_membership membership = {0};
   for (uint64_t i = 1; i <= 4; i++) add(&membership, i, "job", "");
@@ -261,7 +261,7 @@ static void test_founders_are_those_who_join_before_the_group_is_complete(void *
   pwi_membership_fini(&membership);
 }
 
-static void test_who_comes_back_to_a_complete_group_is_no_founder(void **state) {
+static void test_a_sender_that_returns_to_a_complete_group_is_no_founder(void **state) {
   (void)state;
   struct pwi_membership membership = {0};
   for (uint64_t i = 1; i <= 2; i++) add(&membership, i, "job", "");
@@ -483,7 +483,7 @@ static const unsigned char documented[] =
     "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"
     "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01";
 
-/* Places in it. */
+/* Offsets in the example. */
 enum {
   FIRST = 21,
   SECOND = 69,
@@ -495,7 +495,7 @@ enum {
   END = 253
 };
 
-/* If the bytes are accepted, they are what the encoder writes. */
+/* Accepted bytes must equal the encoder's output. */
 static pawl_status decode(const void *bytes, size_t size) {
   struct pwi_membership membership = {.number = 77};
   pawl_status status = pwi_membership_decode(bytes, size, &membership);
@@ -545,7 +545,7 @@ static void test_a_founder_byte_is_0_or_1(void **state) {
   }
 }
 
-/* Each length in a block of just that size, so that a sanitizer sees a step too far. */
+/* Each prefix is in a block of exactly its size, so that a sanitizer detects reading past its end. */
 static void test_a_membership_that_was_cut_off_is_truncated(void **state) {
   (void)state;
   for (size_t size = 0; size < END; size++) {
@@ -719,8 +719,8 @@ int main(void) {
       cmocka_unit_test(test_the_longest_job_and_address_fit),
       cmocka_unit_test(test_an_address_is_set_and_taken_back),
       cmocka_unit_test(test_a_group_is_complete_once_it_has_had_its_size),
-      cmocka_unit_test(test_founders_are_those_who_join_before_the_group_is_complete),
-      cmocka_unit_test(test_who_comes_back_to_a_complete_group_is_no_founder),
+      cmocka_unit_test(test_founders_join_before_the_group_is_complete),
+      cmocka_unit_test(test_a_sender_that_returns_to_a_complete_group_is_no_founder),
       cmocka_unit_test(test_what_a_group_refuses_changes_nothing),
       cmocka_unit_test(test_a_retired_sender_leaves_all_groups),
       cmocka_unit_test(test_members_are_a_slice_by_rising_id),

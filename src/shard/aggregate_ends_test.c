@@ -3,7 +3,7 @@
 
 /* --- members come and go -------------------------------------------------------------------------------- */
 
-static void test_one_who_leaves_is_not_waited_for(void **state) {
+static void test_nobody_waits_for_a_member_that_leaves(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
@@ -30,7 +30,7 @@ static void retire(struct fixture *f, uint64_t sender) {
 }
 
 /* A COLLECT about the sender is answered only when the outcome of its part is known. */
-static void test_the_part_of_one_who_is_retired_is_applied_with_the_others(void **state) {
+static void test_the_part_of_a_retired_sender_is_applied_with_the_others(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
@@ -51,7 +51,7 @@ static void test_the_part_of_one_who_is_retired_is_applied_with_the_others(void 
   stop(&f);
 }
 
-/* It comes back under a new id with what it could not push, and the others are ticks ahead, on other keys. */
+/* It returns under a new id with its unsent pushes; the others are ticks ahead, on other keys. */
 static void test_a_member_that_comes_back_late_does_not_wait_for_those_ahead(void **state) {
   (void)state;
   struct fixture f;
@@ -146,7 +146,7 @@ static void test_parts_are_sent_elsewhere_when_the_arc_goes(void **state) {
   }
 }
 
-static void test_whoever_has_gone_is_not_told(void **state) {
+static void test_an_owner_that_is_gone_gets_no_answer(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2);
@@ -162,7 +162,7 @@ static void test_whoever_has_gone_is_not_told(void **state) {
 #define CAP 20000
 #define CAP_ROWS 2400 /* of 8 bytes, beside which the rows of a push have no room */
 
-/* Rows of another vector take what there is. */
+/* Fills the memory with rows of another vector. */
 static void fill_up(struct fixture *f) {
   static int64_t rows[CAP_ROWS];
   struct iovec part = {rows, sizeof rows};
@@ -221,7 +221,7 @@ static void test_what_waits_for_others_counts_against_the_cap(void **state) {
   stop(&f);
 }
 
-/* A part that is due and has no room is refused, counts as in, and its number is used up. */
+/* A part that is due and has no room is refused, counts as contributed, and uses up its number. */
 static void test_a_part_without_room_is_refused_and_not_waited_for(void **state) {
   (void)state;
   struct fixture f;
@@ -299,7 +299,7 @@ static void test_a_member_alone_cannot_send_pieces_of_a_tick_without_end(void **
   stop(&f);
 }
 
-/* Values that did not come are not waited for, and nothing is kept for them. */
+/* Missing values are not waited for, and no memory is kept for them. */
 static void test_a_part_that_boasts_of_rows_takes_no_memory(void **state) {
   (void)state;
   struct fixture f;
@@ -381,13 +381,13 @@ static void test_unions_may_be_tried_again_after_memory_has_run_out(void **state
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one_who_leaves_is_not_waited_for),
-      cmocka_unit_test(test_the_part_of_one_who_is_retired_is_applied_with_the_others),
+      cmocka_unit_test(test_nobody_waits_for_a_member_that_leaves),
+      cmocka_unit_test(test_the_part_of_a_retired_sender_is_applied_with_the_others),
       cmocka_unit_test(test_a_member_that_comes_back_late_does_not_wait_for_those_ahead),
       cmocka_unit_test(test_the_part_of_a_sender_that_dies_before_the_group_is_complete_takes_effect_at_once),
       cmocka_unit_test(test_nothing_is_applied_before_the_group_has_been_complete),
       cmocka_unit_test(test_parts_are_sent_elsewhere_when_the_arc_goes),
-      cmocka_unit_test(test_whoever_has_gone_is_not_told),
+      cmocka_unit_test(test_an_owner_that_is_gone_gets_no_answer),
       cmocka_unit_test(test_where_memory_is_full_each_is_refused_by_itself),
       cmocka_unit_test(test_what_waits_for_others_counts_against_the_cap),
       cmocka_unit_test(test_a_part_without_room_is_refused_and_not_waited_for),

@@ -180,7 +180,7 @@ static void test_pushes_to_be_assigned_are_not_added_up_and_are_answered_togethe
   stop(&f);
 }
 
-static void test_who_is_no_member_is_served_at_once(void **state) {
+static void test_a_push_of_a_stranger_is_served_at_once(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2);
@@ -244,7 +244,7 @@ static void test_a_part_that_comes_twice_counts_once(void **state) {
   stop(&f);
 }
 
-static void test_whoever_comes_again_after_others_were_answered_holds_nobody_up(void **state) {
+static void test_a_resend_after_others_were_answered_delays_nobody(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2);
@@ -262,7 +262,7 @@ static void test_whoever_comes_again_after_others_were_answered_holds_nobody_up(
 
 /* The previous head applied the part of sender 1, which then resends it to this head. Sender 2 has not
  * pushed. */
-static void test_one_who_was_in_before_we_came_is_not_waited_for(void **state) {
+static void test_nobody_waits_for_a_sender_whose_part_an_earlier_head_applied(void **state) {
   (void)state;
   struct fixture f;
   struct push before;
@@ -332,7 +332,7 @@ static void test_what_the_dead_pushed_ahead_is_forgotten(void **state) {
   stop(&f);
 }
 
-static void test_one_who_leaves_has_to_send_again_what_it_pushed_ahead(void **state) {
+static void test_a_member_that_leaves_must_resend_its_early_parts(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2);
@@ -351,7 +351,7 @@ static void test_one_who_leaves_has_to_send_again_what_it_pushed_ahead(void **st
   stop(&f);
 }
 
-static void test_somebody_who_is_ahead_is_not_waited_for(void **state) {
+static void test_nobody_waits_for_a_member_that_is_ahead(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
@@ -461,15 +461,15 @@ int main(void) {
       cmocka_unit_test(test_lists_of_the_same_keys_are_added_up),
       cmocka_unit_test(test_parts_of_different_keys_become_one_change),
       cmocka_unit_test(test_pushes_to_be_assigned_are_not_added_up_and_are_answered_together),
-      cmocka_unit_test(test_who_is_no_member_is_served_at_once),
+      cmocka_unit_test(test_a_push_of_a_stranger_is_served_at_once),
       cmocka_unit_test(test_the_change_is_told_in_the_name_of_one_sender),
       cmocka_unit_test(test_a_part_that_comes_twice_counts_once),
-      cmocka_unit_test(test_whoever_comes_again_after_others_were_answered_holds_nobody_up),
-      cmocka_unit_test(test_one_who_was_in_before_we_came_is_not_waited_for),
+      cmocka_unit_test(test_a_resend_after_others_were_answered_delays_nobody),
+      cmocka_unit_test(test_nobody_waits_for_a_sender_whose_part_an_earlier_head_applied),
       cmocka_unit_test(test_parts_of_later_ticks_are_kept_until_it_is_their_turn),
       cmocka_unit_test(test_what_the_dead_pushed_ahead_is_forgotten),
-      cmocka_unit_test(test_one_who_leaves_has_to_send_again_what_it_pushed_ahead),
-      cmocka_unit_test(test_somebody_who_is_ahead_is_not_waited_for),
+      cmocka_unit_test(test_a_member_that_leaves_must_resend_its_early_parts),
+      cmocka_unit_test(test_nobody_waits_for_a_member_that_is_ahead),
       cmocka_unit_test(test_a_part_may_come_in_pieces),
       cmocka_unit_test(test_half_of_a_part_of_the_dead_takes_effect_and_no_more),
       cmocka_unit_test(test_a_refusal_is_repeated_though_others_wait),

@@ -11,7 +11,7 @@ static void start_wide(struct fixture *f, uint64_t members) {
   start_with(f, members, entry_of(VECTOR, PAWL_I64, 1, KEYS, true), UINT64_MAX);
 }
 
-/* A push of one row, which claims so many keys. */
+/* A push of one row with this claim. */
 static struct pwi_served push_at(struct fixture *f, uint64_t sender, struct pawl_range claim, uint64_t prior,
                                  uint64_t task, uint64_t tick, uint64_t *steps_out) {
   static const int64_t one = 1;

@@ -106,7 +106,7 @@ static void choose_keys(struct world *world, struct pwi_request *request, size_t
     terms->range = pawl_range_of(begin, begin + terms->rows);
     return;
   }
-  /* Few different lists, so that signatures are of use. */
+  /* Few different lists, so that signatures are used. */
   uint64_t key = below(world, 3);
   for (; key < size && terms->rows < KEYS_MAX; key += step) world->keys[terms->rows++] = key;
   request->keys = world->keys;
@@ -136,7 +136,7 @@ static void fill_values(struct world *world, struct pwi_request *request, size_t
   request->value_type = (uint8_t)shapes[v].type;
 }
 
-/* The head serves it; what it did is in world->change. */
+/* The head serves the request; its effect is in world->change. */
 static struct pwi_served ask(struct world *world, struct pwi_request *request) {
   struct pwi_served served = serve(world->head, request, world->result);
   world->has_change = served.effect != PWI_EFFECT_NONE;
@@ -201,7 +201,7 @@ static void do_something(struct world *world) {
 
 /* --- the follower --------------------------------------------------------------------------------------- */
 
-/* On these positions. One that does not know the list asks for it. */
+/* The follower applies the change on these positions. If the list is unknown, it gets the keys. */
 static void follow(struct world *world, struct pawl_range positions) {
   struct pwi_outcome outcome;
   struct pwi_change change = world->change;
@@ -219,7 +219,7 @@ static void follow(struct world *world, struct pawl_range positions) {
   assert_int_equal(outcome.code, PWI_CODE_OK);
 }
 
-/* In pieces, as an arc that was split and merged again may have it. */
+/* In pieces, as an arc that was split and merged again. */
 static void follow_in_pieces(struct world *world) {
   uint64_t at = 0;
   while (at < CELLS) {
@@ -230,7 +230,7 @@ static void follow_in_pieces(struct world *world) {
   }
 }
 
-/* Every push of the past that was refused is refused again by a follower that takes over. */
+/* A follower that takes over refuses every refused push again. */
 static void assert_remembers(struct world *world, const struct pwi_change *refused) {
   struct pwi_served served = serve(world->follower, &refused->request, world->result);
   assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
@@ -363,7 +363,7 @@ static void test_a_follower_keeps_the_times_of_senders_that_are_newer_than_its_m
   test_free(world);
 }
 
-/* Its times never come in a chunk. */
+/* Its times never arrive in a chunk. */
 static void test_a_vector_that_is_opened_after_the_last_chunk_has_its_times_all_the_same(void **state) {
   (void)state;
   struct world *world = test_malloc(sizeof *world);

@@ -24,7 +24,7 @@ struct fixture {
   uint64_t tasks[8]; /* of each sender, the last */
 };
 
-/* Group 1, to be of `size` members, of whom senders 1 to `members` have joined. */
+/* Creates group 1 with size `size`; senders 1 to `members` have joined. */
 static void start(struct fixture *fixture, uint32_t size, uint64_t members) {
   struct pwi_shard_config config = {.memory_max = UINT64_MAX, .answer = note_answer};
   *fixture = (struct fixture){.membership = membership_of(6), .shard = shard_of(&config), .group = group_of(1)};
@@ -43,7 +43,7 @@ static void stop(struct fixture *fixture) {
   pwi_membership_fini(&fixture->membership);
 }
 
-/* One more member, and the shard hears of it. */
+/* Adds a member to the membership of the shard. */
 static void join(struct fixture *fixture, uint64_t sender) {
   assert_int_equal(pwi_membership_join(&fixture->membership, fixture->group.id, 0, (struct pwi_sender){sender}),
                    PAWL_OK);
@@ -57,7 +57,7 @@ static struct pwi_request ask(enum pwi_request_kind kind, uint64_t sender, uint6
   return request;
 }
 
-/* The next task of the sender; returns what the answer found. */
+/* Executes the next task of the sender; returns the answer's `found`. */
 static uint64_t step(struct fixture *fixture, enum pwi_request_kind kind, uint64_t sender, uint64_t tick) {
   struct pwi_request request = ask(kind, sender, tick);
   request.terms.prior = fixture->tasks[sender];

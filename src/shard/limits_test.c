@@ -48,7 +48,7 @@ static struct pwi_request push_of(struct fixture *f, struct pawl_range claim, ui
   return request;
 }
 
-/* Half of the claim has had the push, and keeps it. */
+/* Half of the claim was applied before, and stays. */
 static void test_only_what_was_due_is_told_to_be_refused(void **state) {
   (void)state;
   struct fixture f;
@@ -67,7 +67,7 @@ static void test_only_what_was_due_is_told_to_be_refused(void **state) {
   stop(&f);
 }
 
-static void test_whoever_settles_nothing_gets_no_further_than_some_refusals(void **state) {
+static void test_a_sender_that_settles_nothing_is_limited_to_some_refusals(void **state) {
   (void)state;
   struct fixture f;
   start(&f, SIZE);
@@ -120,7 +120,7 @@ static void test_one_link_has_no_end_of_waiters(void **state) {
   stop(&f);
 }
 
-/* Claims of single keys, far from one another, without rows: a clock of ever more pieces. */
+/* Claims of single keys, far apart, without rows, give a clock of ever more pieces. */
 static void test_a_clock_has_no_end_of_pieces(void **state) {
   (void)state;
   struct fixture f;
@@ -146,7 +146,7 @@ static void test_a_clock_has_no_end_of_pieces(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_only_what_was_due_is_told_to_be_refused),
-      cmocka_unit_test(test_whoever_settles_nothing_gets_no_further_than_some_refusals),
+      cmocka_unit_test(test_a_sender_that_settles_nothing_is_limited_to_some_refusals),
       cmocka_unit_test(test_one_link_has_no_end_of_waiters),
       cmocka_unit_test(test_a_clock_has_no_end_of_pieces),
   };

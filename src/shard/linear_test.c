@@ -122,7 +122,7 @@ static void test_a_duplicate_is_answered_and_not_applied_again(void **state) {
   stop(&f);
 }
 
-/* Half of the claim is in: only the other half is due. */
+/* Half of the claim was applied before: only the other half is due. */
 static void test_what_is_in_already_is_left_out(void **state) {
   struct fixture f;
   (void)state;
@@ -163,7 +163,7 @@ static void test_it_waits_for_what_is_missing_in_either_vector(void **state) {
   stop(&f);
 }
 
-static void test_who_is_not_here_or_may_not_push_is_told_so(void **state) {
+static void test_unknown_vectors_and_senders_are_answered_so(void **state) {
   struct fixture f;
   (void)state;
   start(&f, UINT64_MAX);
@@ -254,7 +254,7 @@ static void test_a_shard_that_is_full_refuses_new_rows(void **state) {
 
 /* --- slices --------------------------------------------------------------------------------------------- */
 
-/* One request after another, each from where the last one ended, as clients do. */
+/* One request after another, each from the end of the last one, as clients do. */
 static size_t run_slices(struct pwi_shard *shard, struct pwi_request request) {
   uint64_t end = request.terms.claim.end;
   for (size_t slices = 1;; slices++) {
@@ -289,7 +289,7 @@ static void check_slices(bool is_sparse) {
   push.value_parts = SIZE / 2;
   push.value_type = PAWL_F64;
   assert_served(shard, &push, NULL, PWI_CODE_OK, PAWL_OK);
-  /* Of the sparse vector only every other key has a row. */
+  /* In the sparse vector only every other key has a row. */
   assert_int_equal(run_slices(shard, linear_of(2, PWI_LINEAR_AXPY, 3, 1, 0, 2)), is_sparse ? 13 : 25);
   assert_int_equal(run_slices(shard, linear_of(2, PWI_LINEAR_AXPY, 3, 1, 0, 2)), is_sparse ? 13 : 25);
   struct pwi_request pull = request_of(PWI_REQUEST_PULL, 2, SIZE);
@@ -319,7 +319,7 @@ static void test_long_work_is_cut_into_slices_that_tile_the_claim(void **state) 
   check_slices(true);
 }
 
-/* What it changed is what a member of the chain is told. */
+/* The result for the chain is the changed rows. */
 static void test_the_result_is_the_rows_as_they_are_then(void **state) {
   struct fixture f;
   int64_t result[SIZE] = {0};
@@ -344,7 +344,7 @@ static void test_the_result_is_the_rows_as_they_are_then(void **state) {
 
 /* --- sums ----------------------------------------------------------------------------------------------- */
 
-/* Rows that came in another order, in a table that has had others besides: the same bits. */
+/* Rows that were created in another order, in a table that had other rows before, give the same bits. */
 static void test_the_same_rows_give_the_same_bits_however_they_came(void **state) {
   struct pwi_membership membership = membership_of(1);
   struct pwi_shard *shards[2];
@@ -412,7 +412,7 @@ int main(void) {
       cmocka_unit_test(test_a_duplicate_is_answered_and_not_applied_again),
       cmocka_unit_test(test_what_is_in_already_is_left_out),
       cmocka_unit_test(test_it_waits_for_what_is_missing_in_either_vector),
-      cmocka_unit_test(test_who_is_not_here_or_may_not_push_is_told_so),
+      cmocka_unit_test(test_unknown_vectors_and_senders_are_answered_so),
       cmocka_unit_test(test_a_refusal_uses_up_the_number_and_is_remembered),
       cmocka_unit_test(test_operations_that_make_no_sense_fail),
       cmocka_unit_test(test_a_shard_that_is_full_refuses_new_rows),

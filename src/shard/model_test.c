@@ -117,7 +117,7 @@ static void choose_rows(struct world *world, struct push *push, struct pawl_rang
   for (size_t i = 0; i < push->count * WIDTH_MAX; i++) push->values[i] = (int64_t)below(world, 2001) - 1000;
 }
 
-/* A claim has one number before it: cells where the sender sent the same last. */
+/* A claim has one predecessor, so it consists of cells with the same last push of the sender. */
 static void send_push(struct world *world) {
   if (world->push_count == PUSHES_MAX) return;
   struct push *push = &world->pushes[world->push_count++];
@@ -148,7 +148,7 @@ static size_t put_values(int vector, const int64_t *values, size_t count, unsign
   return count * size;
 }
 
-/* The values at an odd address and in four parts, cut anywhere. */
+/* Puts the values at an odd address and in four parts of any length. */
 static void lay_out(struct world *world, const struct push *push, size_t from, size_t count, struct wire *wire) {
   uint32_t width = shapes[push->vector].width;
   size_t bytes = put_values(push->vector, push->values + from * width, count * width, wire->bytes + 1), at = 0;
@@ -242,7 +242,7 @@ static void judge(struct world *world, struct push *push, int first, int end, co
   }
 }
 
-/* The rows of a push that lie in the claim: they follow one another. */
+/* The rows of a push that lie in the claim; they are consecutive. */
 static void slice(const struct push *push, struct pawl_range claim, size_t *from_out, size_t *count_out) {
   size_t from = 0, end;
   while (from < push->count && push->keys[from] < claim.begin) from++;
@@ -309,7 +309,7 @@ static void deliver_some(struct world *world) {
   deliver(world, push, first, end, below(world, 8) ? world->handler[first] : (int)below(world, SHARDS));
 }
 
-/* Everything that is still missing, in the order in which it was sent. */
+/* Delivers everything that is still missing, in the order of sending. */
 static void deliver_all(struct world *world) {
   for (size_t i = 0; i < world->push_count; i++)
     for (int c = world->pushes[i].first_cell; c < world->pushes[i].end_cell; c++)
@@ -353,7 +353,8 @@ static void requests_meanwhile(struct world *world) {
   }
 }
 
-/* Copies until the end, until memory is full, or until it is broken off. True if everything is there. */
+/* Copies to the end, until memory is full, or until it is abandoned. Returns true if everything was
+ * copied. */
 static bool fill(struct world *world, struct pwi_shard *from, struct pwi_shard *to, struct pawl_range positions) {
   struct pwi_copying copying;
   struct pwi_writer writer = {0};

@@ -43,7 +43,7 @@ static void stop(struct fixture *fixture) {
   pwi_membership_fini(&fixture->membership);
 }
 
-/* A pull of the keys [begin, end), which claims just them. */
+/* Pulls the keys [begin, end), with exactly this claim. */
 static enum pwi_code pull(struct pwi_shard *shard, uint64_t vector, uint64_t begin, uint64_t end, int64_t *out) {
   struct pwi_request request = request_of(PWI_REQUEST_PULL, vector, SIZE);
   request.terms.claim = request.terms.range = pawl_range_of(begin, end);
@@ -214,7 +214,7 @@ static void test_a_target_without_room_says_so(void **state) {
   stop(&f);
 }
 
-/* Every byte of every chunk changed in turn, and every chunk cut short. */
+/* Every byte of every chunk is changed in turn, and every chunk is truncated. */
 static void test_damaged_chunks_are_refused_or_harmless(void **state) {
   (void)state;
   struct fixture f;

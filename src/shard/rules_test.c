@@ -30,7 +30,7 @@ static struct pwi_entry ruled(uint64_t id, const char *rule, bool sparse) {
   return entry;
 }
 
-/* Values in so many parts, cut anywhere. */
+/* A push with its values in parts of any length. */
 struct push {
   struct pwi_request request;
   struct iovec parts[3];

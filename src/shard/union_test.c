@@ -14,7 +14,7 @@
 #define L1 2.0
 #define L2 0.5
 
-/* What a member pushes in a tick: pairs g u of some keys. */
+/* The push of a member in a tick: pairs g u for some keys. */
 struct step {
   struct pawl_range block;
   enum pwi_request_keys how;
@@ -72,7 +72,7 @@ static void stop(void) {
   pwi_membership_fini(&scene.membership);
 }
 
-/* Whole numbers: their sums are exact in any order. */
+/* Integers have exact sums in any order. */
 static void draw_step(struct step *step, struct pawl_range block, const struct step *like) {
   struct pwi_random *random = &scene.random;
   double share = pwi_random_unit(random) * pwi_random_unit(random);
