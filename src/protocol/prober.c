@@ -102,7 +102,7 @@ void pwi_prober_begin(struct pwi_prober *prober, const struct pwi_probe *probe, 
   set_timer(prober);
 }
 
-/* --- what comes of it ----------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------------- */
 
 /* A process without a node id does not prove that the node is gone: it may be the successor at this address,
  * or the node itself, which lacks memory to introduce itself. */

@@ -250,7 +250,7 @@ pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined 
   return status;
 }
 
-/* --- what is settled ------------------------------------------------------------------------------------ */
+/* --- settled senders ------------------------------------------------------------------------------------ */
 
 void pwi_settle_encode(uint64_t number, const struct pwi_settle *senders, size_t count, struct pwi_writer *writer) {
   pwi_write_u64(writer, number);

@@ -119,7 +119,7 @@ static struct part *part_of(const struct pwi_aggregate *aggregate, struct pwi_se
   return NULL;
 }
 
-/* --- who is awaited ------------------------------------------------------------------------------------- */
+/* --- completeness --------------------------------------------------------------------------------------- */
 
 bool pwi_aggregate_has_all(const struct pwi_shard *shard, const struct pwi_aggregate *aggregate) {
   size_t count = 0;
@@ -208,7 +208,7 @@ void pwi_aggregate_examine(struct pwi_shard *shard) {
   }
 }
 
-/* --- parts come ----------------------------------------------------------------------------------------- */
+/* --- arriving parts ------------------------------------------------------------------------------------- */
 
 /* Returns true if no answer waits for the end of the tick. */
 static bool is_idle(const struct pwi_aggregate *aggregate) {
@@ -427,7 +427,7 @@ static enum pwi_aggregate_action take_part(struct pwi_shard *shard, struct pwi_v
   return sums ? PWI_AGGREGATE_WAITS : is_due ? PWI_AGGREGATE_APPLY : PWI_AGGREGATE_ALONE;
 }
 
-/* --- early ---------------------------------------------------------------------------------------------- */
+/* --- early parts ---------------------------------------------------------------------------------------- */
 
 static uint64_t common_size(struct pawl_range a, struct pawl_range b) {
   struct pawl_range common = pawl_range_common(a, b);

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 
-/* --- how much ------------------------------------------------------------------------------------------- */
+/* --- sizes of answers ----------------------------------------------------------------------------------- */
 
 /* The maximum number of rows of a scan: limited by the keys of its range and by the rows of the table. */
 static uint64_t scan_most(const struct pwi_vector *vector, const struct pwi_terms *terms) {

@@ -26,7 +26,7 @@ bool pwi_values_match(const struct pwi_vector *vector, const struct pwi_request 
   return sum == wanted;
 }
 
-/* --- making ready --------------------------------------------------------------------------------------- */
+/* --- preparation ---------------------------------------------------------------------------------------- */
 
 static pawl_status ready_row(struct pwi_shard *shard, size_t bytes) {
   if (bytes <= shard->row_room) return PAWL_OK;
@@ -87,7 +87,7 @@ pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_vector *vector, c
   return status == PAWL_OK && by_blocks ? ready_blocks(shard, vector, range) : status;
 }
 
-/* --- applying: nothing here fails ----------------------------------------------------------------------- */
+/* --- applying: cannot fail ------------------------------------------------------------------------------ */
 
 static void apply_slots(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_slots *slots, size_t from,
                         size_t count, struct pwi_feed *feed, enum pwi_apply how, char *result) {

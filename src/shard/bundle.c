@@ -142,7 +142,7 @@ struct pwi_request pwi_bundle_request(const struct pwi_bundle *bundle, struct io
                               .encoded_as = bundle->encoded_as};
 }
 
-/* --- several -------------------------------------------------------------------------------------------- */
+/* --- several bundles ------------------------------------------------------------------------------------ */
 
 /* The remaining rows of a bundle. */
 struct cursor {

@@ -12,7 +12,7 @@
 #include "base/search.h"
 #include "protocol/planted.h"
 
-/* --- results -------------------------------------------------------------------------------------------- */
+/* --- results and states --------------------------------------------------------------------------------- */
 
 /* Sets the states of a range, block by block. */
 static void range_state(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range range, char *state,
@@ -173,7 +173,7 @@ void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, 
   if (status != PAWL_OK) *outcome_out = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
 }
 
-/* --- comparing ------------------------------------------------------------------------------------------ */
+/* --- digests -------------------------------------------------------------------------------------------- */
 
 static bool is_zero(const char *bytes, size_t size) {
   for (size_t i = 0; i < size; i++)

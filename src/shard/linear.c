@@ -138,7 +138,7 @@ pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *re
   return PAWL_OK;
 }
 
-/* --- making ready --------------------------------------------------------------------------------------- */
+/* --- preparation ---------------------------------------------------------------------------------------- */
 
 static size_t gather_rows(const struct pwi_vector *vector) {
   size_t rows = GATHER_BYTES / vector->table->row_bytes;
@@ -169,7 +169,7 @@ pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_vector *vector,
   return pwi_clock_reserve(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim);
 }
 
-/* --- applying: nothing here fails ----------------------------------------------------------------------- */
+/* --- applying: cannot fail ------------------------------------------------------------------------------ */
 
 const char *pwi_linear_view(const struct pwi_table *table, uint64_t first, uint64_t from, size_t count, char *room) {
   size_t width = table->is.width, size = table->row_bytes / width;

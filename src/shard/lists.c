@@ -18,7 +18,7 @@ static size_t bucket_of(unsigned bits, struct pwi_vector_id vector, uint64_t sig
   return (size_t)(pwi_mix64(signature ^ pwi_mix64(vector.id)) >> (64 - bits));
 }
 
-/* --- the two orders ------------------------------------------------------------------------------------- */
+/* --- hash table and order of use ------------------------------------------------------------------------ */
 
 static void unlink_age(struct pwi_lists *lists, struct pwi_list *list) {
   *(list->newer ? &list->newer->older : &lists->newest) = list->older;
@@ -58,7 +58,7 @@ static pawl_status grow_buckets(struct pwi_lists *lists) {
   return PAWL_OK;
 }
 
-/* --- going ---------------------------------------------------------------------------------------------- */
+/* --- removing lists ------------------------------------------------------------------------------------- */
 
 static void destroy(struct pwi_list *list) {
   pwi_slots_fini(&list->slots);
@@ -109,7 +109,7 @@ void pwi_lists_fini(struct pwi_lists *lists) {
   lists->buckets = NULL;
 }
 
-/* --- finding and keeping -------------------------------------------------------------------------------- */
+/* --- finding and keeping lists -------------------------------------------------------------------------- */
 
 struct pwi_list *pwi_lists_find(struct pwi_lists *lists, struct pwi_vector_id vector, uint64_t signature) {
   if (lists->count == 0) return NULL;

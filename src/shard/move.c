@@ -35,7 +35,7 @@ enum what { ROWS = 1, TASKS = 2, TICKS = 3, REFUSALS = 4 };
 
 #define ROWS_HEAD (1 + 1 + 8 + 4 + 4 + 4 + 4 + 1 + 8)
 
-/* --- out ------------------------------------------------------------------------------------------------ */
+/* --- copying out ---------------------------------------------------------------------------------------- */
 
 void pwi_copying_init(struct pwi_copying *copying, struct pawl_range positions) {
   *copying = (struct pwi_copying){.positions = positions, .stage = ROWS};
@@ -231,7 +231,7 @@ pawl_status pwi_shard_copy(const struct pwi_shard *shard, struct pwi_copying *co
   return PAWL_OK;
 }
 
-/* --- in ------------------------------------------------------------------------------------------------- */
+/* --- taking in ------------------------------------------------------------------------------------------ */
 
 struct incoming {
   size_t count;
@@ -402,7 +402,7 @@ pawl_status pwi_shard_take(struct pwi_shard *shard, const void *chunk, size_t si
   return PAWL_CORRUPT;
 }
 
-/* --- adopting ------------------------------------------------------------------------------------------- */
+/* --- holding staged positions --------------------------------------------------------------------------- */
 
 /* Adds the missing keys of `keys` to a clock, with times of 0. */
 static pawl_status fill_up(struct pwi_clock *clock, struct pawl_range keys) {

@@ -48,7 +48,7 @@ void pwi_vector_close_rule(struct pwi_vector *vector) {
   vector->rule = NULL;
 }
 
-/* --- rows of a request, as they lie --------------------------------------------------------------------- */
+/* --- rows of a request ---------------------------------------------------------------------------------- */
 
 /* A run of rows: `pushed` values and the destination of the resulting rows; `result` may be NULL. */
 struct rows {
@@ -122,7 +122,7 @@ static pawl_status walk_part(struct pwi_shard *shard, struct pwi_vector *vector,
   return walk_named(&walk, (struct pwi_rows_named){.first = part.begin, .count = count});
 }
 
-/* --- functions that may take long ----------------------------------------------------------------------- */
+/* --- calling functions ---------------------------------------------------------------------------------- */
 
 struct work {
   struct pwi_shard *shard;

@@ -16,7 +16,7 @@
 #include "store/dense.h"
 #include "wire/keys.h"
 
-/* --- names ---------------------------------------------------------------------------------------------- */
+/* --- keys of a request ---------------------------------------------------------------------------------- */
 
 /* Bytes that the memory cap leaves for lists. */
 static uint64_t spare_bytes(const struct pwi_shard *shard) {

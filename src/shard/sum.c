@@ -5,7 +5,7 @@
 #include "shard/aggregate.h"
 #include "wire/values.h"
 
-/* --- what is applied ------------------------------------------------------------------------------------ */
+/* --- the change ----------------------------------------------------------------------------------------- */
 
 /* Returns true if every sender in the sum covers the whole arc. */
 static bool is_even(const struct pwi_aggregate *aggregate) {
@@ -243,7 +243,7 @@ void pwi_shard_break_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregat
   aggregate->bundles = NULL;
 }
 
-/* --- other ends ----------------------------------------------------------------------------------------- */
+/* --- dropping aggregates -------------------------------------------------------------------------------- */
 
 void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range keys, enum pwi_code code,
                          pawl_status status) {
