@@ -685,7 +685,7 @@ static void test_a_change_without_memory_changes_nothing(void **state) {
     failures += survive(&membership, id, false);
     failures += survive(&membership, id, true);
   }
-  assert_int_equal(failures, 3 * 4); /* three arrays for 8, 16, 32 and 64 */
+  assert_int_equal(failures, 3 * 5); /* three arrays for 4, 8, 16, 32 and 64 */
   assert_int_equal(membership.number, 80);
   assert_int_equal(membership.member_count, 40);
   pwi_membership_fini(&membership);
