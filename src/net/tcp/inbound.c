@@ -27,7 +27,7 @@
 pawl_status pwi_tcp_inbound_open(struct tcp_link *link) {
   struct tcp_net *net = link->net;
   const char *name = link->tls ? pwi_tls_peer(link->tls) : link->identity;
-  struct pwi_inbound_account *account = net->accounts;
+  struct pwi_account *account = net->accounts;
   while (account && strcmp(account->name, name) != 0) account = account->next;
   if (!account) {
     account = pwi_alloc_zero(1, sizeof *account);
@@ -42,10 +42,10 @@ pawl_status pwi_tcp_inbound_open(struct tcp_link *link) {
 }
 
 static void leave_account(struct tcp_link *link) {
-  struct pwi_inbound_account *account = link->account;
+  struct pwi_account *account = link->account;
   link->account = NULL;
   if (!account || --account->links > 0) return;
-  for (struct pwi_inbound_account **at = &link->net->accounts; *at; at = &(*at)->next)
+  for (struct pwi_account **at = &link->net->accounts; *at; at = &(*at)->next)
     if (*at == account) {
       *at = account->next;
       break;

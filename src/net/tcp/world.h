@@ -98,8 +98,8 @@ struct remote {
 };
 
 /* Those who prove who they are in the same way: a key, a certificate, a user, or nothing. */
-struct pwi_inbound_account {
-  struct pwi_inbound_account *next;
+struct pwi_account {
+  struct pwi_account *next;
   size_t links;
   size_t charged; /* bytes of bodies that are being received */
   char name[64];
@@ -171,11 +171,11 @@ struct tcp_link {
   struct pwi_incoming incoming;       /* on the link */
   struct pwi_incoming plane_incoming; /* on the data plane */
 
-  struct pwi_inbound_account *account; /* once it is up */
-  size_t charged, received;            /* bytes of the body that is coming in: of memory, and there */
-  bool is_waiting;                     /* for room to receive more */
-  int64_t body_at, pace_at;            /* when the body began to come, and when its pace was last looked at, */
-  size_t pace_delivered;               /* and how much was there */
+  struct pwi_account *account; /* once it is up */
+  size_t charged, received;    /* bytes of the body that is coming in: of memory, and there */
+  bool is_waiting;             /* for room to receive more */
+  int64_t body_at, pace_at;    /* when the body began to come, and when its pace was last looked at, */
+  size_t pace_delivered;       /* and how much was there */
 
   /* output */
   struct pwi_fifo segments;
@@ -274,7 +274,7 @@ struct tcp_net {
   struct tcp_link *ready, *dirty, *failed;
   struct tcp_link *oldest_stranger, *youngest_stranger;
   size_t stranger_count;
-  struct pwi_inbound_account *accounts;
+  struct pwi_account *accounts;
   struct pwi_link leader; /* may receive beyond the bound */
   int64_t waiting_since;  /* while links wait for room: since the first did */
   struct tcp_region *regions;
