@@ -54,8 +54,8 @@ void pwi_handler_destroy(struct pwi_handler *handler) {
 }
 
 pawl_status pwi_handler_link_up(struct pwi_handler *handler, struct pwi_link link, const struct pwi_peering *peering,
-                                const char *identity, const struct pwi_rights *rights, struct pwi_account *account,
-                                struct pwi_handler_link **link_out) {
+                                const char *identity, const struct pwi_rights *rights,
+                                struct pwi_quota_account *account, struct pwi_handler_link **link_out) {
   struct pwi_handler_link *fresh = pwi_alloc_zero(1, sizeof *fresh);
   if (!fresh) return PAWL_NO_MEMORY;
   fresh->handler = handler;
@@ -160,9 +160,9 @@ static const struct pwi_entry *find_entry(const struct pwi_handler_link *link, s
 static pawl_status charge(struct pwi_handler_link *link, const struct pwi_request *request) {
   if (!link->account) return PAWL_OK;
   int64_t now = pwi_net_now(link->handler->config.net);
-  bool may = pwi_account_may(link->account, now);
+  bool may = pwi_quota_account_may(link->account, now);
   if (may || is_aggregate(request) || !pwi_request_has_rows(request->terms.kind)) {
-    pwi_account_take(link->account, link->inbox.body_size, now);
+    pwi_quota_account_take(link->account, link->inbox.body_size, now);
     return PAWL_OK;
   }
   return PAWL_QUOTA_RATE;
@@ -433,7 +433,7 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
     say_failed(link, chain, request, status);
     return;
   }
-  if (link->account) pwi_account_take(link->account, served.value_bytes, pwi_net_now(handler->config.net));
+  if (link->account) pwi_quota_account_take(link->account, served.value_bytes, pwi_net_now(handler->config.net));
   answer(link, chain, request, entry, &served, buffer, values, form);
 }
 

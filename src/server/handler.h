@@ -66,7 +66,7 @@ void pwi_handler_destroy(struct pwi_handler *handler);
 PAWL_MUST_USE pawl_status pwi_handler_link_up(struct pwi_handler *handler, struct pwi_link link,
                                               const struct pwi_peering *peering, const char *identity,
                                               const struct pwi_rights *rights,
-                                              struct pwi_account *account, /* of its quotas; NULL: none */
+                                              struct pwi_quota_account *account, /* of its quotas; NULL: none */
                                               struct pwi_handler_link **link_out);
 
 struct pwi_handler_figures {
