@@ -1,3 +1,4 @@
+/* Audit lines and their escaping. */
 #include "protocol/audit.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@ const char *pwi_audit_escape(const char *from, char *text, size_t size) {
   static const char digits[] = "0123456789abcdef";
   size_t at = 0;
   text[at++] = '"';
-  for (; *from && at + 6 < size; from++) { /* four for a byte, the quote and the end */
+  for (; *from && at + 6 < size; from++) { /* four for an escaped byte, the quote and the final zero */
     unsigned char byte = (unsigned char)*from;
     bool is_plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
     if (is_plain) {
@@ -24,7 +25,8 @@ const char *pwi_audit_escape(const char *from, char *text, size_t size) {
   return text;
 }
 
-/* Names of certificates and addresses may hold anything but what would end a word. */
+/* Escapes a word of a line. Names of certificates and addresses may contain anything that does not end a
+ * word. */
 static const char *word(const char *from, char *text, size_t size) {
   size_t at = 0;
   for (; *from && at + 1 < size; from++)

@@ -20,7 +20,7 @@ static void hear(void *context, const char *node, const char *line) {
 static const struct pwi_log log_here = {.node = "here"};
 static const struct pwi_auditor auditor = {.sink = hear};
 
-static void test_a_line_says_who_did_what(void **state) {
+static void test_a_line_has_all_fields(void **state) {
   (void)state;
   struct pwi_rights rights = {.write = true, .space = "ads", .rate = 7};
   struct pwi_audit_who who = {.identity = "key:0123456789abcdef", .peer = "tcp://10.0.0.7:41844", .rights = &rights};
@@ -42,7 +42,7 @@ static void test_rights_have_words(void **state) {
   assert_string_equal(pwi_rights_print(&rights, text), "none");
 }
 
-/* Whatever is said, a line is one line, and has one verb. */
+/* An audit entry is always one line with one verb, whatever the names contain. */
 static void test_what_comes_from_outside_is_escaped(void **state) {
   (void)state;
   char object[4096];
@@ -62,7 +62,7 @@ static void test_what_comes_from_outside_is_escaped(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_line_says_who_did_what),
+      cmocka_unit_test(test_a_line_has_all_fields),
       cmocka_unit_test(test_rights_have_words),
       cmocka_unit_test(test_what_comes_from_outside_is_escaped),
   };

@@ -1,3 +1,4 @@
+/* Call graphs and results: checks, encoding and decoding. */
 #include "protocol/call.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 
 #define ALIGN _Alignof(max_align_t)
 
-/* --- graphs ------------------------------------------------------------------------------------------------------------- */
+/* --- graphs --------------------------------------------------------------------------------------------- */
 
 static bool is_name_control(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
@@ -33,10 +34,10 @@ void pwi_call_graph_destroy(struct pwi_call_graph *graph) {
   pwi_free(graph);
 }
 
-/* Arguments and results are aligned for whatever they are, as if each had been allocated by itself. */
+/* Arguments and results are aligned for any type, as if each had been allocated by itself. */
 static size_t aligned(size_t size) { return (size + ALIGN - 1) / ALIGN * ALIGN; }
 
-/* With room for so many things, and all of it zeros. */
+/* Allocates a zeroed graph with room for this many calls, edges and bytes. */
 static struct pwi_call_graph *make_graph(size_t count, size_t edge_count, size_t bytes) {
   struct pwi_call_graph *graph = pwi_alloc_zero(1, sizeof *graph);
   if (!graph) return NULL;
@@ -55,7 +56,7 @@ static pawl_status sort_graph(const struct pwi_call_graph *graph, uint32_t *culp
   return pwi_order_sort(graph->count, graph->edges, graph->edge_count, graph->sorted, culprit_out);
 }
 
-/* Names, and how many bytes they and the arguments are in all. */
+/* Checks the names and returns the bytes of all names and arguments. */
 static pawl_status measure(const struct pawl_graph_call *calls, size_t count, size_t *bytes_out,
                            uint32_t *culprit_out) {
   size_t bytes = 0;
@@ -113,7 +114,7 @@ void pwi_call_encode(uint64_t target, const struct pwi_call_graph *graph, struct
   }
 }
 
-/* Twice: first to see how much there is, without a place to put it, then to take it. */
+/* Called twice: without memory to count the contents, then with memory to copy them. */
 static void read_graph(struct pwi_reader *reader, struct pwi_call_graph *graph, size_t *counts) {
   size_t used = 0, all = 0;
   counts[0] = pwi_read_count(reader, 6);
@@ -167,7 +168,7 @@ pawl_status pwi_call_decode(const void *bytes, size_t size, uint64_t *target_out
   return PAWL_OK;
 }
 
-/* --- results ------------------------------------------------------------------------------------------------------------ */
+/* --- results -------------------------------------------------------------------------------------------- */
 
 void pwi_call_return_encode(enum pwi_call_code code, const struct pwi_call_result *results, uint32_t count,
                             struct pwi_writer *writer) {
@@ -181,7 +182,7 @@ void pwi_call_return_encode(enum pwi_call_code code, const struct pwi_call_resul
   }
 }
 
-/* A cause is another result, and only what did not begin has one. */
+/* A cause is the index of another result, and only a call that did not begin has one. */
 static bool is_sound(const struct pwi_call_result *result, uint32_t index, uint32_t count) {
   if (result->status > PAWL_OK) return false;
   if (result->cause == PAWL_CALL_NONE) return true;

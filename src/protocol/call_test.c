@@ -157,7 +157,7 @@ static void test_results_that_cannot_be_are_refused(void **state) {
   pwi_writer_fini(&writer);
 }
 
-/* Every beginning of the bytes, and any byte of them changed. */
+/* Every prefix of the bytes, and the bytes with any one byte changed. */
 static void test_damaged_bytes_are_never_taken_for_more_than_they_are(void **state) {
   (void)state;
   struct pwi_call_graph *graph = make_three(), *again = NULL;

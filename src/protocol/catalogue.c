@@ -1,4 +1,5 @@
-/* The catalogue: a sorted array, its rules, and its bytes. Decoded entries pass through the same rules as added ones. */
+/* The catalogue: a sorted array, its rules, and its encoded form. Decoded entries are checked by the same
+ * rules as added ones. */
 #include "protocol/catalogue.h"
 
 #include <assert.h>
@@ -8,23 +9,23 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/search.h"
 
 #define VERSION 3
-#define VERSION_PLAIN 2 /* without rules */
-#define VERSION_FIRST 1 /* without incarnations either */
-#define ENTRY_LEAST 30  /* bytes of an entry whose name is as short as can be: one letter, a slash, one letter */
+#define VERSION_PLAIN 2 /* options without rules */
+#define VERSION_FIRST 1 /* and entries without incarnations */
+#define ENTRY_LEAST 30  /* bytes of the shortest entry: a name of one letter, a slash and one letter */
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
-#define DENSE_AUTO_MAX                                                                                                 \
-  (UINT64_C(1) << 28) /* keys of a span that is kept as an array unless it asks for something else */
+#define DENSE_AUTO_MAX (UINT64_C(1) << 28) /* largest span, in keys, that is dense by default */
 #define ROW_BYTES_MAX (1u << 30)
 
-/* The two lists of numbers are one: what the application asks for is what the store is told. */
+/* Both enums have the same numbers, so a type of the API can be used as a type of the store. */
 static_assert((int)PAWL_F32 == (int)PWI_SCALAR_F32 && (int)PAWL_F64 == (int)PWI_SCALAR_F64, "floats");
 static_assert((int)PAWL_I32 == (int)PWI_SCALAR_I32 && (int)PAWL_I64 == (int)PWI_SCALAR_I64, "signed integers");
 static_assert((int)PAWL_U64 == (int)PWI_SCALAR_U64, "unsigned integers");
 static_assert(PAWL_WIDTH_MAX * sizeof(uint64_t) <= 1 << 30, "the widest row of the widest type is no row too long");
 
-/* --- names ------------------------------------------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_name_check(const char *name, enum pwi_entry_kind kind) {
   if (strnlen(name, PAWL_NAME_MAX + 1) > PAWL_NAME_MAX) return PAWL_INVALID;
@@ -43,12 +44,12 @@ bool pwi_name_is_in(const char *name, const char *space) {
 
 uint64_t pwi_group_key(const char *name) {
   uint64_t key = pwi_hash(name, strlen(name), 0);
-  return key == PAWL_KEY_END ? 0 : key; /* nothing lies at the last position of the ring */
+  return key == PAWL_KEY_END ? 0 : key; /* no key lies at the last position of the ring */
 }
 
-/* --- options ---------------------------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------------------- */
 
-/* Of characters that can be shown, with nothing behind its end. */
+/* Returns true for printable text whose remaining bytes are zero. */
 static bool is_text(const char *text, size_t room) {
   size_t size = strnlen(text, room);
   for (size_t i = 0; i < size; i++)
@@ -56,7 +57,7 @@ static bool is_text(const char *text, size_t room) {
   return size < room;
 }
 
-/* Every field by itself. They may have been made from any number. */
+/* Checks each field by itself. The fields may come from any bytes. */
 static bool are_in_bounds(const struct pawl_vector_options *options) {
   return pwi_scalar_size((enum pwi_scalar)options->type) > 0 && options->width > 0 &&
          options->width <= PAWL_WIDTH_MAX && options->size > 0 && (unsigned)options->function <= PAWL_RULE &&
@@ -69,7 +70,7 @@ static void set_rule(struct pawl_vector_options *is, const char *text) {
   memcpy(is->rule, text, strlen(text));
 }
 
-/* One blank between words, and none around them. */
+/* Leaves one blank between words, and none at the ends. */
 static void squeeze(struct pawl_vector_options *is) {
   char text[sizeof is->rule];
   size_t size = 0;
@@ -80,8 +81,9 @@ static void squeeze(struct pawl_vector_options *is) {
   set_rule(is, text);
 }
 
-/* Built-in functions have one form, which everybody knows. Others are left as they were asked for: not everybody who asks
- * knows their parameters. Plain ones are known by their number, whichever way they were asked for. */
+/* Writes a rule in its canonical form. Built-in functions have one form that all nodes know. Rules of other
+ * functions are left unchanged, because a client need not know their parameters. Plain functions are stored
+ * as a number, in whichever way they were requested. */
 static pawl_status print_rule(const struct pwi_rule *rule, struct pawl_vector_options *is) {
   char text[PWI_RULE_TEXT_MAX] = "";
   uint32_t number;
@@ -114,7 +116,7 @@ static pawl_status settle_rule(const struct pwi_function_set *functions, struct 
   return PAWL_OK;
 }
 
-/* The table that holds such a vector. */
+/* The options of the table for a vector. */
 static struct pwi_table_options table_of(const struct pawl_vector_options *is) {
   return (struct pwi_table_options){
       .type = (enum pwi_scalar)is->type,
@@ -162,7 +164,7 @@ static bool is_row(uint32_t width, enum pawl_type type) {
   return width > 0 && width <= ROW_BYTES_MAX / pwi_scalar_size((enum pwi_scalar)type);
 }
 
-/* Widths are believed where the function is not known here: they only have to be possible. */
+/* If the function is unknown here, its widths are accepted as long as they are possible. */
 static bool are_settled(const struct pawl_vector_options *is) {
   struct pawl_vector_options settled;
   if (pwi_options_settle(is, NULL, &settled) != PAWL_OK || settled.placement != is->placement ||
@@ -181,7 +183,7 @@ static bool are_of_a_group(const struct pawl_vector_options *is) {
          is->size == PAWL_KEY_END && is->placement == PAWL_PLACE_ORDERED && is->layout == PAWL_LAYOUT_SPARSE;
 }
 
-/* --- entries ---------------------------------------------------------------------------------------------------- */
+/* --- entries -------------------------------------------------------------------------------------------- */
 
 struct pwi_place pwi_entry_place(const struct pwi_entry *entry) {
   return (struct pwi_place){.size = entry->is.size, .mixed = entry->is.placement == PAWL_PLACE_MIXED};
@@ -209,7 +211,7 @@ static uint64_t last_id(const struct pwi_catalogue *catalogue) {
   return catalogue->count ? catalogue->entries[catalogue->count - 1].id.id : 0;
 }
 
-/* --- searching and changing ------------------------------------------------------------------------------------- */
+/* --- searching and changing ----------------------------------------------------------------------------- */
 
 void pwi_catalogue_fini(struct pwi_catalogue *catalogue) {
   pwi_free(catalogue->entries);
@@ -217,15 +219,10 @@ void pwi_catalogue_fini(struct pwi_catalogue *catalogue) {
 }
 
 const struct pwi_entry *pwi_catalogue_find(const struct pwi_catalogue *catalogue, struct pwi_vector_id id) {
-  size_t low = 0, high = catalogue->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (catalogue->entries[middle].id.id < id.id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < catalogue->count && catalogue->entries[low].id.id == id.id ? &catalogue->entries[low] : NULL;
+  struct pwi_search search = {.high = catalogue->count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, catalogue->entries[search.middle].id.id < id.id);
+  bool found = search.low < catalogue->count && catalogue->entries[search.low].id.id == id.id;
+  return found ? &catalogue->entries[search.low] : NULL;
 }
 
 const struct pwi_entry *pwi_catalogue_named(const struct pwi_catalogue *catalogue, const char *name) {
@@ -235,22 +232,11 @@ const struct pwi_entry *pwi_catalogue_named(const struct pwi_catalogue *catalogu
   return NULL;
 }
 
-static pawl_status make_room(struct pwi_catalogue *catalogue) {
-  if (catalogue->count < catalogue->room) return PAWL_OK;
-  size_t room = catalogue->room ? 2 * catalogue->room : 8;
-  struct pwi_entry *entries = pwi_resize_array(catalogue->entries, room, sizeof *entries);
-  if (!entries) return PAWL_NO_MEMORY;
-  catalogue->entries = entries;
-  catalogue->room = room;
-  return PAWL_OK;
-}
-
 pawl_status pwi_catalogue_add(struct pwi_catalogue *catalogue, const struct pwi_entry *entry) {
   if (entry->id.id <= last_id(catalogue) || !is_sound(entry)) return PAWL_INVALID;
   if (pwi_catalogue_named(catalogue, entry->name)) return PAWL_EXISTS;
   if (catalogue->count >= PWI_CATALOGUE_MAX) return PAWL_TOO_LARGE;
-  pawl_status status = make_room(catalogue);
-  if (status) return status;
+  if (!PWI_GROW(catalogue->entries, catalogue->room, catalogue->count + 1)) return PAWL_NO_MEMORY;
   catalogue->entries[catalogue->count++] = *entry;
   catalogue->number++;
   return PAWL_OK;
@@ -276,7 +262,7 @@ pawl_status pwi_catalogue_restore(struct pwi_catalogue *catalogue, struct pwi_ve
   return PAWL_OK;
 }
 
-/* --- as bytes --------------------------------------------------------------------------------------------------- */
+/* --- as bytes ------------------------------------------------------------------------------------------- */
 
 void pwi_options_write(struct pwi_writer *writer, const struct pawl_vector_options *options) {
   pwi_write_u8(writer, (uint8_t)options->type);
@@ -340,7 +326,7 @@ static void read_entry(struct pwi_reader *reader, uint8_t version, struct pwi_en
   entry->incarnation = version == VERSION_FIRST ? 0 : pwi_read_u32(reader);
 }
 
-/* There is room for all entries. */
+/* The caller has allocated room for all entries. */
 static pawl_status read_entries(struct pwi_reader *reader, uint8_t version, size_t count,
                                 struct pwi_catalogue *catalogue) {
   while (catalogue->count < count) {
@@ -357,7 +343,7 @@ static int by_name(const void *a, const void *b) {
   return strcmp((*(const struct pwi_entry *const *)a)->name, (*(const struct pwi_entry *const *)b)->name);
 }
 
-/* Sorts, for the bytes may be hostile, and comparing each name with each would let a few megabytes take hours. */
+/* Sorts the names first: comparing every pair would take hours for a few megabytes from a hostile sender. */
 static pawl_status check_names_differ(const struct pwi_catalogue *catalogue) {
   if (catalogue->count < 2) return PAWL_OK;
   const struct pwi_entry **sorted = pwi_alloc_zero(catalogue->count, sizeof(const struct pwi_entry *));

@@ -1,4 +1,4 @@
-/* The catalogue: its rules one by one, the bytes to the letter, and decoders fed with bytes that no encoder wrote. */
+/* The catalogue: its rules one by one, the exact encoded form, and decoders with invalid bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void add(struct pwi_catalogue *catalogue, struct pwi_entry entry) {
   assert_int_equal(pwi_catalogue_add(catalogue, &entry), PAWL_OK);
 }
 
-/* Two entries of 32 and 33 bytes behind the head of 13. */
+/* Two entries of 32 and 33 bytes after the head of 13. */
 static struct pwi_catalogue example(void) {
   struct pwi_catalogue catalogue = {0};
   struct pwi_entry weights = entry_of(7, "ctr/w");
@@ -78,7 +78,7 @@ static struct pwi_writer example_bytes(void) {
   return writer;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 static void test_names_are_two_words_with_a_slash_between(void **state) {
   (void)state;
@@ -140,7 +140,7 @@ static void test_the_key_of_a_group_is_fixed_by_its_name(void **state) {
   assert_true(pwi_place_position(&place, key) == key);
 }
 
-/* --- options ---------------------------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------------------- */
 
 static void settles(uint64_t size, enum pawl_placement placement, enum pawl_layout layout, pawl_status status,
                     enum pawl_placement placed, enum pawl_layout laid) {
@@ -185,7 +185,7 @@ static void test_what_is_left_open_is_settled_by_the_span(void **state) {
   settles(0, place, layout, PAWL_INVALID, place, layout);
 }
 
-/* What no server can make is none of the manager's vectors; and what is left open becomes something that can be made. */
+/* Options that no server can create are invalid, and AUTO is replaced by options that servers can create. */
 static void test_vectors_that_no_server_could_make_are_too_large(void **state) {
   (void)state;
   struct pawl_vector_options asked = {.type = PAWL_F64, .width = 1000000, .size = 200000000}, settled;
@@ -259,7 +259,7 @@ static void test_the_rooms_below_accept_what_they_are_told(void **state) {
   pwi_catalogue_fini(&catalogue);
 }
 
-/* --- changes ---------------------------------------------------------------------------------------------------- */
+/* --- changes -------------------------------------------------------------------------------------------- */
 
 static void test_an_empty_catalogue_has_nothing(void **state) {
   (void)state;
@@ -362,7 +362,7 @@ static void test_a_group_is_what_every_group_is(void **state) {
   refuses_entry(&entry, PAWL_INVALID);
 }
 
-/* --- rules ------------------------------------------------------------------------------------------------------ */
+/* --- rules ---------------------------------------------------------------------------------------------- */
 
 static struct pawl_vector_options ruled(const char *rule) {
   struct pawl_vector_options asked = plain;
@@ -415,9 +415,9 @@ static void test_rules_are_settled(void **state) {
   pwi_catalogue_fini(&catalogue);
 }
 
-/* --- bytes ------------------------------------------------------------------------------------------------------ */
+/* --- bytes ---------------------------------------------------------------------------------------------- */
 
-/* Places in the example. */
+/* Offsets in the example. */
 enum { NUMBER = 1, COUNT = 9, FIRST = 13, SECOND = 65, END = 118 };
 enum {
   KIND = 8,
@@ -448,7 +448,7 @@ static void test_the_layout_is_the_documented_one(void **state) {
   pwi_writer_fini(&writer);
 }
 
-/* If the bytes are accepted, they are what the encoder writes. */
+/* Accepted bytes must equal the encoder's output. */
 static pawl_status decode(const void *bytes, size_t size) {
   struct pwi_catalogue catalogue = {.number = 77};
   pawl_status status = pwi_catalogue_decode(bytes, size, &catalogue);
@@ -494,7 +494,7 @@ static void test_an_empty_catalogue_has_bytes_too(void **state) {
   pwi_writer_fini(&writer);
 }
 
-/* Each length in a block of just that size, so that a sanitizer sees a step too far. */
+/* Each prefix is in a block of exactly its size, so that a sanitizer detects reading past its end. */
 static void test_a_catalogue_that_was_cut_off_is_truncated(void **state) {
   (void)state;
   struct pwi_writer writer = example_bytes();
@@ -544,7 +544,8 @@ static void test_every_kind_of_damage_is_seen(void **state) {
       {FIRST + FUNCTION, "\3", 1, PAWL_CORRUPT},
       {FIRST + RULE, "\xff\xff", 2, PAWL_TRUNCATED},
       {FIRST + FILTERS, "\x0c\0\1\0\0\0\0\0\0\0\0\0\0\0", 14, PAWL_CORRUPT}, /* no text */
-      {FIRST + PUSHED, "\1", 1, PAWL_CORRUPT},                               /* widths of its own, without a rule */
+      {FIRST + PUSHED, "\1", 1, PAWL_CORRUPT},                               /* widths of its own, without
+                                                                                a rule */
       {FIRST + PLACEMENT, "\0", 1, PAWL_CORRUPT},                            /* left open */
       {FIRST + PLACEMENT, "\3", 1, PAWL_CORRUPT},
       {FIRST + LAYOUT, "\0", 1, PAWL_CORRUPT}, /* left open */
@@ -569,7 +570,7 @@ static void test_every_kind_of_damage_is_seen(void **state) {
   }
 }
 
-/* Entries as an encoder would write them that forgot to check. */
+/* Writes entries as an encoder without checks would. */
 static void write_entry_of(struct pwi_writer *writer, int version, uint64_t id, const char *name) {
   pwi_write_u64(writer, id);
   pwi_write_u8(writer, PWI_ENTRY_VECTOR);
@@ -698,7 +699,7 @@ static void test_any_bytes_are_refused_or_are_what_the_encoder_writes(void **sta
   assert_int_equal(pwi_memory_counts().live, live);
 }
 
-/* --- out of memory ---------------------------------------------------------------------------------------------- */
+/* --- out of memory -------------------------------------------------------------------------------------- */
 
 static void test_an_addition_without_memory_changes_nothing(void **state) {
   (void)state;

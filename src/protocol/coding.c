@@ -1,8 +1,9 @@
+/* Choice of a codec for each message. protocol/coding.h states the rules. */
 #include "protocol/coding.h"
 
-#define PACK_MIN 512   /* bytes of values below which compressors do not pay */
-#define FIXED_BITS 12  /* that a value in FIXED is taken to need: what `fixed` leaves needs 2 to 16 */
-#define BITMAP_BITS 65 /* of masks, for 64 values */
+#define PACK_MIN 512   /* values of fewer bytes are not compressed */
+#define FIXED_BITS 12  /* assumed for a value in FIXED; the filter `fixed` leaves values of 2 to 16 bits */
+#define BITMAP_BITS 65 /* bits of masks for 64 values */
 
 static const unsigned packers = 1u << PWI_CODEC_LZ4 | 1u << PWI_CODEC_ZSTD;
 
@@ -16,11 +17,11 @@ static pawl_status ready(struct pwi_coder *coder) {
   return coder->workspace ? PAWL_OK : pwi_codec_create(&coder->workspace);
 }
 
-/* --- choosing --------------------------------------------------------------------------------------------------------- */
+/* --- choosing ------------------------------------------------------------------------------------------- */
 
 struct estimate {
   enum pwi_value_codec codec;
-  double bits; /* of a value */
+  double bits; /* expected bits for each value */
 };
 
 static void consider(struct estimate *best, const struct pwi_coding *coding, enum pwi_value_codec codec, double bits) {
@@ -28,7 +29,7 @@ static void consider(struct estimate *best, const struct pwi_coding *coding, enu
   *best = (struct estimate){codec, bits};
 }
 
-/* Of those whose size can be told beforehand. */
+/* Chooses among the codecs whose size can be predicted. */
 static enum pwi_value_codec guess(const struct pwi_coding *coding, double zeros) {
   double bits = 8.0 * (double)pwi_value_size(coding->type);
   struct estimate best = {PWI_CODEC_RAW, bits};
@@ -39,7 +40,7 @@ static enum pwi_value_codec guess(const struct pwi_coding *coding, double zeros)
   return best.codec;
 }
 
-/* --- encoding --------------------------------------------------------------------------------------------------------- */
+/* --- encoding ------------------------------------------------------------------------------------------- */
 
 static bool encode(struct pwi_coder *coder, const struct pwi_coding *coding, enum pwi_value_codec codec,
                    struct pwi_pages *place, size_t *size_out) {
@@ -49,7 +50,7 @@ static bool encode(struct pwi_coder *coder, const struct pwi_coding *coding, enu
                            place->size, size_out) == PAWL_OK;
 }
 
-/* A codec that is not in use shows on a piece of the message what it could do. */
+/* Measures a codec that is not in use on a piece of the message. */
 static void try_sample(struct pwi_coder *coder, const struct pwi_coding *coding,
                        const struct pwi_adapt_choice *choice) {
   struct pwi_coding sample = *coding;
@@ -62,7 +63,7 @@ static void try_sample(struct pwi_coder *coder, const struct pwi_coding *coding,
   pwi_adapt_report_codec(coding->adapt, choice->trial, sample.count * value_size, size, took, -1);
 }
 
-/* The compressor to be used, or RAW. */
+/* Returns the compressor to use, or RAW. */
 static enum pwi_value_codec choose_packer(struct pwi_coder *coder, const struct pwi_coding *coding, size_t bytes,
                                           double zeros) {
   unsigned wanted = coding->codecs & packers;
@@ -74,7 +75,7 @@ static enum pwi_value_codec choose_packer(struct pwi_coder *coder, const struct 
   return packers >> choice.codec & 1 ? choice.codec : PWI_CODEC_RAW;
 }
 
-/* Encodes with `codec` beside what there is, and takes the smaller one. */
+/* Encodes with `codec` and keeps the smaller of both results. */
 static void better(struct pwi_coder *coder, const struct pwi_coding *coding, enum pwi_value_codec codec,
                    struct pwi_pages *place, struct pwi_coded *best) {
   size_t size, raw = coding->count * pwi_value_size(coding->type);

@@ -1,3 +1,4 @@
+/* Choice of codecs: the cheapest permitted codec is used, and every result decodes to its input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,7 @@ static const struct pwi_net net = {.ops = &ops};
 
 static float values[COUNT];
 
-/* One of `step` is not zero, and all that are not differ. */
+/* One in `step` values is not zero, and all nonzero values differ. */
 static void fill(size_t step) {
   for (size_t i = 0; i < COUNT; i++) values[i] = i % step == 0 ? (float)(i + 1) * 0x1p-10F : 0;
 }
@@ -32,7 +33,7 @@ static struct pwi_coding coding_of(unsigned codecs, size_t count) {
   return (struct pwi_coding){.codecs = codecs, .type = PWI_TYPE_F32, .values = values, .count = count, .net = &net};
 }
 
-/* What came out must be what went in. */
+/* The decoded values must equal the input. */
 static enum pwi_value_codec carry(const struct pwi_coding *coding) {
   static float seen[COUNT];
   struct pwi_coder coder = {0};

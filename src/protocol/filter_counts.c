@@ -1,10 +1,11 @@
+/* Encoding, decoding and summing of filter counters. */
 #include "protocol/filter_counts.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-#define ITEM_LEAST (8 + 1 + 2 + 6 * 8) /* bytes */
+#define ITEM_LEAST (8 + 1 + 2 + 6 * 8) /* bytes of the shortest item */
 
 void pwi_filter_count_write(struct pwi_writer *writer, const struct pwi_filter_count *count) {
   pwi_write_u64(writer, count->vector);
@@ -18,7 +19,7 @@ void pwi_filter_count_write(struct pwi_writer *writer, const struct pwi_filter_c
   pwi_write_u64(writer, count->clamped);
 }
 
-/* Names end up in lines for people, so they hold nothing but what names may hold. */
+/* Reads one count. Names appear in output for people, so only characters of filter names are accepted. */
 static void read_count(struct pwi_reader *reader, struct pwi_filter_count *count) {
   *count = (struct pwi_filter_count){0};
   count->vector = pwi_read_u64(reader);
@@ -47,13 +48,7 @@ static struct pwi_filter_count *find(struct pwi_filter_totals *totals, const str
       return item;
   }
   if (totals->count == PWI_FILTER_TOTALS_MAX) return NULL;
-  if (totals->count == totals->room) {
-    size_t room = totals->room ? totals->room * 2 : 16;
-    struct pwi_filter_count *items = pwi_resize_array(totals->items, room, sizeof *items);
-    if (!items) return NULL;
-    totals->items = items;
-    totals->room = room;
-  }
+  if (!PWI_GROW(totals->items, totals->room, totals->count + 1)) return NULL;
   struct pwi_filter_count *item = &totals->items[totals->count++];
   *item = (struct pwi_filter_count){.vector = like->vector, .direction = like->direction};
   memcpy(item->name, like->name, sizeof item->name);
@@ -71,7 +66,7 @@ static void add(struct pwi_filter_totals *totals, const struct pwi_filter_count 
   total->clamped += count->clamped;
 }
 
-/* Read to its end before anything of it counts. */
+/* The first pass checks the whole payload; the second adds it. */
 pawl_status pwi_filter_totals_add(struct pwi_filter_totals *totals, const void *payload, size_t size) {
   struct pwi_filter_count count;
   for (int pass = 0; pass < 2; pass++) {

@@ -1,3 +1,4 @@
+/* Counters of filters: summing, and rejection of invalid payloads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* The list of managers: which address is tried next, and after which pause. */
 #include "protocol/manager_list.h"
 
 #include <string.h>
@@ -6,15 +7,15 @@
 #include "net/address.h"
 
 #define PAUSE_MAX INT64_C(1000000000)
-#define PAUSE_MAX_SEVERAL INT64_C(400000000) /* a new leader gives nodes little time to come */
+#define PAUSE_MAX_SEVERAL INT64_C(400000000) /* short, because a new leader waits only briefly for nodes */
 #define PATIENCE_NS INT64_C(400000000)
-#define PATIENCE_ONE_NS INT64_C(2000000000) /* of a manager that is the only one */
-#define HOPS_MAX 3                          /* hints that lead to hints */
+#define PATIENCE_ONE_NS INT64_C(2000000000) /* timeout of an attempt if there is only one manager */
+#define HOPS_MAX 3                          /* maximum hints followed in a row */
 
-/* --- the list --------------------------------------------------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------------------------------------- */
 
-/* The address that begins at `text`, as everybody writes it, so that two ways of writing one are known as the same.
- * `*rest_out` is where the next one begins, NULL if it was the last. */
+/* Reads the address at the beginning of `text` and writes it in canonical form, so that two spellings of one
+ * address compare equal. `*rest_out` is the beginning of the next address; NULL after the last. */
 static pawl_status read_one(const char *text, char *address_out, const char **rest_out) {
   char word[PWI_NET_ADDRESS_MAX];
   struct pwi_address address;
@@ -57,7 +58,7 @@ pawl_status pwi_managers_first(const char *list, char *address_out) {
   return read_one(list, address_out, &rest);
 }
 
-/* --- asking round ------------------------------------------------------------------------------------------------------ */
+/* --- asking round --------------------------------------------------------------------------------------- */
 
 const char *pwi_managers_next(struct pwi_managers *managers) {
   managers->is_hinted = managers->hint[0] != '\0';

@@ -57,7 +57,7 @@ static void test_a_lost_manager_is_not_the_first_to_be_asked(void **state) {
   pwi_managers_fini(&managers);
 }
 
-/* It waits for us, if only the link broke. */
+/* If only the link broke, the manager waits for the node. */
 static void test_a_lost_manager_that_is_the_only_one_is_asked_again_at_once(void **state) {
   (void)state;
   struct pwi_managers managers = managers_of("a:1");
@@ -78,7 +78,7 @@ static void test_a_hint_is_followed_at_once_and_once(void **state) {
   assert_string_equal(pwi_managers_next(&managers), "tcp://leader:9");
   assert_int_equal(pwi_managers_failed(&managers), 0);
   assert_string_equal(pwi_managers_next(&managers), "tcp://b:2");
-  pwi_managers_hint(&managers, "tcp://leader:9"); /* from there we come */
+  pwi_managers_hint(&managers, "tcp://leader:9"); /* ignored: that manager gave the hint */
   assert_int_equal(pwi_managers_failed(&managers), FIRST);
   assert_string_equal(pwi_managers_next(&managers), "tcp://a:1");
   pwi_managers_fini(&managers);
@@ -141,7 +141,7 @@ static void test_a_lower_term_is_not_heard(void **state) {
   pwi_managers_fini(&managers);
 }
 
-static void test_who_stands_by_is_heard_whatever_the_term(void **state) {
+static void test_the_hint_of_a_standby_counts_with_any_term(void **state) {
   (void)state;
   struct pwi_managers managers = managers_of("a:1,b:2");
   struct pwi_joined joined = {.status = PAWL_NODE_STANDBY, .leader = "l:3"};
@@ -175,7 +175,7 @@ int main(void) {
       cmocka_unit_test(test_a_hint_to_nowhere_is_ignored),
       cmocka_unit_test(test_lists_that_make_no_sense_are_invalid),
       cmocka_unit_test(test_a_lower_term_is_not_heard),
-      cmocka_unit_test(test_who_stands_by_is_heard_whatever_the_term),
+      cmocka_unit_test(test_the_hint_of_a_standby_counts_with_any_term),
       cmocka_unit_test(test_a_list_without_memory_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

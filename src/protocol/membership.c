@@ -1,7 +1,7 @@
-/* The membership: three sorted arrays, their rules, and their bytes.
+/* The membership: three sorted arrays, their rules, and their encoded form.
  *
- * A change first looks whether it may happen, then makes room for all it will need, and only then touches anything: so
- * there is nothing to undo.
+ * A change first checks that it is permitted, then allocates all memory that it needs, and only then modifies
+ * anything. So there is nothing to undo.
  */
 #include "protocol/membership.h"
 
@@ -11,6 +11,7 @@
 
 #include "base/cursor.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "protocol/membership_delta.h"
 
 #define VERSION 1
@@ -27,31 +28,19 @@ void pwi_membership_fini(struct pwi_membership *membership) {
   *membership = (struct pwi_membership){0};
 }
 
-/* --- searching -------------------------------------------------------------------------------------------------- */
+/* --- searching ------------------------------------------------------------------------------------------ */
 
-/* The index of the first sender whose id is not below `id`; likewise for groups and members. */
+/* Each returns the index of the first sender, group or member that is not below the given one. */
 static size_t sender_place(const struct pwi_membership *membership, uint64_t id) {
-  size_t low = 0, high = membership->sender_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (membership->senders[middle].sender.id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = membership->sender_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, membership->senders[search.middle].sender.id < id);
+  return search.low;
 }
 
 static size_t group_place(const struct pwi_membership *membership, uint64_t id) {
-  size_t low = 0, high = membership->group_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (membership->groups[middle].group.id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = membership->group_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, membership->groups[search.middle].group.id < id);
+  return search.low;
 }
 
 static bool is_before(struct pwi_membership_member a, struct pwi_membership_member b) {
@@ -59,15 +48,9 @@ static bool is_before(struct pwi_membership_member a, struct pwi_membership_memb
 }
 
 static size_t member_place(const struct pwi_membership *membership, struct pwi_membership_member member) {
-  size_t low = 0, high = membership->member_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (is_before(membership->members[middle], member))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = membership->member_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, is_before(membership->members[search.middle], member));
+  return search.low;
 }
 
 static bool is_member_at(const struct pwi_membership *membership, size_t place, struct pwi_membership_member member) {
@@ -116,9 +99,9 @@ const struct pwi_membership_member *pwi_membership_members(const struct pwi_memb
   return end > begin ? membership->members + begin : NULL;
 }
 
-/* --- rules ------------------------------------------------------------------------------------------------------ */
+/* --- rules ---------------------------------------------------------------------------------------------- */
 
-/* A job is a word as the first of a vector's name is, and so is looked at as one. */
+/* A job follows the rules of the first word of a vector's name, so that check is used. */
 static bool is_job(const char *job) {
   char name[PWI_JOB_MAX + sizeof "/x"];
   if (strnlen(job, PWI_JOB_MAX + 1) > PWI_JOB_MAX) return false;
@@ -126,7 +109,7 @@ static bool is_job(const char *job) {
   return pwi_name_check(name, PWI_ENTRY_VECTOR) == PAWL_OK;
 }
 
-/* It is shown on terminals, and comes from far away. */
+/* An address comes from a remote node and is shown on terminals: printable characters only. */
 static bool is_address(const char *address) {
   size_t room = sizeof((struct pwi_membership_sender *)NULL)->address;
   size_t size = strnlen(address, room);
@@ -144,25 +127,12 @@ static bool can_follow(uint64_t last, const struct pwi_membership_sender *sender
   return sender->sender.id > last && is_job(sender->job) && is_address(sender->address);
 }
 
-/* --- senders ---------------------------------------------------------------------------------------------------- */
-
-/* An array with room for one element more than it has: the same, or where it has moved to; NULL if there is no memory.
- */
-static void *with_room(void *array, size_t count, size_t *room, size_t size) {
-  if (count < *room) return array;
-  size_t wanted = *room ? 2 * *room : 8;
-  void *moved = pwi_resize_array(array, wanted, size);
-  if (moved) *room = wanted;
-  return moved;
-}
+/* --- senders -------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_membership_add(struct pwi_membership *membership, const struct pwi_membership_sender *sender) {
   if (sender->retired || !can_follow(membership->last, sender)) return PAWL_INVALID;
   if (membership->sender_count >= PWI_MEMBERSHIP_MAX) return PAWL_TOO_LARGE;
-  void *senders =
-      with_room(membership->senders, membership->sender_count, &membership->sender_room, sizeof *membership->senders);
-  if (!senders) return PAWL_NO_MEMORY;
-  membership->senders = senders;
+  if (!PWI_GROW(membership->senders, membership->sender_room, membership->sender_count + 1)) return PAWL_NO_MEMORY;
   membership->senders[membership->sender_count++] = *sender;
   membership->last = sender->sender.id;
   membership->number++;
@@ -208,14 +178,14 @@ pawl_status pwi_membership_set_address(struct pwi_membership *membership, struct
   struct pwi_membership_sender *found = find_sender(membership, sender);
   if (!found) return PAWL_NOT_FOUND;
   if (!is_address(address)) return PAWL_INVALID;
-  memmove(found->address, address, strlen(address) + 1); /* it may be the sender's own */
+  memmove(found->address, address, strlen(address) + 1); /* `address` may be the sender's own */
   membership->number++;
   return PAWL_OK;
 }
 
-/* --- groups ----------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------- */
 
-/* A wrong size is told first: so PAWL_EXISTS means that everything is already as it was asked for. */
+/* A wrong size is reported first, so PAWL_EXISTS means that everything is as requested. */
 static pawl_status may_join(const struct pwi_membership *membership, struct pwi_membership_member member,
                             uint32_t size) {
   if (member.group.id == 0) return PAWL_INVALID;
@@ -227,20 +197,15 @@ static pawl_status may_join(const struct pwi_membership *membership, struct pwi_
   return full ? PAWL_TOO_LARGE : PAWL_OK;
 }
 
-/* Room for one group and one member more. What is left unused after a failure is no harm. */
+/* Makes room for one more group and one more member. Room that remains unused after a failure does no
+ * harm. */
 static pawl_status make_room_to_join(struct pwi_membership *membership) {
-  void *groups =
-      with_room(membership->groups, membership->group_count, &membership->group_room, sizeof *membership->groups);
-  if (!groups) return PAWL_NO_MEMORY;
-  membership->groups = groups;
-  void *members =
-      with_room(membership->members, membership->member_count, &membership->member_room, sizeof *membership->members);
-  if (!members) return PAWL_NO_MEMORY;
-  membership->members = members;
-  return PAWL_OK;
+  bool done = PWI_GROW(membership->groups, membership->group_room, membership->group_count + 1) &&
+              PWI_GROW(membership->members, membership->member_room, membership->member_count + 1);
+  return done ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* The group, made if it is new. There is room. */
+/* Returns the group and creates it if it is new. The caller has made room. */
 static struct pwi_membership_group *group_for(struct pwi_membership *membership, struct pwi_vector_id group,
                                               uint32_t size) {
   struct pwi_membership_group *at = membership->groups + group_place(membership, group.id);
@@ -289,7 +254,7 @@ pawl_status pwi_membership_leave(struct pwi_membership *membership, struct pwi_v
   return PAWL_OK;
 }
 
-/* --- as bytes --------------------------------------------------------------------------------------------------- */
+/* --- as bytes ------------------------------------------------------------------------------------------- */
 
 void pwi_membership_write_sender(struct pwi_writer *writer, const struct pwi_membership_sender *sender) {
   pwi_write_u64(writer, sender->sender.id);
@@ -338,7 +303,7 @@ void pwi_membership_encode_live(const struct pwi_membership *membership, struct 
   encode(membership, false, writer);
 }
 
-/* Each list is read up to its first broken rule, and the reader keeps what was wrong. */
+/* Each list is read up to the first violation, which sets the status of the reader. */
 
 static bool read_flag(struct pwi_reader *reader) {
   uint8_t flag = pwi_read_u8(reader);
@@ -346,7 +311,8 @@ static bool read_flag(struct pwi_reader *reader) {
   return flag;
 }
 
-/* How many things of at least `each` bytes follow, and zeroed memory for them of `size` bytes each. */
+/* Reads the number of elements of at least `each` encoded bytes, and returns zeroed memory for them, of
+ * `size` bytes each. */
 static void *read_list(struct pwi_reader *reader, size_t each, size_t max, size_t size, size_t *count_out) {
   size_t count = pwi_read_count(reader, each);
   if (count > max) pwi_reader_fail(reader, PAWL_CORRUPT);
@@ -409,7 +375,7 @@ static void read_members(struct pwi_reader *reader, struct pwi_membership *membe
   }
 }
 
-/* A group that has all its members now has had them. */
+/* A group that has all its members now must be marked as complete. */
 static void check_complete(struct pwi_reader *reader, const struct pwi_membership *membership) {
   for (size_t i = 0; i < membership->group_count && !reader->status; i++) {
     size_t count;

@@ -1,3 +1,4 @@
+/* Steps of a membership: encoding, decoding and applying. */
 #include "protocol/membership_delta.h"
 
 #include <string.h>
@@ -5,9 +6,9 @@
 #include "base/cursor.h"
 
 #define VERSION 1
-#define STEP_LEAST 9 /* bytes */
+#define STEP_LEAST 9 /* bytes of the shortest step */
 
-/* --- one step ------------------------------------------------------------------------------------------------------- */
+/* --- one step ------------------------------------------------------------------------------------------- */
 
 static pawl_status take(struct pwi_membership *membership, const struct pwi_membership_step *step) {
   struct pwi_sender sender = step->sender.sender;
@@ -38,7 +39,7 @@ pawl_status pwi_membership_step(struct pwi_membership *membership, const struct 
   return status && status != PAWL_NO_MEMORY ? PAWL_CORRUPT : status;
 }
 
-/* --- as bytes ------------------------------------------------------------------------------------------------------- */
+/* --- as bytes ------------------------------------------------------------------------------------------- */
 
 void pwi_step_encode(const struct pwi_membership_step *step, struct pwi_writer *writer) {
   pwi_write_u8(writer, (uint8_t)step->kind);
@@ -67,7 +68,7 @@ static void read_step(struct pwi_reader *reader, struct pwi_membership_step *ste
   if (kind == PWI_STEP_JOIN) step->size = pwi_read_u32(reader);
 }
 
-/* --- deltas --------------------------------------------------------------------------------------------------------- */
+/* --- deltas --------------------------------------------------------------------------------------------- */
 
 void pwi_delta_begin(uint64_t since, uint32_t count, struct pwi_writer *writer) {
   pwi_write_u8(writer, VERSION);
@@ -90,14 +91,14 @@ static pawl_status open_delta(const void *bytes, size_t size, struct delta *delt
   return reader->status;
 }
 
-/* The bytes are steps, so many, and nothing else. */
+/* Checks that the bytes are exactly this many steps. */
 static pawl_status check_steps(struct delta delta) {
   struct pwi_membership_step step;
   for (size_t i = 0; i < delta.count && !delta.reader.status; i++) read_step(&delta.reader, &step);
   return pwi_reader_end(&delta.reader);
 }
 
-/* Senders that are forgotten one after another go together: each pass over a membership of thousands costs. */
+/* Consecutive FORGET steps are applied in one call, because each call is a pass over the whole membership. */
 struct batch {
   struct pwi_membership *membership;
   void (*forgot)(void *context, struct pwi_sender sender);
@@ -143,7 +144,7 @@ pawl_status pwi_membership_apply_delta(struct pwi_membership *membership, const 
   uint64_t had = membership->number - delta.since;
   for (size_t i = 0; i < delta.count && !status; i++) {
     read_step(&delta.reader, &step);
-    if (i >= had) status = take_step(&batch, &step); /* those before are here already */
+    if (i >= had) status = take_step(&batch, &step); /* earlier steps are in the membership already */
   }
   pawl_status ended = end_batch(&batch);
   return status ? status : ended;

@@ -1,4 +1,4 @@
-/* Whoever applies the steps has what whoever receives the whole has. */
+/* A node that applies deltas has the same membership as a node that receives it whole. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #define OK(call) assert_int_equal((call), PAWL_OK)
 #define STEPS 400
 
-/* --- a history at random ---------------------------------------------------------------------------------------------- */
+/* --- a history at random -------------------------------------------------------------------------------- */
 
 static struct pwi_random dice;
 
@@ -35,7 +35,7 @@ static struct pwi_membership_step draw_step(const struct pwi_membership *members
   return step;
 }
 
-/* One that can follow, applied. */
+/* Makes a valid step and applies it. */
 static struct pwi_membership_step make_step(struct pwi_membership *membership) {
   for (;;) {
     struct pwi_membership_step step = draw_step(membership);
@@ -76,7 +76,7 @@ static struct pwi_membership copy_of(const struct pwi_membership *membership,
   return copy;
 }
 
-/* Begins with the whole of some number, and follows by deltas, which may overlap. */
+/* Begins with the whole membership of some number and applies deltas, which may overlap. */
 static void follow(uint64_t seed, void (*encode)(const struct pwi_membership *, struct pwi_writer *)) {
   static struct pwi_membership_step steps[STEPS];
   struct pwi_membership membership = {0}, other = {0};
@@ -103,13 +103,13 @@ static void test_deltas_are_as_good_as_the_whole(void **state) {
   for (uint64_t seed = 1; seed <= 100; seed++) follow(seed, pwi_membership_encode);
 }
 
-/* Of the retired, those who come later know only the ones that have been retired since. */
+/* A node that comes later knows only the retired senders that were retired since. */
 static void test_deltas_follow_a_membership_without_retired_senders(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 100; seed++) follow(seed, pwi_membership_encode_live);
 }
 
-/* --- what is not a delta ------------------------------------------------------------------------------------------------ */
+/* --- what is not a delta -------------------------------------------------------------------------------- */
 
 static struct pwi_membership_step add_of(uint64_t id) {
   return (struct pwi_membership_step){.kind = PWI_STEP_ADD, .sender = {.sender = {id}, .job = "job"}};
@@ -126,19 +126,20 @@ static void note_forgotten(void *context, struct pwi_sender sender) {
   forgotten++;
 }
 
-static void test_whoever_is_forgotten_is_told(void **state) {
+static void test_forgotten_senders_are_reported(void **state) {
   (void)state;
   struct pwi_membership membership = {0};
   struct pwi_membership_step steps[] = {add_of(7), add_of(8), about(PWI_STEP_RETIRE, 7), about(PWI_STEP_FORGET, 7)};
   struct pwi_writer delta = delta_of(steps, 0, 4);
   forgotten = 0;
   OK(pwi_membership_apply_delta(&membership, delta.data, delta.size, note_forgotten, NULL));
-  OK(pwi_membership_apply_delta(&membership, delta.data, delta.size, note_forgotten, NULL)); /* nothing of it is new */
+  OK(pwi_membership_apply_delta(&membership, delta.data, delta.size, note_forgotten, NULL));
   assert_int_equal(forgotten, 1);
   assert_int_equal(membership.number, 4);
   assert_true(pwi_membership_has_forgotten(&membership, (struct pwi_sender){7}));
   assert_false(pwi_membership_has_forgotten(&membership, (struct pwi_sender){8}));
-  assert_false(pwi_membership_has_forgotten(&membership, (struct pwi_sender){9})); /* perhaps it is to come */
+  /* it may be newer than this membership */
+  assert_false(pwi_membership_has_forgotten(&membership, (struct pwi_sender){9}));
   pwi_writer_fini(&delta);
   pwi_membership_fini(&membership);
 }
@@ -169,7 +170,7 @@ static void test_bytes_that_are_no_delta_change_nothing(void **state) {
   ((unsigned char *)delta.data)[0] = 2;
   assert_int_equal(pwi_membership_apply_delta(&membership, delta.data, delta.size, NULL, NULL), PAWL_UNSUPPORTED);
   ((unsigned char *)delta.data)[0] = 1;
-  ((unsigned char *)delta.data)[13] = 7; /* a kind of step that there is not */
+  ((unsigned char *)delta.data)[13] = 7; /* an unknown kind of step */
   assert_int_equal(pwi_membership_apply_delta(&membership, delta.data, delta.size, NULL, NULL), PAWL_CORRUPT);
   assert_int_equal(membership.number, 0);
   pwi_writer_fini(&delta);
@@ -191,7 +192,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_deltas_are_as_good_as_the_whole),
       cmocka_unit_test(test_deltas_follow_a_membership_without_retired_senders),
-      cmocka_unit_test(test_whoever_is_forgotten_is_told),
+      cmocka_unit_test(test_forgotten_senders_are_reported),
       cmocka_unit_test(test_a_gap_is_not_jumped),
       cmocka_unit_test(test_bytes_that_are_no_delta_change_nothing),
       cmocka_unit_test(test_a_step_that_cannot_follow_ends_it_there),

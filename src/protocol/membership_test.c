@@ -1,4 +1,5 @@
-/* The membership: its rules one by one, random changes against a table of who is where, and bytes that no encoder wrote. */
+/* The membership: its rules one by one, random changes compared with a table, and decoders with invalid
+ * bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,8 +39,8 @@ static pawl_status join(struct pwi_membership *membership, uint64_t group, uint3
   return pwi_membership_join(membership, group_of(group), size, sender_of(sender));
 }
 
-/* Senders 1 and 3 live, 2 retired; group 20 of three with both of them as founders, group 10 of one, which 2 made complete
- * before 1 came. */
+/* Senders 1 and 3 are live, 2 is retired. Group 20 has size three and both live senders as founders. Group 10
+ * has size one; 2 made it complete before 1 joined. */
 static struct pwi_membership example(void) {
   struct pwi_membership membership = {0};
   add(&membership, 1, "ctr", "");
@@ -90,7 +91,7 @@ static bool is_founder(const struct pwi_membership *membership, uint64_t group, 
   return false;
 }
 
-/* --- senders ---------------------------------------------------------------------------------------------------- */
+/* --- senders -------------------------------------------------------------------------------------------- */
 
 static void test_an_empty_membership_has_nobody(void **state) {
   (void)state;
@@ -206,7 +207,8 @@ static void test_an_address_is_set_and_taken_back(void **state) {
   assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), "a\tb"), PAWL_INVALID);
   assert_string_equal(address, "10.0.0.1:7000");
   assert_int_equal(membership.number, 9);
-  assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), address + 3), PAWL_OK); /* its own end */
+  /* the end of its own address */
+  assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), address + 3), PAWL_OK);
   assert_string_equal(address, "0.0.1:7000");
   assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), ""), PAWL_OK);
   assert_string_equal(address, "");
@@ -214,7 +216,7 @@ static void test_an_address_is_set_and_taken_back(void **state) {
   pwi_membership_fini(&membership);
 }
 
-/* --- groups ----------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------- */
 
 static void test_a_group_is_complete_once_it_has_had_its_size(void **state) {
   (void)state;
@@ -225,7 +227,8 @@ static void test_a_group_is_complete_once_it_has_had_its_size(void **state) {
   assert_int_equal(join(&membership, 7, 0, 2), PAWL_OK);
   assert_int_equal(pwi_membership_leave(&membership, group_of(7), sender_of(1)), PAWL_OK);
   assert_int_equal(join(&membership, 7, 3, 3), PAWL_OK);
-  assert_false(pwi_membership_group(&membership, group_of(7))->complete); /* three have been there, but not at once */
+  assert_false(pwi_membership_group(&membership, group_of(7))->complete); /* there were three members, but
+                                                                             not at once */
   assert_int_equal(join(&membership, 7, 3, 4), PAWL_OK);
   assert_true(pwi_membership_group(&membership, group_of(7))->complete);
   for (uint64_t i = 2; i <= 4; i++)
@@ -239,7 +242,7 @@ static void test_a_group_is_complete_once_it_has_had_its_size(void **state) {
   pwi_membership_fini(&membership);
 }
 
-static void test_founders_are_those_who_join_before_the_group_is_complete(void **state) {
+static void test_founders_join_before_the_group_is_complete(void **state) {
   (void)state;
   struct pwi_membership membership = {0};
   for (uint64_t i = 1; i <= 4; i++) add(&membership, i, "job", "");
@@ -258,7 +261,7 @@ static void test_founders_are_those_who_join_before_the_group_is_complete(void *
   pwi_membership_fini(&membership);
 }
 
-static void test_who_comes_back_to_a_complete_group_is_no_founder(void **state) {
+static void test_a_sender_that_returns_to_a_complete_group_is_no_founder(void **state) {
   (void)state;
   struct pwi_membership membership = {0};
   for (uint64_t i = 1; i <= 2; i++) add(&membership, i, "job", "");
@@ -298,7 +301,7 @@ static void test_what_a_group_refuses_changes_nothing(void **state) {
   pwi_membership_fini(&membership);
 }
 
-static void test_whoever_is_retired_leaves_all_groups(void **state) {
+static void test_a_retired_sender_leaves_all_groups(void **state) {
   (void)state;
   struct pwi_membership membership = example();
   assert_int_equal(count_of(&membership, 20), 2);
@@ -335,7 +338,7 @@ static void test_members_are_a_slice_by_rising_id(void **state) {
   pwi_membership_fini(&membership);
 }
 
-/* --- against a table of who is where ---------------------------------------------------------------------------- */
+/* --- against a table of who is where -------------------------------------------------------------------- */
 
 #define SENDERS 24
 #define GROUPS 5
@@ -465,7 +468,7 @@ static void test_random_changes_do_what_a_table_does(void **state) {
   }
 }
 
-/* --- bytes ------------------------------------------------------------------------------------------------------ */
+/* --- bytes ---------------------------------------------------------------------------------------------- */
 
 #define KEY "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 
@@ -480,7 +483,7 @@ static const unsigned char documented[] =
     "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"
     "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01";
 
-/* Places in it. */
+/* Offsets in the example. */
 enum {
   FIRST = 21,
   SECOND = 69,
@@ -492,7 +495,7 @@ enum {
   END = 253
 };
 
-/* If the bytes are accepted, they are what the encoder writes. */
+/* Accepted bytes must equal the encoder's output. */
 static pawl_status decode(const void *bytes, size_t size) {
   struct pwi_membership membership = {.number = 77};
   pawl_status status = pwi_membership_decode(bytes, size, &membership);
@@ -542,7 +545,7 @@ static void test_a_founder_byte_is_0_or_1(void **state) {
   }
 }
 
-/* Each length in a block of just that size, so that a sanitizer sees a step too far. */
+/* Each prefix is in a block of exactly its size, so that a sanitizer detects reading past its end. */
 static void test_a_membership_that_was_cut_off_is_truncated(void **state) {
   (void)state;
   for (size_t size = 0; size < END; size++) {
@@ -656,10 +659,10 @@ static void test_as_many_senders_as_there_may_be_and_one_more(void **state) {
   pwi_writer_fini(&writer);
 }
 
-/* --- out of memory ---------------------------------------------------------------------------------------------- */
+/* --- out of memory -------------------------------------------------------------------------------------- */
 
-/* Adds the sender, or lets it join the group of its number, with one allocation failing: the first, then the second, until
- * there is none to fail. Returns how many there were. */
+/* Adds the sender, or lets it join the group of its number, while one allocation fails: the first, then the
+ * second, until none is left to fail. Returns the number of allocations. */
 static size_t survive(struct pwi_membership *membership, uint64_t id, bool joins) {
   struct pwi_membership_sender record = record_of(id, "job", "");
   for (size_t failures = 0;; failures++) {
@@ -682,7 +685,7 @@ static void test_a_change_without_memory_changes_nothing(void **state) {
     failures += survive(&membership, id, false);
     failures += survive(&membership, id, true);
   }
-  assert_int_equal(failures, 3 * 4); /* three arrays for 8, 16, 32 and 64 */
+  assert_int_equal(failures, 3 * 5); /* three arrays for 4, 8, 16, 32 and 64 */
   assert_int_equal(membership.number, 80);
   assert_int_equal(membership.member_count, 40);
   pwi_membership_fini(&membership);
@@ -716,10 +719,10 @@ int main(void) {
       cmocka_unit_test(test_the_longest_job_and_address_fit),
       cmocka_unit_test(test_an_address_is_set_and_taken_back),
       cmocka_unit_test(test_a_group_is_complete_once_it_has_had_its_size),
-      cmocka_unit_test(test_founders_are_those_who_join_before_the_group_is_complete),
-      cmocka_unit_test(test_who_comes_back_to_a_complete_group_is_no_founder),
+      cmocka_unit_test(test_founders_join_before_the_group_is_complete),
+      cmocka_unit_test(test_a_sender_that_returns_to_a_complete_group_is_no_founder),
       cmocka_unit_test(test_what_a_group_refuses_changes_nothing),
-      cmocka_unit_test(test_whoever_is_retired_leaves_all_groups),
+      cmocka_unit_test(test_a_retired_sender_leaves_all_groups),
       cmocka_unit_test(test_members_are_a_slice_by_rising_id),
       cmocka_unit_test(test_random_changes_do_what_a_table_does),
       cmocka_unit_test(test_the_layout_is_the_documented_one),

@@ -1,3 +1,4 @@
+/* Greeting, sending and receiving of control messages. */
 #include "protocol/messenger.h"
 
 #include <assert.h>
@@ -6,7 +7,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 
-/* --- greeting ------------------------------------------------------------------------------------------------------ */
+/* --- greeting ------------------------------------------------------------------------------------------- */
 
 static pawl_status our_hello(const struct pwi_greeting *greeting, struct pwi_hello *hello_out) {
   pwi_hello_init(hello_out);
@@ -58,18 +59,18 @@ pawl_status pwi_greeting_check(struct pwi_greeting *ours, const struct pwi_link_
   peering_out->features = features;
   peering_out->in_place = (info->can & PWI_LINK_IN_PLACE) != 0;
   peering_out->link = (struct pwi_message_terms){
-      .body_max = PWI_MAIL_MAX, .unpacked_max = PWI_MAIL_MAX, .version = version, .unchecked = encrypted};
-  /* Memory that is shared is as sound as our own. What may change in it after a failed send is told at
-   * pwi_client_send and pwi_server_answer: neither can mislead us. */
-  peering_out->data = (struct pwi_message_terms){.body_max = PWI_MAIL_MAX,
-                                                 .unpacked_max = PWI_MAIL_MAX,
+      .body_max = PWI_MESSENGER_MAX, .unpacked_max = PWI_MESSENGER_MAX, .version = version, .unchecked = encrypted};
+  /* Bodies that the peer reads in place need no checksum: shared memory is as reliable as private memory.
+   * net/net.h (MEMORY ON SENDING) says which bytes may change after a failed send. */
+  peering_out->data = (struct pwi_message_terms){.body_max = PWI_MESSENGER_MAX,
+                                                 .unpacked_max = PWI_MESSENGER_MAX,
                                                  .version = version,
                                                  .unchecked = (encrypted && !has_plane) || peering_out->in_place};
   peering_out->sound = encrypted && !has_plane;
   return PAWL_OK;
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
 struct pwi_messenger_kept {
   struct pwi_messenger_kept *next;
@@ -103,7 +104,7 @@ static pawl_status build(struct pwi_message_builder *builder, const struct pwi_m
   return pwi_message_finish(builder);
 }
 
-/* A copy of the body, in one block behind a note of its cookie, for the net to read from. */
+/* Copies the body into one block with its cookie, from which the net reads it. */
 static struct pwi_messenger_kept *keep(const struct pwi_message_builder *builder, struct iovec *body_out) {
   size_t size;
   if (!pwi_add_size(sizeof(struct pwi_messenger_kept), builder->body_size, &size)) return NULL;
@@ -123,7 +124,7 @@ static pawl_status send_kept(struct pwi_messenger *messenger, struct pwi_link li
   struct iovec body;
   struct pwi_messenger_kept *kept = keep(builder, &body);
   if (!kept) return PAWL_NO_MEMORY;
-  kept->cookie = ++messenger->last | PWI_MAIL_COOKIE;
+  kept->cookie = ++messenger->last | PWI_MESSENGER_COOKIE;
   struct pwi_send send = {
       .lane = PWI_LANE_LINK, .head = builder->head, .body = &body, .body_count = 1, .cookie = kept->cookie};
   pawl_status status = pwi_net_send(messenger->net, link, &send);
@@ -153,7 +154,7 @@ pawl_status pwi_messenger_send(struct pwi_messenger *messenger, struct pwi_link 
 }
 
 bool pwi_messenger_done(struct pwi_messenger *messenger, uint64_t cookie) {
-  if (!(cookie & PWI_MAIL_COOKIE)) return false;
+  if (!(cookie & PWI_MESSENGER_COOKIE)) return false;
   for (struct pwi_messenger_kept **at = &messenger->kept; *at; at = &(*at)->next) {
     if ((*at)->cookie != cookie) continue;
     struct pwi_messenger_kept *kept = *at;
@@ -165,7 +166,7 @@ bool pwi_messenger_done(struct pwi_messenger *messenger, uint64_t cookie) {
   return true;
 }
 
-/* --- receiving ----------------------------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------------------------------ */
 
 struct pwi_receive pwi_control_begin(struct pwi_control *control, const struct pwi_message *message,
                                      const struct pwi_message_terms *terms) {

@@ -1,4 +1,4 @@
-/* Which bug is planted, and the memory of those that need some. */
+/* The table of planted bugs, the bug of each thread, and the memory of bugs that need some. */
 #include "protocol/planted.h"
 
 #include <stdlib.h>

@@ -1,17 +1,18 @@
+/* Probes of nodes. protocol/prober.h states the rules. */
 #include "protocol/prober.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-#define BROKEN_NS INT64_C(1000000)  /* until a link that broke at once is tried again */
-#define FAILED_NS INT64_C(20000000) /* likewise after any other failure */
+#define BROKEN_NS INT64_C(1000000)  /* delay before a link that broke at once is tried again */
+#define FAILED_NS INT64_C(20000000) /* delay after any other failure */
 #define PATIENCE_MAX_MS UINT32_C(10000)
 
 struct pwi_probing {
   struct pwi_probing *next;
   struct pwi_probe probe;
-  struct pwi_link link; /* 0: none now */
+  struct pwi_link link; /* 0: no link at the moment */
   int64_t deadline, retry_at;
   char address[PWI_LABEL_MAX + 1];
 };
@@ -30,14 +31,14 @@ void pwi_prober_fini(struct pwi_prober *prober) {
   prober->count = 0;
 }
 
-/* --- time --------------------------------------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------------------------------------- */
 
 static int64_t due_at(const struct pwi_probing *probing) {
   bool retries = probing->link.id == 0 && probing->retry_at < probing->deadline;
   return retries ? probing->retry_at : probing->deadline;
 }
 
-/* Without memory for a timer the probe ends when its link does. */
+/* If there is no memory for a timer, the probe ends when its link does. */
 static void set_timer(struct pwi_prober *prober) {
   int64_t at = PWI_NET_NEVER;
   for (const struct pwi_probing *probing = prober->first; probing; probing = probing->next)
@@ -48,7 +49,7 @@ static void set_timer(struct pwi_prober *prober) {
   if (pwi_net_timer_set(prober->net, at, prober->cookie, &prober->timer)) prober->timer.id = 0;
 }
 
-/* --- one probe ---------------------------------------------------------------------------------------------------------- */
+/* --- one probe ------------------------------------------------------------------------------------------ */
 
 static struct pwi_probing *find_link(const struct pwi_prober *prober, struct pwi_link link) {
   struct pwi_probing *probing = prober->first;
@@ -101,10 +102,10 @@ void pwi_prober_begin(struct pwi_prober *prober, const struct pwi_probe *probe, 
   set_timer(prober);
 }
 
-/* --- what comes of it --------------------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------------- */
 
-/* A process that has no id yet says nothing about one that had: it may be the next one at this address, or out of memory to
- * introduce itself anew. */
+/* A process without a node id does not prove that the node is gone: it may be the successor at this address,
+ * or the node itself, which lacks memory to introduce itself. */
 bool pwi_prober_link_up(struct pwi_prober *prober, struct pwi_link link, const struct pwi_peering *peering) {
   struct pwi_probing *probing = find_link(prober, link);
   if (!probing) return false;
@@ -119,7 +120,7 @@ bool pwi_prober_link_up(struct pwi_prober *prober, struct pwi_link link, const s
   return true;
 }
 
-/* Whoever turns us away for any other reason than that he is another is there. */
+/* A peer that rejects the link is alive, unless it does so because it is another node. */
 bool pwi_prober_link_down(struct pwi_prober *prober, struct pwi_link link, pawl_status why) {
   struct pwi_probing *probing = find_link(prober, link);
   if (!probing) return false;
@@ -156,7 +157,7 @@ void pwi_prober_timer(struct pwi_prober *prober) {
     next = probing->next;
     if (now >= probing->deadline) {
       finish(prober, probing, PWI_VERDICT_SILENT);
-      next = prober->first; /* others may have come and gone */
+      next = prober->first; /* the callback may have begun or ended other probes */
     } else if (probing->link.id == 0 && now >= probing->retry_at) {
       connect_to(prober, probing);
     }

@@ -1,4 +1,4 @@
-/* Probes of nodes that live, are dead, stand still, or are somebody else, in the simulator. */
+/* Probes of nodes that are alive, dead, stopped, or another process, in the simulator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #define OK(call) assert_int_equal((call), PAWL_OK)
 #define NODES 3
 
-/* A node that listens, greets as `number`, and tries others. */
+/* A node that listens, greets as `number`, and probes others. */
 struct party {
   char name[8];
   uint64_t number, cluster;
@@ -23,7 +23,7 @@ struct party {
   struct pwi_net *net;
   struct pwi_greeting greeting;
   struct pwi_prober prober;
-  bool hangs_up; /* on whoever connects, before the link is up there */
+  bool hangs_up; /* closes each link before it is up at the peer */
   struct pwi_probe told[8];
   size_t told_count;
 };
@@ -114,7 +114,7 @@ static void begin(uint64_t number) {
   pwi_prober_begin(&parties[0].prober, &(struct pwi_probe){.node = 2, .number = number, .patience_ms = 100}, "p1:1");
 }
 
-/* The first party tries the second. */
+/* The first node probes the second. */
 static enum pwi_verdict try_second(int64_t duration) {
   parties[0].told_count = 0;
   begin(7);
@@ -126,18 +126,18 @@ static enum pwi_verdict try_second(int64_t duration) {
   return parties[0].told[0].verdict;
 }
 
-static void test_whoever_answers_is_alive(void **state) {
+static void test_a_node_that_answers_is_alive(void **state) {
   (void)state;
   for (int i = 0; i < 3; i++) assert_int_equal(try_second(50 * PWI_SIM_MILLISECOND), PWI_VERDICT_ALIVE);
 }
 
-static void test_where_nobody_listens_somebody_is_gone(void **state) {
+static void test_a_node_is_gone_if_nobody_listens(void **state) {
   (void)state;
   pwi_sim_kill(sim, parties[1].node);
   assert_int_equal(try_second(50 * PWI_SIM_MILLISECOND), PWI_VERDICT_GONE);
 }
 
-static void test_where_another_listens_somebody_is_gone(void **state) {
+static void test_a_node_is_gone_if_another_listens(void **state) {
   (void)state;
   parties[1].number = 8;
   OK(pwi_sim_restart(sim, parties[1].node));
@@ -148,7 +148,7 @@ static void test_where_another_listens_somebody_is_gone(void **state) {
   assert_int_equal(try_second(50 * PWI_SIM_MILLISECOND), PWI_VERDICT_GONE);
 }
 
-static void test_whoever_stands_still_or_is_cut_off_is_silent(void **state) {
+static void test_a_node_that_is_stopped_or_cut_off_is_silent(void **state) {
   (void)state;
   pwi_sim_pause(sim, parties[1].node, PWI_SIM_SECOND);
   assert_int_equal(try_second(99 * PWI_SIM_MILLISECOND), PWI_VERDICT_NONE);
@@ -162,7 +162,7 @@ static void test_whoever_stands_still_or_is_cut_off_is_silent(void **state) {
   assert_int_equal(try_second(200 * PWI_SIM_MILLISECOND), PWI_VERDICT_SILENT);
 }
 
-/* As one that is ending does: its last breaths do not count. */
+/* A process that is ending may drop several connections; these do not count as answers. */
 static void test_a_link_that_breaks_at_once_is_tried_again(void **state) {
   (void)state;
   parties[1].hangs_up = true;
@@ -172,8 +172,8 @@ static void test_a_link_that_breaks_at_once_is_tried_again(void **state) {
   assert_int_equal(parties[0].told[0].verdict, PWI_VERDICT_GONE);
 }
 
-/* A process that has not joined yet may be anybody. */
-static void test_whoever_has_no_number_yet_proves_nothing(void **state) {
+/* A process that has not joined yet proves nothing. */
+static void test_a_process_without_a_number_proves_nothing(void **state) {
   (void)state;
   parties[1].number = 0;
   OK(pwi_sim_restart(sim, parties[1].node));
@@ -194,12 +194,12 @@ static void test_a_probe_that_is_repeated_goes_on_under_the_new_number(void **st
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_whoever_answers_is_alive, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_where_nobody_listens_somebody_is_gone, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_where_another_listens_somebody_is_gone, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_whoever_stands_still_or_is_cut_off_is_silent, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_node_that_answers_is_alive, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_node_is_gone_if_nobody_listens, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_node_is_gone_if_another_listens, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_node_that_is_stopped_or_cut_off_is_silent, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_link_that_breaks_at_once_is_tried_again, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_whoever_has_no_number_yet_proves_nothing, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_process_without_a_number_proves_nothing, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_probe_that_is_repeated_goes_on_under_the_new_number, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

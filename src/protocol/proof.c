@@ -1,3 +1,4 @@
+/* Making and checking proofs. */
 #include "protocol/proof.h"
 
 #include <string.h>
@@ -37,6 +38,6 @@ bool pwi_shown_is(struct pwi_shown *shown, const struct pwi_membership *membersh
   unsigned char claim[CLAIM_SIZE];
   write_claim(cluster, sender, verifier, claim);
   if (pwi_seal_check(known->key, claim, sizeof claim, shown->seal)) shown->bound = sender;
-  shown->sender = 0; /* it is checked once */
+  shown->sender = 0; /* each proof is verified once */
   return shown->bound == sender;
 }

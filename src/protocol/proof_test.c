@@ -1,4 +1,4 @@
-/* Proofs bind a link to the sender that made them, and to nobody else. */
+/* A proof binds a link to the sender that made it, and to no other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static void test_what_is_no_proof_binds_nobody(void **state) {
     uint64_t named, verifier;
   } cases[] = {{1, 2, 1, HANDLER},                          /* the seal of another */
                {1, 1, 2, HANDLER},                          /* about another */
-               {1, 1, 1, HANDLER + 1},                      /* that was shown to another request handler */
+               {1, 1, 1, HANDLER + 1},                      /* made for another receiver */
                {1, 1, 1, HANDLER | PWI_VERIFIER_IS_SENDER}, /* of the same number, but a session */
                {3, 1, 3, HANDLER}};                         /* nobody knows this one */
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -73,7 +73,7 @@ static void test_what_is_no_proof_binds_nobody(void **state) {
   }
   struct pwi_shown shown = {0};
   uint8_t seal[PWI_SEAL_SIZE + 1] = {0};
-  assert_int_equal(pwi_proof_make(secrets[1], CLUSTER + 1, 1, HANDLER, seal), PAWL_OK); /* of another cluster */
+  assert_int_equal(pwi_proof_make(secrets[1], CLUSTER + 1, 1, HANDLER, seal), PAWL_OK);
   pwi_shown_take(&shown, 1, seal, PWI_SEAL_SIZE);
   assert_false(is(&shown, 1));
   assert_int_equal(pwi_proof_make(secrets[1], CLUSTER, 1, HANDLER, seal), PAWL_OK);
@@ -92,7 +92,7 @@ static void test_a_proof_waits_for_the_membership(void **state) {
   assert_true(is(&shown, 2));
 }
 
-/* A client that was taken for dead goes on over the same link. */
+/* A client that was declared dead continues over the same link. */
 static void test_a_link_is_bound_to_the_last_that_was_proved(void **state) {
   struct pwi_shown shown = {0};
   (void)state;

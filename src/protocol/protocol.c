@@ -1,6 +1,6 @@
-/* The bytes of the records that roles exchange. protocol/protocol.h describes those of fixed size; the others are fields one after
- * another, in the order of their structs, with base/cursor.h. A record has exactly one form, and a decoder writes its
- * output only once everything has been looked at. */
+/* The encoded form of the records that roles exchange. protocol/protocol.h describes records of fixed size.
+ * The others are encoded field by field, in the order of their structs, with base/cursor.h. A record has
+ * exactly one encoded form. A decoder writes its output only after all checks have passed. */
 #include "protocol/protocol.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ static_assert(PWI_OPERATION_SIZE == 8 + 4 * 8, "the operation's layout");
 #define TERMS_KEEP 1
 #define TERMS_CLOCKS 2
 
-/* Who sent the bytes does not matter to a record: what is cut short is no record either. */
+/* A truncated record is corrupt too. */
 static pawl_status as_corrupt(pawl_status status) { return status ? PAWL_CORRUPT : PAWL_OK; }
 
 static void write_flag(struct pwi_writer *writer, bool flag) { pwi_write_u8(writer, flag ? 1 : 0); }
@@ -32,7 +32,7 @@ static bool read_flag(struct pwi_reader *reader) {
 
 static void write_status(struct pwi_writer *writer, pawl_status status) { pwi_write_u32(writer, (uint32_t)status); }
 
-/* Success is 0 and failures are negative; a newer peer may know more of them than we do. */
+/* Success is 0 and failures are negative. A newer peer may know more failures than this node. */
 static pawl_status read_status(struct pwi_reader *reader) {
   int32_t number = (int32_t)pwi_read_u32(reader);
   if (number > 0) pwi_reader_fail(reader, PAWL_CORRUPT);
@@ -51,7 +51,7 @@ static struct pawl_range read_range(struct pwi_reader *reader) {
   return range;
 }
 
-/* --- requests and answers ----------------------------------------------------------------------------------------- */
+/* --- requests and answers ------------------------------------------------------------------------------- */
 
 static void put_words(uint8_t *bytes, const uint64_t *words, size_t count) {
   for (size_t i = 0; i < count; i++) pwi_put_u64(bytes + 8 * i, words[i]);
@@ -176,7 +176,7 @@ pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcom
   return PAWL_OK;
 }
 
-/* --- joining ------------------------------------------------------------------------------------------------------ */
+/* --- joining -------------------------------------------------------------------------------------------- */
 
 void pwi_join_encode(const struct pwi_join *join, struct pwi_writer *writer) {
   pwi_write_u8(writer, join->role);
@@ -250,7 +250,7 @@ pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined 
   return status;
 }
 
-/* --- what is settled ---------------------------------------------------------------------------------------------- */
+/* --- settled senders ------------------------------------------------------------------------------------ */
 
 void pwi_settle_encode(uint64_t number, const struct pwi_settle *senders, size_t count, struct pwi_writer *writer) {
   pwi_write_u64(writer, number);
@@ -261,7 +261,7 @@ void pwi_settle_encode(uint64_t number, const struct pwi_settle *senders, size_t
   }
 }
 
-/* u64 number, and how many of `bytes` bytes each follow. */
+/* Reads u64 number and the count of the following elements of `bytes` bytes each. */
 static size_t open_settle(struct pwi_reader *reader, const void *bytes, size_t size, size_t each,
                           uint64_t *number_out) {
   pwi_reader_init(reader, bytes, size);
@@ -304,7 +304,7 @@ pawl_status pwi_settled_decode(const void *bytes, size_t size, uint64_t *number_
   return as_corrupt(pwi_reader_end(&reader));
 }
 
-/* --- spaces ------------------------------------------------------------------------------------------------------- */
+/* --- spaces --------------------------------------------------------------------------------------------- */
 
 void pwi_spaces_encode(const struct pwi_space_bytes *spaces, size_t count, struct pwi_writer *writer) {
   pwi_write_u32(writer, (uint32_t)count);
@@ -329,7 +329,7 @@ pawl_status pwi_spaces_decode(const void *bytes, size_t size, struct pwi_space_b
   return as_corrupt(pwi_reader_end(&reader));
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------------------------------------- */
 
 void pwi_ask_terms_write(const struct pwi_ask_terms *terms, struct pwi_writer *writer) {
   pwi_write_u64(writer, terms->heard);
@@ -344,7 +344,7 @@ struct pwi_ask_terms pwi_ask_terms_read(struct pwi_reader *reader) {
   return terms;
 }
 
-/* --- moving ------------------------------------------------------------------------------------------------------- */
+/* --- moving --------------------------------------------------------------------------------------------- */
 
 void pwi_move_encode(const struct pwi_move *move, struct pwi_writer *writer) {
   pwi_write_u64(writer, move->move);
@@ -378,7 +378,7 @@ pawl_status pwi_move_decode(const void *bytes, size_t size, struct pwi_move *mov
   return PAWL_OK;
 }
 
-/* --- chains ------------------------------------------------------------------------------------------------------- */
+/* --- chains --------------------------------------------------------------------------------------------- */
 
 void pwi_note_encode(const struct pwi_note *note, uint8_t bytes[PWI_NOTE_SIZE]) {
   memset(bytes, 0, PWI_NOTE_SIZE);
@@ -432,7 +432,7 @@ pawl_status pwi_complaint_decode(const void *bytes, size_t size, struct pwi_comp
   return PAWL_OK;
 }
 
-/* --- probing ------------------------------------------------------------------------------------------------------ */
+/* --- probing -------------------------------------------------------------------------------------------- */
 
 void pwi_probe_encode(const struct pwi_probe *probe, struct pwi_writer *writer) {
   pwi_write_u64(writer, probe->node);
@@ -455,12 +455,12 @@ pawl_status pwi_probe_decode(const void *bytes, size_t size, struct pwi_probe *p
   return PAWL_OK;
 }
 
-/* --- reporting ---------------------------------------------------------------------------------------------------- */
+/* --- reporting ------------------------------------------------------------------------------------------ */
 
 #define REPORT_FIELDS (16 + PWI_REPORT_HOLLOW)
 #define LOAD_BYTES (4 * 8 + 1)
 
-/* All fields of a report are counts of 64 bits, and travel in the order of the struct. */
+/* All fields of a report are 64-bit counts, encoded in the order of the struct. */
 static_assert(sizeof(struct pwi_report) == REPORT_FIELDS * sizeof(uint64_t), "a field of the report does not travel");
 
 void pwi_report_encode(const struct pwi_report *report, const struct pwi_load *loads, size_t load_count,
@@ -478,7 +478,7 @@ void pwi_report_encode(const struct pwi_report *report, const struct pwi_load *l
   }
 }
 
-/* Loads as the planner wants them: by rising position, none overlapping. */
+/* Reads loads as the planner needs them: by ascending position, without overlap. */
 static void read_loads(struct pwi_reader *reader, struct pwi_load *loads, size_t count) {
   uint64_t end = 0;
   for (size_t i = 0; i < count; i++) {

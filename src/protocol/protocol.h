@@ -1,25 +1,28 @@
-/* What roles say to one another: kinds of messages, the fixed records in them, and what they mean.
+/* Messages between roles: their kinds, the fixed records in them, and their meaning. docs/protocol.md
+ * explains the protocol in order; this header is the reference for the bytes.
  *
- * Every message is a wire/message.h message. Its head carries the numbers of the newest view, membership and catalogue that
- * its sender knows; whoever is behind catches up before acting. docs/protocol.md tells the story in order; this header
- * is the reference for the bytes.
+ * Every message is a message of wire/message.h. Its head carries the numbers of the newest view, membership
+ * and catalogue that the sender knows. A receiver that is behind catches up before it acts.
  *
- * Everything that a manager says carries in the head's `tick` its term, the number of its leadership (protocol/manager_list.h). A
- * JOIN carries there the highest term that the node has heard of. Whoever is of a lower term is not heard any more.
+ * Every message of a manager carries in the head's `tick` the manager's term, the number of its leadership
+ * (protocol/manager_list.h). A JOIN carries there the highest term that the node has received. A node ignores
+ * a manager with a lower term.
  *
- * Three conversations:
+ * There are three conversations:
  *
- *   REQUEST and ANSWER, on the data lane. A client asks a *request handler* (a server shard, or a node that opened a vector
- *   locally) to push, pull, tick, wait or tell. One request is about one claim: one arc of one vector, or a piece of it.
- *   Requests of one link are dealt with in the order in which they were sent. Answers about one arc come in that order;
- *   those about another may overtake them while a chain is waited for. Whoever waits for others (AWAIT, a push that is
- *   applied with those of a group) is answered when they have come.
+ *   REQUEST and ANSWER, on the data lane. A client sends a request to a *request handler*: the head of an
+ *   arc, or a session that opened a vector locally. One request is about one claim: one arc of one vector, or
+ *   a part of it. The requests of a link are processed in the order in which they were sent. Answers about
+ *   one arc are sent in that order; while a chain is slow, answers about other arcs may overtake them. A
+ *   request that depends on other clients (AWAIT, a push into an aggregate) is answered when they have
+ *   arrived.
  *
  *   CHAIN, on the data lane, between servers that are neighbours in a chain.
  *
- *   Everything else, on the link lane, between the manager and everybody.
+ *   All other kinds, on the link lane. All of them have the manager at one end, except CALL, RETURN and
+ *   HEARD, which clients exchange.
  *
- * Decoders here are safe on any bytes: PAWL_CORRUPT for anything that is not as described.
+ * Decoders accept any bytes and return PAWL_CORRUPT for everything that is not as described.
  */
 #ifndef PWI_PROTOCOL_PROTOCOL_H
 #define PWI_PROTOCOL_PROTOCOL_H
@@ -39,33 +42,33 @@
 /* Kinds of messages. Numbers are never reused. X(name, number, text) */
 #define PWI_SAY_MAP(X)                                                                                                 \
   X(REQUEST, 1, "request")    /* client to request handler */                                                          \
-  X(ANSWER, 2, "answer")      /* back */                                                                               \
+  X(ANSWER, 2, "answer")      /* reply to REQUEST */                                                                   \
   X(JOIN, 3, "join")          /* server or client to manager: the first message of a link */                           \
-  X(JOINED, 4, "joined")      /* back */                                                                               \
-  X(NEWS, 5, "news")          /* manager to everybody: view, catalogue, membership */                                  \
-  X(HAVE, 6, "have")          /* back: the numbers in the head are in force here */                                    \
-  X(ASK, 7, "ask")            /* client to manager */                                                                  \
-  X(REPLY, 8, "reply")        /* back */                                                                               \
-  X(MOVE, 9, "move")          /* manager to a member of a chain: fill another one, or hand over */                     \
-  X(MOVED, 10, "moved")       /* back */                                                                               \
-  X(REPORT, 13, "report")     /* server to manager: what it holds and does */                                          \
-  X(LEAVE, 14, "leave")       /* server or client to manager: I am going; JOINED's opposite */                         \
-  X(LEFT, 15, "left")         /* back: you may */                                                                      \
+  X(JOINED, 4, "joined")      /* reply to JOIN */                                                                      \
+  X(NEWS, 5, "news")          /* manager to all nodes: view, catalogue, membership */                                  \
+  X(HAVE, 6, "have")          /* reply to NEWS: the numbers in the head are in force here */                           \
+  X(ASK, 7, "ask")            /* client to manager: a question or an order */                                          \
+  X(REPLY, 8, "reply")        /* reply to ASK */                                                                       \
+  X(MOVE, 9, "move")          /* manager to a member of a chain: fill another member, or hand over */                  \
+  X(MOVED, 10, "moved")       /* reply to MOVE */                                                                      \
+  X(REPORT, 13, "report")     /* server to manager: figures and load */                                                \
+  X(LEAVE, 14, "leave")       /* server or client to manager: I want to leave */                                       \
+  X(LEFT, 15, "left")         /* reply to LEAVE: permitted */                                                          \
   X(COMPLAIN, 16, "complain") /* server to manager: a neighbour in a chain cannot be reached */                        \
   X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
   X(SAVE, 18, "save")         /* manager to server: save these arcs, see protocol/save_messages.h */                   \
-  X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */                                              \
+  X(SAVED, 19, "saved")       /* reply to SAVE: progress and result */                                                 \
   X(PROBE, 20, "probe")       /* manager to server: is this other server alive? */                                     \
-  X(PROBED, 21, "probed")     /* back: the verdict */                                                                  \
+  X(PROBED, 21, "probed")     /* reply to PROBE: the verdict */                                                        \
   X(CALL, 24, "call")         /* client to client: run these functions, see protocol/call.h */                         \
-  X(RETURN, 25, "return")     /* back: what they came to */                                                            \
-  X(HEARD, 26, "heard")       /* client to client: the results up to this number are here */                           \
-  X(COUNTS, 30, "counts")     /* client to manager: what filters have done, see protocol/filter_counts.h */            \
-  X(SETTLE, 31, "settle")     /* manager to request handlers: what of these retired senders is unsettled? */           \
-  X(SETTLED, 32, "settled")   /* back */                                                                               \
-  X(IDLE, 33, "idle") /* client to manager: tasks up to the head's `task` and asks up to its `tick` are answered */    \
-  X(SPACES, 34, "spaces") /* server to manager: what the vectors of spaces with a quota take here */                   \
-  X(GRANT, 35, "grant")   /* manager to server: what they may take here */
+  X(RETURN, 25, "return")     /* reply to CALL: the results */                                                         \
+  X(HEARD, 26, "heard")       /* client to client: results up to this number were received */                          \
+  X(COUNTS, 30, "counts")     /* client to manager: counters of filters, see protocol/filter_counts.h */               \
+  X(SETTLE, 31, "settle")     /* manager to request handlers: which retired senders are unsettled? */                  \
+  X(SETTLED, 32, "settled")   /* reply to SETTLE */                                                                    \
+  X(IDLE, 33, "idle")         /* client to manager: tasks up to `task` and asks up to `tick` are answered */           \
+  X(SPACES, 34, "spaces")     /* server to manager: bytes used here by spaces with a quota */                          \
+  X(GRANT, 35, "grant")       /* manager to server: bytes that these spaces may use here */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),
@@ -74,46 +77,49 @@ enum pwi_say {
 };
 
 /* Sections besides those of wire/message.h. */
-#define PWI_SECTION_TERMS 16            /* of a request: one record, below */
-#define PWI_SECTION_OUTCOME 17          /* of an answer: one record, below */
-#define PWI_SECTION_PAYLOAD 18          /* bytes (records of size 1) whose form the kind of message decides */
+#define PWI_SECTION_TERMS 16            /* of a request: struct pwi_terms */
+#define PWI_SECTION_OUTCOME 17          /* of an answer: struct pwi_outcome */
+#define PWI_SECTION_PAYLOAD 18          /* bytes; the kind of message determines their form */
 #define PWI_SECTION_VIEW 19             /* bytes: ring/view.h */
 #define PWI_SECTION_CATALOGUE 20        /* bytes: protocol/catalogue.h */
 #define PWI_SECTION_MEMBERSHIP 21       /* bytes: protocol/membership.h */
-#define PWI_SECTION_NOTE 22             /* of a CHAIN message: one record, below */
-#define PWI_SECTION_STATE 23            /* hidden state of rows, in their order; bytes */
-#define PWI_SECTION_STAMPS 24           /* of an update that is a sum: who is in it; u64 sender, u64 task each */
-#define PWI_SECTION_OPERATION 25        /* of a request of linear algebra: one record, below */
+#define PWI_SECTION_NOTE 22             /* of a CHAIN message: struct pwi_note */
+#define PWI_SECTION_STATE 23            /* hidden state of rows, in the order of the rows; bytes */
+#define PWI_SECTION_STAMPS 24           /* of an aggregate: its pushes, u64 sender and u64 task each */
+#define PWI_SECTION_OPERATION 25        /* of a LINEAR or FOLD: struct pwi_operation */
 #define PWI_SECTION_MEMBERSHIP_DELTA 26 /* bytes: protocol/membership_delta.h */
-#define PWI_SECTION_FILTERS 30 /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
-#define PWI_SECTION_PROOF 31   /* of a request or call: that the link is its sender's (protocol/proof.h); 64 bytes */
+#define PWI_SECTION_FILTERS 30          /* of a pull: lossy filters for the answer (wire/filters.h) */
+#define PWI_SECTION_PROOF 31            /* of a request or call: proof of the sender id (protocol/proof.h) */
 
-#define PWI_FILTERS_ASKED_MAX 640 /* bytes of that */
+#define PWI_FILTERS_ASKED_MAX 640 /* maximum bytes of section FILTERS */
 
-/* --- requests ----------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------- */
 
 enum pwi_request_kind {
   PWI_REQUEST_PUSH = 1,
   PWI_REQUEST_PULL = 2,
   PWI_REQUEST_PUSHPULL = 3,
   PWI_REQUEST_TICK = 4,    /* a push without values: the sender has reached `tick` in this group */
-  PWI_REQUEST_ENTER = 5,   /* a push without values: the sender enters the group, at the highest tick of any
-                              member or, as a founder, at 0, and not below `tick`; the answer's `found` tells */
+  PWI_REQUEST_ENTER = 5,   /* a push without values: the sender enters the group. A founder enters at tick
+                              0, others at the highest tick of any member, but neither below `tick`. The
+                              answer's `found` is the tick */
   PWI_REQUEST_AWAIT = 6,   /* answered once every member of the group has reached `tick` */
-  PWI_REQUEST_COLLECT = 7, /* what of a retired sender took effect here; its id is in `other` */
-  PWI_REQUEST_SCAN = 8,    /* keys that take memory in `range`, at most `rows` */
-  PWI_REQUEST_RESTORE = 9, /* a push of rows from a checkpoint: they are assigned, whatever the vector's function is */
-  PWI_REQUEST_LINEAR = 10, /* a push without values: section OPERATION says what becomes of the rows */
-  PWI_REQUEST_FOLD = 11,   /* a read: what section OPERATION makes of the rows, as a sum */
+  PWI_REQUEST_COLLECT = 7, /* asks for the tasks of a retired sender that took effect here; its id is in
+                              `other` */
+  PWI_REQUEST_SCAN = 8,    /* asks for the keys in `range` that occupy memory, at most `rows` */
+  PWI_REQUEST_RESTORE = 9, /* a push of rows from a checkpoint: they are assigned, whatever the vector's
+                              function */
+  PWI_REQUEST_LINEAR = 10, /* a push without values: section OPERATION says how the rows change */
+  PWI_REQUEST_FOLD = 11,   /* a read: section OPERATION says how the rows are reduced to one sum */
 };
 
-/* True for those that carry a task number and move the clock. */
+/* Returns true for kinds that carry a task number and advance the clock. */
 static inline bool pwi_request_is_numbered(enum pwi_request_kind kind) {
   return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL || kind == PWI_REQUEST_TICK ||
          kind == PWI_REQUEST_ENTER || kind == PWI_REQUEST_RESTORE || kind == PWI_REQUEST_LINEAR;
 }
 
-/* True for those that change rows. */
+/* Returns true for kinds that change rows. */
 static inline bool pwi_request_has_rows(enum pwi_request_kind kind) {
   return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL || kind == PWI_REQUEST_RESTORE ||
          kind == PWI_REQUEST_LINEAR;
@@ -123,57 +129,64 @@ static inline bool pwi_request_has_rows(enum pwi_request_kind kind) {
 enum pwi_request_keys {
   PWI_KEYS_RANGE = 0,  /* all keys of `range` */
   PWI_KEYS_LIST = 1,   /* section KEYS: codec PWI_SECTION_CODEC_KEYS, or RAW */
-  PWI_KEYS_SIGNED = 2, /* section SIGNATURE: a list the request handler has kept; `rows` tells its length */
+  PWI_KEYS_SIGNED = 2, /* section SIGNATURE: a list that the receiver has kept; `rows` is its length */
 };
 
-/* The terms of a request. A request handler whose vector is of a later incarnation answers RESTORED. Sender, task and tick are in the message's head. `claim` and `range` are stored keys.
+/* The terms of a request. Sender, task and tick are in the head of the message. `claim` and `range` are
+ * stored keys. If the vector has a later incarnation than the request, the answer is RESTORED.
  *
- * PUSH, PUSHPULL, LINEAR, TICK and ENTER are numbered: they claim `claim`, and name in `prior` the last task that this sender
- * sent to it (store/clock.h). A PULL, SCAN or FOLD names there the last task that it must see: a request handler that is behind it says GAP. */
+ * PUSH, PUSHPULL, RESTORE, LINEAR, TICK and ENTER are numbered: they claim `claim`, and `prior` is the last
+ * task that this sender sent to the claim before (store/clock.h). In a PULL, SCAN or FOLD, `prior` is the
+ * last task of the sender that the read must include; if it is not here yet, the answer is GAP.
+ */
 struct pwi_terms {
   enum pwi_request_kind kind;
   enum pwi_request_keys keys;
-  bool keep;   /* LIST: keep it under its signature, it will be used again */
-  bool clocks; /* PULL, AWAIT: the answer is to bring the clocks of the claim */
+  bool keep;   /* LIST: keep the list under its signature, because it will be used again */
+  bool clocks; /* PULL, AWAIT: the answer shall contain the clocks of the claim */
   struct pwi_vector_id vector;
-  uint64_t number;  /* the request's, chosen by the client and repeated in the answer's head; never 0 */
-  uint64_t prior;   /* the task before; see above */
-  uint64_t settled; /* every task of the sender up to this has been answered to it */
-  uint64_t
-      other; /* COLLECT: the retired sender; PUSH, PUSHPULL: the group whose pushes of this tick are applied together, or 0 */
-  uint64_t rows; /* keys named: the list's length, the range's size; SCAN: at most */
+  uint64_t number;  /* of the request; chosen by the client and repeated in the head of the answer; never 0 */
+  uint64_t prior;   /* the predecessor, see above */
+  uint64_t settled; /* the sender has the answers to all its tasks up to this number */
+  uint64_t other;   /* COLLECT: the retired sender; PUSH, PUSHPULL: the group whose pushes of this tick
+                       form an aggregate, or 0 */
+  uint64_t rows;    /* number of keys: length of the list, or size of the range; SCAN: maximum number of
+                       keys in the answer */
   struct pawl_range claim;
-  struct pawl_range range; /* in the claim */
-  uint32_t incarnation;    /* of the vector that is meant */
-  uint8_t codecs;          /* PULL, PUSHPULL: in which values may come back, besides RAW: bits 1 << codec */
+  struct pawl_range range; /* part of the claim */
+  uint32_t incarnation;    /* of the vector, as the client knows it */
+  uint8_t codecs;          /* PULL, PUSHPULL: codecs that the answer may use besides RAW: bits 1 << codec */
 };
 
-/* Whether it is one of the pushes of a group that are applied as one. */
+/* Returns true for a push into the aggregate of a group. */
 static inline bool pwi_terms_are_aggregate(const struct pwi_terms *terms) {
   return terms->other != 0 && (terms->kind == PWI_REQUEST_PUSH || terms->kind == PWI_REQUEST_PUSHPULL);
 }
 
 #define PWI_TERMS_SIZE 96
 
-/* Layout: u8 kind, u8 keys, u8 flags (1: keep, 2: clocks), u8 codecs, 4 zeros, then u64 each: vector, number, prior, settled, other, rows,
- * claim.begin, claim.end, range.begin, range.end, incarnation. */
+/* Layout: u8 kind, u8 keys, u8 flags (1: keep, 2: clocks), u8 codecs, 4 zeros, then u64 each: vector, number,
+ * prior, settled, other, rows, claim.begin, claim.end, range.begin, range.end, incarnation. */
 void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZE]);
 
-/* PAWL_CORRUPT also if: an unknown kind; number or vector 0; RAW among the codecs; claim empty; range not in the claim, or empty. */
+/* PAWL_CORRUPT also for an unknown kind, a number or vector of 0, RAW among the codecs, an empty claim, and a
+ * range that is empty or not in the claim. */
 PAWL_MUST_USE pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *terms_out);
 
-/* What a LINEAR or FOLD does to the rows of the vector, or makes of them. LINEAR: the vector is y, and `other` is x. FOLD:
- * the vector is x, and `other` is y. `other` has the same type, row, size, placement and layout.
+/* The operation of a LINEAR or FOLD. LINEAR: the vector is y and `other` is x. FOLD: the vector is x and
+ * `other` is y. `other` has the same type, row, size, placement and layout as the vector.
  *
- * A request handler deals with as much of the range as is one slice of work, from its begin on; the answer's `next` tells where the
- * claim ends that it has dealt with, and the client goes on from there, under the same number. */
+ * The server processes one slice of work from the beginning of the range. The answer's `next` is the end of
+ * the processed claim. The client continues from there under the same task number.
+ */
 struct pwi_operation {
-  enum pwi_linear kind;       /* a changing one for LINEAR, a folding one for FOLD; 0: there is none */
-  uint32_t column;            /* FOLD, but not of two vectors: only this value of each row, from 1; 0: all */
-  double scalar;              /* 0 where there is none */
-  struct pwi_vector_id other; /* {0} where there is none */
-  uint32_t incarnation;       /* of that vector */
-  uint64_t prior;             /* the last task of the sender that must be in there, on all of the claim: else GAP */
+  enum pwi_linear kind;       /* a changing one for LINEAR, a folding one for FOLD; 0: no operation */
+  uint32_t column;            /* FOLD of one vector: only this value of each row, counted from 1; 0: all */
+  double scalar;              /* 0 if the operation has none */
+  struct pwi_vector_id other; /* {0} if the operation has no other vector */
+  uint32_t incarnation;       /* of the other vector */
+  uint64_t prior;             /* the last task of the sender that the other vector must include on the
+                                 whole claim, otherwise GAP */
 };
 
 #define PWI_OPERATION_SIZE 40
@@ -181,30 +194,42 @@ struct pwi_operation {
 /* Layout: u8 kind, 3 zeros, u32 column, f64 scalar, then u64 each: other, incarnation, prior. */
 void pwi_operation_encode(const struct pwi_operation *operation, uint8_t bytes[PWI_OPERATION_SIZE]);
 
-/* PAWL_CORRUPT also if there is a scalar, a column, or another vector, where there is none, or the other way round. */
+/* PAWL_CORRUPT also if a scalar, a column or another vector is present for an operation without it, or
+ * missing for an operation with it. */
 PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, struct pwi_operation *operation_out);
 
-/* --- answers ------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
-/* X(name, number, text): what became of a request. */
+/* Codes of answers. X(name, number, text)
+ *
+ *   OK        The request took effect; also for a duplicate.
+ *   REFUSED   A numbered request changed nothing and never will. Its number is used up.
+ *   FAILED    Nothing happened, and no number is used up: the request is invalid, is forbidden, or names
+ *             something that does not exist.
+ *   GAP       The task `prior` is not here yet. `found` is the lowest time of the sender on the claim.
+ *   BROKEN    The history of the sender contradicts its clock here: the time `found` is impossible.
+ *   WANTED    The signature is unknown: send the list.
+ *   NOT_HERE  The claim is not wholly held here now, or the receiver is behind the numbers in the head of the
+ *             request: try again with a newer view.
+ *   RETIRED   The sender is not a live sender of the membership.
+ *   GONE      COLLECT: the clocks of that sender are no longer kept.
+ *   RESTORED  The vector was loaded from a checkpoint. `found` is its incarnation; requests for earlier ones
+ *             are not applied.
+ *   UNPROVEN  A numbered request with a sender id that was not proved on this link: send a proof and try
+ *             again.
+ */
 #define PWI_CODE_MAP(X)                                                                                                \
-  X(OK, 0, "ok")           /* done; also for a duplicate */                                                            \
-  X(REFUSED, 1, "refused") /* a numbered request changed nothing and never will; its number is used up */              \
-  X(FAILED, 2, "failed")   /* nothing happened, and no number is used up: the request makes no sense, is forbidden   \
-                                or names what does not exist */ \
-  X(GAP, 3, "gap")         /* something that `prior` names is not here yet; `found` is the lowest time */              \
-  X(BROKEN, 4, "broken")   /* the sender's history contradicts ours: `found` cannot be */                              \
-  X(WANTED, 5, "wanted")   /* the signature is not known: send the list */                                             \
-  X(NOT_HERE, 6,                                                                                                       \
-    "not here") /* the claim is not, or not wholly, held here now, or the request handler is behind the numbers in \
-                                the request's head: try again with a newer view */   \
-  X(RETIRED, 7, "retired") /* the sender is not on the membership */                                                   \
-  X(GONE, 8, "gone")       /* COLLECT: the clocks of that sender are not kept any more */                              \
-  X(RESTORED, 9,                                                                                                       \
-    "restored") /* the vector was loaded from a checkpoint: `found` is its incarnation, and nothing of an \
-                                  earlier one is taken */            \
-  X(UNPROVEN, 10,                                                                                                      \
-    "unproven") /* a numbered request under an id that was not proved on this link: show a proof, and try again */
+  X(OK, 0, "ok")                                                                                                       \
+  X(REFUSED, 1, "refused")                                                                                             \
+  X(FAILED, 2, "failed")                                                                                               \
+  X(GAP, 3, "gap")                                                                                                     \
+  X(BROKEN, 4, "broken")                                                                                               \
+  X(WANTED, 5, "wanted")                                                                                               \
+  X(NOT_HERE, 6, "not here")                                                                                           \
+  X(RETIRED, 7, "retired")                                                                                             \
+  X(GONE, 8, "gone")                                                                                                   \
+  X(RESTORED, 9, "restored")                                                                                           \
+  X(UNPROVEN, 10, "unproven")
 
 enum pwi_code {
 #define PWI_CODE_ENUM(name, number, text) PWI_CODE_##name = (number),
@@ -214,16 +239,18 @@ enum pwi_code {
 
 const char *pwi_code_text(enum pwi_code code);
 
-/* An answer's head repeats the request's `number` in `tick` and its task in `task`; `sender` is the request handler's node. Its
- * sections are OUTCOME and, where values are asked for, VALUES right behind it, so that they begin PWI_ANSWER_PREFIX
- * bytes into the body; else PAYLOAD (COLLECT, FOLD), or PAYLOAD (the keys, u64 each) and VALUES (SCAN). */
+/* The outcome of a request, in an answer. The head of the answer repeats the request's `number` in `tick` and
+ * its task in `task`; `sender` is the node that answers. The sections are OUTCOME and, for a request for
+ * values, VALUES immediately after it, so that the values begin PWI_ANSWER_PREFIX bytes into the body.
+ * COLLECT and FOLD have OUTCOME and PAYLOAD; SCAN has OUTCOME, PAYLOAD (the keys, u64 each) and VALUES. */
 struct pwi_outcome {
   enum pwi_code code;
-  pawl_status status; /* why, for REFUSED and FAILED; else PAWL_OK */
-  uint64_t
-      found; /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation; REFUSED: the first key that was */
-  uint64_t next; /* SCAN: where to go on; the end of the range if there is nothing more. LINEAR, FOLD, also where
-                         REFUSED: the end of the claim that was dealt with. Of others that were REFUSED: behind the last key */
+  pawl_status status; /* reason of REFUSED and FAILED; otherwise PAWL_OK */
+  uint64_t found;     /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation; REFUSED: the
+                         first refused key */
+  uint64_t next;      /* SCAN: the key to continue from; the end of the range if there are no more. LINEAR
+                         and FOLD, also if REFUSED: the end of the processed claim. Other requests if
+                         REFUSED: the end of the last refused key range */
 };
 
 #define PWI_OUTCOME_SIZE 32
@@ -233,53 +260,57 @@ struct pwi_outcome {
 void pwi_outcome_encode(const struct pwi_outcome *outcome, uint8_t bytes[PWI_OUTCOME_SIZE]);
 PAWL_MUST_USE pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcome *outcome_out);
 
-/* Payload of the answer to a PULL or AWAIT that asked for clocks, in front of the values: u64 begin, u64 end, u64 sender, u64 time
- * for each piece of the claim on which a live sender's time is not 0, by rising sender, then key. For an AWAIT all members of the
- * group with their ticks, but only if it did not have to wait. */
+/* Payload of the answer to a PULL or AWAIT that asked for clocks, before the values: u64 begin, u64 end, u64
+ * sender, u64 time for each piece of the claim where the time of a live sender is not 0, by ascending sender,
+ * then key. The answer to an AWAIT lists all members of the group with their ticks, but only if the AWAIT did
+ * not have to wait. */
 #define PWI_CLOCK_RECORD 32
 
-/* Payload of the answer to COLLECT, with base/cursor.h: u32 count and per piece u64 begin, u64 end, u64 time; then u32
- * count and per refusal u64 begin, u64 end, u64 task, u32 status.
+/* Payload of the answer to COLLECT, with base/cursor.h: u32 count and for each piece u64 begin, u64 end, u64
+ * time; then u32 count and for each refusal u64 begin, u64 end, u64 task, u32 status.
  *
- * Of the answer to FOLD: f64 high, f64 low (struct pwi_sum). */
+ * Payload of the answer to FOLD: f64 high, f64 low (struct pwi_sum).
+ */
 
-/* --- joining ------------------------------------------------------------------------------------------------------ */
+/* --- joining -------------------------------------------------------------------------------------------- */
 
 #define PWI_LABEL_MAX 255
 
-/* Payload of JOIN. `id` and `secret` are 0 at first; who comes back after a lost link says who it was, and by the secret
- * that nobody else knows it. */
+/* Payload of JOIN. `id` and `secret` are 0 at first. A node that returns after a lost link sends its id
+ * again, with the secret that only it and the manager know. */
 struct pwi_join {
   uint8_t role; /* enum pwi_hello_role: server or client */
   uint64_t id;  /* node or sender */
   uint64_t secret;
-  char address[PWI_LABEL_MAX + 1]; /* where it listens; "" for a client that does not */
-  char host[PWI_LABEL_MAX + 1];    /* which machine; and */
-  char rack[PWI_LABEL_MAX + 1];    /* which rack it is in; both may be empty */
-  /* servers */
-  uint64_t process; /* drawn at random when the process started: the same for all its shards */
+  char address[PWI_LABEL_MAX + 1]; /* where it listens; "" for a client that does not listen */
+  char host[PWI_LABEL_MAX + 1];    /* name of its machine; may be empty */
+  char rack[PWI_LABEL_MAX + 1];    /* name of its rack; may be empty */
+  /* Servers only. */
+  uint64_t process; /* random number of the process, the same for all its shards */
   uint32_t shard;
   uint32_t shard_count;
   uint32_t weight;
   uint64_t memory_max; /* bytes; UINT64_MAX: no cap */
-  /* clients */
+  /* Clients only. */
   char job[PWI_LABEL_MAX + 1];
-  bool reader;      /* pulls only: no sender id is needed */
-  uint8_t key[32];  /* the public half of what it proves itself by (protocol/proof.h) */
-  uint64_t retired; /* a sender that this client was and whose clocks it has not collected yet; 0: none */
+  bool reader;      /* it only pulls and needs no sender id */
+  uint8_t key[32];  /* public key that verifies its proofs (protocol/proof.h) */
+  uint64_t retired; /* a former sender id of this client whose clocks it has not collected yet; 0: none */
 };
 
 /* Payload of JOINED. */
 struct pwi_joined {
-  pawl_status status; /* PAWL_OK, or why not; then the rest is 0. PAWL_NODE_RETIRED: come again as somebody new.
-                         PAWL_NODE_STANDBY: another manager leads, */
+  pawl_status status; /* PAWL_OK, or the reason of the rejection; the other fields are then 0, except
+                         `leader`. PAWL_NODE_RETIRED: join again without an id. PAWL_NODE_STANDBY: another
+                         manager leads */
   uint64_t cluster;
   uint64_t id;
   uint64_t secret;
-  bool settled;                   /* nothing of the sender that JOIN named as retired took effect without an answer */
-  bool may_write;                 /* what the key that the link was opened with permits */
-  char space[PWI_SPACE_MAX + 1];  /* in this space only; "": in all */
-  char leader[PWI_LABEL_MAX + 1]; /* as far as is known, at this address; "": it is not known */
+  bool settled;                   /* every task of the retired sender named by JOIN that took effect was
+                                     answered */
+  bool may_write;                 /* the key of the link permits writing */
+  char space[PWI_SPACE_MAX + 1];  /* the key of the link permits this space only; "": all spaces */
+  char leader[PWI_LABEL_MAX + 1]; /* PAWL_NODE_STANDBY: address of the leader; "": unknown */
 };
 
 struct pwi_writer;
@@ -288,26 +319,30 @@ PAWL_MUST_USE pawl_status pwi_join_decode(const void *bytes, size_t size, struct
 void pwi_joined_encode(const struct pwi_joined *joined, struct pwi_writer *writer);
 PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined *joined_out);
 
-/* Payload of SETTLE: u64 number, u32 count, and per retired sender by rising id u64 sender, u64 settled: up to this number it
- * has had all answers. Of SETTLED: u64 number, u32 count, and u64 for each of those of which the request handler has anything later, or
- * does not know that they are retired. Its head says in which view that is true. */
+/* Payload of SETTLE: u64 number, u32 count, and for each retired sender, by ascending id, u64 sender, u64
+ * settled: the sender had the answers to all tasks up to this number.
+ *
+ * Payload of SETTLED: u64 number, u32 count, and u64 for each of these senders that has a later task here, or
+ * that is not known here as retired. The head names the view for which this holds.
+ */
 struct pwi_settle {
   uint64_t sender, settled;
 };
 
-#define PWI_SETTLE_MAX 1024 /* senders in one */
+#define PWI_SETTLE_MAX 1024 /* senders in one message */
 
 void pwi_settle_encode(uint64_t number, const struct pwi_settle *senders, size_t count, struct pwi_writer *writer);
 
-/* `senders_out` has room for PWI_SETTLE_MAX. */
+/* For both decoders, `senders_out` has room for PWI_SETTLE_MAX elements. */
 PAWL_MUST_USE pawl_status pwi_settle_decode(const void *bytes, size_t size, uint64_t *number_out,
                                             struct pwi_settle *senders_out, size_t *count_out);
 void pwi_settled_encode(uint64_t number, const uint64_t *senders, size_t count, struct pwi_writer *writer);
 PAWL_MUST_USE pawl_status pwi_settled_decode(const void *bytes, size_t size, uint64_t *number_out,
-                                             uint64_t *senders_out, size_t *count_out); /* likewise */
+                                             uint64_t *senders_out, size_t *count_out);
 
-/* Payload of SPACES and GRANT: u32 count, and per space text space, u64 bytes. A server counts what a GRANT names, and nothing else.
- * UINT64_MAX in a GRANT: there is no limit until the manager knows how much is here, so it is told at once. */
+/* Payload of SPACES and GRANT: u32 count, and for each space text space, u64 bytes. A server counts the
+ * spaces that the last GRANT named, and no others. UINT64_MAX in a GRANT: no limit yet; the server shall
+ * report its bytes at once. */
 struct pwi_space_bytes {
   char space[PWI_SPACE_MAX + 1];
   uint64_t bytes;
@@ -317,53 +352,69 @@ struct pwi_space_bytes {
 
 void pwi_spaces_encode(const struct pwi_space_bytes *spaces, size_t count, struct pwi_writer *writer);
 
-/* `spaces_out` has room for PWI_SPACES_MAX. */
+/* `spaces_out` has room for PWI_SPACES_MAX elements. */
 PAWL_MUST_USE pawl_status pwi_spaces_decode(const void *bytes, size_t size, struct pwi_space_bytes *spaces_out,
                                             size_t *count_out);
 
-/* --- asking the manager ------------------------------------------------------------------------------------------- */
+/* --- asking the manager --------------------------------------------------------------------------------- */
 
-/* The head's `task` numbers the ask and its `tick` says what is asked; the reply repeats the number. Payloads with
- * base/cursor.h: of an ask the asker's terms (struct pwi_ask_terms), then what is listed here; every reply begins with the status
- * as u32.
+/* Questions and orders of clients to the manager. The head's `task` is the number of the ask, and `tick` is
+ * its kind; the reply repeats the number. Payloads use base/cursor.h: an ask begins with struct
+ * pwi_ask_terms, then has the fields listed here. Every reply begins with the status as u32. X(name, number,
+ * text)
  *
- * The numbers of a client rise from 1, whatever its sender id is. A client whose link is lost asks again, in the order of
- * numbers, for what it has no reply to. The manager carries an ask out at most once, and tells what came of it as often as it is
- * asked (manager/ledger/ledger.h). STATUS and SYNC change nothing, and are simply repeated. Readers may ask for these two only. */
+ * The numbers of a client rise from 1, whatever its sender id is. A client whose link is lost sends the asks
+ * without a reply again, in the order of their numbers. The manager executes an ask at most once and repeats
+ * the reply as often as it is asked (manager/ledger/ledger.h). STATUS and SYNC change nothing and are
+ * executed each time. Readers may send these two only.
+ *
+ *   CREATE         text name, options as in the catalogue; reply: u64 id
+ *   DELETE         text name
+ *   GROUP          text name, u32 size: join the group, and create it if it is new; reply: u64 id
+ *   UNGROUP        u64 id: leave the group
+ *   FORGET         u64 sender, u64 its secret: all its clocks were collected
+ *   STATUS         reply: the state of the cluster as JSON text bytes
+ *   MOVE           u64 begin, u64 end, u64 node: move these positions to the node; for operators and tests
+ *   BALANCE        plan again from the measured load, and move arcs accordingly
+ *   LISTEN         text address: where this client serves vectors that it opened locally
+ *   SYNC           reply: nothing; its head has the numbers of view, membership and catalogue
+ *   DRAIN          u64 node, or 0 and text address: the server process of this shard shall leave
+ *   GIVE_UP        u64 node of a dead server, u8 1: its data may be lost; reply: u64 arcs lost
+ *   RESTORE_BEGIN  text name, options as in the catalogue: create the vector, or begin its next incarnation;
+ *                  reply: u64 id. MISMATCH if it has other options
+ *   CHECKPOINT     text directory ("": the manager's own), text name ("": the manager chooses), u8 flags (1
+ *                  incremental, 2 compressed), u64 bytes a second (0: no limit); reply, when it has begun:
+ *                  u64 number. STATUS shows the progress
+ *   MISS           u64 sender: nobody listens at its address. If the sender has no link to the manager
+ *                  either, it is retired now, without its grace. EXISTS: it has a link. FORBIDDEN as RETIRE
+ *   RETIRE         u64 sender: it is dead and is retired now, even if it has a link. INVALID: the asker
+ *                  itself. FORBIDDEN: the key of the sender is for another space
+ *   QUOTA          text space, u64 bytes of memory for its vectors on all servers; 0: no limit
+ */
 #define PWI_ASK_MAP(X)                                                                                                 \
-  X(CREATE, 1, "create")    /* text name, options as in the catalogue; reply: u64 id */                                \
-  X(DELETE, 2, "delete")    /* text name */                                                                            \
-  X(GROUP, 3, "group")      /* text name, u32 size: join it, making it if need be; reply: u64 id */                    \
-  X(UNGROUP, 4, "ungroup")  /* u64 id: leave it */                                                                     \
-  X(FORGET, 5, "forget")    /* u64 sender, u64 its secret: all its clocks have been collected */                       \
-  X(STATUS, 6, "status")    /* reply: the cluster's state as JSON text bytes */                                        \
-  X(MOVE, 7, "move")        /* u64 begin, u64 end, u64 node: have these positions held there; operators and tests */   \
-  X(BALANCE, 8, "balance")  /* plan anew from the measured load, and move what should move */                          \
-  X(LISTEN, 9, "listen")    /* text address: where this client serves vectors that it opened locally */                \
-  X(SYNC, 10, "sync")       /* nothing: the reply's head tells how far view, membership and catalogue are */           \
-  X(DRAIN, 11, "drain")     /* u64 node, or 0 and text address: have the server that this is a shard of leave */       \
-  X(GIVE_UP, 12, "give up") /* u64 node of a server that is dead, u8 1: its data may be lost; reply: u64 arcs lost */  \
-  X(RESTORE_BEGIN, 13,                                                                                                 \
-    "restore") /* text name, options as in the catalogue: the vector is made, or begins anew as its next   \
-                                incarnation; reply: u64 id. Other options than it has: MISMATCH */           \
-  X(CHECKPOINT, 14,                                                                                                    \
-    "checkpoint") /* text directory ("": the manager's own), text name ("": it chooses one), u8 flags  \
-                                       (1 incremental, 2 compressed), u64 bytes a second (0: no limit); reply, once it \
-                                       has begun: u64 number. STATUS tells how it goes */               \
-  X(MISS, 15,                                                                                                          \
-    "miss") /* u64 sender: nobody listens where it did. If it has no link to the manager either it is retired now, \
-                                 without its grace; EXISTS: it has; FORBIDDEN as RETIRE */   \
-  X(RETIRE, 16,                                                                                                        \
-    "retire") /* u64 sender: it is dead, whatever it says itself, and is retired now. INVALID: the asker's own;   \
-                                   FORBIDDEN: one whose key is for another space */    \
-  X(QUOTA, 17,                                                                                                         \
-    "quota") /* text space, u64 bytes of memory that its vectors may take on all servers; 0: no limit any more */
+  X(CREATE, 1, "create")                                                                                               \
+  X(DELETE, 2, "delete")                                                                                               \
+  X(GROUP, 3, "group")                                                                                                 \
+  X(UNGROUP, 4, "ungroup")                                                                                             \
+  X(FORGET, 5, "forget")                                                                                               \
+  X(STATUS, 6, "status")                                                                                               \
+  X(MOVE, 7, "move")                                                                                                   \
+  X(BALANCE, 8, "balance")                                                                                             \
+  X(LISTEN, 9, "listen")                                                                                               \
+  X(SYNC, 10, "sync")                                                                                                  \
+  X(DRAIN, 11, "drain")                                                                                                \
+  X(GIVE_UP, 12, "give up")                                                                                            \
+  X(RESTORE_BEGIN, 13, "restore")                                                                                      \
+  X(CHECKPOINT, 14, "checkpoint")                                                                                      \
+  X(MISS, 15, "miss")                                                                                                  \
+  X(RETIRE, 16, "retire")                                                                                              \
+  X(QUOTA, 17, "quota")
 
-/* What precedes the payload of an ask. u64 heard, u64 former, u64 secret. */
+/* Precedes the payload of an ask. Layout: u64 heard, u64 former, u64 secret. */
 struct pwi_ask_terms {
   uint64_t heard;  /* the client has the replies to all asks up to this number */
-  uint64_t former; /* it was first asked under this id, which has been retired; 0: under the present one */
-  uint64_t secret; /* of the former id */
+  uint64_t former; /* the retired sender id under which it was asked first; 0: the present one */
+  uint64_t secret; /* secret of the former id */
 };
 
 enum pwi_ask {
@@ -372,8 +423,8 @@ enum pwi_ask {
 #undef PWI_ASK_ENUM
 };
 
-/* About the asker itself, as it is now: asked again under a new id it is another ask. All others mean the same thing, whoever the
- * client is by then. */
+/* Returns true for asks about the asking sender itself. Sent again under a new sender id, such an ask is a
+ * new one. All others mean the same under any id of the client. */
 static inline bool pwi_ask_is_about_asker(enum pwi_ask what) {
   return what == PWI_ASK_GROUP || what == PWI_ASK_UNGROUP || what == PWI_ASK_LISTEN;
 }
@@ -384,52 +435,58 @@ struct pwi_reader;
 void pwi_ask_terms_write(const struct pwi_ask_terms *terms, struct pwi_writer *writer);
 struct pwi_ask_terms pwi_ask_terms_read(struct pwi_reader *reader);
 
-/* --- moving ------------------------------------------------------------------------------------------------------- */
+/* --- moving --------------------------------------------------------------------------------------------- */
 
-/* What a MOVE orders. */
+/* Orders of a MOVE. */
 enum pwi_move_step {
-  PWI_MOVE_FILL = 1,     /* to the last full member of a chain: fill `target`, which the view lists behind it */
-  PWI_MOVE_HANDOVER = 2, /* to the head: take no more requests, and say when all full members are equal */
+  PWI_MOVE_FILL = 1,     /* to the last full member of a chain: fill `target`, which follows it in the view */
+  PWI_MOVE_HANDOVER = 2, /* to the head: accept no more requests, and report when all full members are
+                            equal */
 };
 
-/* Payload of MOVE and MOVED: this record. */
+/* Payload of MOVE and MOVED. */
 struct pwi_move {
   uint64_t move;  /* a number that the manager never uses again */
-  uint64_t epoch; /* of the view that the order is about: whoever is behind waits for it */
+  uint64_t epoch; /* of the view of the order; a server with an older view waits for it */
   struct pawl_range positions;
-  uint64_t target;                 /* the node that is to be filled, or to be the head */
-  uint64_t sequence;               /* not used: 0 */
+  uint64_t target;                 /* the node to fill, or the future head */
+  uint64_t sequence;               /* unused: 0 */
   uint8_t step;                    /* enum pwi_move_step */
-  bool cancel;                     /* MOVE: stop it, and serve the positions again */
-  pawl_status status;              /* MOVED */
-  char address[PWI_LABEL_MAX + 1]; /* MOVE: of the target */
+  bool cancel;                     /* MOVE: stop this move, and serve the positions again */
+  pawl_status status;              /* MOVED: the result */
+  char address[PWI_LABEL_MAX + 1]; /* MOVE: address of the target */
 };
 
 void pwi_move_encode(const struct pwi_move *move, struct pwi_writer *writer);
 
-/* `*used_out` is the size of the record. */
+/* `*used_out` is the encoded size of the record. */
 PAWL_MUST_USE pawl_status pwi_move_decode(const void *bytes, size_t size, struct pwi_move *move_out, size_t *used_out);
 
-/* --- chains ------------------------------------------------------------------------------------------------------- */
+/* --- chains --------------------------------------------------------------------------------------------- */
 
-/* Every CHAIN message has a note. It is about an arc of the view, which is named by its positions and by `since`, the epoch
- * that gave it its bounds and its chain: whoever has the arc with another `since` ignores the message. All of them travel on
- * the data lane, in order.
+/* Every CHAIN message has one record of struct pwi_note. It is about an arc of the view, named by its
+ * positions and by `since`, the epoch of the view that made its bounds and its chain. A member that has the
+ * arc with another `since` ignores the message. All CHAIN messages use the data lane, in order.
  *
- *   OPEN     from the one before: I am about to send. `version` is the last that it has itself.
- *   READY    back, or by itself as soon as the view has come: send me what follows `version`; everything up to `other` is
- *            confirmed. `full`: with the keys of the first one, for the signature is not known here.
- *   UPDATE   what a numbered request changed (enum pwi_effect): its sender, task and tick are in the message's head, then
- *            sections TERMS, KEYS or SIGNATURE, VALUES, STATE, STAMPS as far as there are any. `positions` is the part of the arc that
- *            it concerns, `version` its number, `prior` the number of the update before it: it is taken only after that.
- *            `other` is twice the number of those of the same version that came before it, for other parts of the arc, and 1
- *            more if another one follows: each is taken only after those before it, and only with the last one
- *            the version has come. Without effect and sections: nothing more comes up to `version`.
- *   CONFIRM  back: everything up to `version` is here, and with all full members behind.
- *   CHUNK    to a filling member: `other` is the move, `version` counts the chunks from 1, `prior` is the version of the arc
- *            of which the chunk is true. `effect` is enum pwi_chunk_step; as PAYLOAD follows, for DATA, a chunk of
- *            shard/shard.h and, for END, the versions of the arc by position (store/clock.h).
- *   TAKEN    back: `version` is that of the chunk, `status` how it went. */
+ *   OPEN     From the predecessor, before it sends. `version` is the last version that it has itself.
+ *   READY    Reply to OPEN; also sent unasked as soon as the view arrives. Send the updates after `version`;
+ *            all versions up to `other` are confirmed. `full`: include the keys of the first update, because
+ *            its signature is unknown here.
+ *   UPDATE   The log entry of a numbered request (enum pwi_effect). The head has sender, task and tick;
+ *            sections TERMS, KEYS or SIGNATURE, VALUES, STATE, STAMPS follow as needed. `positions` is the
+ *            part of the arc that changed, `version` the number of the update, `prior` the number of the
+ *            update before it, which must be applied first. A version may consist of several updates for
+ *            different parts of the arc: `other` is twice the number of updates of this version before this
+ *            one, plus 1 if another one follows. They are applied in this order, and the version is complete
+ *            with the last one. An UPDATE without effect and sections says that no more updates up to
+ *            `version` will come.
+ *   CONFIRM  Reply to UPDATE: this member and all full members after it have everything up to `version`.
+ *   CHUNK    To a member that is being filled. `other` is the move, `version` the number of the chunk from 1,
+ *            `prior` the version of the arc that the chunk shows. `effect` is enum pwi_chunk_step. PAYLOAD is
+ *            a chunk of shard/shard.h for DATA, and the versions of the arc by position (store/clock.h) for
+ *            END.
+ *   TAKEN    Reply to CHUNK: `version` is the number of the chunk, `status` the result.
+ */
 #define PWI_NOTE_MAP(X)                                                                                                \
   X(OPEN, 1, "open")                                                                                                   \
   X(READY, 2, "ready")                                                                                                 \
@@ -444,18 +501,18 @@ enum pwi_note_step {
 #undef PWI_NOTE_ENUM
 };
 
-/* What a request did. */
+/* Effects of a request. */
 enum pwi_effect {
   PWI_EFFECT_NONE = 0,
-  PWI_EFFECT_ROWS = 1,    /* rows have new values, and the sender's clock is at the task */
-  PWI_EFFECT_TICK = 2,    /* the sender's tick and clock */
-  PWI_EFFECT_REFUSAL = 3, /* it was refused with `status`: the clock, and that */
+  PWI_EFFECT_ROWS = 1,    /* rows have new values, and the clock of the sender is at the task */
+  PWI_EFFECT_TICK = 2,    /* tick and clock of the sender have changed */
+  PWI_EFFECT_REFUSAL = 3, /* the request was refused with `status`, and the clock has changed */
 };
 
 enum pwi_chunk_step {
-  PWI_CHUNK_BEGIN = 1, /* throw away what you may have of this range */
+  PWI_CHUNK_BEGIN = 1, /* discard the rows and clocks of this range */
   PWI_CHUNK_DATA = 2,
-  PWI_CHUNK_END = 3, /* that was all: you are where `prior` says */
+  PWI_CHUNK_END = 3, /* the last chunk: the member is at version `prior` */
 };
 
 struct pwi_note {
@@ -471,15 +528,16 @@ struct pwi_note {
 
 #define PWI_NOTE_SIZE 64
 
-/* Layout: u8 step, u8 effect, u8 flags (1: full), u8 0, i32 status, then u64 each: positions.begin, positions.end, since,
- * version, prior, other, 0. */
+/* Layout: u8 step, u8 effect, u8 flags (1: full), u8 0, i32 status, then u64 each: positions.begin,
+ * positions.end, since, version, prior, other, 0. */
 void pwi_note_encode(const struct pwi_note *note, uint8_t bytes[PWI_NOTE_SIZE]);
 
-/* PAWL_CORRUPT also if: an unknown step, no positions, since 0. */
+/* PAWL_CORRUPT also for an unknown step, empty positions, and a `since` of 0. */
 PAWL_MUST_USE pawl_status pwi_note_decode(const void *bytes, size_t size, struct pwi_note *note_out);
 
-/* Payload of COMPLAIN: in the chain of these positions the sender cannot reach its neighbour `node`; or, if that is the
- * sender itself, it cannot follow there. u64 begin, u64 end, u64 node, i32 status. */
+/* Payload of COMPLAIN: in the chain of these positions the sender cannot reach its neighbour `node`. If
+ * `node` is the sender itself, it cannot follow the chain. Layout: u64 begin, u64 end, u64 node, i32
+ * status. */
 struct pwi_complaint {
   struct pawl_range positions;
   uint64_t node;
@@ -489,9 +547,9 @@ struct pwi_complaint {
 void pwi_complaint_encode(const struct pwi_complaint *complaint, struct pwi_writer *writer);
 PAWL_MUST_USE pawl_status pwi_complaint_decode(const void *bytes, size_t size, struct pwi_complaint *complaint_out);
 
-/* --- probing ------------------------------------------------------------------------------------------------------ */
+/* --- probing -------------------------------------------------------------------------------------------- */
 
-/* What a server finds that tries to reach another: protocol/prober.h. */
+/* Results of a probe, see protocol/prober.h. */
 enum pwi_verdict {
   PWI_VERDICT_NONE = 0,
   PWI_VERDICT_ALIVE = 1,
@@ -501,34 +559,34 @@ enum pwi_verdict {
 
 /* Payload of PROBE and PROBED: u64 node, u64 number, u32 patience_ms, u8 verdict. */
 struct pwi_probe {
-  uint64_t node;            /* that is to be tried; not 0 */
-  uint64_t number;          /* the manager's, repeated with the verdict */
-  uint32_t patience_ms;     /* without an answer for so long it is SILENT */
-  enum pwi_verdict verdict; /* of a PROBE: NONE */
+  uint64_t node;            /* the node to probe; not 0 */
+  uint64_t number;          /* chosen by the manager, repeated with the verdict */
+  uint32_t patience_ms;     /* time without an answer after which the verdict is SILENT */
+  enum pwi_verdict verdict; /* NONE in a PROBE */
 };
 
 void pwi_probe_encode(const struct pwi_probe *probe, struct pwi_writer *writer);
 PAWL_MUST_USE pawl_status pwi_probe_decode(const void *bytes, size_t size, struct pwi_probe *probe_out);
 
-/* --- reporting ---------------------------------------------------------------------------------------------------- */
+/* --- reporting ------------------------------------------------------------------------------------------ */
 
-/* Payload of REPORT, every second: totals since the start, and the load by position for the planner. */
+/* Payload of REPORT, sent every second: totals since the start, and the load by position for the planner. */
 #define PWI_REPORT_HOLLOW 8
 
 struct pwi_report {
-  uint64_t rows, bytes, memory_max; /* held now; the cap */
+  uint64_t rows, bytes, memory_max; /* bytes and rows held now; the memory cap */
   uint64_t pushes, pulls, keys_pushed, keys_pulled, bytes_in, bytes_out, refused, gaps, wanted;
   uint64_t cached_lists, cached_bytes;
-  uint64_t bytes_passed;              /* of values and state, down chains */
-  uint64_t hollow_count;              /* vectors that could not be made, for lack of memory, */
-  uint64_t hollow[PWI_REPORT_HOLLOW]; /* and the ids of the first of them; 0: no more */
+  uint64_t bytes_passed;              /* values and state sent down chains */
+  uint64_t hollow_count;              /* number of vectors without a table, for lack of memory */
+  uint64_t hollow[PWI_REPORT_HOLLOW]; /* ids of the first such vectors; 0: no more */
 };
 
 struct pwi_load;
 void pwi_report_encode(const struct pwi_report *report, const struct pwi_load *loads, size_t load_count,
                        struct pwi_writer *writer);
 
-/* `*loads_out` is an array by rising position, freed with pwi_free; NULL if there are none. */
+/* `*loads_out` is an array by ascending position, freed with pwi_free; NULL if it is empty. */
 PAWL_MUST_USE pawl_status pwi_report_decode(const void *bytes, size_t size, struct pwi_report *report_out,
                                             struct pwi_load **loads_out, size_t *load_count_out);
 

@@ -1,4 +1,4 @@
-/* The records that roles exchange: each comes back as it went, and nothing else is taken for one. */
+/* Records that roles exchange: each decodes to its input, and invalid bytes are rejected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -173,9 +173,9 @@ static void test_every_code_has_a_text(void **state) {
   assert_string_equal(pwi_code_text((enum pwi_code)99), "unknown");
 }
 
-/* --- records that are written field by field ---------------------------------------------------------------------- */
+/* --- records that are written field by field ------------------------------------------------------------ */
 
-/* What each of them decodes to is encoded again, to be compared. */
+/* Encodes again what was decoded, for comparison. */
 typedef pawl_status again(const void *bytes, size_t size, struct pwi_writer *writer);
 
 static pawl_status join_again(const void *bytes, size_t size, struct pwi_writer *writer) {
@@ -215,7 +215,8 @@ static pawl_status report_again(const void *bytes, size_t size, struct pwi_write
   return status;
 }
 
-/* Comes back; is corrupt when cut short; and whatever one changed byte makes of it has one form, or is corrupt. */
+/* The record decodes to its input. Truncated, it is corrupt. With one byte changed, it is corrupt or encodes
+ * to the same bytes. */
 static void assert_one_form(struct pwi_writer *written, again *decode) {
   struct pwi_writer back = {0};
   assert_int_equal(written->status, PAWL_OK);

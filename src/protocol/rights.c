@@ -1,3 +1,4 @@
+/* Checks of rights, and their text form. */
 #include "protocol/rights.h"
 
 #include <stdio.h>

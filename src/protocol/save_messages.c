@@ -1,3 +1,4 @@
+/* Encoding and decoding of SAVE and SAVED. */
 #include "protocol/save_messages.h"
 
 #include <string.h>
@@ -45,7 +46,7 @@ static pawl_status read_arcs(struct pwi_reader *reader, struct pwi_save *save) {
   return pwi_reader_end(reader) ? PAWL_CORRUPT : PAWL_OK;
 }
 
-/* Names become paths: they are as they should be, or the order is none. */
+/* Names become paths, so an order with an invalid name is rejected. */
 static bool names_are_sound(const struct pwi_save *save) {
   if (save->cancel || save->arc_count == 0) return true;
   return save->directory[0] == '/' && pwi_save_folder_is_valid(save->folder) &&

@@ -1,4 +1,4 @@
-/* SAVE and SAVED: what is written is read again, and whatever else comes is refused. */
+/* SAVE and SAVED: each decodes to its input, and invalid bytes are rejected. */
 #include "protocol/save_messages.h"
 
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static struct pwi_writer bytes_of_report(const struct pwi_save_report *report) {
   return writer;
 }
 
-/* What decoding says of an order. */
+/* The result of decoding an order. */
 static pawl_status judge(const struct pwi_save *save) {
   struct pwi_writer writer = bytes_of(save);
   struct pwi_save read;
@@ -102,7 +102,7 @@ static void test_a_report_is_read_as_it_was_written(void **state) {
   pwi_writer_fini(&writer);
 }
 
-/* They become paths of files that are written. */
+/* Names become paths of files. */
 static void test_names_that_could_lead_elsewhere_are_no_order(void **state) {
   (void)state;
   static const char *const bad[] = {"", "..", ".", "a/b", "../x", "/etc", "a b", "x\n"};
@@ -127,7 +127,7 @@ static void test_names_that_could_lead_elsewhere_are_no_order(void **state) {
   assert_int_equal(judge(&user), PAWL_CORRUPT);
 }
 
-/* An order that is taken back, and one without arcs, name nothing. */
+/* An order that cancels, or has no arcs, needs no names. */
 static void test_what_writes_nothing_needs_no_names(void **state) {
   (void)state;
   struct pwi_save cancel = {.order = 5, .cancel = true}, remember = {.order = 6};
@@ -156,8 +156,8 @@ static void test_empty_ranges_and_unknown_flags_are_refused(void **state) {
   assert_int_equal(judge_report(&report), PAWL_CORRUPT);
 }
 
-/* Cut short anywhere, with a byte too many, and with any one byte changed: never more than another order or report. The
- * copies are as small as they can be, so that whoever reads past them is caught. */
+/* Truncated anywhere, with one byte too many, or with one byte changed, the bytes are at most another order
+ * or report. Each copy is allocated at its exact size, so that reading past its end is detected. */
 static void test_any_bytes_are_read_safely(void **state) {
   (void)state;
   struct pwi_save save = example(), read;
@@ -190,7 +190,7 @@ static void test_any_bytes_are_read_safely(void **state) {
   pwi_writer_fini(&writers[1]);
 }
 
-/* Nothing is written to the output then, and nothing is left. */
+/* Nothing is written to the output, and no memory leaks. */
 static void test_without_memory_nothing_is_read(void **state) {
   (void)state;
   struct pwi_save save = example(), read = {.order = 77};

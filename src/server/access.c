@@ -23,17 +23,17 @@ static pawl_status limit_space(struct pwi_server *server, const struct pwi_right
 }
 
 static pawl_status check(struct pwi_server *server, const char *identity, const struct pwi_rights *rights,
-                         bool is_server, struct pwi_account **account_out) {
+                         bool is_server, struct pwi_quota_account **account_out) {
   *account_out = NULL;
   if (rights->is_nobody) return PAWL_LINK_KEY;
   if (is_server) return pwi_rights_are_full(rights) ? PAWL_OK : PAWL_FORBIDDEN;
   pawl_status status = limit_space(server, rights);
   int64_t now = pwi_net_now(server->config.net);
-  return status ? status : pwi_account_enter(&server->accounts, identity, rights, now, account_out);
+  return status ? status : pwi_quota_account_enter(&server->accounts, identity, rights, now, account_out);
 }
 
 pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, bool is_server,
-                             struct pwi_rights *rights_out, struct pwi_account **account_out) {
+                             struct pwi_rights *rights_out, struct pwi_quota_account **account_out) {
   *rights_out = rights_of(server, info->identity);
   struct pwi_audit_who who = {.identity = info->identity, .peer = info->peer, .rights = rights_out};
   pawl_status status = check(server, info->identity, rights_out, is_server, account_out);
@@ -59,7 +59,7 @@ static void review_peer(struct pwi_server *server, struct server_peer *peer) {
   }
   if (!is_client || !peer->handler) return;
   pwi_handler_set_rights(peer->handler, &rights);
-  if (peer->account) pwi_account_limit(peer->account, &rights);
+  if (peer->account) pwi_quota_account_limit(peer->account, &rights);
   if (limit_space(server, &rights)) pwi_net_close(server->config.net, peer->link, PAWL_NO_MEMORY);
 }
 

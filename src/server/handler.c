@@ -54,8 +54,8 @@ void pwi_handler_destroy(struct pwi_handler *handler) {
 }
 
 pawl_status pwi_handler_link_up(struct pwi_handler *handler, struct pwi_link link, const struct pwi_peering *peering,
-                                const char *identity, const struct pwi_rights *rights, struct pwi_account *account,
-                                struct pwi_handler_link **link_out) {
+                                const char *identity, const struct pwi_rights *rights,
+                                struct pwi_quota_account *account, struct pwi_handler_link **link_out) {
   struct pwi_handler_link *fresh = pwi_alloc_zero(1, sizeof *fresh);
   if (!fresh) return PAWL_NO_MEMORY;
   fresh->handler = handler;
@@ -160,9 +160,9 @@ static const struct pwi_entry *find_entry(const struct pwi_handler_link *link, s
 static pawl_status charge(struct pwi_handler_link *link, const struct pwi_request *request) {
   if (!link->account) return PAWL_OK;
   int64_t now = pwi_net_now(link->handler->config.net);
-  bool may = pwi_account_may(link->account, now);
+  bool may = pwi_quota_account_may(link->account, now);
   if (may || is_aggregate(request) || !pwi_request_has_rows(request->terms.kind)) {
-    pwi_account_take(link->account, link->inbox.body_size, now);
+    pwi_quota_account_take(link->account, link->inbox.body_size, now);
     return PAWL_OK;
   }
   return PAWL_QUOTA_RATE;
@@ -414,7 +414,7 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
   pwi_shard_serve(handler->config.shard, request, values, &served);
   if (chain) pwi_chain_commit(handler->config.chains, chain, handler->config.shard, request, &served, NULL, log_entry);
   if (served.outcome.code == PWI_CODE_FAILED) served.outcome = failure(link, chain, request, served.outcome.status);
-  if (served.put_off) {
+  if (served.is_deferred) {
     pwi_handler_unmake_room(buffer);
     return;
   }
@@ -433,7 +433,7 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
     say_failed(link, chain, request, status);
     return;
   }
-  if (link->account) pwi_account_take(link->account, served.value_bytes, pwi_net_now(handler->config.net));
+  if (link->account) pwi_quota_account_take(link->account, served.value_bytes, pwi_net_now(handler->config.net));
   answer(link, chain, request, entry, &served, buffer, values, form);
 }
 
@@ -484,15 +484,15 @@ static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, cons
 }
 
 /* The sum becomes one change of the chain. */
-static pawl_status settle_sum(struct pwi_handler *handler, struct pwi_gathering *sum, struct telling *telling) {
+static pawl_status settle_sum(struct pwi_handler *handler, struct pwi_aggregate *sum, struct telling *telling) {
   const struct pwi_request *request = &telling->request;
-  size_t count = pwi_gathering_stamps(sum, NULL);
+  size_t count = pwi_aggregate_stamps(sum, NULL);
   struct pwi_log_entry *log_entry = NULL;
   struct pwi_served served;
   pawl_status status = pwi_pages_grow(&handler->stamps, (count + 1) * sizeof(struct pwi_stamp));
   if (status) return status;
   struct pwi_stamp *stamps = handler->stamps.memory;
-  pwi_gathering_stamps(sum, stamps);
+  pwi_aggregate_stamps(sum, stamps);
   if (count > 0) status = prepare_log_entry(handler, telling->chain, request, telling->entry, count, &log_entry);
   if (log_entry) telling->request.result = pwi_log_entry_values(log_entry);
   if (!status) status = pwi_shard_apply_sum(handler->config.shard, sum, request, &served);
@@ -531,7 +531,7 @@ static void tell_released(struct pwi_handler *handler) {
 void pwi_handler_settle_sums(struct pwi_handler *handler) {
   struct telling telling = {.handler = handler};
   struct pwi_shard *shard = handler->config.shard;
-  struct pwi_gathering *sum;
+  struct pwi_aggregate *sum;
   if (!handler->config.chains) return;
   if (handler->released_count > 0) tell_released(handler);
   while ((sum = pwi_shard_next_sum(shard, &telling.request))) {

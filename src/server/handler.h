@@ -66,7 +66,7 @@ void pwi_handler_destroy(struct pwi_handler *handler);
 PAWL_MUST_USE pawl_status pwi_handler_link_up(struct pwi_handler *handler, struct pwi_link link,
                                               const struct pwi_peering *peering, const char *identity,
                                               const struct pwi_rights *rights,
-                                              struct pwi_account *account, /* of its quotas; NULL: none */
+                                              struct pwi_quota_account *account, /* of its quotas; NULL: none */
                                               struct pwi_handler_link **link_out);
 
 struct pwi_handler_figures {
@@ -86,7 +86,7 @@ struct pwi_receive pwi_handler_message(struct pwi_handler_link *link, const stru
 void pwi_handler_piece(struct pwi_handler_link *link, size_t offset, const void *data, size_t size);
 void pwi_handler_message_end(struct pwi_handler_link *link, pawl_status status);
 
-/* From `done`: cookies of a request handler have PWI_HANDLER_COOKIE set and PWI_MAIL_COOKIE not. */
+/* From `done`: cookies of a request handler have PWI_HANDLER_COOKIE set and PWI_MESSENGER_COOKIE not. */
 #define PWI_HANDLER_COOKIE (UINT64_C(1) << 62)
 void pwi_handler_done(struct pwi_handler_link *link, uint64_t cookie);
 

@@ -41,8 +41,8 @@ struct pwi_handler_link {
   struct pwi_link link;
   struct pwi_peering peering;
   struct pwi_rights rights;
-  struct pwi_shown shown;      /* who speaks */
-  struct pwi_account *account; /* NULL: no quota */
+  struct pwi_shown shown;            /* who speaks */
+  struct pwi_quota_account *account; /* NULL: no quota */
 
   struct pwi_inbox inbox; /* the request on its way in */
 

@@ -38,13 +38,13 @@ struct server_peer {
   bool
       has_spoken; /* PEER_PREVIOUS: it has said something about a chain. One that only tries us (protocol/prober.h) never does */
   struct pwi_peering peering;
-  char *identity, *address;         /* of a link that is up, for those who look at its rights again */
-  struct pwi_account *account;      /* PEER_CLIENT: of its quotas; NULL: none */
-  int64_t began_at;                 /* PEER_NEXT: when it was connected to */
-  uint64_t node;                    /* PEER_PREVIOUS, PEER_NEXT */
-  struct pwi_handler_link *handler; /* PEER_CLIENT */
-  struct pwi_control control;       /* PEER_MANAGER */
-  struct pwi_inbox inbox;           /* PEER_PREVIOUS, PEER_NEXT */
+  char *identity, *address;          /* of a link that is up, for those who look at its rights again */
+  struct pwi_quota_account *account; /* PEER_CLIENT: of its quotas; NULL: none */
+  int64_t began_at;                  /* PEER_NEXT: when it was connected to */
+  uint64_t node;                     /* PEER_PREVIOUS, PEER_NEXT */
+  struct pwi_handler_link *handler;  /* PEER_CLIENT */
+  struct pwi_control control;        /* PEER_MANAGER */
+  struct pwi_inbox inbox;            /* PEER_PREVIOUS, PEER_NEXT */
 };
 
 /* A member that we fill, or an arc that we hand over, as the manager ordered it. */
@@ -83,7 +83,7 @@ struct pwi_server {
   struct server_peer *peers;
   struct pwi_staging staging; /* for what neighbours in chains say */
   size_t client_links;
-  struct pwi_accounts accounts;
+  struct pwi_quota_accounts accounts;
 
   /* Membership. */
   struct server_peer *manager; /* NULL: no link, not even one that is being made */
@@ -132,7 +132,7 @@ struct server_peer *pwi_server_connect(struct pwi_server *server, enum server_pe
 
 /* server/access.c: whether who connected to us may, and what it may do. */
 PAWL_MUST_USE pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, bool is_server,
-                                           struct pwi_rights *rights_out, struct pwi_account **account_out);
+                                           struct pwi_rights *rights_out, struct pwi_quota_account **account_out);
 PAWL_MUST_USE pawl_status pwi_server_name_peer(struct server_peer *peer, const struct pwi_link_info *info);
 
 /* server/view.c: news from the manager. PAWL_CORRUPT and PAWL_NO_MEMORY: ask for it again. */

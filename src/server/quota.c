@@ -6,23 +6,23 @@
 
 #define SECOND INT64_C(1000000000)
 
-struct pwi_account {
-  struct pwi_account *next;
+struct pwi_quota_account {
+  struct pwi_quota_account *next;
   uint64_t links, rate; /* rate 0: no limit */
   double left;          /* bytes; below zero: overdrawn */
   int64_t at;           /* when that was */
   char identity[];
 };
 
-static struct pwi_account *find(const struct pwi_accounts *accounts, const char *identity) {
-  struct pwi_account *account = accounts->first;
+static struct pwi_quota_account *find(const struct pwi_quota_accounts *accounts, const char *identity) {
+  struct pwi_quota_account *account = accounts->first;
   while (account && strcmp(account->identity, identity) != 0) account = account->next;
   return account;
 }
 
-static struct pwi_account *make(struct pwi_accounts *accounts, const char *identity, int64_t now) {
+static struct pwi_quota_account *make(struct pwi_quota_accounts *accounts, const char *identity, int64_t now) {
   size_t size = strlen(identity) + 1;
-  struct pwi_account *account = pwi_alloc_zero(1, sizeof *account + size);
+  struct pwi_quota_account *account = pwi_alloc_zero(1, sizeof *account + size);
   if (!account) return NULL;
   memcpy(account->identity, identity, size);
   account->at = now;
@@ -31,57 +31,58 @@ static struct pwi_account *make(struct pwi_accounts *accounts, const char *ident
   return account;
 }
 
-void pwi_account_limit(struct pwi_account *account, const struct pwi_rights *rights) {
+void pwi_quota_account_limit(struct pwi_quota_account *account, const struct pwi_rights *rights) {
   bool is_new = account->rate == 0;
   account->rate = rights->rate;
   if (is_new) account->left = (double)rights->rate;
 }
 
-pawl_status pwi_account_enter(struct pwi_accounts *accounts, const char *identity, const struct pwi_rights *rights,
-                              int64_t now, struct pwi_account **account_out) {
+pawl_status pwi_quota_account_enter(struct pwi_quota_accounts *accounts, const char *identity,
+                                    const struct pwi_rights *rights, int64_t now,
+                                    struct pwi_quota_account **account_out) {
   *account_out = NULL;
   if (rights->connections == 0 && rights->rate == 0) return PAWL_OK;
-  struct pwi_account *account = find(accounts, identity);
+  struct pwi_quota_account *account = find(accounts, identity);
   if (account && rights->connections > 0 && account->links >= rights->connections) return PAWL_QUOTA_LINKS;
   if (!account) account = make(accounts, identity, now);
   if (!account) return PAWL_NO_MEMORY;
-  pwi_account_limit(account, rights);
+  pwi_quota_account_limit(account, rights);
   account->links++;
   *account_out = account;
   return PAWL_OK;
 }
 
 /* An account outlives its links for as long as it is overdrawn: coming again does not fill it. It is cheap. */
-void pwi_account_leave(struct pwi_accounts *accounts, struct pwi_account *account) {
+void pwi_quota_account_leave(struct pwi_quota_accounts *accounts, struct pwi_quota_account *account) {
   if (!account || --account->links > 0 || account->left < 0) return;
-  struct pwi_account **at = &accounts->first;
+  struct pwi_quota_account **at = &accounts->first;
   while (*at != account) at = &(*at)->next;
   *at = account->next;
   pwi_free(account);
 }
 
-void pwi_accounts_fini(struct pwi_accounts *accounts) {
+void pwi_quota_accounts_fini(struct pwi_quota_accounts *accounts) {
   while (accounts->first) {
-    struct pwi_account *next = accounts->first->next;
+    struct pwi_quota_account *next = accounts->first->next;
     pwi_free(accounts->first);
     accounts->first = next;
   }
 }
 
-static void fill(struct pwi_account *account, int64_t now) {
+static void fill(struct pwi_quota_account *account, int64_t now) {
   double rate = (double)account->rate;
   account->left += rate * ((double)(now - account->at) / (double)SECOND);
   if (account->left > rate) account->left = rate;
   account->at = now;
 }
 
-bool pwi_account_may(struct pwi_account *account, int64_t now) {
+bool pwi_quota_account_may(struct pwi_quota_account *account, int64_t now) {
   if (!account || account->rate == 0) return true;
   fill(account, now);
   return account->left >= 0;
 }
 
-void pwi_account_take(struct pwi_account *account, uint64_t bytes, int64_t now) {
+void pwi_quota_account_take(struct pwi_quota_account *account, uint64_t bytes, int64_t now) {
   if (!account || account->rate == 0) return;
   fill(account, now);
   account->left -= (double)bytes;

@@ -18,69 +18,69 @@ static int leave_nothing(void **state) {
 
 static void test_without_quotas_there_is_no_account(void **state) {
   (void)state;
-  struct pwi_accounts accounts = {0};
+  struct pwi_quota_accounts accounts = {0};
   struct pwi_rights rights = {.write = true, .space = "ads", .memory = 1};
-  struct pwi_account *account;
+  struct pwi_quota_account *account;
   for (int i = 0; i < 100; i++) {
-    assert_int_equal(pwi_account_enter(&accounts, A, &rights, 0, &account), PAWL_OK);
+    assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &account), PAWL_OK);
     assert_null(account);
   }
-  assert_true(pwi_account_may(NULL, 0));
-  pwi_account_take(NULL, UINT64_MAX, 0);
-  pwi_account_leave(&accounts, NULL);
+  assert_true(pwi_quota_account_may(NULL, 0));
+  pwi_quota_account_take(NULL, UINT64_MAX, 0);
+  pwi_quota_account_leave(&accounts, NULL);
 }
 
 static void test_connections_are_counted_by_identity(void **state) {
   (void)state;
-  struct pwi_accounts accounts = {0};
+  struct pwi_quota_accounts accounts = {0};
   struct pwi_rights rights = {.connections = 2};
-  struct pwi_account *first, *second, *third;
-  assert_int_equal(pwi_account_enter(&accounts, A, &rights, 0, &first), PAWL_OK);
-  assert_int_equal(pwi_account_enter(&accounts, A, &rights, 0, &second), PAWL_OK);
-  assert_int_equal(pwi_account_enter(&accounts, A, &rights, 0, &third), PAWL_QUOTA_LINKS);
-  assert_int_equal(pwi_account_enter(&accounts, B, &rights, 0, &third), PAWL_OK);
-  pwi_account_leave(&accounts, first);
-  assert_int_equal(pwi_account_enter(&accounts, A, &rights, 0, &first), PAWL_OK);
-  pwi_account_leave(&accounts, first);
-  pwi_account_leave(&accounts, second);
-  pwi_account_leave(&accounts, third);
+  struct pwi_quota_account *first, *second, *third;
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &first), PAWL_OK);
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &second), PAWL_OK);
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &third), PAWL_QUOTA_LINKS);
+  assert_int_equal(pwi_quota_account_enter(&accounts, B, &rights, 0, &third), PAWL_OK);
+  pwi_quota_account_leave(&accounts, first);
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &first), PAWL_OK);
+  pwi_quota_account_leave(&accounts, first);
+  pwi_quota_account_leave(&accounts, second);
+  pwi_quota_account_leave(&accounts, third);
   assert_null(accounts.first);
 }
 
 static void test_a_rate_is_kept_over_time_and_by_all_links_together(void **state) {
   (void)state;
-  struct pwi_accounts accounts = {0};
+  struct pwi_quota_accounts accounts = {0};
   struct pwi_rights rights = {.rate = 1000};
-  struct pwi_account *one, *two;
-  assert_int_equal(pwi_account_enter(&accounts, A, &rights, 0, &one), PAWL_OK);
-  assert_int_equal(pwi_account_enter(&accounts, A, &rights, 0, &two), PAWL_OK);
+  struct pwi_quota_account *one, *two;
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &one), PAWL_OK);
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &two), PAWL_OK);
   uint64_t moved = 0;
   for (int64_t now = 0; now <= 100 * SECOND; now += SECOND / 100) {
-    struct pwi_account *account = now % 2 ? one : two;
-    if (!pwi_account_may(account, now)) continue;
-    pwi_account_take(account, 300, now);
+    struct pwi_quota_account *account = now % 2 ? one : two;
+    if (!pwi_quota_account_may(account, now)) continue;
+    pwi_quota_account_take(account, 300, now);
     moved += 300;
   }
   assert_in_range(moved, 100000, 102000); /* the rate, and a second's worth at first */
-  pwi_account_leave(&accounts, one);
-  pwi_account_leave(&accounts, two);
-  pwi_accounts_fini(&accounts);
+  pwi_quota_account_leave(&accounts, one);
+  pwi_quota_account_leave(&accounts, two);
+  pwi_quota_accounts_fini(&accounts);
 }
 
 /* Hanging up and coming again does not fill an account that is overdrawn. */
 static void test_an_overdrawn_account_outlives_its_links(void **state) {
   (void)state;
-  struct pwi_accounts accounts = {0};
+  struct pwi_quota_accounts accounts = {0};
   struct pwi_rights rights = {.rate = 1000};
-  struct pwi_account *account;
-  assert_int_equal(pwi_account_enter(&accounts, A, &rights, 0, &account), PAWL_OK);
-  pwi_account_take(account, 11000, 0);
-  pwi_account_leave(&accounts, account);
-  assert_int_equal(pwi_account_enter(&accounts, A, &rights, SECOND, &account), PAWL_OK);
-  assert_false(pwi_account_may(account, SECOND));
-  assert_true(pwi_account_may(account, 11 * SECOND));
-  pwi_account_leave(&accounts, account);
-  pwi_accounts_fini(&accounts);
+  struct pwi_quota_account *account;
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &account), PAWL_OK);
+  pwi_quota_account_take(account, 11000, 0);
+  pwi_quota_account_leave(&accounts, account);
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, SECOND, &account), PAWL_OK);
+  assert_false(pwi_quota_account_may(account, SECOND));
+  assert_true(pwi_quota_account_may(account, 11 * SECOND));
+  pwi_quota_account_leave(&accounts, account);
+  pwi_quota_accounts_fini(&accounts);
 }
 
 int main(void) {

@@ -38,7 +38,7 @@ static void remove_peer(struct pwi_server *server, struct server_peer *peer) {
     server->peers = peer->next;
   if (peer->next) peer->next->before = peer->before;
   pwi_inbox_fini(&peer->inbox);
-  pwi_account_leave(&server->accounts, peer->account);
+  pwi_quota_account_leave(&server->accounts, peer->account);
   pwi_free(peer->identity);
   pwi_free(peer->address);
   pwi_free(peer);
@@ -290,7 +290,7 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
 static void accept_peer(struct pwi_server *server, struct pwi_link link, const struct pwi_link_info *info,
                         const struct pwi_peering *peering) {
   struct pwi_rights rights;
-  struct pwi_account *account;
+  struct pwi_quota_account *account;
   bool is_server = peering->hello.role == PWI_ROLE_SERVER;
   pawl_status status = pwi_server_admit(server, info, is_server, &rights, &account);
   if (status) {
@@ -302,7 +302,7 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   if (peer)
     peer->account = account;
   else
-    pwi_account_leave(&server->accounts, account);
+    pwi_quota_account_leave(&server->accounts, account);
   if (!status && !is_server)
     status = pwi_handler_link_up(server->handler, link, peering, info->identity, &rights, account, &peer->handler);
   if (status) {
@@ -572,7 +572,7 @@ void pwi_server_destroy(struct pwi_server *server) {
   pwi_messenger_fini(&server->messenger);
   pwi_writer_fini(&server->writer);
   pwi_idmap_fini(&server->links);
-  pwi_accounts_fini(&server->accounts);
+  pwi_quota_accounts_fini(&server->accounts);
   pwi_managers_fini(&server->managers);
   pwi_free(server->address);
   pwi_free(server->host);

@@ -1,80 +1,84 @@
-/* Pushes of a group that are applied as one (OSDI'14 4.4: replication after aggregation).
+/* Aggregates: pushes of a group that are applied as one (OSDI'14 4.4: replication after aggregation).
  *
- * The members of a group each push once in a tick to a vector. Their parts are added up beside the table, in one bundle for
- * all that have the same keys; when every member's part is in, the union of the bundles is applied, all clocks are set with it,
- * and all are answered. So the server function runs once, on the sum, and the members of the chain see one change instead of
- * one for each worker.
+ * Each member of a group pushes once in a tick to a vector. The values of these pushes, the parts, are summed
+ * outside the table, in one bundle for all parts with the same keys. When every member has contributed, the
+ * union of the bundles is applied, the clocks of all members are set with it, and all pushes are answered. So
+ * the server function runs once, on the sum, and the chain carries one change instead of one for each worker.
  *
- * A part that is in the sum has changed nothing yet: if we are lost, its sender has no answer and sends it again to whoever
- * comes after us. A part that cannot be added up, because the function does not allow it, is applied by itself at once, and
- * counts as in. It too is answered only with the others: so what is not answered is just what our successor has to be told again,
- * and nobody is waited for whose part has been forgotten.
+ * A part in the sum has changed nothing yet. If the head is lost, the sender has no answer and resends the
+ * push to the next head. A part that cannot be summed, because the function does not permit it, is applied by
+ * itself at once and counts as contributed. It is answered with the others too. So the unanswered pushes are
+ * exactly those that a new head must receive again, and it never waits for a part that was forgotten.
  *
- * PIECES. Where arcs were merged, or a part is too long for one message, it comes as several pieces, each with a claim of its
- * own; and who has cut its part by an older view may claim less of the arc than others. All say of which range of keys the push
- * is, whether they have rows there or not, and a sender is in when its pieces cover that. Where pieces differ the sum is applied
- * range by range, each in the name of those who have a piece there.
+ * PIECES. A part arrives as several pieces, each with its own claim, if arcs were merged or if it is too long
+ * for one message. A sender that cut its part by an older view may claim less of the arc than others. Each
+ * piece names the range of keys of the push, whether it has rows there or not. A sender has contributed when
+ * its pieces cover the range of the whole sum. If the pieces of senders differ, the sum is applied range by
+ * range, each for the senders with a piece there.
  *
- * TICKS. Each tick of an arc is gathered by itself, and on any key they are applied in their order: a part is taken in once what
- * its sender pushed there before has been applied. A member may be ticks ahead of the others (bounded delay, OSDI'14 3.4); what
- * it pushes then is kept as it came, and is taken in when it is due. Ticks that are about different keys do not wait for one
- * another.
+ * TICKS. Each tick of an arc has its own aggregate. On each key, ticks are applied in order: a part enters
+ * the sum once the sender's previous push to its keys is applied. A member may be several ticks ahead of the
+ * others (bounded delay, OSDI'14 3.4). Its early parts are kept unchanged and enter their sums when they are
+ * due. Ticks with different keys do not wait for one another.
  *
- * Those who were answered before we came do not send their part again. So a part that was applied before we came waits for
- * nobody, and somebody whose later push is due counts as in: what it had to say about the tick before has been said.
+ * NEW HEADS. Senders that were answered by a previous head do not resend their parts. So a part that was
+ * applied before this head took over waits for nobody, and a sender whose later push is due has already
+ * contributed to this tick.
  *
- * A part of a sender that is not live any more stays in, and is applied with those of the living; whoever asks meanwhile what
- * that sender did has to ask again. What it pushed early has taken no effect, and never will. Only where the group is not
- * complete yet, and may never be, the sum is applied at once.
+ * DEAD SENDERS. A part of a sender that is no longer live stays in the sum and is applied with the others; a
+ * COLLECT about that sender must be retried meanwhile. Its early parts have taken no effect and never will.
+ * If the group is not complete, and may never be, the sum is applied at once.
  *
- * While members are missing it is remembered for a few ticks who was in a sum: whoever was taken for dead comes back under a new
- * id, late, and must not wait for them. */
+ * While members are missing, the senders of a few past ticks are remembered: a client that was declared dead
+ * returns late under a new id, and must not wait for them.
+ */
 #include "base/memory.h"
-#include "shard/gathering.h"
+#include "shard/aggregate.h"
 
-#define EARLY_MAX 4096                  /* parts that are kept for a tick of an arc; */
-#define EARLY_BYTES ((size_t)256 << 20) /* beyond either the sender keeps them */
-#define IDLE_MAX 8                      /* ticks of one arc that nobody waits for the end of */
-#define TICKS_MAX 1024                  /* of one arc at a time; */
-#define PARTS_MAX ((size_t)64 << 10)    /* pieces in one of them, */
-#define PIECES_MAX 1024                 /* and of one sender: beyond any of these they are refused */
-#define EARLIER_MAX ((size_t)16 << 10)  /* pieces in all ticks before the one that is pushed to: beyond it */
-#define EARLIER_OWN (2 * TICKS_MAX)     /* a sender that has so many of them itself is refused */
+#define EARLY_MAX 4096                  /* early parts of a tick; the sender keeps further ones */
+#define EARLY_BYTES ((size_t)256 << 20) /* of early parts of a tick; the sender keeps further ones */
+#define IDLE_MAX 8                      /* past ticks of an arc that are remembered */
+#define TICKS_MAX 1024                  /* ticks of an arc at a time; further pushes are refused */
+#define PARTS_MAX ((size_t)64 << 10)    /* pieces in one tick; further ones are refused */
+#define PIECES_MAX 1024                 /* pieces of one sender in one tick; further ones are refused */
+#define EARLIER_MAX ((size_t)16 << 10)  /* pieces in all earlier ticks; beyond, EARLIER_OWN applies */
+#define EARLIER_OWN (2 * TICKS_MAX)     /* a sender with more of these pieces is refused */
 
 static void free_early(struct early *early) {
   pwi_bundles_destroy(early->bundle);
   pwi_free(early);
 }
 
-static void destroy(struct pwi_gathering *gathering) {
-  for (struct early *it = gathering->early, *next; it; it = next) {
+static void destroy(struct pwi_aggregate *aggregate) {
+  for (struct early *it = aggregate->early, *next; it; it = next) {
     next = it->next;
     free_early(it);
   }
-  pwi_bundles_destroy(gathering->bundles);
-  pwi_union_fini(&gathering->all);
-  pwi_free(gathering->parts);
-  pwi_free(gathering);
+  pwi_bundles_destroy(aggregate->bundles);
+  pwi_union_fini(&aggregate->all);
+  pwi_free(aggregate->parts);
+  pwi_free(aggregate);
 }
 
-/* What of a gathering tells which it is. */
-static struct pwi_gathering place_of(const struct pwi_request *request) {
-  return (struct pwi_gathering){
+/* The fields that identify an aggregate. */
+static struct pwi_aggregate place_of(const struct pwi_request *request) {
+  return (struct pwi_aggregate){
       .vector = request->terms.vector, .group = {request->terms.other}, .arc = request->arc, .tick = request->tick};
 }
 
-static struct pwi_gathering *find(const struct pwi_shard *shard, const struct pwi_gathering *place) {
-  struct pwi_gathering *it = shard->gatherings;
+static struct pwi_aggregate *find(const struct pwi_shard *shard, const struct pwi_aggregate *place) {
+  struct pwi_aggregate *it = shard->aggregates;
   while (it && (it->tick != place->tick || !pwi_is_beside(it, place))) it = it->next;
   return it;
 }
 
-/* How many keys of `claim` the pieces of a sender cover; of the task only, unless that is 0. Pieces do not overlap. */
-static uint64_t covered(const struct pwi_gathering *gathering, struct pwi_sender sender, uint64_t task,
+/* The number of keys of `claim` that the pieces of a sender cover. If `task` is not 0, counts only its
+ * pieces. Pieces do not overlap. */
+static uint64_t covered(const struct pwi_aggregate *aggregate, struct pwi_sender sender, uint64_t task,
                         struct pawl_range claim) {
   uint64_t size = 0;
-  for (size_t i = 0; i < gathering->count; i++) {
-    const struct part *part = &gathering->parts[i];
+  for (size_t i = 0; i < aggregate->count; i++) {
+    const struct part *part = &aggregate->parts[i];
     if (part->sender.id != sender.id || part->is_echo || (task != 0 && part->task != task)) continue;
     struct pawl_range common = pawl_range_common(part->claim, claim);
     if (!pawl_range_is_empty(common)) size += pawl_range_size(common);
@@ -82,11 +86,11 @@ static uint64_t covered(const struct pwi_gathering *gathering, struct pwi_sender
   return size;
 }
 
-/* What the sum is about. */
-static struct pawl_range needed(const struct pwi_gathering *gathering) {
+/* The range of keys of the sum. */
+static struct pawl_range needed(const struct pwi_aggregate *aggregate) {
   struct pawl_range all = {0, 0};
-  for (size_t i = 0; i < gathering->count; i++) {
-    struct pawl_range range = gathering->parts[i].range;
+  for (size_t i = 0; i < aggregate->count; i++) {
+    struct pawl_range range = aggregate->parts[i].range;
     if (pawl_range_is_empty(range)) continue;
     if (pawl_range_is_empty(all)) all = range;
     if (range.begin < all.begin) all.begin = range.begin;
@@ -95,93 +99,94 @@ static struct pawl_range needed(const struct pwi_gathering *gathering) {
   return all;
 }
 
-/* Where nothing is added up it is enough to have been here. */
-static bool is_in(const struct pwi_gathering *gathering, struct pwi_sender sender, struct pawl_range needs) {
-  if (pawl_range_is_empty(needs)) return covered(gathering, sender, 0, gathering->arc) > 0;
-  return covered(gathering, sender, 0, needs) >= pawl_range_size(needs);
+/* Returns true if the sender has contributed. If nothing is summed, any piece of it will do. */
+static bool is_in(const struct pwi_aggregate *aggregate, struct pwi_sender sender, struct pawl_range needs) {
+  if (pawl_range_is_empty(needs)) return covered(aggregate, sender, 0, aggregate->arc) > 0;
+  return covered(aggregate, sender, 0, needs) >= pawl_range_size(needs);
 }
 
-/* Each costs a look at all before it. */
-static bool has_too_many_pieces(const struct pwi_gathering *gathering, struct pwi_sender sender) {
+/* Each further piece is compared with all earlier ones, so their number is limited. */
+static bool has_too_many_pieces(const struct pwi_aggregate *aggregate, struct pwi_sender sender) {
   size_t count = 0;
-  for (size_t i = 0; i < gathering->count; i++) count += gathering->parts[i].sender.id == sender.id;
+  for (size_t i = 0; i < aggregate->count; i++) count += aggregate->parts[i].sender.id == sender.id;
   return count >= PIECES_MAX;
 }
 
-static struct part *part_of(const struct pwi_gathering *gathering, struct pwi_sender sender, struct pawl_range claim) {
-  for (size_t i = 0; i < gathering->count; i++)
-    if (gathering->parts[i].sender.id == sender.id && pwi_same_keys(gathering->parts[i].claim, claim))
-      return &gathering->parts[i];
+static struct part *part_of(const struct pwi_aggregate *aggregate, struct pwi_sender sender, struct pawl_range claim) {
+  for (size_t i = 0; i < aggregate->count; i++)
+    if (aggregate->parts[i].sender.id == sender.id && pwi_same_keys(aggregate->parts[i].claim, claim))
+      return &aggregate->parts[i];
   return NULL;
 }
 
-/* --- who is awaited --------------------------------------------------------------------------------------------------- */
+/* --- completeness --------------------------------------------------------------------------------------- */
 
-bool pwi_gathering_has_all(const struct pwi_shard *shard, const struct pwi_gathering *gathering) {
+bool pwi_aggregate_has_all(const struct pwi_shard *shard, const struct pwi_aggregate *aggregate) {
   size_t count = 0;
-  const struct pwi_membership_group *known = pwi_membership_group(shard->membership, gathering->group);
-  const struct pwi_membership_member *members = pwi_membership_members(shard->membership, gathering->group, &count);
-  struct pawl_range needs = needed(gathering);
+  const struct pwi_membership_group *known = pwi_membership_group(shard->membership, aggregate->group);
+  const struct pwi_membership_member *members = pwi_membership_members(shard->membership, aggregate->group, &count);
+  struct pawl_range needs = needed(aggregate);
   bool all = known && known->complete;
-  if (gathering->count < count) all = false; /* what is found most often is found soonest */
-  for (size_t i = 0; i < count && all; i++) all = is_in(gathering, members[i].sender, needs);
+  if (aggregate->count < count) all = false; /* the most frequent case, decided without the loop below */
+  for (size_t i = 0; i < count && all; i++) all = is_in(aggregate, members[i].sender, needs);
   return all;
 }
 
-/* Every member's part is in, and somebody waits for that. One of the dead would wait in vain for a group that is no more, or
- * that they were to complete. */
-static void examine(const struct pwi_shard *shard, struct pwi_gathering *gathering) {
-  const struct pwi_membership_group *known = pwi_membership_group(shard->membership, gathering->group);
+/* Marks the aggregate as complete if every member has contributed and an answer is waiting. If the group
+ * is not complete and a sender is dead, the group may never be complete, so the aggregate is complete at
+ * once. */
+static void examine(const struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
+  const struct pwi_membership_group *known = pwi_membership_group(shard->membership, aggregate->group);
   bool is_awaited = false, has_dead = false;
-  for (size_t i = 0; i < gathering->count; i++) {
-    if (gathering->parts[i].is_told) continue;
+  for (size_t i = 0; i < aggregate->count; i++) {
+    if (aggregate->parts[i].is_told) continue;
     is_awaited = true;
-    has_dead |= !pwi_membership_is_live(shard->membership, gathering->parts[i].sender);
+    has_dead |= !pwi_membership_is_live(shard->membership, aggregate->parts[i].sender);
   }
   bool is_vain = has_dead && !(known && known->complete);
-  if (!is_awaited || gathering->is_complete || (!is_vain && !pwi_gathering_has_all(shard, gathering))) return;
-  gathering->is_complete = true;
-  gathering->done = gathering->arc.begin;
+  if (!is_awaited || aggregate->is_complete || (!is_vain && !pwi_aggregate_has_all(shard, aggregate))) return;
+  aggregate->is_complete = true;
+  aggregate->done = aggregate->arc.begin;
 }
 
-void pwi_gathering_say(struct pwi_shard *shard, struct pwi_waiter waiter, enum pwi_code code, pawl_status status) {
+void pwi_aggregate_say(struct pwi_shard *shard, struct pwi_waiter waiter, enum pwi_code code, pawl_status status) {
   struct pwi_outcome outcome = {.code = code, .status = status};
   if (waiter.owner != 0) shard->config.answer(shard->config.context, waiter, &outcome);
 }
 
-/* Takes it out of the list; what it has is the caller's. */
-static struct early *take_out(struct pwi_gathering *gathering, struct early **at) {
+/* Removes an early part from its list. The caller owns it then. */
+static struct early *take_out(struct pwi_aggregate *aggregate, struct early **at) {
   struct early *early = *at;
   *at = early->next;
-  gathering->early_count--;
-  gathering->early_bytes -= early->bundle->bytes;
+  aggregate->early_count--;
+  aggregate->early_bytes -= early->bundle->bytes;
   return early;
 }
 
-void pwi_gathering_dismiss_early(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code,
+void pwi_aggregate_dismiss_early(struct pwi_shard *shard, struct pwi_aggregate *aggregate, enum pwi_code code,
                                  pawl_status status) {
-  while (gathering->early) {
-    struct early *early = take_out(gathering, &gathering->early);
-    pwi_gathering_say(shard, early->waiter, code, status);
+  while (aggregate->early) {
+    struct early *early = take_out(aggregate, &aggregate->early);
+    pwi_aggregate_say(shard, early->waiter, code, status);
     free_early(early);
   }
 }
 
-static void drop_early_of_the_dead(struct pwi_shard *shard, struct pwi_gathering *gathering) {
-  for (struct early **at = &gathering->early; *at;) {
+static void drop_early_of_the_dead(struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
+  for (struct early **at = &aggregate->early; *at;) {
     if (pwi_membership_is_live(shard->membership, (*at)->sender)) {
       at = &(*at)->next;
       continue;
     }
-    struct early *early = take_out(gathering, at);
-    pwi_gathering_say(shard, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
+    struct early *early = take_out(aggregate, at);
+    pwi_aggregate_say(shard, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
     free_early(early);
   }
 }
 
 bool pwi_aggregate_has_part(const struct pwi_shard *shard, struct pwi_vector_id vector, struct pwi_sender sender,
                             struct pawl_range keys) {
-  for (const struct pwi_gathering *it = shard->gatherings; it; it = it->next)
+  for (const struct pwi_aggregate *it = shard->aggregates; it; it = it->next)
     for (size_t i = 0; it->vector.id == vector.id && i < it->count; i++)
       if (it->parts[i].is_in_sum && it->parts[i].sender.id == sender.id &&
           !pawl_range_is_empty(pawl_range_common(it->parts[i].claim, keys)))
@@ -190,140 +195,135 @@ bool pwi_aggregate_has_part(const struct pwi_shard *shard, struct pwi_vector_id 
 }
 
 bool pwi_aggregate_has_sender(const struct pwi_shard *shard, struct pwi_sender sender) {
-  for (const struct pwi_gathering *it = shard->gatherings; it; it = it->next)
+  for (const struct pwi_aggregate *it = shard->aggregates; it; it = it->next)
     for (size_t i = 0; i < it->count; i++)
       if (it->parts[i].sender.id == sender.id) return true;
   return false;
 }
 
 void pwi_aggregate_examine(struct pwi_shard *shard) {
-  for (struct pwi_gathering *it = shard->gatherings; it; it = it->next) {
+  for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next) {
     drop_early_of_the_dead(shard, it);
     examine(shard, it);
   }
 }
 
-/* --- parts come ------------------------------------------------------------------------------------------------------- */
+/* --- arriving parts ------------------------------------------------------------------------------------- */
 
-/* Nobody waits for the end of the tick. */
-static bool is_idle(const struct pwi_gathering *gathering) {
-  for (size_t i = 0; i < gathering->count; i++)
-    if (!gathering->parts[i].is_told) return false;
-  return !gathering->early;
+/* Returns true if no answer waits for the end of the tick. */
+static bool is_idle(const struct pwi_aggregate *aggregate) {
+  for (size_t i = 0; i < aggregate->count; i++)
+    if (!aggregate->parts[i].is_told) return false;
+  return !aggregate->early;
 }
 
-void pwi_gathering_forget(struct pwi_shard *shard, struct pwi_gathering *gathering) {
-  struct pwi_gathering **at = &shard->gatherings;
-  while (*at != gathering) at = &(*at)->next;
-  *at = gathering->next;
-  destroy(gathering);
+void pwi_aggregate_forget(struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
+  struct pwi_aggregate **at = &shard->aggregates;
+  while (*at != aggregate) at = &(*at)->next;
+  *at = aggregate->next;
+  destroy(aggregate);
 }
 
-/* Of ticks that nobody waits for, some are kept, for the sake of whoever may still come. */
-static void forget_idle(struct pwi_shard *shard, const struct pwi_gathering *place) {
-  struct pwi_gathering *oldest = NULL;
+/* Forgets the oldest tick without waiting answers if there are too many. The others are kept for members that
+ * may still come. */
+static void forget_idle(struct pwi_shard *shard, const struct pwi_aggregate *place) {
+  struct pwi_aggregate *oldest = NULL;
   size_t count = 0;
-  for (struct pwi_gathering *it = shard->gatherings; it; it = it->next) {
+  for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next) {
     if (!pwi_is_beside(it, place) || it->is_complete || !is_idle(it)) continue;
     if (!oldest || it->tick < oldest->tick) oldest = it;
     count++;
   }
-  if (count > IDLE_MAX) pwi_gathering_forget(shard, oldest);
+  if (count > IDLE_MAX) pwi_aggregate_forget(shard, oldest);
 }
 
-static pawl_status make_place(struct pwi_gathering *gathering) {
-  if (gathering->count < gathering->room) return PAWL_OK;
-  size_t room = gathering->room ? 2 * gathering->room : 8;
-  struct part *parts = pwi_resize_array(gathering->parts, room, sizeof *parts);
-  if (!parts) return PAWL_NO_MEMORY;
-  gathering->parts = parts;
-  gathering->room = room;
-  return PAWL_OK;
+static pawl_status make_place(struct pwi_aggregate *aggregate) {
+  return PWI_GROW(aggregate->parts, aggregate->room, aggregate->count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* The sender has nothing to say about this tick on the claim, or has said it before. */
-static pawl_status count_in(struct pwi_gathering *gathering, struct pwi_sender sender, struct pawl_range claim) {
-  if (covered(gathering, sender, 0, claim) > 0) return PAWL_OK;
-  pawl_status status = make_place(gathering);
-  if (!status) gathering->parts[gathering->count++] = (struct part){.sender = sender, .claim = claim, .is_told = true};
+/* Counts the sender as contributed on the claim: it has nothing for this tick, or was answered before. */
+static pawl_status count_in(struct pwi_aggregate *aggregate, struct pwi_sender sender, struct pawl_range claim) {
+  if (covered(aggregate, sender, 0, claim) > 0) return PAWL_OK;
+  pawl_status status = make_place(aggregate);
+  if (!status) aggregate->parts[aggregate->count++] = (struct part){.sender = sender, .claim = claim, .is_told = true};
   return status;
 }
 
-/* Whoever has a part in a later tick counts as in. */
-static pawl_status inherit(const struct pwi_shard *shard, struct pwi_gathering *gathering) {
+/* A sender with a part in a later tick has contributed to this one. */
+static pawl_status inherit(const struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
   pawl_status status = PAWL_OK;
-  for (const struct pwi_gathering *it = shard->gatherings; it && !status; it = it->next)
-    for (size_t i = 0; pwi_is_beside(it, gathering) && it->tick > gathering->tick && i < it->count && !status; i++)
-      if (!it->parts[i].is_echo) status = count_in(gathering, it->parts[i].sender, it->parts[i].claim);
+  for (const struct pwi_aggregate *it = shard->aggregates; it && !status; it = it->next)
+    for (size_t i = 0; pwi_is_beside(it, aggregate) && it->tick > aggregate->tick && i < it->count && !status; i++)
+      if (!it->parts[i].is_echo) status = count_in(aggregate, it->parts[i].sender, it->parts[i].claim);
   return status;
 }
 
-static bool has_too_many(const struct pwi_shard *shard, const struct pwi_gathering *place) {
+static bool has_too_many(const struct pwi_shard *shard, const struct pwi_aggregate *place) {
   size_t count = 0;
-  for (const struct pwi_gathering *it = shard->gatherings; it; it = it->next) count += pwi_is_beside(it, place);
+  for (const struct pwi_aggregate *it = shard->aggregates; it; it = it->next) count += pwi_is_beside(it, place);
   return count >= TICKS_MAX && !find(shard, place);
 }
 
-static struct pwi_gathering *open_gathering(struct pwi_shard *shard, const struct pwi_gathering *place) {
-  struct pwi_gathering *gathering = find(shard, place);
-  if (gathering) return gathering;
+static struct pwi_aggregate *open_aggregate(struct pwi_shard *shard, const struct pwi_aggregate *place) {
+  struct pwi_aggregate *aggregate = find(shard, place);
+  if (aggregate) return aggregate;
   forget_idle(shard, place);
-  gathering = pwi_alloc_zero(1, sizeof *gathering);
-  if (!gathering) return NULL;
-  *gathering = *place;
-  if (inherit(shard, gathering)) {
-    destroy(gathering);
+  aggregate = pwi_alloc_zero(1, sizeof *aggregate);
+  if (!aggregate) return NULL;
+  *aggregate = *place;
+  if (inherit(shard, aggregate)) {
+    destroy(aggregate);
     return NULL;
   }
-  gathering->next = shard->gatherings;
-  shard->gatherings = gathering;
-  return gathering;
+  aggregate->next = shard->aggregates;
+  shard->aggregates = aggregate;
+  return aggregate;
 }
 
-/* Whether pushes may be added up and the sum be applied. */
-static bool can_sum(const struct pwi_held *vector) {
+/* Returns true if pushes to the vector may be summed. */
+static bool can_sum(const struct pwi_vector *vector) {
   if (vector->rule) return !vector->is_hollow && vector->rule->rule.function->flags & PAWL_FUNCTION_SUMS;
   return vector->apply == PWI_APPLY_ADD && !vector->is_unknown && !vector->is_hollow;
 }
 
-static bool is_summable(const struct pwi_held *vector, const struct pwi_request *request) {
-  size_t row_bytes = pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
+static bool is_summable(const struct pwi_vector *vector, const struct pwi_request *request) {
+  size_t row_bytes = pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH);
   return !request->refusal && pawl_range_contains(request->arc, request->terms.claim) && can_sum(vector) &&
          pwi_values_match(vector, request, (size_t)request->terms.rows, row_bytes);
 }
 
-/* A list that is to be kept is kept now: bundles that are united are not looked up by their lists. */
-static bool keep_list(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request) {
+/* Keeps a list that shall be kept, because united bundles do not look up their lists. */
+static bool keep_list(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request) {
   struct pwi_named named;
   struct pwi_served served;
   return pwi_serve_names(shard, vector, request, &named, &served);
 }
 
-static void append(struct pwi_gathering *gathering, struct pwi_bundle *bundle) {
-  struct pwi_bundle **last = &gathering->bundles;
+static void append(struct pwi_aggregate *aggregate, struct pwi_bundle *bundle) {
+  struct pwi_bundle **last = &aggregate->bundles;
   while (*last) last = &(*last)->next;
   bundle->next = NULL;
   *last = bundle;
 }
 
-static struct pwi_bundle *matching(const struct pwi_gathering *gathering, const struct pwi_request *request) {
-  struct pwi_bundle *bundle = gathering->bundles;
+static struct pwi_bundle *matching(const struct pwi_aggregate *aggregate, const struct pwi_request *request) {
+  struct pwi_bundle *bundle = aggregate->bundles;
   while (bundle && !pwi_bundle_matches(bundle, request)) bundle = bundle->next;
   return bundle;
 }
 
-static pawl_status take_rows(struct pwi_shard *shard, const struct pwi_held *vector, struct pwi_gathering *gathering,
+static pawl_status take_rows(struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                              const struct pwi_request *request, struct pwi_bundle **bundle_out) {
-  struct pwi_bundle *bundle = matching(gathering, request);
+  struct pwi_bundle *bundle = matching(aggregate, request);
   if (bundle) {
     pwi_bundle_add(bundle, request);
     *bundle_out = bundle;
     return PAWL_OK;
   }
-  size_t bytes = (size_t)request->terms.rows * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
+  size_t bytes = (size_t)request->terms.rows * pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH);
   pawl_status status = pwi_bundle_create(shard, request, bytes, &bundle);
   if (status) return status;
-  append(gathering, bundle);
+  append(aggregate, bundle);
   *bundle_out = bundle;
   return PAWL_OK;
 }
@@ -336,9 +336,9 @@ static bool is_member(const struct pwi_shard *shard, struct pwi_vector_id group,
   return false;
 }
 
-/* There is a place. */
-static struct part *add_part(struct pwi_gathering *gathering, const struct pwi_request *request) {
-  struct part *part = &gathering->parts[gathering->count++];
+/* The caller has made room. */
+static struct part *add_part(struct pwi_aggregate *aggregate, const struct pwi_request *request) {
+  struct part *part = &aggregate->parts[aggregate->count++];
   *part = (struct part){.sender = request->sender,
                         .task = request->task,
                         .settled = request->terms.settled,
@@ -348,11 +348,11 @@ static struct part *add_part(struct pwi_gathering *gathering, const struct pwi_r
   return part;
 }
 
-/* A part that we have comes again. */
-static enum pwi_aggregate take_again(struct pwi_held *vector, struct part *part, const struct pwi_request *request,
-                                     bool is_due) {
+/* Handles the resend of a known part. */
+static enum pwi_aggregate_action take_again(struct pwi_vector *vector, struct part *part,
+                                            const struct pwi_request *request, bool is_due) {
   if (!part->is_in_sum && !part->is_echo) {
-    /* What has its answer already, or was refused. */
+    /* It was answered already, or refused. */
     bool was_refused = pwi_refusals_find(&vector->refusals, request->sender, request->task, request->terms.claim);
     if (is_due || part->is_told || was_refused) return PWI_AGGREGATE_ALONE;
   }
@@ -360,32 +360,34 @@ static enum pwi_aggregate take_again(struct pwi_held *vector, struct part *part,
   return PWI_AGGREGATE_WAITS;
 }
 
-/* A list whose signature is not known here has to be sent first. */
-static bool is_unknown_list(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request) {
+/* Returns true if the list must be sent first, because its signature is unknown. */
+static bool is_unknown_list(struct pwi_shard *shard, const struct pwi_vector *vector,
+                            const struct pwi_request *request) {
   return request->terms.keys == PWI_KEYS_SIGNED && !pwi_lists_find(&shard->lists, vector->entry.id, request->signature);
 }
 
-/* Rows that belong to `claim`, which is due. */
-static pawl_status take_piece(struct pwi_shard *shard, const struct pwi_held *vector, struct pwi_gathering *gathering,
+/* Adds the rows of a request in `claim`, which is due, to the sum. */
+static pawl_status take_piece(struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                               const struct pwi_request *request, struct pawl_range claim) {
   struct pwi_request piece = *request;
   piece.terms.claim = claim;
-  pawl_status status = make_place(gathering);
+  pawl_status status = make_place(aggregate);
   struct pwi_bundle *bundle;
-  if (!status) status = take_rows(shard, vector, gathering, &piece, &bundle);
+  if (!status) status = take_rows(shard, vector, aggregate, &piece, &bundle);
   if (status) return status;
-  struct part *part = add_part(gathering, &piece);
+  struct part *part = add_part(aggregate, &piece);
   part->bundle = bundle;
   part->is_in_sum = true;
   part->range = pawl_range_common(claim, request->terms.range);
   return PAWL_OK;
 }
 
-/* What of it is due and not here: some of its keys may have had it before, and those count as in; or it comes again, cut in
- * another way. Whoever waits for it is told with the others. PAWL_INVALID if it was cut in a way that cannot be. Without memory the
- * pieces so far stay, and are found when it comes again. */
-static pawl_status take_due_pieces(struct pwi_shard *shard, const struct pwi_held *vector,
-                                   struct pwi_gathering *gathering, const struct pwi_request *request) {
+/* Adds the pieces of a request that are due and not in the sum yet. Keys whose task was applied before count
+ * as contributed. A resend may be cut in another way. The waiting answer is sent with the others.
+ * PAWL_INVALID if the request overlaps earlier pieces only in part. If memory runs out, the pieces added so
+ * far stay and are found by the resend. */
+static pawl_status take_due_pieces(struct pwi_shard *shard, const struct pwi_vector *vector,
+                                   struct pwi_aggregate *aggregate, const struct pwi_request *request) {
   struct pwi_clock_pieces pieces;
   struct pwi_request silent = *request;
   struct pawl_range due, claim = request->terms.claim;
@@ -393,50 +395,51 @@ static pawl_status take_due_pieces(struct pwi_shard *shard, const struct pwi_hel
   silent.waiter.owner = 0;
   pawl_status status = pwi_clock_walk(&vector->clocks[PWI_TASKS], request->sender, claim, &pieces);
   while (!status && pwi_clock_next_due(&pieces, request->task, &due)) {
-    uint64_t here = covered(gathering, request->sender, 0, due);
-    if (due.begin > at) status = count_in(gathering, request->sender, pawl_range_of(at, due.begin));
+    uint64_t here = covered(aggregate, request->sender, 0, due);
+    if (due.begin > at) status = count_in(aggregate, request->sender, pawl_range_of(at, due.begin));
     if (!status && here > 0 && here < pawl_range_size(due)) status = PAWL_INVALID;
-    if (!status && here == 0) status = take_piece(shard, vector, gathering, &silent, due);
+    if (!status && here == 0) status = take_piece(shard, vector, aggregate, &silent, due);
     at = due.end;
   }
-  if (!status && at < claim.end) status = count_in(gathering, request->sender, pawl_range_of(at, claim.end));
-  if (!status) status = make_place(gathering);
-  if (!status) add_part(gathering, request)->is_echo = true;
+  if (!status && at < claim.end) status = count_in(aggregate, request->sender, pawl_range_of(at, claim.end));
+  if (!status) status = make_place(aggregate);
+  if (!status) add_part(aggregate, request)->is_echo = true;
   return status;
 }
 
-/* A part of which we have nothing yet. */
-static enum pwi_aggregate take_part(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_gathering *gathering,
-                                    const struct pwi_request *request, bool is_due, bool whole) {
+/* Adds a request of which no part is known yet. */
+static enum pwi_aggregate_action take_part(struct pwi_shard *shard, struct pwi_vector *vector,
+                                           struct pwi_aggregate *aggregate, const struct pwi_request *request,
+                                           bool is_due, bool whole) {
   bool sums = is_due && is_summable(vector, request) && keep_list(shard, vector, request);
   pawl_status status = PAWL_OK;
-  if (sums && gathering->count >= PARTS_MAX)
+  if (sums && aggregate->count >= PARTS_MAX)
     status = PAWL_NODE_FULL;
   else if (sums)
-    status = whole ? take_piece(shard, vector, gathering, request, request->terms.claim)
-                   : take_due_pieces(shard, vector, gathering, request);
+    status = whole ? take_piece(shard, vector, aggregate, request, request->terms.claim)
+                   : take_due_pieces(shard, vector, aggregate, request);
   bool is_full = status == PAWL_NODE_FULL;
-  if (is_full || !sums) status = make_place(gathering);
+  if (is_full || !sums) status = make_place(aggregate);
   if (status) return PWI_AGGREGATE_NO_MEMORY;
-  if (is_full || !sums) add_part(gathering, request)->is_told = !is_due || is_full;
-  examine(shard, gathering);
+  if (is_full || !sums) add_part(aggregate, request)->is_told = !is_due || is_full;
+  examine(shard, aggregate);
   if (is_full) return PWI_AGGREGATE_FULL;
   return sums ? PWI_AGGREGATE_WAITS : is_due ? PWI_AGGREGATE_APPLY : PWI_AGGREGATE_ALONE;
 }
 
-/* --- early ------------------------------------------------------------------------------------------------------------ */
+/* --- early parts ---------------------------------------------------------------------------------------- */
 
 static uint64_t common_size(struct pawl_range a, struct pawl_range b) {
   struct pawl_range common = pawl_range_common(a, b);
   return pawl_range_is_empty(common) ? 0 : pawl_range_size(common);
 }
 
-/* Whether all that it has to follow is here, in earlier ticks, and waits. */
-static bool follows(const struct pwi_shard *shard, const struct pwi_gathering *place,
+/* Returns true if the predecessor of the request waits here, in earlier ticks, on the whole claim. */
+static bool follows(const struct pwi_shard *shard, const struct pwi_aggregate *place,
                     const struct pwi_request *request) {
   struct pawl_range claim = request->terms.claim;
   uint64_t prior = request->terms.prior, size = 0;
-  for (const struct pwi_gathering *it = shard->gatherings; it && prior != 0; it = it->next) {
+  for (const struct pwi_aggregate *it = shard->aggregates; it && prior != 0; it = it->next) {
     if (!pwi_is_beside(it, place) || it->tick >= place->tick) continue;
     size += covered(it, request->sender, prior, claim);
     for (const struct early *early = it->early; early; early = early->next)
@@ -446,25 +449,25 @@ static bool follows(const struct pwi_shard *shard, const struct pwi_gathering *p
   return prior != 0 && size >= pawl_range_size(claim);
 }
 
-static struct early *find_early(const struct pwi_gathering *gathering, const struct pwi_request *request) {
-  struct early *it = gathering->early;
+static struct early *find_early(const struct pwi_aggregate *aggregate, const struct pwi_request *request) {
+  struct early *it = aggregate->early;
   while (it && (it->sender.id != request->sender.id || it->task != request->task ||
                 !pwi_same_keys(it->bundle->terms.claim, request->terms.claim)))
     it = it->next;
   return it;
 }
 
-/* False if it cannot be kept; its sender does that then. */
-static bool keep_early(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_gathering *gathering,
+/* Keeps an early part. Returns false if it cannot be kept; the sender will then resend it. */
+static bool keep_early(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                        const struct pwi_request *request) {
-  struct early *early = find_early(gathering, request), **last = &gathering->early;
+  struct early *early = find_early(aggregate, request), **last = &aggregate->early;
   if (early) {
     early->waiter = request->waiter;
     return true;
   }
-  if (!is_summable(vector, request)) return false; /* from here on rows are as many as values that came */
-  size_t bytes = (size_t)request->terms.rows * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
-  if (gathering->early_count >= EARLY_MAX || gathering->early_bytes + bytes > EARLY_BYTES) return false;
+  if (!is_summable(vector, request)) return false; /* this limits rows to the received values */
+  size_t bytes = (size_t)request->terms.rows * pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH);
+  if (aggregate->early_count >= EARLY_MAX || aggregate->early_bytes + bytes > EARLY_BYTES) return false;
   if (!keep_list(shard, vector, request)) return false;
   early = pwi_alloc_zero(1, sizeof *early);
   if (!early) return false;
@@ -479,36 +482,36 @@ static bool keep_early(struct pwi_shard *shard, struct pwi_held *vector, struct 
   early->waiter = request->waiter;
   while (*last) last = &(*last)->next;
   *last = early;
-  gathering->early_count++;
-  gathering->early_bytes += bytes;
+  aggregate->early_count++;
+  aggregate->early_bytes += bytes;
   return true;
 }
 
-/* What comes before it has not been applied. */
-static enum pwi_aggregate come_early(struct pwi_shard *shard, struct pwi_held *vector,
-                                     const struct pwi_gathering *place, const struct pwi_request *request) {
-  struct pwi_gathering *gathering = find(shard, place);
-  if ((gathering && gathering->is_broken) || !follows(shard, place, request)) return PWI_AGGREGATE_EARLY;
-  if (!gathering && !has_too_many(shard, place)) gathering = open_gathering(shard, place);
-  return gathering && keep_early(shard, vector, gathering, request) ? PWI_AGGREGATE_WAITS : PWI_AGGREGATE_EARLY;
+/* Handles a request whose predecessor has not been applied. */
+static enum pwi_aggregate_action come_early(struct pwi_shard *shard, struct pwi_vector *vector,
+                                            const struct pwi_aggregate *place, const struct pwi_request *request) {
+  struct pwi_aggregate *aggregate = find(shard, place);
+  if ((aggregate && aggregate->is_broken) || !follows(shard, place, request)) return PWI_AGGREGATE_EARLY;
+  if (!aggregate && !has_too_many(shard, place)) aggregate = open_aggregate(shard, place);
+  return aggregate && keep_early(shard, vector, aggregate, request) ? PWI_AGGREGATE_WAITS : PWI_AGGREGATE_EARLY;
 }
 
-/* A part whose turn has come. Whoever cannot be taken in has to send it again. */
-static void take_in(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_gathering *gathering,
+/* Moves an early part that is due into the sum. If this is not possible, the sender must resend it. */
+static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                     struct early *early, bool is_due) {
   struct iovec values;
   struct pwi_request request = pwi_bundle_request(early->bundle, &values);
-  if (!is_due || !is_member(shard, gathering->group, early->sender) || is_unknown_list(shard, vector, &request) ||
-      make_place(gathering)) {
-    pwi_gathering_say(shard, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
+  if (!is_due || !is_member(shard, aggregate->group, early->sender) || is_unknown_list(shard, vector, &request) ||
+      make_place(aggregate)) {
+    pwi_aggregate_say(shard, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
     return;
   }
   request.sender = early->sender;
   request.task = early->task;
   request.waiter = early->waiter;
   request.terms.settled = early->settled;
-  struct pwi_bundle *bundle = matching(gathering, &request);
-  struct part *part = add_part(gathering, &request);
+  struct pwi_bundle *bundle = matching(aggregate, &request);
+  struct part *part = add_part(aggregate, &request);
   part->is_in_sum = true;
   part->range = request.terms.range;
   part->bundle = bundle ? bundle : early->bundle;
@@ -516,13 +519,13 @@ static void take_in(struct pwi_shard *shard, struct pwi_held *vector, struct pwi
     pwi_bundle_add(bundle, &request);
     return;
   }
-  append(gathering, early->bundle);
+  append(aggregate, early->bundle);
   early->bundle = NULL;
 }
 
-/* Something was applied: what had to follow it may be due. */
-static void take_in_due(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_gathering *gathering) {
-  for (struct early **at = &gathering->early; *at;) {
+/* Moves the early parts that are due into the sum, after a push was applied. */
+static void take_in_due(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate) {
+  for (struct early **at = &aggregate->early; *at;) {
     struct pwi_clock_claim claim = {(*at)->sender, (*at)->bundle->terms.claim, (*at)->task, (*at)->prior};
     struct pwi_clock_finding finding;
     pawl_status status = pwi_clock_check(&vector->clocks[PWI_TASKS], &claim, &finding);
@@ -530,37 +533,38 @@ static void take_in_due(struct pwi_shard *shard, struct pwi_held *vector, struct
       at = &(*at)->next;
       continue;
     }
-    struct early *early = take_out(gathering, at);
-    take_in(shard, vector, gathering, early, !status && finding.verdict == PWI_CLAIM_DUE && finding.whole);
+    struct early *early = take_out(aggregate, at);
+    take_in(shard, vector, aggregate, early, !status && finding.verdict == PWI_CLAIM_DUE && finding.whole);
     free_early(early);
   }
-  examine(shard, gathering);
+  examine(shard, aggregate);
 }
 
-void pwi_gatherings_take_in(struct pwi_shard *shard, const struct pwi_gathering *place) {
-  struct pwi_held *vector = pwi_shard_vector(shard, place->vector);
-  for (struct pwi_gathering *it = shard->gatherings; it && vector; it = it->next)
+void pwi_aggregates_take_in(struct pwi_shard *shard, const struct pwi_aggregate *place) {
+  struct pwi_vector *vector = pwi_shard_vector(shard, place->vector);
+  for (struct pwi_aggregate *it = shard->aggregates; it && vector; it = it->next)
     if (it->early && pwi_is_beside(it, place)) take_in_due(shard, vector, it);
 }
 
-/* Each push looks at all pieces in the ticks before it, and a sender whose claims differ from tick to tick leaves one in each of these
- * with every push. Whoever claims its arc leaves one in all. */
-static bool is_scattered(struct pwi_shard *shard, const struct pwi_gathering *place, struct pwi_sender sender) {
+/* Each push examines all pieces in the ticks before it. A sender whose claims differ from tick to tick leaves
+ * a piece in each of these ticks with every push; a sender that claims its whole arc leaves one piece in each
+ * tick. */
+static bool is_scattered(struct pwi_shard *shard, const struct pwi_aggregate *place, struct pwi_sender sender) {
   size_t all = 0, own = 0;
-  for (const struct pwi_gathering *it = shard->gatherings; it; it = it->next)
+  for (const struct pwi_aggregate *it = shard->aggregates; it; it = it->next)
     if (pwi_is_beside(it, place) && it->tick < place->tick) all += it->count;
   shard->aggregate_steps += all;
   if (all <= EARLIER_MAX) return false;
-  for (const struct pwi_gathering *it = shard->gatherings; it; it = it->next)
+  for (const struct pwi_aggregate *it = shard->aggregates; it; it = it->next)
     for (size_t i = 0; pwi_is_beside(it, place) && it->tick < place->tick && i < it->count; i++)
       own += it->parts[i].sender.id == sender.id;
   return own > EARLIER_OWN;
 }
 
-/* A push of this tick is due: nobody has to wait for its sender in earlier ones. */
-static pawl_status count_in_earlier(struct pwi_shard *shard, const struct pwi_gathering *place,
+/* A push of this tick is due, so its sender has contributed to all earlier ticks. */
+static pawl_status count_in_earlier(struct pwi_shard *shard, const struct pwi_aggregate *place,
                                     const struct pwi_request *request) {
-  for (struct pwi_gathering *it = shard->gatherings; it; it = it->next) {
+  for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next) {
     if (!pwi_is_beside(it, place) || it->tick >= place->tick) continue;
     pawl_status status = count_in(it, request->sender, request->terms.claim);
     if (status) return status;
@@ -569,10 +573,11 @@ static pawl_status count_in_earlier(struct pwi_shard *shard, const struct pwi_ga
   return PAWL_OK;
 }
 
-enum pwi_aggregate pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held *vector,
-                                       const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole) {
+enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_vector *vector,
+                                              const struct pwi_request *request, enum pwi_clock_verdict verdict,
+                                              bool whole) {
   bool is_due = verdict == PWI_CLAIM_DUE, is_gap = verdict == PWI_CLAIM_GAP;
-  struct pwi_gathering place = place_of(request);
+  struct pwi_aggregate place = place_of(request);
   if (pawl_range_is_empty(request->arc) || !vector->table || !is_member(shard, place.group, request->sender))
     return is_gap ? PWI_AGGREGATE_EARLY : PWI_AGGREGATE_ALONE;
   if (is_gap) return come_early(shard, vector, &place, request);
@@ -580,13 +585,13 @@ enum pwi_aggregate pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held 
   if (is_scattered(shard, &place, request->sender)) return is_due ? PWI_AGGREGATE_FULL : PWI_AGGREGATE_ALONE;
   if (count_in_earlier(shard, &place, request)) return PWI_AGGREGATE_NO_MEMORY;
   if (has_too_many(shard, &place)) return is_due ? PWI_AGGREGATE_FULL : PWI_AGGREGATE_ALONE;
-  struct pwi_gathering *gathering = open_gathering(shard, &place);
-  if (!gathering) return PWI_AGGREGATE_NO_MEMORY;
-  if (gathering->is_broken) return PWI_AGGREGATE_ALONE;
-  struct part *part = part_of(gathering, request->sender, request->terms.claim);
+  struct pwi_aggregate *aggregate = open_aggregate(shard, &place);
+  if (!aggregate) return PWI_AGGREGATE_NO_MEMORY;
+  if (aggregate->is_broken) return PWI_AGGREGATE_ALONE;
+  struct part *part = part_of(aggregate, request->sender, request->terms.claim);
   if (part) return part->task == request->task ? take_again(vector, part, request, is_due) : PWI_AGGREGATE_ALONE;
-  bool is_here = covered(gathering, request->sender, 0, request->terms.claim) > 0;
+  bool is_here = covered(aggregate, request->sender, 0, request->terms.claim) > 0;
   if (is_here && !is_due) return PWI_AGGREGATE_ALONE;
-  if (has_too_many_pieces(gathering, request->sender)) return is_due ? PWI_AGGREGATE_FULL : PWI_AGGREGATE_ALONE;
-  return take_part(shard, vector, gathering, request, is_due, whole && !is_here);
+  if (has_too_many_pieces(aggregate, request->sender)) return is_due ? PWI_AGGREGATE_FULL : PWI_AGGREGATE_ALONE;
+  return take_part(shard, vector, aggregate, request, is_due, whole && !is_here);
 }

@@ -1,9 +1,9 @@
-/* Pushes of a group that are applied as one: members that come and go, and how it ends otherwise. */
+/* Aggregates: members that come and go, and aggregates that are not applied. */
 #include "shard/aggregate_testing.h"
 
-/* --- members come and go ---------------------------------------------------------------------------------------------------- */
+/* --- members come and go -------------------------------------------------------------------------------- */
 
-static void test_one_who_leaves_is_not_waited_for(void **state) {
+static void test_nobody_waits_for_a_member_that_leaves(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
@@ -29,8 +29,8 @@ static void retire(struct fixture *f, uint64_t sender) {
   settle(f);
 }
 
-/* Whoever asks what it did is told the truth: when that is known. */
-static void test_the_part_of_one_who_is_retired_is_applied_with_the_others(void **state) {
+/* A COLLECT about the sender is answered only when the outcome of its part is known. */
+static void test_the_part_of_a_retired_sender_is_applied_with_the_others(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
@@ -51,8 +51,8 @@ static void test_the_part_of_one_who_is_retired_is_applied_with_the_others(void 
   stop(&f);
 }
 
-/* It comes back under a new id with what it could not push, and the others are ticks ahead, on other keys. */
-static void test_one_who_comes_back_late_does_not_wait_for_those_who_went_on(void **state) {
+/* It returns under a new id with its unsent pushes; the others are ticks ahead, on other keys. */
+static void test_a_member_that_comes_back_late_does_not_wait_for_those_ahead(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
@@ -74,8 +74,9 @@ static void test_one_who_comes_back_late_does_not_wait_for_those_who_went_on(voi
   stop(&f);
 }
 
-/* A group that is not complete may never be: the part takes effect at once, and who comes later waits for nobody who was in it. */
-static void test_a_part_of_one_who_dies_before_the_group_is_complete_takes_effect_at_once(void **state) {
+/* A group that is not complete may never be. The part of the dead sender is applied at once, and members that
+ * join later do not wait for its sender. */
+static void test_the_part_of_a_sender_that_dies_before_the_group_is_complete_takes_effect_at_once(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 0);
@@ -119,7 +120,7 @@ static void test_nothing_is_applied_before_the_group_has_been_complete(void **st
   stop(&f);
 }
 
-/* --- other ends -------------------------------------------------------------------------------------------------------------- */
+/* --- other ends ----------------------------------------------------------------------------------------- */
 
 static void test_parts_are_sent_elsewhere_when_the_arc_goes(void **state) {
   (void)state;
@@ -145,7 +146,7 @@ static void test_parts_are_sent_elsewhere_when_the_arc_goes(void **state) {
   }
 }
 
-static void test_whoever_has_gone_is_not_told(void **state) {
+static void test_an_owner_that_is_gone_gets_no_answer(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2);
@@ -161,7 +162,7 @@ static void test_whoever_has_gone_is_not_told(void **state) {
 #define CAP 20000
 #define CAP_ROWS 2400 /* of 8 bytes, beside which the rows of a push have no room */
 
-/* Rows of another vector take what there is. */
+/* Fills the memory with rows of another vector. */
 static void fill_up(struct fixture *f) {
   static int64_t rows[CAP_ROWS];
   struct iovec part = {rows, sizeof rows};
@@ -186,7 +187,7 @@ static void test_where_memory_is_full_each_is_refused_by_itself(void **state) {
   assert_int_equal(answers[0].outcome.code, PWI_CODE_NOT_HERE);
   for (uint64_t sender = 1; sender <= 2; sender++) { /* and then the next number may follow */
     struct pwi_served served = push(&f, sender, 1, 1, 1);
-    assert_false(served.put_off);
+    assert_false(served.is_deferred);
     assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
     assert_int_equal(served.outcome.status, PAWL_NODE_FULL);
     served = push(&f, sender, 2, 2, 1);
@@ -195,7 +196,7 @@ static void test_where_memory_is_full_each_is_refused_by_itself(void **state) {
   stop(&f);
 }
 
-/* Whoever pushes ahead of others, or without them, may not fill our memory with what waits. */
+/* A member that pushes ahead of others, or without them, cannot fill the memory with waiting parts. */
 static void test_what_waits_for_others_counts_against_the_cap(void **state) {
   (void)state;
   struct fixture f;
@@ -206,8 +207,8 @@ static void test_what_waits_for_others_counts_against_the_cap(void **state) {
   for (uint64_t task = 2; task <= 10;
        task++) { /* kept until it is their turn, if there is room; else they have to wait */
     served = push(&f, 1, task, task, 1);
-    if (served.put_off) kept++;
-    if (!served.put_off) assert_int_equal(served.outcome.code, PWI_CODE_GAP);
+    if (served.is_deferred) kept++;
+    if (!served.is_deferred) assert_int_equal(served.outcome.code, PWI_CODE_GAP);
   }
   assert_in_range(kept, 2, 4);
   push(&f, 2, 1, 1, 1);
@@ -220,14 +221,14 @@ static void test_what_waits_for_others_counts_against_the_cap(void **state) {
   stop(&f);
 }
 
-/* A part that is due and has no room is refused, counts as in, and its number is used up. */
+/* A part that is due and has no room is refused, counts as contributed, and uses up its number. */
 static void test_a_part_without_room_is_refused_and_not_waited_for(void **state) {
   (void)state;
   struct fixture f;
   start_with(&f, 2, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, false), CAP);
   fill_up(&f);
   struct pwi_served served = push(&f, 1, 1, 1, 1);
-  assert_false(served.put_off);
+  assert_false(served.is_deferred);
   assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
   assert_int_equal(served.outcome.status, PAWL_NODE_FULL);
   served = push(&f, 1, 1, 1, 1);
@@ -298,7 +299,7 @@ static void test_a_member_alone_cannot_send_pieces_of_a_tick_without_end(void **
   stop(&f);
 }
 
-/* Values that did not come are not waited for, and nothing is kept for them. */
+/* Missing values are not waited for, and no memory is kept for them. */
 static void test_a_part_that_boasts_of_rows_takes_no_memory(void **state) {
   (void)state;
   struct fixture f;
@@ -318,7 +319,7 @@ static void test_a_part_that_boasts_of_rows_takes_no_memory(void **state) {
   stop(&f);
 }
 
-/* Whatever fails, nobody is answered alone, nobody waits for ever, and nothing is counted twice. */
+/* If an allocation fails, no part is answered alone, no part waits for ever, and nothing is counted twice. */
 static void test_parts_may_be_tried_again_after_memory_has_run_out(void **state) {
   (void)state;
   uint64_t failures = 0;
@@ -380,13 +381,13 @@ static void test_unions_may_be_tried_again_after_memory_has_run_out(void **state
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one_who_leaves_is_not_waited_for),
-      cmocka_unit_test(test_the_part_of_one_who_is_retired_is_applied_with_the_others),
-      cmocka_unit_test(test_one_who_comes_back_late_does_not_wait_for_those_who_went_on),
-      cmocka_unit_test(test_a_part_of_one_who_dies_before_the_group_is_complete_takes_effect_at_once),
+      cmocka_unit_test(test_nobody_waits_for_a_member_that_leaves),
+      cmocka_unit_test(test_the_part_of_a_retired_sender_is_applied_with_the_others),
+      cmocka_unit_test(test_a_member_that_comes_back_late_does_not_wait_for_those_ahead),
+      cmocka_unit_test(test_the_part_of_a_sender_that_dies_before_the_group_is_complete_takes_effect_at_once),
       cmocka_unit_test(test_nothing_is_applied_before_the_group_has_been_complete),
       cmocka_unit_test(test_parts_are_sent_elsewhere_when_the_arc_goes),
-      cmocka_unit_test(test_whoever_has_gone_is_not_told),
+      cmocka_unit_test(test_an_owner_that_is_gone_gets_no_answer),
       cmocka_unit_test(test_where_memory_is_full_each_is_refused_by_itself),
       cmocka_unit_test(test_what_waits_for_others_counts_against_the_cap),
       cmocka_unit_test(test_a_part_without_room_is_refused_and_not_waited_for),

@@ -1,7 +1,7 @@
-/* Pushes of a group that are applied as one: the sum, and who waits for whom. */
+/* Aggregates: the sum, and which pushes wait for which. */
 #include "shard/aggregate_testing.h"
 
-/* --- the sum ---------------------------------------------------------------------------------------------------------- */
+/* --- the sum -------------------------------------------------------------------------------------------- */
 
 static void test_the_sum_is_applied_when_every_part_is_in(void **state) {
   (void)state;
@@ -169,7 +169,7 @@ static void test_pushes_to_be_assigned_are_not_added_up_and_are_answered_togethe
   entry.is.function = PAWL_ASSIGN;
   start_with(&f, 2, entry, UINT64_MAX);
   struct pwi_served served = push(&f, 1, 1, 1, 2);
-  assert_true(served.put_off);
+  assert_true(served.is_deferred);
   assert_int_equal(served.effect, PWI_EFFECT_ROWS);
   assert_stored(&f, 2);
   assert_int_equal(answer_count, 0);
@@ -180,18 +180,18 @@ static void test_pushes_to_be_assigned_are_not_added_up_and_are_answered_togethe
   stop(&f);
 }
 
-static void test_who_is_no_member_is_served_at_once(void **state) {
+static void test_a_push_of_a_stranger_is_served_at_once(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2);
   push(&f, 1, 1, 1, 2);
   struct pwi_served served = push(&f, 5, 1, 1, 3);
-  assert_false(served.put_off);
+  assert_false(served.is_deferred);
   assert_stored(&f, 3);
   stop(&f);
 }
 
-/* What those behind us in the chain are told belongs together: the sender, its task, and what it has heard. */
+/* The change for the chain has sender, task and `settled` of the same push. */
 static void test_the_change_is_told_in_the_name_of_one_sender(void **state) {
   (void)state;
   struct fixture f;
@@ -206,10 +206,10 @@ static void test_the_change_is_told_in_the_name_of_one_sender(void **state) {
     pushes[i].request.terms.settled = i == 0 ? 69 : 12;
     serve(f.shard, &pushes[i].request, NULL);
   }
-  struct pwi_gathering *sum = pwi_shard_next_sum(f.shard, &request);
+  struct pwi_aggregate *sum = pwi_shard_next_sum(f.shard, &request);
   assert_non_null(sum);
-  assert_int_equal(pwi_gathering_stamps(sum, NULL), 2);
-  assert_int_equal(pwi_gathering_stamps(sum, stamps), 2);
+  assert_int_equal(pwi_aggregate_stamps(sum, NULL), 2);
+  assert_int_equal(pwi_aggregate_stamps(sum, stamps), 2);
   for (int i = 0; i < 2; i++) {
     if (stamps[i].sender.id != request.sender.id) continue;
     assert_int_equal(stamps[i].task, request.task);
@@ -220,7 +220,7 @@ static void test_the_change_is_told_in_the_name_of_one_sender(void **state) {
   stop(&f);
 }
 
-/* --- who waits ---------------------------------------------------------------------------------------------------------- */
+/* --- who waits ------------------------------------------------------------------------------------------ */
 
 static void test_a_part_that_comes_twice_counts_once(void **state) {
   (void)state;
@@ -238,13 +238,13 @@ static void test_a_part_that_comes_twice_counts_once(void **state) {
   assert_int_equal(told(1), 0);
   assert_int_equal(told(2), 1);
   served = push(&f, 1, 1, 1, 2); /* the answer was lost: it is applied and waits for nobody */
-  assert_false(served.put_off);
+  assert_false(served.is_deferred);
   assert_int_equal(served.outcome.code, PWI_CODE_OK);
   assert_stored(&f, 5);
   stop(&f);
 }
 
-static void test_whoever_comes_again_after_others_were_answered_holds_nobody_up(void **state) {
+static void test_a_resend_after_others_were_answered_delays_nobody(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2);
@@ -260,8 +260,9 @@ static void test_whoever_comes_again_after_others_were_answered_holds_nobody_up(
   stop(&f);
 }
 
-/* The head before us has applied the part of 1, which then sends it again to us; 2 has not been heard. */
-static void test_one_who_was_in_before_we_came_is_not_waited_for(void **state) {
+/* The previous head applied the part of sender 1, which then resends it to this head. Sender 2 has not
+ * pushed. */
+static void test_nobody_waits_for_a_sender_whose_part_an_earlier_head_applied(void **state) {
   (void)state;
   struct fixture f;
   struct push before;
@@ -270,7 +271,7 @@ static void test_one_who_was_in_before_we_came_is_not_waited_for(void **state) {
   before.request.terms.other = 0;
   give(&f, &before);
   struct pwi_served served = push(&f, 1, 1, 1, 2);
-  assert_false(served.put_off);
+  assert_false(served.is_deferred);
   served = push(&f, 2, 1, 1, 3);
   assert_waits(&served);
   assert_stored(&f, 5);
@@ -312,7 +313,7 @@ static void test_parts_of_later_ticks_are_kept_until_it_is_their_turn(void **sta
   stop(&f);
 }
 
-/* Whoever is taken for dead has pushed ahead: that is forgotten, and nobody can tell later that it took effect. */
+/* The early part of a sender that was declared dead is discarded, and a COLLECT does not report it. */
 static void test_what_the_dead_pushed_ahead_is_forgotten(void **state) {
   (void)state;
   struct fixture f;
@@ -331,7 +332,7 @@ static void test_what_the_dead_pushed_ahead_is_forgotten(void **state) {
   stop(&f);
 }
 
-static void test_one_who_leaves_has_to_send_again_what_it_pushed_ahead(void **state) {
+static void test_a_member_that_leaves_must_resend_its_early_parts(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2);
@@ -345,12 +346,12 @@ static void test_one_who_leaves_has_to_send_again_what_it_pushed_ahead(void **st
   assert_int_equal(told(1), 2);
   assert_int_equal(answers[answer_count - 1].outcome.code, PWI_CODE_NOT_HERE);
   struct pwi_served served = push(&f, 1, 2, 2, 1);
-  assert_false(served.put_off);
+  assert_false(served.is_deferred);
   assert_stored(&f, 12);
   stop(&f);
 }
 
-static void test_somebody_who_is_ahead_is_not_waited_for(void **state) {
+static void test_nobody_waits_for_a_member_that_is_ahead(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
@@ -401,7 +402,7 @@ static void test_a_part_may_come_in_pieces(void **state) {
   stop(&f);
 }
 
-/* One who is in with half of the arc dies: that half takes effect under its name, the rest without it. */
+/* A sender dies after pushing half of its part: that half is applied under its id, the rest without it. */
 static void test_half_of_a_part_of_the_dead_takes_effect_and_no_more(void **state) {
   (void)state;
   struct fixture f;
@@ -444,7 +445,7 @@ static void test_a_refusal_is_repeated_though_others_wait(void **state) {
   for (int i = 0; i < 2; i++) {
     assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
     assert_int_equal(served.outcome.status, PAWL_MISMATCH);
-    assert_false(served.put_off);
+    assert_false(served.is_deferred);
     served = serve(f.shard, &bad.request, NULL);
   }
   settle(&f);
@@ -460,15 +461,15 @@ int main(void) {
       cmocka_unit_test(test_lists_of_the_same_keys_are_added_up),
       cmocka_unit_test(test_parts_of_different_keys_become_one_change),
       cmocka_unit_test(test_pushes_to_be_assigned_are_not_added_up_and_are_answered_together),
-      cmocka_unit_test(test_who_is_no_member_is_served_at_once),
+      cmocka_unit_test(test_a_push_of_a_stranger_is_served_at_once),
       cmocka_unit_test(test_the_change_is_told_in_the_name_of_one_sender),
       cmocka_unit_test(test_a_part_that_comes_twice_counts_once),
-      cmocka_unit_test(test_whoever_comes_again_after_others_were_answered_holds_nobody_up),
-      cmocka_unit_test(test_one_who_was_in_before_we_came_is_not_waited_for),
+      cmocka_unit_test(test_a_resend_after_others_were_answered_delays_nobody),
+      cmocka_unit_test(test_nobody_waits_for_a_sender_whose_part_an_earlier_head_applied),
       cmocka_unit_test(test_parts_of_later_ticks_are_kept_until_it_is_their_turn),
       cmocka_unit_test(test_what_the_dead_pushed_ahead_is_forgotten),
-      cmocka_unit_test(test_one_who_leaves_has_to_send_again_what_it_pushed_ahead),
-      cmocka_unit_test(test_somebody_who_is_ahead_is_not_waited_for),
+      cmocka_unit_test(test_a_member_that_leaves_must_resend_its_early_parts),
+      cmocka_unit_test(test_nobody_waits_for_a_member_that_is_ahead),
       cmocka_unit_test(test_a_part_may_come_in_pieces),
       cmocka_unit_test(test_half_of_a_part_of_the_dead_takes_effect_and_no_more),
       cmocka_unit_test(test_a_refusal_is_repeated_though_others_wait),

@@ -1,4 +1,4 @@
-/* For tests of pushes of a group that are applied as one: a vector, a group, and its members' pushes in few words. */
+/* For tests of aggregates: a vector, a group, and short functions for the pushes of its members. */
 #ifndef PWI_SHARD_AGGREGATE_TESTING_H
 #define PWI_SHARD_AGGREGATE_TESTING_H
 
@@ -14,7 +14,7 @@
 static struct {
   uint64_t owner;
   struct pwi_outcome outcome;
-  bool is_in; /* told by the end of the sum */
+  bool is_in; /* answered by the end of the aggregate */
 } answers[ANSWERS_MAX];
 static size_t answer_count;
 
@@ -37,7 +37,7 @@ struct fixture {
   struct pwi_membership membership;
   struct pwi_shard *shard;
   enum pawl_type type;
-  size_t sums; /* that were applied */
+  size_t sums; /* aggregates that were applied */
   size_t changes;
 };
 
@@ -65,10 +65,10 @@ static inline void stop(struct fixture *f) {
   pwi_membership_fini(&f->membership);
 }
 
-/* What a request handler does after each request and each membership. */
+/* The steps of a server after each request and each change of the membership. */
 static inline void settle(struct fixture *f) {
   struct pwi_request request;
-  struct pwi_gathering *sum;
+  struct pwi_aggregate *sum;
   while ((sum = pwi_shard_next_sum(f->shard, &request))) {
     struct pwi_served served;
     pawl_status status = pwi_shard_apply_sum(f->shard, sum, &request, &served);
@@ -119,9 +119,9 @@ static inline struct pwi_served push(struct fixture *f, uint64_t sender, uint64_
   return give(f, &push);
 }
 
-/* Its answer waits, and nothing was changed for it alone. */
+/* The answer is deferred, and the push was not applied by itself. */
 static inline void assert_waits(const struct pwi_served *served) {
-  assert_true(served->put_off);
+  assert_true(served->is_deferred);
   assert_int_equal(served->effect, PWI_EFFECT_NONE);
 }
 
@@ -133,7 +133,7 @@ static inline void assert_stored(struct fixture *f, int64_t factor) {
   for (int i = 0; i < VALUES; i++) assert_int_equal(out[i], i * factor);
 }
 
-/* How far the sender has got with the vector: what a pull of its own must see. */
+/* Returns true if a pull after this task of the sender is answered. */
 static inline bool has_task(struct fixture *f, uint64_t sender, uint64_t task) {
   struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
   int64_t out[VALUES];

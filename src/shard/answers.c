@@ -1,4 +1,4 @@
-/* Requests that only read: PULL, SCAN, COLLECT; and the clocks that an answer may bring. */
+/* Requests that only read: PULL, SCAN, COLLECT; and clocks in answers. */
 #include "shard/inside.h"
 
 #include <string.h>
@@ -6,10 +6,10 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 
-/* --- how much ----------------------------------------------------------------------------------------------------- */
+/* --- sizes of answers ----------------------------------------------------------------------------------- */
 
-/* A scan finds no more rows than there are keys in its range, and rows in the table. */
-static uint64_t scan_most(const struct pwi_held *vector, const struct pwi_terms *terms) {
+/* The maximum number of rows of a scan: limited by the keys of its range and by the rows of the table. */
+static uint64_t scan_most(const struct pwi_vector *vector, const struct pwi_terms *terms) {
   uint64_t most = terms->rows, size = pawl_range_size(terms->range), count = pwi_table_count(vector->table);
   if (most > size) most = size;
   return most < count ? most : count;
@@ -18,7 +18,7 @@ static uint64_t scan_most(const struct pwi_held *vector, const struct pwi_terms 
 pawl_status pwi_shard_answer_bytes(const struct pwi_shard *shard, const struct pwi_request *request, size_t max,
                                    size_t *bytes_out) {
   const struct pwi_terms *terms = &request->terms;
-  const struct pwi_held *vector = pwi_shard_vector(shard, terms->vector);
+  const struct pwi_vector *vector = pwi_shard_vector(shard, terms->vector);
   uint64_t rows = 0, bytes = 0;
   if (vector && vector->table) {
     if (terms->kind == PWI_REQUEST_PULL || terms->kind == PWI_REQUEST_PUSHPULL) rows = terms->rows;
@@ -29,9 +29,9 @@ pawl_status pwi_shard_answer_bytes(const struct pwi_shard *shard, const struct p
   return PAWL_OK;
 }
 
-/* --- pull --------------------------------------------------------------------------------------------------------- */
+/* --- pull ----------------------------------------------------------------------------------------------- */
 
-static pawl_status read_rows(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+static pawl_status read_rows(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                              const struct pwi_named *named, void *values) {
   struct pwi_table *table = vector->table;
   if (vector->is_hollow) return PAWL_NODE_FULL;
@@ -45,7 +45,7 @@ static pawl_status read_rows(struct pwi_shard *shard, struct pwi_held *vector, c
   return PAWL_OK;
 }
 
-void pwi_serve_values(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_values(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, void *values, struct pwi_served *served) {
   size_t bytes;
   bool fits = pwi_mul_size(named->count, vector->table->row_bytes, &bytes);
@@ -61,8 +61,8 @@ void pwi_serve_values(struct pwi_shard *shard, struct pwi_held *vector, const st
   served->value_bytes = bytes;
 }
 
-/* True, and said, if something that the reader has to see is not here yet. */
-static bool has_gap(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+/* Returns true and sets the outcome GAP if a task that the reader must see is not here yet. */
+static bool has_gap(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                     struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   uint64_t found;
@@ -74,7 +74,7 @@ static bool has_gap(struct pwi_shard *shard, const struct pwi_held *vector, cons
   return true;
 }
 
-void pwi_serve_pull(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+void pwi_serve_pull(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,
                     struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   struct pwi_named named;
@@ -85,9 +85,9 @@ void pwi_serve_pull(struct pwi_shard *shard, struct pwi_held *vector, const stru
   pwi_samples_draw(&shard->samples, vector, named.keys, terms->range.begin, named.count);
 }
 
-/* --- clocks --------------------------------------------------------------------------------------------------------- */
+/* --- clocks --------------------------------------------------------------------------------------------- */
 
-/* NULL counts them only. */
+/* Writes one record; with a NULL writer only its size is returned. */
 static size_t write_clock(struct pwi_writer *writer, struct pawl_range range, struct pwi_sender sender, uint64_t time) {
   if (!writer) return 1;
   pwi_write_u64(writer, range.begin);
@@ -109,7 +109,7 @@ static size_t write_pieces(struct pwi_writer *writer, const struct pwi_clock *cl
 }
 
 static size_t write_ticks(struct pwi_writer *writer, const struct pwi_membership *membership,
-                          const struct pwi_held *group) {
+                          const struct pwi_vector *group) {
   size_t count;
   const struct pwi_membership_member *members = pwi_membership_members(membership, group->entry.id, &count);
   struct pawl_range place = pawl_range_of(group->group_key, group->group_key + 1);
@@ -122,7 +122,7 @@ static size_t write_ticks(struct pwi_writer *writer, const struct pwi_membership
 }
 
 static size_t write_clocks(struct pwi_writer *writer, const struct pwi_membership *membership,
-                           const struct pwi_held *vector, struct pawl_range claim) {
+                           const struct pwi_vector *vector, struct pawl_range claim) {
   size_t count = 0;
   if (vector->is_group) return write_ticks(writer, membership, vector);
   for (size_t i = 0; i < membership->sender_count; i++)
@@ -132,12 +132,12 @@ static size_t write_clocks(struct pwi_writer *writer, const struct pwi_membershi
 }
 
 size_t pwi_shard_clock_bytes(const struct pwi_shard *shard, const struct pwi_request *request) {
-  const struct pwi_held *vector = request->terms.clocks ? pwi_shard_vector(shard, request->terms.vector) : NULL;
+  const struct pwi_vector *vector = request->terms.clocks ? pwi_shard_vector(shard, request->terms.vector) : NULL;
   if (!vector || !shard->membership) return 0;
   return write_clocks(NULL, shard->membership, vector, request->terms.claim) * PWI_CLOCK_RECORD;
 }
 
-void pwi_serve_clocks(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_clocks(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                       struct pwi_served *served) {
   if (!request->terms.clocks || !shard->membership || served->outcome.code != PWI_CODE_OK) return;
   pwi_writer_reset(&shard->payload);
@@ -151,7 +151,7 @@ void pwi_serve_clocks(struct pwi_shard *shard, const struct pwi_held *vector, co
   served->payload_size = shard->payload.size;
 }
 
-/* --- scan --------------------------------------------------------------------------------------------------------- */
+/* --- scan ----------------------------------------------------------------------------------------------- */
 
 static void write_keys(struct pwi_writer *writer, const struct pwi_rows *rows, size_t count) {
   unsigned char *place = pwi_write_room(writer, count * sizeof(uint64_t));
@@ -159,7 +159,7 @@ static void write_keys(struct pwi_writer *writer, const struct pwi_rows *rows, s
     pwi_put_u64(place + i * sizeof(uint64_t), rows->keys ? rows->keys[i] : rows->first + i);
 }
 
-void pwi_serve_scan(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+void pwi_serve_scan(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,
                     struct pwi_served *served) {
   struct pawl_range range = request->terms.range;
   size_t most = (size_t)scan_most(vector, &request->terms), found = 0, bytes = vector->table->row_bytes;
@@ -186,7 +186,7 @@ void pwi_serve_scan(struct pwi_shard *shard, struct pwi_held *vector, const stru
   shard->totals.bytes_out += served->value_bytes;
 }
 
-/* --- collect ------------------------------------------------------------------------------------------------------ */
+/* --- collect -------------------------------------------------------------------------------------------- */
 
 static void write_u32_at(struct pwi_writer *writer, size_t at, uint32_t value) {
   if (writer->status == PAWL_OK) pwi_put_u32(writer->data + at, value);
@@ -223,8 +223,8 @@ static void write_refusals(struct pwi_writer *writer, const struct pwi_refusals 
   write_u32_at(writer, at, count);
 }
 
-/* The clocks of a live sender can still change, so there is nothing to be concluded from them. */
-void pwi_serve_collect(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+/* The clocks of a live sender can still change, so COLLECT is only for retired senders. */
+void pwi_serve_collect(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                        struct pwi_served *served) {
   struct pwi_sender other = {request->terms.other};
   struct pwi_clock_pieces pieces;
@@ -232,7 +232,8 @@ void pwi_serve_collect(struct pwi_shard *shard, struct pwi_held *vector, const s
     pwi_served_say(served, PWI_CODE_GONE, 0);
     return;
   }
-  if (pwi_aggregate_has_part(shard, vector->entry.id, other, request->terms.claim)) { /* that will be seen */
+  /* Such a part will still be applied. */
+  if (pwi_aggregate_has_part(shard, vector->entry.id, other, request->terms.claim)) {
     pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
     return;
   }

@@ -1,7 +1,8 @@
-/* Values into tables.
+/* Applies values to tables.
  *
- * Nothing is changed before it is certain that nothing can fail any more: slots are resolved, with new keys created as
- * zeros; then values are applied, straight from where they lie. */
+ * Nothing changes before everything that can fail has succeeded: keys are resolved to slots, and new keys are
+ * created as zeros. Then values are applied directly from the message.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -13,9 +14,10 @@
 #include "base/search.h"
 #include "store/dense.h"
 
-/* --- values ------------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
-bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows, size_t row_bytes) {
+bool pwi_values_match(const struct pwi_vector *vector, const struct pwi_request *request, size_t rows,
+                      size_t row_bytes) {
   size_t wanted, sum = 0;
   if (request->value_type != (uint8_t)vector->entry.is.type) return false;
   if (!pwi_mul_size(rows, row_bytes, &wanted)) return false;
@@ -24,7 +26,7 @@ bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *r
   return sum == wanted;
 }
 
-/* --- making ready ------------------------------------------------------------------------------------------------- */
+/* --- preparation ---------------------------------------------------------------------------------------- */
 
 static pawl_status ready_row(struct pwi_shard *shard, size_t bytes) {
   if (bytes <= shard->row_room) return PAWL_OK;
@@ -35,12 +37,12 @@ static pawl_status ready_row(struct pwi_shard *shard, size_t bytes) {
   return PAWL_OK;
 }
 
-static pawl_status ready_list(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_named *named) {
+static pawl_status ready_list(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_named *named) {
   if (pwi_slots_hold(named->slots, vector->table) && named->slots->missing == 0) return PAWL_OK;
   return pwi_shard_resolve(shard, vector, named->keys, named->count, true, named->slots, named->list);
 }
 
-pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range range) {
+pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range range) {
   uint64_t layout = vector->table->layout;
   pwi_shard_set_limit(shard, vector);
   pawl_status status = pwi_dense_reserve(vector->table, range);
@@ -53,12 +55,13 @@ pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_held *vector, s
   return status == PAWL_TOO_LARGE ? pwi_shard_full(shard, vector) : status;
 }
 
-/* A range of a sparse table goes block by block: how many rows has the one that begins with row `done`? */
+/* The number of rows in the block that begins with row `done`. Ranges of a sparse table are processed in
+ * blocks. */
 static size_t block_size(uint64_t done, uint64_t rows) {
   return rows - done < PWI_BLOCK ? (size_t)(rows - done) : PWI_BLOCK;
 }
 
-static pawl_status ready_blocks(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range range) {
+static pawl_status ready_blocks(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range range) {
   uint64_t rows = pawl_range_size(range);
   for (uint64_t done = 0; done < rows;) {
     size_t count = block_size(done, rows);
@@ -70,23 +73,23 @@ static pawl_status ready_blocks(struct pwi_shard *shard, struct pwi_held *vector
   return PAWL_OK;
 }
 
-pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                            const struct pwi_named *named, struct pawl_range range) {
   if (vector->is_hollow) return shard->is_following ? PAWL_NO_MEMORY : PAWL_NODE_FULL;
-  size_t row_bytes = pwi_held_pushed_bytes(vector, request->terms.kind);
+  size_t row_bytes = pwi_vector_pushed_bytes(vector, request->terms.kind);
   if (row_bytes < vector->table->row_bytes) row_bytes = vector->table->row_bytes;
   pawl_status status = request->value_parts > 1 ? ready_row(shard, row_bytes) : PAWL_OK;
   if (status != PAWL_OK) return status;
   if (named->keys || named->count == 0) return ready_list(shard, vector, named);
   if (!vector->table->is.sparse) status = pwi_rows_reserve(shard, vector, range);
-  /* What is kept beside rows is reached by slots, also in an array. */
+  /* State is addressed by slots, also in a dense table. */
   bool by_blocks = vector->table->is.sparse || vector->table->state_bytes > 0;
   return status == PAWL_OK && by_blocks ? ready_blocks(shard, vector, range) : status;
 }
 
-/* --- applying: nothing here fails --------------------------------------------------------------------------------- */
+/* --- applying: cannot fail ------------------------------------------------------------------------------ */
 
-static void apply_slots(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_slots *slots, size_t from,
+static void apply_slots(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_slots *slots, size_t from,
                         size_t count, struct pwi_feed *feed, enum pwi_apply how, char *result) {
   size_t size = vector->table->row_bytes;
   for (size_t done = 0, units; done < count; done += units) {
@@ -95,8 +98,8 @@ static void apply_slots(struct pwi_shard *shard, struct pwi_held *vector, const 
   }
 }
 
-static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, struct pwi_feed *feed, enum pwi_apply how,
-                        char *result) {
+static void apply_dense(struct pwi_vector *vector, uint64_t first, size_t rows, struct pwi_feed *feed,
+                        enum pwi_apply how, char *result) {
   size_t width = vector->table->is.width, size = vector->table->row_bytes / width, count = rows * width;
   char cut[sizeof(uint64_t)];
   pawl_status status = PAWL_OK;
@@ -109,8 +112,8 @@ static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, st
   (void)status;
 }
 
-/* All keys are there and so is the room to find them: each block is resolved as it was when they were made. */
-static void apply_blocks(struct pwi_shard *shard, struct pwi_held *vector, uint64_t first, uint64_t rows,
+/* All keys exist and the slots have room, so each block resolves as it did when its rows were created. */
+static void apply_blocks(struct pwi_shard *shard, struct pwi_vector *vector, uint64_t first, uint64_t rows,
                          struct pwi_feed *feed, enum pwi_apply how, char *result) {
   for (uint64_t done = 0; done < rows;) {
     size_t count = block_size(done, rows);
@@ -124,7 +127,7 @@ static void apply_blocks(struct pwi_shard *shard, struct pwi_held *vector, uint6
   }
 }
 
-void pwi_rows_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_rows_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part, enum pwi_apply how) {
   struct pwi_feed feed = {request->values, 0};
   part = pawl_range_common(part, request->terms.range);

@@ -1,3 +1,4 @@
+/* Bundles: rows of pushes that are summed outside the table. */
 #include "shard/bundle.h"
 
 #include <assert.h>
@@ -8,7 +9,7 @@
 #include "base/search.h"
 #include "store/kernels.h"
 
-/* --- one bundle --------------------------------------------------------------------------------------------------------- */
+/* --- one bundle ----------------------------------------------------------------------------------------- */
 
 static void destroy(struct pwi_bundle *bundle) {
   *bundle->account -= bundle->counted;
@@ -38,10 +39,10 @@ static pawl_status copy_keys(struct pwi_bundle *bundle, const struct pwi_request
   return PAWL_OK;
 }
 
-/* Two sets of pages, the struct, and what the caller keeps for it. */
+/* Overhead of a bundle: two sets of pages, the struct, and the caller's data. */
 #define BESIDE ((size_t)8 << 10)
 
-/* Bytes that it takes; SIZE_MAX if they cannot be counted. */
+/* Bytes of memory that the bundle needs; SIZE_MAX on overflow. */
 static size_t measure(const struct pwi_request *request, size_t bytes) {
   size_t sum = BESIDE, keys = 0;
   bool has_list = request->terms.keys == PWI_KEYS_LIST;
@@ -51,9 +52,9 @@ static size_t measure(const struct pwi_request *request, size_t bytes) {
   return fits ? sum : SIZE_MAX;
 }
 
-/* What waits for others counts as rows and lists do. Lists go first. */
+/* Waiting pushes count against the memory cap as rows and lists do. Lists are removed first to make room. */
 static bool has_room(struct pwi_shard *shard, size_t bytes, const struct pwi_request *request) {
-  uint64_t most = shard->config.memory_max, used = shard->row_bytes + shard->gathered_bytes;
+  uint64_t most = shard->config.memory_max, used = shard->row_bytes + shard->aggregate_bytes;
   if (used > most || bytes > most - used) return false;
   if (shard->lists.bytes <= most - used - bytes) return true;
   const struct pwi_list *own = request->terms.keys == PWI_KEYS_RANGE
@@ -69,9 +70,9 @@ pawl_status pwi_bundle_create(struct pwi_shard *shard, const struct pwi_request 
   if (!has_room(shard, counted, request)) return PAWL_NODE_FULL;
   struct pwi_bundle *bundle = pwi_alloc_zero(1, sizeof *bundle);
   if (!bundle) return PAWL_NO_MEMORY;
-  bundle->account = &shard->gathered_bytes;
+  bundle->account = &shard->aggregate_bytes;
   bundle->counted = counted;
-  shard->gathered_bytes += counted;
+  shard->aggregate_bytes += counted;
   bundle->terms = request->terms;
   bundle->signature = request->signature;
   bundle->value_type = request->value_type;
@@ -103,7 +104,7 @@ bool pwi_bundle_matches(const struct pwi_bundle *bundle, const struct pwi_reques
   return terms->rows == 0 || memcmp(bundle->keys, request->keys, (size_t)terms->rows * sizeof *request->keys) == 0;
 }
 
-/* Parts of the values may be cut anywhere, also within one value. */
+/* The parts of the values may end anywhere, also within a value. */
 void pwi_bundle_add(struct pwi_bundle *bundle, const struct pwi_request *request) {
   size_t size = pwi_scalar_size((enum pwi_scalar)request->value_type), at = 0, held = 0;
   pwi_apply_array *add = pwi_row_kernels_best()->array[PWI_APPLY_ADD][request->value_type - 1];
@@ -141,9 +142,9 @@ struct pwi_request pwi_bundle_request(const struct pwi_bundle *bundle, struct io
                               .encoded_as = bundle->encoded_as};
 }
 
-/* --- several ------------------------------------------------------------------------------------------------------------ */
+/* --- several bundles ------------------------------------------------------------------------------------ */
 
-/* What of a bundle is still to come. */
+/* The remaining rows of a bundle. */
 struct cursor {
   const uint64_t *keys; /* NULL: they are first, first + 1, … */
   uint64_t first;
@@ -239,7 +240,7 @@ pawl_status pwi_bundles_unite(struct pwi_shard *shard, const struct pwi_bundle *
   for (const struct pwi_bundle *it = first; it && !status; it = it->next) {
     status = aim(shard, it, range, &cursors[used]);
     size_t more = status ? 0 : cursors[used].end - cursors[used].at;
-    if (more > 0) used++; /* what has nothing to give is not asked for every key */
+    if (more > 0) used++; /* skip bundles that are used up */
     rows += more;
   }
   if (!status) status = make_room(all, rows, row_bytes);

@@ -1,4 +1,4 @@
-/* Clocks in answers: what a shard writes, and what a client takes of it. */
+/* Clocks in answers, as a shard writes them and a client reads them. */
 #include "shard/testing.h"
 
 #include "base/bytes.h"

@@ -1,27 +1,29 @@
-/* Dot products and the makings of norms.
+/* Dot products, and sums for norms.
  *
- * Values are folded in blocks that stand at fixed places: of a dense vector by the numbers of its values, of a sparse one by
- * their order from the begin of the range on. So the same rows of the same range give the same bits, whichever server holds
- * them and however its memory came about. If one column is asked for, its values are taken as if there were no others. */
+ * Values are folded in blocks at fixed places: by index of the value in a dense vector, and by order from the
+ * beginning of the range in a sparse one. So the same rows of the same range give the same bits on every
+ * server, whatever the history of its memory. If one column is requested, its values are folded as if there
+ * were no others.
+ */
 #include "shard/inside.h"
 
 #include <string.h>
 
 #include "base/cursor.h"
 
-#define BLOCK 1024                       /* values */
-#define SLICE_BYTES ((size_t)32 << 20)   /* of rows that one request reads: a few milliseconds */
-#define GATHER_BYTES ((size_t)256 << 10) /* of the other vector's rows at a time; or one row */
+#define BLOCK 1024                       /* values of a block */
+#define SLICE_BYTES ((size_t)32 << 20)   /* bytes of rows that one request reads: a few milliseconds */
+#define GATHER_BYTES ((size_t)256 << 10) /* of rows of y copied at a time, but at least one row */
 
 struct fold {
-  const struct pwi_table *x, *y; /* y: of a dot product, else NULL */
+  const struct pwi_table *x, *y; /* y: second vector of a dot product, otherwise NULL */
   enum pwi_linear kind;
   struct pwi_sum sum;
-  size_t size;    /* of a value */
-  size_t width;   /* values of a row that count: all, or one */
-  size_t column;  /* which, if it is one of several */
-  size_t filled;  /* values of the block that is being filled */
-  uint64_t block; /* its number */
+  size_t size;    /* bytes of a value */
+  size_t width;   /* values of a row that are folded: all, or one */
+  size_t column;  /* index of the value, if only one of several is folded */
+  size_t filled;  /* values in the present block */
+  uint64_t block; /* number of the present block */
   _Alignas(64) char x_values[BLOCK * sizeof(uint64_t)];
   _Alignas(64) char y_values[BLOCK * sizeof(uint64_t)];
 };
@@ -35,7 +37,7 @@ static void flush(struct fold *fold) {
   fold->filled = 0;
 }
 
-/* Places in the block that no value came for are zeros. */
+/* Fills places of the block without a value with zeros. */
 static void skip_to(struct fold *fold, size_t place) {
   size_t from = fold->filled * fold->size, bytes = place * fold->size - from;
   memset(fold->x_values + from, 0, bytes);
@@ -43,7 +45,7 @@ static void skip_to(struct fold *fold, size_t place) {
   fold->filled = place;
 }
 
-/* Values whose places, from number `at` on, lie in one block. */
+/* Adds values from index `at`, all in one block. */
 static void put(struct fold *fold, uint64_t at, const char *x, const char *y, size_t count) {
   size_t place = (size_t)(at % BLOCK);
   if (fold->block != at / BLOCK) flush(fold);
@@ -63,7 +65,8 @@ static size_t left_in_block(uint64_t at, size_t count) {
   return count < left ? count : left;
 }
 
-/* The values of `rows` that count, from the one numbered `from`, side by side; `count` of them are in one block. */
+/* The values of `rows` to fold, from index `from`, in consecutive memory; `count` of them lie in one
+ * block. */
 static const char *pick(const struct fold *fold, const struct pwi_rows *rows, size_t from, size_t count, char *room) {
   if (fold->width == fold->x->is.width) return rows->values + from * fold->size;
   const char *value = rows->values + from * fold->x->row_bytes + fold->column * fold->size;
@@ -71,12 +74,12 @@ static const char *pick(const struct fold *fold, const struct pwi_rows *rows, si
   return room;
 }
 
-/* --- dense ------------------------------------------------------------------------------------------------------------ */
+/* --- dense ---------------------------------------------------------------------------------------------- */
 
 static void fold_run(struct fold *fold, const struct pwi_rows *rows) {
   size_t width = fold->width, count = rows->count * width;
   _Alignas(64) char room[BLOCK * sizeof(uint64_t)], picked[BLOCK * sizeof(uint64_t)];
-  uint64_t first = rows->first * width; /* a dense span has fewer than 2^32 rows */
+  uint64_t first = rows->first * width; /* no overflow: a dense span has fewer than 2^32 rows */
   for (size_t done = 0, step; done < count; done += step) {
     step = left_in_block(first + done, count - done);
     const char *y = fold->y ? pwi_linear_view(fold->y, rows->first, done, step, room) : NULL;
@@ -96,7 +99,7 @@ static uint64_t fold_dense(struct fold *fold, struct pawl_range range) {
   return most > 0 ? range.end : range.begin;
 }
 
-/* --- sparse ----------------------------------------------------------------------------------------------------------- */
+/* --- sparse --------------------------------------------------------------------------------------------- */
 
 static pawl_status gather_others(struct pwi_shard *shard, struct pwi_table *table, const struct pwi_rows *rows) {
   size_t count = rows->count;
@@ -134,9 +137,9 @@ static pawl_status fold_sparse(struct pwi_shard *shard, struct fold *fold, struc
   return PAWL_OK;
 }
 
-/* --- the request ------------------------------------------------------------------------------------------------------ */
+/* --- the request ---------------------------------------------------------------------------------------- */
 
-static bool has_gap(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+static bool has_gap(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                     uint64_t *found_out) {
   const struct pwi_terms *terms = &request->terms;
   if (pwi_linear_has_gap(shard, vector, request, found_out)) return true;
@@ -159,11 +162,11 @@ static void answer(struct pwi_shard *shard, struct pwi_sum sum, struct pwi_serve
   served->payload_size = shard->payload.size;
 }
 
-void pwi_serve_fold(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_fold(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                     struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   struct fold fold = {.x = vector->table, .kind = request->operation.kind};
-  struct pwi_held *other;
+  struct pwi_vector *other;
   uint64_t found, next = terms->range.end;
   uint32_t column = request->operation.column, width = vector->table->is.width;
   bool is_fold = pwi_linear_is_known(fold.kind) && pwi_linear_folds(fold.kind) && terms->keys == PWI_KEYS_RANGE;

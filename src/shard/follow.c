@@ -1,8 +1,9 @@
-/* What members of a chain do: results and clocks of the head, put where they belong (OSDI'14 4.3; design, section 6).
+/* Changes of the head on other members of a chain (OSDI'14 4.3; docs/replication.md#life-of-a-change).
  *
- * A result is the rows as they are now, so it does not matter what was here before. The clock is set with it. On positions
- * that are being filled rows go where they belong as well, and times beside the clock if those of the positions have come
- * already (shard/move.c). */
+ * A change contains the resulting rows, so the previous contents do not matter. The clock is set with it. On
+ * positions that are being filled, rows are written to the table as well. Their times are set in the staged
+ * clock if it has arrived already (shard/move.c).
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -11,10 +12,10 @@
 #include "base/search.h"
 #include "protocol/planted.h"
 
-/* --- results ------------------------------------------------------------------------------------------------------ */
+/* --- results and states --------------------------------------------------------------------------------- */
 
-/* State of a range, block by block. */
-static void range_state(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range range, char *state,
+/* Sets the states of a range, block by block. */
+static void range_state(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range range, char *state,
                         bool assign) {
   uint64_t rows = pawl_range_size(range);
   for (uint64_t done = 0; done < rows;) {
@@ -33,7 +34,7 @@ static void range_state(struct pwi_shard *shard, struct pwi_held *vector, struct
 }
 
 void pwi_shard_result(struct pwi_shard *shard, const struct pwi_request *request, void *values, void *state) {
-  struct pwi_held *vector = pwi_shard_vector(shard, request->terms.vector);
+  struct pwi_vector *vector = pwi_shard_vector(shard, request->terms.vector);
   const struct pwi_named *named = &shard->named;
   struct pwi_table *table = vector->table;
   if (named->count == 0) return;
@@ -51,16 +52,16 @@ void pwi_shard_result(struct pwi_shard *shard, const struct pwi_request *request
   if (table->state_bytes > 0) range_state(shard, vector, request->terms.range, state, false);
 }
 
-/* --- following ---------------------------------------------------------------------------------------------------- */
+/* --- following ------------------------------------------------------------------------------------------ */
 
-/* The clock that has the times of these keys: that of what is held, or beside it of what is staged; NULL if times of
- * staged keys have not come. */
-static struct pwi_clock *clock_of(struct pwi_held *vector, int which, struct pawl_range keys) {
+/* The clock with the times of these keys: of held keys, or of staged keys; NULL if the times of staged keys
+ * have not arrived. */
+static struct pwi_clock *clock_of(struct pwi_vector *vector, int which, struct pawl_range keys) {
   if (pwi_rangeset_contains(&vector->clocks[which].held, keys)) return &vector->clocks[which];
   return pwi_rangeset_contains(&vector->staged[which].held, keys) ? &vector->staged[which] : NULL;
 }
 
-/* Those of the named keys that lie in `keys`. Where that is not all of them, the slots of a kept list are of no use. */
+/* The named keys that lie in `keys`. If these are not all, the slots of a kept list cannot be used. */
 static struct pwi_named narrow(struct pwi_shard *shard, const struct pwi_named *named, struct pawl_range keys) {
   struct pwi_named part = *named;
   if (!named->keys) return part;
@@ -75,7 +76,7 @@ static struct pwi_named narrow(struct pwi_shard *shard, const struct pwi_named *
   return part;
 }
 
-static void set_state(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_change *change,
+static void set_state(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_change *change,
                       const struct pwi_named *named, struct pawl_range keys) {
   size_t bytes = vector->table->state_bytes;
   struct pawl_range range = change->request.terms.range, part = pawl_range_common(range, keys);
@@ -87,7 +88,7 @@ static void set_state(struct pwi_shard *shard, struct pwi_held *vector, const st
     range_state(shard, vector, part, (char *)(uintptr_t)state + (size_t)(part.begin - range.begin) * bytes, true);
 }
 
-static pawl_status follow_rows(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_change *change,
+static pawl_status follow_rows(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_change *change,
                                struct pawl_range keys, struct pwi_outcome *outcome) {
   const struct pwi_request *request = &change->request;
   struct pwi_served served = {.outcome = {.code = PWI_CODE_OK}};
@@ -117,7 +118,7 @@ static pawl_status follow_rows(struct pwi_shard *shard, struct pwi_held *vector,
   return status;
 }
 
-static pawl_status follow_tick(struct pwi_held *group, const struct pwi_request *request, struct pawl_range keys) {
+static pawl_status follow_tick(struct pwi_vector *group, const struct pwi_request *request, struct pawl_range keys) {
   struct pwi_clock *tasks = clock_of(group, PWI_TASKS, keys), *ticks = clock_of(group, PWI_TICKS, keys);
   pawl_status status = PAWL_OK;
   if (!group->is_group) return PAWL_CORRUPT;
@@ -129,14 +130,14 @@ static pawl_status follow_tick(struct pwi_held *group, const struct pwi_request 
   return status;
 }
 
-/* Where times have not come, the refusals that come with them say it too. */
-static pawl_status follow_refusal(struct pwi_held *vector, const struct pwi_change *change, struct pawl_range keys) {
+/* If the times have not arrived, the refusals that arrive with them include this one. */
+static pawl_status follow_refusal(struct pwi_vector *vector, const struct pwi_change *change, struct pawl_range keys) {
   struct pwi_clock *clock = clock_of(vector, PWI_TASKS, keys);
   if (pwi_is_planted(PWI_PLANTED_LOST_REFUSAL)) return PAWL_OK;
   return clock ? pwi_refusals_record(vector, clock, &change->request, keys, change->status) : PAWL_OK;
 }
 
-static pawl_status follow(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_change *change,
+static pawl_status follow(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_change *change,
                           struct pawl_range keys, struct pwi_outcome *outcome) {
   switch (change->effect) {
   case PWI_EFFECT_ROWS:
@@ -154,7 +155,7 @@ static pawl_status follow(struct pwi_shard *shard, struct pwi_held *vector, cons
 void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, struct pawl_range positions,
                       struct pwi_outcome *outcome_out) {
   const struct pwi_terms *terms = &change->request.terms;
-  struct pwi_held *vector = pwi_shard_vector(shard, terms->vector);
+  struct pwi_vector *vector = pwi_shard_vector(shard, terms->vector);
   pawl_status status = vector ? PAWL_OK : PAWL_NOT_FOUND;
   *outcome_out = (struct pwi_outcome){.code = PWI_CODE_OK};
   shard->named = (struct pwi_named){0};
@@ -163,7 +164,7 @@ void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, 
   if (status == PAWL_OK && !pawl_range_contains(pawl_range_of(0, vector->place.size), terms->claim))
     status = PAWL_CORRUPT;
   if (status == PAWL_OK) {
-    struct pawl_range keys = pawl_range_common(pwi_held_keys(vector, positions), terms->claim);
+    struct pawl_range keys = pawl_range_common(pwi_vector_keys(vector, positions), terms->claim);
     shard->is_following = true;
     if (!pawl_range_is_empty(keys)) status = follow(shard, vector, change, keys, outcome_out);
     shard->is_following = false;
@@ -172,7 +173,7 @@ void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, 
   if (status != PAWL_OK) *outcome_out = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
 }
 
-/* --- comparing ---------------------------------------------------------------------------------------------------- */
+/* --- digests -------------------------------------------------------------------------------------------- */
 
 static bool is_zero(const char *bytes, size_t size) {
   for (size_t i = 0; i < size; i++)
@@ -180,7 +181,7 @@ static bool is_zero(const char *bytes, size_t size) {
   return true;
 }
 
-static uint64_t digest_rows(const struct pwi_held *vector, struct pawl_range keys) {
+static uint64_t digest_rows(const struct pwi_vector *vector, struct pawl_range keys) {
   const struct pwi_table *table = vector->table;
   struct pwi_rows rows;
   uint64_t sum = 0;
@@ -222,13 +223,13 @@ uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range posit
                           const struct pwi_membership *membership) {
   uint64_t digest = 0;
   for (size_t i = 0; i < shard->vector_count; i++) {
-    const struct pwi_held *vector = shard->vectors[i];
-    struct pawl_range keys = pwi_held_keys(vector, positions);
+    const struct pwi_vector *vector = shard->vectors[i];
+    struct pawl_range keys = pwi_vector_keys(vector, positions);
     if (pawl_range_is_empty(keys)) continue;
     uint64_t words[] = {vector->entry.id.id, digest_rows(vector, keys),
                         digest_clock(&vector->clocks[PWI_TASKS], keys, membership),
                         vector->is_group ? digest_clock(&vector->clocks[PWI_TICKS], keys, membership) : 0};
-    bool is_empty = words[1] == 0 && words[2] == 0 && words[3] == 0; /* as if the vector were not known */
+    bool is_empty = words[1] == 0 && words[2] == 0 && words[3] == 0; /* same digest as an unknown vector */
     if (!is_empty) digest += pwi_mix64(pwi_hash(words, sizeof words, 2));
   }
   return digest;

@@ -1,5 +1,6 @@
-/* A head and those who follow it: after every change they have the same rows, times and refusals, whatever was asked, however
- * the arc was cut, and also if a follower is filled meanwhile, chunk by chunk, as server/fill.c does it. */
+/* A head and its followers. After every change they have the same rows, times and refusals, for all kinds of
+ * requests and all divisions of the arc. This holds also while a follower is filled chunk by chunk, as
+ * server/fill.c does it. */
 #include <stdlib.h>
 
 #include "shard/testing.h"
@@ -62,7 +63,7 @@ static void open_all(struct pwi_shard *shard) {
   open_vector(shard, group_of(GROUP));
 }
 
-/* The follower may take less memory than the head, and must not mind. It has everything if it is not to be filled. */
+/* The follower may have a lower memory cap than the head. It holds everything unless it is to be filled. */
 static void start(struct world *world, uint64_t seed, uint64_t head_cap, bool is_full) {
   *world = (struct world){0};
   pwi_random_init(&world->random, seed, 0);
@@ -93,7 +94,7 @@ static void assert_equal(const struct world *world) {
               pwi_shard_digest(world->follower, WHOLE_RING, &world->membership));
 }
 
-/* --- the head ----------------------------------------------------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------------------------------------- */
 
 static void choose_keys(struct world *world, struct pwi_request *request, size_t v) {
   struct pwi_terms *terms = &request->terms;
@@ -105,7 +106,7 @@ static void choose_keys(struct world *world, struct pwi_request *request, size_t
     terms->range = pawl_range_of(begin, begin + terms->rows);
     return;
   }
-  /* Few different lists, so that signatures are of use. */
+  /* Few different lists, so that signatures are used. */
   uint64_t key = below(world, 3);
   for (; key < size && terms->rows < KEYS_MAX; key += step) world->keys[terms->rows++] = key;
   request->keys = world->keys;
@@ -120,7 +121,8 @@ static void choose_keys(struct world *world, struct pwi_request *request, size_t
 static void fill_values(struct world *world, struct pwi_request *request, size_t v) {
   struct pwi_entry entry = entry_at(v);
   size_t size = pawl_type_size(shapes[v].type), count = (size_t)request->terms.rows * pwi_options_pushed(&entry.is);
-  bool is_proximal = entry.is.pushed_width == 2 * entry.is.width; /* which wants every second value to be positive */
+  bool is_proximal = entry.is.pushed_width == 2 * entry.is.width; /* which wants every second value to be
+                                                                     positive */
   for (size_t i = 0; i < count; i++) {
     int64_t value = (int64_t)below(world, 2001) - 1000;
     double real = (double)(is_proximal && i % 2 && below(world, 300) ? llabs(value) + 1 : value);
@@ -134,7 +136,7 @@ static void fill_values(struct world *world, struct pwi_request *request, size_t
   request->value_type = (uint8_t)shapes[v].type;
 }
 
-/* The head serves it; what it did is in world->change. */
+/* The head serves the request; its effect is in world->change. */
 static struct pwi_served ask(struct world *world, struct pwi_request *request) {
   struct pwi_served served = serve(world->head, request, world->result);
   world->has_change = served.effect != PWI_EFFECT_NONE;
@@ -197,9 +199,9 @@ static void do_something(struct world *world) {
     push_some(world);
 }
 
-/* --- the follower ------------------------------------------------------------------------------------------------------- */
+/* --- the follower --------------------------------------------------------------------------------------- */
 
-/* On these positions. One that does not know the list asks for it. */
+/* The follower applies the change on these positions. If the list is unknown, it gets the keys. */
 static void follow(struct world *world, struct pawl_range positions) {
   struct pwi_outcome outcome;
   struct pwi_change change = world->change;
@@ -217,7 +219,7 @@ static void follow(struct world *world, struct pawl_range positions) {
   assert_int_equal(outcome.code, PWI_CODE_OK);
 }
 
-/* In pieces, as an arc that was split and merged again may have it. */
+/* In pieces, as an arc that was split and merged again. */
 static void follow_in_pieces(struct world *world) {
   uint64_t at = 0;
   while (at < CELLS) {
@@ -228,7 +230,7 @@ static void follow_in_pieces(struct world *world) {
   }
 }
 
-/* Every push of the past that was refused is refused again by a follower that takes over. */
+/* A follower that takes over refuses every refused push again. */
 static void assert_remembers(struct world *world, const struct pwi_change *refused) {
   struct pwi_served served = serve(world->follower, &refused->request, world->result);
   assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
@@ -256,7 +258,7 @@ static void test_a_follower_has_what_the_head_has_after_every_change(void **stat
   test_free(world);
 }
 
-/* --- filling ------------------------------------------------------------------------------------------------------------- */
+/* --- filling -------------------------------------------------------------------------------------------- */
 
 static bool copy_chunk(struct world *world, struct pwi_copying *copying, struct pwi_writer *writer) {
   bool more;
@@ -268,7 +270,8 @@ static bool copy_chunk(struct world *world, struct pwi_copying *copying, struct 
   return true;
 }
 
-/* Changes before, between and behind the chunks. The positions fill arc after arc, and those filled are held at once. */
+/* Changes arrive before, between and after the chunks. Arc after arc is filled, and filled arcs are held at
+ * once. */
 static void fill(struct world *world, struct pawl_range positions) {
   struct pwi_copying copying;
   struct pwi_writer writer = {0};
@@ -328,7 +331,7 @@ static void test_a_filling_that_is_broken_off_begins_anew(void **state) {
       follow(world, WHOLE_RING);
     }
     pwi_writer_fini(&writer);
-    for (int i = 0; i < 10; i++) do_something(world); /* nobody tells it of these */
+    for (int i = 0; i < 10; i++) do_something(world); /* the follower does not receive these */
     assert_int_equal(pwi_shard_drop(world->follower, WHOLE_RING), PAWL_OK);
     fill(world, WHOLE_RING);
     assert_equal(world);
@@ -337,8 +340,9 @@ static void test_a_filling_that_is_broken_off_begins_anew(void **state) {
   test_free(world);
 }
 
-/* The head serves senders that the follower's membership does not list yet: it is handed another, which does not list them
- * either, and must not forget what it knows of them. Else it would apply their pushes twice, should it become the head. */
+/* The head serves senders that are newer than the follower's membership. The follower gets another membership
+ * that does not list them either. It must keep their times, or it would apply their pushes twice if it became
+ * the head. */
 static void test_a_follower_keeps_the_times_of_senders_that_are_newer_than_its_membership(void **state) {
   (void)state;
   struct world *world = test_malloc(sizeof *world);
@@ -359,7 +363,7 @@ static void test_a_follower_keeps_the_times_of_senders_that_are_newer_than_its_m
   test_free(world);
 }
 
-/* Its times never come in a chunk. */
+/* Its times never arrive in a chunk. */
 static void test_a_vector_that_is_opened_after_the_last_chunk_has_its_times_all_the_same(void **state) {
   (void)state;
   struct world *world = test_malloc(sizeof *world);
@@ -389,7 +393,7 @@ static void test_a_vector_that_is_opened_after_the_last_chunk_has_its_times_all_
   test_free(world);
 }
 
-/* --- what does not go together -------------------------------------------------------------------------------------------- */
+/* --- what does not go together -------------------------------------------------------------------------- */
 
 static void assert_follows(struct world *world, const struct pwi_change *change, enum pwi_code code,
                            pawl_status status) {

@@ -24,7 +24,7 @@ struct fixture {
   uint64_t tasks[8]; /* of each sender, the last */
 };
 
-/* Group 1, to be of `size` members, of whom senders 1 to `members` have joined. */
+/* Creates group 1 with size `size`; senders 1 to `members` have joined. */
 static void start(struct fixture *fixture, uint32_t size, uint64_t members) {
   struct pwi_shard_config config = {.memory_max = UINT64_MAX, .answer = note_answer};
   *fixture = (struct fixture){.membership = membership_of(6), .shard = shard_of(&config), .group = group_of(1)};
@@ -43,7 +43,7 @@ static void stop(struct fixture *fixture) {
   pwi_membership_fini(&fixture->membership);
 }
 
-/* One more member, and the shard hears of it. */
+/* Adds a member to the membership of the shard. */
 static void join(struct fixture *fixture, uint64_t sender) {
   assert_int_equal(pwi_membership_join(&fixture->membership, fixture->group.id, 0, (struct pwi_sender){sender}),
                    PAWL_OK);
@@ -57,7 +57,7 @@ static struct pwi_request ask(enum pwi_request_kind kind, uint64_t sender, uint6
   return request;
 }
 
-/* The next task of the sender; returns what the answer found. */
+/* Executes the next task of the sender; returns the answer's `found`. */
 static uint64_t step(struct fixture *fixture, enum pwi_request_kind kind, uint64_t sender, uint64_t tick) {
   struct pwi_request request = ask(kind, sender, tick);
   request.terms.prior = fixture->tasks[sender];
@@ -67,13 +67,13 @@ static uint64_t step(struct fixture *fixture, enum pwi_request_kind kind, uint64
   return served.outcome.found;
 }
 
-/* True if it is put off. */
+/* Returns true if the request is deferred. */
 static bool await(struct fixture *fixture, uint64_t owner, uint64_t number, uint64_t tick) {
   struct pwi_request request = ask(PWI_REQUEST_AWAIT, 1, tick);
   request.waiter = (struct pwi_waiter){.owner = owner, .number = number};
   struct pwi_served served = serve(fixture->shard, &request, NULL);
-  if (!served.put_off) assert_int_equal(served.outcome.code, PWI_CODE_OK);
-  return served.put_off;
+  if (!served.is_deferred) assert_int_equal(served.outcome.code, PWI_CODE_OK);
+  return served.is_deferred;
 }
 
 static void test_waiting_ends_when_the_slowest_member_arrives(void **state) {
@@ -152,7 +152,7 @@ static void test_founders_begin_together_though_one_has_ticked(void **state) {
   join(&f, 3); /* complete */
   join(&f, 4);
   assert_int_equal(step(&f, PWI_REQUEST_ENTER, 4, 0), 4);
-  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 0), 0); /* whoever else came first */
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 0), 0); /* even if another member joined first */
   assert_true(await(&f, 11, 1, 1));
   step(&f, PWI_REQUEST_TICK, 2, 1);
   assert_int_equal(answer_count, 0);
@@ -188,8 +188,8 @@ static void test_a_founder_that_left_and_comes_back_begins_where_the_foremost_is
   stop(&f);
 }
 
-/* It was: the last tick of one that was taken for dead had counted under its old id, it began a tick behind, and all
- * waited for a tick that it had called for already. */
+/* Regression: the last tick of a client that was declared dead had counted under its old id. It began one
+ * tick behind, and all members waited for a tick that it had finished already. */
 static void test_one_that_comes_back_under_a_new_id_begins_no_lower_than_it_had_come(void **state) {
   (void)state;
   struct fixture f;

@@ -1,23 +1,25 @@
-/* The inside of a shard, for holding*.c only.
+/* The inside of a shard, for the files of src/shard only.
  *
- *   shard/shard.c           its life, vectors, memory
- *   shard/positions.c which positions are held or frozen
- *   shard/serve.c     requests: order of checks, pushes
- *   shard/apply.c     values into tables
- *   shard/rules.c     values through server functions
- *   shard/linear.c    linear algebra: rows changed where they lie
- *   shard/fold.c      and dot products and norms
- *   shard/follow.c    what members of a chain do
- *   shard/answers.c   requests that only read
- *   shard/lists.c     kept key lists
- *   shard/refusals.c  refusals that may have to be repeated
- *   shard/groups.c    ticks, and who waits for them
- *   shard/aggregate.c  pushes of a group that are applied as one
- *   shard/sum.c       the change that they become
- *   shard/bundle.c    their rows, added up beside the table
- *   shard/move.c      chunks out and in
- *   shard/save.c      what has changed, for checkpoints
- *   shard/loads.c     figures, and load by position
+ *   shard.c      creation, vectors, memory
+ *   positions.c  held and frozen positions
+ *   serve.c      requests: order of checks, pushes
+ *   apply.c      applies values to tables
+ *   rules.c      applies values through server functions
+ *   linear.c     linear algebra on rows in place
+ *   fold.c       dot products and norms
+ *   follow.c     changes of the head, on other members of a chain
+ *   answers.c    requests that only read
+ *   lists.c      kept key lists
+ *   refusals.c   refusals that may have to be repeated
+ *   unsettled.c  retired senders that may not know an outcome
+ *   groups.c     ticks, and requests that wait for them
+ *   aggregate.c  collects the pushes of a group in a tick
+ *   sum.c        applies an aggregate as one change
+ *   bundle.c     rows of an aggregate, summed outside the table
+ *   move.c       contents of positions as chunks, out and in
+ *   save.c       tracks changes for checkpoints
+ *   loads.c      figures, and load by position
+ *   quotas.c     memory limits of spaces
  */
 #ifndef PWI_SHARD_INSIDE_H
 #define PWI_SHARD_INSIDE_H
@@ -30,9 +32,10 @@
 #include "store/functions/apply.h"
 #include "store/table.h"
 
-/* --- refusals ----------------------------------------------------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------------------------------------- */
 
-/* A task of a sender was refused on these keys. That stays true for ever, also if the keys move away and come back. */
+/* A task of a sender was refused on these keys. This stays true for ever, even if the keys move away and come
+ * back. */
 struct pwi_refusal {
   struct pwi_sender sender;
   uint64_t task;
@@ -47,91 +50,94 @@ struct pwi_refusals {
 
 void pwi_refusals_fini(struct pwi_refusals *refusals);
 
-/* Room for `more`, so that adding as many does not fail. */
+/* Makes room, so that the next `more` additions cannot fail. */
 PAWL_MUST_USE pawl_status pwi_refusals_reserve(struct pwi_refusals *refusals, size_t more);
 void pwi_refusals_add(struct pwi_refusals *refusals, const struct pwi_refusal *refusal);
 
-/* The status with which the task was refused on some key of `range`; PAWL_OK if it was not. */
+/* The status with which the task was refused on any key of `range`; PAWL_OK if it was not refused. */
 pawl_status pwi_refusals_find(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
                               struct pawl_range range);
 
-/* From the first to the last key of `range` on which the task was refused; empty if it was not. */
+/* The range from the first to the last key of `range` on which the task was refused; empty if it was not
+ * refused. */
 struct pawl_range pwi_refusals_range(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
                                      struct pawl_range range);
 
-/* How many are kept for the sender. */
+/* The number of refusals kept for the sender. */
 size_t pwi_refusals_count(const struct pwi_refusals *refusals, struct pwi_sender sender);
 
-/* The sender has heard of everything up to `settled`. */
+/* The sender has the answers to all tasks up to `settled`: forgets its refusals up to there. */
 void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t settled);
 
-/* Forgets senders that the membership does not list at all. */
+/* Forgets the refusals of senders that the membership does not list. */
 void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_membership *membership);
 
-/* Forgets what lies in `range`, but for a part in the middle of a longer range: to know it does no harm. */
+/* Forgets refusals in `range`. A refusal whose range extends beyond both ends of `range` is kept whole, which
+ * does no harm. */
 void pwi_refusals_drop(struct pwi_refusals *refusals, struct pawl_range range);
 
-/* --- vectors ------------------------------------------------------------------------------------------------------ */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
-/* The clocks of a vector. Both hold the same keys; vectors have no ticks. */
+/* The clocks of a vector or group. Both have the same keys; only groups have ticks. */
 enum { PWI_TASKS = 0, PWI_TICKS = 1, PWI_CLOCKS = 2 };
 
-/* One vector or group. */
-struct pwi_held {
+/* A vector or group in a shard. */
+struct pwi_vector {
   struct pwi_entry entry;
   struct pwi_place place;
   bool is_group;
-  enum pwi_apply apply;                /* unless there is a rule */
-  struct pwi_applying *rule;           /* NULL: `apply` is all there is to it */
-  bool is_unknown;                     /* we have no function of that name: pushes are refused */
+  enum pwi_apply apply;                /* used if there is no rule */
+  struct pwi_applying *rule;           /* NULL: `apply` is used */
+  bool is_unknown;                     /* the server function is unknown here: pushes are refused */
   struct pwi_table *table;             /* NULL for a group */
-  bool is_hollow;                      /* the table could not be made, for lack of memory: nothing is held or served */
-  uint64_t bytes;                      /* of the table, when it was last looked at; part of holding->row_bytes */
-  struct pwi_space_quota *quota;       /* of its space; NULL: none */
-  struct pwi_clock clocks[PWI_CLOCKS]; /* on exactly the keys that are held */
-  struct pwi_clock staged[PWI_CLOCKS]; /* on keys that came in chunks and are not held yet */
-  struct pwi_clock next[PWI_CLOCKS];   /* what `clocks` will be when a change to all vectors has succeeded */
+  bool is_hollow;                      /* the table could not be allocated: the vector is not served */
+  uint64_t bytes;                      /* size of the table when last counted; part of shard->row_bytes */
+  struct pwi_space_quota *quota;       /* quota of its space; NULL: none */
+  struct pwi_clock clocks[PWI_CLOCKS]; /* clocks of exactly the held keys */
+  struct pwi_clock staged[PWI_CLOCKS]; /* clocks of keys that arrived in chunks and are not held yet */
+  struct pwi_clock next[PWI_CLOCKS];   /* future `clocks`, while a change of all vectors is being prepared */
   struct pwi_refusals refusals;
-  struct pwi_changes changes; /* for checkpoints: when rows changed last, from the first checkpoint on */
+  struct pwi_changes changes; /* for checkpoints: versions of the last changes, since the first checkpoint */
   uint64_t pushes, pulls;
 
-  /* Groups: the key that stands for it; and, if `ranked`, the lowest tick of any member and one who is there. */
+  /* Of groups: `group_key` stands for the group. If `ranked`, `lowest` is the lowest tick of any member, and
+   * `last` a member with this tick. */
   uint64_t group_key;
   bool ranked;
   uint64_t lowest;
   struct pwi_sender last;
 };
 
-static inline struct pawl_range pwi_held_keys(const struct pwi_held *vector, struct pawl_range positions) {
+static inline struct pawl_range pwi_vector_keys(const struct pwi_vector *vector, struct pawl_range positions) {
   return pwi_place_keys(&vector->place, positions);
 }
 
-/* Of one row of a request: what is pushed; of RESTORE what is stored and kept, row by row. */
-static inline size_t pwi_held_pushed_bytes(const struct pwi_held *vector, enum pwi_request_kind kind) {
+/* Bytes of one row of a request: values as pushed; for RESTORE, stored values and state. */
+static inline size_t pwi_vector_pushed_bytes(const struct pwi_vector *vector, enum pwi_request_kind kind) {
   if (kind == PWI_REQUEST_RESTORE) return vector->table->row_bytes + vector->table->state_bytes;
   if (kind == PWI_REQUEST_LINEAR) return 0;
   return pwi_entry_pushed_bytes(&vector->entry);
 }
 
-static inline int pwi_held_clocks(const struct pwi_held *vector) { return vector->is_group ? PWI_CLOCKS : 1; }
+static inline int pwi_vector_clocks(const struct pwi_vector *vector) { return vector->is_group ? PWI_CLOCKS : 1; }
 
-/* --- lists -------------------------------------------------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------------------------------------- */
 
 struct pwi_list {
   struct pwi_vector_id vector;
   uint64_t signature;
-  struct pwi_list *chain;         /* the next one in the same bucket */
-  struct pwi_list *newer, *older; /* by last use */
-  size_t bytes;                   /* all of it, as counted in lists.bytes */
-  size_t pins;                    /* who needs it besides the cache */
-  bool is_out;                    /* of the cache: gone with the last pin */
+  struct pwi_list *chain;         /* next list in the same bucket */
+  struct pwi_list *newer, *older; /* neighbours by last use */
+  size_t bytes;                   /* size of the list, as counted in lists.bytes */
+  size_t pins;                    /* users besides the cache */
+  bool is_out;                    /* removed from the cache; freed with the last pin */
   struct pwi_slots slots;
   size_t count;
   uint64_t keys[];
 };
 
 struct pwi_lists {
-  struct pwi_list **buckets; /* 2^bits */
+  struct pwi_list **buckets; /* 2^bits elements */
   unsigned bits;
   size_t count;
   uint64_t bytes, bytes_max;
@@ -140,50 +146,51 @@ struct pwi_lists {
 
 void pwi_lists_fini(struct pwi_lists *lists);
 
-/* The list, which then is the newest; NULL if it is not kept. */
+/* Returns a list and makes it the newest; NULL if it is not kept. */
 struct pwi_list *pwi_lists_find(struct pwi_lists *lists, struct pwi_vector_id vector, uint64_t signature);
 
-/* Keeps a copy of the keys, in place of an earlier list of that signature. `spare` bytes are what the memory cap leaves.
- * NULL if it cannot be kept. */
+/* Keeps a copy of the keys and replaces an earlier list with this signature. The memory cap leaves `spare`
+ * bytes. NULL if the list cannot be kept. */
 struct pwi_list *pwi_lists_keep(struct pwi_lists *lists, struct pwi_vector_id vector, uint64_t signature,
                                 const uint64_t *keys, size_t count, uint64_t spare);
 
-/* The list's slots were resolved anew: counts what they take, and throws others out if that is too much. */
+/* The slots of the list were resolved again: counts their bytes, and removes other lists if the cache is now
+ * too large. */
 void pwi_lists_recount(struct pwi_lists *lists, struct pwi_list *list);
 
-/* Throws out all lists of a vector, or of all if it is {0}, but for `except`. */
+/* Removes all lists of a vector, or of all vectors if it is {0}, except `except`. */
 void pwi_lists_drop(struct pwi_lists *lists, struct pwi_vector_id vector, const struct pwi_list *except);
 
-/* --- load --------------------------------------------------------------------------------------------------------- */
+/* --- load ----------------------------------------------------------------------------------------------- */
 
 #define PWI_SAMPLES_MAX 4096
 
-/* Positions of keys that were asked for: about one in `gap` of all, evenly over the stream of keys. */
+/* Positions of a sample of the requested keys: about one key in `gap`, evenly over the stream of keys. */
 struct pwi_samples {
-  uint64_t until; /* keys to let pass before the next sample */
+  uint64_t until; /* keys to skip before the next sample */
   uint64_t gap;
-  uint64_t drawn; /* samples ever: jitter comes from it */
+  uint64_t drawn; /* number of samples ever drawn; seeds the jitter */
   size_t count;
   uint64_t positions[PWI_SAMPLES_MAX];
 };
 
-/* Keys of one request; `keys` NULL: they are first, first + 1, … */
-void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_held *vector, const uint64_t *keys, uint64_t first,
-                      uint64_t count);
+/* Samples the keys of one request. If `keys` is NULL, they are first, first + 1, … */
+void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_vector *vector, const uint64_t *keys,
+                      uint64_t first, uint64_t count);
 
-/* --- naming ------------------------------------------------------------------------------------------------------- */
+/* --- keys of a request ---------------------------------------------------------------------------------- */
 
-/* Which keys a request names. */
+/* The keys that a request names. */
 struct pwi_named {
-  const uint64_t *keys; /* NULL: all of the range */
+  const uint64_t *keys; /* NULL: the whole range */
   size_t count;
   struct pwi_slots *slots;
-  struct pwi_list *list; /* NULL: it is not kept */
-  size_t first;          /* the number of keys[0] among those of the request; of a part of its keys only */
-  bool has_result;       /* all values are in request.result already */
+  struct pwi_list *list; /* NULL: the list is not kept */
+  size_t first;          /* for a part of the keys of a request: index of keys[0] in the request */
+  bool has_result;       /* request.result has all values already */
 };
 
-/* --- the shard -------------------------------------------------------------------------------------------------- */
+/* --- the shard ------------------------------------------------------------------------------------------ */
 
 struct pwi_waiting {
   struct pwi_vector_id group;
@@ -193,90 +200,93 @@ struct pwi_waiting {
 
 struct pwi_shard {
   struct pwi_shard_config config;
-  const struct pwi_membership *membership; /* NULL: nobody may push */
-  struct pwi_rangeset held;                /* positions */
-  struct pawl_range *frozen;               /* positions; may overlap. There is always room for one more */
+  const struct pwi_membership *membership; /* NULL: no sender may push */
+  struct pwi_rangeset held;                /* held positions */
+  struct pawl_range *frozen;               /* frozen positions; ranges may overlap. There is always room
+                                              for one more */
   size_t frozen_count, frozen_room;
-  struct pwi_held **vectors; /* by rising id */
+  struct pwi_vector **vectors; /* by ascending id */
   size_t vector_count, vector_room;
-  struct pwi_held *recent; /* the vector of the last request, or NULL */
+  struct pwi_vector *recent; /* the vector of the last request, or NULL */
   struct pwi_waiting *waiting;
   size_t waiting_count, waiting_room;
   struct pwi_lists lists;
-  uint64_t row_bytes;      /* of all tables */
-  uint64_t gathered_bytes; /* of pushes that wait for others of their group */
+  uint64_t row_bytes;       /* size of all tables */
+  uint64_t aggregate_bytes; /* size of pushes that wait in aggregates */
   struct pwi_space_quota *quotas;
-  struct pwi_report totals; /* counts since the start; the rest is filled in when asked for */
-  struct pwi_named named;   /* by the last push; valid right after it */
-  bool is_following;        /* the cap does not count just now */
-  bool is_marking;          /* changes are remembered for checkpoints */
+  struct pwi_report totals; /* counts since the start; other fields are filled in on request */
+  struct pwi_named named;   /* keys of the last push; valid immediately after it */
+  bool is_following;        /* the memory cap is ignored at the moment */
+  bool is_marking;          /* changes are tracked for checkpoints */
 
-  /* Room that is used again from request to request. */
-  struct pwi_slots slots; /* of a list that is not kept */
-  uint64_t *keys;         /* PWI_BLOCK of them, for ranges of sparse tables; NULL at first */
-  char *row;              /* for a row that is cut by the end of a part of the values */
+  /* Buffers that are reused from request to request. */
+  struct pwi_slots slots; /* slots of a list that is not kept */
+  uint64_t *keys;         /* PWI_BLOCK keys, for ranges of sparse tables; NULL at first */
+  char *row;              /* a row that is split between two parts of the values */
   size_t row_room;
   struct pwi_writer payload;
-  struct pwi_pages linear_keys;  /* of a LINEAR on a sparse vector */
-  struct pwi_pages linear_rows;  /* gathered rows of two vectors */
-  struct pwi_slots linear_slots; /* of the other vector */
+  struct pwi_pages linear_keys;  /* keys of a LINEAR on a sparse vector */
+  struct pwi_pages linear_rows;  /* rows of two vectors, copied side by side */
+  struct pwi_slots linear_slots; /* slots of the other vector */
 
-  uint64_t aggregate_steps; /* pieces of other ticks that pushes have had to look at, for tests */
-  struct pwi_gathering *gatherings;
+  uint64_t aggregate_steps; /* pieces of other ticks examined by pushes, for tests */
+  struct pwi_aggregate *aggregates;
   struct pwi_samples samples;
 };
 
 #define PWI_BLOCK ((size_t)64 << 10)
 
-struct pwi_held *pwi_shard_vector(const struct pwi_shard *shard, struct pwi_vector_id id); /* NULL: not here */
+/* NULL if the vector is unknown. */
+struct pwi_vector *pwi_shard_vector(const struct pwi_shard *shard, struct pwi_vector_id id);
 
-/* True if any key of `keys` lies on a frozen position. */
-bool pwi_shard_is_frozen(const struct pwi_shard *shard, const struct pwi_held *vector, struct pawl_range keys);
+/* Returns true if any key of `keys` lies on a frozen position. */
+bool pwi_shard_is_frozen(const struct pwi_shard *shard, const struct pwi_vector *vector, struct pawl_range keys);
 
-/* shard/quotas.c: the quota of a new vector's space; bytes of its table that have come and gone; bytes that its table may
- * have in all, by the quota alone. */
-void pwi_quota_bind(const struct pwi_shard *shard, struct pwi_held *vector);
-void pwi_quota_count(const struct pwi_held *vector, uint64_t more, uint64_t less);
-uint64_t pwi_quota_rest(const struct pwi_held *vector);
+/* Of shard/quotas.c: assigns the quota of its space to a new vector; counts bytes that its table gained and
+ * lost; returns the total bytes that the quota allows its table. */
+void pwi_quota_bind(const struct pwi_shard *shard, struct pwi_vector *vector);
+void pwi_quota_count(const struct pwi_vector *vector, uint64_t more, uint64_t less);
+uint64_t pwi_quota_rest(const struct pwi_vector *vector);
 void pwi_quotas_fini(struct pwi_shard *shard);
 
-/* Why a table may not grow: PAWL_NODE_FULL, or PAWL_QUOTA_MEMORY. */
-pawl_status pwi_shard_full(const struct pwi_shard *shard, const struct pwi_held *vector);
+/* The reason why a table may not grow: PAWL_NODE_FULL or PAWL_QUOTA_MEMORY. */
+pawl_status pwi_shard_full(const struct pwi_shard *shard, const struct pwi_vector *vector);
 
-/* The table may have grown or shrunk. */
-void pwi_shard_count_bytes(struct pwi_shard *shard, struct pwi_held *vector);
+/* Counts the table again after it may have grown or shrunk. */
+void pwi_shard_count_bytes(struct pwi_shard *shard, struct pwi_vector *vector);
 
-/* Allows the table what the cap leaves. */
-void pwi_shard_set_limit(const struct pwi_shard *shard, struct pwi_held *vector);
+/* Sets the limit of the table to the memory that the cap leaves. */
+void pwi_shard_set_limit(const struct pwi_shard *shard, struct pwi_vector *vector);
 
-/* Resolves a list, creating keys if asked to, under the cap: PAWL_NODE_FULL. Where lists are in the way of rows, they go,
- * but for `list`, which is the one whose slots these are or NULL. */
-PAWL_MUST_USE pawl_status pwi_shard_resolve(struct pwi_shard *shard, struct pwi_held *vector, const uint64_t *keys,
+/* Resolves keys to slots under the memory cap, and creates missing keys if `create`. If the cap is reached,
+ * kept lists are removed to make room for rows, except `list`, which owns the slots or is NULL.
+ * PAWL_NODE_FULL. */
+PAWL_MUST_USE pawl_status pwi_shard_resolve(struct pwi_shard *shard, struct pwi_vector *vector, const uint64_t *keys,
                                             size_t count, bool create, struct pwi_slots *slots, struct pwi_list *list);
 
-/* The keys from `first` on, `count` of them and at most PWI_BLOCK, in shard->keys. */
+/* Writes the keys `first`, `first` + 1, … to shard->keys, `count` of them and at most PWI_BLOCK. */
 PAWL_MUST_USE pawl_status pwi_shard_block(struct pwi_shard *shard, uint64_t first, size_t count);
 
-/* The clock holds no key of `keys` any more. On failure it may still hold some. */
+/* Removes `keys` from the clock. On failure it may still have some of them. */
 PAWL_MUST_USE pawl_status pwi_times_leave(struct pwi_clock *clock, struct pawl_range keys);
 
-/* What was staged for these keys is in force now, or not wanted. */
-void pwi_held_forget_staged(struct pwi_held *vector, struct pawl_range keys);
+/* Discards staged times of these keys: they are in force now, or not wanted. */
+void pwi_vector_forget_staged(struct pwi_vector *vector, struct pawl_range keys);
 
-/* The first run of keys, at or after `from`, that lies in `keys` and that the clock holds. */
+/* The first run of keys at or after `from` that lies in `keys` and in the clock. */
 bool pwi_times_next_run(const struct pwi_clock *clock, struct pawl_range keys, uint64_t from,
                         struct pawl_range *run_out);
 
-/* The next run of held keys that `copying` is about: all, or those that changed since. */
-bool pwi_held_next_run(const struct pwi_held *vector, struct pawl_range keys, const struct pwi_copying *copying,
-                       struct pawl_range *run_out);
+/* The next run of held keys for `copying`: all keys, or those changed since. */
+bool pwi_vector_next_run(const struct pwi_vector *vector, struct pawl_range keys, const struct pwi_copying *copying,
+                         struct pawl_range *run_out);
 
-/* Positions that are not held become so, in all vectors or in none. `more` makes the clock of the keys that a vector is to
- * hold besides. */
-typedef pawl_status pwi_more(struct pwi_held *vector, int which, struct pawl_range keys, struct pwi_clock *more_out);
+/* Adds positions that are not held, in all vectors or in none. `more` makes the clock of the keys that a
+ * vector gains. */
+typedef pawl_status pwi_more(struct pwi_vector *vector, int which, struct pawl_range keys, struct pwi_clock *more_out);
 PAWL_MUST_USE pawl_status pwi_shard_extend(struct pwi_shard *shard, struct pawl_range positions, pwi_more *more);
 
-/* --- requests ----------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------- */
 
 static inline void pwi_served_fail(struct pwi_served *served, pawl_status status) {
   served->outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
@@ -286,141 +296,147 @@ static inline void pwi_served_say(struct pwi_served *served, enum pwi_code code,
   served->outcome = (struct pwi_outcome){.code = code, .found = found};
 }
 
-/* Finds the keys; false if an answer was given instead (WANTED, FAILED). */
-bool pwi_serve_names(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+/* Finds the keys of a request. Returns false if it has set an outcome instead (WANTED, FAILED). */
+bool pwi_serve_names(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                      struct pwi_named *named_out, struct pwi_served *served);
 
-/* --- values into tables (shard/apply.c) ------------------------------------------------------------------------- */
+/* --- applying values to tables (shard/apply.c) ---------------------------------------------------------- */
 
-/* True if as many values of the right type came as `rows` rows of `row_bytes` have. */
-bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows, size_t row_bytes);
+/* Returns true if the values have the right type and exactly fill `rows` rows of `row_bytes`. */
+bool pwi_values_match(const struct pwi_vector *vector, const struct pwi_request *request, size_t rows,
+                      size_t row_bytes);
 
-/* Makes sure that applying cannot fail: rows are there, with new ones of zeros, in `range` of the named keys. PAWL_INVALID,
- * PAWL_NODE_FULL, PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_held *vector,
+/* Ensures that applying cannot fail: creates missing rows as zeros for the named keys in `range`.
+ * PAWL_INVALID, PAWL_NODE_FULL, PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_vector *vector,
                                          const struct pwi_request *request, const struct pwi_named *named,
                                          struct pawl_range range);
 
-/* The rows of a range of a dense table, under the cap: PAWL_NODE_FULL, PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range range);
+/* Creates the rows of a range of a dense table under the memory cap: PAWL_NODE_FULL, PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range range);
 
-/* Applies those values of a request that belong to keys of `part`; what comes of them goes to request->result, if that is
- * wanted. Nothing here fails. */
-void pwi_rows_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+/* Applies the values of a request for keys of `part`, and writes the resulting rows to request->result if it
+ * is not NULL. Cannot fail. */
+void pwi_rows_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part, enum pwi_apply how);
 
-/* --- values through server functions (shard/rules.c) -------------------------------------------------------------- */
+/* --- applying values through server functions (shard/rules.c) ------------------------------------------- */
 
-/* Finds the vector's function; the table is there. PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_held_open_rule(const struct pwi_shard *shard, struct pwi_held *vector);
-void pwi_held_close_rule(struct pwi_held *vector);
+/* Finds the vector's function. The table must exist. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_vector_open_rule(const struct pwi_shard *shard, struct pwi_vector *vector);
+void pwi_vector_close_rule(struct pwi_vector *vector);
 
-/* Whether the function takes the values of keys of `part`. Rows are ready. The function's own status, or PAWL_REFUSED. */
-PAWL_MUST_USE pawl_status pwi_held_check(struct pwi_shard *shard, struct pwi_held *vector,
-                                         const struct pwi_request *request, const struct pwi_named *named,
-                                         struct pawl_range part);
+/* Asks the function whether it accepts the values for keys of `part`. The rows must be ready. Returns the
+ * function's own status, or PAWL_REFUSED. */
+PAWL_MUST_USE pawl_status pwi_vector_check(struct pwi_shard *shard, struct pwi_vector *vector,
+                                           const struct pwi_request *request, const struct pwi_named *named,
+                                           struct pawl_range part);
 
-/* Applies what was checked. Nothing here fails. */
-void pwi_held_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
-                    const struct pwi_named *named, struct pawl_range part);
-
-/* Puts rows with their state where they were: RESTORE of a vector that has state. */
-void pwi_held_restore(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+/* Applies values that were checked. Cannot fail. */
+void pwi_vector_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part);
 
-/* --- linear algebra (shard/linear.c, shard/fold.c) --------------------------------------------------------------- */
+/* Sets rows and states: RESTORE of a vector with state. */
+void pwi_vector_restore(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                        const struct pwi_named *named, struct pawl_range part);
 
-/* The other vector, if the operation has one, else NULL. PAWL_NOT_FOUND, PAWL_RESTORED, PAWL_MISMATCH. */
-PAWL_MUST_USE pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_held *vector,
-                                           const struct pwi_request *request, struct pwi_held **other_out);
+/* --- linear algebra (shard/linear.c, shard/fold.c) ------------------------------------------------------ */
 
-/* True if the other vector lacks what it must have; `*found_out` is how far it is. */
-bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
-                        uint64_t *found_out);
+/* The other vector of the operation; NULL if it has none. PAWL_NOT_FOUND, PAWL_RESTORED, PAWL_MISMATCH. */
+PAWL_MUST_USE pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_vector *vector,
+                                           const struct pwi_request *request, struct pwi_vector **other_out);
 
-/* Makes sure that it cannot fail. */
-PAWL_MUST_USE pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_held *vector,
+/* Returns true if the other vector lacks the required task; `*found_out` is its time. */
+bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_vector *vector,
+                        const struct pwi_request *request, uint64_t *found_out);
+
+/* Ensures that applying cannot fail. */
+PAWL_MUST_USE pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_vector *vector,
                                            const struct pwi_request *request, const struct pwi_named *named);
 
-/* Changes the rows whose keys lie in `part`. Nothing here fails. */
-void pwi_linear_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+/* Changes the rows of keys of `part`. Cannot fail. */
+void pwi_linear_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part);
 
-/* Values number `from` to `from + count`, counted from the first value of row `first` on: where they lie, or in `room`. */
+/* The values `from` to `from + count`, counted from the first value of row `first`: in the table, or copied
+ * to `room`. */
 const char *pwi_linear_view(const struct pwi_table *table, uint64_t first, uint64_t from, size_t count, char *room);
 
-void pwi_serve_fold(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_fold(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                     struct pwi_served *served);
 
-/* Remembers, for each piece of `keys` that is due, that the task was refused, and sets the clock. */
-PAWL_MUST_USE pawl_status pwi_refusals_record(struct pwi_held *vector, struct pwi_clock *clock,
+/* Records a refusal of the task for each piece of `keys` that is due, and sets the clock. */
+PAWL_MUST_USE pawl_status pwi_refusals_record(struct pwi_vector *vector, struct pwi_clock *clock,
                                               const struct pwi_request *request, struct pawl_range keys,
                                               pawl_status why);
 
-/* Uses up the number of a request that is due. */
-void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+/* Refuses a request that is due, and uses up its number. */
+void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       pawl_status why, struct pwi_served *served);
 
-/* Values of the named keys to `values`: the end of a PULL and of a PUSHPULL. */
-void pwi_serve_values(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+/* Writes the values of the named keys to `values`: the last step of PULL and PUSHPULL. */
+void pwi_serve_values(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, void *values, struct pwi_served *served);
 
-void pwi_serve_pull(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+void pwi_serve_pull(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,
                     struct pwi_served *served);
-void pwi_serve_scan(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+void pwi_serve_scan(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,
                     struct pwi_served *served);
-void pwi_serve_collect(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_collect(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                        struct pwi_served *served);
 
-/* TICK and ENTER, once they are due (`due`) or known to be duplicates. */
-void pwi_serve_tick(struct pwi_shard *shard, struct pwi_held *group, const struct pwi_request *request, bool due,
+/* Executes TICK and ENTER that are due (`due`) or duplicates. */
+void pwi_serve_tick(struct pwi_shard *shard, struct pwi_vector *group, const struct pwi_request *request, bool due,
                     struct pwi_served *served);
-/* Adds to an answer that is OK the clocks of the claim, by sender, if they are asked for; and for a group its members' ticks. */
-void pwi_serve_clocks(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+/* Adds the clocks of the claim, by sender, to an OK answer if they were asked for; for a group, the ticks of
+ * its members. */
+void pwi_serve_clocks(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                       struct pwi_served *served);
-void pwi_serve_await(struct pwi_shard *shard, struct pwi_held *group, const struct pwi_request *request,
+void pwi_serve_await(struct pwi_shard *shard, struct pwi_vector *group, const struct pwi_request *request,
                      struct pwi_served *served);
 
-/* --- together ----------------------------------------------------------------------------------------------------- */
+/* --- aggregates ----------------------------------------------------------------------------------------- */
 
-/* What becomes of a push that names a group. */
-enum pwi_aggregate {
-  PWI_AGGREGATE_ALONE, /* it is a push like any other */
-  PWI_AGGREGATE_WAITS, /* it is in, or was before; its answer comes with the others' */
-  PWI_AGGREGATE_APPLY, /* likewise, but it has to be applied by itself, now */
-  PWI_AGGREGATE_EARLY, /* its own part in an earlier tick is not answered, and it is not kept until then: say GAP */
-  PWI_AGGREGATE_LATER, /* an earlier tick is not over: say NOT_HERE */
-  PWI_AGGREGATE_FULL,  /* it counts as in, but there is no room for it beside the others: refuse it */
+/* The action for a push that names a group. */
+enum pwi_aggregate_action {
+  PWI_AGGREGATE_ALONE, /* serve it as any other push */
+  PWI_AGGREGATE_WAITS, /* it is part of the aggregate, perhaps since earlier; its answer is deferred */
+  PWI_AGGREGATE_APPLY, /* apply it now by itself; its answer is deferred */
+  PWI_AGGREGATE_EARLY, /* the sender's part in an earlier tick is not answered, and this one cannot be
+                          kept: answer GAP */
+  PWI_AGGREGATE_FULL,  /* it counts as part of the aggregate, but there is no memory for it: refuse it */
   PWI_AGGREGATE_NO_MEMORY,
 };
 
-/* Any verdict but BROKEN. */
-enum pwi_aggregate pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held *vector,
-                                       const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole);
+/* For any verdict except BROKEN. */
+enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_vector *vector,
+                                              const struct pwi_request *request, enum pwi_clock_verdict verdict,
+                                              bool whole);
 
-/* Whether something of the sender waits to be applied on these keys, with others' or not. */
+/* Returns true if a push of the sender for any of these keys waits in an aggregate. */
 bool pwi_aggregate_has_part(const struct pwi_shard *shard, struct pwi_vector_id vector, struct pwi_sender sender,
                             struct pawl_range keys);
 
-/* The membership has changed. */
-bool pwi_aggregate_has_sender(const struct pwi_shard *shard, struct pwi_sender sender); /* in any of them */
+/* pwi_aggregate_examine is called after a change of the membership. pwi_aggregate_has_sender looks in all
+ * aggregates. */
+bool pwi_aggregate_has_sender(const struct pwi_shard *shard, struct pwi_sender sender);
 void pwi_aggregate_examine(struct pwi_shard *shard);
 
-/* Parts for these keys have no future here. */
-void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys, enum pwi_code code,
+/* Drops all aggregates for these keys, with this outcome. */
+void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range keys, enum pwi_code code,
                          pawl_status status);
 void pwi_aggregate_forget_waiters(struct pwi_shard *shard, uint64_t owner);
 void pwi_aggregate_fini(struct pwi_shard *shard);
 
-/* --- waiters ------------------------------------------------------------------------------------------------------ */
+/* --- waiting requests ----------------------------------------------------------------------------------- */
 
-/* Who of the group's waiters need not wait any more is told. */
-void pwi_group_examine(struct pwi_shard *shard, struct pwi_held *group);
+/* Answers the waiting requests of the group whose tick has been reached. */
+void pwi_group_examine(struct pwi_shard *shard, struct pwi_vector *group);
 
-/* All waiters of the group are told this. */
-void pwi_group_dismiss(struct pwi_shard *shard, const struct pwi_held *group, enum pwi_code code, pawl_status status);
+/* Answers all waiting requests of the group with this outcome. */
+void pwi_group_dismiss(struct pwi_shard *shard, const struct pwi_vector *group, enum pwi_code code, pawl_status status);
 
-/* Waiters of groups that lie on these positions are told NOT_HERE. */
+/* Answers waiting requests of groups on these positions with NOT_HERE. */
 void pwi_groups_leave(struct pwi_shard *shard, struct pawl_range positions);
 
 #endif

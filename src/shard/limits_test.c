@@ -1,4 +1,5 @@
-/* What one sender can make a shard keep for it: refusals, waiters, pieces of clocks. And what exactly was refused. */
+/* Limits of the memory that one sender can occupy in a shard: refusals, waiting requests, pieces of clocks.
+ * Also the exact keys of a refusal. */
 #include "shard/testing.h"
 
 #define SIZE 50
@@ -47,7 +48,7 @@ static struct pwi_request push_of(struct fixture *f, struct pawl_range claim, ui
   return request;
 }
 
-/* Half of the claim has had the push, and keeps it. */
+/* Half of the claim was applied before, and stays. */
 static void test_only_what_was_due_is_told_to_be_refused(void **state) {
   (void)state;
   struct fixture f;
@@ -66,7 +67,7 @@ static void test_only_what_was_due_is_told_to_be_refused(void **state) {
   stop(&f);
 }
 
-static void test_whoever_settles_nothing_gets_no_further_than_some_refusals(void **state) {
+static void test_a_sender_that_settles_nothing_is_limited_to_some_refusals(void **state) {
   (void)state;
   struct fixture f;
   start(&f, SIZE);
@@ -102,8 +103,8 @@ static void test_one_link_has_no_end_of_waiters(void **state) {
   await.terms.claim = await.terms.range = pawl_range_of(key, key + 1);
   await.tick = UINT64_MAX;
   uint64_t waiting = 0;
-  struct pwi_served served = {.put_off = true};
-  for (; served.put_off && waiting < 100000; waiting += served.put_off) {
+  struct pwi_served served = {.is_deferred = true};
+  for (; served.is_deferred && waiting < 100000; waiting += served.is_deferred) {
     await.waiter = (struct pwi_waiter){.owner = 7, .number = waiting + 1};
     served = serve(f.shard, &await, NULL);
   }
@@ -111,15 +112,15 @@ static void test_one_link_has_no_end_of_waiters(void **state) {
   assert_int_equal(served.outcome.code, PWI_CODE_FAILED);
   assert_int_equal(served.outcome.status, PAWL_NODE_LIMIT);
   await.waiter = (struct pwi_waiter){.owner = 8, .number = 1};
-  assert_true(serve(f.shard, &await, NULL).put_off); /* others may */
+  assert_true(serve(f.shard, &await, NULL).is_deferred); /* others may */
   pwi_shard_forget_waiters(f.shard, 7);
   await.waiter = (struct pwi_waiter){.owner = 7, .number = 1};
-  assert_true(serve(f.shard, &await, NULL).put_off);
+  assert_true(serve(f.shard, &await, NULL).is_deferred);
   assert_int_equal(told, 0);
   stop(&f);
 }
 
-/* Claims of single keys, far from one another, without rows: a clock of ever more pieces. */
+/* Claims of single keys, far apart, without rows, give a clock of ever more pieces. */
 static void test_a_clock_has_no_end_of_pieces(void **state) {
   (void)state;
   struct fixture f;
@@ -145,7 +146,7 @@ static void test_a_clock_has_no_end_of_pieces(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_only_what_was_due_is_told_to_be_refused),
-      cmocka_unit_test(test_whoever_settles_nothing_gets_no_further_than_some_refusals),
+      cmocka_unit_test(test_a_sender_that_settles_nothing_is_limited_to_some_refusals),
       cmocka_unit_test(test_one_link_has_no_end_of_waiters),
       cmocka_unit_test(test_a_clock_has_no_end_of_pieces),
   };

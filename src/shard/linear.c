@@ -1,12 +1,13 @@
-/* Linear algebra: rows changed where they lie (OSDI'14 3.1; design, section 4).
+/* Linear algebra on rows in place (OSDI'14 3.1; docs/protocol.md#linear-algebra).
  *
- * A LINEAR is a push whose values come from the other vector and the scalar, and otherwise a push like any other: numbered,
- * on a claim, whole or not at all; what comes of it goes down the chain as rows. Both vectors are placed alike, so the keys of
- * the claim are held here for both.
+ * A LINEAR is a push whose values are computed from the other vector and the scalar. Otherwise it is a push
+ * like any other: it is numbered, has a claim, is applied whole or not at all, and its resulting rows go down
+ * the chain. Both vectors have the same placement, so this shard holds the keys of the claim for both.
  *
- * Rows of a dense vector are worked on in place. Of a sparse vector the rows that matter are named first
- * (pwi_shard_cut_linear): those that are present in it, or in the other vector. From then on they are a list as if the
- * client had sent it; rows are gathered in blocks, worked on, and put back. */
+ * Rows of a dense vector are changed in place. For a sparse vector, pwi_shard_cut_linear first lists the keys
+ * concerned: keys that are present in it or in the other vector. From then on the request is as if the client
+ * had sent this list. Rows are copied out in blocks, changed, and written back.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -14,26 +15,26 @@
 #include "base/search.h"
 #include "wire/values.h"
 
-#define SLICE_BYTES ((size_t)2 << 20) /* of rows that one request changes: far less than 20 ms of work */
-#define SLICE_KEYS ((size_t)64 << 10) /* and of keys, if they have to be looked up */
+#define SLICE_BYTES ((size_t)2 << 20) /* of rows changed by one request: far less than 20 ms of work */
+#define SLICE_KEYS ((size_t)64 << 10) /* keys of one request, if they must be looked up */
 #define VIEW_VALUES 1024
-#define GATHER_BYTES ((size_t)32 << 10) /* what stays in the nearest cache; or one row */
+#define GATHER_BYTES ((size_t)32 << 10) /* of rows copied at a time: fits in the L1 cache */
 
-/* --- two vectors ---------------------------------------------------------------------------------------------------- */
+/* --- two vectors ---------------------------------------------------------------------------------------- */
 
-static bool go_aggregate(const struct pwi_held *a, const struct pwi_held *b) {
+static bool go_aggregate(const struct pwi_vector *a, const struct pwi_vector *b) {
   if (!a->table || !b->table) return false;
   const struct pwi_table_options *is = &a->table->is, *other = &b->table->is;
   return is->type == other->type && is->width == other->width && is->sparse == other->sparse &&
          a->place.size == b->place.size && a->place.mixed == b->place.mixed;
 }
 
-pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_held *vector,
-                             const struct pwi_request *request, struct pwi_held **other_out) {
+pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_vector *vector,
+                             const struct pwi_request *request, struct pwi_vector **other_out) {
   const struct pwi_operation *operation = &request->operation;
   *other_out = NULL;
   if (!pwi_linear_has_other(operation->kind)) return PAWL_OK;
-  struct pwi_held *other = pwi_shard_vector(shard, operation->other);
+  struct pwi_vector *other = pwi_shard_vector(shard, operation->other);
   if (!other) return PAWL_NOT_FOUND;
   if (operation->incarnation != other->entry.incarnation) return PAWL_RESTORED;
   if (!go_aggregate(vector, other)) return PAWL_MISMATCH;
@@ -42,9 +43,9 @@ pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_hel
   return PAWL_OK;
 }
 
-bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
-                        uint64_t *found_out) {
-  struct pwi_held *other;
+bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_vector *vector,
+                        const struct pwi_request *request, uint64_t *found_out) {
+  struct pwi_vector *other;
   uint64_t found;
   if (request->operation.prior == 0 || pwi_linear_other(shard, vector, request, &other) || !other) return false;
   if (pwi_clock_min(&other->clocks[PWI_TASKS], request->sender, request->terms.claim, &found) != PAWL_OK) return false;
@@ -53,11 +54,11 @@ bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_held *ve
   return true;
 }
 
-/* --- a slice of work -------------------------------------------------------------------------------------------------- */
+/* --- a slice of work ------------------------------------------------------------------------------------ */
 
-/* The keys that are present in a table, one at a time. */
+/* Iterates over the keys of a table. */
 struct present {
-  const struct pwi_table *table; /* NULL: there is none */
+  const struct pwi_table *table; /* NULL: no table */
   struct pawl_range rest;
   struct pwi_rows rows;
   size_t at;
@@ -77,7 +78,7 @@ static uint64_t key_of(const struct present *present) {
   return present->rows.keys ? present->rows.keys[present->at] : present->rows.first + present->at;
 }
 
-/* The lowest key that is in either, which is then behind us. */
+/* Returns the lowest key that is present in either, and moves past it. */
 static bool next_key(struct present *a, struct present *b, uint64_t *key_out) {
   bool in_a = has_key(a), in_b = has_key(b);
   if (!in_a && !in_b) return false;
@@ -89,13 +90,13 @@ static bool next_key(struct present *a, struct present *b, uint64_t *key_out) {
   return true;
 }
 
-static size_t slice_rows(const struct pwi_held *vector) {
+static size_t slice_rows(const struct pwi_vector *vector) {
   size_t rows = SLICE_BYTES / vector->table->row_bytes;
   return rows > 0 ? rows : 1;
 }
 
-/* Where x has no row, axpy changes nothing and a copy is of zeros; scaling does not bring rows about. */
-static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_held *other,
+/* Where x has no row, axpy changes nothing and a copy is zero. Scaling creates no rows. */
+static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_vector *other,
                              struct pwi_request *request) {
   struct pwi_terms *terms = &request->terms;
   struct present own = {.table = vector->table, .rest = terms->range};
@@ -107,7 +108,7 @@ static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_held *vec
   if (status != PAWL_OK) return status;
   uint64_t *keys = shard->linear_keys.memory;
   while (count < most && next_key(&own, &others, &keys[count])) count++;
-  if (count == most && keys[count - 1] + 1 < terms->range.end) /* there may be more */
+  if (count == most && keys[count - 1] + 1 < terms->range.end) /* there may be more keys */
     terms->claim.end = terms->range.end = keys[count - 1] + 1;
   terms->keys = PWI_KEYS_LIST;
   terms->keep = false;
@@ -120,13 +121,14 @@ static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_held *vec
 
 pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *request) {
   struct pwi_terms *terms = &request->terms;
-  const struct pwi_held *vector = pwi_shard_vector(shard, terms->vector);
-  struct pwi_held *other;
+  const struct pwi_vector *vector = pwi_shard_vector(shard, terms->vector);
+  struct pwi_vector *other;
   if (!vector || !vector->table || terms->range.end > vector->place.size) return PAWL_OK;
   pawl_status status = pwi_linear_other(shard, vector, request, &other);
   if (status != PAWL_OK || terms->keys != PWI_KEYS_RANGE) return status;
   if (vector->table->is.sparse && request->operation.kind == PWI_LINEAR_FILL) return PAWL_UNSUPPORTED;
-  if (terms->rows != pawl_range_size(terms->range)) terms->rows = 0; /* it will fail, and needs no memory for that */
+  if (terms->rows != pawl_range_size(terms->range))
+    terms->rows = 0; /* the request will be refused and needs no memory */
   if (vector->table->is.sparse) return terms->rows > 0 ? name_keys(shard, vector, other, request) : PAWL_OK;
   size_t most = slice_rows(vector);
   if (terms->rows > most) {
@@ -136,15 +138,15 @@ pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *re
   return PAWL_OK;
 }
 
-/* --- making ready ------------------------------------------------------------------------------------------------------ */
+/* --- preparation ---------------------------------------------------------------------------------------- */
 
-static size_t gather_rows(const struct pwi_held *vector) {
+static size_t gather_rows(const struct pwi_vector *vector) {
   size_t rows = GATHER_BYTES / vector->table->row_bytes;
   return rows > 0 ? rows : 1;
 }
 
-/* Rows of both are gathered side by side. */
-static pawl_status ready_list(struct pwi_shard *shard, const struct pwi_held *vector, struct pwi_held *other,
+/* The rows of both vectors are copied side by side. */
+static pawl_status ready_list(struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_vector *other,
                               const struct pwi_named *named) {
   pawl_status status = pwi_pages_grow(&shard->linear_rows, 2 * gather_rows(vector) * vector->table->row_bytes);
   if (status == PAWL_OK && other)
@@ -152,10 +154,10 @@ static pawl_status ready_list(struct pwi_shard *shard, const struct pwi_held *ve
   return status;
 }
 
-pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                              const struct pwi_named *named) {
   const struct pwi_operation *operation = &request->operation;
-  struct pwi_held *other;
+  struct pwi_vector *other;
   if (!pwi_linear_is_known(operation->kind) || pwi_linear_folds(operation->kind) ||
       !pwi_linear_takes(operation->kind, vector->table->is.type, operation->scalar))
     return PAWL_INVALID;
@@ -167,7 +169,7 @@ pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_held *vector, c
   return pwi_clock_reserve(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim);
 }
 
-/* --- applying: nothing here fails --------------------------------------------------------------------------------------- */
+/* --- applying: cannot fail ------------------------------------------------------------------------------ */
 
 const char *pwi_linear_view(const struct pwi_table *table, uint64_t first, uint64_t from, size_t count, char *room) {
   size_t width = table->is.width, size = table->row_bytes / width;
@@ -193,7 +195,7 @@ static void change_rows(const struct pwi_operation *operation, const struct pwi_
   }
 }
 
-static void apply_range(const struct pwi_held *vector, const struct pwi_held *other,
+static void apply_range(const struct pwi_vector *vector, const struct pwi_vector *other,
                         const struct pwi_operation *operation, struct pawl_range part) {
   struct pwi_rows rows;
   while (!pawl_range_is_empty(part)) {
@@ -205,7 +207,7 @@ static void apply_range(const struct pwi_held *vector, const struct pwi_held *ot
   }
 }
 
-static void apply_list(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_held *other,
+static void apply_list(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_vector *other,
                        const struct pwi_operation *operation, const struct pwi_named *named, size_t from,
                        size_t count) {
   struct pwi_table *table = vector->table;
@@ -220,9 +222,9 @@ static void apply_list(struct pwi_shard *shard, const struct pwi_held *vector, c
   }
 }
 
-void pwi_linear_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_linear_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part) {
-  struct pwi_held *other;
+  struct pwi_vector *other;
   pawl_status status = pwi_linear_other(shard, vector, request, &other);
   assert(status == PAWL_OK);
   (void)status;

@@ -1,4 +1,4 @@
-/* Linear algebra in a shard: claims and clocks as with any push, slices, sums, and what does not go together. */
+/* Linear algebra in a shard: claims and clocks as with any push, slices, sums, and incompatible vectors. */
 #include "shard/testing.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ static struct pwi_request linear_of(uint64_t vector, enum pwi_linear kind, doubl
   return request;
 }
 
-/* As a request handler does: cut first, then serve. */
+/* As the server does: cut first, then serve. */
 static struct pwi_served run(struct pwi_shard *shard, struct pwi_request *request) {
   if (request->terms.kind == PWI_REQUEST_LINEAR && !request->refusal)
     request->refusal = pwi_shard_cut_linear(shard, request);
@@ -99,7 +99,7 @@ static uint64_t rows_of(struct pwi_shard *shard, uint64_t vector) {
 
 static const uint64_t some[] = {3, 50, 99};
 
-/* --- once, and in turn -------------------------------------------------------------------------------------------------- */
+/* --- once, and in turn ---------------------------------------------------------------------------------- */
 
 static void test_a_duplicate_is_answered_and_not_applied_again(void **state) {
   struct fixture f;
@@ -122,7 +122,7 @@ static void test_a_duplicate_is_answered_and_not_applied_again(void **state) {
   stop(&f);
 }
 
-/* Half of the claim is in: only the other half is due. */
+/* Half of the claim was applied before: only the other half is due. */
 static void test_what_is_in_already_is_left_out(void **state) {
   struct fixture f;
   (void)state;
@@ -163,7 +163,7 @@ static void test_it_waits_for_what_is_missing_in_either_vector(void **state) {
   stop(&f);
 }
 
-static void test_who_is_not_here_or_may_not_push_is_told_so(void **state) {
+static void test_unknown_vectors_and_senders_are_answered_so(void **state) {
   struct fixture f;
   (void)state;
   start(&f, UINT64_MAX);
@@ -180,7 +180,7 @@ static void test_who_is_not_here_or_may_not_push_is_told_so(void **state) {
   stop(&f);
 }
 
-/* --- what does not go together ------------------------------------------------------------------------------------------- */
+/* --- what does not go together -------------------------------------------------------------------------- */
 
 static void test_a_refusal_uses_up_the_number_and_is_remembered(void **state) {
   struct fixture f;
@@ -188,9 +188,9 @@ static void test_a_refusal_uses_up_the_number_and_is_remembered(void **state) {
   start(&f, UINT64_MAX);
   assert_run(f.shard, linear_of(1, PWI_LINEAR_AXPY, 1, 77, 0, 1), PWI_CODE_REFUSED, PAWL_NOT_FOUND);
   assert_run(f.shard, linear_of(1, PWI_LINEAR_AXPY, 1, 77, 0, 1), PWI_CODE_REFUSED, PAWL_NOT_FOUND);
-  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 3, 1, 3), PWI_CODE_REFUSED, PAWL_MISMATCH); /* sparse */
-  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 5, 3, 5), PWI_CODE_REFUSED, PAWL_MISMATCH); /* another type */
-  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 6, 5, 6), PWI_CODE_REFUSED, PAWL_MISMATCH); /* shorter */
+  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 3, 1, 3), PWI_CODE_REFUSED, PAWL_MISMATCH);
+  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 5, 3, 5), PWI_CODE_REFUSED, PAWL_MISMATCH);
+  assert_run(f.shard, linear_of(1, PWI_LINEAR_COPY, 0, 6, 5, 6), PWI_CODE_REFUSED, PAWL_MISMATCH);
   struct pwi_request restored = linear_of(1, PWI_LINEAR_AXPY, 1, 2, 6, 7);
   restored.operation.incarnation = 1;
   assert_run(f.shard, restored, PWI_CODE_REFUSED, PAWL_RESTORED);
@@ -252,9 +252,9 @@ static void test_a_shard_that_is_full_refuses_new_rows(void **state) {
   stop(&f);
 }
 
-/* --- slices -------------------------------------------------------------------------------------------------------------- */
+/* --- slices --------------------------------------------------------------------------------------------- */
 
-/* One request after another, each from where the last one ended, as clients do. */
+/* One request after another, each from the end of the last one, as clients do. */
 static size_t run_slices(struct pwi_shard *shard, struct pwi_request request) {
   uint64_t end = request.terms.claim.end;
   for (size_t slices = 1;; slices++) {
@@ -289,7 +289,7 @@ static void check_slices(bool is_sparse) {
   push.value_parts = SIZE / 2;
   push.value_type = PAWL_F64;
   assert_served(shard, &push, NULL, PWI_CODE_OK, PAWL_OK);
-  /* Of the sparse vector only every other key has a row. */
+  /* In the sparse vector only every other key has a row. */
   assert_int_equal(run_slices(shard, linear_of(2, PWI_LINEAR_AXPY, 3, 1, 0, 2)), is_sparse ? 13 : 25);
   assert_int_equal(run_slices(shard, linear_of(2, PWI_LINEAR_AXPY, 3, 1, 0, 2)), is_sparse ? 13 : 25);
   struct pwi_request pull = request_of(PWI_REQUEST_PULL, 2, SIZE);
@@ -298,7 +298,7 @@ static void check_slices(bool is_sparse) {
   pull.terms.rows = 4;
   assert_served(shard, &pull, row, PWI_CODE_OK, PAWL_OK);
   for (size_t i = 0; i < 4 * WIDE; i++) assert_true(row[i] == (i / WIDE % 2 ? 0 : 3));
-  /* Sums too come in slices: all of them together are the whole. */
+  /* Sums come in slices too; the slices add up to the whole. */
   struct pwi_request dot = linear_of(1, PWI_LINEAR_DOT, 0, 2, 1, 0);
   double sum = 0;
   size_t slices = 0;
@@ -319,7 +319,7 @@ static void test_long_work_is_cut_into_slices_that_tile_the_claim(void **state) 
   check_slices(true);
 }
 
-/* What it changed is what a member of the chain is told. */
+/* The result for the chain is the changed rows. */
 static void test_the_result_is_the_rows_as_they_are_then(void **state) {
   struct fixture f;
   int64_t result[SIZE] = {0};
@@ -342,9 +342,9 @@ static void test_the_result_is_the_rows_as_they_are_then(void **state) {
   stop(&f);
 }
 
-/* --- sums ---------------------------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
-/* Rows that came in another order, in a table that has had others besides: the same bits. */
+/* Rows that were created in another order, in a table that had other rows before, give the same bits. */
 static void test_the_same_rows_give_the_same_bits_however_they_came(void **state) {
   struct pwi_membership membership = membership_of(1);
   struct pwi_shard *shards[2];
@@ -379,7 +379,7 @@ static void test_the_same_rows_give_the_same_bits_however_they_came(void **state
   pwi_membership_fini(&membership);
 }
 
-/* --- memory -------------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static void test_without_memory_nothing_has_changed(void **state) {
   uint64_t live = pwi_memory_counts().live;
@@ -412,7 +412,7 @@ int main(void) {
       cmocka_unit_test(test_a_duplicate_is_answered_and_not_applied_again),
       cmocka_unit_test(test_what_is_in_already_is_left_out),
       cmocka_unit_test(test_it_waits_for_what_is_missing_in_either_vector),
-      cmocka_unit_test(test_who_is_not_here_or_may_not_push_is_told_so),
+      cmocka_unit_test(test_unknown_vectors_and_senders_are_answered_so),
       cmocka_unit_test(test_a_refusal_uses_up_the_number_and_is_remembered),
       cmocka_unit_test(test_operations_that_make_no_sense_fail),
       cmocka_unit_test(test_a_shard_that_is_full_refuses_new_rows),

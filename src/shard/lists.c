@@ -1,7 +1,8 @@
-/* Key lists that are kept, with the slots that their keys resolved to (OSDI'14 5.1: key caching).
+/* Kept key lists with the slots of their keys (OSDI'14 5.1: key caching).
  *
- * A hash table by vector and signature, and a chain from the list used last to the one not used for longest, which goes
- * first. A list, its slots and its place in the table are counted in bytes. */
+ * There is a hash table by vector and signature, and a linked list by last use; the least recently used list
+ * is removed first. A list, its slots and its entry in the hash table are counted in bytes.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -17,7 +18,7 @@ static size_t bucket_of(unsigned bits, struct pwi_vector_id vector, uint64_t sig
   return (size_t)(pwi_mix64(signature ^ pwi_mix64(vector.id)) >> (64 - bits));
 }
 
-/* --- the two orders ----------------------------------------------------------------------------------------------- */
+/* --- hash table and order of use ------------------------------------------------------------------------ */
 
 static void unlink_age(struct pwi_lists *lists, struct pwi_list *list) {
   *(list->newer ? &list->newer->older : &lists->newest) = list->older;
@@ -43,7 +44,8 @@ static void link_bucket(struct pwi_list **buckets, unsigned bits, struct pwi_lis
   *at = list;
 }
 
-/* Two lists to a bucket at most, on average. Without memory for more buckets the old ones do. */
+/* There are at most two lists in a bucket on average. If memory for more buckets is lacking, the old ones are
+ * used. */
 static pawl_status grow_buckets(struct pwi_lists *lists) {
   if (lists->buckets && lists->count < (size_t)2 << lists->bits) return PAWL_OK;
   unsigned bits = lists->buckets ? lists->bits + 1 : SMALLEST_BITS;
@@ -56,7 +58,7 @@ static pawl_status grow_buckets(struct pwi_lists *lists) {
   return PAWL_OK;
 }
 
-/* --- going -------------------------------------------------------------------------------------------------------- */
+/* --- removing lists ------------------------------------------------------------------------------------- */
 
 static void destroy(struct pwi_list *list) {
   pwi_slots_fini(&list->slots);
@@ -87,7 +89,7 @@ const uint64_t *pwi_list_keys(const struct pwi_list *list, size_t *count_out) {
   return list->keys;
 }
 
-/* Makes room for `bytes` more, if need be of all but `except`. */
+/* Makes room for `bytes` more by removing lists, if necessary all except `except`. */
 static void make_room(struct pwi_lists *lists, uint64_t bytes, const struct pwi_list *except) {
   while (lists->oldest && lists->oldest != except &&
          (bytes > lists->bytes_max || lists->bytes > lists->bytes_max - bytes))
@@ -107,7 +109,7 @@ void pwi_lists_fini(struct pwi_lists *lists) {
   lists->buckets = NULL;
 }
 
-/* --- finding and keeping ------------------------------------------------------------------------------------------ */
+/* --- finding and keeping lists -------------------------------------------------------------------------- */
 
 struct pwi_list *pwi_lists_find(struct pwi_lists *lists, struct pwi_vector_id vector, uint64_t signature) {
   if (lists->count == 0) return NULL;

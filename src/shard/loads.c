@@ -1,26 +1,30 @@
 /* Figures: totals, and load by ring position for the planner.
  *
- * REQUESTS are sampled. Of the stream of keys that are asked for, request after request, about one in `gap` is noted, by
- * position; the distance to the next one varies, so that equal requests of a length that `gap` divides do not show the same
- * keys again and again. When the notes are full, every second goes and `gap` doubles. So a request costs a subtraction
- * unless it is its turn, memory is fixed, and each note stands for equally many keys. What is noted is put into cells only
- * when it is asked for; a position that has at least 1/64 of all notes is reported by itself.
+ * REQUESTS are sampled. About one in `gap` of the requested keys is recorded, by position. The distance to
+ * the next sample varies, so that equal requests whose length is a multiple of `gap` do not yield the same
+ * keys again and again. When the array of samples is full, every second sample is dropped and `gap` doubles.
+ * So a request without a sample costs one subtraction, memory is fixed, and each sample stands for the same
+ * number of keys. Samples are assigned to cells only when loads are requested. A position with at least 1/64
+ * of all samples is reported by itself.
  *
- * BYTES are counted from the tables when they are asked for. In a cell with many rows only the first ones are looked at, and
- * the density there is taken for that of the cell; the sum of all cells is then made that of the table. */
+ * BYTES are counted from the tables when loads are requested. In a cell with many rows only the first rows
+ * are examined, and their density is used for the whole cell; then the cells are scaled so that their sum is
+ * the size of the table.
+ */
 #include "shard/inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/search.h"
 
 #define HOT_MAX 16
-#define HOT_SHARE 64 /* hot is what has one in so many */
-#define HOT_LEAST 16 /* notes; fewer may be chance */
-#define VIEWS_MAX 8  /* of a table, per cell */
+#define HOT_SHARE 64 /* a position with one in so many samples is hot */
+#define HOT_LEAST 16 /* minimum samples of a hot position; fewer may be chance */
+#define VIEWS_MAX 8  /* views of a table that are examined for each cell */
 
-/* --- sampling ----------------------------------------------------------------------------------------------------- */
+/* --- sampling ------------------------------------------------------------------------------------------- */
 
 static uint64_t next_gap(struct pwi_samples *samples) {
   return 1 + pwi_mix64(samples->drawn) % (2 * samples->gap - 1); /* `gap` on average */
@@ -36,8 +40,8 @@ static void note(struct pwi_samples *samples, uint64_t position) {
   samples->drawn++;
 }
 
-void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_held *vector, const uint64_t *keys, uint64_t first,
-                      uint64_t count) {
+void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_vector *vector, const uint64_t *keys,
+                      uint64_t first, uint64_t count) {
   uint64_t at = samples->until;
   while (at < count) {
     note(samples, pwi_place_position(&vector->place, keys ? keys[at] : first + at));
@@ -46,14 +50,14 @@ void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_held *vector
   samples->until = at - count;
 }
 
-/* The gap is let down again, so that it follows the traffic. */
+/* The gap decreases again, so that it follows the traffic. */
 static void start_anew(struct pwi_samples *samples) {
   samples->count = 0;
   if (samples->gap > 1) samples->gap /= 2;
   if (samples->until > samples->gap) samples->until = samples->gap;
 }
 
-/* --- cells -------------------------------------------------------------------------------------------------------- */
+/* --- cells ---------------------------------------------------------------------------------------------- */
 
 static uint64_t positions_held(const struct pwi_shard *shard) {
   uint64_t sum = 0;
@@ -61,7 +65,8 @@ static uint64_t positions_held(const struct pwi_shard *shard) {
   return sum;
 }
 
-/* Cells of equal width; the last one of each held range may be shorter. Returns how many, at most `most`. */
+/* Makes cells of equal width; the last cell of each held range may be shorter. Returns their number, at most
+ * `most`. */
 static size_t lay_cells(const struct pwi_shard *shard, size_t most, struct pwi_load *cells) {
   size_t ranges = shard->held.count, count = 0;
   if (ranges == 0 || most < ranges) return 0;
@@ -78,22 +83,16 @@ static size_t lay_cells(const struct pwi_shard *shard, size_t most, struct pwi_l
   return count;
 }
 
-/* The cell that `position` lies in, at or after it if it lies in none; `count` if there is none. */
+/* The cell that contains `position`, or the next one after it; `count` if there is none. */
 static size_t cell_at(const struct pwi_load *cells, size_t count, uint64_t position) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (cells[middle].positions.end > position)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
+  struct pwi_search search = {.high = count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, cells[search.middle].positions.end <= position);
+  return search.low;
 }
 
-/* --- bytes -------------------------------------------------------------------------------------------------------- */
+/* --- bytes ---------------------------------------------------------------------------------------------- */
 
-/* Rows in a range of keys, from the first few views of it. */
+/* Estimates the rows in a range of keys from the first few views of it. */
 static double rows_in(const struct pwi_table *table, struct pawl_range keys) {
   struct pawl_range rest = keys;
   struct pwi_rows rows;
@@ -106,12 +105,13 @@ static double rows_in(const struct pwi_table *table, struct pawl_range keys) {
   return count;
 }
 
-/* Goes over the cells that have rows, twice: to sum up what is estimated, and to share the table's bytes out by it. */
-static double over_cells(const struct pwi_held *vector, double scale, struct pwi_load *cells, size_t count) {
+/* Goes over the cells with rows. Called twice: to sum up the estimates, and to distribute the bytes of the
+ * table by them. */
+static double over_cells(const struct pwi_vector *vector, double scale, struct pwi_load *cells, size_t count) {
   double sum = 0;
   struct pwi_rows rows;
   for (size_t i = 0; i < count; i++) {
-    struct pawl_range keys = pwi_held_keys(vector, cells[i].positions);
+    struct pawl_range keys = pwi_vector_keys(vector, cells[i].positions);
     struct pawl_range rest = pawl_range_of(keys.begin, vector->place.size);
     if (pawl_range_is_empty(rest) || !pwi_table_scan(vector->table, rest, &rows)) break;
     if (rows.first >= keys.end) {
@@ -128,14 +128,14 @@ static double over_cells(const struct pwi_held *vector, double scale, struct pwi
 
 static void count_bytes(const struct pwi_shard *shard, struct pwi_load *cells, size_t count) {
   for (size_t i = 0; i < shard->vector_count; i++) {
-    const struct pwi_held *vector = shard->vectors[i];
+    const struct pwi_vector *vector = shard->vectors[i];
     if (!vector->table) continue;
     double sum = over_cells(vector, 0, cells, count);
     if (sum > 0) over_cells(vector, (double)vector->bytes / sum, cells, count);
   }
 }
 
-/* --- requests ----------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------- */
 
 static int compare_positions(const void *a, const void *b) {
   const uint64_t *x = a, *y = b;
@@ -146,7 +146,7 @@ static bool is_hot(const struct pwi_samples *samples, size_t repeats) {
   return repeats >= HOT_LEAST && repeats >= samples->count / HOT_SHARE;
 }
 
-/* Hot positions, and everything else into its cell. The notes are sorted. */
+/* Finds hot positions, and assigns all other samples to their cells. The samples are sorted. */
 static size_t share_out(const struct pwi_samples *samples, struct pwi_load *cells, size_t count, size_t hot_most,
                         struct pwi_load *hot) {
   size_t hot_count = 0;
@@ -155,7 +155,7 @@ static size_t share_out(const struct pwi_samples *samples, struct pwi_load *cell
     for (next = i + 1; next < samples->count && samples->positions[next] == position;) next++;
     uint64_t requests = (next - i) * samples->gap;
     size_t cell = cell_at(cells, count, position);
-    if (cell == count || cells[cell].positions.begin > position) continue; /* it is held no more */
+    if (cell == count || cells[cell].positions.begin > position) continue; /* no longer held */
     if (is_hot(samples, next - i) && hot_count < hot_most)
       hot[hot_count++] = (struct pwi_load){{position, position + 1}, 0, requests, true};
     else
@@ -164,7 +164,7 @@ static size_t share_out(const struct pwi_samples *samples, struct pwi_load *cell
   return hot_count;
 }
 
-/* A cell that a hot position lies in is cut around it. Its load stays with the larger part. */
+/* Cuts a cell around a hot position. Its load stays with the larger part. */
 static size_t cut_cell(struct pwi_load cell, const struct pwi_load *hot, struct pwi_load *out) {
   uint64_t at = hot->positions.begin;
   struct pwi_load before = cell, after = cell;
@@ -180,7 +180,7 @@ static size_t cut_cell(struct pwi_load cell, const struct pwi_load *hot, struct 
   return count;
 }
 
-/* Cells and hot positions, both by rising position, in one array: cells stand in loads[0 .. count). */
+/* Merges cells, in loads[0 .. count), and hot positions into one array. Both are sorted by position. */
 static size_t merge_hot(struct pwi_load *loads, size_t count, const struct pwi_load *hot, size_t hot_count) {
   for (size_t i = 0; i < hot_count; i++) {
     struct pwi_load parts[3];
@@ -204,7 +204,7 @@ size_t pwi_shard_loads(struct pwi_shard *shard, struct pwi_load *loads, size_t r
   return merge_hot(loads, count, hot, hot_count);
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------------ */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 uint64_t pwi_shard_traffic(const struct pwi_shard *shard) { return shard->totals.bytes_in + shard->totals.bytes_out; }
 
@@ -224,7 +224,7 @@ void pwi_shard_report(const struct pwi_shard *shard, struct pwi_report *report_o
 
 pawl_status pwi_shard_figures(const struct pwi_shard *shard, struct pwi_vector_id id,
                               struct pwi_vector_figures *figures_out) {
-  const struct pwi_held *vector = pwi_shard_vector(shard, id);
+  const struct pwi_vector *vector = pwi_shard_vector(shard, id);
   if (!vector) return PAWL_NOT_FOUND;
   *figures_out = (struct pwi_vector_figures){
       .rows = vector->table ? pwi_table_count(vector->table) : 0,

@@ -1,9 +1,10 @@
-/* Shards against a model that keeps a value and the times of all senders for every single key.
+/* Shards compared with a model that keeps a value and the times of all senders for every key.
  *
- * Honest senders push to claims of their choice. What they have sent is delivered in any order, more than once, whole or
- * cut into smaller claims, to whoever holds the keys or to somebody else, while keys move between three shards and some
- * moves are broken off. For each answer the model says what it has to be; in the end all values must be the model's. In
- * every third run memory is scarce and pushes are refused. */
+ * Senders push to claims of their choice. Their pushes are delivered in any order, more than once, whole or
+ * cut into smaller claims, to the shard that holds the keys or to another, while keys move between three
+ * shards and some moves are abandoned. The model predicts each answer, and at the end all values must equal
+ * the model's. In every third run memory is scarce and pushes are refused.
+ */
 #include "shard/testing.h"
 
 #define SHARDS 3
@@ -45,7 +46,7 @@ struct world {
   struct pwi_place places[VECTORS];
 
   int handler[CELLS]; /* NOBODY: none */
-  int frozen[CELLS];  /* at its request handler */
+  int frozen[CELLS];  /* frozen at the shard that holds it */
   int64_t values[VECTORS][KEYS_MAX][WIDTH_MAX];
   uint64_t times[SENDERS][VECTORS][KEYS_MAX];
 
@@ -97,7 +98,7 @@ static void stop(struct world *world) {
   test_free(world->pushes);
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------ */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
 static void choose_rows(struct world *world, struct push *push, struct pawl_range claim) {
   uint64_t size = pawl_range_size(claim);
@@ -116,7 +117,7 @@ static void choose_rows(struct world *world, struct push *push, struct pawl_rang
   for (size_t i = 0; i < push->count * WIDTH_MAX; i++) push->values[i] = (int64_t)below(world, 2001) - 1000;
 }
 
-/* A claim has one number before it: cells where the sender sent the same last. */
+/* A claim has one predecessor, so it consists of cells with the same last push of the sender. */
 static void send_push(struct world *world) {
   if (world->push_count == PUSHES_MAX) return;
   struct push *push = &world->pushes[world->push_count++];
@@ -131,7 +132,7 @@ static void send_push(struct world *world) {
   for (int c = first; c < end; c++) sent[c] = push->task;
 }
 
-/* --- delivering --------------------------------------------------------------------------------------------------- */
+/* --- delivering ----------------------------------------------------------------------------------------- */
 
 struct wire {
   unsigned char bytes[40 * WIDTH_MAX * 8 + 1];
@@ -147,7 +148,7 @@ static size_t put_values(int vector, const int64_t *values, size_t count, unsign
   return count * size;
 }
 
-/* The values at an odd address and in four parts, cut anywhere. */
+/* Puts the values at an odd address and in four parts of any length. */
 static void lay_out(struct world *world, const struct push *push, size_t from, size_t count, struct wire *wire) {
   uint32_t width = shapes[push->vector].width;
   size_t bytes = put_values(push->vector, push->values + from * width, count * width, wire->bytes + 1), at = 0;
@@ -241,7 +242,7 @@ static void judge(struct world *world, struct push *push, int first, int end, co
   }
 }
 
-/* The rows of a push that lie in the claim: they follow one another. */
+/* The rows of a push that lie in the claim; they are consecutive. */
 static void slice(const struct push *push, struct pawl_range claim, size_t *from_out, size_t *count_out) {
   size_t from = 0, end;
   while (from < push->count && push->keys[from] < claim.begin) from++;
@@ -292,7 +293,8 @@ static void deliver(struct world *world, struct push *push, int first, int end, 
   }
 }
 
-/* Whole, or one piece of it; mostly of late pushes, so that many find their turn; mostly to the request handler. */
+/* Delivers a push whole or in part; mostly recent pushes, so that many are due; mostly to the shard that
+ * holds the keys. */
 static void deliver_some(struct world *world) {
   if (world->push_count == 0) return;
   uint64_t late = world->push_count < 20 ? world->push_count : 20;
@@ -307,7 +309,7 @@ static void deliver_some(struct world *world) {
   deliver(world, push, first, end, below(world, 8) ? world->handler[first] : (int)below(world, SHARDS));
 }
 
-/* Everything that is still missing, in the order in which it was sent. */
+/* Delivers everything that is still missing, in the order of sending. */
 static void deliver_all(struct world *world) {
   for (size_t i = 0; i < world->push_count; i++)
     for (int c = world->pushes[i].first_cell; c < world->pushes[i].end_cell; c++)
@@ -342,7 +344,7 @@ static void pull_some(struct world *world) {
   }
 }
 
-/* --- moving ------------------------------------------------------------------------------------------------------- */
+/* --- moving --------------------------------------------------------------------------------------------- */
 
 static void requests_meanwhile(struct world *world) {
   for (uint64_t i = below(world, 4); i > 0; i--) {
@@ -351,7 +353,8 @@ static void requests_meanwhile(struct world *world) {
   }
 }
 
-/* Copies until the end, until memory is full, or until it is broken off. True if everything is there. */
+/* Copies to the end, until memory is full, or until it is abandoned. Returns true if everything was
+ * copied. */
 static bool fill(struct world *world, struct pwi_shard *from, struct pwi_shard *to, struct pawl_range positions) {
   struct pwi_copying copying;
   struct pwi_writer writer = {0};

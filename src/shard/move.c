@@ -1,20 +1,23 @@
-/* Moving: what is on some positions goes out as chunks, and comes in as such.
+/* Moving the contents of positions as chunks, out and in.
  *
- * A chunk is about one vector. With base/cursor.h:
+ * A chunk is about one vector. Its form, with base/cursor.h:
  *
- *   u8   version, 2 (1: the same without the incarnation)
- *   u8   what: 1 rows, 2 tasks, 3 ticks, 4 refusals
+ *   u8   version: 2 (version 1 has no incarnation)
+ *   u8   kind: 1 rows, 2 tasks, 3 ticks, 4 refusals
  *   u64  vector
- *   u32  its incarnation
+ *   u32  incarnation of the vector
  *
- *   rows      u32 count, u32 bytes per row, u32 bytes of state per row, u8 whether keys follow one another;
- *             u64 the first key, if they do, else u64 each; then the values of all rows, then the state of all rows
+ *   rows      u32 count, u32 bytes of a row, u32 bytes of a state, u8 whether the keys are consecutive; u64
+ *             first key if they are, otherwise u64 for each key; then the values of all rows, then the states
+ *             of all rows
  *   tasks     a clock as in store/clock.h
- *   ticks     the same
- *   refusals  u32 count; u64 begin, u64 end, u64 sender, u64 task, u32 status each
+ *   ticks     a clock as in store/clock.h
+ *   refusals  u32 count, and for each u64 begin, u64 end, u64 sender, u64 task, u32 status
  *
- * Rows that come in go where they belong in the table: nobody can ask for them before their positions are held. Their
- * times wait beside the clock until then. A refusal is true wherever it is known, so it is simply added. */
+ * Arriving rows are written to the table at once, because no request can read them before their positions are
+ * held. Their times wait in the staged clock until then. A refusal is true wherever it is known, so it is
+ * added at once.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -32,20 +35,20 @@ enum what { ROWS = 1, TASKS = 2, TICKS = 3, REFUSALS = 4 };
 
 #define ROWS_HEAD (1 + 1 + 8 + 4 + 4 + 4 + 4 + 1 + 8)
 
-/* --- out ---------------------------------------------------------------------------------------------------------- */
+/* --- copying out ---------------------------------------------------------------------------------------- */
 
 void pwi_copying_init(struct pwi_copying *copying, struct pawl_range positions) {
   *copying = (struct pwi_copying){.positions = positions, .stage = ROWS};
 }
 
-static void begin_chunk(struct pwi_writer *writer, enum what what, const struct pwi_held *vector) {
+static void begin_chunk(struct pwi_writer *writer, enum what what, const struct pwi_vector *vector) {
   pwi_write_u8(writer, CHUNK_VERSION);
   pwi_write_u8(writer, (uint8_t)what);
   pwi_write_u64(writer, vector->entry.id.id);
   pwi_write_u32(writer, vector->entry.incarnation);
 }
 
-/* How many rows make a chunk of `size` bytes; at least one. */
+/* The number of rows in a chunk of `size` bytes; at least one. */
 static size_t rows_that_fit(const struct pwi_table *table, const struct pwi_rows *rows, size_t size) {
   size_t each = table->row_bytes + table->state_bytes + (rows->keys ? sizeof(uint64_t) : 0);
   size_t fit = size > ROWS_HEAD ? (size - ROWS_HEAD) / each : 0;
@@ -53,7 +56,7 @@ static size_t rows_that_fit(const struct pwi_table *table, const struct pwi_rows
   return fit < rows->count ? fit : rows->count;
 }
 
-/* Sparse rows come a leaf at a time, of consecutive slots; as many leaves as fit are put into one chunk. */
+/* Sparse rows are read leaf by leaf, with consecutive slots. A chunk contains as many leaves as fit. */
 static size_t gather_leaves(const struct pwi_table *table, struct pawl_range run, size_t size, struct pwi_rows *last) {
   size_t each = table->row_bytes + table->state_bytes + sizeof(uint64_t), total = 0;
   struct pwi_rows rows;
@@ -84,7 +87,8 @@ static void write_leaves(struct pwi_writer *writer, const struct pwi_table *tabl
   }
 }
 
-static void write_rows_head(struct pwi_writer *writer, const struct pwi_held *vector, size_t count, bool consecutive) {
+static void write_rows_head(struct pwi_writer *writer, const struct pwi_vector *vector, size_t count,
+                            bool consecutive) {
   begin_chunk(writer, ROWS, vector);
   pwi_write_u32(writer, (uint32_t)count);
   pwi_write_u32(writer, (uint32_t)vector->table->row_bytes);
@@ -92,8 +96,8 @@ static void write_rows_head(struct pwi_writer *writer, const struct pwi_held *ve
   pwi_write_u8(writer, consecutive);
 }
 
-/* The first rows of `run`; the key after the last of them. There are some. */
-static uint64_t write_rows(struct pwi_writer *writer, const struct pwi_held *vector, struct pawl_range run,
+/* Writes the first rows of `run`, which is not empty, and returns the key after the last of them. */
+static uint64_t write_rows(struct pwi_writer *writer, const struct pwi_vector *vector, struct pawl_range run,
                            const struct pwi_rows *first, size_t size) {
   const struct pwi_table *table = vector->table;
   struct pwi_rows last = *first;
@@ -111,14 +115,15 @@ static uint64_t write_rows(struct pwi_writer *writer, const struct pwi_held *vec
   return last.last + 1;
 }
 
-/* Each of these appends the next chunk of its kind and says so, or finds that there is none left. */
+/* Each function appends the next chunk of its kind and returns true, or returns false if there is none
+ * left. */
 
-static bool copy_rows(const struct pwi_held *vector, struct pwi_copying *copying, size_t size,
+static bool copy_rows(const struct pwi_vector *vector, struct pwi_copying *copying, size_t size,
                       struct pwi_writer *writer) {
-  struct pawl_range keys = pwi_held_keys(vector, copying->positions), run;
+  struct pawl_range keys = pwi_vector_keys(vector, copying->positions), run;
   struct pwi_rows rows;
   if (!vector->table) return false;
-  while (pwi_held_next_run(vector, keys, copying, &run)) {
+  while (pwi_vector_next_run(vector, keys, copying, &run)) {
     if (pwi_table_scan(vector->table, run, &rows)) {
       copying->next = write_rows(writer, vector, run, &rows, size);
       return true;
@@ -128,9 +133,9 @@ static bool copy_rows(const struct pwi_held *vector, struct pwi_copying *copying
   return false;
 }
 
-static bool copy_clock(const struct pwi_held *vector, int which, struct pwi_copying *copying,
+static bool copy_clock(const struct pwi_vector *vector, int which, struct pwi_copying *copying,
                        struct pwi_writer *writer) {
-  struct pawl_range keys = pwi_held_keys(vector, copying->positions), run;
+  struct pawl_range keys = pwi_vector_keys(vector, copying->positions), run;
   struct pwi_clock part;
   if (!pwi_times_next_run(&vector->clocks[which], keys, copying->next, &run)) return false;
   pawl_status status = pwi_clock_copy(&vector->clocks[which], run, &part);
@@ -148,15 +153,15 @@ static bool copy_clock(const struct pwi_held *vector, int which, struct pwi_copy
   return true;
 }
 
-static size_t count_refusals(const struct pwi_held *vector, struct pawl_range keys) {
+static size_t count_refusals(const struct pwi_vector *vector, struct pawl_range keys) {
   size_t count = 0;
   for (size_t i = 0; i < vector->refusals.count; i++)
     count += !pawl_range_is_empty(pawl_range_common(vector->refusals.items[i].range, keys));
   return count;
 }
 
-static bool copy_refusals(const struct pwi_held *vector, struct pwi_copying *copying, struct pwi_writer *writer) {
-  struct pawl_range keys = pwi_held_keys(vector, copying->positions);
+static bool copy_refusals(const struct pwi_vector *vector, struct pwi_copying *copying, struct pwi_writer *writer) {
+  struct pawl_range keys = pwi_vector_keys(vector, copying->positions);
   size_t count = count_refusals(vector, keys);
   if (count == 0 || copying->next > 0) return false;
   begin_chunk(writer, REFUSALS, vector);
@@ -175,7 +180,7 @@ static bool copy_refusals(const struct pwi_held *vector, struct pwi_copying *cop
   return true;
 }
 
-static bool copy_stage(const struct pwi_held *vector, struct pwi_copying *copying, size_t size,
+static bool copy_stage(const struct pwi_vector *vector, struct pwi_copying *copying, size_t size,
                        struct pwi_writer *writer) {
   if (copying->rows_only && copying->stage != ROWS) return false;
   switch ((enum what)copying->stage) {
@@ -193,11 +198,11 @@ static bool copy_stage(const struct pwi_held *vector, struct pwi_copying *copyin
   return false;
 }
 
-/* The vector that is being copied, or the one after it: false after the last. */
+/* The vector being copied, or the one after it. Returns false after the last. */
 static bool current_vector(const struct pwi_shard *shard, struct pwi_copying *copying,
-                           const struct pwi_held **vector_out) {
+                           const struct pwi_vector **vector_out) {
   struct pwi_vector_id id = copying->vector;
-  const struct pwi_held *vector = id.id > 0 ? pwi_shard_vector(shard, id) : NULL;
+  const struct pwi_vector *vector = id.id > 0 ? pwi_shard_vector(shard, id) : NULL;
   if (!vector || copying->stage > REFUSALS) {
     if (!pwi_shard_next(shard, &id)) return false;
     vector = pwi_shard_vector(shard, id);
@@ -211,7 +216,7 @@ static bool current_vector(const struct pwi_shard *shard, struct pwi_copying *co
 
 pawl_status pwi_shard_copy(const struct pwi_shard *shard, struct pwi_copying *copying, size_t size,
                            struct pwi_writer *writer, bool *more_out) {
-  const struct pwi_held *vector;
+  const struct pwi_vector *vector;
   struct pwi_copying going = *copying;
   bool more = false;
   while (!more && current_vector(shard, &going, &vector)) {
@@ -226,7 +231,7 @@ pawl_status pwi_shard_copy(const struct pwi_shard *shard, struct pwi_copying *co
   return PAWL_OK;
 }
 
-/* --- in ----------------------------------------------------------------------------------------------------------- */
+/* --- taking in ------------------------------------------------------------------------------------------ */
 
 struct incoming {
   size_t count;
@@ -235,7 +240,7 @@ struct incoming {
   const unsigned char *keys, *values, *state;
 };
 
-/* Where keys, values and state lie, with every size checked. */
+/* Finds keys, values and states in the chunk, and checks every size. */
 static pawl_status read_rows(struct pwi_reader *reader, const struct pwi_table *table, struct incoming *rows_out) {
   struct incoming rows = {.count = pwi_read_u32(reader)};
   size_t row_bytes = pwi_read_u32(reader), state_bytes = pwi_read_u32(reader), size;
@@ -260,8 +265,8 @@ static uint64_t key_at(const struct incoming *rows, size_t at) {
   return rows->consecutive ? rows->first + at : pwi_get_u64(rows->keys + at * sizeof(uint64_t));
 }
 
-/* All keys rise, lie in the span, and are on positions that are not held. */
-static pawl_status check_keys(const struct pwi_held *vector, const struct incoming *rows) {
+/* Checks that all keys ascend, lie in the span, and are on positions that are not held. */
+static pawl_status check_keys(const struct pwi_vector *vector, const struct incoming *rows) {
   uint64_t first = key_at(rows, 0), last = key_at(rows, rows->count - 1);
   if (last < first || last >= vector->place.size) return PAWL_CORRUPT;
   for (size_t i = 1; i < rows->count && !rows->consecutive; i++)
@@ -270,7 +275,7 @@ static pawl_status check_keys(const struct pwi_held *vector, const struct incomi
   return held ? PAWL_INVALID : PAWL_OK;
 }
 
-static pawl_status take_block(struct pwi_shard *shard, struct pwi_held *vector, const struct incoming *rows,
+static pawl_status take_block(struct pwi_shard *shard, struct pwi_vector *vector, const struct incoming *rows,
                               size_t from, size_t count) {
   pawl_status status = pwi_shard_block(shard, 0, 0);
   if (status != PAWL_OK) return status;
@@ -284,15 +289,15 @@ static pawl_status take_block(struct pwi_shard *shard, struct pwi_held *vector, 
   return PAWL_OK;
 }
 
-/* Consecutive rows of a dense table, without names: one copy. */
-static pawl_status take_range(struct pwi_shard *shard, struct pwi_held *vector, const struct incoming *rows) {
+/* Takes in consecutive rows of a dense table with one copy. */
+static pawl_status take_range(struct pwi_shard *shard, struct pwi_vector *vector, const struct incoming *rows) {
   pawl_status status = pwi_rows_reserve(shard, vector, pawl_range_of(rows->first, rows->first + rows->count));
   if (status != PAWL_OK) return status;
   size_t values = rows->count * vector->table->is.width;
   return pwi_table_range_apply(vector->table, PWI_APPLY_ASSIGN, rows->first, 0, values, rows->values, NULL);
 }
 
-static pawl_status take_rows(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_reader *reader) {
+static pawl_status take_rows(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_reader *reader) {
   struct incoming rows = {0};
   if (!vector->table) return PAWL_CORRUPT;
   if (vector->is_hollow) return PAWL_NO_MEMORY;
@@ -308,7 +313,7 @@ static pawl_status take_rows(struct pwi_shard *shard, struct pwi_held *vector, s
   return status;
 }
 
-static bool clock_fits(const struct pwi_clock *clock, const struct pwi_held *vector) {
+static bool clock_fits(const struct pwi_clock *clock, const struct pwi_vector *vector) {
   size_t count = clock->held.count;
   return count > 0 && clock->held.ranges[count - 1].end <= vector->place.size;
 }
@@ -319,7 +324,7 @@ static bool clock_meets(const struct pwi_clock *clock, const struct pwi_rangeset
   return false;
 }
 
-/* Times of an earlier incarnation count for nothing, but that they are here: what comes later is remembered. */
+/* Times of an earlier incarnation are set to 0. The clock is kept, so that later changes set their times. */
 static pawl_status blank(struct pwi_clock *clock) {
   struct pwi_clock fresh;
   pawl_status status = pwi_clock_init(&fresh, clock->held.ranges, clock->held.count);
@@ -329,7 +334,7 @@ static pawl_status blank(struct pwi_clock *clock) {
   return PAWL_OK;
 }
 
-static pawl_status take_clock(struct pwi_held *vector, int which, const struct pwi_reader *reader, bool is_old) {
+static pawl_status take_clock(struct pwi_vector *vector, int which, const struct pwi_reader *reader, bool is_old) {
   struct pwi_clock clock;
   if (which == PWI_TICKS && !vector->is_group) return PAWL_CORRUPT;
   pawl_status status = pwi_clock_decode(reader->at, (size_t)(reader->end - reader->at), &clock);
@@ -347,7 +352,7 @@ static pawl_status take_clock(struct pwi_held *vector, int which, const struct p
 
 #define REFUSAL_BYTES (4 * 8 + 4)
 
-static pawl_status read_refusal(struct pwi_reader *reader, const struct pwi_held *vector, struct pwi_refusal *out) {
+static pawl_status read_refusal(struct pwi_reader *reader, const struct pwi_vector *vector, struct pwi_refusal *out) {
   uint64_t begin = pwi_read_u64(reader);
   out->range = pawl_range_of(begin, pwi_read_u64(reader));
   out->sender.id = pwi_read_u64(reader);
@@ -359,7 +364,7 @@ static pawl_status read_refusal(struct pwi_reader *reader, const struct pwi_held
   return pwi_rangeset_intersects(&vector->clocks[PWI_TASKS].held, out->range) ? PAWL_INVALID : PAWL_OK;
 }
 
-static pawl_status take_refusals(struct pwi_held *vector, struct pwi_reader *reader) {
+static pawl_status take_refusals(struct pwi_vector *vector, struct pwi_reader *reader) {
   size_t count = pwi_read_count(reader, REFUSAL_BYTES);
   if (reader->status != PAWL_OK || (size_t)(reader->end - reader->at) != count * REFUSAL_BYTES) return PAWL_CORRUPT;
   pawl_status status = pwi_refusals_reserve(&vector->refusals, count);
@@ -379,7 +384,7 @@ pawl_status pwi_shard_take(struct pwi_shard *shard, const void *chunk, size_t si
   uint32_t incarnation = version == CHUNK_VERSION ? pwi_read_u32(&reader) : 0;
   if (version != CHUNK_VERSION && version != CHUNK_VERSION_OLD) return PAWL_CORRUPT;
   if (reader.status != PAWL_OK || what < ROWS || what > REFUSALS) return PAWL_CORRUPT;
-  struct pwi_held *vector = pwi_shard_vector(shard, id);
+  struct pwi_vector *vector = pwi_shard_vector(shard, id);
   if (!vector) return PAWL_OK;
   bool is_old = incarnation < vector->entry.incarnation;
   if (incarnation > vector->entry.incarnation) return PAWL_CANCELLED;
@@ -397,9 +402,9 @@ pawl_status pwi_shard_take(struct pwi_shard *shard, const void *chunk, size_t si
   return PAWL_CORRUPT;
 }
 
-/* --- adopting ----------------------------------------------------------------------------------------------------- */
+/* --- holding staged positions --------------------------------------------------------------------------- */
 
-/* Adds what `keys` lack to a clock, with no times. */
+/* Adds the missing keys of `keys` to a clock, with times of 0. */
 static pawl_status fill_up(struct pwi_clock *clock, struct pawl_range keys) {
   struct pawl_range gap;
   for (uint64_t at = keys.begin; at < keys.end && pwi_rangeset_next_gap(&clock->held, at, &gap); at = gap.end) {
@@ -416,7 +421,7 @@ static pawl_status fill_up(struct pwi_clock *clock, struct pawl_range keys) {
   return PAWL_OK;
 }
 
-static pawl_status what_came(struct pwi_held *vector, int which, struct pawl_range keys, struct pwi_clock *more_out) {
+static pawl_status what_came(struct pwi_vector *vector, int which, struct pawl_range keys, struct pwi_clock *more_out) {
   struct pwi_clock sum = {0}, part;
   struct pawl_range run;
   pawl_status status = PAWL_OK;
@@ -437,9 +442,9 @@ static pawl_status what_came(struct pwi_held *vector, int which, struct pawl_ran
 pawl_status pwi_shard_stage_rest(struct pwi_shard *shard, struct pawl_range positions) {
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++) {
-    struct pwi_held *vector = shard->vectors[i];
-    for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
-      status = fill_up(&vector->staged[which], pwi_held_keys(vector, positions));
+    struct pwi_vector *vector = shard->vectors[i];
+    for (int which = 0; which < pwi_vector_clocks(vector) && status == PAWL_OK; which++)
+      status = fill_up(&vector->staged[which], pwi_vector_keys(vector, positions));
   }
   return status;
 }
@@ -447,6 +452,6 @@ pawl_status pwi_shard_stage_rest(struct pwi_shard *shard, struct pawl_range posi
 pawl_status pwi_shard_adopt(struct pwi_shard *shard, struct pawl_range positions) {
   pawl_status status = pwi_shard_extend(shard, positions, what_came);
   for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++)
-    pwi_held_forget_staged(shard->vectors[i], pwi_held_keys(shard->vectors[i], positions));
+    pwi_vector_forget_staged(shard->vectors[i], pwi_vector_keys(shard->vectors[i], positions));
   return status;
 }

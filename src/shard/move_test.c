@@ -1,4 +1,5 @@
-/* Positions that come and go: shard, freezing, copying out and taking in, dropping; and the load by position. */
+/* Positions that come and go: holding, freezing, copying out and taking in, dropping; and the load by
+ * position. */
 #include "shard/testing.h"
 
 #define SIZE 1000
@@ -42,7 +43,7 @@ static void stop(struct fixture *fixture) {
   pwi_membership_fini(&fixture->membership);
 }
 
-/* A pull of the keys [begin, end), which claims just them. */
+/* Pulls the keys [begin, end), with exactly this claim. */
 static enum pwi_code pull(struct pwi_shard *shard, uint64_t vector, uint64_t begin, uint64_t end, int64_t *out) {
   struct pwi_request request = request_of(PWI_REQUEST_PULL, vector, SIZE);
   request.terms.claim = request.terms.range = pawl_range_of(begin, end);
@@ -213,7 +214,7 @@ static void test_a_target_without_room_says_so(void **state) {
   stop(&f);
 }
 
-/* Every byte of every chunk changed in turn, and every chunk cut short. */
+/* Every byte of every chunk is changed in turn, and every chunk is truncated. */
 static void test_damaged_chunks_are_refused_or_harmless(void **state) {
   (void)state;
   struct fixture f;
@@ -270,7 +271,7 @@ static void test_out_of_memory_while_moving_can_be_tried_again(void **state) {
   }
 }
 
-/* --- load --------------------------------------------------------------------------------------------------------- */
+/* --- load ----------------------------------------------------------------------------------------------- */
 
 static void assert_in_order(const struct pwi_load *loads, size_t count) {
   for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,9 @@
-/* Which positions are held, and which of them are frozen.
+/* Held and frozen positions.
  *
- * What changes all vectors at once is made beside them first, vector by vector (`next`), and put in force when nothing can
- * fail any more. Dropping goes the other way: the positions are frozen, so that it does not matter how far it gets. */
+ * A change of all vectors is prepared first, vector by vector (`next`), and takes effect when nothing can
+ * fail any more. Dropping works the other way: the positions are frozen first, so that it may stop at any
+ * point.
+ */
 #include "shard/inside.h"
 
 #include "base/memory.h"
@@ -42,7 +44,7 @@ static pawl_status copy_clock(const struct pwi_clock *clock, struct pwi_clock *c
   return PAWL_OK;
 }
 
-static pawl_status prepare(struct pwi_held *vector, int which, struct pawl_range keys, pwi_more *more) {
+static pawl_status prepare(struct pwi_vector *vector, int which, struct pawl_range keys, pwi_more *more) {
   struct pwi_clock added = {0};
   pawl_status status = copy_clock(&vector->clocks[which], &vector->next[which]);
   if (status == PAWL_OK) status = more(vector, which, keys, &added);
@@ -51,8 +53,8 @@ static pawl_status prepare(struct pwi_held *vector, int which, struct pawl_range
   return status;
 }
 
-static void commit(struct pwi_held *vector) {
-  for (int which = 0; which < pwi_held_clocks(vector); which++) {
+static void commit(struct pwi_vector *vector) {
+  for (int which = 0; which < pwi_vector_clocks(vector); which++) {
     pwi_clock_fini(&vector->clocks[which]);
     vector->clocks[which] = vector->next[which];
     vector->next[which] = (struct pwi_clock){0};
@@ -60,7 +62,7 @@ static void commit(struct pwi_held *vector) {
   vector->ranked = false;
 }
 
-static void cancel(struct pwi_held *vector) {
+static void cancel(struct pwi_vector *vector) {
   for (int which = 0; which < PWI_CLOCKS; which++) pwi_clock_fini(&vector->next[which]);
 }
 
@@ -68,9 +70,9 @@ pawl_status pwi_shard_extend(struct pwi_shard *shard, struct pawl_range position
   pawl_status status = PAWL_OK;
   if (pwi_rangeset_intersects(&shard->held, positions)) return PAWL_INVALID;
   for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++) {
-    struct pwi_held *vector = shard->vectors[i];
-    for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
-      status = prepare(vector, which, pwi_held_keys(vector, positions), more);
+    struct pwi_vector *vector = shard->vectors[i];
+    for (int which = 0; which < pwi_vector_clocks(vector) && status == PAWL_OK; which++)
+      status = prepare(vector, which, pwi_vector_keys(vector, positions), more);
   }
   if (status == PAWL_OK) status = pwi_rangeset_add(&shard->held, positions);
   for (size_t i = 0; i < shard->vector_count; i++) {
@@ -82,36 +84,37 @@ pawl_status pwi_shard_extend(struct pwi_shard *shard, struct pawl_range position
   return status;
 }
 
-static pawl_status nothing_yet(struct pwi_held *vector, int which, struct pawl_range keys, struct pwi_clock *more_out) {
+static pawl_status nothing_yet(struct pwi_vector *vector, int which, struct pawl_range keys,
+                               struct pwi_clock *more_out) {
   (void)vector, (void)which;
   return pwi_clock_init(more_out, &keys, 1);
 }
 
-/* Times that stay behind for want of memory are in nobody's way: the positions are held from now on, and when they are
- * dropped, so are these. */
-void pwi_held_forget_staged(struct pwi_held *vector, struct pawl_range keys) {
+/* If memory is lacking, staged times may remain. They do no harm: the positions are held from now on, and the
+ * times are discarded when the positions are dropped. */
+void pwi_vector_forget_staged(struct pwi_vector *vector, struct pawl_range keys) {
   for (int which = 0; which < PWI_CLOCKS; which++)
     if (pwi_times_leave(&vector->staged[which], keys) != PAWL_OK) return;
 }
 
-static void delete_rows(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys) {
+static void delete_rows(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range keys) {
   if (!vector->table || pawl_range_is_empty(keys)) return;
   pwi_table_delete(vector->table, keys);
   pwi_shard_count_bytes(shard, vector);
 }
 
-/* Should anything have been staged there, it is not what the caller means to hold. */
+/* Staged contents there, if any, do not belong to the positions that the caller adds. */
 pawl_status pwi_shard_hold(struct pwi_shard *shard, struct pawl_range positions) {
   pawl_status status = pwi_shard_extend(shard, positions, nothing_yet);
   for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++) {
-    struct pawl_range keys = pwi_held_keys(shard->vectors[i], positions);
-    pwi_held_forget_staged(shard->vectors[i], keys);
+    struct pawl_range keys = pwi_vector_keys(shard->vectors[i], positions);
+    pwi_vector_forget_staged(shard->vectors[i], keys);
     delete_rows(shard, shard->vectors[i], keys);
   }
   return status;
 }
 
-static pawl_status drop_vector(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys) {
+static pawl_status drop_vector(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range keys) {
   for (int which = 0; which < PWI_CLOCKS; which++) {
     pawl_status status = pwi_times_leave(&vector->clocks[which], keys);
     if (status == PAWL_OK) status = pwi_times_leave(&vector->staged[which], keys);
@@ -123,15 +126,10 @@ static pawl_status drop_vector(struct pwi_shard *shard, struct pwi_held *vector,
   return PAWL_OK;
 }
 
-/* --- frozen positions --------------------------------------------------------------------------------------------- */
+/* --- frozen positions ----------------------------------------------------------------------------------- */
 
 static pawl_status make_frozen_room(struct pwi_shard *shard, size_t wanted) {
-  if (wanted <= shard->frozen_room) return PAWL_OK;
-  struct pawl_range *grown = pwi_resize_array(shard->frozen, 2 * wanted, sizeof *grown);
-  if (!grown) return PAWL_NO_MEMORY;
-  shard->frozen = grown;
-  shard->frozen_room = 2 * wanted;
-  return PAWL_OK;
+  return PWI_GROW(shard->frozen, shard->frozen_room, wanted) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static bool is_frozen_at_once(const struct pwi_shard *shard, struct pawl_range positions) {
@@ -149,7 +147,7 @@ pawl_status pwi_shard_freeze(struct pwi_shard *shard, struct pawl_range position
   return PAWL_OK;
 }
 
-/* Without memory the place that is always free does. */
+/* If memory is lacking, the reserved place in the array is used. */
 static pawl_status freeze_for_drop(struct pwi_shard *shard, struct pawl_range positions) {
   if (!is_frozen_at_once(shard, positions)) {
     pawl_status status = make_frozen_room(shard, shard->frozen_count + 2);
@@ -160,8 +158,9 @@ static pawl_status freeze_for_drop(struct pwi_shard *shard, struct pawl_range po
   return PAWL_OK;
 }
 
-/* What is thawed in the middle of a frozen range cuts it in two. The parts behind all begin where the thawed range ends,
- * so that one place takes them all; without memory even for that, the range stays frozen, which harms nobody. */
+/* Thawing the middle of a frozen range leaves two parts. All second parts begin at the end of the thawed
+ * range, so one entry covers them. If even its memory is lacking, the range stays frozen, which does no
+ * harm. */
 void pwi_shard_thaw(struct pwi_shard *shard, struct pawl_range positions) {
   size_t kept = 0, count = shard->frozen_count;
   struct pawl_range behind = {positions.end, positions.end};
@@ -184,9 +183,9 @@ void pwi_shard_thaw(struct pwi_shard *shard, struct pawl_range positions) {
   shard->frozen_count = kept;
 }
 
-bool pwi_shard_is_frozen(const struct pwi_shard *shard, const struct pwi_held *vector, struct pawl_range keys) {
+bool pwi_shard_is_frozen(const struct pwi_shard *shard, const struct pwi_vector *vector, struct pawl_range keys) {
   for (size_t i = 0; i < shard->frozen_count; i++) {
-    struct pawl_range frozen = pwi_held_keys(vector, shard->frozen[i]);
+    struct pawl_range frozen = pwi_vector_keys(vector, shard->frozen[i]);
     if (!pawl_range_is_empty(pawl_range_common(frozen, keys))) return true;
   }
   return false;
@@ -196,7 +195,7 @@ pawl_status pwi_shard_drop(struct pwi_shard *shard, struct pawl_range positions)
   if (pawl_range_is_empty(positions)) return PAWL_OK;
   pawl_status status = freeze_for_drop(shard, positions);
   for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++)
-    status = drop_vector(shard, shard->vectors[i], pwi_held_keys(shard->vectors[i], positions));
+    status = drop_vector(shard, shard->vectors[i], pwi_vector_keys(shard->vectors[i], positions));
   if (status == PAWL_OK) status = pwi_rangeset_remove(&shard->held, positions);
   if (status == PAWL_OK) pwi_shard_thaw(shard, positions);
   return status;

@@ -1,15 +1,15 @@
-/* Bytes that the tables of one space may take, whoever fills them. */
+/* Limits for the bytes of the tables of a space, regardless of the pushing client. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "shard/inside.h"
 
-/* A limit and what is used of it. They stay until the shard ends: vectors point to them. */
+/* A limit and its usage. It exists until the shard is destroyed, because vectors point to it. */
 struct pwi_space_quota {
   struct pwi_space_quota *next;
   uint64_t most, used; /* bytes of tables; UINT64_MAX: no limit */
-  uint64_t granted;    /* of what the space may take in the cluster: so much here; UINT64_MAX: no limit */
-  bool is_counted;     /* the manager is told of it */
+  uint64_t granted;    /* limit granted by the manager from the quota of the cluster; UINT64_MAX: no limit */
+  bool is_counted;     /* its bytes are reported to the manager */
   char space[PWI_SPACE_MAX + 1];
 };
 
@@ -28,7 +28,7 @@ static struct pwi_space_quota *make(struct pwi_shard *shard, const char *space) 
   quota->next = shard->quotas;
   shard->quotas = quota;
   for (size_t i = 0; i < shard->vector_count; i++) {
-    struct pwi_held *vector = shard->vectors[i];
+    struct pwi_vector *vector = shard->vectors[i];
     if (!pwi_name_is_in(vector->entry.name, quota->space)) continue;
     vector->quota = quota;
     quota->used += vector->bytes;
@@ -86,15 +86,15 @@ void pwi_quotas_fini(struct pwi_shard *shard) {
   }
 }
 
-void pwi_quota_bind(const struct pwi_shard *shard, struct pwi_held *vector) {
+void pwi_quota_bind(const struct pwi_shard *shard, struct pwi_vector *vector) {
   vector->quota = find(shard, vector->entry.name);
 }
 
-void pwi_quota_count(const struct pwi_held *vector, uint64_t more, uint64_t less) {
+void pwi_quota_count(const struct pwi_vector *vector, uint64_t more, uint64_t less) {
   if (vector->quota) vector->quota->used += more - less;
 }
 
-uint64_t pwi_quota_rest(const struct pwi_held *vector) {
+uint64_t pwi_quota_rest(const struct pwi_vector *vector) {
   const struct pwi_space_quota *quota = vector->quota;
   uint64_t most = !quota ? UINT64_MAX : quota->most < quota->granted ? quota->most : quota->granted;
   if (most == UINT64_MAX) return UINT64_MAX;

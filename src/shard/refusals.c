@@ -1,8 +1,9 @@
 /* Refusals that may have to be repeated.
  *
- * A refused task has used up its number, so that a resend of it looks like a duplicate of one that was applied. What tells
- * the two apart is kept here, until the sender says that it has heard. A sender has few tasks in flight and refusals are
- * rare: a plain array will do. */
+ * A refused task has used up its number, so its resend looks like a duplicate of an applied task. Refusals
+ * are kept to tell the two apart, until the sender has settled them. A sender has few tasks in flight and
+ * refusals are rare, so an unsorted array is enough.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -16,15 +17,9 @@ void pwi_refusals_fini(struct pwi_refusals *refusals) {
 }
 
 pawl_status pwi_refusals_reserve(struct pwi_refusals *refusals, size_t more) {
-  size_t wanted, room = refusals->room ? refusals->room : 4;
+  size_t wanted;
   if (!pwi_add_size(refusals->count, more, &wanted)) return PAWL_NO_MEMORY;
-  if (wanted <= refusals->room) return PAWL_OK;
-  while (room < wanted) room += room / 2;
-  struct pwi_refusal *items = pwi_resize_array(refusals->items, room, sizeof *items);
-  if (!items) return PAWL_NO_MEMORY;
-  refusals->items = items;
-  refusals->room = room;
-  return PAWL_OK;
+  return PWI_GROW(refusals->items, refusals->room, wanted) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 void pwi_refusals_add(struct pwi_refusals *refusals, const struct pwi_refusal *refusal) {
@@ -92,8 +87,8 @@ void pwi_refusals_drop(struct pwi_refusals *refusals, struct pawl_range range) {
   refusals->count = kept;
 }
 
-/* For each piece that was due: the rest has had the push, and its sender was told so. */
-pawl_status pwi_refusals_record(struct pwi_held *vector, struct pwi_clock *clock, const struct pwi_request *request,
+/* Only for pieces that were due: on other keys the push was applied, and the sender was told so. */
+pawl_status pwi_refusals_record(struct pwi_vector *vector, struct pwi_clock *clock, const struct pwi_request *request,
                                 struct pawl_range keys, pawl_status why) {
   struct pwi_clock_pieces pieces = {0}, again;
   struct pawl_range due;

@@ -1,7 +1,9 @@
-/* Values through server functions (OSDI'14 3.3; design, section 4).
+/* Applies values through server functions (OSDI'14 3.3; docs/functions.md).
  *
- * All rows of a push are checked before the first is applied: a push that its function refuses has changed nothing. How rows
- * are cut into calls of the function is of no account to it, so they go as they lie in the message. */
+ * All rows of a push are checked before the first is applied, so a push that its function refuses has changed
+ * nothing. A function does not depend on how rows are divided into calls, so rows are passed as they lie in
+ * the message.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -10,15 +12,16 @@
 #include "base/memory.h"
 #include "base/search.h"
 
-/* --- finding the function ----------------------------------------------------------------------------------------- */
+/* --- finding the function ------------------------------------------------------------------------------- */
 
-/* What the catalogue says of the vector's rows was said by whoever knew the function then. */
+/* The widths in the catalogue come from a node that knew the function at that time, so they are compared with
+ * the function here. */
 static bool is_of_that_shape(const struct pwi_applying *rule, const struct pawl_vector_options *is) {
   return rule->shape.pushed == is->pushed_width && rule->shape.stored == is->stored_width &&
          rule->shape.state == is->state_width;
 }
 
-pawl_status pwi_held_open_rule(const struct pwi_shard *shard, struct pwi_held *vector) {
+pawl_status pwi_vector_open_rule(const struct pwi_shard *shard, struct pwi_vector *vector) {
   const struct pawl_vector_options *is = &vector->entry.is;
   struct pwi_function_problem problem;
   struct pwi_rule parsed;
@@ -39,17 +42,17 @@ pawl_status pwi_held_open_rule(const struct pwi_shard *shard, struct pwi_held *v
   return status == PAWL_NO_MEMORY ? status : PAWL_OK;
 }
 
-void pwi_held_close_rule(struct pwi_held *vector) {
+void pwi_vector_close_rule(struct pwi_vector *vector) {
   if (vector->rule) pwi_applying_fini(vector->rule);
   pwi_free(vector->rule);
   vector->rule = NULL;
 }
 
-/* --- rows of a request, as they lie ------------------------------------------------------------------------------- */
+/* --- rows of a request ---------------------------------------------------------------------------------- */
 
-/* Some rows: `pushed` of them, and where what comes of them goes; `result` may be NULL. */
+/* A run of rows: `pushed` values and the destination of the resulting rows; `result` may be NULL. */
 struct rows {
-  struct pwi_held *vector;
+  struct pwi_vector *vector;
   struct pwi_rows_named named;
   const char *pushed;
   char *result;
@@ -57,10 +60,10 @@ struct rows {
 
 typedef pawl_status visitor(struct rows *rows);
 
-/* Where a walk is in the values, and in the results. */
+/* The present position in the values and in the results. */
 struct walk {
   struct pwi_shard *shard;
-  struct pwi_held *vector;
+  struct pwi_vector *vector;
   visitor *visit;
   struct pwi_feed feed;
   size_t unit;
@@ -82,7 +85,7 @@ static pawl_status walk_named(struct walk *walk, struct pwi_rows_named named) {
   return status;
 }
 
-/* Keys are there, and room to find them: each block is resolved as it was when its rows were made. */
+/* All keys exist and the slots have room, so each block resolves as it did when its rows were created. */
 static pawl_status walk_blocks(struct walk *walk, uint64_t first, size_t rows) {
   struct pwi_shard *shard = walk->shard;
   pawl_status status = PAWL_OK;
@@ -95,14 +98,14 @@ static pawl_status walk_blocks(struct walk *walk, uint64_t first, size_t rows) {
   return status;
 }
 
-/* All rows of the request whose keys lie in `part`. `by_list`: also those of a range have slots. */
-static pawl_status walk_part(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+/* Visits all rows of the request with keys in `part`. `by_list`: use slots also for ranges. */
+static pawl_status walk_part(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                              const struct pwi_named *named, struct pawl_range part, bool by_list, visitor *visit) {
   struct walk walk = {.shard = shard,
                       .vector = vector,
                       .visit = visit,
                       .feed = {request->values, 0},
-                      .unit = pwi_held_pushed_bytes(vector, request->terms.kind)};
+                      .unit = pwi_vector_pushed_bytes(vector, request->terms.kind)};
   part = pawl_range_common(part, request->terms.range);
   if (pawl_range_is_empty(part) || named->count == 0) return PAWL_OK;
   size_t from = (size_t)(part.begin - request->terms.range.begin), count = (size_t)pawl_range_size(part);
@@ -119,11 +122,11 @@ static pawl_status walk_part(struct pwi_shard *shard, struct pwi_held *vector, c
   return walk_named(&walk, (struct pwi_rows_named){.first = part.begin, .count = count});
 }
 
-/* --- functions that may take long --------------------------------------------------------------------------------- */
+/* --- calling functions ---------------------------------------------------------------------------------- */
 
 struct work {
   struct pwi_shard *shard;
-  struct pwi_held *vector;
+  struct pwi_vector *vector;
   const struct pwi_request *request;
   const struct pwi_named *named;
   struct pawl_range part;
@@ -136,7 +139,7 @@ static void do_work(void *argument) {
   work->status = walk_part(work->shard, work->vector, work->request, work->named, work->part, false, work->visit);
 }
 
-/* Those that somebody else wrote are run where they cannot keep us from showing that we are alive. */
+/* Functions from shared objects run where they cannot delay heartbeats. */
 static pawl_status call_function(struct work work) {
   const struct pwi_shard_config *config = &work.shard->config;
   uint32_t number;
@@ -147,7 +150,7 @@ static pawl_status call_function(struct work work) {
   return work.status;
 }
 
-/* --- checking, applying, restoring -------------------------------------------------------------------------------- */
+/* --- checking, applying, restoring ---------------------------------------------------------------------- */
 
 static pawl_status check(struct rows *rows) {
   return pwi_applying_check(rows->vector->rule, rows->vector->table, rows->named, rows->pushed);
@@ -169,20 +172,20 @@ static pawl_status restore(struct rows *rows) {
   return PAWL_OK;
 }
 
-pawl_status pwi_held_check(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
-                           const struct pwi_named *named, struct pawl_range part) {
+pawl_status pwi_vector_check(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                             const struct pwi_named *named, struct pawl_range part) {
   return call_function((struct work){shard, vector, request, named, part, check, PAWL_OK});
 }
 
-void pwi_held_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
-                    const struct pwi_named *named, struct pawl_range part) {
+void pwi_vector_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                      const struct pwi_named *named, struct pawl_range part) {
   pawl_status status = call_function((struct work){shard, vector, request, named, part, apply, PAWL_OK});
   assert(status == PAWL_OK);
   (void)status;
 }
 
-void pwi_held_restore(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
-                      const struct pwi_named *named, struct pawl_range part) {
+void pwi_vector_restore(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                        const struct pwi_named *named, struct pawl_range part) {
   pawl_status status = walk_part(shard, vector, request, named, part, true, restore);
   assert(status == PAWL_OK);
   (void)status;

@@ -1,4 +1,5 @@
-/* Server functions on a shard: all or nothing, with what is kept beside the rows; functions that are not here; sums. */
+/* Server functions on a shard: pushes are applied whole or not at all, with hidden state; unknown functions;
+ * sums. */
 #include <math.h>
 
 #include "shard/testing.h"
@@ -29,7 +30,7 @@ static struct pwi_entry ruled(uint64_t id, const char *rule, bool sparse) {
   return entry;
 }
 
-/* Values in so many parts, cut anywhere. */
+/* A push with its values in parts of any length. */
 struct push {
   struct pwi_request request;
   struct iovec parts[3];
@@ -213,7 +214,7 @@ static void test_what_others_wrote_is_run_aside(void **state) {
   pwi_function_set_fini(&set);
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 #define GROUP 9
 
@@ -231,7 +232,7 @@ static void ignore(void *context, struct pwi_waiter waiter, const struct pwi_out
 
 static void settle(void) {
   struct pwi_request request;
-  struct pwi_gathering *sum;
+  struct pwi_aggregate *sum;
   while ((sum = pwi_shard_next_sum(shard, &request))) {
     struct pwi_served served;
     pawl_status status = pwi_shard_apply_sum(shard, sum, &request, &served);
@@ -260,7 +261,7 @@ static struct pwi_served push_aggregate(uint64_t sender, uint64_t task, double v
 }
 
 /* OSDI'14 4.4: the function runs once, on the sum. */
-static void test_a_group_takes_one_step_together_and_whoever_spoils_it_is_found(void **state) {
+static void test_a_group_takes_one_step_and_the_refused_push_is_found(void **state) {
   static double rows[KEYS];
   (void)state;
   pwi_shard_destroy(shard);
@@ -272,13 +273,13 @@ static void test_a_group_takes_one_step_together_and_whoever_spoils_it_is_found(
   pwi_shard_set_membership(shard, &membership);
   open_vector(shard, group_of(GROUP));
   open_vector(shard, ruled(1, "adagrad rate=1 eps=1e-30", false));
-  for (uint64_t id = 1; id <= 3; id++) assert_true(push_aggregate(id, 1, (double)id).put_off);
+  for (uint64_t id = 1; id <= 3; id++) assert_true(push_aggregate(id, 1, (double)id).is_deferred);
   assert_int_equal(told, 3);
   pull(1, rows);
   for (size_t i = 0; i < KEYS; i++) assert_true(fabs(rows[i] + 1) < 1e-12); /* one step of 6 / sqrt(6 * 6) */
-  assert_true(push_aggregate(1, 2, 1).put_off);
-  assert_true(push_aggregate(2, 2, NAN).put_off);
-  assert_true(push_aggregate(3, 2, 1).put_off);
+  assert_true(push_aggregate(1, 2, 1).is_deferred);
+  assert_true(push_aggregate(2, 2, NAN).is_deferred);
+  assert_true(push_aggregate(3, 2, 1).is_deferred);
   assert_int_equal(told, 3); /* all are asked to send again, and served one by one */
   assert_int_equal(push_aggregate(1, 2, 1).outcome.code, PWI_CODE_OK);
   assert_int_equal(push_aggregate(2, 2, NAN).outcome.status, PAWL_REFUSED);
@@ -295,7 +296,7 @@ int main(void) {
       TEST(test_a_function_that_is_not_here_refuses_pushes_and_nothing_else),
       TEST(test_what_was_kept_comes_back_with_its_row),
       TEST(test_what_others_wrote_is_run_aside),
-      TEST(test_a_group_takes_one_step_together_and_whoever_spoils_it_is_found),
+      TEST(test_a_group_takes_one_step_and_the_refused_push_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

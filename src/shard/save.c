@@ -1,6 +1,6 @@
-/* What has changed, for checkpoints: each vector remembers for runs of keys the number of the push that changed them last
- * (store/changes.h). Numbers are versions of chains, which are the same on all members: so whoever becomes the head knows
- * what has changed since a checkpoint that another head made. */
+/* Tracks changes for checkpoints: each vector remembers for runs of keys the version of the last change
+ * (store/changes.h). Versions are the same on all members of a chain, so a new head knows the changes since a
+ * checkpoint of an earlier head. */
 #include "shard/inside.h"
 
 #include "base/search.h"
@@ -12,9 +12,9 @@ void pwi_shard_mark(struct pwi_shard *shard, const struct pwi_request *request, 
                     uint64_t number) {
   const struct pwi_named *named = &shard->named;
   if (!shard->is_marking || named->count == 0) return;
-  struct pwi_held *vector = pwi_shard_vector(shard, request->terms.vector);
+  struct pwi_vector *vector = pwi_shard_vector(shard, request->terms.vector);
   if (!vector || !vector->table) return;
-  struct pawl_range keys = pwi_held_keys(vector, positions);
+  struct pawl_range keys = pwi_vector_keys(vector, positions);
   if (!named->keys) {
     keys = pawl_range_common(keys, request->terms.range);
     if (!pawl_range_is_empty(keys)) pwi_changes_mark_range(&vector->changes, keys, number);
@@ -28,14 +28,14 @@ void pwi_shard_mark(struct pwi_shard *shard, const struct pwi_request *request, 
 void pwi_shard_mark_all(struct pwi_shard *shard, struct pawl_range positions, uint64_t number) {
   if (!shard->is_marking || number == 0) return;
   for (size_t i = 0; i < shard->vector_count; i++) {
-    struct pwi_held *vector = shard->vectors[i];
-    struct pawl_range keys = pwi_held_keys(vector, positions);
+    struct pwi_vector *vector = shard->vectors[i];
+    struct pawl_range keys = pwi_vector_keys(vector, positions);
     if (vector->table && !pawl_range_is_empty(keys)) pwi_changes_mark_range(&vector->changes, keys, number);
   }
 }
 
-/* The first run of keys from `from` on that changed; without memory all of them have. */
-static bool next_changed(const struct pwi_held *vector, struct pawl_range keys, uint64_t from, uint64_t since,
+/* The first run of changed keys from `from`. If memory was lacking, all keys count as changed. */
+static bool next_changed(const struct pwi_vector *vector, struct pawl_range keys, uint64_t from, uint64_t since,
                          struct pawl_range *run_out) {
   struct pwi_rangeset set = {0};
   struct pawl_range rest = pawl_range_of(from > keys.begin ? from : keys.begin, keys.end);
@@ -50,8 +50,8 @@ static bool next_changed(const struct pwi_held *vector, struct pawl_range keys, 
   return found;
 }
 
-bool pwi_held_next_run(const struct pwi_held *vector, struct pawl_range keys, const struct pwi_copying *copying,
-                       struct pawl_range *run_out) {
+bool pwi_vector_next_run(const struct pwi_vector *vector, struct pawl_range keys, const struct pwi_copying *copying,
+                         struct pawl_range *run_out) {
   const struct pwi_clock *clock = &vector->clocks[PWI_TASKS];
   struct pawl_range changed;
   if (!copying->is_partial) return pwi_times_next_run(clock, keys, copying->next, run_out);

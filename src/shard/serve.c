@@ -1,8 +1,9 @@
-/* Requests: the order of checks, and what changes values.
+/* Requests: the order of checks, and pushes.
  *
- * Nothing is changed before it is certain that nothing can fail any more: rows are there, the clock has room; then values
- * are applied, then the clock is set. Keys that were created for a push that is refused after all read as zeros, as
- * before. */
+ * Nothing changes before everything that can fail has succeeded: the rows exist and the clock has room. Then
+ * values are applied, and then the clock is set. Keys created for a push that is refused after all read as
+ * zeros, as before.
+ */
 #include "shard/inside.h"
 
 #include <assert.h>
@@ -15,16 +16,16 @@
 #include "store/dense.h"
 #include "wire/keys.h"
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- keys of a request ---------------------------------------------------------------------------------- */
 
-/* What the memory cap leaves for lists. */
+/* Bytes that the memory cap leaves for lists. */
 static uint64_t spare_bytes(const struct pwi_shard *shard) {
-  uint64_t used = shard->row_bytes + shard->lists.bytes + shard->gathered_bytes;
+  uint64_t used = shard->row_bytes + shard->lists.bytes + shard->aggregate_bytes;
   uint64_t most = shard->config.memory_max;
   return used < most ? most - used : 0;
 }
 
-/* The kept list that has just these keys. A signature that is not theirs would lead other senders to wrong keys. */
+/* Returns the kept list with exactly these keys. A wrong signature would lead other senders to wrong keys. */
 static bool keep(struct pwi_shard *shard, const struct pwi_request *request, struct pwi_list **list_out) {
   size_t count = (size_t)request->terms.rows;
   const uint64_t *keys = request->keys;
@@ -42,7 +43,7 @@ static bool keys_in(struct pawl_range range, const uint64_t *keys, size_t count)
   return count == 0 || (pawl_range_has(range, keys[0]) && pawl_range_has(range, keys[count - 1]));
 }
 
-bool pwi_serve_names(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+bool pwi_serve_names(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                      struct pwi_named *named_out, struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   struct pwi_named named = {.keys = request->keys, .count = (size_t)terms->rows, .slots = &shard->slots};
@@ -72,22 +73,22 @@ bool pwi_serve_names(struct pwi_shard *shard, const struct pwi_held *vector, con
   return true;
 }
 
-/* --- numbered requests -------------------------------------------------------------------------------------------- */
+/* --- numbered requests ---------------------------------------------------------------------------------- */
 
-static void apply_part(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+static void apply_part(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                        const struct pwi_named *named, struct pawl_range part) {
   bool restores = request->terms.kind == PWI_REQUEST_RESTORE;
   if (request->terms.kind == PWI_REQUEST_LINEAR)
     pwi_linear_apply(shard, vector, request, named, part);
   else if (restores && vector->table->state_bytes > 0)
-    pwi_held_restore(shard, vector, request, named, part);
+    pwi_vector_restore(shard, vector, request, named, part);
   else if (vector->rule && !restores)
-    pwi_held_apply(shard, vector, request, named, part);
+    pwi_vector_apply(shard, vector, request, named, part);
   else
     pwi_rows_apply(shard, vector, request, named, part, restores ? PWI_APPLY_ASSIGN : vector->apply);
 }
 
-static void apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+static void apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                   const struct pwi_named *named, bool whole) {
   struct pwi_clock *clock = &vector->clocks[PWI_TASKS];
   struct pwi_clock_pieces pieces;
@@ -104,19 +105,19 @@ static void apply(struct pwi_shard *shard, struct pwi_held *vector, const struct
   assert(status == PAWL_OK);
 }
 
-#define REFUSALS_MAX 65536 /* that a sender may leave unsettled: a client has far fewer pushes under way */
+#define REFUSALS_MAX 65536 /* unsettled refusals of a sender; a client has far fewer pushes in flight */
 
-/* What is refused is told by its keys: others of the claim may have had the push before. */
-static void say_refused(const struct pwi_held *vector, const struct pwi_request *request, pawl_status why,
+/* Reports the refused keys, because the push may have been applied to other keys of the claim. */
+static void say_refused(const struct pwi_vector *vector, const struct pwi_request *request, pawl_status why,
                         struct pwi_served *served) {
   struct pawl_range keys = pwi_refusals_range(&vector->refusals, request->sender, request->task, request->terms.claim);
   served->outcome =
       (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = why, .found = keys.begin, .next = keys.end};
 }
 
-void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       pawl_status why, struct pwi_served *served) {
-  /* Whoever never says that it has heard fills nobody's memory, and gets no further. */
+  /* A sender that never settles its refusals cannot fill the memory; it gets no further. */
   bool has_many =
       vector->refusals.count >= REFUSALS_MAX && pwi_refusals_count(&vector->refusals, request->sender) >= REFUSALS_MAX;
   pawl_status status = has_many ? PAWL_NODE_LIMIT : PAWL_OK;
@@ -131,24 +132,24 @@ void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_held *vector, const st
   say_refused(vector, request, why, served);
 }
 
-/* What the function says to all that is due, before any of it is applied. */
-static pawl_status check_rule(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+/* Asks the function about all due rows before any of them is applied. */
+static pawl_status check_rule(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                               const struct pwi_named *named, bool whole) {
   struct pwi_clock_pieces pieces;
   struct pawl_range due;
-  if (whole) return pwi_held_check(shard, vector, request, named, request->terms.range);
+  if (whole) return pwi_vector_check(shard, vector, request, named, request->terms.range);
   pawl_status status = pwi_clock_walk(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim, &pieces);
   while (status == PAWL_OK && pwi_clock_next_due(&pieces, request->task, &due))
-    status = pwi_held_check(shard, vector, request, named, due);
+    status = pwi_vector_check(shard, vector, request, named, due);
   return status;
 }
 
-static pawl_status make_ready(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+static pawl_status make_ready(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                               const struct pwi_named *named, bool whole) {
   bool restores = request->terms.kind == PWI_REQUEST_RESTORE;
   if (request->terms.kind == PWI_REQUEST_LINEAR) return pwi_linear_ready(shard, vector, request, named);
   if (vector->is_unknown && !restores) return PAWL_UNSUPPORTED;
-  size_t row_bytes = pwi_held_pushed_bytes(vector, request->terms.kind);
+  size_t row_bytes = pwi_vector_pushed_bytes(vector, request->terms.kind);
   if (!pwi_values_match(vector, request, named->count, row_bytes)) return PAWL_MISMATCH;
   pawl_status status = pwi_rows_ready(shard, vector, request, named, request->terms.range);
   if (status == PAWL_OK && vector->rule && !restores) status = check_rule(shard, vector, request, named, whole);
@@ -156,7 +157,7 @@ static pawl_status make_ready(struct pwi_shard *shard, struct pwi_held *vector, 
   return pwi_clock_reserve(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim);
 }
 
-static void push(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, bool whole,
+static void push(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, bool whole,
                  void *values, struct pwi_served *served) {
   struct pwi_named named;
   pawl_status status = request->refusal;
@@ -176,14 +177,14 @@ static void push(struct pwi_shard *shard, struct pwi_held *vector, const struct 
   vector->pushes++;
   shard->totals.pushes++;
   shard->totals.keys_pushed += named.count;
-  shard->totals.bytes_in += named.count * pwi_held_pushed_bytes(vector, request->terms.kind);
+  shard->totals.bytes_in += named.count * pwi_vector_pushed_bytes(vector, request->terms.kind);
   pwi_samples_draw(&shard->samples, vector, named.keys, request->terms.range.begin, named.count);
   pwi_served_say(served, PWI_CODE_OK, 0);
   if (request->terms.kind == PWI_REQUEST_PUSHPULL) pwi_serve_values(shard, vector, request, &named, values, served);
 }
 
-/* Every key has had it. What a PUSHPULL brings back is then what is stored now. */
-static void repeat(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+/* The request was applied to every key before. A PUSHPULL returns the present rows. */
+static void repeat(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,
                    struct pwi_served *served) {
   struct pwi_named named;
   pawl_status refused = pwi_refusals_find(&vector->refusals, request->sender, request->task, request->terms.claim);
@@ -199,11 +200,13 @@ static void repeat(struct pwi_shard *shard, struct pwi_held *vector, const struc
   }
 }
 
-/* Clients claim whole arcs, so that their clocks stay in few pieces. Whoever claims key by key may have so many of them, */
+/* Clients claim whole arcs, so their clocks have few pieces. A sender that claims single keys may have this
+ * many pieces. */
 #define PIECES_MAX ((size_t)256 << 10)
 
-/* and then has to push to all of a piece at once. */
-static bool is_fragment(const struct pwi_held *vector, const struct pwi_request *request) {
+/* Returns true if the sender has so many pieces and the claim lies within one of them, so that it could add
+ * more. */
+static bool is_fragment(const struct pwi_vector *vector, const struct pwi_request *request) {
   struct pwi_clock_pieces pieces;
   struct pwi_clock_piece first;
   const struct pwi_clock *clock = &vector->clocks[PWI_TASKS];
@@ -212,7 +215,7 @@ static bool is_fragment(const struct pwi_held *vector, const struct pwi_request 
   return pwi_clock_next(&pieces, &first) && !pwi_clock_next(&pieces, &first);
 }
 
-static void serve_numbered(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+static void serve_numbered(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                            void *values, struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   struct pwi_clock_claim claim = {request->sender, terms->claim, request->task, terms->prior};
@@ -234,18 +237,15 @@ static void serve_numbered(struct pwi_shard *shard, struct pwi_held *vector, con
     case PWI_AGGREGATE_ALONE:
       break;
     case PWI_AGGREGATE_WAITS:
-      served->put_off = true;
+      served->is_deferred = true;
       return;
     case PWI_AGGREGATE_APPLY:
       push(shard, vector, request, finding.whole, values, served);
-      served->put_off = served->outcome.code == PWI_CODE_OK;
+      served->is_deferred = served->outcome.code == PWI_CODE_OK;
       return;
     case PWI_AGGREGATE_EARLY:
       shard->totals.gaps++;
       pwi_served_say(served, PWI_CODE_GAP, finding.found);
-      return;
-    case PWI_AGGREGATE_LATER:
-      pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
       return;
     case PWI_AGGREGATE_FULL:
       pwi_serve_refuse(shard, vector, request, PAWL_NODE_FULL, served);
@@ -278,8 +278,8 @@ static void serve_numbered(struct pwi_shard *shard, struct pwi_held *vector, con
   }
 }
 
-/* A number that was sent has to be used up, whatever came with it: whatever its sender sends later names it as its predecessor. */
-static void serve_senseless(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+/* An invalid request must use up its number too, because later requests name it as their predecessor. */
+static void serve_senseless(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                             pawl_status why, struct pwi_served *served) {
   struct pwi_request refused = *request;
   if (!refused.refusal) refused.refusal = why;
@@ -287,10 +287,10 @@ static void serve_senseless(struct pwi_shard *shard, struct pwi_held *vector, co
   serve_numbered(shard, vector, &refused, NULL, served);
 }
 
-/* --- all requests ------------------------------------------------------------------------------------------------- */
+/* --- all requests --------------------------------------------------------------------------------------- */
 
-/* Whether there is a place for it here: without one there is no clock that could be set, either. */
-static pawl_status check_claim(const struct pwi_held *vector, const struct pwi_terms *terms) {
+/* Checks the claim. For an invalid claim there is no clock to set. */
+static pawl_status check_claim(const struct pwi_vector *vector, const struct pwi_terms *terms) {
   struct pawl_range span = pawl_range_of(0, vector->place.size);
   bool of_group =
       terms->kind == PWI_REQUEST_TICK || terms->kind == PWI_REQUEST_ENTER || terms->kind == PWI_REQUEST_AWAIT;
@@ -302,8 +302,8 @@ static pawl_status check_claim(const struct pwi_held *vector, const struct pwi_t
   return of_group && !pawl_range_has(terms->claim, vector->group_key) ? PAWL_INVALID : PAWL_OK;
 }
 
-/* Whether the number of rows is one that there can be. */
-static pawl_status check_rows(const struct pwi_held *vector, const struct pwi_terms *terms) {
+/* Checks that the number of rows is possible. */
+static pawl_status check_rows(const struct pwi_vector *vector, const struct pwi_terms *terms) {
   if (vector->is_group || terms->kind == PWI_REQUEST_COLLECT) return PAWL_OK;
   if (terms->rows > SIZE_MAX) return PAWL_INVALID;
   if (terms->kind == PWI_REQUEST_SCAN) return terms->rows > 0 ? PAWL_OK : PAWL_INVALID;
@@ -312,17 +312,17 @@ static pawl_status check_rows(const struct pwi_held *vector, const struct pwi_te
 }
 
 pawl_status pwi_shard_inspect(const struct pwi_shard *shard, const struct pwi_request *request) {
-  const struct pwi_held *vector = pwi_shard_vector(shard, request->terms.vector);
+  const struct pwi_vector *vector = pwi_shard_vector(shard, request->terms.vector);
   enum pwi_request_kind kind = request->terms.kind;
-  if (!vector || check_claim(vector, &request->terms)) return PAWL_OK; /* serving it takes no memory */
+  if (!vector || check_claim(vector, &request->terms)) return PAWL_OK; /* such a request needs no memory */
   pawl_status status = check_rows(vector, &request->terms);
   if (status || vector->is_group || !pwi_request_has_rows(kind) || kind == PWI_REQUEST_LINEAR) return status;
   if (vector->is_unknown && kind != PWI_REQUEST_RESTORE) return PAWL_UNSUPPORTED;
-  size_t row_bytes = pwi_held_pushed_bytes(vector, kind);
+  size_t row_bytes = pwi_vector_pushed_bytes(vector, kind);
   return pwi_values_match(vector, request, (size_t)request->terms.rows, row_bytes) ? PAWL_OK : PAWL_MISMATCH;
 }
 
-static struct pwi_held *find_vector(struct pwi_shard *shard, struct pwi_vector_id id) {
+static struct pwi_vector *find_vector(struct pwi_shard *shard, struct pwi_vector_id id) {
   if (!shard->recent || shard->recent->entry.id.id != id.id) shard->recent = pwi_shard_vector(shard, id);
   return shard->recent;
 }
@@ -330,7 +330,7 @@ static struct pwi_held *find_vector(struct pwi_shard *shard, struct pwi_vector_i
 void pwi_shard_serve(struct pwi_shard *shard, const struct pwi_request *request, void *values,
                      struct pwi_served *served_out) {
   const struct pwi_terms *terms = &request->terms;
-  struct pwi_held *vector = find_vector(shard, terms->vector);
+  struct pwi_vector *vector = find_vector(shard, terms->vector);
   shard->named = (struct pwi_named){0};
   *served_out = (struct pwi_served){.outcome = {.code = PWI_CODE_OK}};
   pawl_status status = vector ? check_claim(vector, terms) : PAWL_NOT_FOUND;

@@ -1,10 +1,11 @@
-/* The life of a shard: vectors that come and go, memory under the cap, the membership. */
+/* Creation of a shard, its vectors, memory under the cap, and the membership. */
 #include "shard/inside.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "protocol/planted.h"
 
 #define CACHE_DEFAULT ((uint64_t)256 << 20)
@@ -25,10 +26,10 @@ pawl_status pwi_shard_create(const struct pwi_shard_config *config, struct pwi_s
   return PAWL_OK;
 }
 
-/* --- vectors ------------------------------------------------------------------------------------------------------ */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
-static void destroy_vector(struct pwi_held *vector) {
-  pwi_held_close_rule(vector);
+static void destroy_vector(struct pwi_vector *vector) {
+  pwi_vector_close_rule(vector);
   pwi_table_destroy(vector->table);
   for (int which = 0; which < PWI_CLOCKS; which++) {
     pwi_clock_fini(&vector->clocks[which]);
@@ -59,20 +60,14 @@ void pwi_shard_destroy(struct pwi_shard *shard) {
   pwi_free(shard);
 }
 
-/* The number of the first vector whose id is not below `id`. */
+/* The index of the first vector whose id is not below `id`. */
 static size_t vector_at(const struct pwi_shard *shard, uint64_t id) {
-  size_t low = 0, high = shard->vector_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (shard->vectors[middle]->entry.id.id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = shard->vector_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, shard->vectors[search.middle]->entry.id.id < id);
+  return search.low;
 }
 
-struct pwi_held *pwi_shard_vector(const struct pwi_shard *shard, struct pwi_vector_id id) {
+struct pwi_vector *pwi_shard_vector(const struct pwi_shard *shard, struct pwi_vector_id id) {
   size_t at = vector_at(shard, id.id);
   return at < shard->vector_count && shard->vectors[at]->entry.id.id == id.id ? shard->vectors[at] : NULL;
 }
@@ -89,7 +84,7 @@ bool pwi_shard_next(const struct pwi_shard *shard, struct pwi_vector_id *id) {
   return true;
 }
 
-/* A clock for the keys of all positions that are held. */
+/* Creates a clock for the keys of all held positions. */
 static pawl_status start_clock(const struct pwi_shard *shard, const struct pwi_place *place, struct pwi_clock *clock) {
   size_t count = shard->held.count;
   struct pawl_range *ranges = pwi_resize_array(NULL, count, sizeof *ranges);
@@ -106,27 +101,27 @@ static enum pwi_apply apply_of(enum pawl_function function) {
     return PWI_APPLY_ADD;
   case PAWL_ASSIGN:
     return PWI_APPLY_ASSIGN;
-  case PAWL_RULE: /* of which those of the kernels find their own */
+  case PAWL_RULE: /* rules of kernels choose their own */
     break;
   }
   return PWI_APPLY_ADD;
 }
 
-static pawl_status start_vector(const struct pwi_shard *shard, struct pwi_held *vector) {
+static pawl_status start_vector(const struct pwi_shard *shard, struct pwi_vector *vector) {
   struct pwi_table_options options = pwi_entry_table(&vector->entry);
   pawl_status status = PAWL_OK;
   if (!vector->is_group) status = pwi_table_create(&options, &vector->table);
   vector->is_hollow = status == PAWL_NO_MEMORY || status == PAWL_TOO_LARGE;
   if (vector->is_hollow) status = pwi_table_create_hollow(&options, &vector->table);
-  if (!status && vector->table) status = pwi_held_open_rule(shard, vector);
-  for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
+  if (!status && vector->table) status = pwi_vector_open_rule(shard, vector);
+  for (int which = 0; which < pwi_vector_clocks(vector) && status == PAWL_OK; which++)
     status = start_clock(shard, &vector->place, &vector->clocks[which]);
   return status;
 }
 
 static pawl_status make_vector(const struct pwi_shard *shard, const struct pwi_entry *entry,
-                               struct pwi_held **vector_out) {
-  struct pwi_held *vector = pwi_alloc_zero(1, sizeof *vector);
+                               struct pwi_vector **vector_out) {
+  struct pwi_vector *vector = pwi_alloc_zero(1, sizeof *vector);
   if (!vector) return PAWL_NO_MEMORY;
   vector->entry = *entry;
   vector->place = pwi_entry_place(entry);
@@ -145,15 +140,15 @@ static pawl_status make_vector(const struct pwi_shard *shard, const struct pwi_e
   return PAWL_OK;
 }
 
-/* Nothing has come to it meanwhile. */
-static void fill_hollow(struct pwi_shard *shard, struct pwi_held *vector) {
+/* The vector has received nothing since it was opened. */
+static void fill_hollow(struct pwi_shard *shard, struct pwi_vector *vector) {
   struct pwi_table_options options = pwi_entry_table(&vector->entry);
   struct pwi_table *table;
   if (pwi_table_create(&options, &table) != PAWL_OK) return;
   pwi_table_destroy(vector->table);
   vector->table = table;
   vector->is_hollow = false;
-  pwi_lists_drop(&shard->lists, vector->entry.id, NULL); /* slots of the other table */
+  pwi_lists_drop(&shard->lists, vector->entry.id, NULL); /* their slots belong to the old table */
   pwi_shard_count_bytes(shard, vector);
 }
 
@@ -163,28 +158,22 @@ void pwi_shard_retry(struct pwi_shard *shard) {
 }
 
 pawl_status pwi_shard_open(struct pwi_shard *shard, const struct pwi_entry *entry) {
-  struct pwi_held *vector;
+  struct pwi_vector *vector;
   if (pwi_shard_has(shard, entry->id)) return PAWL_EXISTS;
-  if (shard->vector_count == shard->vector_room) {
-    size_t room = shard->vector_room ? shard->vector_room * 2 : 8;
-    struct pwi_held **grown = pwi_resize_array(shard->vectors, room, sizeof(struct pwi_held *));
-    if (!grown) return PAWL_NO_MEMORY;
-    shard->vectors = grown;
-    shard->vector_room = room;
-  }
+  if (!PWI_GROW(shard->vectors, shard->vector_room, shard->vector_count + 1)) return PAWL_NO_MEMORY;
   pawl_status status = make_vector(shard, entry, &vector);
   if (status != PAWL_OK) return status;
   size_t at = vector_at(shard, entry->id.id), behind = shard->vector_count - at;
-  memmove(shard->vectors + at + 1, shard->vectors + at, behind * sizeof(struct pwi_held *));
+  memmove(shard->vectors + at + 1, shard->vectors + at, behind * sizeof(struct pwi_vector *));
   shard->vectors[at] = vector;
   shard->vector_count++;
   if (vector->table) pwi_shard_count_bytes(shard, vector);
   return PAWL_OK;
 }
 
-/* What is staged keeps its keys, with no times: what comes for them now has to be remembered. */
-static pawl_status renew_staged(const struct pwi_held *old, struct pwi_held *vector) {
-  for (int which = 0; which < pwi_held_clocks(vector); which++) {
+/* Staged keys stay staged, with times of 0, so that further changes are remembered. */
+static pawl_status renew_staged(const struct pwi_vector *old, struct pwi_vector *vector) {
+  for (int which = 0; which < pwi_vector_clocks(vector); which++) {
     const struct pwi_rangeset *held = &old->staged[which].held;
     pawl_status status = held->count > 0 ? pwi_clock_init(&vector->staged[which], held->ranges, held->count) : PAWL_OK;
     if (status != PAWL_OK) return status;
@@ -193,7 +182,7 @@ static pawl_status renew_staged(const struct pwi_held *old, struct pwi_held *vec
 }
 
 pawl_status pwi_shard_renew(struct pwi_shard *shard, const struct pwi_entry *entry) {
-  struct pwi_held *old = pwi_shard_vector(shard, entry->id), *vector;
+  struct pwi_vector *old = pwi_shard_vector(shard, entry->id), *vector;
   if (!old) return PAWL_NOT_FOUND;
   pawl_status status = make_vector(shard, entry, &vector);
   if (status != PAWL_OK) return status;
@@ -214,15 +203,15 @@ pawl_status pwi_shard_renew(struct pwi_shard *shard, const struct pwi_entry *ent
 }
 
 uint32_t pwi_shard_incarnation(const struct pwi_shard *shard, struct pwi_vector_id id) {
-  const struct pwi_held *vector = pwi_shard_vector(shard, id);
+  const struct pwi_vector *vector = pwi_shard_vector(shard, id);
   return vector ? vector->entry.incarnation : 0;
 }
 
 void pwi_shard_close(struct pwi_shard *shard, struct pwi_vector_id id) {
-  struct pwi_held *vector = pwi_shard_vector(shard, id);
+  struct pwi_vector *vector = pwi_shard_vector(shard, id);
   if (!vector) return;
   size_t at = vector_at(shard, id.id), behind = shard->vector_count - at - 1;
-  memmove(shard->vectors + at, shard->vectors + at + 1, behind * sizeof(struct pwi_held *));
+  memmove(shard->vectors + at, shard->vectors + at + 1, behind * sizeof(struct pwi_vector *));
   shard->vector_count--;
   shard->recent = NULL;
   shard->row_bytes -= vector->bytes;
@@ -233,9 +222,9 @@ void pwi_shard_close(struct pwi_shard *shard, struct pwi_vector_id id) {
   destroy_vector(vector);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
-void pwi_shard_count_bytes(struct pwi_shard *shard, struct pwi_held *vector) {
+void pwi_shard_count_bytes(struct pwi_shard *shard, struct pwi_vector *vector) {
   uint64_t bytes = pwi_table_bytes(vector->table);
   pwi_quota_count(vector, bytes, vector->bytes);
   shard->row_bytes += bytes;
@@ -243,27 +232,27 @@ void pwi_shard_count_bytes(struct pwi_shard *shard, struct pwi_held *vector) {
   vector->bytes = bytes;
 }
 
-static uint64_t cap_rest(const struct pwi_shard *shard, const struct pwi_held *vector) {
+static uint64_t cap_rest(const struct pwi_shard *shard, const struct pwi_vector *vector) {
   uint64_t most = shard->config.memory_max;
   if (most == UINT64_MAX) return UINT64_MAX;
   uint64_t others = shard->row_bytes - vector->bytes + shard->lists.bytes;
   return others < most ? most - others : 0;
 }
 
-void pwi_shard_set_limit(const struct pwi_shard *shard, struct pwi_held *vector) {
+void pwi_shard_set_limit(const struct pwi_shard *shard, struct pwi_vector *vector) {
   uint64_t cap = cap_rest(shard, vector), quota = pwi_quota_rest(vector);
   vector->table->limit = shard->is_following ? UINT64_MAX : cap < quota ? cap : quota;
 }
 
-pawl_status pwi_shard_full(const struct pwi_shard *shard, const struct pwi_held *vector) {
+pawl_status pwi_shard_full(const struct pwi_shard *shard, const struct pwi_vector *vector) {
   return pwi_quota_rest(vector) < cap_rest(shard, vector) ? PAWL_QUOTA_MEMORY : PAWL_NODE_FULL;
 }
 
-pawl_status pwi_shard_resolve(struct pwi_shard *shard, struct pwi_held *vector, const uint64_t *keys, size_t count,
+pawl_status pwi_shard_resolve(struct pwi_shard *shard, struct pwi_vector *vector, const uint64_t *keys, size_t count,
                               bool create, struct pwi_slots *slots, struct pwi_list *list) {
   if (create) pwi_shard_set_limit(shard, vector);
   uint64_t layout = vector->table->layout;
-  /* A kept list's slots are its own: what did not move since is not looked up again. */
+  /* A kept list has its own slots: only keys that moved are looked up again. */
   pawl_status status = list ? pwi_table_refresh(vector->table, keys, count, create, slots)
                             : pwi_table_resolve(vector->table, keys, count, create, slots);
   if (status == PAWL_TOO_LARGE && create && shard->lists.bytes > 0) {
@@ -284,14 +273,14 @@ pawl_status pwi_shard_block(struct pwi_shard *shard, uint64_t first, size_t coun
   return PAWL_OK;
 }
 
-/* --- the membership --------------------------------------------------------------------------------------------------- */
+/* --- the membership ------------------------------------------------------------------------------------- */
 
 static bool is_forgotten(const struct pwi_membership *membership, struct pwi_sender sender) {
   if (pwi_is_planted(PWI_PLANTED_DROP_RETIRED)) return !pwi_membership_is_live(membership, sender);
   return pwi_membership_has_forgotten(membership, sender);
 }
 
-/* Changing a clock ends the walk over its senders, so they are struck off some at a time. */
+/* Changing a clock ends the iteration over its senders, so they are removed in batches. */
 static void strike_senders(struct pwi_clock *clock, const struct pwi_membership *membership) {
   struct pwi_sender struck[64], sender;
   size_t count;
@@ -332,7 +321,7 @@ void pwi_shard_forget(struct pwi_shard *shard, struct pwi_sender sender) {
 void pwi_shard_membership_changed(struct pwi_shard *shard) {
   if (pwi_is_planted(PWI_PLANTED_DROP_RETIRED)) strike_all(shard);
   for (size_t i = 0; i < shard->vector_count; i++) {
-    struct pwi_held *vector = shard->vectors[i];
+    struct pwi_vector *vector = shard->vectors[i];
     pwi_refusals_strike(&vector->refusals, shard->membership);
     vector->ranked = false;
     if (vector->is_group) pwi_group_examine(shard, vector);

@@ -1,5 +1,5 @@
-/* What a shard answers to requests, one promise at a time. shard/model_test.c compares whole histories with a model,
- * shard/groups_test.c is about ticks, shard/move_test.c about positions that come and go. */
+/* Answers of a shard to requests, one promise at a time. shard/model_test.c compares whole histories with a
+ * model, shard/groups_test.c tests ticks, shard/move_test.c positions that come and go. */
 #include "shard/testing.h"
 
 #define SIZE 100
@@ -55,11 +55,11 @@ static void stop(struct fixture *fixture) {
   pwi_membership_fini(&fixture->membership);
 }
 
-/* --- results ------------------------------------------------------------------------------------------------------ */
+/* --- results -------------------------------------------------------------------------------------------- */
 
 #define MANY 5000 /* rows: a result is made in several steps */
 
-/* Every third key, or all of them by range; values in parts that are cut within a row. */
+/* Every third key, or all of them by range; the parts of the values end within rows. */
 static void check_result(uint64_t vector, bool is_sparse, bool by_keys) {
   struct pwi_membership membership = membership_of(1);
   struct pwi_shard *shard = shard_of_all(&membership);
@@ -98,7 +98,7 @@ static void test_a_result_is_written_while_rows_are_applied(void **state) {
   check_result(1, true, true);
 }
 
-/* A push of which a part is in already: the result has all of its rows. */
+/* A part of the push was applied before: the result has all its rows. */
 static void test_a_result_has_rows_that_were_not_due(void **state) {
   (void)state;
   struct fixture f;
@@ -118,7 +118,7 @@ static void test_a_result_has_rows_that_were_not_due(void **state) {
   stop(&f);
 }
 
-/* --- turns -------------------------------------------------------------------------------------------------------- */
+/* --- turns ---------------------------------------------------------------------------------------------- */
 
 static void test_a_push_is_applied_once(void **state) {
   (void)state;
@@ -191,7 +191,7 @@ static void test_only_live_senders_may_push_and_anybody_may_pull(void **state) {
   stop(&f);
 }
 
-/* --- terms -------------------------------------------------------------------------------------------------------- */
+/* --- terms ---------------------------------------------------------------------------------------------- */
 
 static void test_terms_that_make_no_sense_fail_and_use_up_no_number(void **state) {
   (void)state;
@@ -223,7 +223,7 @@ static void test_terms_that_make_no_sense_fail_and_use_up_no_number(void **state
   stop(&f);
 }
 
-/* Later pushes name it as their predecessor: a number that is never used up would hold them up for ever. */
+/* Later pushes name the number as their predecessor: if it were never used up, they would wait for ever. */
 static void test_rows_that_make_no_sense_are_refused_and_the_next_push_follows(void **state) {
   (void)state;
   static const uint64_t outside[] = {10, 60}, inside[] = {10, 20};
@@ -254,7 +254,7 @@ static void test_rows_that_make_no_sense_are_refused_and_the_next_push_follows(v
   }
 }
 
-/* Before anybody takes memory for its rows. */
+/* The check needs no memory for the rows. */
 static void test_rows_without_their_values_are_seen_before_memory_is_taken(void **state) {
   (void)state;
   struct fixture f;
@@ -301,7 +301,7 @@ static void test_answer_bytes_are_bounded(void **state) {
   stop(&f);
 }
 
-/* --- refusals ----------------------------------------------------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------------------------------------- */
 
 static void test_a_refused_push_is_refused_again_until_it_is_settled(void **state) {
   (void)state;
@@ -377,7 +377,7 @@ static void test_a_space_past_its_quota_is_refused_and_others_go_on(void **state
   struct pwi_request elsewhere = push_of(77, 0, 7, &f.values);
   assert_served(f.shard, &elsewhere, NULL, PWI_CODE_OK, PAWL_OK);
 
-  /* A vector that is made later is of the space too. One that is gone gives back what it took. */
+  /* A vector created later belongs to the space too. A deleted vector frees its bytes. */
   assert_int_equal(pwi_shard_open(f.shard, &late), PAWL_OK);
   assert_int_equal(pwi_shard_set_quota(f.shard, "test", 1), PAWL_OK);
   assert_int_equal(pwi_shard_set_quota(f.shard, "test", UINT64_MAX), PAWL_OK); /* the lower one counts */
@@ -415,7 +415,7 @@ static void test_kept_lists_make_way_for_rows(void **state) {
   stop(&f);
 }
 
-/* --- lists -------------------------------------------------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------------------------------------- */
 
 static void test_a_kept_list_is_known_by_its_signature(void **state) {
   (void)state;
@@ -554,7 +554,7 @@ static void test_a_list_of_another_vector_is_not_the_same(void **state) {
   stop(&f);
 }
 
-/* --- scan and collect --------------------------------------------------------------------------------------------- */
+/* --- scan and collect ----------------------------------------------------------------------------------- */
 
 static void test_a_scan_brings_the_keys_that_are_there_and_says_where_to_go_on(void **state) {
   (void)state;
@@ -616,7 +616,7 @@ static void test_what_a_retired_sender_did_is_kept_until_it_is_forgotten(void **
   stop(&f);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static void push_and_pull(struct pwi_shard *shard, struct pwi_request *push, uint64_t *task, int64_t *out) {
   struct pwi_request pull = *push;
@@ -657,7 +657,8 @@ static void test_in_the_steady_state_nothing_is_allocated(void **state) {
   stop(&f);
 }
 
-/* Whatever allocation fails, values and number change together: in the end each push is in once, or refused. */
+/* If an allocation fails, values and clock change both or not at all: at the end each push is applied once or
+ * refused. */
 static void test_out_of_memory_leaves_a_push_whole_or_undone(void **state) {
   (void)state;
   uint64_t keys[] = {1, 5, 99};
@@ -684,7 +685,7 @@ static void test_out_of_memory_leaves_a_push_whole_or_undone(void **state) {
   }
 }
 
-/* Without its table a vector is there, and serves nothing until there is memory. */
+/* A vector without its table exists, and serves nothing until there is memory. */
 static void check_hollow(struct pwi_shard *shard) {
   struct pwi_report report;
   pwi_shard_report(shard, &report);

@@ -1,79 +1,79 @@
-/* Sums of a group's pushes: how they become one change, how those who are in it are told, and how it ends otherwise.
- * shard/aggregate.c tells where they come from. */
+/* Applying aggregates: the change, the answers, and failures. shard/aggregate.c explains how they are
+ * collected. */
 #include <assert.h>
 
-#include "shard/gathering.h"
+#include "shard/aggregate.h"
 #include "wire/values.h"
 
-/* --- what is applied ----------------------------------------------------------------------------------------------------- */
+/* --- the change ----------------------------------------------------------------------------------------- */
 
-/* Whether everybody who is in the sum is in it on all of the arc. */
-static bool is_even(const struct pwi_gathering *gathering) {
-  for (size_t i = 0; i < gathering->count; i++) {
+/* Returns true if every sender in the sum covers the whole arc. */
+static bool is_even(const struct pwi_aggregate *aggregate) {
+  for (size_t i = 0; i < aggregate->count; i++) {
     uint64_t size = 0;
-    for (size_t j = 0; j < gathering->count; j++)
-      if (gathering->parts[j].is_in_sum && gathering->parts[j].sender.id == gathering->parts[i].sender.id)
-        size += pawl_range_size(gathering->parts[j].claim);
-    if (gathering->parts[i].is_in_sum && size < pawl_range_size(gathering->arc)) return false;
+    for (size_t j = 0; j < aggregate->count; j++)
+      if (aggregate->parts[j].is_in_sum && aggregate->parts[j].sender.id == aggregate->parts[i].sender.id)
+        size += pawl_range_size(aggregate->parts[j].claim);
+    if (aggregate->parts[i].is_in_sum && size < pawl_range_size(aggregate->arc)) return false;
   }
   return true;
 }
 
-/* The next range that every piece has all of, or nothing. */
-static struct pawl_range next_range(const struct pwi_gathering *gathering) {
-  struct pawl_range range = pawl_range_of(gathering->done, gathering->arc.end);
-  if (is_even(gathering)) return range;
-  for (size_t i = 0; i < gathering->count; i++) {
-    struct pawl_range claim = gathering->parts[i].claim;
-    if (!gathering->parts[i].is_in_sum) continue;
+/* The next range that each piece covers wholly or not at all. */
+static struct pawl_range next_range(const struct pwi_aggregate *aggregate) {
+  struct pawl_range range = pawl_range_of(aggregate->done, aggregate->arc.end);
+  if (is_even(aggregate)) return range;
+  for (size_t i = 0; i < aggregate->count; i++) {
+    struct pawl_range claim = aggregate->parts[i].claim;
+    if (!aggregate->parts[i].is_in_sum) continue;
     if (claim.begin > range.begin && claim.begin < range.end) range.end = claim.begin;
     if (claim.end > range.begin && claim.end < range.end) range.end = claim.end;
   }
   return range;
 }
 
-static bool is_stamped(const struct pwi_gathering *gathering, const struct part *part) {
-  return part->is_in_sum && pawl_range_has(part->claim, gathering->now.begin);
+static bool is_stamped(const struct pwi_aggregate *aggregate, const struct part *part) {
+  return part->is_in_sum && pawl_range_has(part->claim, aggregate->now.begin);
 }
 
-/* The only bundle that has rows, if these are all of the range, and all of its own; else NULL. */
-static struct pwi_bundle *only_bundle(const struct pwi_gathering *gathering) {
-  struct pwi_bundle *only = gathering->bundles;
-  for (struct pwi_bundle *it = gathering->bundles; it; it = it->next) {
+/* The only bundle with rows, if it covers exactly the range and nothing else; otherwise NULL. */
+static struct pwi_bundle *only_bundle(const struct pwi_aggregate *aggregate) {
+  struct pwi_bundle *only = aggregate->bundles;
+  for (struct pwi_bundle *it = aggregate->bundles; it; it = it->next) {
     if (it->terms.rows == 0) continue;
     if (only->terms.rows > 0 && only != it) return NULL;
     only = it;
   }
-  if (!only || !pwi_same_keys(only->terms.claim, gathering->now)) return NULL;
+  if (!only || !pwi_same_keys(only->terms.claim, aggregate->now)) return NULL;
   return pawl_range_contains(only->terms.claim, only->terms.range) ? only : NULL;
 }
 
-/* All bundles as one list. */
-static void unite(struct pwi_shard *shard, struct pwi_gathering *gathering, struct pwi_request *request_out) {
-  const struct pwi_held *vector = pwi_shard_vector(shard, gathering->vector);
-  struct pwi_union *all = &gathering->all;
-  size_t row_bytes = vector ? pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH) : 0;
+/* Unites all bundles into one list. */
+static void unite(struct pwi_shard *shard, struct pwi_aggregate *aggregate, struct pwi_request *request_out) {
+  const struct pwi_vector *vector = pwi_shard_vector(shard, aggregate->vector);
+  struct pwi_union *all = &aggregate->all;
+  size_t row_bytes = vector ? pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH) : 0;
   all->rows = 0;
-  gathering->united = PAWL_NOT_FOUND;
-  if (vector) gathering->united = pwi_bundles_unite(shard, gathering->bundles, gathering->now, row_bytes, all);
-  request_out->terms = gathering->bundles->terms;
+  aggregate->united = PAWL_NOT_FOUND;
+  if (vector) aggregate->united = pwi_bundles_unite(shard, aggregate->bundles, aggregate->now, row_bytes, all);
+  request_out->terms = aggregate->bundles->terms;
   request_out->terms.keys = PWI_KEYS_LIST;
   request_out->terms.keep = false;
   request_out->terms.rows = all->rows;
-  request_out->terms.range = request_out->terms.claim = gathering->now;
+  request_out->terms.range = request_out->terms.claim = aggregate->now;
   request_out->keys = request_out->encoded = all->keys.memory;
   request_out->encoded_as = (struct pwi_section){.type = PWI_SECTION_KEYS,
                                                  .value_type = PWI_TYPE_U64,
                                                  .count = (uint32_t)all->rows,
                                                  .length = all->rows * sizeof(uint64_t)};
-  request_out->value_type = gathering->bundles->value_type;
-  gathering->values = (struct iovec){all->sum.memory, all->rows * row_bytes};
-  request_out->values = &gathering->values;
-  request_out->value_parts = gathering->values.iov_len > 0 ? 1 : 0;
+  request_out->value_type = aggregate->bundles->value_type;
+  aggregate->values = (struct iovec){all->sum.memory, all->rows * row_bytes};
+  request_out->values = &aggregate->values;
+  request_out->value_parts = aggregate->values.iov_len > 0 ? 1 : 0;
 }
 
-struct pwi_gathering *pwi_shard_next_sum(struct pwi_shard *shard, struct pwi_request *request_out) {
-  struct pwi_gathering *it = shard->gatherings;
+struct pwi_aggregate *pwi_shard_next_sum(struct pwi_shard *shard, struct pwi_request *request_out) {
+  struct pwi_aggregate *it = shard->aggregates;
   while (it && !it->is_complete) it = it->next;
   if (!it) return NULL;
   it->now = next_range(it);
@@ -96,53 +96,53 @@ struct pwi_gathering *pwi_shard_next_sum(struct pwi_shard *shard, struct pwi_req
   return it;
 }
 
-size_t pwi_gathering_stamps(const struct pwi_gathering *gathering, struct pwi_stamp *stamps) {
+size_t pwi_aggregate_stamps(const struct pwi_aggregate *aggregate, struct pwi_stamp *stamps) {
   size_t count = 0;
-  for (size_t i = 0; i < gathering->count; i++) {
-    if (!is_stamped(gathering, &gathering->parts[i])) continue;
-    if (stamps) stamps[count] = (struct pwi_stamp){gathering->parts[i].sender, gathering->parts[i].task};
+  for (size_t i = 0; i < aggregate->count; i++) {
+    if (!is_stamped(aggregate, &aggregate->parts[i])) continue;
+    if (stamps) stamps[count] = (struct pwi_stamp){aggregate->parts[i].sender, aggregate->parts[i].task};
     count++;
   }
   return count;
 }
 
-static pawl_status ready_sum(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
-                             const struct pwi_gathering *gathering, struct pwi_named *named,
+static pawl_status ready_sum(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                             const struct pwi_aggregate *aggregate, struct pwi_named *named,
                              struct pwi_served *served) {
   if (!pwi_serve_names(shard, vector, request, named, served)) return PAWL_CORRUPT;
   pawl_status status = pwi_rows_ready(shard, vector, request, named, request->terms.range);
-  if (!status && vector->rule && pwi_held_check(shard, vector, request, named, request->terms.range))
-    status = PAWL_REFUSED; /* whose part it was is seen when each is served by itself */
-  for (size_t i = 0; i < gathering->count && !status; i++)
-    if (is_stamped(gathering, &gathering->parts[i]))
-      status = pwi_clock_reserve(&vector->clocks[PWI_TASKS], gathering->parts[i].sender, gathering->now);
+  if (!status && vector->rule && pwi_vector_check(shard, vector, request, named, request->terms.range))
+    status = PAWL_REFUSED; /* the refused part is found when each is applied by itself */
+  for (size_t i = 0; i < aggregate->count && !status; i++)
+    if (is_stamped(aggregate, &aggregate->parts[i]))
+      status = pwi_clock_reserve(&vector->clocks[PWI_TASKS], aggregate->parts[i].sender, aggregate->now);
   return status;
 }
 
-/* Rows, then all clocks: nothing fails any more once the first is changed. */
-pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_gathering *gathering,
+/* Rows first, then all clocks: nothing can fail after the first change. */
+pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate,
                                 const struct pwi_request *request, struct pwi_served *served) {
-  struct pwi_held *vector = pwi_shard_vector(shard, gathering->vector);
+  struct pwi_vector *vector = pwi_shard_vector(shard, aggregate->vector);
   struct pwi_named named;
   *served = (struct pwi_served){.outcome = {.code = PWI_CODE_OK}};
   shard->named = (struct pwi_named){0};
-  if (gathering->united) return gathering->united;
-  if (pwi_gathering_stamps(gathering, NULL) == 0) return PAWL_OK;
-  pawl_status status = ready_sum(shard, vector, request, gathering, &named, served);
+  if (aggregate->united) return aggregate->united;
+  if (pwi_aggregate_stamps(aggregate, NULL) == 0) return PAWL_OK;
+  pawl_status status = ready_sum(shard, vector, request, aggregate, &named, served);
   if (status) return status;
   if (vector->rule)
-    pwi_held_apply(shard, vector, request, &named, request->terms.range);
+    pwi_vector_apply(shard, vector, request, &named, request->terms.range);
   else
     pwi_rows_apply(shard, vector, request, &named, request->terms.range, vector->apply);
-  for (size_t i = 0; i < gathering->count; i++) {
-    const struct part *part = &gathering->parts[i];
-    if (!is_stamped(gathering, part)) continue;
-    status = pwi_clock_set(&vector->clocks[PWI_TASKS], part->sender, gathering->now, part->task);
+  for (size_t i = 0; i < aggregate->count; i++) {
+    const struct part *part = &aggregate->parts[i];
+    if (!is_stamped(aggregate, part)) continue;
+    status = pwi_clock_set(&vector->clocks[PWI_TASKS], part->sender, aggregate->now, part->task);
     assert(status == PAWL_OK);
     vector->pushes++;
     shard->totals.pushes++;
     shard->totals.keys_pushed += named.count;
-    shard->totals.bytes_in += named.count * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
+    shard->totals.bytes_in += named.count * pwi_vector_pushed_bytes(vector, PWI_REQUEST_PUSH);
   }
   named.has_result = request->result;
   shard->named = named;
@@ -152,7 +152,7 @@ pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_gathering *g
 
 static bool waits(const struct part *part) { return part->waiter.owner != 0 && !part->is_told; }
 
-/* The rows of a part as they are now: a pull of the same keys. */
+/* A pull of the keys of a part, for its present rows. */
 static struct pwi_request pull_of(const struct part *part) {
   struct iovec unused;
   struct pwi_request pull = pwi_bundle_request(part->bundle, &unused);
@@ -167,7 +167,7 @@ static struct pwi_request pull_of(const struct part *part) {
 
 static void tell_one(struct pwi_shard *shard, const struct part *part, pwi_tell_in *tell, void *context) {
   if (part->wants_rows && !part->bundle) {
-    pwi_gathering_say(shard, part->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
+    pwi_aggregate_say(shard, part->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
   } else if (part->wants_rows) {
     struct pwi_request pull = pull_of(part);
     tell(context, part->waiter, part->task, &pull);
@@ -176,77 +176,78 @@ static void tell_one(struct pwi_shard *shard, const struct part *part, pwi_tell_
   }
 }
 
-/* Whether nobody is missing who was there when the group began. */
-static bool is_full_strength(const struct pwi_shard *shard, const struct pwi_gathering *gathering) {
+/* Returns true if the group has as many members as when it began. */
+static bool is_full_strength(const struct pwi_shard *shard, const struct pwi_aggregate *aggregate) {
   size_t count = 0;
-  const struct pwi_membership_group *known = pwi_membership_group(shard->membership, gathering->group);
-  pwi_membership_members(shard->membership, gathering->group, &count);
+  const struct pwi_membership_group *known = pwi_membership_group(shard->membership, aggregate->group);
+  pwi_membership_members(shard->membership, aggregate->group, &count);
   return known && count >= known->size;
 }
 
-/* It was applied without some: they may still come, perhaps under a new id, and do not wait for those who were in it. */
-static void outlive(struct pwi_gathering *gathering) {
+/* The sum was applied without some members. They may still come, perhaps under a new id, and must not wait
+ * for its senders. */
+static void outlive(struct pwi_aggregate *aggregate) {
   size_t kept = 0;
-  for (size_t i = 0; i < gathering->count; i++) {
-    struct part *part = &gathering->parts[i];
+  for (size_t i = 0; i < aggregate->count; i++) {
+    struct part *part = &aggregate->parts[i];
     if (part->is_echo) continue;
-    gathering->parts[kept++] =
+    aggregate->parts[kept++] =
         (struct part){.sender = part->sender, .task = part->task, .claim = part->claim, .is_told = true};
   }
-  gathering->count = kept;
-  gathering->is_complete = false;
-  pwi_bundles_destroy(gathering->bundles);
-  gathering->bundles = NULL;
+  aggregate->count = kept;
+  aggregate->is_complete = false;
+  pwi_bundles_destroy(aggregate->bundles);
+  aggregate->bundles = NULL;
 }
 
-void pwi_shard_end_sum(struct pwi_shard *shard, struct pwi_gathering *gathering, pwi_tell_in *tell, void *context) {
-  gathering->done = gathering->now.end;
-  if (gathering->done < gathering->arc.end) return; /* the next range is next */
-  for (size_t i = 0; i < gathering->count; i++)
-    if (waits(&gathering->parts[i])) tell_one(shard, &gathering->parts[i], tell, context);
-  struct pwi_gathering place = *gathering;
-  bool is_over = !gathering->early && pwi_gathering_has_all(shard, gathering) && is_full_strength(shard, gathering);
+void pwi_shard_end_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate, pwi_tell_in *tell, void *context) {
+  aggregate->done = aggregate->now.end;
+  if (aggregate->done < aggregate->arc.end) return; /* continue with the next range */
+  for (size_t i = 0; i < aggregate->count; i++)
+    if (waits(&aggregate->parts[i])) tell_one(shard, &aggregate->parts[i], tell, context);
+  struct pwi_aggregate place = *aggregate;
+  bool is_over = !aggregate->early && pwi_aggregate_has_all(shard, aggregate) && is_full_strength(shard, aggregate);
   if (is_over)
-    pwi_gathering_forget(shard, gathering);
+    pwi_aggregate_forget(shard, aggregate);
   else
-    outlive(gathering);
-  pwi_gatherings_take_in(shard, &place);
+    outlive(aggregate);
+  pwi_aggregates_take_in(shard, &place);
 }
 
-static void tell_parts(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code,
+static void tell_parts(struct pwi_shard *shard, struct pwi_aggregate *aggregate, enum pwi_code code,
                        pawl_status status) {
-  for (size_t i = 0; i < gathering->count; i++)
-    if (waits(&gathering->parts[i])) pwi_gathering_say(shard, gathering->parts[i].waiter, code, status);
+  for (size_t i = 0; i < aggregate->count; i++)
+    if (waits(&aggregate->parts[i])) pwi_aggregate_say(shard, aggregate->parts[i].waiter, code, status);
 }
 
-/* Everybody who waits is told, also those who would have followed. */
-static void tell_all(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code, pawl_status status) {
-  tell_parts(shard, gathering, code, status);
-  for (struct pwi_gathering *it = shard->gatherings; it; it = it->next)
-    if (pwi_is_beside(it, gathering) && it->tick >= gathering->tick)
-      pwi_gathering_dismiss_early(shard, it, code, status);
+/* Answers all waiting pushes, including early parts of later ticks. */
+static void tell_all(struct pwi_shard *shard, struct pwi_aggregate *aggregate, enum pwi_code code, pawl_status status) {
+  tell_parts(shard, aggregate, code, status);
+  for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next)
+    if (pwi_is_beside(it, aggregate) && it->tick >= aggregate->tick)
+      pwi_aggregate_dismiss_early(shard, it, code, status);
 }
 
-void pwi_shard_drop_sum(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code,
+void pwi_shard_drop_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate, enum pwi_code code,
                         pawl_status status) {
-  tell_all(shard, gathering, code, status);
-  pwi_gathering_forget(shard, gathering);
+  tell_all(shard, aggregate, code, status);
+  pwi_aggregate_forget(shard, aggregate);
 }
 
-void pwi_shard_break_sum(struct pwi_shard *shard, struct pwi_gathering *gathering) {
-  tell_all(shard, gathering, PWI_CODE_NOT_HERE, PAWL_OK);
-  gathering->count = 0;
-  gathering->is_complete = false;
-  gathering->is_broken = true;
-  pwi_bundles_destroy(gathering->bundles);
-  gathering->bundles = NULL;
+void pwi_shard_break_sum(struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
+  tell_all(shard, aggregate, PWI_CODE_NOT_HERE, PAWL_OK);
+  aggregate->count = 0;
+  aggregate->is_complete = false;
+  aggregate->is_broken = true;
+  pwi_bundles_destroy(aggregate->bundles);
+  aggregate->bundles = NULL;
 }
 
-/* --- other ends ----------------------------------------------------------------------------------------------------------- */
+/* --- dropping aggregates -------------------------------------------------------------------------------- */
 
-void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys, enum pwi_code code,
+void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_vector *vector, struct pawl_range keys, enum pwi_code code,
                          pawl_status status) {
-  for (struct pwi_gathering *it = shard->gatherings, *next; it; it = next) {
+  for (struct pwi_aggregate *it = shard->aggregates, *next; it; it = next) {
     next = it->next;
     if (it->vector.id != vector->entry.id.id || pawl_range_is_empty(pawl_range_common(it->arc, keys))) continue;
     pwi_shard_drop_sum(shard, it, code, status);
@@ -254,7 +255,7 @@ void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_held *vector, struc
 }
 
 void pwi_aggregate_forget_waiters(struct pwi_shard *shard, uint64_t owner) {
-  for (struct pwi_gathering *it = shard->gatherings; it; it = it->next) {
+  for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next) {
     for (size_t i = 0; i < it->count; i++)
       if (it->parts[i].waiter.owner == owner) it->parts[i].waiter.owner = 0;
     for (struct early *early = it->early; early; early = early->next)
@@ -263,5 +264,5 @@ void pwi_aggregate_forget_waiters(struct pwi_shard *shard, uint64_t owner) {
 }
 
 void pwi_aggregate_fini(struct pwi_shard *shard) {
-  while (shard->gatherings) pwi_gathering_forget(shard, shard->gatherings);
+  while (shard->aggregates) pwi_aggregate_forget(shard, shard->aggregates);
 }

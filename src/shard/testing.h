@@ -1,4 +1,4 @@
-/* For tests of shards: vectors, a membership and requests in few words. */
+/* For tests of shards: short functions for vectors, a membership and requests. */
 #ifndef PWI_SHARD_TESTING_H
 #define PWI_SHARD_TESTING_H
 

@@ -1,5 +1,5 @@
-/* Members of a group with different keys, under a function that is not plain addition: whatever they name, in whatever order
- * and however far ahead, each tick is one step on the union of their rows. */
+/* Members of a group with different keys, with a function that is not plain addition: each tick is one step
+ * on the union of their rows, for any keys, any order and any distance between members. */
 #include "shard/testing.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #define L1 2.0
 #define L2 0.5
 
-/* What a member pushes in a tick: pairs g u of some keys. */
+/* The push of a member in a tick: pairs g u for some keys. */
 struct step {
   struct pawl_range block;
   enum pwi_request_keys how;
@@ -72,7 +72,7 @@ static void stop(void) {
   pwi_membership_fini(&scene.membership);
 }
 
-/* Whole numbers: their sums are exact in any order. */
+/* Integers have exact sums in any order. */
 static void draw_step(struct step *step, struct pawl_range block, const struct step *like) {
   struct pwi_random *random = &scene.random;
   double share = pwi_random_unit(random) * pwi_random_unit(random);
@@ -119,7 +119,7 @@ static void step_model(uint64_t tick) {
 
 static void settle(void) {
   struct pwi_request request;
-  struct pwi_gathering *sum;
+  struct pwi_aggregate *sum;
   while ((sum = pwi_shard_next_sum(scene.shard, &request))) {
     struct pwi_served served;
     assert_int_equal(pwi_shard_apply_sum(scene.shard, sum, &request, &served), PAWL_OK);
@@ -155,7 +155,7 @@ static void give(size_t member, uint64_t tick, struct pawl_range claim) {
   request.value_parts = 1;
   for (int times = pwi_random_chance(&scene.random, 0.2) ? 2 : 1; times > 0; times--) { /* also again */
     struct pwi_served served = serve(scene.shard, &request, NULL);
-    assert_true(served.put_off);
+    assert_true(served.is_deferred);
     if (served.effect != PWI_EFFECT_NONE) scene.alone++;
   }
   settle();

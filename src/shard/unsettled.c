@@ -1,4 +1,4 @@
-/* What is here of retired senders that they may not have been told of. */
+/* Retired senders that may not know the outcome of a task here. */
 #include "shard/inside.h"
 
 static bool has_later(const struct pwi_clock *clock, struct pwi_sender sender, uint64_t settled) {
@@ -10,10 +10,10 @@ static bool has_later(const struct pwi_clock *clock, struct pwi_sender sender, u
   return settled == 0;
 }
 
-/* Refusals have used up their number, so clocks tell of them too. */
+/* Refusals use up their number, so clocks include them. */
 static bool is_unsettled(const struct pwi_shard *shard, struct pwi_sender sender, uint64_t settled) {
   for (size_t i = 0; i < shard->vector_count; i++) {
-    const struct pwi_held *vector = shard->vectors[i];
+    const struct pwi_vector *vector = shard->vectors[i];
     if (has_later(&vector->clocks[PWI_TASKS], sender, settled) ||
         has_later(&vector->staged[PWI_TASKS], sender, settled))
       return true;

@@ -1,5 +1,5 @@
-/* Asks to the manager whose replies are lost: each is carried out at most once, and its answer is told again, whatever happens
- * to the link, to the manager and to the client meanwhile. */
+/* Asks to the manager whose replies are lost: each is executed at most once, and its reply is repeated, even
+ * if the link, the manager or the client is lost meanwhile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,12 +14,12 @@
 #include "leaders.h"
 #include "manager/ledger/ledger.h"
 
-/* What comes between an ask whose reply is lost and the time when it is asked again. */
+/* Events between an ask whose reply is lost and its repetition. */
 enum meanwhile {
   NOTHING,
   RESTART,    /* the manager is killed and started again */
   TAKEOVER,   /* another manager leads */
-  RETIREMENT, /* the client is taken for dead, and comes back as somebody new */
+  RETIREMENT, /* the client is declared dead, and returns under a new id */
   MEANWHILES,
 };
 
@@ -37,7 +37,7 @@ struct scene {
 
 static struct scene scene;
 
-/* --- an ask in two halves ----------------------------------------------------------------------------------------------- */
+/* --- an ask in two halves ------------------------------------------------------------------------------- */
 
 struct question {
   struct pwi_asking asking;
@@ -61,7 +61,7 @@ static struct pwi_sim_node manager_node(void) {
   return scene.meanwhile == TAKEOVER ? leaders_first(&scene.leaders)->node : scene.cluster.manager_node;
 }
 
-/* The ask gets through, its reply does not. */
+/* The ask arrives, and its reply is lost. */
 static void ask_deaf(struct question *question, enum pwi_ask what, const struct pwi_writer *payload) {
   *question = (struct question){.asking.replied = replied};
   pwi_sim_cut(scene.cluster.sim, manager_node(), scene.a.node);
@@ -94,7 +94,7 @@ static void let_happen(void) {
   cluster_run_for(&scene.cluster, PWI_SIM_SECOND);
 }
 
-/* Now it is asked again. */
+/* The ask is sent again and answered. */
 static void hear_answer(struct question *question) {
   struct pwi_sim *sim = scene.cluster.sim;
   pwi_sim_mend(sim, PWI_SIM_ALL, scene.a.node);
@@ -112,7 +112,7 @@ static void hear_answer(struct question *question) {
   cluster_run_while(&scene.cluster, is_open, question, 60 * PWI_SIM_SECOND);
 }
 
-/* --- scenes ------------------------------------------------------------------------------------------------------------- */
+/* --- scenes --------------------------------------------------------------------------------------------- */
 
 static void add_client(struct pwi_cluster_client *client, const char *name) {
   *client = (struct pwi_cluster_client){.job = "asks"};
@@ -203,7 +203,7 @@ static void test_a_restore_that_is_asked_again_does_not_begin_anew(void **state)
   }
 }
 
-/* Of another shape, after ours was deleted: the answer is about ours. */
+/* Another vector of the same name was created after the first was deleted: the reply is about the first. */
 static void test_a_create_that_is_asked_again_tells_of_the_vector_that_it_made(void **state) {
   (void)state;
   static const struct pawl_vector_options other = {.type = PAWL_F64, .width = 3, .size = 50};
@@ -245,7 +245,7 @@ static void test_a_create_that_met_another_vector_is_refused_however_often_it_is
   }
 }
 
-/* Two asks are under way, and the later one undoes the earlier: both are asked again, in their order. */
+/* Two asks are in flight, and the later one undoes the earlier. Both are sent again in their order. */
 static void test_asks_that_go_again_keep_their_order(void **state) {
   (void)state;
   for (int meanwhile = 0; meanwhile < MEANWHILES; meanwhile++) {
@@ -269,7 +269,7 @@ static void test_asks_that_go_again_keep_their_order(void **state) {
   }
 }
 
-/* Both ask for all positions to be held by a server; the later order counts. */
+/* Both asks order all positions to a server; the later order counts. */
 static void test_a_move_that_is_asked_again_does_not_undo_a_later_one(void **state) {
   (void)state;
   for (int meanwhile = 0; meanwhile < MEANWHILES; meanwhile++) {
@@ -319,7 +319,8 @@ static void test_what_was_heard_is_not_remembered(void **state) {
   close_scene();
 }
 
-/* Clients that come and go under a manager that is restarted: asks of all of them, with random cuts, are done exactly once. */
+/* Clients come and go under a manager that is restarted, with random cuts: each ask is executed exactly
+ * once. */
 static void test_every_create_makes_one_vector_whatever_breaks(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 60; seed++) {

@@ -1,4 +1,5 @@
-/* A barrier holds through the loss of the head that counts its ticks: nobody passes on ticks that only the head has. */
+/* A barrier holds through the loss of the head that counts its ticks: it never opens on ticks that only the
+ * head has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,7 +88,7 @@ static void begin(uint64_t seed) {
   cluster_run_for(&cluster, 500 * MS); /* until chains are made */
 }
 
-/* The head of the group's arc, and the member behind it. */
+/* The head of the group's arc, and the next member. */
 static void find_chain(size_t *head_out, size_t *next_out) {
   const struct pwi_view *view = pwi_client_view(members[0].client.client);
   const struct pwi_entry *entry = pwi_flow_entry(members[0].flow);
@@ -108,7 +109,7 @@ static void cut_off(size_t head, size_t next) {
   pwi_sim_cut(cluster.sim, cluster.servers[next].node, cluster.servers[head].node);
 }
 
-/* The head has every member's tick, and nobody else has the last. */
+/* The head has the ticks of all members, and no other server has the last one. */
 static void test_nobody_passes_on_a_tick_that_is_lost_with_the_head(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -125,7 +126,7 @@ static void test_nobody_passes_on_a_tick_that_is_lost_with_the_head(void **state
     assert_false(members[1].has_ticked);
     for (uint32_t i = 0; i < MEMBERS; i++) assert_false(members[i].has_passed);
     pwi_cluster_kill(&cluster, cluster.servers[head].process);
-    for (uint32_t i = 0; i < MEMBERS; i++) /* their asking goes again, to whoever comes after it */
+    for (uint32_t i = 0; i < MEMBERS; i++) /* their requests are sent again, to the new head */
       cluster_run_while(&cluster, is_false, &members[i].has_passed, 60 * PWI_SIM_SECOND);
     begin_member(&late, "late", 0);
     cluster_run_while(&cluster, is_false, &late.has_entered, 60 * PWI_SIM_SECOND);
@@ -134,7 +135,7 @@ static void test_nobody_passes_on_a_tick_that_is_lost_with_the_head(void **state
   }
 }
 
-/* One who leaves the group lets the others pass: likewise not on ticks that only the head has. */
+/* A member that leaves the group lets the others pass, but not on ticks that only the head has. */
 static void test_nobody_passes_by_a_departure_on_a_tick_that_is_lost_with_the_head(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -162,7 +163,7 @@ static void test_nobody_passes_by_a_departure_on_a_tick_that_is_lost_with_the_he
   }
 }
 
-/* Whoever asks only then is told no sooner. */
+/* A request that arrives later is not answered earlier. */
 static void test_an_await_that_comes_later_waits_for_the_chain_too(void **state) {
   (void)state;
   size_t head, next;

@@ -1,9 +1,10 @@
-/* Pushes of a group under a function that is not plain addition, attacked: members with different keys push block after block,
- * several ticks ahead of one another, while links break, nodes fall silent, heads die and arcs move to new servers. Whatever
- * happens, what is stored in the end is what one step for each tick, on the sum over all members, makes of an array.
+/* Aggregates with a function that is not plain addition, under faults. Members with different keys push block
+ * after block, several ticks ahead of one another, while links break, nodes fall silent, heads die and arcs
+ * move to new servers. At the end the stored values must equal an array to which one step was applied for
+ * each tick, on the sum over all members.
  *
- *   PAWL_SEEDS=n    run so many
- *   PAWL_SEED=n     this one alone, and say what happens
+ *   PAWL_SEEDS=n    number of seeds to run
+ *   PAWL_SEED=n     run this seed only, and print its events
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,14 +30,14 @@
 
 #define MEMBERS 3
 #define TICKS 40
-#define AHEAD 4 /* pushes of one member that are under way */
+#define AHEAD 4 /* pushes of one member in flight */
 #define SIZE 300
 #define GROUP "blocks/.crew"
 #define VECTOR "blocks/weights"
 #define L1 2.0
 #define EPS 1e-9
 
-/* What a member pushes in a tick. */
+/* The push of a member in a tick. */
 struct step {
   struct pwi_where where;
   uint64_t keys[SIZE];
@@ -67,7 +68,7 @@ static struct {
 
 static void must(pawl_status status) { cluster_check(&scene.cluster, status, "calling"); }
 
-/* --- what is pushed ----------------------------------------------------------------------------------------------------- */
+/* --- what is pushed ------------------------------------------------------------------------------------- */
 
 static void draw_blocks(void) {
   for (size_t tick = 0; tick < TICKS; tick++) {
@@ -77,7 +78,7 @@ static void draw_blocks(void) {
   }
 }
 
-/* Whole numbers: their sums are exact in any order. A list may have keys outside of the block, which do not count. */
+/* Integers have exact sums in any order. A list may have keys outside the block, which are ignored. */
 static void draw_step(struct member *member, size_t tick) {
   struct step *step = &member->steps[tick];
   struct pawl_range block = scene.blocks[tick];
@@ -137,7 +138,7 @@ static void compare(const double *found, const double *wanted, size_t count, con
                found[i], wanted[i]);
 }
 
-/* --- calls ---------------------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 static void call(struct member *member);
 
@@ -177,7 +178,7 @@ static bool is_working(void *context) {
   return false;
 }
 
-/* --- a run ---------------------------------------------------------------------------------------------------------------- */
+/* --- a run ---------------------------------------------------------------------------------------------- */
 
 static void print_line(void *context, const struct pawl_log_line *line) {
   (void)context;
@@ -236,7 +237,7 @@ static void close_scene(void) {
   pwi_cluster_close(&scene.cluster);
 }
 
-/* No node is killed by these: of two copies one may be out of reach already. */
+/* These faults kill no node, because one of two copies may be out of reach already. */
 static void schedule_faults(struct pwi_sim_faults *faults, int64_t delay, int64_t duration_max, bool pauses) {
   struct pwi_sim_faults_config config;
   pwi_sim_faults_config_init(&config);
@@ -251,7 +252,7 @@ static void schedule_faults(struct pwi_sim_faults *faults, int64_t delay, int64_
   must(pwi_sim_faults_schedule(scene.cluster.sim, faults));
 }
 
-/* What came back is what the sum of that tick has left; what was sent again may bring what is stored later. */
+/* A PUSHPULL returns the rows after the sum of its tick; a resend may return later rows. */
 static void check_out(size_t tick) {
   for (size_t m = 0; m < MEMBERS; m++) {
     const struct step *step = &scene.members[m].steps[tick];
@@ -315,7 +316,7 @@ static void test_each_tick_is_one_step_on_the_sum_whatever_happens(void **state)
   assert_true(one || resent > seeds);
 }
 
-/* Where nothing breaks nothing is sent twice, though members are ahead of one another all the time. */
+/* Without faults nothing is sent twice, although members are ahead of one another all the time. */
 static void test_without_faults_nothing_is_sent_twice(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -330,9 +331,9 @@ static void test_without_faults_nothing_is_sent_twice(void **state) {
   }
 }
 
-/* Members are taken for dead while some of what they pushed is in a sum, some early and some nowhere. They go on under new ids,
- * outside of the group; one is killed. What becomes of a tick then depends on who was in it; but nobody waits for ever, and nothing
- * fails. */
+/* Members are declared dead while some of their pushes are in a sum, some are early and some have not
+ * arrived. They continue under new ids, outside the group; one is killed. The result of a tick then depends
+ * on its contributors, but no push waits for ever, and nothing fails. */
 static void test_nobody_waits_for_the_dead(void **state) {
   const char *many = getenv("PAWL_SEEDS");
   uint64_t seeds = many ? strtoull(many, NULL, 10) : SEEDS, retired = 0;

@@ -1,4 +1,5 @@
-/* Calls in the simulator: at most once whatever breaks, exactly once where an answer came, and an end for every call. */
+/* Calls in the simulator: each runs at most once under any fault, exactly once if an answer came, and every
+ * call ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +23,7 @@
 #define IDS 1024
 #define GROUP "sim/.callers"
 
-/* What one call is meant to be, and what was seen of it. Ids are places here, and travel as arguments. */
+/* An intended call and its observed effects. Ids are indices here, and travel as arguments. */
 struct job {
   struct pwi_calling calling;
   struct caller *caller;
@@ -67,7 +68,7 @@ static void broken(const char *what, const struct job *job, pawl_status status) 
                pawl_status_name(status));
 }
 
-/* --- being called --------------------------------------------------------------------------------------------------------- */
+/* --- being called --------------------------------------------------------------------------------------- */
 
 static struct job *job_of(const struct pwi_running *running) {
   return &world.jobs[pwi_get_u32(running->item->argument)];
@@ -92,7 +93,7 @@ static uint64_t draw_node(struct caller *caller) {
   return other->client.client ? own_id(other) : 0;
 }
 
-/* One that calls another on behalf of the present one. */
+/* A function that calls another on behalf of the present call. */
 static void call_further(struct caller *caller, struct pwi_running *running, struct job *outer) {
   uint64_t node = draw_node(caller);
   struct job *inner = node != 0 ? make_job(caller) : NULL;
@@ -134,14 +135,15 @@ static void finish_run(void *context, uint64_t cookie) {
   pwi_callee_end(caller->callee, running, PAWL_OK, bytes, bytes ? 8 : 0);
 }
 
-/* --- calling -------------------------------------------------------------------------------------------------------------- */
+/* --- calling -------------------------------------------------------------------------------------------- */
 
 static void check_leg(struct job *job, const struct pwi_call_leg *leg) {
   uint32_t count = job->is_graph ? 3 : 1;
   if (!leg->status && leg->back.count != count) broken("lacks results", job, PAWL_OK);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t runs = job->runs[i][world.nodes[leg->node]];
-    bool is_alone = job->calling.leg_count == 1; /* a group may have a member twice: dead, and started again */
+    bool is_alone = job->calling.leg_count == 1; /* a group may have a member twice: dead, and started
+                                                    again */
     if (leg->status == PAWL_NODE_GONE && is_alone && runs != 0) broken("ran at one that was gone", job, leg->status);
     if (leg->status) continue;
     const struct pwi_call_result *result = &leg->back.results[i];
@@ -237,7 +239,7 @@ static void started(void *context) {
   pwi_cluster_timer(&caller->client, 20 * MS, 0);
 }
 
-/* The calls of a process that was killed are nobody's. */
+/* The calls of a killed process are abandoned. */
 static void stopped(void *context) {
   struct caller *caller = context;
   for (size_t i = 0; i < world.job_count; i++)
@@ -303,7 +305,7 @@ static void draw_faults(struct pwi_sim_faults *faults, bool are_hard) {
   assert_int_equal(pwi_sim_faults_schedule(world.cluster.sim, faults), PAWL_OK);
 }
 
-/* Links break, and nobody is ever taken for dead: every call runs exactly once. */
+/* Links break, and no node is ever declared dead: every call runs exactly once. */
 static void test_broken_links_neither_lose_a_call_nor_run_it_twice(void **state) {
   (void)state;
   size_t known = 0;
@@ -321,7 +323,8 @@ static void test_broken_links_neither_lose_a_call_nor_run_it_twice(void **state)
   assert_true(known > 60 * NODES * CALLS);
 }
 
-/* Nodes die, and are taken for dead and are not: no call runs twice, what was answered has run, and every call ends. */
+/* Nodes die, and live nodes are declared dead: no call runs twice, every answered call has run, and every
+ * call ends. */
 static void test_whoever_dies_no_call_runs_twice_and_every_call_ends(void **state) {
   (void)state;
   size_t known = 0, unknown = 0, gone = 0;

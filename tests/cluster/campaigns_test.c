@@ -1,7 +1,8 @@
 /* labels: long nosan
  * timeout: 3000
  *
- * Campaigns from 20,000 seeds (sim/campaign/campaign.h): what cluster.exactly_once does, ten times over. */
+ * Campaigns from 20,000 seeds (sim/campaign/campaign.h): ten times as many as cluster.exactly_once.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* What a checkpoint may be based on: not on what was given up since, not on what is gone from the disk, and not on a row of
- * bases that is too long to be read. */
+/* Permitted bases of an incremental checkpoint: no checkpoint of arcs that were given up since, none that is
+ * missing on disk, and no chain of bases that is too long to read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ static struct saving_scene scene;
 
 static struct pwi_files *disk(void) { return pwi_sim_disk_files(scene.disk_queue.disk); }
 
-/* --- losing data ------------------------------------------------------------------------------------------------------- */
+/* --- losing data ---------------------------------------------------------------------------------------- */
 
 static uint64_t node_of(const struct pwi_cluster_server *server) {
   struct pwi_server_state server_state;
@@ -30,7 +30,8 @@ static pawl_status give_up(uint64_t node) {
   return status;
 }
 
-/* The first server dies with the only copy of what it had; another comes, and the operator gives the first one up. */
+/* The first server dies with the only copy of its arcs; another comes, and the operator gives the first one
+ * up. */
 static void lose_the_first_server(void) {
   uint64_t dead = node_of(&scene.cluster.servers[0]);
   pwi_sim_kill(scene.cluster.sim, scene.cluster.servers[0].node);
@@ -40,7 +41,7 @@ static void lose_the_first_server(void) {
   assert_int_equal(cluster_ask(&scene.other, PWI_ASK_SYNC, NULL), PAWL_OK);
 }
 
-/* A client that has pushed nothing before goes on: one, to every second key. */
+/* A client without earlier pushes continues: it pushes one to every second key. */
 static void push_to_some(struct pwi_flow *flow) {
   static uint64_t keys[SAVING_KEYS / 2];
   static int64_t values[SAVING_KEYS / 2 * SAVING_WIDTH];
@@ -50,7 +51,7 @@ static void push_to_some(struct pwi_flow *flow) {
   assert_int_equal(cluster_call(&scene.other, flow, PWI_REQUEST_PUSH, &where, values, NULL, NULL), PAWL_OK);
 }
 
-/* The checkpoint holds what the cluster holds. */
+/* The checkpoint and the cluster have the same contents. */
 static void assert_saved_as_it_is(const char *name, struct pwi_flow *flow) {
   static int64_t values[SAVING_KEYS * SAVING_WIDTH];
   saving_pull_all(&scene.other, flow, values);
@@ -68,9 +69,10 @@ static void assert_base(const char *name, const char *base) {
   pwi_manifest_fini(&manifest);
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
-/* What was lost has few versions again, fewer than the base has: by these nothing would seem to have changed. */
+/* The lost arcs begin again with low versions, lower than those of the base. By versions alone nothing would
+ * seem to have changed. */
 static void test_after_data_was_given_up_the_next_checkpoint_stands_alone(void **state) {
   (void)state;
   for (uint64_t seed = 600; seed < 606; seed++) {
@@ -109,7 +111,7 @@ static void test_data_that_is_given_up_while_changes_are_saved_ends_the_checkpoi
   saving_close(&scene);
 }
 
-/* Whole, it need not be given up with the data: each arc is as it was at its own moment. */
+/* A full checkpoint need not fail when data is given up: each arc is saved as of its own moment. */
 static void test_data_that_is_given_up_while_everything_is_saved_is_saved_as_it_is_now(void **state) {
   (void)state;
   saving_open(&scene, 630, 2, 0);
@@ -126,7 +128,8 @@ static void test_data_that_is_given_up_while_everything_is_saved_is_saved_as_it_
   saving_close(&scene);
 }
 
-/* Nobody could save what the first server had. It is told soon, and the next checkpoint need not wait for this one. */
+/* The arcs of the first server cannot be saved. The checkpoint fails soon, and the next one need not wait for
+ * it. */
 static void test_a_checkpoint_ends_soon_if_keys_wait_for_a_server_that_is_down(void **state) {
   (void)state;
   saving_open(&scene, 640, 2, 0);
@@ -163,7 +166,7 @@ static void test_a_checkpoint_whose_base_is_gone_is_no_base(void **state) {
   saving_close(&scene);
 }
 
-/* Copies of one manifest, each based on the one before: as many as may be. */
+/* Writes copies of one manifest, each based on the one before, up to the limit. */
 static void write_row(const char *first, size_t count) {
   struct pwi_manifest manifest = {0};
   assert_int_equal(pwi_manifest_read(disk(), first, &manifest), PAWL_OK);

@@ -1,5 +1,5 @@
-/* A power failure, or a full disk, between any two steps of a checkpoint: it is there whole or not at all, what was there
- * before stays, a user's files too, and the next save sweeps what is left over. */
+/* A power failure or a full disk between any two steps of a checkpoint: the checkpoint exists whole or not at
+ * all, earlier checkpoints and files of the user stay, and the next save removes the remains. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "saving.h"
 
-/* --- a disk that stops at a given step --------------------------------------------------------------------------------- */
+/* --- a disk that stops at a given step ------------------------------------------------------------------ */
 
 static const struct pwi_files_ops *real_ops;
 static struct pwi_files_ops counting_ops;
@@ -72,7 +72,7 @@ static void begin_counting(struct saving_scene *scene, int64_t stop_after, bool 
 
 static void end_counting(void) { pwi_sim_disk_files(disk)->ops = real_ops; }
 
-/* --- what must be there whatever happens ------------------------------------------------------------------------------------ */
+/* --- what must be there whatever happens ---------------------------------------------------------------- */
 
 static const char *const users[] = {"thesis/chapter", "thesis/node-1-1.pawl", "auto-000009/notes", "notes",
                                     ".pawl-saving-0000000000000001/node-1-1.pawl"};
@@ -144,7 +144,7 @@ static bool save_until(uint64_t seed, int64_t step, bool full) {
   saving_read(&scene, is_there(files, "newer") ? "newer" : "new", NULL);
   check_users(files);
   saving_read(&scene, "first", NULL);
-  if (count_attempts(files) != 1) fail_msg("step %lld: an attempt is left over", (long long)step); /* the user's */
+  if (count_attempts(files) != 1) fail_msg("step %lld: an attempt is left over", (long long)step);
   saving_close(&scene);
   return stopped;
 }
@@ -164,7 +164,7 @@ static void test_a_disk_may_be_full_at_any_step(void **state) {
   assert_true(step > 12);
 }
 
-/* A name that is somebody else's is refused, and nothing is written. */
+/* A name that is in use is refused, and nothing is written. */
 static void test_names_that_are_taken_are_refused(void **state) {
   (void)state;
   static const char *const names[] = {"thesis", "notes", "auto-000009", "first"};

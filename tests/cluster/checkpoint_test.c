@@ -1,5 +1,5 @@
-/* Checkpoints of a simulated cluster: saved under traffic and faults, loaded into another size, and what those are told who
- * use a vector that is loaded. */
+/* Checkpoints of a simulated cluster: saved under traffic and faults, loaded into a cluster of another size,
+ * and the answers to clients that use a vector while it is loaded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static pawl_status begin_restore(struct pwi_cluster_client *client) {
   return status;
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_what_is_saved_in_a_quiet_moment_is_loaded_into_another_size(void **state) {
   (void)state;
@@ -47,8 +47,8 @@ static void test_what_is_saved_in_a_quiet_moment_is_loaded_into_another_size(voi
   saving_close(&scene);
 }
 
-/* Each row is pushed to as a whole, so all numbers of a row are the same, and no less than what was acknowledged when saving
- * began. */
+/* Each row is pushed as a whole, so all values of a row are equal, and not lower than the values acknowledged
+ * when saving began. */
 static void test_a_cut_under_traffic_holds_a_push_wholly_or_not_at_all(void **state) {
   (void)state;
   for (uint64_t seed = 100; seed < 110; seed++) {
@@ -164,7 +164,7 @@ static void test_a_disk_that_fails_now_and_then_leaves_whole_checkpoints_or_none
   }
 }
 
-/* What was pushed before is gone, the one who pushed is told once, and goes on. */
+/* Earlier pushes are gone. The client that pushed them is told once, and continues. */
 static void test_who_uses_a_vector_that_is_loaded_is_told_and_goes_on(void **state) {
   (void)state;
   for (uint64_t seed = 400; seed < 420; seed++) {

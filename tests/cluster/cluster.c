@@ -1,3 +1,4 @@
+/* Checked calls of sim/cluster.h. */
 #include "cluster.h"
 
 #include <setjmp.h>

@@ -1,9 +1,10 @@
-/* How many copies of each arc there are, whatever the manager believes: no arc loses more of them than servers were lost.
+/* The number of copies of each arc, regardless of the manager's view: no arc loses more copies than servers
+ * were lost.
  *
- * After every event each arc's copies are counted at the servers themselves. A copy is a server process that runs, is a full
- * member of the arc by the newest view that any server has, and has the arc. There must be as many as chains are to have
- * members, less the servers that the test has taken away. Meanwhile a worker pushes, and in the end everything that it was
- * told of is there.
+ * After every event the copies of each arc are counted at the servers themselves. A copy is a running server
+ * process that is a full member of the arc in the newest view of any server, and has the arc. There must be
+ * as many copies as a chain shall have members, minus the servers that the test has removed. Meanwhile a
+ * worker pushes, and at the end every answered push is there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,13 +30,13 @@ static bool is_pushing, is_busy;
 
 static struct {
   size_t wanted;     /* copies of each arc */
-  size_t lost;       /* servers that were taken away, and not yet replaced */
-  size_t fewest;     /* copies of any arc, ever */
+  size_t lost;       /* servers removed and not yet replaced */
+  size_t fewest;     /* lowest number of copies of any arc so far */
   uint64_t epoch;    /* of the newest view when all began */
   int64_t end, next; /* of this stretch; and when copies are counted again at the latest */
 } watch;
 
-/* --- counting ---------------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------------------- */
 
 static const struct pwi_view *newest_view(void) {
   const struct pwi_view *newest = NULL;
@@ -72,7 +73,7 @@ static size_t fewest_copies(void) {
   return fewest;
 }
 
-/* Nothing but an event of the simulation changes anything; a millisecond is short enough to see what it did. */
+/* Only events of the simulation change anything; a millisecond is short enough to observe each of them. */
 static bool watches(void *context) {
   (void)context;
   int64_t now = pwi_sim_now(cluster.sim);
@@ -92,7 +93,7 @@ static void watch_for(int64_t duration) {
   cluster_check(&cluster, status == PAWL_TIMED_OUT ? PAWL_OK : status, "watching copies");
 }
 
-/* --- working ----------------------------------------------------------------------------------------------------------- */
+/* --- working -------------------------------------------------------------------------------------------- */
 
 static void was_pushed(struct pwi_task *finished) {
   assert_int_equal(finished->status, PAWL_OK);
@@ -136,7 +137,7 @@ static bool has_push(void *context) {
   return is_busy;
 }
 
-/* Everything that was acknowledged is there, once. */
+/* Every acknowledged push is there, once. */
 static void end(void) {
   struct pwi_where all = {.range = {0, 1000}};
   is_pushing = false;
@@ -146,7 +147,7 @@ static void end(void) {
   pwi_cluster_close(&cluster);
 }
 
-/* --- the network of the manager ---------------------------------------------------------------------------------------- */
+/* --- the network of the manager ------------------------------------------------------------------------- */
 
 static void cut(struct pwi_sim_node a, struct pwi_sim_node b) {
   pwi_sim_cut(cluster.sim, a, b);
@@ -171,13 +172,13 @@ static void crash(size_t server) {
   pwi_cluster_kill(&cluster, server);
 }
 
-/* The chains are as they were: nobody was struck off, and nothing had to be copied. */
+/* The chains are unchanged: no server was removed, and nothing was copied. */
 static void assert_nothing_changed(void) {
   assert_int_equal(watch.fewest, watch.wanted);
   assert_int_equal(pwi_cluster_moves_done(&cluster), 0);
 }
 
-/* Pushes go on, and every arc has all its copies again, of those who are left. */
+/* Pushes continue, and every arc has all its copies again on the remaining servers. */
 static void assert_whole_again(size_t copies) {
   int64_t before = pushed;
   watch_for(10 * S);
@@ -185,10 +186,10 @@ static void assert_whole_again(size_t copies) {
   assert_int_equal(fewest_copies(), copies);
 }
 
-/* --- scenes ------------------------------------------------------------------------------------------------------------ */
+/* --- scenes --------------------------------------------------------------------------------------------- */
 
-/* One reset of the connection between the manager and each server, one after the other and all at once, and with quick
- * repetitions; then a server crashes. */
+/* The connection between the manager and each server is reset: one after the other, all at once, and in quick
+ * repetition. Then a server crashes. */
 static void test_a_reset_costs_no_copy(void **state) {
   (void)state;
   for (uint32_t replicas = 0; replicas < 3; replicas++) {
@@ -209,7 +210,7 @@ static void test_a_reset_costs_no_copy(void **state) {
   }
 }
 
-/* A crash that follows a reset at once, before the other is back. */
+/* A crash follows a reset at once, before the other server is back. */
 static void test_a_crash_after_a_reset_costs_one_copy(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 20; seed++) {
@@ -254,7 +255,7 @@ static void test_an_outage_costs_no_copy_where_there_are_two_servers(void **stat
   }
 }
 
-/* They find their way back one after the other, the last after half a minute. */
+/* The servers return one after the other, the last after half a minute. */
 static void test_servers_that_return_one_by_one_lose_no_copy(void **state) {
   (void)state;
   begin(500, 4, 1);
@@ -286,7 +287,7 @@ static void test_a_manager_that_is_started_again_waits_for_slow_returners(void *
   }
 }
 
-/* The others see that these are alive. */
+/* The other servers see that these are alive. */
 static void test_a_manager_that_does_not_reach_half_of_the_servers_strikes_nobody_off(void **state) {
   (void)state;
   for (uint32_t replicas = 1; replicas < 3; replicas++) {
@@ -300,7 +301,8 @@ static void test_a_manager_that_does_not_reach_half_of_the_servers_strikes_nobod
   }
 }
 
-/* The manager's machine has a server too, and its network is out: to both of them all others are silent. */
+/* The manager shares a machine with a server, and the network of the machine is down: both see all others as
+ * silent. */
 static void test_a_manager_that_is_cut_off_with_a_server_strikes_nobody_off(void **state) {
   (void)state;
   begin(800, 4, 1);
@@ -314,7 +316,8 @@ static void test_a_manager_that_is_cut_off_with_a_server_strikes_nobody_off(void
   end();
 }
 
-/* During the outage one server really dies. Once somebody is back who can tell, it is followed. */
+/* One server really dies during the outage. It is replaced once another server is back that can confirm its
+ * death. */
 static void test_a_death_during_an_outage_is_found_afterwards(void **state) {
   (void)state;
   static const int64_t lengths[] = {2 * S, 10 * S, 60 * S};
@@ -344,7 +347,8 @@ static size_t server_of(uint64_t node) {
   return 0;
 }
 
-/* More are dead than replicas can stand. Arcs that a survivor has go on, and lose nothing more; others wait. */
+/* More servers are dead than replicas can compensate. Arcs of survivors continue and lose no more copies;
+ * others wait. */
 static void test_more_deaths_than_replicas_cost_no_more_copies_than_that(void **state) {
   (void)state;
   begin(1000, 4, 1);
@@ -363,7 +367,7 @@ static void test_more_deaths_than_replicas_cost_no_more_copies_than_that(void **
   pwi_cluster_close(&cluster);
 }
 
-/* A crash is proved at once: nobody listens there any more. */
+/* A crash is detected at once, because nobody listens at the address any more. */
 static void test_a_crash_is_followed_within_milliseconds(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 20; seed++) {
@@ -377,7 +381,8 @@ static void test_a_crash_is_followed_within_milliseconds(void **state) {
   }
 }
 
-/* Two crash at once, which is as many as stay: that they are most does not delay what is proved. */
+/* Two of four servers crash at once. Crashes that are proved are handled without delay, even if they are half
+ * of all. */
 static void test_crashes_of_most_are_followed_within_milliseconds(void **state) {
   (void)state;
   begin(1200, 4, 2);
@@ -391,7 +396,7 @@ static void test_crashes_of_most_are_followed_within_milliseconds(void **state) 
   end();
 }
 
-/* A server that stands still answers nobody, the manager as little as its neighbours. */
+/* A stopped server answers neither the manager nor its neighbours. */
 static void test_a_server_that_stands_still_is_followed_within_half_a_second(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 10; seed++) {
@@ -407,7 +412,7 @@ static void test_a_server_that_stands_still_is_followed_within_half_a_second(voi
   }
 }
 
-/* A busy server, that does not come back at once. */
+/* A busy server that does not return at once. */
 static void test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 10; seed++) {
@@ -426,7 +431,7 @@ static void print_line(void *context, const struct pawl_log_line *line) {
                 line->node ? line->node : "-", line->text);
 }
 
-/* A test's name as the argument runs it alone, and a second argument shows what happens. */
+/* With the name of a test as argument only this test runs; a second argument prints its events. */
 int main(int count, char **arguments) {
   if (count > 1) cmocka_set_test_filter(arguments[1]);
   if (count > 2) pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG);

@@ -1,3 +1,4 @@
+/* Workers that count topics, see counts.h. */
 #include "counts.h"
 
 #include <stddef.h>
@@ -7,10 +8,10 @@
 #include "apps/lda/marks.h"
 
 #define VECTOR "lda/counts"
-#define TOTALS COUNTS_WORDS /* the row's key */
+#define TOTALS COUNTS_WORDS /* key of the row of totals */
 #define LOOK COUNTS_HOLDS   /* cookie: look for pieces */
 
-/* --- the corpus ----------------------------------------------------------------------------------------------------------- */
+/* --- the corpus ----------------------------------------------------------------------------------------- */
 
 static void draw_piece(struct pwi_random *random, uint64_t number, struct counts_piece *piece) {
   piece->number = number;
@@ -21,13 +22,13 @@ static void draw_piece(struct pwi_random *random, uint64_t number, struct counts
   memset(piece->files[0].topics, COUNTS_NONE, sizeof piece->files[0].topics);
 }
 
-/* Marks of both columns, and the sign's. */
+/* Marks of both columns, and of the sign. */
 static void draw_corpus(struct counts *counts) {
   static const uint64_t numbers[COUNTS_PIECES] = {0, 1, 30, 31, 32, 63};
   for (size_t p = 0; p < COUNTS_PIECES; p++) draw_piece(&counts->random, numbers[p], &counts->pieces[p]);
 }
 
-/* --- steps ---------------------------------------------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------------------------------------- */
 
 static void later(struct counts_hold *hold) {
   struct counts_worker *worker = hold->worker;
@@ -41,7 +42,7 @@ static void go_to(struct counts_hold *hold, enum counts_phase phase) {
   later(hold);
 }
 
-/* What becomes of a worker whose call fails. Only one that was taken for dead may. */
+/* Handles a failed call of a worker. Only a worker that was declared dead may have one. */
 static void failed(struct counts_worker *worker, pawl_status status) {
   struct counts *counts = worker->counts;
   bool is_expected = status == PAWL_NODE_GONE || counts->bug != COUNTS_RIGHT;
@@ -83,7 +84,7 @@ static void start(struct counts_slice *slice, enum pwi_request_kind kind) {
   failed(worker, status);
 }
 
-/* --- sweeps --------------------------------------------------------------------------------------------------------------- */
+/* --- sweeps --------------------------------------------------------------------------------------------- */
 
 static uint8_t *topics_of(struct counts_file *file, uint64_t version) { return file->topics[version & 1]; }
 
@@ -99,7 +100,7 @@ static void count_token(int32_t *change, uint8_t before, uint8_t after) {
   if (after != COUNTS_NONE) change[after]++;
 }
 
-/* Of a word, or of all for the totals. */
+/* The change of a word, or of all words for the totals. */
 static void fill_change(struct counts_hold *hold, uint64_t key, int32_t *change) {
   const struct counts_piece *piece = hold->piece;
   const uint8_t *before = topics_of(hold->file, hold->version);
@@ -162,7 +163,7 @@ static void write_head(struct counts_hold *hold) {
   begin_sweep(hold);
 }
 
-/* --- taking over ---------------------------------------------------------------------------------------------------------- */
+/* --- taking over ---------------------------------------------------------------------------------------- */
 
 static void begin_reading(struct counts_hold *hold) {
   hold->read = hold->piece->newest;
@@ -171,7 +172,7 @@ static void begin_reading(struct counts_hold *hold) {
   go_to(hold, COUNTS_READING);
 }
 
-/* By pushes of zeros: what comes back is what is there to stay. */
+/* Reads by pushes of zeros, so that the values cannot be undone. */
 static void read_rows(struct counts_hold *hold) {
   const struct counts_piece *piece = hold->piece;
   for (size_t i = 0; i <= piece->word_count && !hold->worker->is_dead;) {
@@ -182,7 +183,7 @@ static void read_rows(struct counts_hold *hold) {
   }
 }
 
-/* Which words are not ahead, and whether the totals are. */
+/* Finds the words whose mark is not ahead, and whether the totals are ahead. */
 static void look_at_marks(struct counts_hold *hold, bool *totals_ahead) {
   *totals_ahead = false;
   hold->word_count = 0;
@@ -210,7 +211,7 @@ static void note_found(struct counts_hold *hold, bool totals_ahead) {
     figures->whole++;
 }
 
-/* Atomic, as link() is: of two only one makes the next file. */
+/* Atomic, as link() is: only one of two workers makes the next file. */
 static bool make_file(struct counts_hold *hold, const struct counts_file *file) {
   struct counts_piece *piece = hold->piece;
   bool is_shared = hold->worker->counts->bug == COUNTS_ONE_FILE;
@@ -249,7 +250,7 @@ static void mend(struct counts_hold *hold) {
     go_to(hold, hold->owes_totals ? COUNTS_TOTALLING : COUNTS_WRITING);
 }
 
-/* --- what comes next ------------------------------------------------------------------------------------------------------ */
+/* --- what comes next ------------------------------------------------------------------------------------ */
 
 static void all_answered(struct counts_hold *hold) {
   if (hold->phase == COUNTS_READING)
@@ -278,7 +279,7 @@ static void advance(struct counts_hold *hold) {
   }
 }
 
-/* --- owners --------------------------------------------------------------------------------------------------------------- */
+/* --- owners --------------------------------------------------------------------------------------------- */
 
 static uint64_t sender_of(const struct counts_worker *worker) {
   struct pwi_client_state state;
@@ -286,7 +287,7 @@ static uint64_t sender_of(const struct counts_worker *worker) {
   return state.sender;
 }
 
-/* A client hears of a membership when all servers have it. */
+/* A client receives a membership when all servers have it. */
 static bool may_take(const struct counts_worker *worker, const struct counts_piece *piece) {
   const struct pwi_membership *membership = pwi_client_membership(worker->client.client);
   if (piece->owner == 0) return true;
@@ -350,7 +351,7 @@ static void started(void *context) {
   pwi_cluster_timer(&worker->client, 1, LOOK);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+/* --- all of it ------------------------------------------------------------------------------------------ */
 
 void counts_open(struct counts *counts, uint64_t seed, enum counts_bug bug) {
   struct pwi_cluster_config config = {.seed = seed,
@@ -389,7 +390,7 @@ bool counts_is_working(const struct counts *counts) {
   return false;
 }
 
-/* The table that the files make. */
+/* Computes the table from the files. */
 static void add_up(const struct counts *counts, int32_t table[COUNTS_WORDS + 1][COUNTS_WIDTH]) {
   for (size_t p = 0; p < COUNTS_PIECES; p++) {
     const struct counts_piece *piece = &counts->pieces[p];

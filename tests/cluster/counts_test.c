@@ -1,9 +1,10 @@
-/* Counts that stay exact whoever is killed (counts.h): workers are killed, stopped and cut off at any moment, also while they take over
- * from others, and replaced by new senders; links break; a server is killed and comes back with nothing. In the end every row adds up to
- * what the corpus has, the totals to the sum of all rows, and the topics in the files make exactly the table that the servers have.
+/* Counts that stay exact when any process is killed (counts.h). Workers are killed, stopped and cut off at
+ * any moment, also during takeovers, and replaced by new senders; links break; a server is killed and returns
+ * empty. At the end every row adds up to the corpus, the totals to the sum of all rows, and the topics in the
+ * files give exactly the table on the servers.
  *
- *   PAWL_SEEDS=n    run so many
- *   PAWL_SEED=n     this one alone, and say what happens
+ *   PAWL_SEEDS=n    number of seeds to run
+ *   PAWL_SEED=n     run this seed only, and print its events
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,14 +46,14 @@ static void print_line(void *context, const struct pawl_log_line *line) {
   printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
 }
 
-/* --- what goes wrong ------------------------------------------------------------------------------------------------------ */
+/* --- what goes wrong ------------------------------------------------------------------------------------ */
 
 static void schedule(const struct pwi_sim_faults_config *config, struct pwi_sim_faults *faults) {
   cluster_check(&counts.cluster, pwi_sim_faults_draw(counts.cluster.sim, config, faults), "drawing faults");
   cluster_check(&counts.cluster, pwi_sim_faults_schedule(counts.cluster.sim, faults), "scheduling faults");
 }
 
-/* Of two copies one may be out of reach: so nobody is killed by these, and nobody is silent for long. */
+/* These faults kill no node and silence none for long, because one of two copies may be out of reach. */
 static void attack_links(struct attack *attack) {
   struct pwi_sim_faults_config config;
   pwi_sim_faults_config_init(&config);
@@ -65,7 +66,8 @@ static void attack_links(struct attack *attack) {
   schedule(&config, &attack->links);
 }
 
-/* Short ones mostly kill in the middle of something; who is stopped or cut off for long is taken for dead. */
+/* Short faults mostly kill a worker in the middle of a step; a worker that is stopped or cut off for long is
+ * declared dead. */
 static void attack_workers(struct attack *attack, bool is_long, struct pwi_sim_faults *faults) {
   struct pwi_sim_node nodes[COUNTS_WORKERS];
   struct pwi_sim_faults_config config;
@@ -90,13 +92,13 @@ static int64_t soon(int64_t now, int64_t least, uint64_t most) {
   return now + least + (int64_t)pwi_random_below(&counts.random, most);
 }
 
-/* When links have come to rest. */
+/* Begins when links are stable again. */
 static void attack_servers(struct attack *attack) {
   attack->kill_at = soon(attack->begun + LINKS_END, 300 * MS, 600 * MS);
   attack->start_at = PWI_NET_NEVER;
 }
 
-/* All arcs have two copies, as far as can be seen, and nothing happens just then that would take one away. */
+/* Returns true if all arcs have two copies, and no event is pending that would remove one. */
 static bool is_whole(void) {
   const struct pwi_view *view = pwi_client_view(counts.checker.client);
   for (size_t i = 0; i < view->arc_count; i++)
@@ -118,7 +120,7 @@ static void step_servers(struct attack *attack, int64_t now) {
   }
 }
 
-/* One that stays dead lingers for a while, and its process is then started anew. */
+/* A worker that stays dead is left for a while, and then its process is started again. */
 static void replace_dead(void) {
   for (size_t w = 0; w < COUNTS_WORKERS; w++) {
     const struct counts_worker *worker = &counts.workers[w];
@@ -127,9 +129,9 @@ static void replace_dead(void) {
   }
 }
 
-/* --- a run ---------------------------------------------------------------------------------------------------------------- */
+/* --- a run ---------------------------------------------------------------------------------------------- */
 
-/* False, and what is wrong. */
+/* Returns false and an error text on failure. */
 static bool run_until_done(struct attack *attack, char text[160]) {
   struct pwi_sim *sim = counts.cluster.sim;
   int64_t quiet_at = attack->begun + WINDOW_END + 500 * MS; /* who was stopped has woken up by then */
@@ -204,7 +206,7 @@ static void test_a_seed_gives_the_same_run_each_time(void **state) {
   }
 }
 
-/* Whatever is left out of the protocol is missed: so the campaign can fail. */
+/* The test fails for each omitted step of the protocol, so the campaign can detect errors. */
 static void test_each_part_of_the_protocol_is_needed(void **state) {
   static const char *const names[COUNTS_BUGS] = {"none",
                                                  "marks are not looked at",

@@ -1,11 +1,11 @@
 /* timeout: 1800
  *
- * Exactly once, attacked: manager, servers and clients together in the simulator, from very many seeds
+ * Exactly once, under faults: manager, servers and clients in the simulator, from very many seeds
  * (sim/campaign/campaign.h).
  *
- *   PAWL_SEEDS=n    run so many
+ *   PAWL_SEEDS=n    number of seeds to run
  *
- * One seed alone, with its faults and the log of every node: pawl sim faults --seed n.
+ * A single seed, with its faults and the log of every node: pawl sim faults --seed n.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Filters in a cluster: the real client, servers and manager in the simulator, links that carry everything (no data
- * planes), so that codecs are used wherever they may be. */
+/* Filters in a cluster: real client, servers and manager in the simulator. Links have no data planes, so
+ * codecs are used wherever they are permitted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +112,7 @@ static void test_of_two_encodings_the_smaller_result_is_sent(void **state) {
   carry_both_ways("zeros | compress(with=zstd)", 2500, 2500);
 }
 
-/* Encoding takes no time in the simulator, so it pays on any link that does. */
+/* Encoding takes no time in the simulator, so it pays on any link that takes time. */
 static void test_a_compressor_is_chosen_once_it_has_shown_that_it_pays(void **state) {
   (void)state;
   enum { COUNT = 20000 };
@@ -149,7 +149,7 @@ static void test_an_encoding_for_pushes_leaves_pulls_alone(void **state) {
   pwi_cluster_close(&cluster);
 }
 
-/* A peer of an older version says in its hello that it knows no codecs. */
+/* The hello of a peer of an older version has no codecs. */
 static void forget_codecs(void) {
   for (size_t i = 0; i < client.client->links.room; i++) {
     struct client_link *link = client.client->links.slots[i].id ? client.client->links.slots[i].item : NULL;
@@ -236,7 +236,8 @@ static void test_random_rounding_of_many_pushes_is_right_on_the_average(void **s
     sum += seen[i];
     wanted += (double)values[i] * PUSHES;
   }
-  /* A value is off by a step of 1/16 at most, with a variance below its quarter: five standard errors. */
+  /* The error of a value is at most a step of 1/16, with a variance below its quarter: five standard
+   * errors. */
   double bound = 5 * (1.0 / 16) * 0.5 * 447.2; /* sqrt(ROWS * PUSHES) */
   assert_true(sum - wanted < bound && wanted - sum < bound);
   pwi_cluster_close(&cluster);
@@ -412,7 +413,7 @@ static void test_what_filters_did_is_in_the_status(void **state) {
   pwi_cluster_close(&cluster);
 }
 
-/* --- faults ------------------------------------------------------------------------------------------------------------ */
+/* --- faults --------------------------------------------------------------------------------------------- */
 
 static bool is_over;
 static void finished(struct pwi_task *task) {
@@ -429,7 +430,7 @@ static void break_links(void) {
   for (size_t i = 0; i < cluster.server_count; i++) pwi_sim_break(cluster.sim, client.node, cluster.servers[i].node);
 }
 
-/* Half of the rows are rounded up and half down, at random: rounding again would show. */
+/* Half of the rows are rounded up and half down, at random, so a second rounding would show. */
 static void test_what_is_sent_again_after_lost_links_is_what_was_sent_before(void **state) {
   (void)state;
   float values[ROWS], kept[ROWS], seen[ROWS];
@@ -501,7 +502,8 @@ static void test_totals_are_right_with_lost_links_and_lost_servers(void **state)
   }
 }
 
-/* A call that fails has left the rests as they were; a task that fails has taken them with it. All rows fare alike. */
+/* A call that fails leaves the rests unchanged; a task that fails has taken them with it. All rows are
+ * treated alike. */
 static void test_without_memory_a_call_fails_and_rests_stay(void **state) {
   (void)state;
   int64_t values[64], seen[64], held = 0, stored = 0;

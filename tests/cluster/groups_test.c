@@ -1,4 +1,4 @@
-/* Barriers in the simulator: nobody passes before all have come, and nobody waits for the dead. */
+/* Barriers in the simulator: no member passes before all have arrived, and none waits for a dead one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void member_says(struct member *member, const char *what, pawl_status sta
 static void begin_tick(struct member *member);
 static void next_tick(void *context, uint64_t cookie);
 
-/* Every push that others called before their tick must be there. */
+/* Every push that other members called before their tick must be there. */
 static void pulled(struct pwi_task *task) {
   struct member *member = (struct member *)((char *)task - offsetof(struct member, pull_task));
   if (task->status) member_says(member, "could not pull", task->status);
@@ -61,7 +61,8 @@ static void pulled(struct pwi_task *task) {
     pwi_cluster_timer(&member->client, (int64_t)pwi_random_below(member->client.random, 100 * MS), 0);
 }
 
-/* Once all three are over. One that was taken for dead meanwhile may have been let through before its own push was in. */
+/* Called when all three are done. A member that was declared dead meanwhile may have passed before its own
+ * push was applied. */
 static void one_over(struct member *member) {
   if (--member->pending > 0) return;
   struct pwi_where where = {.keys = &member->key, .count = 1};
@@ -96,7 +97,7 @@ static void pushed(struct pwi_task *task) {
   one_over(member);
 }
 
-/* Push one, then tick, which waits for the push, then wait for the others: all three at once. */
+/* Push one, then tick, which waits for the push, then wait for the others: all three are begun at once. */
 static void begin_tick(struct member *member) {
   struct pwi_client *client = member->client.client;
   struct pwi_where where = {.keys = &member->key, .count = 1};
@@ -220,7 +221,8 @@ static void test_nobody_passes_before_all_have_come(void **state) {
   }
 }
 
-/* Members are taken for dead and come back under new ids; some are killed for good. Those that live get through. */
+/* Members are declared dead and return under new ids; some are killed for good. The living members get
+ * through. */
 static void test_nobody_waits_for_the_dead(void **state) {
   (void)state;
   static struct crew crew;

@@ -1,7 +1,9 @@
-/* Vectors that servers cannot make for lack of memory: they are refused, and nothing else is. The simulated servers are in this
- * process, and arrays of 2^44 bytes of addresses each soon find no place in it. Sanitizers need these addresses themselves.
+/* Vectors that servers cannot create for lack of memory: their requests are refused, and all others are
+ * served. The simulated servers run in this process, whose address space soon has no room for arrays of 2^44
+ * bytes. Sanitizers need this address space themselves.
  *
- * labels: nosan */
+ * labels: nosan
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,7 +107,7 @@ static void test_what_cannot_be_made_is_refused_and_nothing_else(void **state) {
   pwi_cluster_close(&scene.cluster);
 }
 
-/* Where memory comes back the vector is made after all. */
+/* When memory is available again, the vector is created after all. */
 static void test_what_could_not_be_made_is_made_when_there_is_room(void **state) {
   (void)state;
   struct scene scene;

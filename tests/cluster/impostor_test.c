@@ -1,5 +1,5 @@
-/* Somebody with a sound key who claims to be somebody else: at servers, at sessions that hold vectors or run functions, and at the
- * manager. And a request handler that answers with what was not asked for. */
+/* Clients with a valid key and a false sender id: at servers, at sessions that serve vectors or functions,
+ * and at the manager. Also a server whose answers do not match the requests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ static void close_scene(void) {
   raw_close(&thief);
 }
 
-/* As a member of the cluster, with an id of its own. */
+/* Joins the cluster with an id of its own. */
 static struct raw_link *join_as_thief(const char *address) {
   struct pwi_join join = {.role = PWI_ROLE_CLIENT, .job = "thief"};
   snprintf(join.address, sizeof join.address, "%s", address);
@@ -66,7 +66,7 @@ static struct raw_link *join_as_thief(const char *address) {
   return manager;
 }
 
-/* A push of 1000 to all keys as if `sender` had sent it, right after its last one. */
+/* Pushes 1000 to all keys under the id `sender`, with the number after its last push. */
 static void push_as(struct raw_link *link, const struct pwi_entry *entry, uint64_t sender, uint64_t prior,
                     uint64_t task) {
   static int64_t values[100];
@@ -130,7 +130,7 @@ static void test_a_push_under_anothers_id_is_not_applied_by_a_session_that_holds
   close_scene();
 }
 
-/* --- what others did ---------------------------------------------------------------------------------------------------- */
+/* --- what others did ------------------------------------------------------------------------------------ */
 
 static void collect(struct raw_link *link, struct pwi_vector_id vector, uint64_t sender, uint64_t other,
                     const uint8_t *seal) {
@@ -154,7 +154,8 @@ static void collect(struct raw_link *link, struct pwi_vector_id vector, uint64_t
   assert_int_equal(thief.heard[PWI_SAY_ANSWER], heard + 1);
 }
 
-/* Only the client that it was is told what a retired sender did: one with the same key, which has proved who it is now. */
+/* Only the client that owned a retired sender id may collect its clocks: a client with the same key that has
+ * proved its present id. */
 static void test_what_a_sender_did_is_told_to_nobody_else(void **state) {
   (void)state;
   struct pwi_cluster_client victim;
@@ -201,7 +202,7 @@ static void tell_names(struct pwi_sim_config *config, void *context) {
   config->has_identities = true;
 }
 
-/* Ids are small numbers, and easily tried: those of another space are answered as those that nothing has. */
+/* Ids are small numbers and easily guessed. Ids of another space are answered like unknown ids. */
 static void test_ids_of_another_space_are_answered_as_if_there_were_none(void **state) {
   (void)state;
   static const enum pwi_request_kind kinds[] = {PWI_REQUEST_PULL,    PWI_REQUEST_PUSH,  PWI_REQUEST_SCAN,
@@ -246,7 +247,7 @@ static void test_ids_of_another_space_are_answered_as_if_there_were_none(void **
   close_scene();
 }
 
-/* --- calls -------------------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 static unsigned runs;
 static uint64_t last_caller;
@@ -295,7 +296,8 @@ static void test_a_call_under_anothers_id_is_not_run(void **state) {
   struct call call = {.calling.ended = call_over};
   assert_int_equal(pwi_client_call(honest.client, &call.calling, sender_of(&worker), NULL, graph), PAWL_OK);
   cluster_run_while(&cluster, is_calling, &call, 10 * PWI_SIM_SECOND);
-  assert_int_equal(call.calling.status, PAWL_OK); /* its own call of that number is not taken for a repetition */
+  assert_int_equal(call.calling.status, PAWL_OK); /* its own call of that number is not taken for a
+                                                     repetition */
   assert_int_equal(runs, 1);
   assert_int_equal(last_caller, sender_of(&honest));
   pwi_calling_fini(&call.calling);
@@ -303,7 +305,7 @@ static void test_a_call_under_anothers_id_is_not_run(void **state) {
   close_scene();
 }
 
-/* --- a request handler that lies ------------------------------------------------------------------------------------------------- */
+/* --- a request handler that lies ------------------------------------------------------------------------ */
 
 static const struct lie {
   size_t keys;

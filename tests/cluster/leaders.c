@@ -1,3 +1,4 @@
+/* Managers that take turns, in the simulator. */
 #include "leaders.h"
 
 #include <setjmp.h>
@@ -34,7 +35,7 @@ static void changed(void *context) {
   struct leader *leader = context;
   struct leaders *leaders = leader->leaders;
   struct pwi_sim *sim = leaders->cluster->sim;
-  if (!leader->standby) return; /* it is being made */
+  if (!leader->standby) return; /* it is being created */
   struct pwi_standby_state state = state_of(leader);
   if (state.phase == PWI_STANDBY_LEADING && state.term != leader->term) {
     leader->term = state.term;

@@ -1,7 +1,7 @@
 /* Several managers of one cluster that take turns, over a store in the simulator.
  *
- * One whose leadership is over is started again at once, as `pawl manager` begins anew. The store is watched: a record of
- * the log that is put in the place of another ends the run.
+ * A manager whose leadership ends is restarted at once, as `pawl manager` does. The store is checked:
+ * overwriting a record of the log with another ends the run.
  */
 #ifndef TESTS_CLUSTER_LEADERS_H
 #define TESTS_CLUSTER_LEADERS_H
@@ -19,7 +19,7 @@ struct leader {
   char name[8], address[16];
   struct pwi_standby *standby; /* NULL while it is down */
   struct pwi_meta *meta;
-  uint64_t term; /* of its last leadership */
+  uint64_t term; /* term of its last leadership */
 };
 
 struct leaders {
@@ -27,17 +27,17 @@ struct leaders {
   struct pwi_sim_meta *store;
   struct leader all[LEADERS_MAX];
   size_t count;
-  uint64_t terms, records; /* how many there have been */
+  uint64_t terms, records; /* totals so far */
 };
 
-/* The addresses of so many, for pwi_cluster_config. */
+/* The addresses of this many managers, for pwi_cluster_config. */
 const char *leaders_addresses(size_t count);
 
 /* Adds and starts `count` managers, in a cluster that was opened with their addresses. */
 void leaders_open(struct leaders *leaders, struct pwi_cluster *cluster, size_t count);
 void leaders_close(struct leaders *leaders); /* after the simulation */
 
-/* The one that leads, by the highest term of those that believe it; NULL if none does. */
+/* The manager that leads: of those that believe so, the one with the highest term; NULL if there is none. */
 struct leader *leaders_first(struct leaders *leaders);
 
 #endif

@@ -1,8 +1,8 @@
-/* Linear algebra, attacked: calls on four vectors, one behind another and many under way, while links break, nodes fall silent
- * and a server dies. Whatever happens, what is stored in the end is what the same calls make of arrays: each once, in order,
- * also between two vectors. Values are integers, so that nothing is lost to rounding.
+/* Linear algebra, under faults: calls on four vectors, many in flight, each after another, while links break,
+ * nodes fall silent and a server dies. At the end the stored values must equal arrays on which the same calls
+ * were made, each once and in order, also between two vectors. Values are integers, so there is no rounding.
  *
- *   PAWL_SEEDS=n    run so many
+ *   PAWL_SEEDS=n    number of seeds to run
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static struct {
   uint64_t size;
   size_t width;
   struct pwi_flow *flows[VECTORS];
-  int64_t *model[VECTORS]; /* what is to be stored */
+  int64_t *model[VECTORS]; /* the expected values */
   struct pwi_task tasks[WINDOW];
   bool is_busy[WINDOW];
   int64_t *pushed[WINDOW];
@@ -77,7 +77,7 @@ static size_t take_task(void) {
   return i;
 }
 
-/* --- the model -------------------------------------------------------------------------------------------------------- */
+/* --- the model ------------------------------------------------------------------------------------------ */
 
 static struct pawl_range draw_range(void) {
   uint64_t a = pwi_random_below(&scene.random, scene.size), b = pwi_random_below(&scene.random, scene.size);
@@ -100,7 +100,7 @@ static void model_change(size_t y, size_t x, enum pwi_linear kind, int64_t facto
   }
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------------------ */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 static void must(pawl_status status) { cluster_check(&scene.cluster, status, "calling"); }
 
@@ -127,7 +127,8 @@ static void call_change(size_t y, size_t x, enum pwi_linear kind) {
   must(pwi_client_linear(scene.client.client, &scene.tasks[slot], scene.flows[y], other, kind, (double)factor, range));
 }
 
-/* Of what was called before, since nothing is called until it is there. In small numbers, so that sums are exact. */
+/* The expected result covers all earlier calls, because no call is made until it has arrived. Values are
+ * small, so that sums are exact. */
 static void call_fold(size_t x, size_t y) {
   size_t slot = take_task();
   struct pawl_range range = draw_range();
@@ -161,9 +162,9 @@ static void call_something(void) {
     call_change(y, x, kind);
 }
 
-/* --- a run -------------------------------------------------------------------------------------------------------------- */
+/* --- a run ---------------------------------------------------------------------------------------------- */
 
-/* No node is killed by these: of two copies one may be out of reach already. */
+/* These faults kill no node, because one of two copies may be out of reach already. */
 static void schedule_faults(struct pwi_sim_faults *faults) {
   struct pwi_sim_faults_config config;
   pwi_sim_faults_config_init(&config);
@@ -225,7 +226,7 @@ static void run_seed(uint64_t seed, bool is_wide) {
   schedule_faults(&faults);
   size_t calls = is_wide ? CALLS / 4 : CALLS;
   for (size_t i = 0; i < calls; i++) {
-    if (i == calls / 8 && seed % 3 == 0) pwi_cluster_kill(&scene.cluster, seed % 2); /* before the faults begin */
+    if (i == calls / 8 && seed % 3 == 0) pwi_cluster_kill(&scene.cluster, seed % 2);
     call_something();
     cluster_run_for(&scene.cluster, (int64_t)pwi_random_below(&scene.random, 200) * MS * (i > calls / 8) + 1);
   }
@@ -252,7 +253,7 @@ static void test_calls_are_applied_once_and_in_order_whatever_happens(void **sta
   assert_true(scene.folds > 0);
 }
 
-/* What a link permits may be less than the client was told: whoever reads x needs a right to it. */
+/* A link may permit less than the client was told: reading x needs a right to x. */
 static char space[PWI_SPACE_MAX + 1];
 
 static struct pwi_rights limited(void *context, const char *identity) {
@@ -282,15 +283,18 @@ static void test_a_vector_of_another_space_cannot_be_read_through_ones_own(void 
   struct pwi_flow *own = cluster_vector(&scene.client, "own/y", &options);
   struct pwi_flow *twin = cluster_vector(&scene.client, "own/x", &options);
   struct pwi_flow *secret = cluster_vector(&scene.client, "secret/x", &options);
-  strcpy(space, "own");                                                   /* for links that come up from now on */
+  strcpy(space, "own");                                                   /* for links that come up from
+                                                                             now on */
   assert_int_equal(linear(own, secret, PWI_LINEAR_COPY), PAWL_NOT_FOUND); /* as if there were none */
   assert_int_equal(linear(own, secret, PWI_LINEAR_DOT), PAWL_NOT_FOUND);
-  assert_int_equal(linear(own, twin, PWI_LINEAR_COPY), PAWL_OK); /* the number was used up: nothing is missing */
+  assert_int_equal(linear(own, twin, PWI_LINEAR_COPY), PAWL_OK); /* the number was used up: nothing is
+                                                                    missing */
   assert_int_equal(linear(own, twin, PWI_LINEAR_DOT), PAWL_OK);
   pwi_cluster_close(&scene.cluster);
 }
 
-/* What is read is deleted by somebody else, and the client does not know it yet: the change by it fails, and others go on. */
+/* Another client deletes the vector that is read, and this client does not know it yet: the change that reads
+ * it fails, and others continue. */
 static void test_a_vector_that_is_gone_fails_the_changes_by_it_alone(void **state) {
   struct pwi_cluster_config config = {.seed = 6, .processes = 2, .shards = 1, .replicas = 1};
   struct pwi_cluster_client other = {.job = "linear", .name = "other"};

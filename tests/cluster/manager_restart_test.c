@@ -1,9 +1,10 @@
 /* timeout: 300
  *
- * A manager whose journal is a file, killed and started again under traffic, with its machine's power: nothing is lost,
- * everybody finds it again, and a manager that comes back with another log, or an older one, is not followed.
+ * A manager whose journal is a file is killed and restarted under traffic, also by power failures of its
+ * machine: nothing is lost, all nodes find it again, and nodes do not follow a manager that returns with
+ * another or an older log.
  *
- *   PAWL_SEED=n     run this seed alone, with its log
+ *   PAWL_SEED=n     run this seed only, with its log
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,14 +31,14 @@
 
 static struct pwi_cluster cluster;
 
-/* --- under traffic ---------------------------------------------------------------------------------------------------- */
+/* --- under traffic -------------------------------------------------------------------------------------- */
 
 static void print_line(void *context, const struct pawl_log_line *line) {
   (void)context;
   printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
 }
 
-/* Nothing goes wrong but with the manager and its disk. */
+/* Only the manager and its disk have faults. */
 static void run_seed(uint64_t seed) {
   struct pwi_campaign_config config = {.seed = seed,
                                        .processes = 1 + (uint32_t)(seed % 3),
@@ -72,7 +73,7 @@ static void test_a_manager_comes_and_goes_and_nothing_is_lost(void **state) {
   for (uint64_t seed = 1; seed <= SEEDS; seed++) run_seed(seed);
 }
 
-/* --- scenes ----------------------------------------------------------------------------------------------------------- */
+/* --- scenes --------------------------------------------------------------------------------------------- */
 
 static struct pwi_cluster_client client;
 static struct pwi_flow *flow;
@@ -116,7 +117,7 @@ static struct pwi_files *manager_files(void) {
   return pwi_sim_disk_files(pwi_sim_node_disk(cluster.sim, cluster.manager_node));
 }
 
-/* Whoever the files are for is down, and so is its disk. */
+/* The owner of the files is down, and so is its disk. */
 static void edit_disk(void (*edit)(struct pwi_files *files, void *context), void *context) {
   struct pwi_sim_disk *disk = pwi_sim_node_disk(cluster.sim, cluster.manager_node);
   pwi_sim_disk_power_on(disk);

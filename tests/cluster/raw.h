@@ -1,6 +1,7 @@
-/* A node in the simulator that speaks the protocol by hand, and says whatever a test wants. For tests only.
+/* A node in the simulator that sends any messages that a test gives it. For tests only.
  *
- * It has one link at a time for each place it is told to go to. What it hears last of each kind is kept. */
+ * It has one link at a time to each address. It keeps the last message of each kind that it received.
+ */
 #ifndef TESTS_CLUSTER_RAW_H
 #define TESTS_CLUSTER_RAW_H
 
@@ -30,11 +31,12 @@ struct raw {
   struct raw_link links[RAW_LINKS];
   size_t link_count;
   struct pwi_control control;
-  unsigned heard[64];           /* messages, by kind */
-  struct pwi_message_head head; /* of the last one, */
-  uint8_t payload[RAW_HEARD];   /* its PAYLOAD, */
+  unsigned heard[64];           /* messages received, by kind */
+  struct pwi_message_head head; /* head of the last message */
+  uint8_t payload[RAW_HEARD];   /* PAYLOAD of the last message */
   size_t payload_size;
-  struct pwi_outcome outcome;                                                                /* and OUTCOME */
+  /* OUTCOME of the last message */
+  struct pwi_outcome outcome;
   void (*on_request)(struct raw *raw, struct raw_link *link, const struct pwi_terms *terms); /* may be NULL */
   struct pwi_joined joined;
 };
@@ -118,7 +120,7 @@ static pawl_status raw_boot(void *context, const struct pwi_sim_boot *boot, cons
   return status;
 }
 
-/* --- strings ------------------------------------------------------------------------------------------------------------ */
+/* --- strings -------------------------------------------------------------------------------------------- */
 
 static void raw_open(struct raw *raw, struct pwi_cluster *cluster, const char *name) {
   *raw = (struct raw){0};
@@ -144,7 +146,7 @@ static struct raw_link *raw_connect(struct raw *raw, struct pwi_cluster *cluster
   return ours;
 }
 
-/* On the link lane. */
+/* Sends on the link lane. */
 static void raw_say(struct raw *raw, const struct raw_link *link, const struct pwi_message_head *head,
                     const struct pwi_enclosure *enclosures, size_t count) {
   (void)pwi_messenger_send(&raw->messenger, link->link, &link->peering.link, head, enclosures, count);
@@ -161,7 +163,7 @@ static struct raw_link *raw_join(struct raw *raw, struct pwi_cluster *cluster, c
   return link;
 }
 
-/* On the data lane: sections of raw bytes, as the kind of message wants them. */
+/* Sends sections of raw bytes on the data lane. */
 static void raw_send(struct raw *raw, const struct raw_link *link, const struct pwi_message_head *head,
                      const struct pwi_section *sections, const void *const *data, size_t count) {
   struct pwi_message_builder builder;

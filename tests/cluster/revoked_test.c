@@ -1,6 +1,6 @@
-/* Sessions whose key is revoked, or may write no more, while calls of theirs are under way that nothing else would end: a push that
- * waits for a group, a barrier that nobody else comes to, a question to a manager. Each ends at once and says why.
- */
+/* Sessions whose key is revoked or loses the right to write, while calls are in flight that would otherwise
+ * not end: a push that waits for a group, a barrier to which no other member comes, an ask to a manager. Each
+ * call ends at once with the reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +86,7 @@ static void join_group(void) {
   scene.over = 0;
 }
 
-/* Nobody else is in the group, which is to be of two: these wait for ever. */
+/* The group has size two and no other member, so these calls wait for ever. */
 static void begin_calls(void) {
   static const int64_t ones[4] = {1, 1, 1, 1};
   static const uint64_t keys[4] = {1, 2, 60, 70};
@@ -131,7 +131,7 @@ static void assert_is_over(void) {
       PAWL_LINK_REVOKED);
 }
 
-/* Whoever reads its keys anew first, the manager, the servers, or both. */
+/* The manager, the servers, or both reload their keys first. */
 static void test_calls_of_a_revoked_key_end_at_once(void **state) {
   (void)state;
   for (int who = 1; who <= 3; who++) {
@@ -151,7 +151,7 @@ static void test_calls_of_a_revoked_key_end_at_once(void **state) {
   }
 }
 
-/* It was cut off just then, and hears of it when it is back. */
+/* The session was cut off at that time, and is told on its return. */
 static void test_who_was_away_hears_of_it_on_its_return(void **state) {
   (void)state;
   open_scene();
@@ -180,7 +180,7 @@ static void test_who_was_away_hears_of_it_on_its_return(void **state) {
   pwi_cluster_close(&scene.cluster);
 }
 
-/* The key is there, and may only read: what writes ends, and reading goes on. */
+/* The key may now only read: writing calls end, and reading continues. */
 static void test_pushes_of_a_key_that_may_write_no_more_end_too(void **state) {
   (void)state;
   static const uint64_t keys[1] = {5};

@@ -1,3 +1,4 @@
+/* Checked steps for tests of checkpoints. */
 #include "saving.h"
 
 #include <setjmp.h>
@@ -6,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* --- a disk queue that is a disk of the simulator, the same for all ------------------------------------------------------------ */
+/* --- a disk queue that is a disk of the simulator, the same for all ------------------------------------- */
 
 static pawl_status disk_queue_open(struct pwi_disk_queue *disk_queue, const char *directory, bool make,
                                    struct pwi_files **files_out) {
@@ -30,7 +31,7 @@ static int64_t disk_queue_wall(struct pwi_disk_queue *disk_queue) { return (void
 static const struct pwi_disk_queue_ops disk_queue_ops = {disk_queue_open, disk_queue_close, disk_queue_send,
                                                          disk_queue_settle, disk_queue_wall};
 
-/* --- a scene: a cluster, a client, a vector --------------------------------------------------------------------------------- */
+/* --- a scene: a cluster, a client, a vector ------------------------------------------------------------- */
 
 const struct pawl_vector_options saving_options = {.type = PAWL_I64,
                                                    .width = SAVING_WIDTH,
@@ -116,7 +117,7 @@ void saving_save(struct saving_scene *scene, const char *name, bool incremental)
   assert_true(saving_status_says(scene, "\"state\":\"saved\""));
 }
 
-/* --- reading a checkpoint ------------------------------------------------------------------------------------------------- */
+/* --- reading a checkpoint ------------------------------------------------------------------------------- */
 
 int64_t saving_found[SAVING_KEYS * SAVING_WIDTH];
 

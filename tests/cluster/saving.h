@@ -1,6 +1,8 @@
-/* What the tests of checkpoints in the simulator share: a cluster with one vector, and a disk that all its nodes see.
+/* Shared by the tests of checkpoints in the simulator: a cluster with one vector, and a disk that all its
+ * nodes see.
  *
- * Whatever cannot be done fails the test. */
+ * Any failure fails the test.
+ */
 #ifndef TESTS_CLUSTER_SAVING_H
 #define TESTS_CLUSTER_SAVING_H
 

@@ -1,4 +1,5 @@
-/* Scans while the arcs under them are cut, joined and moved, and while pushes of the same session are under way. */
+/* Scans while the scanned arcs are split, merged and moved, and while pushes of the same session are in
+ * flight. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 
 #define SIZE 1000 /* keys of the vector, each of which has a row */
 #define WIDTH 2
-#define GUARD 1000 /* keys and rows behind the caller's room, which nobody may touch */
+#define GUARD 1000 /* keys and rows after the caller's buffer, which must not change */
 #define UNTOUCHED UINT64_C(0xa5a5a5a5a5a5a5a5)
 
 static struct pwi_cluster cluster;
@@ -39,7 +40,7 @@ static void fill(struct pwi_cluster_client *client, struct pwi_flow *flow, int64
   assert_int_equal(cluster_call(client, flow, PWI_REQUEST_PUSH, &all, rows, NULL, NULL), PAWL_OK);
 }
 
-/* --- one scan ------------------------------------------------------------------------------------------------------- */
+/* --- one scan ------------------------------------------------------------------------------------------- */
 
 struct scan {
   struct pwi_task task;
@@ -74,7 +75,8 @@ static void scan_end(struct scan *scan) {
     assert_true((uint64_t)scan->rows[i] == UNTOUCHED);
 }
 
-/* What came is what is there: no key is left out between the first and the place to go on. */
+/* The answer matches the stored rows: no key is missing between the first key and the key to continue
+ * from. */
 static void check_rows(const struct scan *scan, int64_t factor) {
   assert_int_equal(scan->task.status, PAWL_OK);
   assert_true(scan->task.rows <= scan->room);
@@ -96,7 +98,7 @@ static void scan_rest(struct scan *scan, struct pwi_cluster_client *client, stru
   }
 }
 
-/* --- views that change under a scan ----------------------------------------------------------------------------------- */
+/* --- views that change under a scan --------------------------------------------------------------------- */
 
 struct arcs {
   const struct pwi_cluster_client *client;
@@ -124,7 +126,7 @@ static uint64_t arc_end(const struct pwi_cluster_client *client, uint64_t key) {
   return pwi_place_keys(&place, pwi_view_arc_range(view, arc)).end;
 }
 
-/* The request is on its way when the arc that it is about is cut in two, and its second half goes to another server. */
+/* The request is in flight when its arc is split, and the second half moves to another server. */
 static void split_under_a_scan(size_t room) {
   struct pwi_cluster_config config = {.seed = 11, .processes = 1, .shards = 1, .late = 1, .points = 1};
   struct pwi_cluster_client client;
@@ -157,7 +159,7 @@ static void test_a_scan_with_room_for_all_loses_no_key_when_its_arc_is_cut(void 
   split_under_a_scan(SIZE);
 }
 
-/* Servers come and go, arcs are cut and joined and heads change, while scans are under way all the time. */
+/* Servers come and go, arcs are split and merged and heads change, while scans are in flight all the time. */
 static void test_scans_bring_every_key_once_whatever_views_come(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 30; seed++) {
@@ -187,7 +189,7 @@ static void test_scans_bring_every_key_once_whatever_views_come(void **state) {
   }
 }
 
-/* Small answers are copied by the net, larger ones are not: whatever the room is, the answer is of one kind or the other. */
+/* The net copies small answers, and does not copy larger ones: the sizes here give both kinds. */
 static void test_a_scan_may_have_any_room(void **state) {
   (void)state;
   struct pwi_cluster_config config = {.seed = 11, .processes = 1, .shards = 1, .points = 1};
@@ -226,14 +228,15 @@ static void test_a_scan_of_a_vector_that_is_loaded_meanwhile_says_so(void **stat
   cut_off(&client, false);
   scan_end(&scan);
   assert_int_equal(scan.task.status, PAWL_RESTORED);
-  scan_begin(&scan, &client, flow, pawl_range_of(0, SIZE), SIZE); /* the clock of what was sent has begun afresh, too */
+  scan_begin(&scan, &client, flow, pawl_range_of(0, SIZE), SIZE); /* the clock of what was sent has begun
+                                                                     afresh, too */
   scan_end(&scan);
   assert_int_equal(scan.task.status, PAWL_OK);
   assert_int_equal(scan.task.rows, 0);
   pwi_cluster_close(&cluster);
 }
 
-/* --- what a session has pushed ---------------------------------------------------------------------------------------- */
+/* --- what a session has pushed -------------------------------------------------------------------------- */
 
 struct pushing {
   struct pwi_task task;
@@ -244,8 +247,8 @@ static void push_over(struct pwi_task *task) {
   ((struct pushing *)((char *)task - offsetof(struct pushing, task)))->is_over = true;
 }
 
-/* The push names its keys by a signature that the server does not know, and has to go again: a scan that was called after
- * it must not overtake it. */
+/* The push names its keys by a signature that the server does not know, and must be sent again. A scan that
+ * was called after it must not overtake it. */
 static void test_a_scan_sees_a_push_that_was_called_before_it(void **state) {
   (void)state;
   static const uint64_t keys[] = {0, 10, 500, 999};
@@ -272,12 +275,14 @@ static void test_a_scan_sees_a_push_that_was_called_before_it(void **state) {
   }
   assert_true(pushing.is_over);
   struct pwi_client_figures figures = pwi_cluster_client_figures(&client);
-  assert_true(figures.wanted > 0 && figures.gaps > 0); /* the push went again, and the scan would have missed it */
+  assert_true(figures.wanted > 0 && figures.gaps > 0); /* the push went again, and the scan would have
+                                                          missed it */
   pwi_keylist_release(list);
   pwi_cluster_close(&cluster);
 }
 
-/* Some arcs have seen a later push than others: each part of a scan waits for what was sent there, and for no more. */
+/* Some arcs have received later pushes than others: each part of a scan waits for the pushes to its own arc,
+ * and for no more. */
 static void test_a_scan_waits_for_what_was_pushed_to_its_own_arc(void **state) {
   (void)state;
   struct pwi_cluster_config config = {.seed = 6, .processes = 2, .shards = 1, .points = 2};
@@ -303,8 +308,8 @@ struct doubler {
   int64_t rows[SIZE * WIDTH];
 };
 
-/* A push of everything and, before it is answered, a scan: with servers that come and go, links that break and a client that
- * is taken for dead. */
+/* A push of all keys and, before it is answered, a scan: with servers that come and go, links that break and
+ * a client that is declared dead. */
 static void test_scans_see_the_sessions_own_pushes_whatever_happens(void **state) {
   (void)state;
   uint64_t gaps = 0, retirements = 0;

@@ -1,4 +1,4 @@
-/* Scenes from the life of a cluster, step by step, in the simulator. */
+/* Events in the life of a cluster, step by step, in the simulator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,7 +123,7 @@ static void test_a_node_serves_a_vector_that_it_opened_locally(void **state) {
   pwi_sim_break(cluster.sim, owner.node, other.node);
   assert_int_equal(push(&other, local, 1), PAWL_OK);
   assert_int_equal(pull(&other, local), 8);
-  /* When the node is gone for good its vector is too, and the call says so. */
+  /* When the node is gone for good, so is its vector, and the call fails with that reason. */
   pwi_sim_kill(cluster.sim, owner.node);
   assert_int_equal(push(&other, local, 1), PAWL_NODE_GONE);
   assert_int_equal(push(&other, on_servers, 1), PAWL_OK);
@@ -218,7 +218,7 @@ static void assert_wide(struct pwi_cluster_client *client, struct pwi_flow *flow
   for (size_t i = 0; i < 4 * WIDE; i++) assert_int_equal(values[i], value);
 }
 
-/* What it passes on to its replica takes memory, too. Nobody waits until there is some. */
+/* Log entries for its replica need memory too. No request waits until there is some. */
 static void test_a_head_without_memory_for_its_replica_refuses_and_serves_on(void **state) {
   (void)state;
   static const struct pawl_vector_options wide = {.type = PAWL_I64, .width = WIDE, .size = 1000};
@@ -264,7 +264,7 @@ static void test_a_source_that_cannot_reach_its_target_for_want_of_memory_tries_
   pwi_cluster_close(&cluster);
 }
 
-/* Links that are up and lose what they carry: heartbeats alone would keep them for ever. */
+/* Links that are up and lose their messages: heartbeats alone would keep them up for ever. */
 static void test_a_link_that_brings_no_answers_is_made_anew(void **state) {
   (void)state;
   struct pwi_cluster_client client;
@@ -299,7 +299,7 @@ static void test_members_that_do_not_hear_of_one_another_keep_nobody_waiting(voi
   }
 }
 
-/* The new member is being filled, and nothing of it arrives. */
+/* A new member is being filled, and no chunk arrives. */
 static void test_a_filling_that_does_not_arrive_is_begun_again(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -335,7 +335,7 @@ static void test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others(vo
   assert_int_equal(cluster_ask(&two, PWI_ASK_DELETE, &writer), PAWL_OK);
   assert_int_equal(push(&one, gone, 1), PAWL_NOT_FOUND);
   assert_int_equal(push(&one, stays, 1), PAWL_OK);
-  /* A new one of that name is another vector. */
+  /* A new vector of that name is another vector. */
   struct pwi_flow *again = cluster_vector(&one, "job/gone", &counts);
   assert_int_equal(pull(&one, again), 0);
   pwi_writer_fini(&writer);
@@ -408,7 +408,8 @@ static uint64_t node_of(const struct pwi_cluster_server *server) {
   return server_state.node;
 }
 
-/* Kills the first server, or with replicas both that there are; others come. Marks the keys that nobody has any more. */
+/* Kills the first server, or with replicas both servers; others come. Marks the keys that no server has any
+ * more. */
 static void lose_all_copies(struct pwi_cluster_client *client, uint32_t replicas, bool *lost) {
   uint64_t dead[] = {node_of(&cluster.servers[0]), node_of(&cluster.servers[1])};
   struct pwi_place place = {.size = 1000};
@@ -424,8 +425,8 @@ static void lose_all_copies(struct pwi_cluster_client *client, uint32_t replicas
   for (uint32_t i = 0; i <= replicas; i++) assert_int_equal(give_up(client, dead[i]), PAWL_OK);
 }
 
-/* A server that had the only copy is dead and given up: what it had reads as zeros, what the others had is there, new
- * clients go on, and one whose pushes are gone is told so. */
+/* A server with the only copy is dead and given up: its keys read as zeros, the keys of other servers are
+ * there, new clients continue, and a client whose pushes are lost is told so. */
 static void test_what_a_server_had_alone_is_lost_when_it_is_given_up_and_nothing_else(void **state) {
   (void)state;
   for (uint32_t replicas = 0; replicas < 2; replicas++) {
@@ -459,7 +460,7 @@ static void test_what_a_server_had_alone_is_lost_when_it_is_given_up_and_nothing
 
 static void nobody_cares(struct pwi_task *task) { (void)task; }
 
-/* A push that is cut off with its client is there on an arc for all keys or for none. */
+/* A push that is interrupted by the death of its client is applied to all its keys on an arc or to none. */
 static void test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole(void **state) {
   (void)state;
   size_t halves = 0;
@@ -477,8 +478,8 @@ static void test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole(void
     struct pwi_task task = {.finished = nobody_cares};
     struct pwi_flow *flow = cluster_open_vector(&client, "cut/w", 0);
     assert_int_equal(pwi_client_start(client.client, &task, flow, PWI_REQUEST_PUSH, &all, ones, NULL), PAWL_OK);
-    cluster_run_for(&cluster,
-                    (int64_t)pwi_random_below(&cluster.random, MS)); /* links come up, parts are on their way */
+    cluster_run_for(&cluster, (int64_t)pwi_random_below(&cluster.random, MS)); /* links come up, parts are
+                                                                                  on their way */
     pwi_sim_kill(cluster.sim, client.node);
     cluster_run_for(&cluster, 100 * MS);
     assert_int_equal(cluster_call(&checker, watched, PWI_REQUEST_PULL, &all, NULL, seen, NULL), PAWL_OK);

@@ -1,3 +1,4 @@
+/* Runs campaigns from a range of seeds. */
 #include "seeds.h"
 
 #include <setjmp.h>
@@ -22,7 +23,7 @@ static void print_figures(const struct pwi_campaigns_result *result) {
   printf("\n");
 }
 
-/* A campaign that meets nothing proves nothing. */
+/* A campaign in which no faults happened proves nothing. */
 static void check_figures(const struct pwi_campaign_figures *met) {
   assert_true(met->pushes > 0 && met->pulls > 0 && met->barriers > 0 && met->faults > 0 && met->worker_kills > 0);
   assert_true(met->resent > 0 && met->gaps > 0 && met->wanted > 0 && met->not_here > 0);

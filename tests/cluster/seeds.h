@@ -1,4 +1,5 @@
-/* Campaigns of many seeds: none may fail, and if they are many they must have met everything that can happen. */
+/* Campaigns of many seeds: none may fail, and a large number of them must have covered every kind of
+ * event. */
 #ifndef TESTS_CLUSTER_SEEDS_H
 #define TESTS_CLUSTER_SEEDS_H
 

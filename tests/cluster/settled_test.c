@@ -1,6 +1,6 @@
-/* Which clients are remembered after they are gone: a worker is cut off, or killed, before, while and after a push of its takes
- * effect. Only where something may be unsettled is its id kept; and whenever it comes back, its push counts exactly once.
- */
+/* Which clients are remembered after they are gone. A worker is cut off or killed before, during and after
+ * one of its pushes is applied. Its id is kept only if a push may be unsettled. Whenever it returns, its push
+ * counts exactly once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ static void push_to_its_end(void) {
   assert_int_equal(scene.task.status, PAWL_OK);
 }
 
-/* Of the worker's links in one direction, or both; or they are mended. */
+/* Cuts, or restores, the worker's links in one direction or both. */
 static void cut(bool to, bool from, void (*how)(struct pwi_sim *, struct pwi_sim_node, struct pwi_sim_node)) {
   struct pwi_cluster *cluster = &scene.cluster;
   struct pwi_sim_node worker = scene.worker.node;
@@ -93,7 +93,7 @@ static uint64_t sender(void) {
   return state.sender;
 }
 
-/* No server has anything of it. */
+/* Returns true if no server has anything of the sender. */
 static bool is_forgotten(uint64_t id) {
   for (size_t i = 0; i < scene.cluster.server_count; i++)
     if (pwi_membership_find(pwi_server_membership(scene.cluster.servers[i].server), (struct pwi_sender){id}))
@@ -107,7 +107,7 @@ static void test_a_client_that_never_pushed_is_forgotten(void **state) {
   (void)state;
   open_scene(1);
   uint64_t id = sender();
-  cluster_run_for(&scene.cluster, 2000 * MS); /* it has told that it has the replies to its asks */
+  cluster_run_for(&scene.cluster, 2000 * MS); /* it has reported that it has the replies to its asks */
   pwi_sim_kill(scene.cluster.sim, scene.worker.node);
   cluster_run_for(&scene.cluster, 4000 * MS);
   assert_int_equal(retired(), 0);
@@ -152,7 +152,7 @@ static void test_one_that_had_been_idle_is_forgotten(void **state) {
   close_scene();
 }
 
-/* It took effect and its answer did not arrive: the clocks are kept, and tell so. */
+/* The push was applied and its answer was lost: the clocks are kept and show it. */
 static void test_a_push_whose_answer_was_lost_counts_once(void **state) {
   (void)state;
   for (uint32_t replicas = 0; replicas < 2; replicas++) {
@@ -176,7 +176,7 @@ static void test_a_push_whose_answer_was_lost_counts_once(void **state) {
   }
 }
 
-/* It did not arrive at all: nobody has to remember the worker, and the push goes again. */
+/* The push did not arrive: the worker need not be remembered, and the push is sent again. */
 static void test_a_push_that_never_arrived_is_sent_again(void **state) {
   (void)state;
   for (uint32_t replicas = 0; replicas < 2; replicas++) {

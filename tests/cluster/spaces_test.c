@@ -1,4 +1,5 @@
-/* A quota of memory for a space, on all servers together: it is kept by the manager, over restarts, and held by all. */
+/* A memory quota of a space over all servers: the manager keeps it across restarts, and all servers enforce
+ * it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

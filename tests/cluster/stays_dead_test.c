@@ -1,9 +1,10 @@
-/* A client that stays dead: it is stopped or cut off while many of its pushes are under way, and taken for dead. As soon as another
- * client's membership says so that one reads what is there, as whoever takes its work over would. From then on nothing of the first client's
- * changes anything, whenever it wakes up; all its calls have failed, and all that it calls later do.
+/* A client that stays dead. It is stopped or cut off while many of its pushes are in flight, and is declared
+ * dead. As soon as the membership of another client says so, that client reads the values, as a worker does
+ * that takes over. From then on no push of the first client changes anything, whenever it continues; all its
+ * calls have failed, and all its later calls fail.
  *
- *   PAWL_SEEDS=n    run so many
- *   PAWL_SEED=n     this one alone, and say what happens
+ *   PAWL_SEEDS=n    number of seeds to run
+ *   PAWL_SEED=n     run this seed only, and print its events
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@
 #endif
 
 #define KEYS 24
-#define AHEAD 12 /* pushes under way */
+#define AHEAD 12 /* pushes in flight */
 #define GROUP "dead/.crew"
 
 struct push {
@@ -41,10 +42,10 @@ static struct {
   struct pwi_cluster_client worker, heir;
   struct pwi_flow *worker_flow, *heir_flow, *group_flow;
   struct push pushes[AHEAD];
-  int64_t pace;  /* between two bursts of pushes */
-  uint64_t only; /* they go to this server; 0: to any */
+  int64_t pace;  /* time between two bursts of pushes */
+  uint64_t only; /* the server to which they go; 0: any */
   size_t called, done, failed, under_way;
-  struct pwi_task await; /* of a barrier that nobody else comes to */
+  struct pwi_task await; /* of a barrier to which no other member comes */
   bool is_await_over;
   struct pwi_asking asking;
   pawl_status said;
@@ -53,7 +54,7 @@ static struct {
 
 static void must(pawl_status status) { cluster_check(&scene.cluster, status, "calling"); }
 
-/* --- the worker ----------------------------------------------------------------------------------------------------------- */
+/* --- the worker ----------------------------------------------------------------------------------------- */
 
 static void work(void);
 
@@ -64,7 +65,7 @@ static void pushed(struct pwi_task *task) {
   scene.failed += task->status != PAWL_OK;
   if (task->status && task->status != PAWL_NODE_GONE)
     pwi_sim_fail(scene.cluster.sim, PAWL_CORRUPT, "a push: %s", pawl_status_name(task->status));
-  if (task->status) work(); /* from inside: it fails at once */
+  if (task->status) work(); /* called from inside: it fails at once */
 }
 
 static uint64_t head_of(uint64_t key) {
@@ -112,14 +113,14 @@ static void replied(struct pwi_asking *asking, pawl_status status, const void *p
   scene.is_answered = true;
 }
 
-/* --- a run ---------------------------------------------------------------------------------------------------------------- */
+/* --- a run ---------------------------------------------------------------------------------------------- */
 
 static void print_line(void *context, const struct pawl_log_line *line) {
   (void)context;
   printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
 }
 
-/* The worker enters a group of two, and waits at a barrier for the other, who never comes. */
+/* The worker enters a group of two and waits at a barrier for the other member, which never comes. */
 static void wait_for_nobody(void) {
   struct pwi_writer writer = {0};
   struct pwi_task entering = {.finished = awaited};
@@ -170,7 +171,7 @@ static bool is_live(void *context) {
   return pwi_membership_is_live(pwi_client_membership(scene.heir.client), (struct pwi_sender){*(uint64_t *)context});
 }
 
-/* As whoever takes over reads it: by a push of zeros. */
+/* Reads by a push of zeros, as a worker does that takes over. */
 static void read_all(int64_t values_out[KEYS]) {
   static const int64_t zeros[KEYS];
   uint64_t keys[KEYS];
@@ -186,7 +187,8 @@ static void cut(struct pwi_sim_node node, struct pwi_sim_node other, bool is_cut
   change(scene.cluster.sim, other, node);
 }
 
-/* Stopped, cut off from everybody, or only from the manager, in which case servers still answer it until they hear of it. */
+/* The client is stopped, cut off from all nodes, or cut off from the manager only; then servers answer it
+ * until they learn that it is retired. */
 static void strike(uint64_t seed, int64_t duration) {
   if (seed % 3 == 0)
     pwi_sim_pause(scene.cluster.sim, scene.worker.node, duration);
@@ -206,7 +208,7 @@ static void begin(int64_t pace, uint64_t seed) {
   must(pwi_client_ask(scene.worker.client, &scene.asking, PWI_ASK_SYNC, NULL, 0));
 }
 
-/* True if what the heir has read is still so when the worker has come to itself. */
+/* Returns true if the values read by the other client are unchanged after the worker has continued. */
 static bool run_seed(uint64_t seed, bool stays_dead) {
   int64_t read[KEYS], later[KEYS], duration = (500 + (int64_t)(seed % 7) * 150) * MS;
   open_scene(seed, seed % 4 > 0, stays_dead);
@@ -263,8 +265,9 @@ static void test_nothing_of_it_is_applied_once_another_has_seen_it_retired(void 
 
 static void mend_server(void *context) { cut(*(struct pwi_sim_node *)context, scene.cluster.manager_node, false); }
 
-/* A server that has the only copy is cut off from the manager, and so is the client; the heir is not. The manager waits for the server no
- * more: the heir hears that the client is retired when the server has not. What it then reads there has to wait for that. */
+/* A server with the only copy is cut off from the manager, and so is the client; the client that takes over
+ * is not. The manager no longer waits for the server, so the other client learns that the first is retired
+ * before the server does. Its read at the server must wait until the server knows. */
 static void test_a_server_that_has_not_heard_of_it_does_not_answer_the_heir(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -277,7 +280,7 @@ static void test_a_server_that_has_not_heard_of_it_does_not_answer_the_heir(void
     scene.only = at_server.node;
     begin(20 * MS, seed);
     cut(scene.worker.node, scene.cluster.manager_node, true);
-    cut(scene.worker.node, scene.cluster.servers[(seed + 1) % 2].node, true); /* it would tell it */
+    cut(scene.worker.node, scene.cluster.servers[(seed + 1) % 2].node, true); /* it would pass on the news */
     cut(server, scene.cluster.manager_node, true);
     cluster_run_while(&scene.cluster, is_live, &sender, 60 * PWI_SIM_SECOND);
     must(pwi_sim_call_at(scene.cluster.sim, pwi_sim_now(scene.cluster.sim) + PWI_SIM_SECOND, mend_server, &server));
@@ -290,7 +293,7 @@ static void test_a_server_that_has_not_heard_of_it_does_not_answer_the_heir(void
   }
 }
 
-/* One that joins again sends what was not answered: so the test above can fail. */
+/* A client that joins again resends unanswered pushes: this shows that the test above can fail. */
 static void test_a_client_that_joins_again_is_not_fenced(void **state) {
   uint64_t seed = 1;
   (void)state;

@@ -1,8 +1,10 @@
 /* labels: nosan
  *
- * Once warm, push and pull allocate nothing, on either side: manager, server and client in one process and one thread, over
- * the real network, so that the allocations of all of them are counted. Once a second a server reports, which is no part of
- * it: so what is asked for is that whole stretches of calls pass without a single allocation. */
+ * In steady state push and pull allocate nothing, on either side. Manager, server and client run in one
+ * process and one thread over the real network, so that the allocations of all of them are counted. Once a
+ * second a server reports, which does allocate. So the test requires that long runs of calls pass without a
+ * single allocation.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +22,8 @@
 
 #define SECOND INT64_C(1000000000)
 #define KEYS 20000
-#define CALLS 20     /* in a stretch */
-#define STRETCHES 12 /* of which most must be clean */
+#define CALLS 20     /* calls of a run */
+#define STRETCHES 12 /* runs, most of which must be clean */
 
 struct world {
   struct pwi_net *nets[3];
@@ -122,7 +124,7 @@ static struct pwi_flow *make_vector(struct world *world, const char *name, uint6
   return flow;
 }
 
-/* Stretches of calls that allocated nothing. */
+/* Returns the number of runs of calls that allocated nothing. */
 static int clean_stretches(struct world *world, struct pwi_flow *flow, const struct pwi_where *where, const void *in,
                            void *out) {
   static const enum pwi_request_kind kinds[] = {PWI_REQUEST_PUSH, PWI_REQUEST_PULL, PWI_REQUEST_PUSHPULL};

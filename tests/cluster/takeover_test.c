@@ -1,11 +1,11 @@
 /* timeout: 300
  *
- * Managers that take turns, attacked: leaders killed, stopped and cut off, from nodes and from the store, while workers push
- * and arcs move. The log never forks (leaders.h watches), no push is lost or counted twice (the workers and the book are those of
- * sim/campaign), and in the end one leads.
+ * Managers that take turns, under faults: leaders are killed, stopped and cut off, from nodes and from the
+ * store, while workers push and arcs move. The log never forks (checked by leaders.h), no push is lost or
+ * counted twice (the workers and the book are those of sim/campaign), and at the end one manager leads.
  *
- *   PAWL_SEED=n     run this seed alone, and print its log
- *   PAWL_SEEDS=n    run so many
+ *   PAWL_SEED=n     run this seed only, and print its log
+ *   PAWL_SEEDS=n    number of seeds to run
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,9 +30,9 @@
 #define SEEDS 300
 #endif
 
-#define WINDOW (15 * PWI_SIM_SECOND) /* for so long things go wrong */
+#define WINDOW (15 * PWI_SIM_SECOND) /* time during which faults happen */
 
-/* --- scenes -------------------------------------------------------------------------------------------------------------- */
+/* --- scenes --------------------------------------------------------------------------------------------- */
 
 static bool has_no_leader(void *context) { return leaders_first(context) == NULL; }
 
@@ -116,7 +116,7 @@ static void test_pushes_go_on_while_a_leader_is_killed_and_replaced(void **state
   close_scene(&scene);
 }
 
-/* It wakes up and believes that it leads: what it is asked for it cannot decide, and nobody listens to it. */
+/* It continues and believes that it leads: it cannot decide anything, and nodes ignore it. */
 static void test_a_leader_that_was_stopped_changes_nothing(void **state) {
   (void)state;
   struct scene scene;
@@ -166,7 +166,7 @@ static void test_nothing_is_decided_while_the_store_is_away_and_pushes_go_on(voi
   close_scene(&scene);
 }
 
-/* Its nodes reach it, and it does not know that another leads: it must let them go. */
+/* Nodes reach it, and it does not know that another manager leads: it must close their links. */
 static void test_a_leader_that_is_cut_off_from_the_store_alone_lets_its_nodes_go(void **state) {
   (void)state;
   for (uint64_t seed = 40; seed < 50; seed++) {
@@ -202,7 +202,7 @@ static void test_who_comes_to_a_standby_is_sent_on(void **state) {
   close_scene(&scene);
 }
 
-/* --- campaigns ----------------------------------------------------------------------------------------------------------- */
+/* --- campaigns ------------------------------------------------------------------------------------------ */
 
 struct attack {
   struct campaign campaign;
@@ -278,7 +278,7 @@ static struct pwi_sim_faults draw_faults(struct attack *attack, bool on_managers
   return faults;
 }
 
-/* The store is cut off, from one manager or from all, and back. */
+/* Cuts the store off from one manager or from all, and reconnects it. */
 static void cut_next(void *context) {
   struct attack *attack = context;
   struct leaders *leaders = &attack->leaders;

@@ -1,4 +1,5 @@
-/* Pushes that wait for a group, while servers die: none before its tick, and each exactly once on every key. */
+/* Pushes that wait for a group, while servers die: none is applied before its tick, and each is applied
+ * exactly once on every key. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 #define TICKS 10
 #define KEYS 40
 #define GROUP "sim/.crew"
-#define RULE 1000 /* what a trigger adds; members add 1 in each tick */
+#define RULE 1000 /* added by a trigger; members add 1 in each tick */
 
 struct member {
   struct pwi_cluster_client client;
@@ -32,7 +33,7 @@ static struct pwi_cluster_client scheduler;
 static struct pwi_flow *watched;
 static int64_t ones[KEYS], rule[KEYS];
 
-/* One for each tick: waits, is applied, and looks. */
+/* One for each tick: waits, is applied, and checks the values. */
 static struct rule {
   struct pwi_trigger trigger;
   struct pwi_task task, look;
@@ -45,7 +46,7 @@ static void must(pawl_status status, const char *what) {
   if (status) pwi_sim_fail(cluster.sim, status, "%s: %s", what, pawl_status_name(status));
 }
 
-/* --- members: push, tick, and again ----------------------------------------------------------------------------------------- */
+/* --- members: push, tick, and again --------------------------------------------------------------------- */
 
 static void next(void *context, uint64_t cookie);
 
@@ -96,7 +97,7 @@ static void started(void *context) {
   pwi_writer_fini(&writer);
 }
 
-/* --- triggers --------------------------------------------------------------------------------------------------------------- */
+/* --- triggers ------------------------------------------------------------------------------------------- */
 
 static void looked(struct pwi_task *task) {
   struct rule *one = (struct rule *)((char *)task - offsetof(struct rule, look));
@@ -168,7 +169,7 @@ static void check_sums(void) {
   for (size_t i = 0; i < KEYS; i++) assert_int_equal(seen[i], TICKS * (MEMBERS + RULE));
 }
 
-/* One server process after another is killed, and started again once there has been time to fill the chains. */
+/* One server process after another is killed, and restarted when the chains had time to be filled. */
 static void test_triggers_happen_exactly_once_while_servers_die(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -186,7 +187,7 @@ static void test_triggers_happen_exactly_once_while_servers_die(void **state) {
   }
 }
 
-/* The scheduler is stopped for so long that it is taken for dead: its triggers go on under its new id. */
+/* The scheduler is stopped for so long that it is declared dead: its triggers continue under its new id. */
 static void test_a_trigger_outlives_the_id_of_its_session(void **state) {
   (void)state;
   for (uint64_t seed = 101; seed <= 120; seed++) {

@@ -1,3 +1,4 @@
+/* The scene of attacks: an honest pair and raw connections. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,7 @@
 
 #include "base/memory.h"
 
-/* Being kept from the processor for a while, by a sanitizer or by others on the machine, is not what is tested here. */
+/* Long, because the process may be delayed by a sanitizer or by other load. */
 #define PATIENCE_NS INT64_C(1000000000)
 
 void scene_begin(struct scene *scene, bool is_secret, void (*edit)(struct node_plan *plan)) {

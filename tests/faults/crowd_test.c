@@ -1,4 +1,4 @@
-/* Ten thousand connections that never introduce themselves.
+/* Ten thousand connections that never send a hello.
  *
  * timeout: 600
  */
@@ -28,7 +28,7 @@ struct crowd {
   size_t count;
 };
 
-/* Both ends of every connection are this process's. */
+/* Both ends of every connection belong to this process. */
 static size_t possible(size_t kept_by_host) {
   struct rlimit limit;
   kit_must(getrlimit(RLIMIT_NOFILE, &limit) == 0, "read the limit of files");
@@ -41,7 +41,7 @@ static size_t possible(size_t kept_by_host) {
   return room;
 }
 
-/* Each of a thousand from an address of its own, so that ports do not run out. */
+/* Every thousand connections come from another address, so that ports do not run out. */
 static void gather(struct crowd *crowd, const char *address, size_t count) {
   crowd->members = calloc(count, sizeof *crowd->members);
   assert_non_null(crowd->members);
@@ -59,7 +59,7 @@ static void disperse(struct crowd *crowd) {
   free(crowd->members);
 }
 
-/* Somebody who means it gets in at the first attempt. */
+/* An honest peer gets in at the first attempt. */
 static void come_late(struct scene *scene) {
   struct node_plan plan;
   node_plan_init(&plan, "late");
@@ -93,7 +93,7 @@ static void besiege(const char *what, bool is_secret, void (*edit)(struct node_p
   report(what, count, &scene, before, began);
   assert_true(node_pongs(scene.honest) > balls);
   assert_true(kit_resident() <= before + growth_max);
-  /* Ten lines a second at most, whatever comes. */
+  /* At most ten lines a second. */
   assert_true(kit_log_count("link.refused") <= (size_t)((kit_now() - began) / INT64_C(1000000000) + 2) * 10);
   disperse(&crowd);
   scene_end(&scene);
@@ -116,7 +116,7 @@ static void test_ten_thousand_half_open_connections_are_kept_if_it_is_so_configu
   besiege("plain, all kept", false, keep_all, CROWD, (size_t)128 << 20);
 }
 
-/* Connections keep coming while somebody tries to get in. */
+/* Connections keep coming while an honest peer tries to get in. */
 struct siege {
   const char *address;
   atomic_bool is_over;

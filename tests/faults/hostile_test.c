@@ -1,7 +1,8 @@
-/* Peers that do wrong, before and after they came up: garbage, lies about lengths, frames nobody asked for, silence.
+/* Peers that misbehave before and after their link is up: garbage, false lengths, unexpected frames, silence.
  *
- * Each runs against a plain listener and again inside TLS, with the right key: the owner of a key may be faulty too.
- * An honest peer plays ping-pong with the same listener all the time and must not be disturbed.
+ * Each attack runs against a plain listener and again inside TLS with the right key, because the owner of a
+ * key may be faulty too. An honest peer exchanges messages with the same listener all the time and must not
+ * be disturbed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@
 #define MESSAGE_MAX ((size_t)1 << 20)
 #define SHARED_SIZE 4096
 
-/* What is done wrong; both kinds of listener see it. */
+/* An attack; it is made on both kinds of listener. */
 typedef void attack(struct scene *scene);
 
 static void small_limits(struct node_plan *plan) {
@@ -89,7 +90,7 @@ static void send_versions_upside_down(struct scene *scene) {
 }
 BOTH(versions_upside_down_are_refused, send_versions_upside_down)
 
-/* A connection that went well is recorded and played back, byte for byte. */
+/* A valid connection is recorded and replayed, byte for byte. */
 static void replay_hello(struct scene *scene) {
   struct raw first, second;
   uint8_t recorded[PWI_CHALLENGE_SIZE];
@@ -216,7 +217,7 @@ static void offer_again(struct scene *scene) {
 }
 BOTH(a_second_offer_of_a_plane_is_refused, offer_again)
 
-/* The host gives every link a region of its own and says its number; nobody is to get beyond it. */
+/* The host gives every link its own region and sends its number; no peer may get beyond it. */
 static void come_up_with_region(struct scene *scene, struct raw *raw, uint64_t *region_out) {
   struct pwi_frame frame;
   uint8_t fields[PWI_FRAME_FIELDS_MAX], token[PWI_NET_TOKEN_MAX];
@@ -264,7 +265,7 @@ BOTH(a_put_outside_what_was_shared_is_refused, put_outside)
 static void get_outside(struct scene *scene) { put_and_get(scene, PWI_FRAME_GET, "get outside what was shared"); }
 BOTH(a_get_outside_what_was_shared_is_refused, get_outside)
 
-/* It asks for more and more, and never reads an answer. */
+/* The peer sends more and more requests and never reads an answer. */
 static void ask_without_end(struct scene *scene) {
   enum { ASKED = 1000000 };
   struct raw raw;
@@ -280,7 +281,7 @@ static void ask_without_end(struct scene *scene) {
   setsockopt(raw.socket, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon);
   size_t asked = 0;
   while (asked < ASKED && raw_send(&raw, question, sizeof question)) asked++;
-  assert_true(asked < ASKED); /* at some point we are not listened to any more */
+  assert_true(asked < ASKED); /* at some point the host stops reading */
   size_t grown = kit_resident() > before ? kit_resident() - before : 0;
   printf("%zu questions, no answer read: %zu KB more\n", asked, grown >> 10);
   assert_true(grown < (size_t)16 << 20);
@@ -301,7 +302,7 @@ static void answer_unasked(struct scene *scene) {
 }
 BOTH(answers_that_nobody_asked_for_are_refused, answer_unasked)
 
-/* Bytes come all the time, but a frame never: that is silence. */
+/* Bytes arrive all the time, but never a frame: this counts as silence. */
 static void trickle_a_frame(struct scene *scene) {
   struct raw raw;
   unsigned downs = node_downs(scene->host);
@@ -327,7 +328,7 @@ static void come_up_and_say_nothing(struct scene *scene) {
 }
 BOTH(a_link_without_heartbeats_is_silent, come_up_and_say_nothing)
 
-/* A thousand bad connections: a few lines, and a number that says how many were left out. */
+/* A thousand bad connections: a few log lines, and the number of omitted ones. */
 static void come_a_thousand_times(struct scene *scene) {
   struct pwi_memory_counts before = pwi_memory_counts();
   uint64_t most = 0;

@@ -1,4 +1,4 @@
-/* Who is let in: keys, several keys at once, certificates, and those who come with nothing. */
+/* Admission of peers: keys, several keys at once, certificates, and peers without any of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void test_a_wrong_key_is_refused(void **state) {
   scene_end(&scene);
 }
 
-/* The name of a key is no secret; it must not be enough. */
+/* The name of a key is not secret and must not be enough. */
 static void test_the_name_of_a_key_without_its_secret_is_refused(void **state) {
   (void)state;
   struct scene scene;
@@ -115,8 +115,8 @@ static void check_turned_away(struct node *guest, pawl_status why) {
   node_close(guest);
 }
 
-/* Rotation: add the new key everywhere, make it first everywhere, take the old one away. At each step everybody can
- * talk to everybody who is at most one step away. */
+/* Rotation: add the new key on all nodes, make it first on all nodes, remove the old one. At each step, nodes
+ * that are at most one step apart can connect. */
 static void test_keys_can_be_changed_while_running(void **state) {
   (void)state;
   char old_key[PWI_KEY_TEXT_MAX], new_key[PWI_KEY_TEXT_MAX], third[PWI_KEY_TEXT_MAX];
@@ -154,7 +154,8 @@ static void test_nodes_that_disagree_about_secrecy_do_not_meet(void **state) {
   struct pwi_keyring *keys = kit_keyring(key, NULL, NULL);
   struct node *secret = listen_with(keys, NULL, NULL);
   struct node *plain = listen_with(NULL, NULL, NULL);
-  check_turned_away(connect_with(secret, NULL, NULL, NULL), PAWL_LINK_RESET); /* it hangs up on what is not TLS */
+  check_turned_away(connect_with(secret, NULL, NULL, NULL), PAWL_LINK_RESET); /* the listener closes what
+                                                                                 is not TLS */
   check_turned_away(connect_with(plain, keys, NULL, NULL), PAWL_LINK_PROTOCOL);
   node_close(secret);
   node_close(plain);

@@ -1,4 +1,4 @@
-/* A peer is killed in mid-stream: the survivor goes on. kill_hundred_test.c does the same for longer.
+/* A peer is killed in mid-stream, and the other side continues. kill_hundred_test.c does the same for longer.
  *
  * alone: yes
  * timeout: 600
@@ -17,7 +17,7 @@ static void test_a_busy_link_is_not_taken_for_a_silent_one(void **state) {
   kills_stream_in_peace(STREAM_TCP, 700);
 }
 
-/* It was: the data plane never ran dry, so nobody looked for heartbeats. */
+/* Regression: the data plane never ran dry, so heartbeats were not read. */
 static void test_a_busy_data_plane_does_not_hide_heartbeats(void **state) {
   (void)state;
   kills_stream_in_peace(STREAM_UCX, 700);

@@ -1,3 +1,4 @@
+/* Kills peers in mid-stream, and measures how long the other side needs to notice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@
 #define SEED 20140
 
 struct account {
-  double *ms; /* of each kill, until link_down */
+  double *ms; /* time from each kill until link_down */
   unsigned count;
   unsigned reasons[3]; /* reset, silent, another */
 };

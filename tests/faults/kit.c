@@ -1,3 +1,4 @@
+/* Utilities of the tests of faults. */
 #include "kit.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
-/* Small things that the tests of faults share: waiting with a bound, the log as it was written, keys, free ports, and
- * what a process must not leave behind.
+/* Utilities of the tests of faults: waiting with a limit, the written log, keys, free ports, and checks for
+ * leftovers of a process.
  *
- * Whatever cannot be set up here ends the test program with a message (`must`): these are tests.
+ * A failed setup ends the test program with a message (`must`).
  */
 #ifndef PWI_TESTS_FAULTS_KIT_H
 #define PWI_TESTS_FAULTS_KIT_H
@@ -13,7 +13,7 @@
 #include "net/key.h"
 #include "net/tcp/tcp.h"
 
-#define KIT_HANG_MS 60000 /* nothing here takes so long unless it hangs; no promise about speed */
+#define KIT_HANG_MS 60000 /* nothing here takes so long unless it hangs; not a promise of speed */
 
 /* Ends the program with a message if `ok` is false. */
 void kit_must(bool ok, const char *what);
@@ -21,31 +21,32 @@ void kit_must(bool ok, const char *what);
 int64_t kit_now(void); /* the clock of pwi_net_now */
 void kit_sleep_ms(int64_t ms);
 
-/* Asks again and again until the answer is true, which is returned, or KIT_HANG_MS have passed. */
+/* Repeats the question until the answer is true or KIT_HANG_MS have passed. Returns the answer. */
 bool kit_wait(bool (*is_so)(void *context), void *context);
 
-/* What the library has logged since the last kit_log_begin; from several threads. */
+/* Collects the log lines of the library since the last kit_log_begin, from all threads. */
 void kit_log_begin(void);
 size_t kit_log_count(const char *part);  /* lines that contain the text; "" counts all */
-bool kit_log_wait(const char *part);     /* until there is one */
-uint64_t kit_log_sum(const char *field); /* of the numbers behind `field`, such as "left_out=" */
-void kit_log_print(void);                /* for a test that fails */
+bool kit_log_wait(const char *part);     /* waits until there is one */
+uint64_t kit_log_sum(const char *field); /* sum of the numbers after `field`, such as "left_out=" */
+void kit_log_print(void);                /* for a failing test */
 
-/* A keyring of the keys given, up to the first NULL, at most three. */
+/* A keyring of the given keys, up to the first NULL; at most three. */
 struct pwi_keyring *kit_keyring(const char *first, const char *second, const char *third);
 void kit_new_key(char text[PWI_KEY_TEXT_MAX]);
 
-/* A port of loopback that is free now and outside of the range that the kernel picks from. */
+/* A free loopback port outside the range from which the kernel picks. */
 unsigned kit_free_port(void);
 
-/* A new folder below /tmp: paths of sockets must be short. */
+/* Makes a new folder below /tmp, because paths of sockets must be short. */
 void kit_folder_make(char path[64]);
-void kit_folder_remove(const char *path); /* with the files in it */
+void kit_folder_remove(const char *path); /* with its files */
 
-size_t kit_open_files(void); /* of this process */
-size_t kit_resident(void);   /* its bytes of memory; 0 under a sanitizer, which needs a multiple of them itself */
+size_t kit_open_files(void); /* open files of this process */
+size_t kit_resident(void);   /* resident bytes of this process; 0 under a sanitizer, which needs a multiple
+                                itself */
 
-/* Names in /dev/shm. What came since and belongs to no living process was left behind. */
+/* Names in /dev/shm. A new name that belongs to no living process was left behind. */
 struct kit_shared {
   size_t count;
   char names[256][64];
@@ -53,7 +54,7 @@ struct kit_shared {
 void kit_shared_look(struct kit_shared *shared_out);
 size_t kit_shared_left_behind(const struct kit_shared *before);
 
-/* Run a command; true if it went well. Its output is dropped unless `loud`. */
+/* Runs a command; true if it succeeded. Its output is discarded unless `loud`. */
 bool kit_run(bool loud, const char *format, ...) PAWL_PRINTF(2, 3);
 
 #endif

@@ -1,3 +1,4 @@
+/* An honest node in a thread of its own. */
 #include "node.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* Makes certificates with OpenSSL. */
 #include "papers.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Certificates, made on the spot: authorities, and nodes that they vouch for. */
+/* Certificates made for a test: authorities, and nodes that they certify. */
 #ifndef PWI_TESTS_FAULTS_PAPERS_H
 #define PWI_TESTS_FAULTS_PAPERS_H
 
@@ -14,10 +14,10 @@ struct paper {
   char key_path[128];
 };
 
-/* Written to `folder` under `name`. An authority signs itself. */
+/* Makes an authority, which signs itself, and writes it to `folder` under `name`. */
 void paper_make_authority(struct paper *paper, const char *folder, const char *name);
 
-/* A node's, good for connections to the address `ip`, until `days` from now (negative: expired). */
+/* Makes a node's certificate for the address `ip`, valid until `days` from now (negative: expired). */
 void paper_make_node(struct paper *paper, const char *folder, const char *name, const struct paper *authority,
                      const char *ip, int days);
 void paper_forget(struct paper *paper);

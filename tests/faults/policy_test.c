@@ -1,5 +1,5 @@
-/* What a node refuses to do: listen unprotected where others can reach it, speak in the clear when told not to, take
- * another's socket file away. */
+/* Things that a node refuses to do: listen without protection where others can reach it, send plain text when
+ * told not to, replace the socket file of another process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static struct pwi_keyring *one_key(void) {
   return kit_keyring(key, NULL, NULL);
 }
 
-/* A node that listens at the address, and a guest that plays with it for a moment. */
+/* A node that listens at the address, and a peer that exchanges messages with it for a moment. */
 static void check_reachable(const char *address) {
   struct node_plan guest;
   node_plan_init(&guest, "guest");
@@ -82,7 +82,8 @@ static void test_encryption_that_is_required_is_not_given_up(void **state) {
   snprintf(address, sizeof address, "unix:%s/socket", folder);
   pwi_tcp_config_init(&config);
   config.require_encryption = true;
-  assert_int_equal(pwi_tcp_create(&config, &bystander, &why, &net), PAWL_INVALID); /* with nothing to encrypt by */
+  assert_int_equal(pwi_tcp_create(&config, &bystander, &why, &net), PAWL_INVALID); /* with nothing to encrypt
+                                                                                      by */
   struct pwi_keyring *keys = one_key();
   config.keys = keys;
   config.plane = PWI_PLANE_MUST;
@@ -101,7 +102,7 @@ static void test_encryption_that_is_required_is_not_given_up(void **state) {
   kit_folder_remove(folder);
 }
 
-/* One of both could have a plane, the other must not: the link comes up without. */
+/* One side could have a plane, the other must not: the link comes up without. */
 static void test_there_is_no_data_plane_where_encryption_is_required(void **state) {
   (void)state;
   struct pwi_keyring *keys = one_key();
@@ -145,7 +146,7 @@ static void test_the_socket_file_of_a_dead_process_is_taken_over(void **state) {
   struct node *listening = node_open(&host);
   check_reachable(address);
   node_close(listening);
-  assert_int_not_equal(stat(path, &about), 0); /* and who closes in order leaves none */
+  assert_int_not_equal(stat(path, &about), 0); /* an orderly close leaves none */
   kit_folder_remove(folder);
 }
 

@@ -1,3 +1,4 @@
+/* A raw peer: sockets, TLS and frames without code of the library. */
 #include "raw.h"
 
 #include <arpa/inet.h>
@@ -49,7 +50,7 @@ void raw_close(struct raw *raw) {
   *raw = (struct raw){.socket = -1};
 }
 
-/* TLS by OpenSSL directly, so that nothing of the library's own is trusted to be right. */
+/* Uses OpenSSL directly, so that no code of the library is trusted. */
 
 static int offer_key(SSL *ssl, const EVP_MD *digest, const unsigned char **identity_out, size_t *size_out,
                      SSL_SESSION **session_out) {
@@ -103,7 +104,8 @@ bool raw_connect_tls(struct raw *raw, const char *address, const struct raw_proo
 
 /* Bytes. */
 
-/* OpenSSL writes without MSG_NOSIGNAL. The signal is kept from this thread only: in the library's it would be a fault. */
+/* OpenSSL writes without MSG_NOSIGNAL. The signal is blocked in this thread only: in a thread of the library
+ * it would be a fault. */
 static ssize_t write_tls(struct raw *raw, const char *bytes, size_t size) {
   sigset_t broken_pipe, before;
   struct timespec none = {0};

@@ -1,7 +1,8 @@
-/* Silent loss: the cable between two machines is cut, and no hang-up tells of it.
+/* Silent loss: the network between two machines is cut, and no close is received.
  *
- * Two processes, each in a network namespace of its own, joined by a pair of virtual Ethernet devices. Namespaces and
- * devices have no names outside and end with the processes, whatever happens. Skipped without root or iproute2.
+ * There are two processes, each in its own network namespace, connected by a pair of virtual Ethernet
+ * devices. Namespaces and devices have no names outside and end with the processes. Skipped without root or
+ * iproute2.
  *
  * alone: yes
  */
@@ -22,13 +23,13 @@
 #define PORT "7777"
 #define GOAL_MS 500
 
-/* A side is a process that does what it is told, a letter at a time, and answers with a line. */
+/* A side is a process that executes commands of one letter each and answers with a line. */
 struct side {
   pid_t process;
   int orders, answers;
 };
 
-/* What is done to the cable. */
+/* Ways to cut the network. */
 enum cut { CUT_DOWN, CUT_TO_HOST, CUT_TO_GUEST, CUTS };
 static const char *const cut_names[] = {"device down", "lost towards the host", "lost towards the guest"};
 
@@ -52,7 +53,7 @@ static struct node *start(bool is_host, const char *key, struct pwi_keyring **ke
   return node_open(&plan);
 }
 
-/* Packets for the peer go to a hardware address that nobody has: lost on the way, and nobody is told. */
+/* Packets for the peer go to an unknown hardware address: they are lost silently. */
 static bool lose_what_we_send(bool is_host) {
   return kit_run(true, "ip neigh replace %s lladdr 02:00:00:00:00:99 dev cable nud permanent", is_host ? THERE : HERE);
 }
@@ -133,7 +134,7 @@ static bool ask(struct side *side, const char *control) {
   return hear(side, line) && strcmp(line, "ok") == 0;
 }
 
-/* A side that still hears may be told by the other's hang-up. */
+/* A side that still receives may be informed by the other side's close. */
 static bool judge(struct side *side, const char *who, enum cut cut, bool is_deaf, long long when) {
   char line[64], status[48] = "";
   long long at = 0;
@@ -157,7 +158,7 @@ static bool run_cut(struct side *host, struct side *guest, enum cut cut) {
   return host_is_right && guest_is_right;
 }
 
-/* 0, 1, or 77 if there is no way to try it here. */
+/* Returns 0, 1, or 77 if it cannot be tried here. */
 static int try_cut(enum cut cut) {
   char key[PWI_KEY_TEXT_MAX], line[64];
   struct side host, guest;

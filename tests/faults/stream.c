@@ -1,3 +1,4 @@
+/* Streams of messages, puts and gets between two nodes. */
 #include "stream.h"
 
 #include <fcntl.h>

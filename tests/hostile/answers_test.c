@@ -1,4 +1,5 @@
-/* A client that asks for more than it may have under way: what is kept for it is bounded, and others are served meanwhile. */
+/* A client with more requests in flight than permitted: the memory kept for it is bounded, and other clients
+ * are served. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,7 @@ static void ask(const struct raw_link *link, const struct pwi_entry *entry, uint
   ask_rows(link, entry, number, ROWS);
 }
 
-/* The servers that have the arc of key 0: its head, and the one behind. */
+/* The servers of the arc of key 0: its head, and the next member. */
 static void find_chain(const struct pwi_flow *flow, size_t *head_out, size_t *next_out) {
   const struct pwi_view *view = pwi_client_view(honest.client);
   struct pwi_place place = pwi_entry_place(pwi_flow_entry(flow));
@@ -54,7 +55,7 @@ static void find_chain(const struct pwi_flow *flow, size_t *head_out, size_t *ne
 
 static void pushed(struct pwi_task *task) { (void)task; }
 
-/* While the chain has not confirmed a push all answers wait, with the rows that they bring. */
+/* While the chain has not confirmed a push, all replies are deferred, with their rows. */
 static void test_answers_that_wait_for_the_chain_are_bounded(void **state) {
   (void)state;
   struct pwi_cluster_config config = {.seed = 15, .processes = 2, .shards = 1, .replicas = 1};
@@ -98,7 +99,7 @@ static void test_answers_that_wait_for_the_chain_are_bounded(void **state) {
   raw_close(&deaf);
 }
 
-/* --- many links --------------------------------------------------------------------------------------------------------- */
+/* --- many links ----------------------------------------------------------------------------------------- */
 
 #define ALL_BYTES ((uint64_t)16 << 20)
 #define SMALL_ROWS (UINT64_C(1) << 17) /* 1 MiB in an answer */
@@ -143,7 +144,8 @@ static uint64_t answer_bytes(void) {
   return state.answer_bytes;
 }
 
-/* However many links a key has, it leaves room for others. (That those who do not read go when others lack room: role.handler_bounds.) */
+/* However many links a key has, it leaves room for others. (server.handler_bounds tests that links that do
+ * not read are closed when others lack room.) */
 static void test_answers_of_all_links_of_a_key_are_bounded(void **state) {
   (void)state;
   static int64_t values[READ_ROWS];

@@ -1,7 +1,8 @@
-/* A core dump of a node holds no key: neither those it was given nor what OpenSSL made of them.
+/* A core dump of a node contains no key: neither the keys that it was given nor keys that OpenSSL derived
+ * from them.
  *
- * What a dump would hold is read here in place: all mappings of this process that can be written and are not marked as left
- * out ("dd" in /proc/self/smaps). The test itself keeps the key in memory of that kind only.
+ * The test reads the contents of such a dump in place: all writable mappings of this process that are not
+ * marked as excluded ("dd" in /proc/self/smaps). The test itself keeps the key in excluded memory only.
  */
 /* labels: nosan */
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 #include "../faults/node.h"
 #include "base/secret.h"
 
-/* What must not be found: the bytes, and the digits of the text. */
+/* Bytes that must not be found, as such and as digits of text. */
 struct needle {
   uint8_t bytes[PWI_KEY_SIZE];
   char digits[2 * PWI_KEY_SIZE];
@@ -52,11 +53,12 @@ static size_t read_mappings(struct mapping *mappings) {
   return count;
 }
 
-/* Through a system call: a page that is gone meanwhile is an error and not a crash. */
+/* Reads through a system call, so that a page that is unmapped meanwhile is an error and not a crash. */
 static size_t count_in(int memory, const struct mapping *mapping, const struct needle *needle, char *page,
                        size_t room) {
   size_t found = 0;
-  for (uintptr_t at = mapping->begin; at < mapping->end; at += room / 2) { /* overlapping, so that nothing is cut */
+  for (uintptr_t at = mapping->begin; at < mapping->end; at += room / 2) { /* overlapping, so that nothing
+                                                                              is cut */
     size_t size = mapping->end - at < room ? mapping->end - at : room;
     ssize_t got = pread(memory, page, size, (off_t)at);
     if (got <= 0) continue;
@@ -79,7 +81,7 @@ static size_t count_in_dump(const struct needle *needle) {
   return found;
 }
 
-/* A key in a file; the only copy besides is the needle. */
+/* Writes a key to a file; the only other copy is the needle. */
 static struct needle *make_key(const char *path) {
   struct needle *needle = pwi_secret_alloc(sizeof *needle);
   struct pwi_key *key = pwi_secret_alloc(sizeof *key);

@@ -1,7 +1,8 @@
-/* Peers that have a key and make a node receive more than it has memory for.
+/* Peers with a key that make a node receive more than it has memory for.
  *
- * What is being received is bounded: by link, by key and in all. Honest senders wait for their turn; those who hold memory
- * and trickle are dropped when others wait. An honest pair plays on beside all this.
+ * The memory of arriving messages is bounded by link, by key and in total. Honest senders wait for their
+ * turn. Senders that occupy memory and send slowly are dropped when others wait. An honest pair exchanges
+ * messages all the time.
  */
 /* timeout: 600 */
 #include <pthread.h>
@@ -21,7 +22,7 @@
 #define BOUND ((size_t)64 << 20)
 #define BODY ((size_t)48 << 20)
 #define CROWD 100
-#define START ((size_t)1 << 20)  /* so much of it comes at once */
+#define START ((size_t)1 << 20)  /* bytes of it that are sent at once */
 #define SLACK ((size_t)96 << 20) /* buffers of TLS and sockets, the allocator's own */
 
 static void bound(struct node_plan *plan) {
@@ -36,7 +37,7 @@ static bool begin_body(struct raw *raw, size_t claimed, size_t sent) {
   return raw_frame(raw, PWI_FRAME_MESSAGE, head, claimed, block, sent);
 }
 
-/* Sends a whole body as fast as it is taken, and waits for the answer. */
+/* Sends a whole body as fast as it is accepted, and waits for the answer. */
 static bool push(struct raw *raw, size_t size) {
   struct pwi_frame frame;
   uint8_t fields[PWI_FRAME_FIELDS_MAX], body[64];
@@ -62,7 +63,7 @@ static void *push_thrice(void *argument) {
   return NULL;
 }
 
-/* More than there is room for at once, and nobody is slow: all get their turn. */
+/* More senders than there is room for at once, none of them slow: all get their turn. */
 static void test_honest_senders_wait_for_their_turn(void **state) {
   (void)state;
   struct scene scene;
@@ -93,7 +94,7 @@ struct crowd {
   pthread_t thread;
 };
 
-/* A little each, again and again: enough not to be silent. */
+/* Sends a little on each link, again and again: enough not to be silent. */
 static void *trickle(void *argument) {
   struct crowd *crowd = argument;
   while (!atomic_load(&crowd->is_over)) {
@@ -108,7 +109,8 @@ static void *trickle(void *argument) {
   return NULL;
 }
 
-/* A hundred links with the cluster's own key announce a large body each, send `sent` bytes and then trickle. */
+/* A hundred links with the cluster's own key each announce a large body, send `sent` bytes and then send
+ * slowly. */
 static uint64_t play_crowd(size_t sent) {
   static struct crowd crowd;
   struct scene scene;
@@ -140,19 +142,19 @@ static uint64_t play_crowd(size_t sent) {
   return dropped;
 }
 
-/* Announcing alone costs nothing, so nobody has to go. */
+/* An announcement alone costs nothing, so no link is closed. */
 static void test_large_announcements_cost_nothing(void **state) {
   (void)state;
   assert_int_equal(play_crowd(100), 0);
 }
 
-/* Those hold 64 MiB between them. */
+/* These links hold 64 MiB in total. */
 static void test_who_holds_memory_and_trickles_is_dropped(void **state) {
   (void)state;
   assert_true(play_crowd(START) > 0);
 }
 
-/* Those of one key have three quarters at most, so that nobody else has to wait. */
+/* The links of one key get three quarters at most, so that other keys need not wait. */
 static void test_one_key_cannot_take_everything(void **state) {
   (void)state;
   static struct crowd crowd;

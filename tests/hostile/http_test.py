@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Slow and rude HTTP clients do not keep a health check or a scrape from its answer, and strangers see nothing else.
+"""Slow and misbehaving HTTP clients do not block a health check or a scrape; strangers see nothing else.
 
-Against a manager and a server as they are started by people. Every attack is held while honest clients ask.
+Runs against a manager and a server started as by users. Honest clients ask during every attack.
 """
 # timeout: 600
 import os

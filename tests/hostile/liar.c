@@ -1,3 +1,4 @@
+/* A client that changes its own requests. */
 #include "liar.h"
 
 #include <setjmp.h>
@@ -14,7 +15,7 @@
 
 #define BODY_MAX ((size_t)64 << 10)
 
-static struct liar *present; /* whose net it is cannot be told from the net */
+static struct liar *present; /* one liar at a time, because the net does not tell to which one it belongs */
 
 static bool is_left_out(const struct lie *lie, uint16_t type) {
   return (type == PWI_SECTION_KEYS && lie->drops_keys) || (type == PWI_SECTION_VALUES && lie->drops_values) ||
@@ -39,7 +40,7 @@ static void put_aggregate(const struct lie *lie, const struct pwi_sections *sect
 static pawl_status send_lie(struct pwi_net *net, struct pwi_link link, const struct pwi_send *send, size_t body_size) {
   static uint8_t body[BODY_MAX];
   static struct pwi_message_builder builder;
-  struct pwi_message_terms terms = {.body_max = PWI_MAIL_MAX, .unpacked_max = PWI_MAIL_MAX, .version = 1};
+  struct pwi_message_terms terms = {.body_max = PWI_MESSENGER_MAX, .unpacked_max = PWI_MESSENGER_MAX, .version = 1};
   struct liar *liar = present;
   struct pwi_sections sections;
   struct lie lie = {0};

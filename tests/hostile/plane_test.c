@@ -1,8 +1,9 @@
-/* Peers that hold a link by right and lie about their data plane, in TLS with the cluster's key and without.
+/* Peers with a valid link that lie about their data plane, in TLS with the cluster's key and without TLS.
  *
- * UCX believes the address that it is given and aborts at one of garbage; a plane reads and maps its peer's memory. So
- * nothing that comes over a link may lead to one: only a process of our own user, whom the kernel vouches for, may, and
- * only with the proof of that very link. Each of these attacks is made beside an honest pair that must not notice.
+ * UCX trusts the address that it is given and aborts on an invalid one; a data plane reads and maps memory of
+ * its peer. So no bytes from a link may set up a data plane by themselves. Only a process of the same user,
+ * confirmed by the kernel, may do so, and only with the proof of that very link. An honest pair runs beside
+ * each attack and must not be disturbed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +42,7 @@ static void fill(void *bytes, size_t size) {
   for (size_t i = 0; i < size; i++) ((uint8_t *)bytes)[i] = (uint8_t)pwi_random_u32(&dice);
 }
 
-/* Says "do without", and is up; so the link has not suffered from what happened at the door. */
+/* Answers "do without" and comes up: so the link was not affected by the events at the door. */
 static void go_without(struct scene *scene, struct raw *raw) {
   unsigned downs = node_downs(scene->host);
   uint8_t fields[48] = {0};
@@ -54,7 +55,7 @@ static void go_without(struct scene *scene, struct raw *raw) {
   assert_int_equal(node_downs(scene->honest), 0);
 }
 
-/* A link on which both have offered a plane: the node waits at its door. */
+/* A link on which both sides have offered a plane; the node waits at its door. */
 struct meeting {
   struct raw raw;
   struct offer theirs;
@@ -83,9 +84,9 @@ static void knock_and_be_sent_away(const struct meeting *meeting, const void *ca
   close(door);
 }
 
-/* Over the link. */
+/* Attacks over the link. */
 
-/* Everything that the node said about itself comes back, with an address of garbage. It aborted servers and manager. */
+/* Returns the node's own offer with an invalid address. This once aborted servers and manager. */
 static void play_echo(bool is_secret) {
   struct scene scene;
   struct raw raw;
@@ -110,10 +111,10 @@ static void test_an_echoed_offer_with_garbage_leads_nowhere(void **state) {
   play_echo(true);
 }
 
-/* Steps of a plane without having met: the link is at fault and goes. */
+/* Steps of a data plane without a meeting: the link is invalid and is closed. */
 static void test_a_plane_cannot_be_claimed_without_meeting(void **state) {
   (void)state;
-  static const uint32_t steps[] = {3 /* use */, 1 /* another offer */, 6 /* RDMA, which nobody has offered */, 99};
+  static const uint32_t steps[] = {3 /* use */, 1 /* another offer */, 6 /* RDMA, not offered */, 99};
   if (!has_plane()) skip();
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
     struct scene scene;
@@ -153,7 +154,7 @@ static void test_another_user_is_offered_none_on_a_plain_link(void **state) {
   scene_end(&scene);
 }
 
-/* At the door. */
+/* Attacks at the door. */
 
 static void test_a_wrong_proof_is_sent_away(void **state) {
   (void)state;
@@ -171,11 +172,11 @@ static void test_a_wrong_proof_is_sent_away(void **state) {
       card[16 + bit * 4] ^= (uint8_t)(1u << bit);
       knock_and_be_sent_away(&meeting, card, size);
     }
-    /* The proof of another link of the same peer, as somebody between two honest nodes would have it. */
+    /* The proof of another link of the same peer, as a man in the middle would have it. */
     size_t size = visitor_card(card, &meeting.theirs, other.proof, (uint64_t)(uintptr_t)other.proof, meeting.host,
                                address, sizeof address);
     knock_and_be_sent_away(&meeting, card, size);
-    /* A link that is not there. */
+    /* An unknown link. */
     size = good_card(&meeting, card, address, sizeof address);
     pwi_put_u64(card + 8, UINT64_MAX);
     knock_and_be_sent_away(&meeting, card, size);
@@ -191,7 +192,7 @@ struct given {
   uint8_t card[CARD_HEAD + GARBAGE];
 };
 
-/* Runs in a child that has nothing of ours in its memory but what it is given. Never returns. */
+/* Runs in a child process that has only the given data of this process in its memory. Never returns. */
 static void visit_as_child(int from_parent, uid_t user) {
   struct given given;
   if (read(from_parent, &given, sizeof given) != sizeof given) _exit(2);
@@ -202,7 +203,8 @@ static void visit_as_child(int from_parent, uid_t user) {
   _exit(visitor_was_sent_away(door) ? 0 : 5);
 }
 
-/* The right card, in the hands of another process: of our user, which has no proof where the card says, or of another. */
+/* A valid card, sent by another process: of the same user, without a proof at the place that the card names,
+ * or of another user. */
 static void play_other_process(uid_t user) {
   struct scene scene;
   struct meeting meeting;
@@ -285,7 +287,7 @@ static void test_what_is_no_card_is_sent_away(void **state) {
   scene_end(&scene);
 }
 
-/* More than there are places, who say nothing; and an honest node that finds its way past them. */
+/* More silent visitors than there are places; an honest node still gets in. */
 static void test_who_stalls_at_the_door_keeps_nobody_out(void **state) {
   (void)state;
   struct scene scene;
@@ -315,8 +317,8 @@ static void test_who_stalls_at_the_door_keeps_nobody_out(void **state) {
   scene_end(&scene);
 }
 
-/* A process of our own user that is let in and then hands over garbage. It could end us in other ways; still, what does
- * not look like the address of a worker on this host is not shown to UCX. */
+/* A process of the same user is admitted and then sends garbage. It could end this process in other ways;
+ * still, bytes that do not look like the address of a worker on this host are not passed to UCX. */
 static void test_garbage_from_a_verified_process_is_not_used(void **state) {
   (void)state;
   if (!has_plane()) skip();
@@ -344,7 +346,7 @@ static void test_garbage_from_a_verified_process_is_not_used(void **state) {
   }
 }
 
-/* As in a container with other memory: no plane, and no harm. */
+/* As in a container with its own memory: no plane, and no harm. */
 static void test_who_shares_no_memory_does_without(void **state) {
   (void)state;
   struct scene scene;

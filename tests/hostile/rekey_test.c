@@ -1,6 +1,6 @@
-/* A peer with the key that asks for new keys of TLS again and again and never reads the answers. OpenSSL answers each at
- * once; what the socket does not take lies in our memory. It must not grow without bound.
- */
+/* A peer with a valid key that requests TLS key updates again and again and never reads the responses.
+ * OpenSSL responds to each at once, and the node buffers what the socket does not accept. This memory must be
+ * bounded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

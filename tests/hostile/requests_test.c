@@ -1,5 +1,6 @@
-/* Requests that boast: terms that speak of more rows than came, or than there can be. A server takes no memory for them, refuses
- * them, and nobody else notices: no head is deposed, no link is lost, and the liar's own next push follows. */
+/* Requests whose terms name more rows than were sent, or than can exist. A server allocates no memory for
+ * them and refuses them. No other node is affected: no head is deposed, no link is lost, and the next push of
+ * the same client is applied. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@ static uint64_t group_id;
 static const struct pawl_vector_options sparse = {
     .type = PAWL_I64, .width = 1, .size = SPAN, .layout = PAWL_LAYOUT_SPARSE};
 
-/* The liar is a group's only member. */
+/* The liar is the only member of a group. */
 static void join_group(void) {
   struct pwi_writer writer = {0};
   pwi_write_text(&writer, GROUP);
@@ -62,7 +63,7 @@ static pawl_status push_one(struct pwi_cluster_client *client, struct pwi_flow *
   return cluster_call(client, flow, PWI_REQUEST_PUSH, &where, &value, NULL, NULL);
 }
 
-/* Nobody was deposed, and both can go on. */
+/* No head was deposed, and both clients can continue. */
 static void check_peace(void) {
   liar.lie = NULL;
   for (uint64_t i = 0; i < 16; i++) {
@@ -80,7 +81,7 @@ static void end(void) {
   pwi_cluster_close(&cluster);
 }
 
-/* --- lies ---------------------------------------------------------------------------------------------------------------- */
+/* --- lies ----------------------------------------------------------------------------------------------- */
 
 static bool is_mine(const struct lie *lie) { return lie->terms.vector.id == pwi_flow_entry(mine)->id.id; }
 
@@ -116,7 +117,7 @@ static bool boast_of_room(struct liar *self, struct lie *lie) {
   return true;
 }
 
-/* --- pushes -------------------------------------------------------------------------------------------------------------- */
+/* --- pushes --------------------------------------------------------------------------------------------- */
 
 static void test_a_push_of_a_group_without_its_values_deposes_nobody(void **state) {
   (void)state;
@@ -142,13 +143,13 @@ static void test_a_push_without_its_values_is_refused(void **state) {
     assert_int_equal(
         cluster_call(&liar.client, mine, kind, &where, &value, kind == PWI_REQUEST_PUSHPULL ? &out : NULL, NULL),
         PAWL_MISMATCH);
-    liar.lie = NULL; /* the number is used up: the next one is not held up by it */
+    liar.lie = NULL; /* the number is used up and does not delay the next one */
     assert_int_equal(push_one(&liar.client, mine, key, 0), PAWL_OK);
   }
   end();
 }
 
-/* A number that is answered FAILED is used up by the client, so that what follows it does not wait for ever. */
+/* The client uses up a number that is answered FAILED, so that later requests do not wait for ever. */
 static bool follow_itself(struct liar *self, struct lie *lie) {
   if (!is_mine(lie) || lie->terms.rows == 0 || self->told > 0) return false;
   lie->terms.prior = lie->head.task;
@@ -174,7 +175,8 @@ static void test_a_push_that_failed_holds_up_nobody(void **state) {
   }
 }
 
-/* Servers that know less of a key's rights than the manager: what is forbidden was never in, and reading goes on. */
+/* Servers that know fewer rights of a key than the manager: forbidden pushes were never applied, and reading
+ * continues. */
 static bool may_all_write = true;
 
 static struct pwi_rights rights_now(void *context, const char *identity) {
@@ -195,7 +197,7 @@ static void test_a_push_that_is_forbidden_does_not_hold_up_reading(void **state)
   cluster_wait_joined(&client);
   struct pwi_flow *flow = cluster_vector(&client, "sim/w", &sparse);
   cluster_run_for(&cluster, 500 * MS);
-  may_all_write = false; /* from here on, of new links */
+  may_all_write = false; /* for new links from here on */
   for (int i = 0; i < 3; i++) {
     assert_int_equal(push_one(&client, flow, key, 0), PAWL_FORBIDDEN);
     assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PULL, &where, NULL, &out, NULL), PAWL_OK);
@@ -205,7 +207,7 @@ static void test_a_push_that_is_forbidden_does_not_hold_up_reading(void **state)
   pwi_cluster_close(&cluster);
 }
 
-/* --- reads --------------------------------------------------------------------------------------------------------------- */
+/* --- reads ---------------------------------------------------------------------------------------------- */
 
 static void test_a_pull_of_more_than_an_answer_carries_fails(void **state) {
   (void)state;
@@ -238,7 +240,7 @@ static void test_a_scan_finds_what_is_there_whatever_room_it_has(void **state) {
 
 #define WIDE_ROWS 9 /* of 8 MiB: more than one answer carries */
 
-/* It brings as many as there is room for in an answer, and goes on from there. */
+/* Each answer has as many rows as fit, and the scan continues after them. */
 static void test_a_scan_of_long_rows_comes_in_parts(void **state) {
   (void)state;
   static int64_t row[1 << 20], rows[WIDE_ROWS << 20];

@@ -1,4 +1,4 @@
-"""What the hostile tests in Python share: processes of the command, and what is expected of it."""
+"""Shared by the hostile tests in Python: processes of the command, and checks of their results."""
 import os
 import re
 import shutil

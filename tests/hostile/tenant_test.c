@@ -1,6 +1,6 @@
-/* A tenant with a limited key lies to real servers, over TLS: its requests boast of rows that did not come or cannot be, follow
- * themselves, or have any of their terms drawn at random. The servers live, and another tenant, who is at work all the time, gets
- * every answer and misses nothing. */
+/* A tenant with a limited key sends false requests to real servers over TLS: they name rows that were not
+ * sent or cannot exist, name themselves as predecessor, or have random terms. The servers survive, and
+ * another tenant, which works all the time, gets every answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,8 @@ static int begin(void **state) {
 static int end(void **state) {
   (void)state;
   pid_t servers[4];
-  assert_int_equal(find_children(getpid(), "--join", servers, 4), 2); /* the same ones: nobody starts others */
+  assert_int_equal(find_children(getpid(), "--join", servers, 4), 2); /* the same ones: nobody starts
+                                                                         others */
   must(pawl_session_check(cluster));
   must(pawl_session_close(cluster, PATIENCE));
   run("rm -r %s", folder);
@@ -80,7 +81,7 @@ static struct pawl_session *open_tenant(const char *key_file) {
   return session;
 }
 
-/* --- who is at work --------------------------------------------------------------------------------------------------------- */
+/* --- who is at work ------------------------------------------------------------------------------------- */
 
 static struct {
   struct pawl_session *session;
@@ -110,7 +111,7 @@ static void end_work(void) {
   must(pawl_session_close(honest.session, PATIENCE));
 }
 
-/* --- lies ------------------------------------------------------------------------------------------------------------------- */
+/* --- lies ----------------------------------------------------------------------------------------------- */
 
 static bool boast_of_range(struct liar *self, struct lie *lie) {
   (void)self;
@@ -147,7 +148,7 @@ static bool follow_itself(struct liar *self, struct lie *lie) {
   return true;
 }
 
-/* A number that is likely to be of interest to somebody. */
+/* A number at or near a boundary. */
 static uint64_t any_number(void) {
   static const uint64_t edges[] = {0, 1, 2, 63, 64, 65, 4096, UINT32_MAX, BOAST, SPAN, SPAN - 1, INT64_MAX, UINT64_MAX};
   uint64_t drawn = pwi_random_u64(&dice);
@@ -169,7 +170,7 @@ static bool lie_at_random(struct liar *self, struct lie *lie) {
   return true;
 }
 
-/* --- tests ------------------------------------------------------------------------------------------------------------------ */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static struct pawl_session *open_liar(void) {
   struct pawl_session *session = open_tenant(hostile_key);
@@ -180,7 +181,7 @@ static struct pawl_session *open_liar(void) {
   return session;
 }
 
-/* Whatever comes of it: it is over, or is not waited for any more. The memory stays. */
+/* The result does not matter: the call has ended or is abandoned. The memory stays. */
 static void call(struct pawl_session *session, struct pawl_vector *vector, uint32_t what) {
   static uint64_t keys[4] = {3, 1000, 1 << 20, SPAN - 7}, found[64];
   static double values[64], out[64];

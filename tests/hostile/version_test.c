@@ -1,4 +1,5 @@
-/* Who speaks another version is refused, and the log says both ranges, so that somebody can tell which side to update. */
+/* A peer with another protocol version is refused, and the log shows both version ranges, so that an operator
+ * knows which side to update. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +55,8 @@ static void test_both_ranges_of_the_protocol_are_logged(void **state) {
   assert_int_equal(kit_log_count("our_versions=1..1"), 1);
   assert_int_equal(kit_log_count("their_versions=5..8"), 1);
   assert_int_equal(kit_log_count("update=us"), 1);
-  for (int i = 0; i < 1000; i++) (void)!pwi_greeting_check(&ours, &info, &peering); /* it cannot fill the disk */
+  /* The log is limited. */
+  for (int i = 0; i < 1000; i++) (void)!pwi_greeting_check(&ours, &info, &peering);
   assert_true(kit_log_count("link.version") < 500);
   pwi_net_destroy(net);
 }

@@ -1,3 +1,4 @@
+/* The meeting protocol of data planes, written by hand. */
 #include "visitor.h"
 
 #include <errno.h>
@@ -42,7 +43,7 @@ void visitor_proof(struct raw *raw, const struct offer *theirs, const uint8_t *n
   if (raw->ssl)
     kit_must(SSL_export_keying_material(raw->ssl, text, 32, label, sizeof label - 1, NULL, 0, 0) == 1, "export a key");
   memcpy(text + 32, nonce, 16);
-  memcpy(text + 48, theirs->fields + 8, 32); /* its nonce, its door */
+  memcpy(text + 48, theirs->fields + 8, 32); /* its nonce and its door */
   pwi_put_u64(text + 80, offer_link(theirs));
   pwi_put_u64(text + 88, 1);
   SHA256(text, sizeof text, proof_out);

@@ -1,4 +1,4 @@
-/* What a push of a group may cost its request handler: steps are counted, not time. */
+/* The cost of a push into an aggregate, counted in steps instead of time. */
 #include "shard/aggregate_testing.h"
 
 #include "shard/inside.h"
@@ -11,7 +11,7 @@ static void start_wide(struct fixture *f, uint64_t members) {
   start_with(f, members, entry_of(VECTOR, PAWL_I64, 1, KEYS, true), UINT64_MAX);
 }
 
-/* A push of one row, which claims so many keys. */
+/* A push of one row with this claim. */
 static struct pwi_served push_at(struct fixture *f, uint64_t sender, struct pawl_range claim, uint64_t prior,
                                  uint64_t task, uint64_t tick, uint64_t *steps_out) {
   static const int64_t one = 1;
@@ -53,13 +53,13 @@ static void test_claims_that_are_scattered_over_many_ticks_cost_little(void **st
   print_message("at most %llu steps in a push, %llu refused\n", (unsigned long long)most, (unsigned long long)refused);
   assert_true(most <= STEPS_MAX);
   assert_true(refused > 0);
-  struct pwi_served served = push_at(&f, 2, pawl_range_of(0, KEYS), 0, 1, 1, &steps); /* others are not refused */
-  assert_true(served.put_off || served.outcome.code == PWI_CODE_OK);
+  struct pwi_served served = push_at(&f, 2, pawl_range_of(0, KEYS), 0, 1, 1, &steps);
+  assert_true(served.is_deferred || served.outcome.code == PWI_CODE_OK);
   stop(&f);
 }
 
-/* Members who claim the arc, as clients do, may be as far ahead as there are ticks. */
-static void test_whoever_claims_the_arc_may_be_far_ahead(void **state) {
+/* Members that claim the whole arc, as clients do, may be as far ahead as TICKS_MAX allows. */
+static void test_a_member_that_claims_the_arc_may_be_far_ahead(void **state) {
   (void)state;
   struct fixture f;
   uint64_t steps;
@@ -67,7 +67,7 @@ static void test_whoever_claims_the_arc_may_be_far_ahead(void **state) {
   for (uint64_t tick = 1; tick <= TICKS; tick++)
     for (uint64_t sender = 1; sender <= 3; sender++) {
       struct pwi_served served = push_at(&f, sender, pawl_range_of(0, KEYS), tick - 1, tick, tick, &steps);
-      assert_true(served.put_off);
+      assert_true(served.is_deferred);
     }
   stop(&f);
 }
@@ -75,7 +75,7 @@ static void test_whoever_claims_the_arc_may_be_far_ahead(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_claims_that_are_scattered_over_many_ticks_cost_little),
-      cmocka_unit_test(test_whoever_claims_the_arc_may_be_far_ahead),
+      cmocka_unit_test(test_a_member_that_claims_the_arc_may_be_far_ahead),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
