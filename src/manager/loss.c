@@ -1,22 +1,23 @@
-/* Servers that are lost, and neighbours that cannot reach one another.
+/* Servers that are lost (failover), and chain neighbours that cannot reach one another.
  *
- * The link of a process that dies is down within a millisecond or so, that of one that hangs after the silence limit of
- * the net. Whether it is lost, or only its link, others are asked (manager/probe.c). All nodes that are found to be lost within a
- * moment, shards of one process mostly, are dealt with in one view: wherever somebody else has everything they are struck off,
- * and what they were head of has another head. Where nobody else has, they stay, and the arc waits for them.
+ * The link of a process that dies goes down within about a millisecond, the link of a process that hangs
+ * after the silence limit of the net. The manager asks witnesses whether the server is dead or only its link
+ * is down (manager/probe.c). One view removes all nodes that are declared dead at about the same time, mostly
+ * the shards of one process, from the chains that have another full member that is up. Their arcs get another
+ * head. Where there is no such member, the node stays in the chain, and the arc waits for it.
  */
 #include "manager/inside.h"
 
 #define RETRY_NS INT64_C(100000000)     /* after memory ran out */
-#define QUARREL_NS INT64_C(60000000000) /* that a pair is kept apart */
+#define QUARREL_NS INT64_C(60000000000) /* how long a pair is not made neighbours again */
 
 static const struct pwi_view_node *view_node(const struct pwi_manager *manager, uint64_t id) {
   return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
 }
 
-/* --- losing --------------------------------------------------------------------------------------------------------- */
+/* --- lost servers --------------------------------------------------------------------------------------- */
 
-/* Another full member is there. */
+/* The chain has another full member that is connected. */
 static bool has_another(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t id) {
   for (size_t i = 0; i < pwi_arc_full(arc); i++) {
     uint64_t other = arc->chain[i].node.id;
@@ -78,7 +79,7 @@ static void declare(struct pwi_manager *manager, struct node *node) {
   pwi_manager_moves_unwanted(manager, node->id);
 }
 
-/* They are down, or have come back meanwhile, or there was no memory to say so. */
+/* The lost nodes are marked down, or have come back meanwhile, or there was no memory for the view. */
 static void conclude_losses(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   bool any = false;
   (void)decision;
@@ -106,7 +107,7 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
     return;
   }
   if (!pwi_manager_look_at_missing(manager, node)) {
-    pwi_manager_settle(manager); /* nobody waits for it any more, once its grace is over */
+    pwi_manager_settle(manager); /* once its grace is over, clients no longer wait for its confirmation */
     return;
   }
   if (manager->losses_queued) return;
@@ -114,15 +115,16 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
   pwi_manager_queue(manager, &(struct decision){.decide = decide_losses, .conclude = conclude_losses});
 }
 
-/* --- complaints ----------------------------------------------------------------------------------------------------- */
+/* --- complaints ----------------------------------------------------------------------------------------- */
 
 void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b) {
   manager->quarrels[manager->next_quarrel++ % PWI_QUARRELS] =
       (struct quarrel){{{a}, {b}}, pwi_net_now(manager->config.net) + QUARREL_NS};
 }
 
-/* Who has to go: the one behind, unless the one ahead is in trouble with us too. Whoever cannot follow goes himself. 0 if
- * the complaint is about a chain that is not any more. */
+/* Which member is removed after a complaint: the one further from the head, unless the other has no link to
+ * the manager either. A member that cannot follow is removed itself. Returns 0 if the complaint is about an
+ * earlier chain. */
 static uint64_t find_culprit(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t plaintiff,
                              uint64_t accused) {
   size_t place = pwi_arc_find(arc, (struct pwi_node){plaintiff}), other = pwi_arc_find(arc, (struct pwi_node){accused});
@@ -133,8 +135,8 @@ static uint64_t find_culprit(const struct pwi_manager *manager, const struct pwi
   return pwi_manager_is_here(manager, accused) ? plaintiff : accused;
 }
 
-/* It is missing, and may be back before long. If most are, whoever complains of it may be cut off as we are. If it only does
- * not know the view yet, it will hear of it as soon as it is back. */
+/* The node has no link and may be back before long. If most servers are down, the complaining server may be
+ * cut off as the manager is. If the node merely lacks the view, it receives it as soon as it is back. */
 static bool is_doubtful(struct pwi_manager *manager, uint64_t id) {
   const struct node *node = pwi_manager_node(manager, id);
   return node && pwi_manager_may_return(manager, node);
@@ -151,7 +153,7 @@ static pawl_status decide_complaint(struct pwi_manager *manager, struct decision
   for (size_t i = 0; i < draft.arc_count; i++) {
     struct pwi_arc *arc = &draft.arcs[i];
     bool meant = !pawl_range_is_empty(pawl_range_common(pwi_view_arc_range(view, i), complaint->positions));
-    if (!meant || arc->since > decision->secret) continue; /* he does not know this chain yet */
+    if (!meant || arc->since > decision->secret) continue; /* the complaint is older than this chain */
     uint64_t culprit = find_culprit(manager, arc, decision->id, complaint->node);
     if (culprit && is_doubtful(manager, culprit)) continue;
     if (culprit && has_another(manager, arc, culprit)) changed |= pwi_arc_drop(arc, culprit);

@@ -1,12 +1,13 @@
-/* The next step from the chain that an arc has to the chain that it should have.
+/* The next step from the present chain of an arc to its goal.
  *
- * Whoever stands earlier in a chain has everything that those behind it have. So members may be dropped at any time, as
- * long as the order of the others stays, and a new one may come in at the end, once it has been filled. A head that
- * stood behind others which stay may lack what these have: the old head hands over first, which makes all of them equal,
- * and then any order is right.
+ * A member of a chain has everything that the members behind it have. So members may be removed at any time
+ * as long as the order of the others stays, and a new member may be added at the end once it has been filled.
+ * A new head that stood behind members that stay may lack changes that these have. So the old head hands over
+ * first. This makes all members equal, and then any order is right.
  *
- * First all that is missing is filled, then the head changes, then those who are not wanted are dropped: a chain is not
- * shorter on its way than it was or will be. Only members that are one too many go at once.
+ * First the new members are filled, then the head changes, then members outside of the goal are removed. So a
+ * chain is never shorter than both the present chain and the goal. Only members beyond `replicas` + 1 are
+ * removed at once.
  */
 #include "manager/inside.h"
 
@@ -31,7 +32,7 @@ static bool is_among(const uint64_t *goal, size_t count, uint64_t id) {
   return false;
 }
 
-/* Somebody else of its process is in the chain. */
+/* Another node of the same process is in the chain. */
 static bool is_crowded_out(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t id) {
   uint64_t process = view_node(manager, id)->process;
   for (size_t i = 0; i < arc->count; i++) {
@@ -40,14 +41,15 @@ static bool is_crowded_out(const struct pwi_manager *manager, const struct pwi_a
   return false;
 }
 
-/* It is up, so that it will be there again, or be declared lost, before long. */
+/* The node may become a member: it is up, so it will be connected again, or declared dead, before long. */
 static bool may_be_had(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t id) {
   const struct pwi_view_node *node = view_node(manager, id);
   return node && node->state == PWI_NODE_UP && !pwi_manager_node(manager, id)->leaving &&
          !is_crowded_out(manager, arc, id);
 }
 
-/* The first that is missing and there, or else what became of those that are missing; DONE if none is. */
+/* FILL for the first node of the goal that is not in the chain and is connected. DONE if all are in the
+ * chain; WAIT if a node is not connected; NONE if a node cannot become a member. */
 static struct step fill_missing(const struct pwi_manager *manager, const struct pwi_arc *arc, const uint64_t *goal,
                                 size_t count) {
   struct step step = {.kind = STEP_DONE, .source = arc->chain[arc->count - 1].node.id};
@@ -70,7 +72,7 @@ static bool all_are_here(const struct pwi_manager *manager, const struct pwi_arc
   return true;
 }
 
-/* The chain without those at its end who are not in the goal, as far as they are too many. */
+/* The chain without the last members outside of the goal, as far as it is longer than `replicas` + 1. */
 static struct pwi_arc trim(const struct pwi_manager *manager, const struct pwi_arc *arc, const uint64_t *goal,
                            size_t count) {
   struct pwi_arc after = *arc;
@@ -80,7 +82,7 @@ static struct pwi_arc trim(const struct pwi_manager *manager, const struct pwi_a
   return after;
 }
 
-/* The chain with its members that are in the goal: the new head, then the others in their order. */
+/* The members that are in the goal: the new head, then the others in their order. */
 static struct pwi_arc arrange(const struct pwi_arc *arc, const uint64_t *goal, size_t count) {
   struct pwi_arc after = {.begin = arc->begin, .chain = {{.node = {goal[0]}}}, .count = 1};
   for (size_t i = 0; i < arc->count; i++) {
@@ -90,7 +92,7 @@ static struct pwi_arc arrange(const struct pwi_arc *arc, const uint64_t *goal, s
   return after;
 }
 
-/* True if nobody who stays stands before the new head. */
+/* True if no member that stays is nearer to the present head than the new head. */
 static bool order_is_kept(const struct pwi_arc *arc, const uint64_t *goal, size_t count) {
   for (size_t i = 0; arc->chain[i].node.id != goal[0]; i++) {
     if (is_among(goal, count, arc->chain[i].node.id)) return false;
