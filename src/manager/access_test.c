@@ -1,4 +1,5 @@
-/* The manager and those who are not, or not in everything, welcome: strangers, limited keys, keys that are gone. */
+/* The manager and those who are not, or not in everything, welcome: strangers, limited keys, keys that are
+ * gone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 
 static struct world world;
 
-/* --- strangers and rights ------------------------------------------------------------------------------------------- */
+/* --- strangers and rights ------------------------------------------------------------------------------- */
 
 static void test_whoever_does_not_say_join_is_sent_away(void **state) {
   (void)state;
@@ -167,7 +168,8 @@ static const char *job_of(const struct actor *actor, uint64_t sender) {
 
 static bool knows(struct actor *actor, uint64_t sender) { return job_of(actor, sender)[0] != '\0'; }
 
-/* Of other spaces it hears neither the names of vectors nor those of jobs; of its own, and of keys without limits, all. */
+/* Of other spaces it hears neither the names of vectors nor those of jobs; of its own, and of keys without
+ * limits, all. */
 static void test_a_key_of_one_space_is_told_of_that_space(void **state) {
   (void)state;
   world_open(&world, 15, 1);

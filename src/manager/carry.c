@@ -1,15 +1,16 @@
-/* Steps are carried out: all that are ready for their next view share it. */
+/* Carries moves out. All moves that are ready for their next view share it. */
 #include <assert.h>
 
 #include "manager/inside.h"
 #include "protocol/planted.h"
 
 #define ATTEMPTS_MAX 5
-#define HANDOVER_NS INT64_C(300000000) /* that all others wait for one */
+#define HANDOVER_NS INT64_C(300000000) /* how long other moves wait for a handover */
 
-/* --- one of them ---------------------------------------------------------------------------------------------------- */
+/* --- one move ------------------------------------------------------------------------------------------- */
 
-/* Tries it again after a pause, or gives it up. Two who failed so often are better kept apart for a while. */
+/* Tries the step again after a pause, or abandons the move. After too many failures source and target are not
+ * made neighbours for a while. */
 static void recover(struct pwi_manager *manager, struct move *move) {
   const struct pwi_view_node *target = pwi_view_find(manager->ledger.view, (struct pwi_node){move->target});
   bool again = !move->unwanted && ++move->failures < ATTEMPTS_MAX && target && target->state == PWI_NODE_UP;
@@ -51,7 +52,7 @@ static void set_chain(struct draft *draft, const struct move *move, const struct
   for (size_t i = 0; i < PWI_CHAIN_MAX; i++) arc->chain[i] = after->chain[i];
 }
 
-/* The chain is as it was when the head was told: nothing has come between. */
+/* The chain is as it was when the head got its order: no view was made since. */
 static void switch_heads(const struct pwi_manager *manager, struct draft *draft, struct move *move) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
@@ -59,7 +60,7 @@ static void switch_heads(const struct pwi_manager *manager, struct draft *draft,
   if (step.kind == STEP_HANDOVER)
     set_chain(draft, move, &step.after);
   else
-    move->step = MOVE_FAILED; /* somebody is not here: the view that is made ends it */
+    move->step = MOVE_FAILED; /* a member is not connected: the next view ends the handover */
 }
 
 static void set_filling(struct draft *draft, const struct move *move, bool admit) {
@@ -111,7 +112,7 @@ static void carry_out(struct pwi_manager *manager, struct draft *draft, struct m
   }
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------- */
+/* --- all moves ------------------------------------------------------------------------------------------ */
 
 static void remove_those_that_are_over(struct pwi_manager *manager) {
   size_t kept = 0;
@@ -121,7 +122,7 @@ static void remove_those_that_are_over(struct pwi_manager *manager) {
   manager->move_count = kept;
 }
 
-/* All works that `includes` wants, and how many there were. */
+/* Carries out all work that `includes` selects, and returns how much there was. */
 static size_t carry_out_all(struct pwi_manager *manager, struct draft *draft,
                             bool (*includes)(const struct pwi_manager *manager, const struct move *move,
                                              enum work work)) {
@@ -158,8 +159,8 @@ static bool begins(const struct pwi_manager *manager, const struct move *move, e
   return work == WORK_BEGIN;
 }
 
-/* What is under way goes on; then who is short of members begins, and where nobody is, the others do. True if a view has to
- * be made of it, even where the draft has not changed. */
+/* Continues the steps under way. Then steps of short chains begin; if there are none, the other steps begin.
+ * Returns true if a view must be made, even if the draft has not changed. */
 static bool step_all(struct pwi_manager *manager, struct draft *draft) {
   size_t done = carry_out_all(manager, draft, goes_on);
   pwi_manager_survey(manager);
@@ -169,9 +170,9 @@ static bool step_all(struct pwi_manager *manager, struct draft *draft) {
   return done > 0;
 }
 
-/* --- the decision --------------------------------------------------------------------------------------------------- */
+/* --- the decision --------------------------------------------------------------------------------------- */
 
-/* Those that were chosen are under way once there is a record that lists them; else they are not. */
+/* The chosen steps are under way if there is a record that lists them. */
 static void settle_chosen(struct pwi_manager *manager, bool listed) {
   uint64_t id = manager->ledger.last_move;
   for (size_t i = 0; i < manager->move_count; i++) {

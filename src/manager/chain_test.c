@@ -1,5 +1,6 @@
-/* Chains of several members: how they come about, how they outlive their members, how they are made whole again. Every view
- * that the manager writes is looked at (manager/watching.h), and every server looks again. */
+/* Chains of several members: how they come about, how they outlive their members, how they are made whole
+ * again. Every view that the manager writes is looked at (manager/watching.h), and every server looks
+ * again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 
 static struct world world;
 
-/* --- looking ---------------------------------------------------------------------------------------------------------- */
+/* --- looking -------------------------------------------------------------------------------------------- */
 
 static bool has_pairs(struct actor *actor) {
   (void)actor;
@@ -31,7 +32,7 @@ static bool is_in_a_chain(struct actor *actor) { return is_member(actor->joined.
 static bool sees_filling(struct actor *actor) { return figures_of(actor->world).filling > 0; }
 static bool has_order(struct actor *actor) { return actor->orders > 0; }
 
-/* --- beginning -------------------------------------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static void open_chains(uint64_t seed, uint32_t replicas, uint32_t servers) {
   world_init(&world, seed, servers);
@@ -72,14 +73,15 @@ static void test_chains_are_completed_when_processes_come(void **state) {
   world_close(&world);
 }
 
-/* --- losing ------------------------------------------------------------------------------------------------------------ */
+/* --- losing --------------------------------------------------------------------------------------------- */
 
 static void kill_for_good(struct actor *actor) {
   actor->keeps_away = true;
   pwi_sim_kill(world.sim, actor->node);
 }
 
-/* Kills whoever stands at this place of the first chain; the arc must go on at once, and be whole again later. */
+/* Kills whoever stands at this place of the first chain; the arc must go on at once, and be whole again
+ * later. */
 static void lose(uint64_t seed, uint32_t replicas, size_t place) {
   open_chains(seed, replicas, 5);
   struct pwi_arc before = now()->arcs[0];
@@ -233,7 +235,8 @@ static void test_source_and_target_of_a_fill_may_be_lost(void **state) {
   lose_while_filling(54, false);
 }
 
-/* Three of five are silent to it and to the two others. If they are dead, that is for long; if not, it was well to wait. */
+/* Three of five are silent to it and to the two others. If they are dead, that is for long; if not, it was
+ * well to wait. */
 static void test_a_manager_that_loses_most_at_once_suspects_itself(void **state) {
   (void)state;
   open_chains(55, 2, 5);
@@ -294,7 +297,7 @@ static void test_all_shards_of_a_process_are_lost_in_one_view(void **state) {
   world_close(&world);
 }
 
-/* --- hosts and racks ---------------------------------------------------------------------------------------------------- */
+/* --- hosts and racks ------------------------------------------------------------------------------------ */
 
 /* Two servers to a machine, two machines to a rack. */
 static struct actor *add_labelled(uint32_t number) {
@@ -379,7 +382,7 @@ static void test_chains_that_share_a_host_are_spread_when_another_comes(void **s
   world_close(&world);
 }
 
-/* --- joining and leaving ------------------------------------------------------------------------------------------------ */
+/* --- joining and leaving -------------------------------------------------------------------------------- */
 
 static void join_and_leave(uint64_t seed, uint32_t replicas) {
   open_chains(seed, replicas, 4);
@@ -416,7 +419,7 @@ static void test_who_leaves_where_there_are_too_few_leaves_shorter_chains(void *
   world_close(&world);
 }
 
-/* --- handing over ------------------------------------------------------------------------------------------------------- */
+/* --- handing over --------------------------------------------------------------------------------------- */
 
 static struct actor *add_operator(void) {
   struct actor *client = add_client(&world, "operator", false);
@@ -495,7 +498,7 @@ static void test_a_handover_does_not_outlive_another_view(void **state) {
   world_close(&world);
 }
 
-/* --- complaints --------------------------------------------------------------------------------------------------------- */
+/* --- complaints ----------------------------------------------------------------------------------------- */
 
 static void test_of_two_that_quarrel_the_one_behind_goes(void **state) {
   (void)state;
@@ -585,7 +588,7 @@ static void test_complaints_that_make_no_sense_change_nothing(void **state) {
   world_close(&world);
 }
 
-/* --- restarts ----------------------------------------------------------------------------------------------------------- */
+/* --- restarts ------------------------------------------------------------------------------------------- */
 
 static void test_a_restart_in_the_middle_of_anything_leaves_sound_chains(void **state) {
   (void)state;

@@ -123,7 +123,8 @@ static void test_where_others_have_everything_nothing_is_lost(void **state) {
   world_close(&world);
 }
 
-/* Both members of all chains are dead; each is given up by itself, and only the second takes the data with it. */
+/* Both members of all chains are dead; each is given up by itself, and only the second takes the data with
+ * it. */
 static void test_of_two_dead_members_the_last_takes_the_data_with_it(void **state) {
   (void)state;
   open_chains(4, 1, 2);
@@ -232,7 +233,8 @@ static void test_who_is_missing_can_be_given_up(void **state) {
     world.actors[i].keeps_away = true;
     pwi_sim_break(world.sim, world.actors[i].node, world.manager_node);
   }
-  assert_int_equal(give_up(admin, world.actors[0].joined.id, 1), PAWL_EXISTS); /* it may be back in a moment */
+  assert_int_equal(give_up(admin, world.actors[0].joined.id, 1), PAWL_EXISTS); /* it may be back in a
+                                                                                  moment */
   run_for(&world, 5 * PWI_SIM_SECOND);
   assert_int_equal(figures_of(&world).nodes_down, 0);
   for (size_t i = 0; i < 3; i++) {

@@ -1,5 +1,6 @@
-/* The manager among servers and clients in the simulator: who is told what and when, what clients ask for. How arcs move is told in
- * manager/move_test.c, whose key permits what in manager/access_test.c, how clients come back in manager/clients_test.c. */
+/* The manager among servers and clients in the simulator: who is told what and when, what clients ask for.
+ * How arcs move is told in manager/move_test.c, whose key permits what in manager/access_test.c, how clients
+ * come back in manager/clients_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +32,7 @@ static bool sees_one_down(struct actor *actor) {
 
 static bool sees_none_down(struct actor *actor) { return actor->view && !sees_one_down(actor); }
 
-/* --- servers -------------------------------------------------------------------------------------------------------- */
+/* --- servers -------------------------------------------------------------------------------------------- */
 
 static void test_first_arcs_wait_for_all_shards_of_enough_processes(void **state) {
   (void)state;
@@ -147,7 +148,7 @@ static void test_a_newer_link_of_the_same_node_replaces_the_older(void **state) 
   world_close(&world);
 }
 
-/* --- vectors -------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 static void test_a_vector_is_announced_and_its_id_never_used_again(void **state) {
   (void)state;
@@ -293,7 +294,7 @@ static void test_nonsense_is_answered_as_such(void **state) {
   world_close(&world);
 }
 
-/* --- a manager that is started again -------------------------------------------------------------------------------- */
+/* --- a manager that is started again -------------------------------------------------------------------- */
 
 static void test_a_manager_that_is_started_again_knows_what_it_knew(void **state) {
   (void)state;
@@ -349,7 +350,7 @@ static void test_a_manager_that_has_forgotten_views_lets_nobody_in(void **state)
   world_close(&world);
 }
 
-/* --- what it says of itself ----------------------------------------------------------------------------------------- */
+/* --- what it says of itself ----------------------------------------------------------------------------- */
 
 static void say_report(struct actor *server, uint64_t pushes) {
   struct pwi_report report = {.rows = 5, .bytes = 40, .pushes = pushes};

@@ -28,7 +28,8 @@ static void open_world_with_grace(int64_t grace) {
 
 static void open_world(void) { open_world_with_grace(0); }
 
-/* The guest crashes and comes as somebody new, again and again. Returns the bytes that the manager has sent. */
+/* The guest crashes and comes as somebody new, again and again. Returns the bytes that the manager has
+ * sent. */
 static uint64_t come_and_go(unsigned times) {
   struct pwi_net_counts before, after;
   const struct pwi_net *net = pwi_sim_node_net(world.sim, world.manager_node);
@@ -65,7 +66,8 @@ static void test_bytes_grow_with_joins_and_not_with_their_square(void **state) {
   assert_int_equal(figures_of(&world).retired, 320);
   assert_same_membership(&server->membership, &watcher->membership);
   assert_same_membership(&server->membership, &guest->membership);
-  assert_true(guest->membership.sender_count < 2 + 110); /* who went before it came is no business of a newcomer */
+  assert_true(guest->membership.sender_count < 2 + 110); /* who went before it came is no business of a
+                                                            newcomer */
   world_close(&world);
 }
 
@@ -109,8 +111,8 @@ static void test_after_a_restart_of_the_manager_deltas_go_on(void **state) {
   world_close(&world);
 }
 
-/* Thousands of clients that crash before they have pushed anything leave nothing behind: not here, not at the servers, and no work
- * that grows with their number. */
+/* Thousands of clients that crash before they have pushed anything leave nothing behind: not here, not at the
+ * servers, and no work that grows with their number. */
 static void test_clients_that_leave_nothing_unsettled_are_not_kept(void **state) {
   (void)state;
   open_world_with_grace(50 * PWI_SIM_MILLISECOND);
@@ -162,7 +164,8 @@ static void test_a_client_that_was_idle_when_it_was_lost_is_not_kept(void **stat
   world_close(&world);
 }
 
-/* As long as a member of a chain is missing nobody knows; a client that is back is not forgotten while it collects. */
+/* As long as a member of a chain is missing nobody knows; a client that is back is not forgotten while it
+ * collects. */
 static void test_nobody_is_forgotten_while_a_handler_is_missing_or_the_client_is_back(void **state) {
   (void)state;
   open_world();
@@ -190,7 +193,8 @@ static void test_nobody_is_forgotten_while_a_handler_is_missing_or_the_client_is
   world_close(&world);
 }
 
-/* Who comes back later is told that nothing of it took effect: also by a manager that was started again since. */
+/* Who comes back later is told that nothing of it took effect: also by a manager that was started again
+ * since. */
 static void test_whoever_comes_back_hears_that_nothing_took_effect(void **state) {
   (void)state;
   for (int restarted = 0; restarted < 2; restarted++) {

@@ -1,8 +1,8 @@
 /* A manager that runs out of memory now and then, and whose journal takes its time.
  *
- * The same story is told many times, and each time one allocation fails inside one of the manager's callbacks. Links may
- * break for it and work may be put off; but in the end everybody is in, the ring is whole and at rest, and what the
- * client asked for, once more if need be, is there. */
+ * The same story is told many times, and each time one allocation fails inside one of the manager's
+ * callbacks. Links may break for it and work may be put off; but in the end everybody is in, the ring is
+ * whole and at rest, and what the client asked for, once more if need be, is there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static uint64_t callbacks, fail_at, fail_after;
 static bool has_failed;
 static unsigned replacements; /* of all records by one */
 
-/* --- a journal that is never safe at once ----------------------------------------------------------------------------- */
+/* --- a journal that is never safe at once --------------------------------------------------------------- */
 
 struct slow_journal {
   struct pwi_journal journal;
@@ -72,7 +72,7 @@ static void slow_destroy(struct pwi_journal *journal) {
 static const struct pwi_journal_ops slow_ops = {
     .append = slow_append, .replace = slow_replace, .size = slow_size, .replay = slow_replay, .destroy = slow_destroy};
 
-/* --- callbacks without memory ---------------------------------------------------------------------------------------- */
+/* --- callbacks without memory --------------------------------------------------------------------------- */
 
 static void arm(void) {
   if (++callbacks == fail_at) pwi_memory_fail_after(fail_after);
@@ -145,7 +145,7 @@ static const struct pwi_actor wrapper = {
     .timer = wrapped_timer,
 };
 
-/* --- the story -------------------------------------------------------------------------------------------------------- */
+/* --- the story ------------------------------------------------------------------------------------------ */
 
 static void open_story(void) {
   world_init(&world, 5, 2);
@@ -229,7 +229,8 @@ static void lose(struct actor *actor) {
   run_for(&world, 3 * PWI_SIM_SECOND);
 }
 
-/* Chains of two: a server is lost, another cannot follow, one comes, all but that one are lost and given up. */
+/* Chains of two: a server is lost, another cannot follow, one comes, all but that one are lost and given
+ * up. */
 static void tell_of_chains(void) {
   open_story();
   world.config.replicas = world.config.points = 1;

@@ -1,5 +1,5 @@
-/* Arcs on the move: from a plan to orders to views, and what becomes of them when somebody fails on the way. Every server
- * in these tests checks that each view is a legal successor of the one before. */
+/* Arcs on the move: from a plan to orders to views, and what becomes of them when somebody fails on the way.
+ * Every server in these tests checks that each view is a legal successor of the one before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +76,7 @@ static pawl_status ask_move(struct actor *client, uint64_t begin, uint64_t end, 
   return ask(client, PWI_ASK_MOVE, &payload);
 }
 
-/* --- joining -------------------------------------------------------------------------------------------------------- */
+/* --- joining -------------------------------------------------------------------------------------------- */
 
 static void test_a_newcomer_receives_and_nobody_else_does(void **state) {
   struct actor *a, *b, *client;
@@ -109,7 +109,7 @@ static void test_all_shards_of_a_process_that_joins_are_given_theirs(void **stat
   world_close(&world);
 }
 
-/* --- orders --------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 static void test_an_operator_moves_what_he_names(void **state) {
   struct actor *a, *b, *client;
@@ -187,7 +187,7 @@ static void test_source_and_target_hear_of_the_view_before_the_order(void **stat
   world_close(&world);
 }
 
-/* --- failures ------------------------------------------------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------------------------------------- */
 
 static void test_a_move_that_is_refused_is_tried_again_and_then_given_up(void **state) {
   struct actor *a, *b, *client;
@@ -285,7 +285,7 @@ static void test_a_manager_that_restarts_ends_the_moves_that_it_forgot(void **st
   world_close(&world);
 }
 
-/* --- leaving -------------------------------------------------------------------------------------------------------- */
+/* --- leaving -------------------------------------------------------------------------------------------- */
 
 static void test_a_server_that_leaves_hands_its_arcs_on_first(void **state) {
   struct actor *a, *b, *client;
@@ -333,7 +333,7 @@ static void test_a_target_that_leaves_is_given_nothing_more(void **state) {
   world_close(&world);
 }
 
-/* --- balance -------------------------------------------------------------------------------------------------------- */
+/* --- balance -------------------------------------------------------------------------------------------- */
 
 static void say_loads(struct actor *server, uint64_t bytes) {
   struct pwi_report report = {.bytes = bytes};
@@ -358,7 +358,8 @@ static void test_balance_follows_the_measured_load(void **state) {
   assert_int_equal(ask_move(client, 0, UINT64_MAX / 4, a->joined.id), PAWL_OK);
   run_for(&world, PWI_SIM_SECOND);
   assert_true(share_of(a->view, a) >= 50);
-  struct pawl_range heavy = pawl_range_of(0, UINT64_MAX / 4); /* by itself about 40 times what all the rest weighs */
+  struct pawl_range heavy = pawl_range_of(0, UINT64_MAX / 4); /* by itself about 40 times what all the rest
+                                                                 weighs */
   say_loads(a, 0);
   say_loads(b, 0);
   run_for(&world, PWI_SIM_SECOND / 10);
@@ -399,7 +400,7 @@ static void test_what_stays_uneven_is_balanced_without_being_asked(void **state)
   world_close(&world);
 }
 
-/* --- storms --------------------------------------------------------------------------------------------------------- */
+/* --- storms --------------------------------------------------------------------------------------------- */
 
 /* Who holds nothing, and so may die without taking the ring with it. */
 static bool holds_nothing(const struct actor *actor) { return actor->view && pawl_range_is_empty(arc_of(actor)); }
@@ -416,8 +417,9 @@ static void strike(struct actor *victim, uint64_t fate) {
   }
 }
 
-/* Servers come, go, lose links and die while arcs move. What holds: every view follows the one before (each server
- * looks), and when the storm is over the ring is held, by somebody alone in each arc, and nothing moves any more. */
+/* Servers come, go, lose links and die while arcs move. What holds: every view follows the one before (each
+ * server looks), and when the storm is over the ring is held, by somebody alone in each arc, and nothing
+ * moves any more. */
 static void weather(uint64_t seed) {
   struct pwi_random random;
   struct actor *a, *b, *client;

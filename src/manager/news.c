@@ -1,7 +1,8 @@
-/* Who is told what, and when.
+/* Announcements of view, catalogue and membership.
  *
- * Every change goes to the servers at once, as an edition that is encoded once. What all servers that are up have
- * confirmed is settled, and goes to clients; whoever waits for a change that he asked for is told after that.
+ * Every change is sent to the servers at once, as an edition that is encoded once. An edition that all
+ * servers that are up have confirmed is settled, and is sent to clients. Replies to the asks that caused it
+ * follow.
  */
 #include <string.h>
 
@@ -13,7 +14,7 @@
 
 static const uint16_t sections[PWI_TOPICS] = {PWI_SECTION_VIEW, PWI_SECTION_CATALOGUE, 0};
 
-/* --- editions ------------------------------------------------------------------------------------------------------- */
+/* --- editions ------------------------------------------------------------------------------------------- */
 
 static struct edition *retain(struct edition *edition) {
   if (edition) edition->references++;
@@ -39,7 +40,7 @@ static void encode(const struct pwi_ledger *ledger, int topic, struct pwi_writer
   }
 }
 
-/* With one reference, the caller's; NULL if there is no memory. */
+/* Returns an edition with one reference, which the caller owns; NULL if there is no memory. */
 static struct edition *publish(struct pwi_manager *manager, int topic, uint64_t number) {
   struct pwi_writer writer = {0};
   struct edition *edition = NULL;
@@ -60,7 +61,7 @@ struct numbers pwi_manager_numbers(const struct pwi_manager *manager) {
   return (struct numbers){{epoch, ledger->catalogue.number, ledger->membership.number}};
 }
 
-/* False if there was no memory for it. */
+/* Makes the newest edition of each topic. Returns false if there is no memory. */
 static bool bring_up_to_date(struct pwi_manager *manager) {
   struct numbers numbers = pwi_manager_numbers(manager);
   for (int i = 0; i < PWI_TOPICS; i++) {
@@ -87,7 +88,7 @@ void pwi_manager_news_fini(struct pwi_manager *manager) {
   }
 }
 
-/* --- for keys of one space -------------------------------------------------------------------------------------------- */
+/* --- for keys of one space ------------------------------------------------------------------------------ */
 
 static void keep_space(struct pwi_catalogue *catalogue, const char *space) {
   size_t kept = 0;
@@ -96,7 +97,7 @@ static void keep_space(struct pwi_catalogue *catalogue, const char *space) {
   catalogue->count = kept;
 }
 
-/* With one reference, the caller's; NULL if there is no memory. */
+/* Returns an edition with one reference, which the caller owns; NULL if there is no memory. */
 static struct edition *narrow_edition(const struct edition *whole, const char *space) {
   struct pwi_catalogue catalogue = {0};
   struct pwi_writer writer = {0};
@@ -130,9 +131,9 @@ static const struct edition *narrowed(struct pwi_manager *manager, struct editio
   return edition;
 }
 
-/* --- sending -------------------------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
-/* The edition that a peer is to have; NULL if there is none for it yet. */
+/* The edition that a peer should have; NULL if there is none yet. */
 static const struct edition *edition_for(const struct pwi_manager *manager, const struct peer *peer, int topic) {
   return peer->is_server ? manager->topics[topic].newest : manager->topics[topic].settled;
 }
@@ -228,10 +229,11 @@ static void send_news_to_all(struct pwi_manager *manager, bool servers) {
   }
 }
 
-/* --- who has heard of it -------------------------------------------------------------------------------------------- */
+/* --- confirmations -------------------------------------------------------------------------------------- */
 
-/* The numbers that all servers have that are up; UINT64_MAX if none is. One whose link is down counts, with nothing, until
- * its grace is over or it is marked down. If it is alive after all, and a client's request is ahead of it, it says NOT_HERE. */
+/* The numbers that all servers that are up have confirmed; UINT64_MAX if no server is up. A server whose link
+ * is down counts with 0 until its grace is over or it is marked down. If it is alive, and a client's request
+ * needs a later number than it has, it answers NOT_HERE. */
 static struct numbers common_numbers(const struct pwi_manager *manager) {
   struct numbers common = {{UINT64_MAX, UINT64_MAX, UINT64_MAX}};
   const struct pwi_view *view = manager->ledger.view;

@@ -1,4 +1,5 @@
-/* A manager that is started again: what it waits for, when it must not go on, and what becomes of its journal. */
+/* A manager that is started again: what it waits for, when it must not go on, and what becomes of its
+ * journal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 
 static struct world world;
 
-/* --- journals --------------------------------------------------------------------------------------------------------- */
+/* --- journals ------------------------------------------------------------------------------------------- */
 
 struct prefix {
   struct pwi_journal *journal;
@@ -85,7 +86,7 @@ static void failing_destroy(struct pwi_journal *journal) {
 static const struct pwi_journal_ops failing_ops = {
     .append = failing_append, .replay = failing_replay, .destroy = failing_destroy};
 
-/* --- hearing ---------------------------------------------------------------------------------------------------------- */
+/* --- hearing -------------------------------------------------------------------------------------------- */
 
 static void kill_manager(void) {
   pwi_sim_kill(world.sim, world.manager_node);
@@ -111,7 +112,8 @@ static void test_nothing_is_decided_before_every_server_had_time_to_return(void 
   assert_false(a->joined_now);
   assert_int_equal(figures_of(&world).clients, 0);
   assert_int_equal(figures_of(&world).nodes_down, 0);
-  run_for(&world, PWI_SIM_SECOND / 2); /* b has had its time to come; now a is asked about it, and finds it silent */
+  run_for(&world, PWI_SIM_SECOND / 2); /* b has had its time to come; now a is asked about it, and finds it
+                                          silent */
   assert_true(a->joined_now);
   assert_true(figures_of(&world).epoch >= epoch);
   run_until(client, is_in);
@@ -154,7 +156,7 @@ static void test_servers_that_were_down_are_not_waited_for(void **state) {
   world_close(&world);
 }
 
-/* --- a journal that is not the newest --------------------------------------------------------------------------------- */
+/* --- a journal that is not the newest ------------------------------------------------------------------- */
 
 static void test_a_server_that_knows_of_more_stops_the_manager(void **state) {
   (void)state;
@@ -234,7 +236,7 @@ static void test_a_client_that_knows_of_more_stops_nobody(void **state) {
   world_close(&world);
 }
 
-/* --- a journal that fails --------------------------------------------------------------------------------------------- */
+/* --- a journal that fails ------------------------------------------------------------------------------- */
 
 static void test_a_journal_that_fails_stops_the_manager_and_everybody_is_told(void **state) {
   (void)state;
@@ -278,7 +280,7 @@ static void test_a_journal_that_fails_stops_the_manager_and_everybody_is_told(vo
   world_close(&world);
 }
 
-/* --- a journal that has become long ----------------------------------------------------------------------------------- */
+/* --- a journal that has become long --------------------------------------------------------------------- */
 
 static pawl_status ask_delete(struct actor *actor, const char *name) {
   struct pwi_writer payload = {0};
@@ -320,7 +322,8 @@ static void test_a_journal_does_not_grow_for_ever(void **state) {
   assert_memory_equal(&was, &is, sizeof was);
   assert_int_equal(is.vectors, 3);
   assert_int_equal(ask_create(client, "space/one-more"), PAWL_OK);
-  assert_int_equal(client->reply_id, 301); /* ids are not used again, although nothing tells of them any more */
+  assert_int_equal(client->reply_id, 301); /* ids are not used again, although nothing tells of them any
+                                              more */
   world_close(&world);
 }
 

@@ -6,8 +6,8 @@
  * first. This makes all members equal, and then any order is right.
  *
  * First the new members are filled, then the head changes, then members outside of the goal are removed. So a
- * chain is never shorter than both the present chain and the goal. Only members beyond `replicas` + 1 are
- * removed at once.
+ * chain is never shorter than the present chain or the goal, whichever is shorter. Only members beyond
+ * `replicas` + 1 are removed at once.
  */
 #include "manager/inside.h"
 

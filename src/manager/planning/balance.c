@@ -1,17 +1,19 @@
-/* When to plan for balance alone.
+/* Rebalance: when to plan for balance alone.
  *
- * The planner finds arcs that give every process its share of bytes and of requests (ring/plan.h). To go there means
- * moving keys, and a moving arc stands still for a moment, so it is not done for every ripple: only if reports have shown
- * for some time that a process has a quarter more than its share, of something that is worth the trouble, and not again
- * soon after.
+ * The planner finds arcs that give every process its share of bytes and of requests (ring/plan.h). Moving an
+ * arc copies keys and stops its requests for a moment. So the manager rebalances only if reports have shown
+ * for some time that a process has a quarter more than its share, if the amount is worth moving, and not
+ * again soon after.
  */
 #include "manager/inside.h"
 
-#define UNEVEN 1.25                   /* times the mean */
-#define UNEVEN_REPORTS 5              /* in a row, of any node: about a second or two each */
-#define PAUSE_NS INT64_C(10000000000) /* between two plans */
-#define BYTES_MIN (8.0 * 1024 * 1024) /* a process, on average: below it nothing is worth moving */
-#define KEYS_MIN 100000.0             /* a second, likewise */
+#define UNEVEN 1.25 /* limit of the largest share, as a multiple of the mean */
+#define UNEVEN_REPORTS                                                                                                 \
+  5                                   /* consecutive uneven reports per node; a node reports every second or
+                                         two */
+#define PAUSE_NS INT64_C(10000000000) /* minimum time between two plans */
+#define BYTES_MIN (8.0 * 1024 * 1024) /* mean bytes of a process below which nothing is moved */
+#define KEYS_MIN 100000.0             /* mean keys per second of a process below which nothing is moved */
 
 struct share {
   uint64_t process;
@@ -32,13 +34,14 @@ static struct share *share_of(struct share *shares, size_t *count, uint64_t proc
   return &shares[(*count)++];
 }
 
-/* True if the largest is too far above the mean, and the mean is worth talking about. */
+/* True if the largest share is too far above the mean, and the mean is at least `least`. */
 static bool is_uneven(double largest, double sum, size_t count, double least) {
   double mean = sum / (double)count;
   return mean >= least && largest > UNEVEN * mean;
 }
 
-/* What each process has, by the last reports; false if somebody has not reported, is not up, or there is only one. */
+/* Adds up the last reports of each process. Returns false if a node has not reported or is not up, or if
+ * there is only one process. */
 static bool look(const struct pwi_manager *manager, bool *uneven_out) {
   const struct pwi_view *view = manager->ledger.view;
   struct share shares[PWI_BALANCE_PROCESSES];
@@ -74,7 +77,7 @@ void pwi_manager_watch_balance(struct pwi_manager *manager) {
   if (manager->balanced_at != 0 && now - manager->balanced_at < PAUSE_NS) return;
   manager->balanced_at = now;
   manager->uneven_reports = 0;
-  /* Without memory for a plan the next reports will ask for one. */
+  /* Without memory for a plan, the next reports cause another attempt. */
   pawl_status status = pwi_manager_plan(manager, true);
   (void)status;
 }

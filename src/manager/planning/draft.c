@@ -1,4 +1,5 @@
-/* The next view, in the making: copies of nodes and arcs that can be changed, and made a record of. */
+/* The next view while it is built: copies of nodes and arcs that can be changed and then written as a
+ * record. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -32,7 +33,7 @@ void pwi_draft_close(struct draft *draft) {
   *draft = (struct draft){0};
 }
 
-/* --- nodes ---------------------------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------------------- */
 
 struct pwi_view_node *pwi_draft_node(struct draft *draft, uint64_t id) {
   for (size_t i = 0; i < draft->node_count; i++) {
@@ -60,7 +61,7 @@ bool pwi_draft_has_member(const struct draft *draft, uint64_t id) {
   return false;
 }
 
-/* --- arcs ----------------------------------------------------------------------------------------------------------- */
+/* --- arcs ----------------------------------------------------------------------------------------------- */
 
 /* The index of the last arc that does not begin after `position`. */
 static size_t arc_at(const struct draft *draft, uint64_t position) {
@@ -123,8 +124,9 @@ static bool is_down(const struct pwi_view_node *nodes, size_t count, struct pwi_
   return nodes[low].state == PWI_NODE_DOWN;
 }
 
-/* The first that is down and need not be kept, or PWI_CHAIN_MAX: it is filling, or a full one is there. That one is not
- * known to be down is not enough: its link may be, and its time not over. */
+/* The first member that is down and can be removed, or PWI_CHAIN_MAX. It can be removed if it is filling, or
+ * if another full member is connected. A full member that is merely not marked down is not enough: its link
+ * may be down. */
 static size_t find_dead(const struct pwi_manager *manager, const struct pwi_view_node *nodes, size_t count,
                         const struct pwi_arc *arc) {
   size_t dead = PWI_CHAIN_MAX;
@@ -168,8 +170,8 @@ bool pwi_draft_end_fills(struct draft *draft) {
   return changed;
 }
 
-/* How wide an arc is when every node has its points. Wider ones are not made: clients cut their work by arcs, and work
- * that is in one piece cannot be sent while the rest is being prepared. */
+/* The width of an arc if every node has `points` arcs. Arcs are not merged beyond it: clients cut requests by
+ * arcs, and send one part while they prepare the next. */
 static uint64_t fair_width(const struct pwi_view_node *nodes, size_t node_count, uint32_t points) {
   uint64_t up = 0;
   for (size_t i = 0; i < node_count; i++) up += nodes[i].state == PWI_NODE_UP;
