@@ -141,7 +141,7 @@ static void test_a_store_that_comes_late_is_waited_for(void **state) {
   scene_close(&scene);
 }
 
-/* --- what is not ours ---------------------------------------------------------------------------------------------------- */
+/* --- what is not ours ----------------------------------------------------------------------------------- */
 
 struct plant {
   struct pwi_meta_call call;
@@ -204,10 +204,10 @@ static void test_a_leaders_value_has_one_form(void **state) {
   assert_int_equal(term, 17);
 }
 
-/* --- whatever happens ---------------------------------------------------------------------------------------------------- */
+/* --- whatever happens ----------------------------------------------------------------------------------- */
 
-/* Seats are killed, stopped and cut off at random. note_win sees to it that no term is won twice; in the end, left in
- * peace, one leads. */
+/* Seats are killed, stopped and cut off at random. note_win sees to it that no term is won twice; in the end,
+ * left in peace, one leads. */
 static void run_seed(uint64_t seed, uint64_t *terms) {
   struct scene scene;
   struct pwi_random random;

@@ -1,4 +1,5 @@
-/* A log in a shared store: it comes back as it was written, it never forks, and what is damaged is not taken for it. */
+/* A log in a shared store: it comes back as it was written, it never forks, and what is damaged is not taken
+ * for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -173,7 +174,8 @@ static void test_a_large_record_is_kept_in_parts(void **state) {
     desk_open(&desk, leader);
     OK(load(&desk));
     desk.safes = 0;
-    pwi_journal_meta_replace(desk.journal, record, sizes[i]); /* of the one before, with its parts, nothing is left */
+    pwi_journal_meta_replace(desk.journal, record, sizes[i]); /* of the one before, with its parts, nothing is
+                                                                 left */
     OK(await_safe(&desk));
     OK(append_text(&desk, "more"));
     desk_close(&desk);
@@ -213,7 +215,7 @@ static void test_a_replaced_log_begins_with_what_replaced_it(void **state) {
   scene_close(&scene);
 }
 
-/* --- being replaced ------------------------------------------------------------------------------------------------------ */
+/* --- being replaced ------------------------------------------------------------------------------------- */
 
 static void test_what_a_deposed_manager_appends_is_refused(void **state) {
   (void)state;
@@ -306,7 +308,7 @@ static void test_an_append_waits_for_the_store(void **state) {
   scene_close(&scene);
 }
 
-/* --- damage -------------------------------------------------------------------------------------------------------------- */
+/* --- damage --------------------------------------------------------------------------------------------- */
 
 struct plant {
   struct pwi_meta_call call;

@@ -1,6 +1,7 @@
 /* Seats in the simulator that campaign for one leadership over a simulated store. For tests only.
  *
- * Whoever includes this has included cmocka, sim/sim.h and sim/meta.h: only tests may look from here into the simulator.
+ * Whoever includes this has included cmocka, sim/sim.h and sim/meta.h: only tests may look from here into the
+ * simulator.
  */
 #ifndef PWI_MANAGER_LEADER_META_TESTING_H
 #define PWI_MANAGER_LEADER_META_TESTING_H

@@ -1,3 +1,4 @@
+/* A standby manager: waiting, then leading. */
 #include "manager/leader/standby.h"
 
 #include <assert.h>
@@ -10,15 +11,15 @@
 #include "manager/leader/journal_meta.h"
 #include "protocol/messenger.h"
 
-#define PATIENCE_NS INT64_C(5000000000) /* until a link must have said JOIN */
+#define PATIENCE_NS INT64_C(5000000000) /* time limit for JOIN on a new link */
 
-/* Timers of the manager have small numbers in the top byte of their cookies. */
+/* Cookies of the manager's timers have small numbers in the top byte. */
 #define COOKIE_ELECTION (UINT64_C(0xe1) << 56)
 #define COOKIE_SWEEP (UINT64_C(0xe2) << 56)
 
 static_assert(PWI_NET_ADDRESS_MAX == PWI_LABEL_MAX + 1, "an address travels as a label");
 
-/* Somebody who has come while we stand by. */
+/* The other end of a link that came up while this standby did not lead. */
 struct caller {
   struct pwi_link link;
   struct pwi_peering peering;
@@ -48,11 +49,11 @@ static void become(struct pwi_standby *standby, enum pwi_standby_phase phase, pa
   if (standby->config.changed) standby->config.changed(standby->config.context);
 }
 
-/* --- from standing by to leading ---------------------------------------------------------------------------------------- */
+/* --- starting to lead ----------------------------------------------------------------------------------- */
 
 static void journal_failed(void *context, pawl_status status) { become(context, PWI_STANDBY_OVER, status); }
 
-/* Nobody whom we have told that we stand by is to find a manager at the other end. */
+/* Closes links that came up before this standby leads: the manager must see every link from its start. */
 static void close_callers(struct pwi_standby *standby) {
   for (size_t i = 0; i < standby->callers.room; i++) {
     if (!standby->callers.slots[i].id) continue;
@@ -106,7 +107,7 @@ static void election_changed(void *context) {
     standby->config.changed(standby->config.context);
 }
 
-/* --- those who call meanwhile ------------------------------------------------------------------------------------------- */
+/* --- links while standing by ---------------------------------------------------------------------------- */
 
 static void say_standby(struct pwi_standby *standby, struct caller *caller) {
   struct pwi_joined joined = {.status = PAWL_NODE_STANDBY};
@@ -123,7 +124,7 @@ static void say_standby(struct pwi_standby *standby, struct caller *caller) {
 
 static void caller_up(struct pwi_standby *standby, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_net *net = standby->config.manager.net;
-  if (!info->accepted) return; /* the manager that we were tried to reach somebody */
+  if (!info->accepted) return; /* a probe of the manager that ran here before */
   struct caller *caller = pwi_alloc_zero(1, sizeof *caller);
   pawl_status status = caller ? pwi_greeting_check(&standby->greeting, info, &caller->peering) : PAWL_NO_MEMORY;
   if (!status) status = pwi_idmap_put(&standby->callers, link.id, caller);
@@ -138,7 +139,7 @@ static void caller_up(struct pwi_standby *standby, struct pwi_link link, const s
   if (pwi_net_timer_set(net, caller->since + PATIENCE_NS, COOKIE_SWEEP, &standby->sweep)) standby->sweep.id = 0;
 }
 
-/* Those who have come and said nothing. */
+/* Closes links on which JOIN has not arrived in time. */
 static void sweep(struct pwi_standby *standby) {
   struct pwi_net *net = standby->config.manager.net;
   int64_t now = pwi_net_now(net);
@@ -159,7 +160,7 @@ static void hear_caller(struct pwi_standby *standby, struct caller *caller, cons
   pwi_net_close(standby->config.manager.net, caller->link, status);
 }
 
-/* --- the actor: the manager's, or ours ---------------------------------------------------------------------------------- */
+/* --- the actor: passes callbacks to the manager while it leads ------------------------------------------ */
 
 static bool leads(const struct pwi_standby *standby) { return standby->phase == PWI_STANDBY_LEADING; }
 
@@ -208,7 +209,8 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
 
 static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
   struct pwi_standby *standby = self;
-  /* What we say ourselves is small, and leaves no cookie behind. After the end the manager's memory is still its own. */
+  /* Messages of the standby itself are small and have no cookie. The manager's bodies are freed even when
+   * OVER. */
   if (standby->manager) pwi_manager_actor.done(standby->manager, link, cookie, status);
 }
 
@@ -238,7 +240,7 @@ const struct pwi_actor pwi_standby_actor = {
     .woken = woken,
 };
 
-/* --- life --------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static pawl_status begin(struct pwi_standby *standby) {
   struct pwi_net *net = standby->config.manager.net;

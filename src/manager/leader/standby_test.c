@@ -1,5 +1,5 @@
-/* Standing by: what callers are told, those who talk nonsense or say nothing, and running out of memory. Takeovers are in
- * tests/cluster/takeover_test.c. */
+/* Standing by: what callers are told, those who talk nonsense or say nothing, and running out of memory.
+ * Takeovers are in tests/cluster/takeover_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ struct scene {
   struct caller caller;
 };
 
-/* --- the caller ----------------------------------------------------------------------------------------------------------- */
+/* --- the caller ----------------------------------------------------------------------------------------- */
 
 static void caller_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct caller *caller = self;
@@ -99,7 +99,7 @@ static pawl_status boot_caller(void *context, const struct pwi_sim_boot *boot, c
   return pwi_greeting_set(boot->net, &scene->caller.greeting);
 }
 
-/* --- managers ------------------------------------------------------------------------------------------------------------- */
+/* --- managers ------------------------------------------------------------------------------------------- */
 
 static pawl_status boot_manager(struct scene *scene, size_t index, const struct pwi_sim_boot *boot, void **self_out) {
   char address[16];
@@ -188,7 +188,7 @@ static void open_two(struct scene *scene, uint64_t seed) {
   assert_int_equal(state_of(scene, 1).phase, PWI_STANDBY_WAITING);
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_a_caller_is_told_where_the_leader_is(void **state) {
   (void)state;

@@ -1,7 +1,8 @@
 /* The journal in a file, on a disk that loses power between any two calls, fills up, and fails.
  *
- * Whatever happens, what is read afterwards is a history without a gap that goes at least as far as what was said to be
- * safe. Record n says n; where it takes the place of all before it, it says as much as they did. */
+ * Whatever happens, what is read afterwards is a history without a gap that goes at least as far as what was
+ * said to be safe. Record n says n; where it takes the place of all before it, it says as much as they
+ * did. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -198,7 +199,7 @@ static void test_no_log_begins_on_a_disk_that_is_full(void **state) {
   pwi_sim_disk_destroy(machine.disk);
 }
 
-/* --- everything at once ----------------------------------------------------------------------------------------------- */
+/* --- everything at once --------------------------------------------------------------------------------- */
 
 static struct pwi_sim_disk_faults draw_faults(struct pwi_random *random) {
   struct pwi_sim_disk_faults faults = {.slow_ns = 1};
@@ -226,7 +227,7 @@ static void live(struct machine *machine, struct pwi_random *random, size_t *ref
   if (!list(journal, &listed)) {
     uint64_t next = listed.count ? listed.numbers[listed.count - 1] : 0;
     assert_true(machine->is_dead || next >= machine->safe);
-    machine->safe = next > machine->safe && !machine->is_dead ? next : machine->safe; /* others may have heard of it */
+    machine->safe = next > machine->safe && !machine->is_dead ? next : machine->safe; /* it may have been announced */
     if (!early) pwi_sim_disk_set_faults(machine->disk, &faults);
     for (uint64_t n = pwi_random_below(random, 8); n > 0 && next < 40; n--) {
       give(machine, journal, ++next, false);

@@ -1,4 +1,5 @@
-/* The journal in a file: what is written is read back, what is unfinished is cut off, and what is damaged is not read. */
+/* The journal in a file: what is written is read back, what is unfinished is cut off, and what is damaged is
+ * not read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +36,7 @@ static int end(void **state) {
   return 0;
 }
 
-/* --- the file's bytes --------------------------------------------------------------------------------------------- */
+/* --- the file's bytes ----------------------------------------------------------------------------------- */
 
 struct image {
   size_t size;
@@ -112,7 +113,7 @@ static void make_log(size_t count, struct image *image, size_t ends[RECORDS_MAX 
   assert_int_equal(image->size, ends[count]);
 }
 
-/* --- writing and reading -------------------------------------------------------------------------------------------- */
+/* --- writing and reading -------------------------------------------------------------------------------- */
 
 static void test_records_come_back_in_order(void **state) {
   struct listed listed;
@@ -178,7 +179,7 @@ static void test_a_visitor_that_has_enough_ends_the_reading(void **state) {
   close_journal(journal);
 }
 
-/* --- unfinished ------------------------------------------------------------------------------------------------------- */
+/* --- unfinished ----------------------------------------------------------------------------------------- */
 
 static void test_a_log_cut_anywhere_keeps_the_records_that_are_whole(void **state) {
   static struct image whole, cut;
@@ -250,7 +251,7 @@ static void test_a_large_record_without_its_head_is_unfinished(void **state) {
   }
 }
 
-/* --- damaged ---------------------------------------------------------------------------------------------------------- */
+/* --- damaged -------------------------------------------------------------------------------------------- */
 
 static void expect_flip_found(struct image *image, uint64_t bit) {
   image->bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
@@ -279,7 +280,8 @@ static void test_a_hundred_thousand_flipped_bits_are_all_found(void **state) {
     pawl_status ignored = pwi_files_remove(files, NAME);
     (void)ignored;
     make_log(shape == 0 ? 3 : shape == 1 ? 5 : 7, &image, ends); /* the last of five is a large one */
-    if (shape == 2) {                                            /* one that begins with what replaced others */
+    if (shape == 2) {                                            /* one that begins with what replaced
+                                                                    others */
       struct pwi_journal *journal = open_journal();
       assert_true(hand_over(journal, 32, true));
       assert_true(hand_over(journal, 33, false));
@@ -376,7 +378,7 @@ static void test_a_log_of_another_version_is_told_from_a_damaged_one(void **stat
   expect_refused(&image, PAWL_UNSUPPORTED);
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static void test_without_memory_a_log_is_not_opened_and_stays_whole(void **state) {
   static struct image image, after;
@@ -425,7 +427,7 @@ static void test_without_memory_nothing_is_half_written(void **state) {
   }
 }
 
-/* --- a real directory ------------------------------------------------------------------------------------------------- */
+/* --- a real directory ----------------------------------------------------------------------------------- */
 
 static void test_it_works_in_a_real_directory(void **state) {
   char root[200];

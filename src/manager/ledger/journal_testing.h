@@ -1,7 +1,8 @@
-/* Records with known bytes, a list of what was said to be safe, and reading a journal back: for tests of journals.
+/* Records with known bytes, a list of what was said to be safe, and reading a journal back: for tests of
+ * journals.
  *
- * Record number n, from 1 on, has bytes that depend on n and nothing else; so what is read back says by itself what it is.
- * Whoever includes this has included cmocka. */
+ * Record number n, from 1 on, has bytes that depend on n and nothing else; so what is read back says by
+ * itself what it is. Whoever includes this has included cmocka. */
 #ifndef PWI_MANAGER_LEDGER_JOURNAL_TESTING_H
 #define PWI_MANAGER_LEDGER_JOURNAL_TESTING_H
 

@@ -1,4 +1,5 @@
-/* Records, and what they do. Each kind first reads all of its fields, then makes room, and only then touches anything. */
+/* Making and applying records. For each kind, all fields are decoded first, then memory is reserved, and only
+ * then the ledger changes. */
 #include "manager/ledger/ledger.h"
 
 #include <stdio.h>
@@ -57,7 +58,7 @@ bool pwi_ledger_is_settled(const struct pwi_ledger *ledger, uint64_t sender) {
   return pwi_rangeset_has(&ledger->settled, sender);
 }
 
-/* The first answer to an ask of that number or a later one. */
+/* The index of the first answer to an ask with this number or a higher one. */
 static size_t answer_place(const struct pwi_ledger_sender *sender, uint64_t number) {
   size_t place = sender->answer_count;
   while (place > 0 && sender->answers[place - 1].number >= number) place--;
@@ -74,7 +75,7 @@ bool pwi_ledger_refused(pawl_status status) {
          status == PAWL_TOO_LARGE || status == PAWL_FORBIDDEN;
 }
 
-/* --- making records ----------------------------------------------------------------------------------------------- */
+/* --- making records ------------------------------------------------------------------------------------- */
 
 static void begin(struct pwi_writer *record, enum pwi_record_kind kind) {
   pwi_write_u8(record, PWI_RECORD_VERSION);
@@ -185,7 +186,7 @@ void pwi_record_answer(struct pwi_writer *record, uint64_t sender, uint64_t hear
   if (change && change->size > 0) pwi_write_bytes(record, change->data, change->size);
 }
 
-/* --- nodes and views ---------------------------------------------------------------------------------------------- */
+/* --- nodes and views ------------------------------------------------------------------------------------ */
 
 static pawl_status apply_born(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   uint64_t cluster = pwi_read_u64(reader);
@@ -197,7 +198,7 @@ static pawl_status apply_born(struct pwi_ledger *ledger, struct pwi_reader *read
   return status;
 }
 
-/* The rest of a record. Whatever is wrong with its bytes, the record is no record. */
+/* The rest of a record is a view. */
 static pawl_status read_view(struct pwi_reader *reader, struct pwi_view **view_out) {
   if (reader->status) return reader->status;
   size_t size = (size_t)(reader->end - reader->at);
@@ -213,7 +214,7 @@ static bool knows_all_nodes(const struct pwi_ledger *ledger, const struct pwi_vi
   return true;
 }
 
-/* The view takes the place of the present one, whose nodes that are not in it are forgotten. */
+/* Takes ownership of the next view. Nodes that are not in it are forgotten. */
 static void take_view(struct pwi_ledger *ledger, struct pwi_view *view) {
   pwi_view_release(ledger->view);
   ledger->view = view;
@@ -278,7 +279,7 @@ static pawl_status apply_view(struct pwi_ledger *ledger, struct pwi_reader *read
   return PAWL_OK;
 }
 
-/* --- senders ------------------------------------------------------------------------------------------------------ */
+/* --- senders -------------------------------------------------------------------------------------------- */
 
 static pawl_status make_sender_room(struct pwi_ledger *ledger) {
   if (ledger->sender_count < ledger->sender_room) return PAWL_OK;
@@ -315,7 +316,7 @@ static pawl_status apply_retire(struct pwi_ledger *ledger, struct pwi_reader *re
   return status ? status : pwi_membership_retire(&ledger->membership, sender);
 }
 
-/* Both are by rising id: one pass, however many go. */
+/* Both arrays are in ascending order of ids, so one pass is enough. */
 static void take_out(struct pwi_ledger *ledger, const struct pwi_sender *gone, size_t count) {
   size_t kept = sender_place(ledger, gone[0].id), next = 0;
   for (size_t i = kept; i < ledger->sender_count; i++) {
@@ -330,7 +331,7 @@ static void take_out(struct pwi_ledger *ledger, const struct pwi_sender *gone, s
   ledger->senders_gone++;
 }
 
-/* The ids and those that were settled before, without the oldest ranges where there are too many. */
+/* The set of settled ids with these added, without the oldest ranges if there are too many. */
 static pawl_status note_settled(const struct pwi_ledger *ledger, const struct pwi_sender *gone, size_t count,
                                 struct pwi_rangeset *settled) {
   pawl_status status = pwi_rangeset_copy(&ledger->settled, settled);
@@ -371,7 +372,7 @@ static pawl_status apply_address(struct pwi_ledger *ledger, struct pwi_reader *r
   return status ? status : pwi_membership_set_address(&ledger->membership, sender, address);
 }
 
-/* --- quotas ------------------------------------------------------------------------------------------------------- */
+/* --- quotas --------------------------------------------------------------------------------------------- */
 
 static pawl_status make_space_room(struct pwi_ledger *ledger) {
   if (ledger->space_count == PWI_LEDGER_SPACES_MAX) return PAWL_TOO_LARGE;
@@ -412,7 +413,7 @@ static pawl_status apply_quota(struct pwi_ledger *ledger, struct pwi_reader *rea
   return PAWL_OK;
 }
 
-/* --- vectors and groups ------------------------------------------------------------------------------------------- */
+/* --- vectors and groups --------------------------------------------------------------------------------- */
 
 static pawl_status apply_entry(struct pwi_ledger *ledger, struct pwi_reader *reader, bool is_old) {
   struct pwi_entry entry = {.id = {pwi_read_u64(reader)}};
@@ -427,7 +428,7 @@ static pawl_status apply_entry(struct pwi_ledger *ledger, struct pwi_reader *rea
   return status;
 }
 
-/* Groups stay: the membership lists them by id, and their ticks are kept. */
+/* Groups cannot be removed: the membership lists them by id, and their ticks are kept. */
 static pawl_status apply_remove(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_vector_id id = {pwi_read_u64(reader)};
   pawl_status status = pwi_reader_end(reader);
@@ -466,7 +467,7 @@ static pawl_status apply_unmember(struct pwi_ledger *ledger, struct pwi_reader *
   return status ? status : pwi_membership_leave(&ledger->membership, group, sender);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static struct pwi_ledger_sender *find_sender(struct pwi_ledger *ledger, uint64_t id) {
   size_t place = sender_place(ledger, id);
@@ -500,7 +501,7 @@ static void remember(struct pwi_ledger_sender *sender, const struct pwi_ledger_a
   sender->answer_count++;
 }
 
-/* The kinds of records that may come of an ask. */
+/* True if the record is of a kind that an ask can cause. */
 static bool may_be_answered(const unsigned char *change, size_t size) {
   if (size < 2) return false;
   return change[1] != PWI_RECORD_BORN && change[1] != PWI_RECORD_SNAPSHOT && change[1] != PWI_RECORD_ANSWER;
@@ -530,16 +531,16 @@ static pawl_status apply_answer(struct pwi_ledger *ledger, struct pwi_reader *re
     }
   }
   if (status) return status;
-  sender = find_sender(ledger, id); /* the change may have been that it is forgotten */
+  sender = find_sender(ledger, id); /* the change may have forgotten the sender itself */
   if (!sender) return PAWL_OK;
   remember(sender, &answer);
   forget_heard(sender, heard);
   return PAWL_OK;
 }
 
-/* --- snapshots ---------------------------------------------------------------------------------------------------- */
+/* --- snapshots ------------------------------------------------------------------------------------------ */
 
-/* Nothing has been decided before a first record. */
+/* A snapshot is valid only as the first record. */
 static pawl_status apply_snapshot(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_ledger read;
   pawl_status status = pwi_snapshot_read(reader, &read);
@@ -552,7 +553,7 @@ static pawl_status apply_snapshot(struct pwi_ledger *ledger, struct pwi_reader *
   return PAWL_OK;
 }
 
-/* --- all of them -------------------------------------------------------------------------------------------------- */
+/* --- applying a record ---------------------------------------------------------------------------------- */
 
 static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_reader *reader) {
   bool is_first = kind == PWI_RECORD_BORN || kind == PWI_RECORD_SNAPSHOT;

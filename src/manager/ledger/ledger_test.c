@@ -289,7 +289,8 @@ static void test_a_record_that_breaks_a_rule_changes_nothing(void **state) {
   for (size_t i = 0; i < story.count; i++) {
     assert_int_equal(pwi_ledger_apply(&before, story.records[i].data, story.records[i].size), PAWL_OK);
   }
-  /* All of it a second time: ids are used up, views do not follow, senders are gone. An address can be set again. */
+  /* All of it a second time: ids are used up, views do not follow, senders are gone. An address can be set
+   * again. */
   for (size_t i = 0; i < story.count; i++) {
     pawl_status status = pwi_ledger_apply(&story.ledger, story.records[i].data, story.records[i].size);
     bool may_repeat = story.records[i].data[1] == PWI_RECORD_ADDRESS || story.records[i].data[1] == PWI_RECORD_QUOTA;
@@ -439,7 +440,7 @@ static void test_without_memory_nothing_changes(void **state) {
   close_story(&story);
 }
 
-/* --- snapshots ------------------------------------------------------------------------------------------------------ */
+/* --- snapshots ------------------------------------------------------------------------------------------ */
 
 static void test_a_snapshot_is_the_ledger_at_every_moment_of_its_life(void **state) {
   struct story story;
