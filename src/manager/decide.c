@@ -13,23 +13,11 @@
 /* --- nodes and senders ---------------------------------------------------------------------------------- */
 
 pawl_status pwi_manager_make_node_room(struct pwi_manager *manager) {
-  size_t room = manager->ledger.node_count + 1;
-  if (room <= manager->node_room) return PAWL_OK;
-  struct node *nodes = pwi_resize_array(manager->nodes, 2 * room, sizeof *nodes);
-  if (!nodes) return PAWL_NO_MEMORY;
-  manager->nodes = nodes;
-  manager->node_room = 2 * room;
-  return PAWL_OK;
+  return PWI_GROW(manager->nodes, manager->node_room, manager->ledger.node_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 pawl_status pwi_manager_make_sender_room(struct pwi_manager *manager) {
-  size_t room = manager->ledger.sender_count + 1;
-  if (room <= manager->sender_room) return PAWL_OK;
-  struct sender *senders = pwi_resize_array(manager->senders, 2 * room, sizeof *senders);
-  if (!senders) return PAWL_NO_MEMORY;
-  manager->senders = senders;
-  manager->sender_room = 2 * room;
-  return PAWL_OK;
+  return PWI_GROW(manager->senders, manager->sender_room, manager->ledger.sender_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 /* Ids only rise, so new nodes are at the end of both arrays. */

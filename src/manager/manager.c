@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "manager/inside.h"
 
 #define PATIENCE_NS INT64_C(5000000000) /* time limit for JOIN on a new link */
@@ -78,32 +79,17 @@ void pwi_manager_close(struct pwi_manager *manager, struct peer *peer, pawl_stat
 }
 
 struct node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id) {
-  size_t low = 0, high = manager->node_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (manager->nodes[middle].id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < manager->node_count && manager->nodes[low].id == id ? &manager->nodes[low] : NULL;
-}
-
-static size_t sender_place(const struct pwi_manager *manager, uint64_t id) {
-  size_t low = 0, high = manager->sender_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (manager->senders[middle].id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = manager->node_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, manager->nodes[search.middle].id < id);
+  size_t at = search.low;
+  return at < manager->node_count && manager->nodes[at].id == id ? &manager->nodes[at] : NULL;
 }
 
 struct sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id) {
-  size_t place = sender_place(manager, id);
-  return place < manager->sender_count && manager->senders[place].id == id ? &manager->senders[place] : NULL;
+  struct pwi_search search = {.high = manager->sender_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, manager->senders[search.middle].id < id);
+  size_t at = search.low;
+  return at < manager->sender_count && manager->senders[at].id == id ? &manager->senders[at] : NULL;
 }
 
 /* --- a new cluster -------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 
 void pwi_ledger_fini(struct pwi_ledger *ledger) {
   pwi_catalogue_fini(&ledger->catalogue);
@@ -20,27 +21,16 @@ void pwi_ledger_fini(struct pwi_ledger *ledger) {
 }
 
 const struct pwi_ledger_node *pwi_ledger_node(const struct pwi_ledger *ledger, uint64_t id) {
-  size_t low = 0, high = ledger->node_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (ledger->nodes[middle].id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < ledger->node_count && ledger->nodes[low].id == id ? &ledger->nodes[low] : NULL;
+  struct pwi_search search = {.high = ledger->node_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, ledger->nodes[search.middle].id < id);
+  size_t at = search.low;
+  return at < ledger->node_count && ledger->nodes[at].id == id ? &ledger->nodes[at] : NULL;
 }
 
 static size_t sender_place(const struct pwi_ledger *ledger, uint64_t id) {
-  size_t low = 0, high = ledger->sender_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (ledger->senders[middle].id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = ledger->sender_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, ledger->senders[search.middle].id < id);
+  return search.low;
 }
 
 const struct pwi_ledger_sender *pwi_ledger_sender(const struct pwi_ledger *ledger, uint64_t id) {
@@ -226,13 +216,7 @@ static void take_view(struct pwi_ledger *ledger, struct pwi_view *view) {
 }
 
 static pawl_status make_node_room(struct pwi_ledger *ledger) {
-  if (ledger->node_count < ledger->node_room) return PAWL_OK;
-  size_t room = ledger->node_room ? 2 * ledger->node_room : 8;
-  struct pwi_ledger_node *nodes = pwi_resize_array(ledger->nodes, room, sizeof *nodes);
-  if (!nodes) return PAWL_NO_MEMORY;
-  ledger->nodes = nodes;
-  ledger->node_room = room;
-  return PAWL_OK;
+  return PWI_GROW(ledger->nodes, ledger->node_room, ledger->node_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static pawl_status add_node(struct pwi_ledger *ledger, const struct pwi_ledger_node *node, struct pwi_view *view) {
@@ -282,13 +266,7 @@ static pawl_status apply_view(struct pwi_ledger *ledger, struct pwi_reader *read
 /* --- senders -------------------------------------------------------------------------------------------- */
 
 static pawl_status make_sender_room(struct pwi_ledger *ledger) {
-  if (ledger->sender_count < ledger->sender_room) return PAWL_OK;
-  size_t room = ledger->sender_room ? 2 * ledger->sender_room : 8;
-  struct pwi_ledger_sender *senders = pwi_resize_array(ledger->senders, room, sizeof *senders);
-  if (!senders) return PAWL_NO_MEMORY;
-  ledger->senders = senders;
-  ledger->sender_room = room;
-  return PAWL_OK;
+  return PWI_GROW(ledger->senders, ledger->sender_room, ledger->sender_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *reader) {
@@ -376,13 +354,7 @@ static pawl_status apply_address(struct pwi_ledger *ledger, struct pwi_reader *r
 
 static pawl_status make_space_room(struct pwi_ledger *ledger) {
   if (ledger->space_count == PWI_LEDGER_SPACES_MAX) return PAWL_TOO_LARGE;
-  if (ledger->space_count < ledger->space_room) return PAWL_OK;
-  size_t room = ledger->space_room ? 2 * ledger->space_room : 4;
-  struct pwi_ledger_space *spaces = pwi_resize_array(ledger->spaces, room, sizeof *spaces);
-  if (!spaces) return PAWL_NO_MEMORY;
-  ledger->spaces = spaces;
-  ledger->space_room = room;
-  return PAWL_OK;
+  return PWI_GROW(ledger->spaces, ledger->space_room, ledger->space_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static pawl_status apply_quota(struct pwi_ledger *ledger, struct pwi_reader *reader) {
@@ -484,13 +456,7 @@ static void forget_heard(struct pwi_ledger_sender *sender, uint64_t heard) {
 
 static pawl_status make_answer_room(struct pwi_ledger_sender *sender, uint64_t heard) {
   if (sender->answer_count - answer_place(sender, heard + 1) >= PWI_ANSWERS_MAX) return PAWL_TOO_LARGE;
-  if (sender->answer_count < sender->answer_room) return PAWL_OK;
-  size_t room = sender->answer_room ? 2 * sender->answer_room : 4;
-  struct pwi_ledger_answer *answers = pwi_resize_array(sender->answers, room, sizeof *answers);
-  if (!answers) return PAWL_NO_MEMORY;
-  sender->answers = answers;
-  sender->answer_room = room;
-  return PAWL_OK;
+  return PWI_GROW(sender->answers, sender->answer_room, sender->answer_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static void remember(struct pwi_ledger_sender *sender, const struct pwi_ledger_answer *answer) {

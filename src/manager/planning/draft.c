@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "ring/place.h"
 #include "ring/plan.h"
 #include "manager/inside.h"
@@ -63,15 +64,11 @@ bool pwi_draft_has_member(const struct draft *draft, uint64_t id) {
 
 /* --- arcs ----------------------------------------------------------------------------------------------- */
 
-/* The index of the last arc that does not begin after `position`. */
+/* The index of the last arc that does not begin after `position`. The first arc begins at 0. */
 static size_t arc_at(const struct draft *draft, uint64_t position) {
-  size_t low = 0, size = draft->arc_count;
-  while (size > 1) {
-    size_t half = size / 2;
-    if (draft->arcs[low + half].begin <= position) low += half;
-    size -= half;
-  }
-  return low;
+  struct pwi_search search = {.high = draft->arc_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, draft->arcs[search.middle].begin <= position);
+  return search.low - 1;
 }
 
 static void cut(struct draft *draft, uint64_t position) {
@@ -112,16 +109,11 @@ bool pwi_arc_drop(struct pwi_arc *arc, uint64_t node) {
   return true;
 }
 
+/* The node is one of `nodes`. */
 static bool is_down(const struct pwi_view_node *nodes, size_t count, struct pwi_node node) {
-  size_t low = 0, high = count;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (nodes[middle].node.id <= node.id)
-      low = middle;
-    else
-      high = middle;
-  }
-  return nodes[low].state == PWI_NODE_DOWN;
+  struct pwi_search search = {.high = count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, nodes[search.middle].node.id < node.id);
+  return nodes[search.low].state == PWI_NODE_DOWN;
 }
 
 /* The first member that is down and can be removed, or PWI_CHAIN_MAX. It can be removed if it is filling, or

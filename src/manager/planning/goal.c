@@ -105,17 +105,9 @@ static struct goal make_goal(const struct pwi_manager *manager, const struct pwi
 /* --- wanted moves --------------------------------------------------------------------------------------- */
 
 static pawl_status make_room(struct pwi_manager *manager, size_t more) {
-  size_t room = manager->move_room ? manager->move_room : 16;
-  while (room < manager->move_count + more) room *= 2;
-  if (room == manager->move_room) return PAWL_OK;
-  uint32_t *begun = pwi_resize_array(manager->begun, room, sizeof *begun);
-  if (!begun) return PAWL_NO_MEMORY;
-  manager->begun = begun;
-  struct move *moves = pwi_resize_array(manager->moves, room, sizeof *moves);
-  if (!moves) return PAWL_NO_MEMORY;
-  manager->moves = moves;
-  manager->move_room = room;
-  return PAWL_OK;
+  size_t count = manager->move_count + more, room = manager->move_room; /* both arrays have the same room */
+  if (!PWI_GROW(manager->begun, room, count)) return PAWL_NO_MEMORY;
+  return PWI_GROW(manager->moves, manager->move_room, count) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 /* make_room has reserved memory for the move. */

@@ -84,13 +84,9 @@ static pawl_status list_arcs(const struct pwi_checkpointing *saving, const struc
     for (uint64_t at = positions.begin; pwi_rangeset_next(open, at, &run); at = run.end) {
       run = pawl_range_common(run, positions);
       if (pawl_range_is_empty(run)) break;
-      if (count == room) {
-        struct pwi_save_arc *grown = pwi_resize_array(arcs, room = room ? room * 2 : 16, sizeof *grown);
-        if (!grown) {
-          pwi_free(arcs);
-          return PAWL_NO_MEMORY;
-        }
-        arcs = grown;
+      if (!PWI_GROW(arcs, room, count + 1)) {
+        pwi_free(arcs);
+        return PAWL_NO_MEMORY;
       }
       arcs[count++] = (struct pwi_save_arc){.positions = run, .since = base_version(saving, run)};
     }
