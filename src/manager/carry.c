@@ -35,7 +35,7 @@ static void proceed(struct pwi_manager *manager, struct move *move) {
   move->is_over = move->unwanted;
 }
 
-static void begin(struct pwi_manager *manager, struct draft *draft, struct move *move, const struct step *step) {
+static void begin(struct pwi_manager *manager, struct draft *draft, struct move *move, const struct chain_step *step) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   move->order = step->kind == STEP_FILL ? PWI_MOVE_FILL : PWI_MOVE_HANDOVER;
   move->source = step->source;
@@ -56,7 +56,7 @@ static void set_chain(struct draft *draft, const struct move *move, const struct
 static void switch_heads(const struct pwi_manager *manager, struct draft *draft, struct move *move) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
-  struct step step = pwi_manager_next_step(manager, arc, move->goal, move->goal_count);
+  struct chain_step step = pwi_manager_next_step(manager, arc, move->goal, move->goal_count);
   if (step.kind == STEP_HANDOVER)
     set_chain(draft, move, &step.after);
   else
@@ -74,7 +74,7 @@ static void set_filling(struct draft *draft, const struct move *move, bool admit
 }
 
 static void carry_out(struct pwi_manager *manager, struct draft *draft, struct move *move, enum work work,
-                      const struct step *step) {
+                      const struct chain_step *step) {
   switch (work) {
   case WORK_BEGIN:
     begin(manager, draft, move, step);
@@ -130,7 +130,7 @@ static size_t carry_out_all(struct pwi_manager *manager, struct draft *draft,
   pwi_manager_survey(manager);
   for (size_t i = 0; i < manager->move_count; i++) {
     struct move *move = &manager->moves[i];
-    struct step step = {0};
+    struct chain_step step = {0};
     enum work work = pwi_manager_work_on(manager, move, &step);
     bool wanted = includes(manager, move, work);
     if (wanted) carry_out(manager, draft, move, work, &step);

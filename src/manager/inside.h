@@ -610,7 +610,7 @@ static inline void pwi_arc_strike(struct pwi_arc *arc, size_t place) {
 }
 
 /* manager/step.c */
-enum step_kind {
+enum chain_step_kind {
   STEP_NONE,     /* the goal cannot be reached: a node of the goal can no longer become a member */
   STEP_WAIT,     /* a member is being filled, or a node of the step is not connected now */
   STEP_DONE,     /* the chain is the goal */
@@ -619,14 +619,14 @@ enum step_kind {
   STEP_HANDOVER, /* the source hands over to the target; then the view changes */
 };
 
-struct step {
-  enum step_kind kind;
+struct chain_step {
+  enum chain_step_kind kind;
   uint64_t source, target;
   struct pwi_arc after; /* CHANGE and HANDOVER: the arc afterwards; all members of its chain are full */
 };
 
-struct step pwi_manager_next_step(const struct pwi_manager *manager, const struct pwi_arc *arc, const uint64_t *goal,
-                                  size_t goal_count);
+struct chain_step pwi_manager_next_step(const struct pwi_manager *manager, const struct pwi_arc *arc,
+                                        const uint64_t *goal, size_t goal_count);
 
 /* The node has a link and is not marked down. */
 bool pwi_manager_is_here(const struct pwi_manager *manager, uint64_t node);
@@ -673,7 +673,7 @@ void pwi_manager_survey(struct pwi_manager *manager);
 void pwi_manager_note_chosen(struct pwi_manager *manager, const struct move *move);
 
 /* Returns what the move needs. BEGIN and CHANGE write the next step. */
-enum work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move, struct step *step_out);
+enum work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move, struct chain_step *step_out);
 bool pwi_work_needs_view(enum work work);
 bool pwi_manager_needs_view(struct pwi_manager *manager); /* a move waits for a new view */
 

@@ -49,7 +49,7 @@ static bool has_heard(const struct pwi_manager *manager, uint64_t id, uint64_t e
 }
 
 static void give_orders(struct pwi_manager *manager) {
-  struct step step;
+  struct chain_step step;
   for (size_t i = 0; i < manager->move_count; i++) {
     struct move *move = &manager->moves[i];
     if (move->step != MOVE_LISTED || pwi_manager_work_on(manager, move, &step) != WORK_WAIT) continue;

@@ -50,12 +50,12 @@ static bool may_be_had(const struct pwi_manager *manager, const struct pwi_arc *
 
 /* FILL for the first node of the goal that is not in the chain and is connected. DONE if all are in the
  * chain; WAIT if a node is not connected; NONE if a node cannot become a member. */
-static struct step fill_missing(const struct pwi_manager *manager, const struct pwi_arc *arc, const uint64_t *goal,
-                                size_t count) {
-  struct step step = {.kind = STEP_DONE, .source = arc->chain[arc->count - 1].node.id};
+static struct chain_step fill_missing(const struct pwi_manager *manager, const struct pwi_arc *arc,
+                                      const uint64_t *goal, size_t count) {
+  struct chain_step step = {.kind = STEP_DONE, .source = arc->chain[arc->count - 1].node.id};
   for (size_t i = 0; i < count; i++) {
     if (pwi_arc_find(arc, (struct pwi_node){goal[i]}) != PWI_CHAIN_MAX) continue;
-    if (!may_be_had(manager, arc, goal[i])) return (struct step){.kind = STEP_NONE};
+    if (!may_be_had(manager, arc, goal[i])) return (struct chain_step){.kind = STEP_NONE};
     step.kind = STEP_WAIT;
     if (!pwi_manager_is_here(manager, goal[i]) || !pwi_manager_is_here(manager, step.source)) continue;
     step.kind = STEP_FILL;
@@ -100,10 +100,10 @@ static bool order_is_kept(const struct pwi_arc *arc, const uint64_t *goal, size_
   return true;
 }
 
-struct step pwi_manager_next_step(const struct pwi_manager *manager, const struct pwi_arc *arc, const uint64_t *goal,
-                                  size_t count) {
-  if (pwi_arc_full(arc) < arc->count) return (struct step){.kind = STEP_WAIT};
-  struct step step = fill_missing(manager, arc, goal, count);
+struct chain_step pwi_manager_next_step(const struct pwi_manager *manager, const struct pwi_arc *arc,
+                                        const uint64_t *goal, size_t count) {
+  if (pwi_arc_full(arc) < arc->count) return (struct chain_step){.kind = STEP_WAIT};
+  struct chain_step step = fill_missing(manager, arc, goal, count);
   step.after = step.kind == STEP_FILL ? trim(manager, arc, goal, count) : arrange(arc, goal, count);
   if (step.kind == STEP_FILL && step.after.count == arc->count) return step;
   if (step.kind == STEP_FILL) step.kind = all_are_here(manager, &step.after) ? STEP_CHANGE : STEP_WAIT;

@@ -88,13 +88,14 @@ static bool is_in_use(const struct pwi_manager *manager, const struct move *move
 
 /* The source is not the source of another step, and the target not the target of another, under way or about
  * to begin. */
-static bool have_time(const struct pwi_manager *manager, const struct step *step) {
+static bool have_time(const struct pwi_manager *manager, const struct chain_step *step) {
   const struct node *source = pwi_manager_node(manager, step->source);
   const struct node *target = pwi_manager_node(manager, step->target);
   return source && target && source->gives == 0 && target->takes == 0;
 }
 
-static enum work work_on_wanted(const struct pwi_manager *manager, const struct move *move, struct step *step_out) {
+static enum work work_on_wanted(const struct pwi_manager *manager, const struct move *move,
+                                struct chain_step *step_out) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
   if (move->unwanted) return WORK_REMOVE;
@@ -118,7 +119,7 @@ static enum work work_on_wanted(const struct pwi_manager *manager, const struct 
 }
 
 /* A step waits until the view that it begins with has been applied. */
-enum work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move, struct step *step_out) {
+enum work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move, struct chain_step *step_out) {
   if (move->is_over) return WORK_WAIT;
   if (move->step == MOVE_WANTED) return work_on_wanted(manager, move, step_out);
   if (manager->ledger.view->epoch < move->epoch) return WORK_WAIT;
@@ -134,7 +135,7 @@ bool pwi_work_needs_view(enum work work) {
 bool pwi_manager_must_wait(const struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->move_count; i++) {
     const struct move *move = &manager->moves[i];
-    struct step step;
+    struct chain_step step;
     if (move->order != PWI_MOVE_HANDOVER || (move->step != MOVE_LISTED && move->step != MOVE_GOING)) continue;
     if (pwi_manager_work_on(manager, move, &step) == WORK_WAIT) return true;
   }
@@ -150,7 +151,7 @@ bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct move *mo
 bool pwi_manager_is_urgent(const struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->move_count; i++) {
     const struct move *move = &manager->moves[i];
-    struct step step;
+    struct chain_step step;
     if (!pwi_move_is_urgent(manager, move)) continue;
     if (pwi_move_is_active(move) || pwi_manager_work_on(manager, move, &step) == WORK_BEGIN) return true;
   }
@@ -160,7 +161,7 @@ bool pwi_manager_is_urgent(const struct pwi_manager *manager) {
 bool pwi_manager_is_busy(const struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->move_count; i++) {
     const struct move *move = &manager->moves[i];
-    struct step step;
+    struct chain_step step;
     bool exact;
     const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
     if (move->step != MOVE_WANTED || !arc) return true;
@@ -179,7 +180,7 @@ bool pwi_manager_needs_view(struct pwi_manager *manager) {
   bool holds = pwi_manager_must_wait(manager), urgent = pwi_manager_is_urgent(manager);
   for (size_t i = 0; i < manager->move_count; i++) {
     const struct move *move = &manager->moves[i];
-    struct step step;
+    struct chain_step step;
     enum work work = pwi_manager_work_on(manager, move, &step);
     if (work == WORK_WAIT || (holds && pwi_work_needs_view(work))) continue;
     if (work != WORK_BEGIN || !urgent || pwi_move_is_urgent(manager, move)) return true;
