@@ -18,7 +18,7 @@ static const char magic[8] = {'p', 'a', 'w', 'l', '-', 'l', 'o', 'g'};
 #define PAGE ((size_t)4096)           /* writes within one page are assumed to reach the disk in order */
 
 /* A boundary between two records: offset and number of the next record, and the sum of the last. */
-struct place {
+struct boundary {
   uint64_t offset, number, sum;
 };
 
@@ -31,8 +31,8 @@ struct file_journal {
   struct pwi_file *lock, *file;
   uint64_t seed;            /* the check of the file's head */
   uint64_t base;            /* size of the file when it got its name */
-  struct place last;        /* begin of the last record, if there is one */
-  struct place end;         /* begin of the next record */
+  struct boundary last;     /* begin of the last record, if there is one */
+  struct boundary end;      /* begin of the next record */
   pawl_status failed;       /* the first failure: nothing more is appended */
   struct pwi_writer buffer; /* one record with head and sum */
 };
@@ -51,8 +51,8 @@ static uint64_t sum_of(const void *data, size_t size, uint64_t check, uint64_t b
 }
 
 /* Writes the record for `place` to the buffer, and returns the place after it. */
-static pawl_status frame(struct file_journal *file, const struct place *place, uint64_t seed, const void *record,
-                         size_t size, struct place *next_out) {
+static pawl_status frame(struct file_journal *file, const struct boundary *place, uint64_t seed, const void *record,
+                         size_t size, struct boundary *next_out) {
   assert(size > 0);
   if (size > PWI_JOURNAL_RECORD_MAX) return PAWL_TOO_LARGE;
   uint8_t *at = pwi_write_room(&file->buffer, RECORD_HEAD + size + SUM);
@@ -63,7 +63,7 @@ static pawl_status frame(struct file_journal *file, const struct place *place, u
   pwi_put_u64(at + 16, check);
   memcpy(at + RECORD_HEAD, record, size);
   pwi_put_u64(at + RECORD_HEAD + size, sum);
-  *next_out = (struct place){place->offset + RECORD_HEAD + size + SUM, place->number + 1, sum};
+  *next_out = (struct boundary){place->offset + RECORD_HEAD + size + SUM, place->number + 1, sum};
   return PAWL_OK;
 }
 
@@ -91,15 +91,15 @@ static pawl_status read_all(struct pwi_file *file, uint64_t offset, void *into, 
   return got == size ? PAWL_OK : PAWL_CORRUPT;
 }
 
-static pawl_status damaged(const struct file_journal *file, const struct place *place, const char *what) {
+static pawl_status damaged(const struct file_journal *file, const struct boundary *place, const char *what) {
   pwi_log(file->log, PAWL_LOG_ERROR, "journal.damaged", "file=%s offset=%llu record=%llu what=%s", file->name,
           (unsigned long long)place->offset, (unsigned long long)place->number, what);
   return PAWL_CORRUPT;
 }
 
-static pawl_status read_file_head(struct file_journal *file, uint64_t size, struct place *place_out) {
+static pawl_status read_file_head(struct file_journal *file, uint64_t size, struct boundary *place_out) {
   uint8_t head[HEAD];
-  struct place start = {0};
+  struct boundary start = {0};
   if (size < HEAD) return damaged(file, &start, "too-short-for-a-log");
   pawl_status status = read_all(file->file, 0, head, HEAD);
   if (status) return status;
@@ -113,13 +113,13 @@ static pawl_status read_file_head(struct file_journal *file, uint64_t size, stru
             (unsigned)PWI_JOURNAL_VERSION);
     return PAWL_UNSUPPORTED;
   }
-  *place_out = (struct place){HEAD, pwi_get_u64(head + 16), file->seed};
+  *place_out = (struct boundary){HEAD, pwi_get_u64(head + 16), file->seed};
   return PAWL_OK;
 }
 
 /* Whether a valid head of a later record follows `place`: then the record at `place` was finished before that
  * one was written. */
-static pawl_status look_for_later(struct file_journal *file, const struct place *place, uint64_t size,
+static pawl_status look_for_later(struct file_journal *file, const struct boundary *place, uint64_t size,
                                   bool *found_out) {
   uint8_t window[PAGE];
   *found_out = false;
@@ -137,7 +137,7 @@ static pawl_status look_for_later(struct file_journal *file, const struct place 
 }
 
 /* The head of a record is not valid: it is damaged or unfinished. */
-static pawl_status judge_head(struct file_journal *file, const struct place *place, uint64_t size,
+static pawl_status judge_head(struct file_journal *file, const struct boundary *place, uint64_t size,
                               const uint8_t head[PWI_JOURNAL_RECORD_HEAD]) {
   bool followed = true;
   if (head[RECORD_HEAD - 1] != 0) return damaged(file, place, "head");
@@ -148,7 +148,7 @@ static pawl_status judge_head(struct file_journal *file, const struct place *pla
 
 /* Reads the record at `place` into the buffer, and advances `place`. PAWL_TRUNCATED: it is an unfinished last
  * record. */
-static pawl_status read_record(struct file_journal *file, uint64_t size, struct place *place) {
+static pawl_status read_record(struct file_journal *file, uint64_t size, struct boundary *place) {
   uint64_t left = size - place->offset;
   uint8_t head[PWI_JOURNAL_RECORD_HEAD];
   if (left < RECORD_HEAD) return PAWL_TRUNCATED;
@@ -165,7 +165,7 @@ static pawl_status read_record(struct file_journal *file, uint64_t size, struct 
   if (status) return status;
   uint64_t sum = sum_of(into + RECORD_HEAD, (size_t)bytes, pwi_get_u64(head + 16), place->sum);
   if (memcmp(into, head, RECORD_HEAD) == 0 && pwi_get_u64(into + RECORD_HEAD + bytes) == sum) {
-    *place = (struct place){place->offset + whole, place->number + 1, sum};
+    *place = (struct boundary){place->offset + whole, place->number + 1, sum};
     return PAWL_OK;
   }
   return left == whole && into[whole - 1] == 0 ? PAWL_TRUNCATED : damaged(file, place, "bytes");
@@ -174,12 +174,12 @@ static pawl_status read_record(struct file_journal *file, uint64_t size, struct 
 /* Passes every record to `visit`, in order, unless `visit` is NULL. Sets `end` after the last complete
  * record. The first `base` bytes cannot be unfinished. */
 static pawl_status walk(struct file_journal *file, uint64_t size, visitor *visit, void *context) {
-  struct place place;
+  struct boundary place;
   pawl_status status = read_file_head(file, size, &place);
   if (status) return status;
   file->last = place;
   while (place.offset < size) {
-    struct place before = place;
+    struct boundary before = place;
     status = read_record(file, size, &place);
     if (status == PAWL_TRUNCATED) break;
     if (!status && visit)
@@ -210,8 +210,8 @@ static pawl_status write_record(struct file_journal *file, uint64_t offset) {
 
 /* Creates and syncs a new file with one record or none. It does not have the journal's name yet. */
 static pawl_status write_fresh(struct file_journal *file, const void *record, size_t size, struct pwi_file **fresh_out,
-                               uint64_t *seed_out, struct place *end_out) {
-  struct place start = {.offset = HEAD, .number = file->end.number}, end = start;
+                               uint64_t *seed_out, struct boundary *end_out) {
+  struct boundary start = {.offset = HEAD, .number = file->end.number}, end = start;
   uint8_t head[HEAD];
   frame_head(head, start.number, record ? HEAD + RECORD_HEAD + size + SUM : HEAD);
   uint64_t seed = start.sum = end.sum = pwi_get_u64(head + 32);
@@ -238,7 +238,7 @@ static pawl_status write_fresh(struct file_journal *file, const void *record, si
 /* Renames the new file over the old one. After a failure it is unknown which of the two a crash would
  * leave. */
 static pawl_status give_name(struct file_journal *file, struct pwi_file *fresh, uint64_t seed,
-                             const struct place *end) {
+                             const struct boundary *end) {
   pawl_status status = pwi_files_rename(file->files, file->fresh_name, file->name);
   if (!status) status = pwi_files_sync_directory(file->files, file->directory);
   if (status) {
@@ -263,7 +263,7 @@ static void fail(struct file_journal *file, const char *what, pawl_status status
 
 static void append(struct pwi_journal *journal, const void *record, size_t size) {
   struct file_journal *file = (struct file_journal *)journal;
-  struct place next;
+  struct boundary next;
   if (!file->failed) {
     pwi_writer_reset(&file->buffer);
     pawl_status status = frame(file, &file->end, file->seed, record, size, &next);
@@ -279,7 +279,7 @@ static void append(struct pwi_journal *journal, const void *record, size_t size)
 static void replace(struct pwi_journal *journal, const void *record, size_t size) {
   struct file_journal *file = (struct file_journal *)journal;
   struct pwi_file *fresh;
-  struct place end;
+  struct boundary end;
   uint64_t seed, before = file->end.offset;
   pawl_status status = file->failed ? file->failed : write_fresh(file, record, size, &fresh, &seed, &end);
   if (status && !file->failed) {
@@ -302,7 +302,7 @@ static uint64_t size_of(const struct pwi_journal *journal) {
 
 static pawl_status replay(struct pwi_journal *journal, visitor *visit, void *context) {
   struct file_journal *file = (struct file_journal *)journal;
-  struct place end = file->end;
+  struct boundary end = file->end;
   pawl_status status = walk(file, end.offset, visit, context);
   pwi_writer_fini(&file->buffer);
   if (!status && file->end.sum != end.sum) status = damaged(file, &end, "changed-meanwhile");
@@ -353,7 +353,7 @@ static pawl_status lock(struct file_journal *file) {
 
 static pawl_status begin(struct file_journal *file) {
   struct pwi_file *fresh;
-  struct place end;
+  struct boundary end;
   uint64_t seed;
   file->end.number = 1;
   pawl_status status = write_fresh(file, NULL, 0, &fresh, &seed, &end);
@@ -364,7 +364,7 @@ static pawl_status begin(struct file_journal *file) {
 
 /* Writes the last record again. The manager that wrote it may have crashed before its sync ended. */
 static pawl_status repeat_last(struct file_journal *file) {
-  struct place place = file->last;
+  struct boundary place = file->last;
   if (place.offset == file->end.offset) return PAWL_OK;
   pawl_status status = read_record(file, file->end.offset, &place);
   if (status || place.sum != file->end.sum) return status ? status : damaged(file, &place, "changed-meanwhile");
