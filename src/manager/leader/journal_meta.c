@@ -18,7 +18,7 @@
 #define PAGE_MAX 4096                /* maximum records in a page */
 #define PAGE_SMALL ((size_t)1 << 20) /* bytes below which the next page gets more records */
 
-enum kind { KIND_NEXT = 0, KIND_FIRST = 1 };
+enum meta_record_kind { KIND_NEXT = 0, KIND_FIRST = 1 };
 
 /* A record that was read and is not replayed yet. */
 struct read_record {
@@ -48,7 +48,7 @@ struct meta_journal {
   /* Writing: a copy of the record, and the value of its key. */
   unsigned char *record;
   size_t size;
-  enum kind kind;
+  enum meta_record_kind kind;
   uint32_t parts, parts_put;
   struct pwi_writer value;
   uint64_t bytes; /* of all records */
@@ -102,7 +102,8 @@ static uint64_t number_of(const struct meta_journal *journal, const char *key) {
   return number;
 }
 
-static struct read_record *read_head(uint64_t number, const unsigned char *value, size_t size, enum kind *kind_out) {
+static struct read_record *read_head(uint64_t number, const unsigned char *value, size_t size,
+                                     enum meta_record_kind *kind_out) {
   struct read_record *record = pwi_alloc(sizeof *record + size - PWI_META_RECORD_HEAD);
   if (!record) return NULL;
   *record = (struct read_record){.number = number,
@@ -111,7 +112,7 @@ static struct read_record *read_head(uint64_t number, const unsigned char *value
                                  .size = size - PWI_META_RECORD_HEAD,
                                  .behind = size - PWI_META_RECORD_HEAD};
   memcpy(record->bytes, value + PWI_META_RECORD_HEAD, record->size);
-  *kind_out = (enum kind)pwi_get_u16(value + 4);
+  *kind_out = (enum meta_record_kind)pwi_get_u16(value + 4);
   return record;
 }
 
@@ -122,7 +123,7 @@ static bool head_makes_sense(const unsigned char *value, size_t size) {
 
 static pawl_status take_pair(struct meta_journal *journal, const struct pwi_meta_pair *pair) {
   uint64_t number = number_of(journal, pair->key);
-  enum kind kind;
+  enum meta_record_kind kind;
   if (number == 0 || !head_makes_sense(pair->value, pair->size)) {
     complain(journal, number, "not a record");
     return PAWL_CORRUPT;
@@ -413,7 +414,7 @@ static void write_value(struct meta_journal *journal) {
   pwi_write_bytes(&journal->value, journal->record + behind, journal->size - behind);
 }
 
-static pawl_status keep(struct meta_journal *journal, const void *record, size_t size, enum kind kind) {
+static pawl_status keep(struct meta_journal *journal, const void *record, size_t size, enum meta_record_kind kind) {
   size_t parts = size > 0 ? (size - 1) / PWI_META_PART : 0;
   if (parts > PARTS_MAX) return PAWL_TOO_LARGE;
   journal->record = pwi_alloc(size);
@@ -427,7 +428,7 @@ static pawl_status keep(struct meta_journal *journal, const void *record, size_t
   return journal->value.status;
 }
 
-static void submit(struct meta_journal *journal, const void *record, size_t size, enum kind kind) {
+static void submit(struct meta_journal *journal, const void *record, size_t size, enum meta_record_kind kind) {
   assert(!journal->record);
   pawl_status status = keep(journal, record, size, kind);
   if (status)
