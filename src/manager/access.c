@@ -11,8 +11,8 @@ static struct pwi_rights rights_of(const struct pwi_manager *manager, const char
 
 /* --- the audit ------------------------------------------------------------------------------------------ */
 
-void pwi_manager_audit(const struct pwi_manager *manager, const struct who *who, const char *verb, const char *object,
-                       pawl_status outcome) {
+void pwi_manager_audit(const struct pwi_manager *manager, const struct peer_identity *who, const char *verb,
+                       const char *object, pawl_status outcome) {
   struct pwi_audit_who named = {.identity = who->identity, .peer = who->address, .rights = &who->rights};
   pwi_audit(&manager->config.auditor, manager->config.log, &named, verb, object, outcome);
 }
@@ -30,8 +30,8 @@ static const char *ask_name(uint64_t what) {
 }
 
 /* SYNC is not audited: clients send it without an order of their program. */
-void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct who *who, uint64_t what, const char *object,
-                           pawl_status outcome) {
+void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct peer_identity *who, uint64_t what,
+                           const char *object, pawl_status outcome) {
   if (what != PWI_ASK_SYNC) pwi_manager_audit(manager, who, ask_name(what), object, outcome);
 }
 
@@ -66,7 +66,7 @@ static uint64_t links_of(const struct pwi_manager *manager, const char *identity
 }
 
 pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info, struct peer *peer) {
-  struct who *who = &peer->who;
+  struct peer_identity *who = &peer->who;
   const char *role = peer->peering.hello.role == PWI_ROLE_SERVER ? "server" : "client";
   snprintf(who->identity, sizeof who->identity, "%s", info->identity);
   snprintf(who->address, sizeof who->address, "%s", info->peer);

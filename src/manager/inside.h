@@ -96,7 +96,7 @@ enum peer_state {
 };
 
 /* The identity and the rights of the other end of a link. Asks keep a copy for the audit. */
-struct who {
+struct peer_identity {
   char identity[PWI_NET_IDENTITY_MAX];
   char address[PWI_NET_ADDRESS_MAX];
   struct pwi_rights rights;
@@ -108,7 +108,7 @@ struct peer {
   struct peer *chained;         /* next peer in the same bucket */
   struct pwi_link link;
   struct pwi_peering peering;
-  struct who who;
+  struct peer_identity who;
   struct pwi_control control;
   enum peer_state state;
   struct pwi_timer patience; /* closes the link if JOIN does not arrive in time */
@@ -214,15 +214,15 @@ struct decision {
 
   /* Called once at the end. NULL: nothing is to be done. */
   void (*conclude)(struct pwi_manager *manager, const struct decision *decision, pawl_status status);
-  struct pwi_link link; /* the link that asked for the decision */
-  uint64_t task;        /* number of the ask */
-  uint64_t ask;         /* kind of the ask */
-  struct who who;       /* identity of the asking link, which may be down by now */
-  uint64_t asker;       /* sender for which the answer is remembered; 0: none */
-  uint64_t heard;       /* the asker has the replies to its asks up to this number */
-  bool goes_on;         /* set by `decide` with a record that is not the last one of the ask */
-  bool is_recalled;     /* the ledger was searched, and has no answer to the ask */
-  bool is_answered;     /* the answer is in the ledger */
+  struct pwi_link link;     /* the link that asked for the decision */
+  uint64_t task;            /* number of the ask */
+  uint64_t ask;             /* kind of the ask */
+  struct peer_identity who; /* identity of the asking link, which may be down by now */
+  uint64_t asker;           /* sender for which the answer is remembered; 0: none */
+  uint64_t heard;           /* the asker has the replies to its asks up to this number */
+  bool goes_on;             /* set by `decide` with a record that is not the last one of the ask */
+  bool is_recalled;         /* the ledger was searched, and has no answer to the ask */
+  bool is_answered;         /* the answer is in the ledger */
   pawl_status answer;
   uint64_t id, secret; /* of a node, sender or vector */
   struct pwi_complaint complaint;
@@ -487,10 +487,10 @@ void pwi_manager_gave_up(struct pwi_manager *manager);
 /* manager/access.c */
 PAWL_MUST_USE pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info,
                                             struct peer *peer); /* fills in peer->who */
-void pwi_manager_audit(const struct pwi_manager *manager, const struct who *who, const char *verb, const char *object,
-                       pawl_status outcome);
-void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct who *who, uint64_t what, const char *object,
-                           pawl_status outcome);
+void pwi_manager_audit(const struct pwi_manager *manager, const struct peer_identity *who, const char *verb,
+                       const char *object, pawl_status outcome);
+void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct peer_identity *who, uint64_t what,
+                           const char *object, pawl_status outcome);
 void pwi_manager_audit_decision(const struct pwi_manager *manager, const struct decision *decision,
                                 pawl_status outcome);
 
