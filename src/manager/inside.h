@@ -79,12 +79,12 @@ struct topic {
 };
 
 /* The settled catalogue for keys that are limited to one space. */
-struct narrow {
+struct space_catalogue {
   char space[PWI_SPACE_MAX + 1];
   struct edition *whole, *edition; /* the catalogue, and its part in the space; both NULL: unused */
 };
 
-#define PWI_MANAGER_NARROWS 16
+#define PWI_MANAGER_SPACE_CATALOGUES 16
 
 /* --- peers, nodes and senders --------------------------------------------------------------------------- */
 
@@ -333,8 +333,9 @@ struct pwi_manager {
   struct settling settling;
 
   struct topic topics[PWI_TOPICS];
-  struct narrow narrows[PWI_MANAGER_NARROWS]; /* the last ones made; the oldest is replaced first */
-  size_t next_narrow;
+  struct space_catalogue
+      space_catalogues[PWI_MANAGER_SPACE_CATALOGUES]; /* the last ones made; the oldest is replaced first */
+  size_t next_space_catalogue;
   struct pwi_fifo waiters; /* struct waiter, with numbers that never decrease */
 
   struct pwi_fifo membership_steps; /* the last changes of the membership (manager/members.c) */
@@ -597,7 +598,7 @@ bool pwi_draft_end_fills(struct draft *draft);
 /* True if pwi_draft_merge would join arcs. */
 bool pwi_view_has_splinters(const struct pwi_view *view, uint32_t points);
 
-/* Joins narrow neighbouring arcs that have the same chain. Returns true if there were any. */
+/* Joins limited neighbouring arcs that have the same chain. Returns true if there were any. */
 bool pwi_draft_merge(struct draft *draft, uint32_t points);
 
 /* Writes a VIEW record, or a NODE record if `added` is not NULL. */

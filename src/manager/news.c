@@ -82,9 +82,9 @@ void pwi_manager_news_fini(struct pwi_manager *manager) {
     replace(&manager->topics[i].next, NULL);
     replace(&manager->topics[i].settled, NULL);
   }
-  for (size_t i = 0; i < PWI_MANAGER_NARROWS; i++) {
-    replace(&manager->narrows[i].whole, NULL);
-    replace(&manager->narrows[i].edition, NULL);
+  for (size_t i = 0; i < PWI_MANAGER_SPACE_CATALOGUES; i++) {
+    replace(&manager->space_catalogues[i].whole, NULL);
+    replace(&manager->space_catalogues[i].edition, NULL);
   }
 }
 
@@ -98,7 +98,7 @@ static void keep_space(struct pwi_catalogue *catalogue, const char *space) {
 }
 
 /* Returns an edition with one reference, which the caller owns; NULL if there is no memory. */
-static struct edition *narrow_edition(const struct edition *whole, const char *space) {
+static struct edition *limit_edition(const struct edition *whole, const char *space) {
   struct pwi_catalogue catalogue = {0};
   struct pwi_writer writer = {0};
   struct edition *edition = NULL;
@@ -116,17 +116,18 @@ static struct edition *narrow_edition(const struct edition *whole, const char *s
   return edition;
 }
 
-static const struct edition *narrowed(struct pwi_manager *manager, struct edition *whole, const char *space) {
-  for (size_t i = 0; i < PWI_MANAGER_NARROWS; i++) {
-    const struct narrow *narrow = &manager->narrows[i];
-    if (narrow->whole == whole && strcmp(narrow->space, space) == 0) return narrow->edition;
+static const struct edition *limited_edition(struct pwi_manager *manager, struct edition *whole, const char *space) {
+  for (size_t i = 0; i < PWI_MANAGER_SPACE_CATALOGUES; i++) {
+    const struct space_catalogue *limited = &manager->space_catalogues[i];
+    if (limited->whole == whole && strcmp(limited->space, space) == 0) return limited->edition;
   }
-  struct edition *edition = narrow_edition(whole, space);
+  struct edition *edition = limit_edition(whole, space);
   if (!edition) return NULL;
-  struct narrow *narrow = &manager->narrows[manager->next_narrow++ % PWI_MANAGER_NARROWS];
-  memcpy(narrow->space, space, strlen(space) + 1);
-  replace(&narrow->whole, whole);
-  replace(&narrow->edition, edition);
+  struct space_catalogue *limited =
+      &manager->space_catalogues[manager->next_space_catalogue++ % PWI_MANAGER_SPACE_CATALOGUES];
+  memcpy(limited->space, space, strlen(space) + 1);
+  replace(&limited->whole, whole);
+  replace(&limited->edition, edition);
   release(edition);
   return edition;
 }
@@ -209,8 +210,8 @@ void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
     if (i == PWI_TOPIC_MEMBERSHIP) continue;
     const struct edition *edition = edition_for(manager, peer, i);
     if (!edition || edition->number == peer->sent.of[i]) continue;
-    bool is_narrow = i == PWI_TOPIC_CATALOGUE && !peer->is_server && peer->who.rights.space[0];
-    if (is_narrow) edition = narrowed(manager, manager->topics[i].settled, peer->who.rights.space);
+    bool is_limited = i == PWI_TOPIC_CATALOGUE && !peer->is_server && peer->who.rights.space[0];
+    if (is_limited) edition = limited_edition(manager, manager->topics[i].settled, peer->who.rights.space);
     if (!edition) {
       pwi_manager_close(manager, peer, PAWL_NO_MEMORY);
       return;
