@@ -598,7 +598,7 @@ bool pwi_draft_end_fills(struct draft *draft);
 /* True if pwi_draft_merge would join arcs. */
 bool pwi_view_has_splinters(const struct pwi_view *view, uint32_t points);
 
-/* Joins limited neighbouring arcs that have the same chain. Returns true if there were any. */
+/* Joins narrow neighbouring arcs that have the same chain. Returns true if there were any. */
 bool pwi_draft_merge(struct draft *draft, uint32_t points);
 
 /* Writes a VIEW record, or a NODE record if `added` is not NULL. */

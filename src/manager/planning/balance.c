@@ -1,16 +1,14 @@
 /* Rebalance: when to plan for balance alone.
  *
- * The planner finds arcs that give every process its load of bytes and of requests (ring/plan.h). Moving an
+ * The planner finds arcs that give every process its share of bytes and of requests (ring/plan.h). Moving an
  * arc copies keys and stops its requests for a moment. So the manager rebalances only if reports have shown
- * for some time that a process has a quarter more than its load, if the amount is worth moving, and not
+ * for some time that a process has a quarter more than its share, if the amount is worth moving, and not
  * again soon after.
  */
 #include "manager/inside.h"
 
-#define UNEVEN 1.25 /* limit of the largest load, as a multiple of the mean */
-#define UNEVEN_REPORTS                                                                                                 \
-  5                                   /* consecutive uneven reports per node; a node reports every second or
-                                         two */
+#define UNEVEN 1.25                   /* limit of the largest load, as a multiple of the mean */
+#define UNEVEN_REPORTS 5              /* consecutive uneven reports per node; each takes a second or two */
 #define PAUSE_NS INT64_C(10000000000) /* minimum time between two plans */
 #define BYTES_MIN (8.0 * 1024 * 1024) /* mean bytes of a process below which nothing is moved */
 #define KEYS_MIN 100000.0             /* mean keys per second of a process below which nothing is moved */
