@@ -6,9 +6,7 @@
 #include "protocol/planted.h"
 
 #define RETRY_NS INT64_C(100000000) /* after memory ran out */
-#define SNAPSHOTS                                                                                                      \
-  8 /* a journal is replaced when it is this many times larger than a
-                                       snapshot */
+#define SNAPSHOTS 8                 /* a journal this many times the size of a snapshot is replaced */
 
 /* --- nodes and senders ---------------------------------------------------------------------------------- */
 

@@ -333,8 +333,7 @@ struct pwi_manager {
   struct settling settling;
 
   struct topic topics[PWI_TOPICS];
-  struct space_catalogue
-      space_catalogues[PWI_MANAGER_SPACE_CATALOGUES]; /* the last ones made; the oldest is replaced first */
+  struct space_catalogue space_catalogues[PWI_MANAGER_SPACE_CATALOGUES]; /* the oldest is replaced first */
   size_t next_space_catalogue;
   struct pwi_fifo waiters; /* struct waiter, with numbers that never decrease */
 

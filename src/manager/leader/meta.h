@@ -26,12 +26,10 @@
 
 #include <pawl/status.h>
 
-#define PWI_META_KEY_MAX 256 /* characters of a key, including the final zero */
-#define PWI_META_VALUE_MAX                                                                                             \
-  ((size_t)1 << 20)                /* bytes of all values in one transaction; etcd accepts 1.5 MiB by
-                                      default */
-#define PWI_META_LIST_MAX 4        /* tests of one transaction, and steps of each list */
-#define PWI_META_PATIENT INT64_MAX /* patience: repeat until the call is cancelled */
+#define PWI_META_KEY_MAX 256                 /* characters of a key, including the final zero */
+#define PWI_META_VALUE_MAX ((size_t)1 << 20) /* bytes of all values in a transaction; etcd takes 1.5 MiB */
+#define PWI_META_LIST_MAX 4                  /* tests of one transaction, and steps of each list */
+#define PWI_META_PATIENT INT64_MAX           /* patience: repeat until the call is cancelled */
 
 struct pwi_meta;
 

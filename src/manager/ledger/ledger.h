@@ -84,9 +84,7 @@ struct pwi_ledger {
 
 #define PWI_LEDGER_SPACES_MAX 256
 
-#define PWI_LEDGER_SETTLED_MAX                                                                                         \
-  4096                              /* maximum ranges in `settled`; beyond that the lowest (oldest) are
-                                       dropped */
+#define PWI_LEDGER_SETTLED_MAX 4096 /* maximum ranges in `settled`; the lowest (oldest) are dropped */
 #define PWI_RECORD_SETTLED_MAX 1024 /* maximum senders in one record */
 
 void pwi_ledger_fini(struct pwi_ledger *ledger);

@@ -15,9 +15,7 @@
 
 #define QUIET_NS INT64_C(50000000) /* delay of a plan, so that all shards of a process have joined */
 #define RETRY_NS INT64_C(1000000000)
-#define PAUSE_MIN_NS                                                                                                   \
-  INT64_C(1000000000) /* pause before a plan that is made only because the last one
-                                            failed */
+#define PAUSE_MIN_NS INT64_C(1000000000) /* pause after a plan that has failed */
 #define PAUSE_MAX_NS INT64_C(30000000000)
 
 /* --- the first arcs ------------------------------------------------------------------------------------- */
