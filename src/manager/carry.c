@@ -70,7 +70,7 @@ static void set_filling(struct draft *draft, const struct move *move, bool admit
   if (admit || pwi_is_planted(PWI_PLANTED_PROMOTE_FILLING))
     arc->chain[place].filling = false;
   else
-    pwi_arc_strike(arc, place);
+    pwi_arc_remove(arc, place);
 }
 
 static void carry_out(struct pwi_manager *manager, struct draft *draft, struct move *move, enum work work,

@@ -92,7 +92,7 @@ static void lose(uint64_t seed, uint32_t replicas, size_t place) {
   run_for(&world, 5 * PWI_SIM_MILLISECOND);
   assert_int_equal(watched.views, views + 1); /* one for all its arcs */
   assert_false(is_member(id));
-  pwi_arc_strike(&before, place);
+  pwi_arc_remove(&before, place);
   assert_true(pwi_arc_same_chain(&before, &now()->arcs[0]));
   assert_true(figures_of(&world).ready);
   run_for(&world, 5 * PWI_SIM_SECOND);

@@ -59,7 +59,7 @@ static void add_pieces(const struct pwi_plan *plan, struct pawl_range range, uin
 
 /* --- the view ------------------------------------------------------------------------------------------- */
 
-static void strike_off(const struct pwi_view *view, uint64_t process, struct pwi_arc *arc) {
+static void remove_members(const struct pwi_view *view, uint64_t process, struct pwi_arc *arc) {
   for (size_t i = arc->count; i-- > 0;) {
     if (is_given_up(view, process, arc->chain[i].node)) pwi_arc_drop(arc, arc->chain[i].node.id);
   }
@@ -75,10 +75,10 @@ static void rewrite(const struct pwi_view *view, uint64_t process, const struct 
     }
     struct pwi_arc *arc = &draft->arcs[draft->arc_count++];
     *arc = view->arcs[i];
-    strike_off(view, process, arc);
+    remove_members(view, process, arc);
   }
   for (size_t i = draft->node_count; i-- > 0;) {
-    if (draft->nodes[i].process == process) pwi_draft_strike_node(draft, draft->nodes[i].node.id);
+    if (draft->nodes[i].process == process) pwi_draft_remove_node(draft, draft->nodes[i].node.id);
   }
 }
 

@@ -159,7 +159,7 @@ struct node {
   enum pwi_verdict verdict; /* of the witnesses */
   bool is_own_verdict;      /* the verdict is only the manager's own */
   bool declared;            /* it has been marked down, and the consequences are carried out */
-  bool leaving, striking;   /* it has said LEAVE; a decision to remove it from the view is queued */
+  bool leaving, removing;   /* it has said LEAVE; a decision to remove it from the view is queued */
   bool heard;               /* it has joined since the manager started */
   unsigned gives, takes;    /* set by the survey: steps under way of which it is the source, or the target */
   size_t reports;           /* number of reports that are kept: 0, 1 or 2 */
@@ -429,7 +429,7 @@ void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_stat
 void pwi_manager_await_all(struct pwi_manager *manager);
 
 /* Removes the node from the view if it is in no chain. */
-void pwi_manager_strike(struct pwi_manager *manager, struct node *node);
+void pwi_manager_remove_node(struct pwi_manager *manager, struct node *node);
 
 /* manager/space.c */
 void pwi_manager_grant(struct pwi_manager *manager, const struct node *node);
@@ -572,7 +572,7 @@ struct pwi_view_node *pwi_draft_node(struct draft *draft, uint64_t id);
 void pwi_draft_add_node(struct draft *draft, const struct pwi_view_node *node);
 
 /* The node must be in no chain. */
-void pwi_draft_strike_node(struct draft *draft, uint64_t id);
+void pwi_draft_remove_node(struct draft *draft, uint64_t id);
 bool pwi_draft_has_member(const struct draft *draft, uint64_t id);
 
 /* Makes these positions, which have one chain, exactly one arc: cuts arcs at both ends and joins them in
@@ -604,7 +604,7 @@ bool pwi_draft_merge(struct draft *draft, uint32_t points);
 PAWL_MUST_USE pawl_status pwi_draft_record(struct pwi_manager *manager, const struct draft *draft, uint64_t last_move,
                                            const struct pwi_ledger_node *added);
 
-static inline void pwi_arc_strike(struct pwi_arc *arc, size_t place) {
+static inline void pwi_arc_remove(struct pwi_arc *arc, size_t place) {
   for (size_t i = place; i + 1 < arc->count; i++) arc->chain[i] = arc->chain[i + 1];
   arc->chain[--arc->count] = (struct pwi_member){0};
 }

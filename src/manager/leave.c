@@ -79,7 +79,7 @@ void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer) {
 }
 
 /* Removes a node from the view that is leaving, or was down for long, and is in no chain. */
-static pawl_status decide_striking(struct pwi_manager *manager, struct decision *decision) {
+static pawl_status decide_removal(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_view_node *node = view_node(manager, decision->id);
   struct draft draft;
   if (!node || node->state == PWI_NODE_UP) return PAWL_OK;
@@ -87,7 +87,7 @@ static pawl_status decide_striking(struct pwi_manager *manager, struct decision 
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
   if (status) return status;
   if (!pwi_draft_has_member(&draft, decision->id)) {
-    pwi_draft_strike_node(&draft, decision->id);
+    pwi_draft_remove_node(&draft, decision->id);
     status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
   }
   pwi_draft_close(&draft);
@@ -101,11 +101,11 @@ static struct peer *peer_of_server(const struct pwi_manager *manager, uint64_t i
   return peer;
 }
 
-static void conclude_striking(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+static void conclude_removal(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct node *node = pwi_manager_node(manager, decision->id);
   struct peer *peer = peer_of_server(manager, decision->id);
   if (node) {
-    node->striking = false;
+    node->removing = false;
     return;
   }
   pwi_log(manager->config.log, PAWL_LOG_INFO, "server.left", "node=%llu why=%s", (unsigned long long)decision->id,
@@ -118,11 +118,11 @@ static void conclude_striking(struct pwi_manager *manager, const struct decision
   pwi_manager_moves_poke(manager); /* other nodes may be waiting to leave */
 }
 
-void pwi_manager_strike(struct pwi_manager *manager, struct node *node) {
-  if (node->striking) return;
-  node->striking = true;
+void pwi_manager_remove_node(struct pwi_manager *manager, struct node *node) {
+  if (node->removing) return;
+  node->removing = true;
   pwi_manager_queue(manager,
-                    &(struct decision){.decide = decide_striking, .conclude = conclude_striking, .id = node->id});
+                    &(struct decision){.decide = decide_removal, .conclude = conclude_removal, .id = node->id});
 }
 
 /* --- clients that are lost ------------------------------------------------------------------------------ */

@@ -103,7 +103,7 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
   node->timer.id = 0;
   if (node->peer) return;
   if (view_node(manager, id)->state == PWI_NODE_DOWN) {
-    pwi_manager_strike(manager, node);
+    pwi_manager_remove_node(manager, node);
     return;
   }
   if (!pwi_manager_look_at_missing(manager, node)) {

@@ -132,8 +132,8 @@ static void release_leavers(struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
     struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
-    if (view->nodes[i].state != PWI_NODE_DRAINING || node->striking || is_in_a_chain(view, node->id)) continue;
-    pwi_manager_strike(manager, node);
+    if (view->nodes[i].state != PWI_NODE_DRAINING || node->removing || is_in_a_chain(view, node->id)) continue;
+    pwi_manager_remove_node(manager, node);
     return; /* the view may have changed; this function is called again after the announcement */
   }
 }

@@ -77,7 +77,7 @@ static struct pwi_arc trim(const struct pwi_manager *manager, const struct pwi_a
                            size_t count) {
   struct pwi_arc after = *arc;
   for (size_t i = arc->count; i-- > 1 && after.count > (size_t)manager->config.replicas + 1;) {
-    if (!is_among(goal, count, arc->chain[i].node.id)) pwi_arc_strike(&after, i);
+    if (!is_among(goal, count, arc->chain[i].node.id)) pwi_arc_remove(&after, i);
   }
   return after;
 }

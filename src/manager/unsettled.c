@@ -189,7 +189,7 @@ void pwi_manager_settle_timer(struct pwi_manager *manager) {
 }
 
 /* Removes the senders that a request handler found unsettled: they are kept. */
-static void strike_unsettled(struct settling *settling, const uint64_t *unsettled, size_t count) {
+static void remove_unsettled(struct settling *settling, const uint64_t *unsettled, size_t count) {
   size_t kept = 0, next = 0;
   for (size_t i = 0; i < settling->count; i++) {
     while (next < count && unsettled[next] < settling->senders[i].sender) next++;
@@ -210,7 +210,7 @@ bool pwi_manager_hear_settled(struct pwi_manager *manager, struct peer *peer, co
     ask_again(manager, AGAIN_NS);
     return true;
   }
-  strike_unsettled(settling, unsettled, count);
+  remove_unsettled(settling, unsettled, count);
   if (--settling->awaited == 0) end_round(manager);
   return true;
 }
