@@ -29,7 +29,7 @@ struct meta_op {
   struct pwi_sim_node node;
   struct pwi_meta_call *call;
   enum op_kind kind;
-  struct pwi_meta_deal deal; /* its strings and values are in `memory` */
+  struct pwi_meta_transaction deal; /* its strings and values are in `memory` */
   char *memory;
   uint64_t lease;
   int64_t ttl, deadline;
@@ -129,7 +129,7 @@ static size_t step_size(const struct pwi_meta_step *step) {
   return strlen(step->key) + 1 + (step->end ? strlen(step->end) + 1 : 0) + step->size;
 }
 
-static size_t deal_size(const struct pwi_meta_deal *deal) {
+static size_t deal_size(const struct pwi_meta_transaction *deal) {
   size_t size = 0;
   for (size_t i = 0; i < deal->test_count; i++) size += strlen(deal->tests[i].key) + 1 + deal->tests[i].size;
   for (size_t i = 0; i < deal->step_count; i++) size += step_size(&deal->steps[i]);
@@ -157,7 +157,7 @@ static void keep_steps(char **memory, struct pwi_meta_step *steps, size_t count)
   }
 }
 
-static void keep_deal(struct meta_op *op, char *memory, const struct pwi_meta_deal *deal) {
+static void keep_deal(struct meta_op *op, char *memory, const struct pwi_meta_transaction *deal) {
   op->memory = memory;
   op->deal = *deal;
   for (size_t i = 0; i < deal->test_count; i++) {
@@ -168,7 +168,8 @@ static void keep_deal(struct meta_op *op, char *memory, const struct pwi_meta_de
   keep_steps(&memory, op->deal.others, deal->other_count);
 }
 
-static pawl_status transact(struct pwi_meta *meta, struct pwi_meta_call *call, const struct pwi_meta_deal *deal) {
+static pawl_status transact(struct pwi_meta *meta, struct pwi_meta_call *call,
+                            const struct pwi_meta_transaction *deal) {
   char *memory = pwi_alloc(deal_size(deal));
   struct meta_op *op = memory ? begin(meta, call, OP_TRANSACT) : NULL;
   if (!op) {

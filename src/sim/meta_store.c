@@ -222,7 +222,8 @@ static pawl_status check_steps(struct pwi_sim_meta *store, const struct pwi_meta
   return PAWL_OK;
 }
 
-void pwi_sim_meta_transact(struct pwi_sim_meta *store, const struct pwi_meta_deal *deal, struct meta_result *result) {
+void pwi_sim_meta_transact(struct pwi_sim_meta *store, const struct pwi_meta_transaction *deal,
+                           struct meta_result *result) {
   bool held = true, changes;
   end_leases(store);
   for (size_t i = 0; i < deal->test_count; i++) held &= holds(store, &deal->tests[i]);

@@ -247,7 +247,7 @@ static struct look *deal_with_etcd(struct scene *scene, const struct pwi_meta_st
   char place[64];
   struct pwi_meta *meta;
   struct pwi_etcd_config config = {.wake = wake, .context = &look};
-  struct pwi_meta_deal deal = {.steps = {*step}, .step_count = 1};
+  struct pwi_meta_transaction deal = {.steps = {*step}, .step_count = 1};
   memset(&look, 0, sizeof look);
   look.call = (struct pwi_meta_call){.done = looked, .patience_ns = LIMIT};
   sem_init(&look.woken, 0, 0);

@@ -304,7 +304,7 @@ static pawl_status submit(struct pwi_meta *meta, struct request *request) {
 
 static bool key_fits(const char *key) { return !key || strlen(key) < PWI_META_KEY_MAX; }
 
-static bool keys_fit(const struct pwi_meta_deal *deal) {
+static bool keys_fit(const struct pwi_meta_transaction *deal) {
   for (size_t i = 0; i < deal->test_count; i++)
     if (!key_fits(deal->tests[i].key)) return false;
   for (size_t i = 0; i < deal->step_count; i++)
@@ -312,7 +312,8 @@ static bool keys_fit(const struct pwi_meta_deal *deal) {
   return true;
 }
 
-static pawl_status transact(struct pwi_meta *meta, struct pwi_meta_call *call, const struct pwi_meta_deal *deal) {
+static pawl_status transact(struct pwi_meta *meta, struct pwi_meta_call *call,
+                            const struct pwi_meta_transaction *deal) {
   if (!keys_fit(deal)) return PAWL_INVALID;
   struct request *request = request_make(call, PWI_ETCD_TXN);
   if (!request) return PAWL_NO_MEMORY;

@@ -192,7 +192,7 @@ static void write_steps(struct pwi_text *text, const char *name, const struct pw
   pwi_text_add(text, "]");
 }
 
-void pwi_etcd_write_txn(struct pwi_text *text, const struct pwi_meta_deal *deal) {
+void pwi_etcd_write_txn(struct pwi_text *text, const struct pwi_meta_transaction *deal) {
   pwi_text_add(text, "{\"compare\":[");
   for (size_t i = 0; i < deal->test_count; i++) {
     if (i > 0) pwi_text_add(text, ",");

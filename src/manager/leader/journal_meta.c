@@ -184,8 +184,8 @@ static void ask_for_part(struct meta_journal *journal, const struct read_record 
   struct pwi_meta *meta = journal->config.meta;
   char key[PWI_META_KEY_MAX];
   part_key(journal, record->number, record->parts_read, key);
-  struct pwi_meta_deal deal = {.steps = {{.act = PWI_META_GET, .key = key, .revision = journal->revision}},
-                               .step_count = 1};
+  struct pwi_meta_transaction deal = {.steps = {{.act = PWI_META_GET, .key = key, .revision = journal->revision}},
+                                      .step_count = 1};
   journal->call.done = part_came;
   pawl_status status = meta->ops->transact(meta, &journal->call, &deal);
   if (status) loaded(journal, status);
@@ -260,7 +260,7 @@ static void read_page(struct meta_journal *journal) {
   /* '0' is the character after '/'. So the range has all keys below prefix/log/, valid or not. */
   if (journal->last == 0) snprintf(begin, sizeof begin, "%s/log/", journal->prefix);
   snprintf(end, sizeof end, "%s/log0", journal->prefix);
-  struct pwi_meta_deal deal = {
+  struct pwi_meta_transaction deal = {
       .steps = {{.act = PWI_META_GET, .key = begin, .end = end, .limit = journal->page, .revision = journal->revision}},
       .step_count = 1};
   journal->call.done = page_came;
@@ -354,7 +354,7 @@ static void put_record(struct meta_journal *journal) {
   part_key(journal, number, 0, parts);
   snprintf(begin[0], sizeof begin[0], "%s/log/", journal->prefix);
   snprintf(begin[1], sizeof begin[1], "%s/part/", journal->prefix);
-  struct pwi_meta_deal deal = {
+  struct pwi_meta_transaction deal = {
       .steps = {{.act = PWI_META_PUT, .key = key, .value = journal->value.data, .size = journal->value.size},
                 {.act = PWI_META_DELETE, .key = begin[0], .end = key},
                 {.act = PWI_META_DELETE, .key = begin[1], .end = parts}},
@@ -390,12 +390,12 @@ static void put_next(struct meta_journal *journal) {
     return;
   }
   part_key(journal, journal->last + 1, journal->parts_put, key);
-  struct pwi_meta_deal deal = {.test_count = PWI_ELECTION_TESTS,
-                               .steps = {{.act = PWI_META_PUT,
-                                          .key = key,
-                                          .value = journal->record + journal->parts_put * PWI_META_PART,
-                                          .size = PWI_META_PART}},
-                               .step_count = 1};
+  struct pwi_meta_transaction deal = {.test_count = PWI_ELECTION_TESTS,
+                                      .steps = {{.act = PWI_META_PUT,
+                                                 .key = key,
+                                                 .value = journal->record + journal->parts_put * PWI_META_PART,
+                                                 .size = PWI_META_PART}},
+                                      .step_count = 1};
   pwi_election_fence(journal->config.election, deal.tests);
   journal->call.done = part_put;
   pawl_status status = meta->ops->transact(meta, &journal->call, &deal);

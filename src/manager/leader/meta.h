@@ -61,7 +61,7 @@ struct pwi_meta_step {
 };
 
 /* Borrowed during the call that starts it. */
-struct pwi_meta_deal {
+struct pwi_meta_transaction {
   struct pwi_meta_test tests[PWI_META_LIST_MAX];
   size_t test_count;
   struct pwi_meta_step steps[PWI_META_LIST_MAX]; /* carried out in this order if all tests hold */
@@ -103,7 +103,7 @@ struct pwi_meta_call {
 struct pwi_meta_ops {
   /* Each of these starts a call. PAWL_NO_MEMORY, PAWL_INVALID (a key is too long): then `done` is not
    * called. */
-  pawl_status (*transact)(struct pwi_meta *meta, struct pwi_meta_call *call, const struct pwi_meta_deal *deal);
+  pawl_status (*transact)(struct pwi_meta *meta, struct pwi_meta_call *call, const struct pwi_meta_transaction *deal);
   pawl_status (*grant)(struct pwi_meta *meta, struct pwi_meta_call *call, int64_t ttl_ns);
   pawl_status (*renew)(struct pwi_meta *meta, struct pwi_meta_call *call, uint64_t lease);
   pawl_status (*revoke)(struct pwi_meta *meta, struct pwi_meta_call *call, uint64_t lease);
