@@ -47,7 +47,7 @@ void pwi_draft_add_node(struct draft *draft, const struct pwi_view_node *node) {
   draft->nodes[draft->node_count++] = *node;
 }
 
-void pwi_draft_strike_node(struct draft *draft, uint64_t id) {
+void pwi_draft_remove_node(struct draft *draft, uint64_t id) {
   struct pwi_view_node *node = pwi_draft_node(draft, id);
   if (!node) return;
   size_t index = (size_t)(node - draft->nodes);
@@ -92,10 +92,10 @@ struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions) 
   return &draft->arcs[first];
 }
 
-static bool strike_filling(struct pwi_arc *arc) {
+static bool remove_filling(struct pwi_arc *arc) {
   size_t full = pwi_arc_full(arc);
   bool any = full < arc->count;
-  while (arc->count > full) pwi_arc_strike(arc, arc->count - 1u);
+  while (arc->count > full) pwi_arc_remove(arc, arc->count - 1u);
   return any;
 }
 
@@ -104,8 +104,8 @@ bool pwi_arc_drop(struct pwi_arc *arc, uint64_t node) {
   if (place == PWI_CHAIN_MAX) return false;
   bool full = !arc->chain[place].filling;
   if (full && pwi_arc_full(arc) == 1) return false;
-  pwi_arc_strike(arc, place);
-  if (full) strike_filling(arc);
+  pwi_arc_remove(arc, place);
+  if (full) remove_filling(arc);
   return true;
 }
 
@@ -158,7 +158,7 @@ bool pwi_manager_has_dead(const struct pwi_manager *manager) {
 
 bool pwi_draft_end_fills(struct draft *draft) {
   bool changed = false;
-  for (size_t i = 0; i < draft->arc_count; i++) changed |= strike_filling(&draft->arcs[i]);
+  for (size_t i = 0; i < draft->arc_count; i++) changed |= remove_filling(&draft->arcs[i]);
   return changed;
 }
 
