@@ -202,7 +202,7 @@ static void campaign(struct pwi_election *election) {
   snprintf(election->value, sizeof election->value, "%s %s", after, election->address);
   struct pwi_meta_test unraised = {PWI_META_VALUE, election->term_key, 0, before, strlen(before)};
   if (election->term == 0) unraised = (struct pwi_meta_test){PWI_META_CREATED, election->term_key, 0, NULL, 0};
-  struct pwi_meta_transaction deal = {
+  struct pwi_meta_transaction transaction = {
       .tests = {{PWI_META_CREATED, election->leader_key, 0, NULL, 0}, unraised},
       .test_count = 2,
       .steps = {{.act = PWI_META_PUT,
@@ -216,7 +216,7 @@ static void campaign(struct pwi_election *election) {
       .other_count = 2,
   };
   ask(election, campaigned);
-  pawl_status status = meta->ops->transact(meta, &election->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &election->call, &transaction);
   if (status) look_later(election, status);
 }
 
@@ -257,12 +257,12 @@ static void looked(struct pwi_meta_call *call, pawl_status status, const struct 
 
 static void look(struct pwi_election *election) {
   struct pwi_meta *meta = election->config.meta;
-  struct pwi_meta_transaction deal = {
+  struct pwi_meta_transaction transaction = {
       .steps = {{.act = PWI_META_GET, .key = election->leader_key}, {.act = PWI_META_GET, .key = election->term_key}},
       .step_count = 2,
   };
   ask(election, looked);
-  pawl_status status = meta->ops->transact(meta, &election->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &election->call, &transaction);
   if (status) look_later(election, status);
 }
 

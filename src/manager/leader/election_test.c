@@ -157,9 +157,9 @@ static void planted(struct pwi_meta_call *call, pawl_status status, const struct
 static void put(struct scene *scene, const char *key, const char *value) {
   struct plant plant = {.call = {.done = planted, .patience_ns = PWI_META_PATIENT}};
   struct pwi_meta *meta = scene->seats[0].meta;
-  struct pwi_meta_transaction deal = {
+  struct pwi_meta_transaction transaction = {
       .steps = {{.act = PWI_META_PUT, .key = key, .value = value, .size = strlen(value)}}, .step_count = 1};
-  OK(meta->ops->transact(meta, &plant.call, &deal));
+  OK(meta->ops->transact(meta, &plant.call, &transaction));
   run_for(scene, 100 * MS);
   assert_true(plant.is_done);
 }

@@ -184,10 +184,10 @@ static void ask_for_part(struct meta_journal *journal, const struct read_record 
   struct pwi_meta *meta = journal->config.meta;
   char key[PWI_META_KEY_MAX];
   part_key(journal, record->number, record->parts_read, key);
-  struct pwi_meta_transaction deal = {.steps = {{.act = PWI_META_GET, .key = key, .revision = journal->revision}},
-                                      .step_count = 1};
+  struct pwi_meta_transaction transaction = {
+      .steps = {{.act = PWI_META_GET, .key = key, .revision = journal->revision}}, .step_count = 1};
   journal->call.done = part_came;
-  pawl_status status = meta->ops->transact(meta, &journal->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &journal->call, &transaction);
   if (status) loaded(journal, status);
 }
 
@@ -260,11 +260,11 @@ static void read_page(struct meta_journal *journal) {
   /* '0' is the character after '/'. So the range has all keys below prefix/log/, valid or not. */
   if (journal->last == 0) snprintf(begin, sizeof begin, "%s/log/", journal->prefix);
   snprintf(end, sizeof end, "%s/log0", journal->prefix);
-  struct pwi_meta_transaction deal = {
+  struct pwi_meta_transaction transaction = {
       .steps = {{.act = PWI_META_GET, .key = begin, .end = end, .limit = journal->page, .revision = journal->revision}},
       .step_count = 1};
   journal->call.done = page_came;
-  pawl_status status = meta->ops->transact(meta, &journal->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &journal->call, &transaction);
   if (status) loaded(journal, status);
 }
 
@@ -354,7 +354,7 @@ static void put_record(struct meta_journal *journal) {
   part_key(journal, number, 0, parts);
   snprintf(begin[0], sizeof begin[0], "%s/log/", journal->prefix);
   snprintf(begin[1], sizeof begin[1], "%s/part/", journal->prefix);
-  struct pwi_meta_transaction deal = {
+  struct pwi_meta_transaction transaction = {
       .steps = {{.act = PWI_META_PUT, .key = key, .value = journal->value.data, .size = journal->value.size},
                 {.act = PWI_META_DELETE, .key = begin[0], .end = key},
                 {.act = PWI_META_DELETE, .key = begin[1], .end = parts}},
@@ -362,10 +362,10 @@ static void put_record(struct meta_journal *journal) {
       .others = {{.act = PWI_META_GET, .key = key}, {.act = PWI_META_GET}},
       .other_count = 2,
   };
-  deal.test_count = put_tests(journal, key, before, deal.tests);
-  deal.others[1].key = deal.tests[0].key;
+  transaction.test_count = put_tests(journal, key, before, transaction.tests);
+  transaction.others[1].key = transaction.tests[0].key;
   journal->call.done = record_put;
-  pawl_status status = meta->ops->transact(meta, &journal->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &journal->call, &transaction);
   if (status) written(journal, status);
 }
 
@@ -390,15 +390,15 @@ static void put_next(struct meta_journal *journal) {
     return;
   }
   part_key(journal, journal->last + 1, journal->parts_put, key);
-  struct pwi_meta_transaction deal = {.test_count = PWI_ELECTION_TESTS,
-                                      .steps = {{.act = PWI_META_PUT,
-                                                 .key = key,
-                                                 .value = journal->record + journal->parts_put * PWI_META_PART,
-                                                 .size = PWI_META_PART}},
-                                      .step_count = 1};
-  pwi_election_fence(journal->config.election, deal.tests);
+  struct pwi_meta_transaction transaction = {.test_count = PWI_ELECTION_TESTS,
+                                             .steps = {{.act = PWI_META_PUT,
+                                                        .key = key,
+                                                        .value = journal->record + journal->parts_put * PWI_META_PART,
+                                                        .size = PWI_META_PART}},
+                                             .step_count = 1};
+  pwi_election_fence(journal->config.election, transaction.tests);
   journal->call.done = part_put;
-  pawl_status status = meta->ops->transact(meta, &journal->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &journal->call, &transaction);
   if (status) written(journal, status);
 }
 

@@ -103,7 +103,8 @@ struct pwi_meta_call {
 struct pwi_meta_ops {
   /* Each of these starts a call. PAWL_NO_MEMORY, PAWL_INVALID (a key is too long): then `done` is not
    * called. */
-  pawl_status (*transact)(struct pwi_meta *meta, struct pwi_meta_call *call, const struct pwi_meta_transaction *deal);
+  pawl_status (*transact)(struct pwi_meta *meta, struct pwi_meta_call *call,
+                          const struct pwi_meta_transaction *transaction);
   pawl_status (*grant)(struct pwi_meta *meta, struct pwi_meta_call *call, int64_t ttl_ns);
   pawl_status (*renew)(struct pwi_meta *meta, struct pwi_meta_call *call, uint64_t lease);
   pawl_status (*revoke)(struct pwi_meta *meta, struct pwi_meta_call *call, uint64_t lease);
