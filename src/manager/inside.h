@@ -272,7 +272,7 @@ struct quarrel {
 
 /* --- checkpoints ---------------------------------------------------------------------------------------- */
 
-struct pwi_checkpoint_wish {
+struct pwi_checkpoint_request {
   char directory[PWI_SAVE_PATH_MAX + 1];  /* "": the configured directory of the manager */
   char name[PWI_CHECKPOINT_NAME_MAX + 1]; /* "": the manager chooses one */
   bool incremental, pack;

@@ -189,12 +189,12 @@ static void tick(struct pwi_manager *manager) {
 
 /* --- starting ------------------------------------------------------------------------------------------- */
 
-static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoint_wish *wish,
+static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoint_request *request,
                          struct pwi_checkpointing **saving_out) {
   if (!manager->config.disk_queue) return PAWL_UNSUPPORTED;
   if (manager->checkpointing) return PAWL_EXISTS;
-  if (wish->name[0] && !pwi_checkpoint_name_is_valid(wish->name)) return PAWL_INVALID;
-  const char *directory = wish->directory[0] ? wish->directory : manager->config.checkpoint_directory;
+  if (request->name[0] && !pwi_checkpoint_name_is_valid(request->name)) return PAWL_INVALID;
+  const char *directory = request->directory[0] ? request->directory : manager->config.checkpoint_directory;
   if (!directory || directory[0] != '/' || strlen(directory) > PWI_SAVE_PATH_MAX) return PAWL_INVALID;
   if (!manager->ledger.view || manager->ledger.view->arc_count == 0) return PAWL_NODE_GONE;
   struct pwi_checkpointing *saving = pwi_alloc_zero(1, sizeof *saving);
@@ -202,13 +202,13 @@ static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoin
   saving->manager = manager;
   saving->salt = pwi_random_u64(manager->config.random);
   snprintf(saving->directory, sizeof saving->directory, "%s", directory);
-  snprintf(saving->manifest.name, sizeof saving->manifest.name, "%s", wish->name);
+  snprintf(saving->manifest.name, sizeof saving->manifest.name, "%s", request->name);
   saving->manifest.cluster = manager->ledger.cluster;
-  saving->is_incremental = wish->incremental;
-  saving->is_packed = wish->pack;
-  saving->rate = wish->rate;
-  saving->is_periodic = wish->periodic;
-  saving->keep = wish->keep;
+  saving->is_incremental = request->incremental;
+  saving->is_packed = request->pack;
+  saving->rate = request->rate;
+  saving->is_periodic = request->periodic;
+  saving->keep = request->keep;
   manager->checkpointing = saving;
   *saving_out = saving;
   send_disk_job(saving, PHASE_PREPARING, pwi_saving_prepare);
@@ -217,13 +217,13 @@ static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoin
 
 enum { INCREMENTAL = 1, PACKED = 2 };
 
-static pawl_status read_wish(struct pwi_reader *reader, struct pwi_checkpoint_wish *wish) {
-  pwi_read_text(reader, wish->directory, sizeof wish->directory);
-  pwi_read_text(reader, wish->name, sizeof wish->name);
+static pawl_status read_request(struct pwi_reader *reader, struct pwi_checkpoint_request *request) {
+  pwi_read_text(reader, request->directory, sizeof request->directory);
+  pwi_read_text(reader, request->name, sizeof request->name);
   uint8_t flags = pwi_read_u8(reader);
-  wish->rate = pwi_read_u64(reader);
-  wish->incremental = flags & INCREMENTAL;
-  wish->pack = flags & PACKED;
+  request->rate = pwi_read_u64(reader);
+  request->incremental = flags & INCREMENTAL;
+  request->pack = flags & PACKED;
   return pwi_reader_end(reader) || flags > (INCREMENTAL | PACKED) ? PAWL_INVALID : PAWL_OK;
 }
 
@@ -272,24 +272,24 @@ static bool is_known(struct pwi_manager *manager, struct peer *peer, const struc
 
 void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
                                   struct decision *decision) {
-  struct pwi_checkpoint_wish wish = {0};
+  struct pwi_checkpoint_request request = {0};
   struct pwi_checkpointing *saving = NULL;
   bool may = pwi_rights_may_operate(&peer->who.rights);
-  pawl_status status = read_wish(reader, &wish);
+  pawl_status status = read_request(reader, &request);
   if (!status && !may) status = PAWL_FORBIDDEN;
   if (status) {
-    pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_CHECKPOINT, wish.name, status);
+    pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_CHECKPOINT, request.name, status);
     pwi_manager_say_reply(manager, peer, decision->task, status, 0);
     return;
   }
   if (is_known(manager, peer, decision)) return;
-  status = begin(manager, &wish, &saving);
+  status = begin(manager, &request, &saving);
   if (!status) {
     saving->link = peer->link;
     saving->task = saving->ask = decision->task;
     saving->asker = decision->asker;
   }
-  const char *object = wish.name[0] ? wish.name : wish.directory;
+  const char *object = request.name[0] ? request.name : request.directory;
   if (!status) pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_CHECKPOINT, object, PAWL_OK);
   size_t size = strnlen(object, sizeof decision->address - 1); /* for the audit, if it could not begin */
   memcpy(decision->address, object, size);
@@ -300,13 +300,13 @@ void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer
 /* --- periodic checkpoints ------------------------------------------------------------------------------- */
 
 static void begin_periodic(struct pwi_manager *manager) {
-  struct pwi_checkpoint_wish wish = {.incremental = manager->config.checkpoint_incremental,
-                                     .rate = manager->config.checkpoint_rate,
-                                     .periodic = true,
-                                     .keep = manager->config.checkpoint_keep};
+  struct pwi_checkpoint_request request = {.incremental = manager->config.checkpoint_incremental,
+                                           .rate = manager->config.checkpoint_rate,
+                                           .periodic = true,
+                                           .keep = manager->config.checkpoint_keep};
   struct pwi_checkpointing *saving;
   pwi_manager_checkpoints_begin(manager);
-  pawl_status status = begin(manager, &wish, &saving);
+  pawl_status status = begin(manager, &request, &saving);
   if (status && status != PAWL_NODE_GONE) /* there are no arcs yet */
     pwi_log(manager->config.log, PAWL_LOG_WARN, "checkpoint.skipped", "why=%s", pawl_status_name(status));
 }
