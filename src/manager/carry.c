@@ -100,7 +100,7 @@ static void carry_out(struct pwi_manager *manager, struct draft *draft, struct m
   case WORK_VOID:
     pwi_move_fail(manager, move, PAWL_NODE_GONE);
     break;
-  case WORK_DESPAIR:
+  case WORK_ABANDON:
     manager->unfinished = true;
     move->is_over = true;
     break;

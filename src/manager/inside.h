@@ -654,7 +654,7 @@ void pwi_move_fail(struct pwi_manager *manager, struct move *move, pawl_status w
 enum work {
   WORK_WAIT,
   WORK_REMOVE,  /* the move has reached its goal, or is no longer wanted */
-  WORK_DESPAIR, /* the move cannot reach its goal: plan again */
+  WORK_ABANDON, /* the move cannot reach its goal: plan again */
   WORK_BEGIN,   /* begin the next step, which needs an order */
   WORK_CHANGE,  /* take the next step, which needs only a view */
   WORK_ADMIT,   /* the target has been filled: make it full */

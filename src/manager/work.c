@@ -99,12 +99,12 @@ static enum work work_on_wanted(const struct pwi_manager *manager, const struct 
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
   if (move->unwanted) return WORK_REMOVE;
-  if (!arc) return WORK_DESPAIR;
+  if (!arc) return WORK_ABANDON;
   if (is_in_use(manager, move)) return WORK_WAIT;
   *step_out = pwi_manager_next_step(manager, arc, move->goal, move->goal_count);
   switch (step_out->kind) {
   case STEP_NONE:
-    return WORK_DESPAIR;
+    return WORK_ABANDON;
   case STEP_WAIT:
     return WORK_WAIT;
   case STEP_DONE:
