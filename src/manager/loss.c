@@ -125,14 +125,15 @@ void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t 
 /* Which member is removed after a complaint: the one further from the head, unless the other has no link to
  * the manager either. A member that cannot follow is removed itself. Returns 0 if the complaint is about an
  * earlier chain. */
-static uint64_t find_culprit(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t plaintiff,
-                             uint64_t accused) {
-  size_t place = pwi_arc_find(arc, (struct pwi_node){plaintiff}), other = pwi_arc_find(arc, (struct pwi_node){accused});
+static uint64_t find_member_to_remove(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t complainer,
+                                      uint64_t other_node) {
+  size_t place = pwi_arc_find(arc, (struct pwi_node){complainer}),
+         other = pwi_arc_find(arc, (struct pwi_node){other_node});
   if (place == PWI_CHAIN_MAX || other == PWI_CHAIN_MAX) return 0;
-  if (place == other) return plaintiff;
-  if (place + 1 == other) return accused;
+  if (place == other) return complainer;
+  if (place + 1 == other) return other_node;
   if (other + 1 != place) return 0;
-  return pwi_manager_is_here(manager, accused) ? plaintiff : accused;
+  return pwi_manager_is_here(manager, other_node) ? complainer : other_node;
 }
 
 /* The node has no link and may be back before long. If most servers are down, the complaining server may be
@@ -154,9 +155,9 @@ static pawl_status decide_complaint(struct pwi_manager *manager, struct decision
     struct pwi_arc *arc = &draft.arcs[i];
     bool meant = !pawl_range_is_empty(pawl_range_common(pwi_view_arc_range(view, i), complaint->positions));
     if (!meant || arc->since > decision->secret) continue; /* the complaint is older than this chain */
-    uint64_t culprit = find_culprit(manager, arc, decision->id, complaint->node);
-    if (culprit && is_doubtful(manager, culprit)) continue;
-    if (culprit && has_another(manager, arc, culprit)) changed |= pwi_arc_drop(arc, culprit);
+    uint64_t member = find_member_to_remove(manager, arc, decision->id, complaint->node);
+    if (member && is_doubtful(manager, member)) continue;
+    if (member && has_another(manager, arc, member)) changed |= pwi_arc_drop(arc, member);
   }
   if (changed) status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
   if (changed && !status) decision->size = 1;
