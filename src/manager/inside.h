@@ -629,7 +629,7 @@ struct chain_step pwi_manager_next_step(const struct pwi_manager *manager, const
                                         const uint64_t *goal, size_t goal_count);
 
 /* The node has a link and is not marked down. */
-bool pwi_manager_is_here(const struct pwi_manager *manager, uint64_t node);
+bool pwi_manager_is_connected(const struct pwi_manager *manager, uint64_t node);
 bool pwi_manager_is_welcome(const struct pwi_manager *manager, uint64_t node); /* it can be given arcs */
 
 /* manager/move.c */

@@ -21,7 +21,7 @@ static const struct pwi_view_node *view_node(const struct pwi_manager *manager, 
 static bool has_another(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t id) {
   for (size_t i = 0; i < pwi_arc_full(arc); i++) {
     uint64_t other = arc->chain[i].node.id;
-    if (other != id && pwi_manager_is_here(manager, other)) return true;
+    if (other != id && pwi_manager_is_connected(manager, other)) return true;
   }
   return false;
 }
@@ -133,7 +133,7 @@ static uint64_t find_member_to_remove(const struct pwi_manager *manager, const s
   if (place == other) return complainer;
   if (place + 1 == other) return other_node;
   if (other + 1 != place) return 0;
-  return pwi_manager_is_here(manager, other_node) ? complainer : other_node;
+  return pwi_manager_is_connected(manager, other_node) ? complainer : other_node;
 }
 
 /* The node has no link and may be back before long. If most servers are down, the complaining server may be

@@ -34,32 +34,32 @@ static const struct pwi_view_node *view_node(const struct pwi_manager *manager, 
 /* --- suspicion ------------------------------------------------------------------------------------------ */
 
 /* For the first node of each process: whether the process counts, and whether it is connected. */
-static void look_at_process(const struct pwi_manager *manager, size_t first, bool *counts, bool *here) {
+static void look_at_process(const struct pwi_manager *manager, size_t first, bool *counts, bool *connected) {
   const struct pwi_view *view = manager->ledger.view;
-  *counts = *here = false;
+  *counts = *connected = false;
   for (size_t i = 0; i < view->node_count; i++) {
     if (view->nodes[i].process != view->nodes[first].process) continue;
     if (i < first) {
-      *counts = *here = false;
+      *counts = *connected = false;
       return;
     }
     const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     *counts |= view->nodes[i].state != PWI_NODE_DOWN;
-    *here |= view->nodes[i].state != PWI_NODE_DOWN && node && node->peer;
+    *connected |= view->nodes[i].state != PWI_NODE_DOWN && node && node->peer;
   }
 }
 
 /* More than half of the server processes have no link, or all of them. */
 static bool misses_most(const struct pwi_manager *manager) {
-  size_t processes = 0, here = 0;
+  size_t processes = 0, connected = 0;
   for (size_t i = 0; i < manager->ledger.view->node_count; i++) {
-    bool counts, is_here;
-    look_at_process(manager, i, &counts, &is_here);
+    bool counts, is_connected;
+    look_at_process(manager, i, &counts, &is_connected);
     processes += counts;
-    here += counts && is_here;
+    connected += counts && is_connected;
   }
-  if (here == 0) return true;
-  return processes >= SUSPECT_MIN && 2 * here < processes;
+  if (connected == 0) return true;
+  return processes >= SUSPECT_MIN && 2 * connected < processes;
 }
 
 bool pwi_manager_suspects_itself(struct pwi_manager *manager) {

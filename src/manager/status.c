@@ -83,9 +83,10 @@ static void count_view(const struct pwi_manager *manager, struct pwi_manager_fig
 }
 
 /* Returns the number of full members of an arc, and whether all its members are connected. */
-static size_t look_at_chain(const struct pwi_manager *manager, const struct pwi_arc *arc, bool *all_here_out) {
-  *all_here_out = true;
-  for (size_t i = 0; i < arc->count; i++) *all_here_out &= pwi_manager_is_here(manager, arc->chain[i].node.id);
+static size_t look_at_chain(const struct pwi_manager *manager, const struct pwi_arc *arc, bool *all_connected_out) {
+  *all_connected_out = true;
+  for (size_t i = 0; i < arc->count; i++)
+    *all_connected_out &= pwi_manager_is_connected(manager, arc->chain[i].node.id);
   return pwi_arc_full(arc);
 }
 
@@ -105,13 +106,13 @@ static void count_chains(const struct pwi_manager *manager, struct pwi_manager_f
   figures->whole = figures->ready && manager->move_count == 0 && manager->plan_timer.id == 0;
   for (size_t i = 0; i < view->arc_count; i++) {
     const struct pwi_arc *arc = &view->arcs[i];
-    bool all_here;
-    size_t full = look_at_chain(manager, arc, &all_here);
+    bool all_connected;
+    size_t full = look_at_chain(manager, arc, &all_connected);
     figures->under_replicated += full < wanted;
     figures->filling += full < arc->count;
     figures->waiting += has_nobody_up(manager, arc);
-    figures->unlinked += !pwi_manager_is_here(manager, arc->chain[0].node.id);
-    figures->whole &= all_here && full == arc->count && (full >= wanted || full >= possible);
+    figures->unlinked += !pwi_manager_is_connected(manager, arc->chain[0].node.id);
+    figures->whole &= all_connected && full == arc->count && (full >= wanted || full >= possible);
   }
 }
 

@@ -15,13 +15,13 @@ static const struct pwi_view_node *view_node(const struct pwi_manager *manager, 
   return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
 }
 
-bool pwi_manager_is_here(const struct pwi_manager *manager, uint64_t id) {
+bool pwi_manager_is_connected(const struct pwi_manager *manager, uint64_t id) {
   const struct node *node = pwi_manager_node(manager, id);
   return node && node->peer && view_node(manager, id)->state != PWI_NODE_DOWN;
 }
 
 bool pwi_manager_is_welcome(const struct pwi_manager *manager, uint64_t id) {
-  return pwi_manager_is_here(manager, id) && view_node(manager, id)->state == PWI_NODE_UP &&
+  return pwi_manager_is_connected(manager, id) && view_node(manager, id)->state == PWI_NODE_UP &&
          !pwi_manager_node(manager, id)->leaving;
 }
 
@@ -57,7 +57,7 @@ static struct chain_step fill_missing(const struct pwi_manager *manager, const s
     if (pwi_arc_find(arc, (struct pwi_node){goal[i]}) != PWI_CHAIN_MAX) continue;
     if (!may_be_had(manager, arc, goal[i])) return (struct chain_step){.kind = STEP_NONE};
     step.kind = STEP_WAIT;
-    if (!pwi_manager_is_here(manager, goal[i]) || !pwi_manager_is_here(manager, step.source)) continue;
+    if (!pwi_manager_is_connected(manager, goal[i]) || !pwi_manager_is_connected(manager, step.source)) continue;
     step.kind = STEP_FILL;
     step.target = goal[i];
     return step;
@@ -65,9 +65,9 @@ static struct chain_step fill_missing(const struct pwi_manager *manager, const s
   return step;
 }
 
-static bool all_are_here(const struct pwi_manager *manager, const struct pwi_arc *arc) {
+static bool all_are_connected(const struct pwi_manager *manager, const struct pwi_arc *arc) {
   for (size_t i = 0; i < arc->count; i++) {
-    if (!pwi_manager_is_here(manager, arc->chain[i].node.id)) return false;
+    if (!pwi_manager_is_connected(manager, arc->chain[i].node.id)) return false;
   }
   return true;
 }
@@ -106,13 +106,13 @@ struct chain_step pwi_manager_next_step(const struct pwi_manager *manager, const
   struct chain_step step = fill_missing(manager, arc, goal, count);
   step.after = step.kind == STEP_FILL ? trim(manager, arc, goal, count) : arrange(arc, goal, count);
   if (step.kind == STEP_FILL && step.after.count == arc->count) return step;
-  if (step.kind == STEP_FILL) step.kind = all_are_here(manager, &step.after) ? STEP_CHANGE : STEP_WAIT;
+  if (step.kind == STEP_FILL) step.kind = all_are_connected(manager, &step.after) ? STEP_CHANGE : STEP_WAIT;
   if (step.kind != STEP_DONE) return step;
   if (pwi_arc_same_chain(&step.after, arc)) return step;
   step.source = arc->chain[0].node.id;
   step.target = goal[0];
   step.kind = order_is_kept(arc, goal, count) ? STEP_CHANGE : STEP_HANDOVER;
-  bool here = all_are_here(manager, step.kind == STEP_CHANGE ? &step.after : arc);
-  if (!here) step.kind = STEP_WAIT;
+  bool connected = all_are_connected(manager, step.kind == STEP_CHANGE ? &step.after : arc);
+  if (!connected) step.kind = STEP_WAIT;
   return step;
 }

@@ -63,26 +63,26 @@ static bool is_in_a_chain(const struct pwi_view *view, struct pwi_node node) {
   return false;
 }
 
-static bool is_here(const struct peer *peer) { return peer && peer->state == PEER_IN; }
+static bool is_connected(const struct peer *peer) { return peer && peer->state == PEER_IN; }
 
 /* All request handlers are connected. */
-static bool are_handlers_here(const struct pwi_manager *manager) {
+static bool are_handlers_connected(const struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   const struct pwi_membership *membership = &manager->ledger.membership;
   for (size_t i = 0; i < view->node_count; i++) {
     const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
-    if (!is_here(node->peer) && is_in_a_chain(view, view->nodes[i].node)) return false;
+    if (!is_connected(node->peer) && is_in_a_chain(view, view->nodes[i].node)) return false;
   }
   for (size_t i = 0; i < membership->sender_count; i++) {
     const struct pwi_membership_sender *sender = &membership->senders[i];
     if (sender->retired || !sender->address[0]) continue;
-    if (!is_here(pwi_manager_sender(manager, sender->sender.id)->peer)) return false;
+    if (!is_connected(pwi_manager_sender(manager, sender->sender.id)->peer)) return false;
   }
   return true;
 }
 
 static bool is_handler(const struct pwi_manager *manager, const struct peer *peer) {
-  if (!is_here(peer)) return false;
+  if (!is_connected(peer)) return false;
   if (peer->is_server) return true;
   const struct pwi_membership_sender *sender =
       pwi_membership_find(&manager->ledger.membership, (struct pwi_sender){peer->id});
@@ -172,7 +172,7 @@ void pwi_manager_settle_timer(struct pwi_manager *manager) {
   struct settling *settling = &manager->settling;
   settling->timer.id = 0;
   if (settling->number != 0 || manager->stopped) return;
-  if (!are_handlers_here(manager)) {
+  if (!are_handlers_connected(manager)) {
     look_later(manager, AGAIN_NS);
     return;
   }

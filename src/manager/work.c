@@ -60,7 +60,7 @@ static enum work work_on_fill(const struct pwi_manager *manager, const struct mo
   if (move->step != MOVE_LANDED) return WORK_WAIT;
   /* The other members still have everything: better to start again than to admit a member that may be
    * dead. */
-  return pwi_manager_is_here(manager, move->target) ? WORK_ADMIT : WORK_VOID;
+  return pwi_manager_is_connected(manager, move->target) ? WORK_ADMIT : WORK_VOID;
 }
 
 static enum work work_on_handover(const struct pwi_manager *manager, const struct move *move) {

@@ -367,13 +367,13 @@ static pawl_status apply_quota(struct pwi_ledger *ledger, struct pwi_reader *rea
   size_t place = 0;
   while (place < ledger->space_count && strcmp(ledger->spaces[place].space, made.space) < 0) place++;
   struct pwi_ledger_space *at = ledger->spaces + place;
-  bool is_here = place < ledger->space_count && strcmp(at->space, made.space) == 0;
-  if (!is_here && made.memory == 0) return PAWL_NOT_FOUND;
-  if (is_here && made.memory > 0) {
+  bool is_known = place < ledger->space_count && strcmp(at->space, made.space) == 0;
+  if (!is_known && made.memory == 0) return PAWL_NOT_FOUND;
+  if (is_known && made.memory > 0) {
     at->memory = made.memory;
     return PAWL_OK;
   }
-  if (is_here) {
+  if (is_known) {
     memmove(at, at + 1, (--ledger->space_count - place) * sizeof *at);
     return PAWL_OK;
   }

@@ -26,8 +26,8 @@ static bool is_complete(const struct pwi_manager *manager, const struct pwi_view
   const struct pwi_ledger_node *known = pwi_ledger_node(&manager->ledger, node->node.id);
   uint32_t shards = 0;
   for (size_t i = 0; i < view->node_count; i++) {
-    bool here = pwi_manager_node(manager, view->nodes[i].node.id)->peer != NULL;
-    shards += view->nodes[i].process == node->process && view->nodes[i].state == PWI_NODE_UP && here;
+    bool connected = pwi_manager_node(manager, view->nodes[i].node.id)->peer != NULL;
+    shards += view->nodes[i].process == node->process && view->nodes[i].state == PWI_NODE_UP && connected;
   }
   return shards == known->shard_count;
 }
@@ -246,12 +246,12 @@ static bool needs_repair(const struct pwi_manager *manager, const struct pwi_arc
   size_t processes = pwi_manager_processes(manager), most = (size_t)manager->config.replicas + 1;
   size_t least = processes < most ? processes : most;
   for (size_t i = 0; i < count; i++) {
-    bool here = false, leaves = false;
+    bool connected = false, leaves = false;
     for (size_t j = 0; j < arcs[i].count; j++) {
-      here |= !arcs[i].chain[j].filling && pwi_manager_is_here(manager, arcs[i].chain[j].node.id);
+      connected |= !arcs[i].chain[j].filling && pwi_manager_is_connected(manager, arcs[i].chain[j].node.id);
       leaves |= pwi_view_find(manager->ledger.view, arcs[i].chain[j].node)->state == PWI_NODE_DRAINING;
     }
-    if (here && (leaves || pwi_arc_full(&arcs[i]) < least || pwi_arc_full(&arcs[i]) > most)) return true;
+    if (connected && (leaves || pwi_arc_full(&arcs[i]) < least || pwi_arc_full(&arcs[i]) > most)) return true;
   }
   return false;
 }
