@@ -121,12 +121,12 @@ static bool is_all_down(const struct pwi_view *view, uint64_t process) {
 
 /* All shards of the process have been without a link for longer than their grace, and no witness has reached
  * one. */
-static bool is_all_away(const struct pwi_manager *manager, uint64_t process) {
+static bool is_all_past_grace(const struct pwi_manager *manager, uint64_t process) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
     const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (view->nodes[i].process != process) continue;
-    if (!pwi_manager_is_away(manager, node) || node->verdict == PWI_VERDICT_ALIVE) return false;
+    if (!pwi_manager_is_past_grace(manager, node) || node->verdict == PWI_VERDICT_ALIVE) return false;
   }
   return true;
 }
@@ -152,7 +152,7 @@ pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decis
   if (!node) return decision->secret == 1 ? PAWL_OK : PAWL_NODE_GONE;
   if (!is_all_down(view, node->process)) {
     decision->goes_on = true;
-    return is_all_away(manager, node->process) ? record_down(manager, node->process) : PAWL_EXISTS;
+    return is_all_past_grace(manager, node->process) ? record_down(manager, node->process) : PAWL_EXISTS;
   }
   size_t lost = count_lost(view, node->process);
   if (lost > 0 && decision->size == 0) return PAWL_CLUSTER_LOST;

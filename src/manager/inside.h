@@ -465,16 +465,16 @@ void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int6
 bool pwi_manager_suspects_itself(struct pwi_manager *manager);
 
 /* The node has had no link for longer than its grace. */
-bool pwi_manager_is_away(const struct pwi_manager *manager, const struct node *node);
+bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct node *node);
 
 /* The node is dead by the rules of manager/probe.c. */
 bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node);
 
 /* The node has no link, but has not been without one for long. */
 bool pwi_manager_may_return(struct pwi_manager *manager, const struct node *node);
-void pwi_manager_miss(struct pwi_manager *manager, struct node *node, bool was_silent);
+void pwi_manager_link_lost(struct pwi_manager *manager, struct node *node, bool was_silent);
 void pwi_manager_inquire(struct pwi_manager *manager, struct node *node);
-bool pwi_manager_look_at_missing(struct pwi_manager *manager, struct node *node);
+bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct node *node);
 void pwi_manager_welcome_back(struct pwi_manager *manager, bool was_suspect);
 void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 void pwi_manager_tried(void *manager, const struct pwi_probe *probe); /* called by the prober */

@@ -33,7 +33,7 @@ void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int6
 
 void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node, pawl_status why) {
   node->peer = NULL;
-  pwi_manager_miss(manager, node, why == PAWL_LINK_SILENT);
+  pwi_manager_link_lost(manager, node, why == PAWL_LINK_SILENT);
   pwi_manager_moves_lost(manager, node->id, true);
 }
 
@@ -106,7 +106,7 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
     pwi_manager_remove_node(manager, node);
     return;
   }
-  if (!pwi_manager_look_at_missing(manager, node)) {
+  if (!pwi_manager_check_unlinked(manager, node)) {
     pwi_manager_settle(manager); /* once its grace is over, clients no longer wait for its confirmation */
     return;
   }

@@ -50,7 +50,7 @@ static void look_at_process(const struct pwi_manager *manager, size_t first, boo
 }
 
 /* More than half of the server processes have no link, or all of them. */
-static bool misses_most(const struct pwi_manager *manager) {
+static bool are_most_down(const struct pwi_manager *manager) {
   size_t processes = 0, connected = 0;
   for (size_t i = 0; i < manager->ledger.view->node_count; i++) {
     bool counts, is_connected;
@@ -66,13 +66,13 @@ bool pwi_manager_suspects_itself(struct pwi_manager *manager) {
   struct suspicion *last = &manager->suspicion;
   uint64_t epoch = manager->ledger.view->epoch;
   if (last->epoch != epoch || last->changes != manager->presence_changes)
-    *last = (struct suspicion){epoch, manager->presence_changes, misses_most(manager)};
+    *last = (struct suspicion){epoch, manager->presence_changes, are_most_down(manager)};
   return last->is_suspect;
 }
 
 /* --- verdicts ------------------------------------------------------------------------------------------- */
 
-bool pwi_manager_is_away(const struct pwi_manager *manager, const struct node *node) {
+bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct node *node) {
   return !node->peer && pwi_net_now(manager->config.net) - node->lost_at >= manager->config.server_grace_ns;
 }
 
@@ -91,7 +91,7 @@ bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node) {
   bool suspect = pwi_manager_suspects_itself(manager);
   switch (node->verdict) {
   case PWI_VERDICT_GONE:
-    return !node->is_own_verdict || pwi_manager_is_away(manager, node);
+    return !node->is_own_verdict || pwi_manager_is_past_grace(manager, node);
   case PWI_VERDICT_SILENT:
     return !suspect || is_overdue(manager, node, manager->config.absent_max_ns);
   case PWI_VERDICT_ALIVE:
@@ -221,7 +221,7 @@ void pwi_manager_tried(void *context, const struct pwi_probe *probe) {
 
 /* --- links that go down and come up --------------------------------------------------------------------- */
 
-void pwi_manager_miss(struct pwi_manager *manager, struct node *node, bool was_silent) {
+void pwi_manager_link_lost(struct pwi_manager *manager, struct node *node, bool was_silent) {
   manager->presence_changes++;
   node->lost_at = pwi_net_now(manager->config.net);
   node->was_silent = was_silent;
@@ -239,18 +239,18 @@ void pwi_manager_welcome_back(struct pwi_manager *manager, bool was_suspect) {
   if (was_suspect) manager->hope_at = pwi_net_now(manager->config.net);
   for (size_t i = 0; i < manager->node_count; i++) {
     struct node *node = &manager->nodes[i];
-    bool is_missing = !node->peer && view_node(manager, node->id)->state != PWI_NODE_DOWN;
-    if (is_missing && was_suspect && node->verdict == PWI_VERDICT_SILENT) {
+    bool is_unlinked = !node->peer && view_node(manager, node->id)->state != PWI_NODE_DOWN;
+    if (is_unlinked && was_suspect && node->verdict == PWI_VERDICT_SILENT) {
       node->verdict = PWI_VERDICT_NONE;
       node->inquiry.count = 0;
     }
-    if (is_missing && node->inquiry.count == 0) pwi_manager_look_after(manager, node, COMPANY_NS);
+    if (is_unlinked && node->inquiry.count == 0) pwi_manager_look_after(manager, node, COMPANY_NS);
   }
 }
 
 /* The timer of a node without a link has fired. Returns true if the node is dead; otherwise starts the next
  * inquiry. */
-bool pwi_manager_look_at_missing(struct pwi_manager *manager, struct node *node) {
+bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct node *node) {
   struct inquiry *inquiry = &node->inquiry;
   bool any = false;
   for (size_t i = 0; i < inquiry->count; i++) any |= inquiry->witnesses[i].is_silent;

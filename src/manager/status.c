@@ -48,7 +48,7 @@ static json_t *wide(uint64_t value) { return json_sprintf("%llu", (unsigned long
 /* Not marked down, and not without a link for longer than its grace. */
 static bool is_up(const struct pwi_manager *manager, const struct pwi_view_node *node) {
   const struct node *known = pwi_manager_node(manager, node->node.id);
-  return node->state != PWI_NODE_DOWN && known && !pwi_manager_is_away(manager, known);
+  return node->state != PWI_NODE_DOWN && known && !pwi_manager_is_past_grace(manager, known);
 }
 
 static bool is_ready(const struct pwi_manager *manager) {
