@@ -200,7 +200,7 @@ static pawl_status read_miss(const struct pwi_manager *manager, const struct pee
 
 static void conclude_retire(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   if (status == PAWL_OK) {
-    pwi_manager_show_out(manager, decision->id);
+    pwi_manager_disconnect(manager, decision->id);
     pwi_manager_was_retired(manager, decision->id, status);
   }
   pwi_manager_conclude_ask(manager, decision, status);

@@ -326,7 +326,7 @@ struct pwi_manager {
   size_t node_count, node_room;
   uint64_t presence_changes, last_inquiry;
   struct suspicion suspicion;
-  int64_t hope_at;        /* when a server last came back while most servers were down */
+  int64_t returned_at;    /* when a server last came back while most servers were down */
   struct sender *senders; /* in ascending order of ids, as in the ledger */
   size_t sender_count, sender_room;
   uint64_t senders_gone; /* value of ledger.senders_gone when `senders` was last compared with the ledger */
@@ -414,7 +414,7 @@ void pwi_manager_hear_end(struct pwi_manager *manager); /* all have joined, or t
 
 /* manager/leave.c */
 void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer);
-void pwi_manager_part_with(struct pwi_manager *manager, uint64_t sender); /* retires and forgets it */
+void pwi_manager_remove_sender(struct pwi_manager *manager, uint64_t sender); /* retires and forgets it */
 void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id);
 
 /* Retires the sender unless it has a link: then PAWL_EXISTS. */
@@ -422,7 +422,7 @@ PAWL_MUST_USE pawl_status pwi_manager_decide_miss(struct pwi_manager *manager, s
 
 /* Retires the sender, also if it has a link. */
 PAWL_MUST_USE pawl_status pwi_manager_decide_retire(struct pwi_manager *manager, struct decision *decision);
-void pwi_manager_show_out(struct pwi_manager *manager, uint64_t id); /* closes the link of a sender */
+void pwi_manager_disconnect(struct pwi_manager *manager, uint64_t id); /* closes the link of a sender */
 void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_status status);
 
 /* After a restart: starts the grace of nodes and senders. */
@@ -475,7 +475,7 @@ bool pwi_manager_may_return(struct pwi_manager *manager, const struct node *node
 void pwi_manager_link_lost(struct pwi_manager *manager, struct node *node, bool was_silent);
 void pwi_manager_inquire(struct pwi_manager *manager, struct node *node);
 bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct node *node);
-void pwi_manager_welcome_back(struct pwi_manager *manager, bool was_suspect);
+void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect);
 void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 void pwi_manager_tried(void *manager, const struct pwi_probe *probe); /* called by the prober */
 

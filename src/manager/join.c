@@ -182,7 +182,7 @@ static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct
   pwi_manager_send_news(manager, peer);
   if (manager->ledger.space_count > 0) pwi_manager_grant(manager, node);
   pwi_manager_settle(manager);
-  pwi_manager_welcome_back(manager, was_suspect);
+  pwi_manager_server_returned(manager, was_suspect);
   pwi_manager_node_came(manager);
   pwi_manager_moves_poke(manager);
 }
@@ -265,7 +265,8 @@ static void let_client_in(struct pwi_manager *manager, struct peer *peer, bool i
 static void conclude_client(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) {
-    if (decision->id != 0 && pwi_manager_sender(manager, decision->id)) pwi_manager_part_with(manager, decision->id);
+    if (decision->id != 0 && pwi_manager_sender(manager, decision->id))
+      pwi_manager_remove_sender(manager, decision->id);
     return;
   }
   if (status) {

@@ -15,7 +15,7 @@ static const struct pwi_view_node *view_node(const struct pwi_manager *manager, 
 /* --- leaving -------------------------------------------------------------------------------------------- */
 
 /* Retires and forgets a sender whose client has all its answers, or was never told its id. */
-static pawl_status decide_parting(struct pwi_manager *manager, struct decision *decision) {
+static pawl_status decide_sender_removal(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_sender sender = {decision->id};
   if (pwi_membership_is_live(&manager->ledger.membership, sender))
     pwi_record_retire(&manager->record, sender.id);
@@ -24,11 +24,11 @@ static pawl_status decide_parting(struct pwi_manager *manager, struct decision *
   return PAWL_OK;
 }
 
-void pwi_manager_part_with(struct pwi_manager *manager, uint64_t sender) {
-  pwi_manager_queue(manager, &(struct decision){.decide = decide_parting, .id = sender});
+void pwi_manager_remove_sender(struct pwi_manager *manager, uint64_t sender) {
+  pwi_manager_queue(manager, &(struct decision){.decide = decide_sender_removal, .id = sender});
 }
 
-static void conclude_parting(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+static void conclude_sender_removal(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) return;
   if (status)
@@ -72,8 +72,8 @@ void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer) {
     if (sender) sender->peer = NULL;
     peer->state = PEER_OUT;
     peer->id = 0;
-    decision.decide = decide_parting;
-    decision.conclude = conclude_parting;
+    decision.decide = decide_sender_removal;
+    decision.conclude = conclude_sender_removal;
   }
   pwi_manager_queue(manager, &decision);
 }
@@ -147,7 +147,7 @@ pawl_status pwi_manager_decide_retire(struct pwi_manager *manager, struct decisi
 }
 
 /* Closes the link of a sender that was retired. Its client learns of the retirement when it joins again. */
-void pwi_manager_show_out(struct pwi_manager *manager, uint64_t id) {
+void pwi_manager_disconnect(struct pwi_manager *manager, uint64_t id) {
   struct sender *sender = pwi_manager_sender(manager, id);
   if (!sender || !sender->peer) return;
   sender->peer->state = PEER_OUT;

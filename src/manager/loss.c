@@ -45,7 +45,7 @@ void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_
   } else if (sender && sender->peer == peer) {
     sender->peer = NULL;
     if (peer->state == PEER_JOINING)
-      pwi_manager_part_with(manager, sender->id);
+      pwi_manager_remove_sender(manager, sender->id);
     else
       pwi_manager_timer_set(manager, manager->config.client_grace_ns, TIMER_SENDER, sender->id, &sender->timer);
   }

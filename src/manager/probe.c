@@ -77,7 +77,7 @@ bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct n
 }
 
 static bool is_overdue(const struct pwi_manager *manager, const struct node *node, int64_t limit) {
-  int64_t since = node->lost_at > manager->hope_at ? node->lost_at : manager->hope_at;
+  int64_t since = node->lost_at > manager->returned_at ? node->lost_at : manager->returned_at;
   return pwi_net_now(manager->config.net) - since >= limit;
 }
 
@@ -235,8 +235,8 @@ void pwi_manager_link_lost(struct pwi_manager *manager, struct node *node, bool 
 
 /* A server has joined. It can be a witness for nodes that had none. If most servers were down, earlier SILENT
  * verdicts do not count, because the witnesses may have been cut off. */
-void pwi_manager_welcome_back(struct pwi_manager *manager, bool was_suspect) {
-  if (was_suspect) manager->hope_at = pwi_net_now(manager->config.net);
+void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect) {
+  if (was_suspect) manager->returned_at = pwi_net_now(manager->config.net);
   for (size_t i = 0; i < manager->node_count; i++) {
     struct node *node = &manager->nodes[i];
     bool is_unlinked = !node->peer && view_node(manager, node->id)->state != PWI_NODE_DOWN;
