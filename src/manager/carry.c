@@ -73,7 +73,7 @@ static void set_filling(struct draft *draft, const struct move *move, bool admit
     pwi_arc_remove(arc, place);
 }
 
-static void carry_out(struct pwi_manager *manager, struct draft *draft, struct move *move, enum work work,
+static void carry_out(struct pwi_manager *manager, struct draft *draft, struct move *move, enum move_work work,
                       const struct chain_step *step) {
   switch (work) {
   case WORK_BEGIN:
@@ -125,13 +125,13 @@ static void remove_those_that_are_over(struct pwi_manager *manager) {
 /* Carries out all work that `includes` selects, and returns how much there was. */
 static size_t carry_out_all(struct pwi_manager *manager, struct draft *draft,
                             bool (*includes)(const struct pwi_manager *manager, const struct move *move,
-                                             enum work work)) {
+                                             enum move_work work)) {
   size_t done = 0;
   pwi_manager_survey(manager);
   for (size_t i = 0; i < manager->move_count; i++) {
     struct move *move = &manager->moves[i];
     struct chain_step step = {0};
-    enum work work = pwi_manager_work_on(manager, move, &step);
+    enum move_work work = pwi_manager_work_on(manager, move, &step);
     bool wanted = includes(manager, move, work);
     if (wanted) carry_out(manager, draft, move, work, &step);
     done += wanted;
@@ -140,21 +140,21 @@ static size_t carry_out_all(struct pwi_manager *manager, struct draft *draft,
   return done;
 }
 
-static bool only_shows(const struct pwi_manager *manager, const struct move *move, enum work work) {
+static bool only_shows(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
   (void)manager, (void)move;
   return work != WORK_WAIT && !pwi_work_needs_view(work);
 }
 
-static bool goes_on(const struct pwi_manager *manager, const struct move *move, enum work work) {
+static bool goes_on(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
   (void)manager, (void)move;
   return pwi_work_needs_view(work) && work != WORK_BEGIN;
 }
 
-static bool begins_urgently(const struct pwi_manager *manager, const struct move *move, enum work work) {
+static bool begins_urgently(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
   return work == WORK_BEGIN && pwi_move_is_urgent(manager, move);
 }
 
-static bool begins(const struct pwi_manager *manager, const struct move *move, enum work work) {
+static bool begins(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
   (void)manager, (void)move;
   return work == WORK_BEGIN;
 }

@@ -651,7 +651,7 @@ void pwi_move_fail(struct pwi_manager *manager, struct move *move, pawl_status w
 
 /* manager/work.c */
 /* What a move needs next. */
-enum work {
+enum move_work {
   WORK_WAIT,
   WORK_REMOVE,  /* the move has reached its goal, or is no longer wanted */
   WORK_ABANDON, /* the move cannot reach its goal: plan again */
@@ -673,8 +673,9 @@ void pwi_manager_survey(struct pwi_manager *manager);
 void pwi_manager_note_chosen(struct pwi_manager *manager, const struct move *move);
 
 /* Returns what the move needs. BEGIN and CHANGE write the next step. */
-enum work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move, struct chain_step *step_out);
-bool pwi_work_needs_view(enum work work);
+enum move_work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move,
+                                   struct chain_step *step_out);
+bool pwi_work_needs_view(enum move_work work);
 bool pwi_manager_needs_view(struct pwi_manager *manager); /* a move waits for a new view */
 
 /* A handover is under way and may still succeed. */

@@ -47,7 +47,7 @@ static bool is_listed(const struct pwi_arc *arc, bool exact, const struct move *
   return place != PWI_CHAIN_MAX && arc->chain[place].filling;
 }
 
-static enum work work_on_fill(const struct pwi_manager *manager, const struct move *move) {
+static enum move_work work_on_fill(const struct pwi_manager *manager, const struct move *move) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
   bool listed = is_listed(arc, exact, move), filling = listed && arc->since == move->epoch;
@@ -63,7 +63,7 @@ static enum work work_on_fill(const struct pwi_manager *manager, const struct mo
   return pwi_manager_is_connected(manager, move->target) ? WORK_ADMIT : WORK_VOID;
 }
 
-static enum work work_on_handover(const struct pwi_manager *manager, const struct move *move) {
+static enum move_work work_on_handover(const struct pwi_manager *manager, const struct move *move) {
   const struct pwi_view *view = manager->ledger.view;
   bool exact, stands = view->epoch == move->epoch;
   const struct pwi_arc *arc = pwi_move_arc(view, move, &exact);
@@ -94,8 +94,8 @@ static bool have_time(const struct pwi_manager *manager, const struct chain_step
   return source && target && source->gives == 0 && target->takes == 0;
 }
 
-static enum work work_on_wanted(const struct pwi_manager *manager, const struct move *move,
-                                struct chain_step *step_out) {
+static enum move_work work_on_wanted(const struct pwi_manager *manager, const struct move *move,
+                                     struct chain_step *step_out) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
   if (move->unwanted) return WORK_REMOVE;
@@ -119,14 +119,15 @@ static enum work work_on_wanted(const struct pwi_manager *manager, const struct 
 }
 
 /* A step waits until the view that it begins with has been applied. */
-enum work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move, struct chain_step *step_out) {
+enum move_work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move,
+                                   struct chain_step *step_out) {
   if (move->is_over) return WORK_WAIT;
   if (move->step == MOVE_WANTED) return work_on_wanted(manager, move, step_out);
   if (manager->ledger.view->epoch < move->epoch) return WORK_WAIT;
   return move->order == PWI_MOVE_FILL ? work_on_fill(manager, move) : work_on_handover(manager, move);
 }
 
-bool pwi_work_needs_view(enum work work) {
+bool pwi_work_needs_view(enum move_work work) {
   return work == WORK_BEGIN || work == WORK_CHANGE || work == WORK_ADMIT || work == WORK_SWITCH || work == WORK_UNDO;
 }
 
@@ -181,7 +182,7 @@ bool pwi_manager_needs_view(struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->move_count; i++) {
     const struct move *move = &manager->moves[i];
     struct chain_step step;
-    enum work work = pwi_manager_work_on(manager, move, &step);
+    enum move_work work = pwi_manager_work_on(manager, move, &step);
     if (work == WORK_WAIT || (holds && pwi_work_needs_view(work))) continue;
     if (work != WORK_BEGIN || !urgent || pwi_move_is_urgent(manager, move)) return true;
   }
