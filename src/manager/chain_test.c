@@ -1,6 +1,5 @@
-/* Chains of several members: how they come about, how they outlive their members, how they are made whole
- * again. Every view that the manager writes is looked at (manager/watching.h), and every server looks
- * again. */
+/* Chains of several members: how they are formed, how they survive losses, how they are repaired. Every view
+ * that the manager writes is checked (manager/watching.h), and every server checks it again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +79,7 @@ static void kill_for_good(struct actor *actor) {
   pwi_sim_kill(world.sim, actor->node);
 }
 
-/* Kills whoever stands at this place of the first chain; the arc must go on at once, and be whole again
+/* Kills the member at this place of the first chain. The arc must be served again at once, and be whole
  * later. */
 static void lose(uint64_t seed, uint32_t replicas, size_t place) {
   open_chains(seed, replicas, 5);
@@ -90,7 +89,7 @@ static void lose(uint64_t seed, uint32_t replicas, size_t place) {
   uint64_t id = victim->joined.id;
   kill_for_good(victim);
   run_for(&world, 5 * PWI_SIM_MILLISECOND);
-  assert_int_equal(watched.views, views + 1); /* one for all its arcs */
+  assert_int_equal(watched.views, views + 1); /* one view for all its arcs */
   assert_false(is_member(id));
   pwi_arc_remove(&before, place);
   assert_true(pwi_arc_same_chain(&before, &now()->arcs[0]));
@@ -235,8 +234,8 @@ static void test_source_and_target_of_a_fill_may_be_lost(void **state) {
   lose_while_filling(54, false);
 }
 
-/* Three of five are silent to it and to the two others. If they are dead, that is for long; if not, it was
- * well to wait. */
+/* Three of five servers are silent to the manager and to the two others. If they are dead, their arcs wait
+ * long. If they are not, waiting was right. */
 static void test_a_manager_that_loses_most_at_once_suspects_itself(void **state) {
   (void)state;
   open_chains(55, 2, 5);
@@ -259,7 +258,7 @@ static void test_a_manager_that_loses_most_at_once_suspects_itself(void **state)
   world_close(&world);
 }
 
-/* Its network is gone: servers fall silent one after the other, each within a heartbeat of the first. */
+/* The manager's network fails: all servers become silent, each within a heartbeat of the first. */
 static void test_a_manager_that_is_cut_off_strikes_nobody_off(void **state) {
   (void)state;
   for (uint64_t seed = 80; seed < 100; seed++) {
@@ -267,7 +266,7 @@ static void test_a_manager_that_is_cut_off_strikes_nobody_off(void **state) {
     uint64_t epoch = now()->epoch;
     pwi_sim_cut(world.sim, PWI_SIM_ALL, world.manager_node);
     pwi_sim_cut(world.sim, world.manager_node, PWI_SIM_ALL);
-    run_for(&world, PWI_SIM_SECOND); /* all are lost, and have their grace */
+    run_for(&world, PWI_SIM_SECOND); /* all have lost their links, and have their grace */
     assert_int_equal(now()->epoch, epoch);
     assert_int_equal(figures_of(&world).nodes_down, 0);
     world_close(&world);
@@ -347,12 +346,12 @@ static void test_members_are_on_different_hosts_and_in_different_racks(void **st
     run_for(&world, 5 * PWI_SIM_SECOND);
     assert_true(has_chains_of(2));
     assert_int_equal(count_shared(false), 0);
-    assert_true(count_shared(true) * 2 < now()->arc_count); /* the smaller rack is not overloaded for it */
+    assert_true(count_shared(true) * 2 < now()->arc_count); /* the smaller rack is not overloaded */
   }
   world_close(&world);
 }
 
-/* With a rack everything in it is lost; chains have a member in the other, and that is enough. */
+/* A rack is lost with everything in it. Each chain has a member in another rack, which is enough. */
 static void test_the_loss_of_a_rack_costs_no_arc(void **state) {
   (void)state;
   open_labelled(58, 1, 12); /* three racks */
@@ -509,7 +508,8 @@ static void test_of_two_that_quarrel_the_one_behind_goes(void **state) {
     complain(actor_of(by_the_head ? head : tail), pwi_view_arc_range(now(), 0), by_the_head ? tail : head);
     assert_int_equal(now()->arcs[0].count, 1);
     assert_int_equal(now()->arcs[0].chain[0].node.id, head);
-    complain(actor_of(head), pwi_view_arc_range(now(), 0), tail); /* nothing is left to complain about */
+    complain(actor_of(head), pwi_view_arc_range(now(), 0), tail); /* the complaint is about an earlier
+                                                                     chain */
     complain(actor_of(head), pwi_view_arc_range(now(), 0), head); /* the last full member stays */
     assert_int_equal(now()->arcs[0].chain[0].node.id, head);
     run_for(&world, 5 * PWI_SIM_SECOND);

@@ -408,7 +408,7 @@ static pawl_status actor_boot(void *context, const struct pwi_sim_boot *boot, co
   *actor_out = &actor_callbacks;
   *self_out = actor;
   pawl_status status = pwi_greeting_set(boot->net, &actor->greeting);
-  if (!status && is_server(actor)) (void)pwi_net_listen(boot->net, actor->join.address); /* fails for an impostor */
+  if (!status && is_server(actor)) (void)pwi_net_listen(boot->net, actor->join.address);
   return status ? status : pwi_net_connect(boot->net, MANAGER, &actor->link);
 }
 

@@ -1,4 +1,4 @@
-/* Campaigns, leases and terms, in the simulator: killed, stopped and cut off leaders. */
+/* Campaigns, leases and terms in the simulator: leaders that are killed, stopped and cut off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,7 @@ static void test_a_leader_survives_a_store_that_is_away_for_less_than_its_lease(
   scene_close(&scene);
 }
 
-/* Another one is elected meanwhile: the two believe it at the same time, which the fence makes harmless. */
+/* Another leader is elected meanwhile. Both believe that they lead, which the fence makes harmless. */
 static void test_a_leader_that_is_cut_off_gives_up_in_the_end(void **state) {
   (void)state;
   struct scene scene;
@@ -206,8 +206,8 @@ static void test_a_leaders_value_has_one_form(void **state) {
 
 /* --- whatever happens ----------------------------------------------------------------------------------- */
 
-/* Seats are killed, stopped and cut off at random. note_win sees to it that no term is won twice; in the end,
- * left in peace, one leads. */
+/* Seats are killed, stopped and cut off at random. note_win checks that no term is won twice. At the end,
+ * without faults, one seat leads. */
 static void run_seed(uint64_t seed, uint64_t *terms) {
   struct scene scene;
   struct pwi_random random;

@@ -1,5 +1,4 @@
-/* A log in a shared store: it comes back as it was written, it never forks, and what is damaged is not taken
- * for it. */
+/* A journal in a shared store: it is read as it was written, it never forks, and damage is detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,13 +12,13 @@
 #include "manager/leader/journal_meta.h"
 #include "manager/leader/meta_testing.h"
 
-/* A journal at a seat, and what it was told. */
+/* A journal at a seat, and its results. */
 struct desk {
   struct scene *scene;
   struct pwi_journal *journal;
   unsigned loads, safes, fails;
   pawl_status loaded, safe, failed;
-  unsigned char *seen; /* all that replay visited, one after another */
+  unsigned char *seen; /* all records that replay visited, one after another */
   size_t seen_size, visits;
 };
 
@@ -259,7 +258,7 @@ static void test_a_second_journal_of_the_same_leader_cannot_fork_the_log(void **
   scene_close(&scene);
 }
 
-/* Answers are lost, so deals are done twice: each record is there once. */
+/* Answers are lost, so transactions are repeated. Each record is stored once. */
 static void test_a_lost_answer_does_not_double_a_record(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 50; seed++) {
@@ -281,7 +280,7 @@ static void test_a_lost_answer_does_not_double_a_record(void **state) {
       run_for(&scene, (int64_t)pwi_random_below(&random, 200) * MS);
       pwi_sim_meta_cut(scene.store, PWI_SIM_ALL, false);
       OK(await_safe(&desk));
-      run_for(&scene, 150 * MS); /* that the lease can be renewed */
+      run_for(&scene, 150 * MS); /* so that the lease can be renewed */
     }
     assert_log(leader, text, 20);
     desk_close(&desk);
@@ -374,7 +373,7 @@ static void test_every_flipped_bit_is_found(void **state) {
   }
   plant(leader, key, copy, size, true);
   OK(try_to_load(leader));
-  plant(leader, PREFIX "/log/00000000000000000004", copy, size, true); /* a record in another's place */
+  plant(leader, PREFIX "/log/00000000000000000004", copy, size, true); /* a record under another number */
   assert_int_equal(try_to_load(leader), PAWL_CORRUPT);
   scene_close(&scene);
 }
@@ -424,7 +423,7 @@ static void test_a_missing_part_is_found(void **state) {
   scene_close(&scene);
 }
 
-/* The n-th allocation fails: what is told is true, and nothing leaks. */
+/* The n-th allocation fails: the results are correct, and no memory leaks. */
 static void test_running_out_of_memory_is_told(void **state) {
   (void)state;
   struct scene scene;

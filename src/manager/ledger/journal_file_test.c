@@ -1,5 +1,4 @@
-/* The journal in a file: what is written is read back, what is unfinished is cut off, and what is damaged is
- * not read. */
+/* The journal in a file: records are read back, unfinished records are cut off, damage is detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +71,7 @@ static struct pwi_journal *open_journal(void) {
 
 static void close_journal(struct pwi_journal *journal) { journal->ops->destroy(journal); }
 
-/* Opening fails so, nothing is there to be read, and the file is what it was. */
+/* Opening fails with this status, no record is read, and the file is not changed. */
 static void expect_refused(const struct image *image, pawl_status wanted) {
   struct pwi_journal *journal = NULL;
   static struct image after;
@@ -84,7 +83,7 @@ static void expect_refused(const struct image *image, pawl_status wanted) {
   assert_memory_equal(after.bytes, image->bytes, image->size);
 }
 
-/* It opens, and has exactly the first `count` records; then it goes on. */
+/* The journal opens, has exactly the first `count` records, and accepts further ones. */
 static void expect_kept(const struct image *image, size_t count) {
   struct listed listed;
   write_image(image);
@@ -197,7 +196,7 @@ static void test_a_log_cut_anywhere_keeps_the_records_that_are_whole(void **stat
   }
 }
 
-/* What a file was given its name with was on the disk before. */
+/* The first `base` bytes were on the disk before the file got its name. */
 static void test_what_replaced_the_records_is_never_unfinished(void **state) {
   static struct image whole, cut;
   (void)state;
@@ -213,7 +212,7 @@ static void test_what_replaced_the_records_is_never_unfinished(void **state) {
   }
 }
 
-/* A file may have grown before its bytes were there. */
+/* A file may have grown before its bytes were written. */
 static void test_an_end_that_reads_as_zeros_is_unfinished(void **state) {
   static struct image whole, torn;
   size_t ends[RECORDS_MAX + 1];
@@ -232,7 +231,7 @@ static void test_an_end_that_reads_as_zeros_is_unfinished(void **state) {
   }
 }
 
-/* Of a large record the head is written last: whatever there is of the rest means nothing without it. */
+/* The head of a large record is written last. The rest has no meaning without it. */
 static void test_a_large_record_without_its_head_is_unfinished(void **state) {
   static struct image whole, torn;
   size_t ends[RECORDS_MAX + 1];
@@ -326,7 +325,7 @@ static void test_records_that_change_places_are_found(void **state) {
   }
 }
 
-/* The same number in the same place, and yet of another history. */
+/* The same number at the same place, but of another history. */
 static void test_a_record_of_another_log_does_not_fit(void **state) {
   static struct image ours, theirs, mixed;
   size_t ends[RECORDS_MAX + 1];
@@ -399,7 +398,7 @@ static void test_without_memory_a_log_is_not_opened_and_stays_whole(void **state
   }
 }
 
-/* An append that finds no memory is the last; a replacement that finds none changes nothing. */
+/* An append without memory is the last; a replacement without memory changes nothing. */
 static void test_without_memory_nothing_is_half_written(void **state) {
   static struct image image;
   size_t ends[RECORDS_MAX + 1];
@@ -462,7 +461,7 @@ static void test_it_works_in_a_real_directory(void **state) {
   struct pwi_names names;
   assert_int_equal(pwi_files_list(files, ".", &names), PAWL_OK);
   for (size_t i = 0; i < names.count; i++) assert_int_equal(pwi_files_remove(files, names.items[i]), PAWL_OK);
-  assert_int_equal(names.count, 2); /* the log, and what is locked */
+  assert_int_equal(names.count, 2); /* the journal, and the lock file */
   pwi_names_fini(&names);
   pwi_files_posix_close(files);
   files = simulated;
