@@ -20,7 +20,7 @@ static void recover(struct pwi_manager *manager, struct move *move) {
     return;
   }
   if (!move->unwanted) manager->unfinished = true;
-  if (move->failures >= ATTEMPTS_MAX) pwi_manager_note_quarrel(manager, move->source, move->target);
+  if (move->failures >= ATTEMPTS_MAX) pwi_manager_note_conflict(manager, move->source, move->target);
   move->is_over = true;
 }
 

@@ -263,12 +263,12 @@ struct move {
 };
 
 /* Two nodes that are not made neighbours for a while, if there are other candidates. */
-struct quarrel {
-  struct pwi_plan_quarrel between;
+struct conflict {
+  struct pwi_plan_conflict between;
   int64_t until;
 };
 
-#define PWI_QUARRELS 64
+#define PWI_CONFLICTS 64
 
 /* --- checkpoints ---------------------------------------------------------------------------------------- */
 
@@ -368,8 +368,8 @@ struct pwi_manager {
   int64_t plan_pause;    /* until the next plan without a cause from outside; grows */
   int64_t patient_until; /* after a restart: nothing is planned before this time, so that servers can come
                             back */
-  struct quarrel quarrels[PWI_QUARRELS];
-  size_t next_quarrel;
+  struct conflict conflicts[PWI_CONFLICTS];
+  size_t next_conflict;
   uint64_t uneven_reports; /* consecutive reports that show uneven load */
   int64_t balanced_at;     /* when balance alone was last a reason to plan; 0: never */
 
@@ -453,7 +453,7 @@ void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node, paw
 void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_status why);
 void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
-void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: every node */
+void pwi_manager_note_conflict(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: every node */
 
 /* A server has lately complained of lack of memory. */
 bool pwi_manager_is_starved(const struct pwi_manager *manager);

@@ -8,8 +8,8 @@
  */
 #include "manager/inside.h"
 
-#define RETRY_NS INT64_C(100000000)     /* after memory ran out */
-#define QUARREL_NS INT64_C(60000000000) /* how long a pair is not made neighbours again */
+#define RETRY_NS INT64_C(100000000)      /* after memory ran out */
+#define CONFLICT_NS INT64_C(60000000000) /* how long a pair is not made neighbours again */
 
 static const struct pwi_view_node *view_node(const struct pwi_manager *manager, uint64_t id) {
   return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
@@ -117,9 +117,9 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
 
 /* --- complaints ----------------------------------------------------------------------------------------- */
 
-void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b) {
-  manager->quarrels[manager->next_quarrel++ % PWI_QUARRELS] =
-      (struct quarrel){{{a}, {b}}, pwi_net_now(manager->config.net) + QUARREL_NS};
+void pwi_manager_note_conflict(struct pwi_manager *manager, uint64_t a, uint64_t b) {
+  manager->conflicts[manager->next_conflict++ % PWI_CONFLICTS] =
+      (struct conflict){{{a}, {b}}, pwi_net_now(manager->config.net) + CONFLICT_NS};
 }
 
 /* Which member is removed after a complaint: the one further from the head, unless the other has no link to
@@ -170,11 +170,11 @@ static void conclude_complaint(struct pwi_manager *manager, const struct decisio
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (peer) peer->asks--;
   if (status || decision->size == 0) return;
-  pwi_log(manager->config.log, PAWL_LOG_WARN, "chain.quarrel", "node=%llu about=%llu begin=%llu end=%llu why=%s",
+  pwi_log(manager->config.log, PAWL_LOG_WARN, "chain.conflict", "node=%llu about=%llu begin=%llu end=%llu why=%s",
           (unsigned long long)decision->id, (unsigned long long)complaint->node,
           (unsigned long long)complaint->positions.begin, (unsigned long long)complaint->positions.end,
           pawl_status_name(complaint->status));
-  pwi_manager_note_quarrel(manager, decision->id, complaint->node == decision->id ? 0 : complaint->node);
+  pwi_manager_note_conflict(manager, decision->id, complaint->node == decision->id ? 0 : complaint->node);
   pwi_manager_plan_later(manager);
   pwi_manager_moves_poke(manager);
 }

@@ -216,7 +216,7 @@ static void forget(struct actor *client, uint64_t node) {
   assert_int_equal(status, PAWL_NODE_GONE);
 }
 
-static void quarrel(struct actor *actor) {
+static void conflict(struct actor *actor) {
   struct pwi_complaint complaint = {pawl_range_of(0, PWI_RING_END), actor->joined.id, PAWL_NODE_FULL};
   struct pwi_writer payload = {0};
   pwi_complaint_encode(&complaint, &payload);
@@ -241,7 +241,7 @@ static void tell_of_chains(void) {
   struct actor *client = add_client(&world, "client", false);
   run_until(a, has_arcs);
   run_for(&world, PWI_SIM_SECOND);
-  quarrel(b);
+  conflict(b);
   run_for(&world, 3 * PWI_SIM_SECOND);
   struct actor *c = add_server(&world, "c", 30, 0, 1);
   run_for(&world, 5 * PWI_SIM_SECOND);

@@ -298,10 +298,10 @@ static void test_a_new_host_is_reason_enough_to_move_a_replica(void **state) {
 }
 
 /* Conflicting nodes must not be combined in a new chain, but existing chains need not be split. */
-static void test_two_that_quarrel_are_not_brought_together(void **state) {
+static void test_two_in_conflict_are_not_made_neighbours(void **state) {
   (void)state;
-  const struct pwi_plan_quarrel quarrels[] = {{{1}, {2}}, {{3}, {0}}};
-  const struct pwi_plan_options options = {.replicas = 1, .quarrels = quarrels, .quarrel_count = 2};
+  const struct pwi_plan_conflict conflicts[] = {{{1}, {2}}, {{3}, {0}}};
+  const struct pwi_plan_options options = {.replicas = 1, .conflicts = conflicts, .conflict_count = 2};
   make_cluster(5, false);
   struct pwi_plan plan = make_plan(NULL, &options);
   for (size_t i = 0; i < plan.arc_count; i++) {
@@ -414,7 +414,7 @@ int main(void) {
       cmocka_unit_test(test_random_comings_and_goings_copy_little),
       cmocka_unit_test(test_members_of_a_chain_are_far_from_one_another),
       cmocka_unit_test(test_a_new_host_is_reason_enough_to_move_a_replica),
-      cmocka_unit_test(test_two_that_quarrel_are_not_brought_together),
+      cmocka_unit_test(test_two_in_conflict_are_not_made_neighbours),
       cmocka_unit_test(test_a_second_host_comes_before_an_even_spread),
       cmocka_unit_test(test_replicas_are_spread_evenly),
       cmocka_unit_test(test_too_few_processes_are_reported),

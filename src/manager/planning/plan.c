@@ -161,20 +161,20 @@ static pawl_status collect_loads(const struct pwi_manager *manager, struct pwi_l
 /* --- planning ------------------------------------------------------------------------------------------- */
 
 /* The pairs that are still kept apart. */
-static size_t collect_quarrels(const struct pwi_manager *manager, struct pwi_plan_quarrel *quarrels) {
+static size_t collect_conflicts(const struct pwi_manager *manager, struct pwi_plan_conflict *conflicts) {
   int64_t now = pwi_net_now(manager->config.net);
   size_t count = 0;
-  for (size_t i = 0; i < PWI_QUARRELS; i++) {
-    if (manager->quarrels[i].until > now) quarrels[count++] = manager->quarrels[i].between;
+  for (size_t i = 0; i < PWI_CONFLICTS; i++) {
+    if (manager->conflicts[i].until > now) conflicts[count++] = manager->conflicts[i].between;
   }
   return count;
 }
 
 bool pwi_manager_is_starved(const struct pwi_manager *manager) {
-  struct pwi_plan_quarrel quarrels[PWI_QUARRELS];
-  size_t count = collect_quarrels(manager, quarrels);
+  struct pwi_plan_conflict conflicts[PWI_CONFLICTS];
+  size_t count = collect_conflicts(manager, conflicts);
   for (size_t i = 0; i < count; i++) {
-    if (quarrels[i].b.id == 0) return true;
+    if (conflicts[i].b.id == 0) return true;
   }
   return false;
 }
@@ -183,12 +183,12 @@ bool pwi_manager_is_starved(const struct pwi_manager *manager) {
  * has no memory for. */
 static pawl_status plan_from(struct pwi_manager *manager, const struct draft *outlook, const struct pwi_view *present,
                              bool for_balance) {
-  struct pwi_plan_quarrel quarrels[PWI_QUARRELS];
+  struct pwi_plan_conflict conflicts[PWI_CONFLICTS];
   struct pwi_plan_options options = {.points = pwi_manager_points(manager),
                                      .replicas = manager->config.replicas,
                                      .keep_heads = !for_balance,
-                                     .quarrels = quarrels,
-                                     .quarrel_count = collect_quarrels(manager, quarrels)};
+                                     .conflicts = conflicts,
+                                     .conflict_count = collect_conflicts(manager, conflicts)};
   struct pwi_load *loads = NULL;
   struct pwi_plan plan = {0};
   pawl_status status = pwi_manager_is_starved(manager) ? PAWL_OK : collect_loads(manager, &loads, &options.load_count);
