@@ -63,8 +63,7 @@ static void test_a_client_that_comes_back_in_time_is_who_it_was(void **state) {
   struct actor *client = add_client(&world, "client", false);
   run_until(client, is_in);
   uint64_t id = client->joined.id;
-  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){id})); /* before the client heard of
-                                                                                   it */
+  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){id})); /* servers first */
   pwi_sim_break(world.sim, client->node, world.manager_node);
   run_for(&world, 4 * PWI_SIM_SECOND);
   assert_int_equal(client->joins, 2);

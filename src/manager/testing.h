@@ -266,11 +266,11 @@ static void hear_settle(struct actor *actor, const void *payload, size_t size) {
   struct pwi_writer answer = {0};
   uint64_t number;
   size_t count, found = 0;
-  if (pwi_settle_decode(payload, size, &number, senders, &count)) broken(actor, "a SETTLE that cannot be read");
+  if (pwi_settle_decode(payload, size, &number, senders, &count)) broken(actor, "cannot decode a SETTLE");
   for (size_t i = 0; i < count; i++) {
     struct pwi_sender sender = {senders[i].sender};
     if (!pwi_membership_is_retired(&actor->membership, sender))
-      broken(actor, "asked about somebody who is not retired");
+      broken(actor, "asked about a sender that is not retired");
     found += sender.id == actor->unsettled && senders[i].settled == 0;
   }
   actor->settles++;

@@ -243,7 +243,7 @@ static void run_seed(uint64_t seed, uint64_t *terms) {
   for (size_t s = 0; s < SEATS; s++) pwi_sim_meta_cut(scene.store, scene.seats[s].node, false);
   pwi_sim_meta_cut(scene.store, PWI_SIM_ALL, false);
   run_for(&scene, 20000 * MS);
-  if (!leader_of(&scene)) fail_msg("seed %llu: nobody leads", (unsigned long long)seed);
+  if (!leader_of(&scene)) fail_msg("seed %llu: no seat leads", (unsigned long long)seed);
   size_t size;
   const char *value = pwi_sim_meta_get(scene.store, PREFIX "/term", &size);
   char text[24];
