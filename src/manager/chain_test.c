@@ -499,7 +499,7 @@ static void test_a_handover_does_not_outlive_another_view(void **state) {
 
 /* --- complaints ----------------------------------------------------------------------------------------- */
 
-static void test_of_two_that_quarrel_the_one_behind_goes(void **state) {
+static void test_of_two_in_conflict_the_one_behind_is_removed(void **state) {
   (void)state;
   for (int by_the_head = 0; by_the_head < 2; by_the_head++) {
     open_chains(80, 1, 4);
@@ -632,7 +632,7 @@ int main(void) {
       cmocka_unit_test(test_a_member_becomes_head_by_a_handover),
       cmocka_unit_test(test_a_handover_that_is_not_answered_is_taken_back),
       cmocka_unit_test(test_a_handover_does_not_outlive_another_view),
-      cmocka_unit_test(test_of_two_that_quarrel_the_one_behind_goes),
+      cmocka_unit_test(test_of_two_in_conflict_the_one_behind_is_removed),
       cmocka_unit_test(test_whoever_cannot_follow_is_dropped),
       cmocka_unit_test(test_whoever_has_no_memory_is_given_no_more),
       cmocka_unit_test(test_complaints_that_make_no_sense_change_nothing),
