@@ -1,4 +1,4 @@
-/* Who may come, and what they did: rights of links, quotas of connections, the audit. */
+/* Rights of links, quotas of connections, and the audit. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,10 +9,10 @@ static struct pwi_rights rights_of(const struct pwi_manager *manager, const char
   return manager->config.rights(manager->config.rights_context, identity);
 }
 
-/* --- the audit ------------------------------------------------------------------------------------------------------ */
+/* --- the audit ------------------------------------------------------------------------------------------ */
 
-void pwi_manager_audit(const struct pwi_manager *manager, const struct who *who, const char *verb, const char *object,
-                       pawl_status outcome) {
+void pwi_manager_audit(const struct pwi_manager *manager, const struct peer_identity *who, const char *verb,
+                       const char *object, pawl_status outcome) {
   struct pwi_audit_who named = {.identity = who->identity, .peer = who->address, .rights = &who->rights};
   pwi_audit(&manager->config.auditor, manager->config.log, &named, verb, object, outcome);
 }
@@ -29,9 +29,9 @@ static const char *ask_name(uint64_t what) {
   }
 }
 
-/* SYNC is no order: clients say it by themselves. */
-void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct who *who, uint64_t what, const char *object,
-                           pawl_status outcome) {
+/* SYNC is not audited: clients send it without an order of their program. */
+void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct peer_identity *who, uint64_t what,
+                           const char *object, pawl_status outcome) {
   if (what != PWI_ASK_SYNC) pwi_manager_audit(manager, who, ask_name(what), object, outcome);
 }
 
@@ -55,9 +55,9 @@ void pwi_manager_audit_decision(const struct pwi_manager *manager, const struct 
   pwi_manager_audit_ask(manager, &decision->who, decision->ask, object, outcome);
 }
 
-/* --- links ---------------------------------------------------------------------------------------------------------- */
+/* --- links ---------------------------------------------------------------------------------------------- */
 
-/* Plain links have no identity, and no quota. */
+/* Counts the links of an identity. Plain links have no identity and no quota. */
 static uint64_t links_of(const struct pwi_manager *manager, const char *identity) {
   uint64_t count = 0;
   for (const struct peer *peer = manager->first_peer; peer; peer = peer->next)
@@ -66,7 +66,7 @@ static uint64_t links_of(const struct pwi_manager *manager, const char *identity
 }
 
 pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info, struct peer *peer) {
-  struct who *who = &peer->who;
+  struct peer_identity *who = &peer->who;
   const char *role = peer->peering.hello.role == PWI_ROLE_SERVER ? "server" : "client";
   snprintf(who->identity, sizeof who->identity, "%s", info->identity);
   snprintf(who->address, sizeof who->address, "%s", info->peer);
@@ -80,13 +80,13 @@ pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pw
   return status;
 }
 
-/* A server's link needs all rights; a client's goes on with those that are left. */
+/* The link of a server needs all rights. The link of a client stays open with the rights that are left. */
 static void review_peer(struct pwi_manager *manager, struct peer *peer) {
   struct pwi_rights rights = rights_of(manager, peer->who.identity);
   bool is_over = rights.is_nobody || (peer->is_server && !pwi_rights_are_full(&rights));
   bool is_writer = !peer->is_server && peer->id != 0;
   peer->who.rights = rights;
-  /* Who has a sender id and may not write any more comes again, as a reader. */
+  /* A client with a sender id that may no longer write has to join again as a reader. */
   if (is_writer && !rights.write) is_over = true;
   if (!is_over) return;
   pwi_manager_audit(manager, &peer->who, "REVOKE", peer->is_server ? "server" : "client", PAWL_OK);

@@ -1,4 +1,4 @@
-/* The manager and those who are not, or not in everything, welcome: strangers, limited keys, keys that are gone. */
+/* Rights of links: strangers, limited keys, revoked keys. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 static struct world world;
 
-/* --- strangers and rights ------------------------------------------------------------------------------------------- */
+/* --- strangers and rights ------------------------------------------------------------------------------- */
 
 static void test_whoever_does_not_say_join_is_sent_away(void **state) {
   (void)state;
@@ -96,7 +96,7 @@ static pawl_status ask_delete(struct actor *actor, const char *vector) {
   return ask(actor, PWI_ASK_DELETE, &name);
 }
 
-/* Orders yes, values no. */
+/* An operator's key may give orders, but not touch values. */
 static void test_an_operator_gives_orders_and_makes_nothing(void **state) {
   (void)state;
   world_open(&world, 12, 1);
@@ -138,7 +138,7 @@ static void test_one_connection_too_many_is_refused(void **state) {
   world_close(&world);
 }
 
-/* Read anew, a key is gone: its links are ended, whoever they belong to, and it cannot come back. */
+/* A key is revoked: its links are closed, of servers and of clients, and it is not admitted again. */
 static void test_links_of_a_key_that_is_gone_are_ended(void **state) {
   (void)state;
   world_open(&world, 14, 1);
@@ -167,7 +167,8 @@ static const char *job_of(const struct actor *actor, uint64_t sender) {
 
 static bool knows(struct actor *actor, uint64_t sender) { return job_of(actor, sender)[0] != '\0'; }
 
-/* Of other spaces it hears neither the names of vectors nor those of jobs; of its own, and of keys without limits, all. */
+/* A client with a key for one space is told neither the vectors nor the jobs of other spaces. It is told
+ * those of its own space and of keys without limits. */
 static void test_a_key_of_one_space_is_told_of_that_space(void **state) {
   (void)state;
   world_open(&world, 15, 1);

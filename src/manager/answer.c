@@ -1,11 +1,13 @@
-/* Asks are carried out at most once (manager/ledger/ledger.h, "Answers").
+/* Answers to asks: each ask is carried out at most once (manager/ledger/ledger.h, "Answers").
  *
- * The answer to an ask goes into the ledger in one record with what the ask changed. So whoever leads finds either both or
- * neither, and a client that has lost the reply and asks again is told what came of it, also if a thing of the same name was made
- * by somebody else meanwhile. What an ask sets going outside of the ledger (a move, a checkpoint) is begun first, and the answer is
- * recorded before any step of it is: if the answer is not in the ledger, nothing of it has outlived the manager that began it.
+ * The answer to an ask is in one record with the change that the ask made. So every later leader finds either
+ * both or neither. A client that lost the reply and asks again is told the result, even if another client has
+ * created a vector of the same name meanwhile. An ask may start work outside of the ledger (a move, a
+ * checkpoint). That work is started first, and the answer is recorded before any step of the work is. So, if
+ * the ledger has no answer, nothing of the work has outlived the manager that started it.
  *
- * Refusals are remembered too. A client may have several asks under way, and one that was refused might succeed after a later one.
+ * Refusals are remembered too. A client may have several asks under way, and a refused ask might succeed
+ * after a later one.
  */
 #include "manager/inside.h"
 
@@ -15,10 +17,11 @@ pawl_status pwi_manager_asker(const struct pwi_manager *manager, const struct pe
   *asker_out = 0;
   if (peer->is_server || peer->join.reader) return PAWL_FORBIDDEN;
   if (peer->id == 0)
-    return PAWL_OK; /* its key decides what it may ask for; nothing is remembered of somebody without an id */
+    return PAWL_OK; /* a peer without an id: its key limits its asks, and answers are not
+                                        remembered */
   const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, id);
   if (!sender && id != peer->id && pwi_ledger_is_settled(&manager->ledger, id)) {
-    *asker_out = peer->id; /* it was never carried out, so it is a new ask of the present id */
+    *asker_out = peer->id; /* the ask was never carried out: it is a new ask of the present id */
     return PAWL_OK;
   }
   if (!sender) return PAWL_OUTCOME_UNKNOWN;
@@ -50,7 +53,7 @@ pawl_status pwi_manager_record_answer(struct pwi_manager *manager, struct decisi
   return manager->record.status;
 }
 
-/* As it was applied: the change may have broken a rule. */
+/* The answer as it was applied. It differs from the decision's if the ledger refused the change. */
 pawl_status pwi_manager_answer(const struct pwi_manager *manager, const struct decision *decision) {
   const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, decision->asker);
   const struct pwi_ledger_answer *answer = sender ? pwi_ledger_answer(sender, decision->task) : NULL;

@@ -1,7 +1,8 @@
-/* What clients ask for. The head's `tick` says which ask it is (enum pwi_ask), its `task` is repeated in the reply.
+/* Asks of clients. The `tick` of the message head is the kind of the ask (enum pwi_ask). Its `task` is
+ * repeated in the reply.
  *
- * Whatever came of it, the reply waits until all servers know what we know now: also he who is told that a vector exists
- * already is about to use it.
+ * Every reply waits until all servers have confirmed the present state, refusals included: a client that is
+ * told that a vector exists already is about to use it.
  */
 #include <string.h>
 
@@ -26,11 +27,11 @@ void pwi_manager_conclude_ask(struct pwi_manager *manager, const struct decision
   pwi_manager_wait(manager, &waiter);
 }
 
-/* --- vectors -------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 static pawl_status decide_create(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_entry *entry = &decision->entry;
-  if (entry->id.id != 0) return PAWL_OK; /* our own record has been applied */
+  if (entry->id.id != 0) return PAWL_OK; /* the record of this decision has been applied */
   if (pwi_catalogue_named(&manager->ledger.catalogue, entry->name)) return PAWL_EXISTS;
   if (manager->ledger.catalogue.count >= PWI_CATALOGUE_MAX) return PAWL_TOO_LARGE;
   pawl_status status = pwi_manager_check_quota(manager, entry);
@@ -40,7 +41,7 @@ static pawl_status decide_create(struct pwi_manager *manager, struct decision *d
   return PAWL_OK;
 }
 
-/* Whoever asks need not know the function; we must. */
+/* The client need not know the server function, but the manager must. */
 static pawl_status settle(const struct pwi_manager *manager, const struct pawl_vector_options *asked,
                           struct pawl_vector_options *settled_out) {
   pawl_status status = pwi_options_settle(asked, manager->config.functions, settled_out);
@@ -61,10 +62,10 @@ static pawl_status read_create(const struct pwi_manager *manager, const struct p
   return may_change(peer, entry->name) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
-/* A vector that is to be loaded: there is none, or it begins anew. */
+/* A vector is about to be loaded from a checkpoint. It is created, or gets its next incarnation. */
 static pawl_status decide_restore(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_entry *entry = pwi_catalogue_named(&manager->ledger.catalogue, decision->entry.name);
-  if (decision->entry.id.id != 0) return PAWL_OK; /* our own record has been applied */
+  if (decision->entry.id.id != 0) return PAWL_OK; /* the record of this decision has been applied */
   if (!entry) return decide_create(manager, decision);
   if (!pwi_options_equal(&entry->is, &decision->entry.is)) return PAWL_MISMATCH;
   if (entry->incarnation == UINT32_MAX) return PAWL_TOO_LARGE;
@@ -75,7 +76,7 @@ static pawl_status decide_restore(struct pwi_manager *manager, struct decision *
 
 static pawl_status decide_delete(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_entry *entry = pwi_catalogue_named(&manager->ledger.catalogue, decision->entry.name);
-  if (decision->size == 1) return PAWL_OK; /* our own record has been applied */
+  if (decision->size == 1) return PAWL_OK; /* the record of this decision has been applied */
   if (!entry) return PAWL_NOT_FOUND;
   decision->size = 1;
   pwi_record_remove(&manager->record, entry->id.id);
@@ -91,7 +92,7 @@ static pawl_status read_delete(const struct peer *peer, struct pwi_reader *reade
   return pwi_rights_may_delete(&peer->who.rights, decision->entry.name) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
-/* --- groups --------------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------- */
 
 static const struct pawl_vector_options group_options = {
     .type = PAWL_U64, .width = 1, .size = PAWL_KEY_END, .placement = PAWL_PLACE_ORDERED, .layout = PAWL_LAYOUT_SPARSE};
@@ -105,7 +106,7 @@ static bool is_member(const struct pwi_membership *membership, struct pwi_vector
   return false;
 }
 
-/* First the entry, if the group is new; then the member. */
+/* Records the entry if the group is new, then the member. */
 static pawl_status decide_group(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_ledger *ledger = &manager->ledger;
   const struct pwi_entry *entry = pwi_catalogue_named(&ledger->catalogue, decision->entry.name);
@@ -153,9 +154,9 @@ static pawl_status read_ungroup(const struct peer *peer, struct pwi_reader *read
   return pwi_reader_end(reader) ? PAWL_INVALID : PAWL_OK;
 }
 
-/* --- senders -------------------------------------------------------------------------------------------------------- */
+/* --- senders -------------------------------------------------------------------------------------------- */
 
-/* Who is limited to a space has no say about clients of others, whether they are here or not. */
+/* A client with a key for one space may not retire senders of other spaces, connected or not. */
 static bool may_retire(const struct pwi_manager *manager, const struct peer *peer, uint64_t id) {
   const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, id);
   if (peer->id == 0 || !peer->who.rights.write) return false;
@@ -170,7 +171,7 @@ static pawl_status decide_forget(struct pwi_manager *manager, struct decision *d
   return PAWL_OK;
 }
 
-/* By the client that it was, who knows its secret. */
+/* Only the client of the retired sender may have it forgotten: it knows the secret. */
 static pawl_status read_forget(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
                                struct decision *decision) {
   decision->id = pwi_read_u64(reader);
@@ -186,7 +187,8 @@ static void conclude_miss(struct pwi_manager *manager, const struct decision *de
   pwi_manager_conclude_ask(manager, decision, status);
 }
 
-/* A process that dies takes its listener and its link to us with it. Either alone may be an accident. */
+/* A client could not reach the listener of another client. If that client has no link to the manager either,
+ * its process is dead. One of the two alone does not prove it. */
 static pawl_status read_miss(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
                              struct decision *decision) {
   decision->id = pwi_read_u64(reader);
@@ -198,13 +200,14 @@ static pawl_status read_miss(const struct pwi_manager *manager, const struct pee
 
 static void conclude_retire(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   if (status == PAWL_OK) {
-    pwi_manager_show_out(manager, decision->id);
+    pwi_manager_disconnect(manager, decision->id);
     pwi_manager_was_retired(manager, decision->id, status);
   }
   pwi_manager_conclude_ask(manager, decision, status);
 }
 
-/* By whoever hands its work on to others: they must be certain that nothing of it is applied any more. */
+/* Asked by a client that gives the work of a sender to others (fencing): nothing more of the sender may be
+ * applied. */
 static pawl_status read_retire(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
                                struct decision *decision) {
   decision->id = pwi_read_u64(reader);
@@ -231,9 +234,9 @@ static pawl_status read_listen(const struct peer *peer, struct pwi_reader *reade
   return peer->id != 0 ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
-/* --- catching up ---------------------------------------------------------------------------------------------------- */
+/* --- sync ----------------------------------------------------------------------------------------------- */
 
-/* The reply waits for all that was decided before, and the news of it goes ahead of the reply. */
+/* The reply waits for all earlier decisions, and their news are sent before it. */
 static pawl_status decide_nothing(struct pwi_manager *manager, struct decision *decision) {
   (void)manager, (void)decision;
   return PAWL_OK;
@@ -244,7 +247,7 @@ static pawl_status read_sync(struct pwi_reader *reader, struct decision *decisio
   return pwi_reader_end(reader) ? PAWL_INVALID : PAWL_OK;
 }
 
-/* --- arcs ----------------------------------------------------------------------------------------------------------- */
+/* --- arcs ----------------------------------------------------------------------------------------------- */
 
 static pawl_status decide_move(struct pwi_manager *manager, struct decision *decision) {
   return pwi_manager_order_move(manager, decision->complaint.positions, decision->id);
@@ -270,7 +273,7 @@ static pawl_status read_balance(const struct peer *peer, struct pwi_reader *read
   return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
-/* --- servers -------------------------------------------------------------------------------------------------------- */
+/* --- servers -------------------------------------------------------------------------------------------- */
 
 static const char *without_scheme(const char *address) {
   return strncmp(address, "tcp://", 6) == 0 ? address + 6 : address;
@@ -284,7 +287,7 @@ static const struct pwi_view_node *find_server(const struct pwi_view *view, cons
   return NULL;
 }
 
-/* All shards of a process go together, as if each had said LEAVE. */
+/* All shards of a process are drained, as if each had said LEAVE. */
 static pawl_status decide_drain(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_view *view = manager->ledger.view;
   const struct pwi_view_node *server = find_server(view, decision);
@@ -346,7 +349,7 @@ static pawl_status read_give_up(const struct peer *peer, struct pwi_reader *read
   return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------------------------------------- */
 
 static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t task) {
   struct pwi_writer payload = {0};
@@ -360,7 +363,7 @@ static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t
   pwi_writer_fini(&payload);
 }
 
-/* What becomes a decision: reads it, and says what is wrong with it as far as that can be seen now. */
+/* Decodes an ask into a decision, and checks its arguments and the rights of the peer. */
 static pawl_status read_ask(const struct pwi_manager *manager, const struct peer *peer, uint64_t what,
                             struct pwi_reader *reader, struct decision *decision) {
   switch (what) {

@@ -1,15 +1,16 @@
-/* Steps are carried out: all that are ready for their next view share it. */
+/* Carries moves out. All moves that are ready for their next view share it. */
 #include <assert.h>
 
 #include "manager/inside.h"
 #include "protocol/planted.h"
 
 #define ATTEMPTS_MAX 5
-#define HANDOVER_NS INT64_C(300000000) /* that all others wait for one */
+#define HANDOVER_NS INT64_C(300000000) /* how long other moves wait for a handover */
 
-/* --- one of them ---------------------------------------------------------------------------------------------------- */
+/* --- one move ------------------------------------------------------------------------------------------- */
 
-/* Tries it again after a pause, or gives it up. Two who failed so often are better kept apart for a while. */
+/* Tries the step again after a pause, or abandons the move. After too many failures source and target are not
+ * made neighbours for a while. */
 static void recover(struct pwi_manager *manager, struct move *move) {
   const struct pwi_view_node *target = pwi_view_find(manager->ledger.view, (struct pwi_node){move->target});
   bool again = !move->unwanted && ++move->failures < ATTEMPTS_MAX && target && target->state == PWI_NODE_UP;
@@ -19,7 +20,7 @@ static void recover(struct pwi_manager *manager, struct move *move) {
     return;
   }
   if (!move->unwanted) manager->unfinished = true;
-  if (move->failures >= ATTEMPTS_MAX) pwi_manager_note_quarrel(manager, move->source, move->target);
+  if (move->failures >= ATTEMPTS_MAX) pwi_manager_note_conflict(manager, move->source, move->target);
   move->is_over = true;
 }
 
@@ -34,7 +35,7 @@ static void proceed(struct pwi_manager *manager, struct move *move) {
   move->is_over = move->unwanted;
 }
 
-static void begin(struct pwi_manager *manager, struct draft *draft, struct move *move, const struct step *step) {
+static void begin(struct pwi_manager *manager, struct draft *draft, struct move *move, const struct chain_step *step) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   move->order = step->kind == STEP_FILL ? PWI_MOVE_FILL : PWI_MOVE_HANDOVER;
   move->source = step->source;
@@ -51,15 +52,15 @@ static void set_chain(struct draft *draft, const struct move *move, const struct
   for (size_t i = 0; i < PWI_CHAIN_MAX; i++) arc->chain[i] = after->chain[i];
 }
 
-/* The chain is as it was when the head was told: nothing has come between. */
+/* The chain is as it was when the head got its order: no view was made since. */
 static void switch_heads(const struct pwi_manager *manager, struct draft *draft, struct move *move) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
-  struct step step = pwi_manager_next_step(manager, arc, move->goal, move->goal_count);
+  struct chain_step step = pwi_manager_next_step(manager, arc, move->goal, move->goal_count);
   if (step.kind == STEP_HANDOVER)
     set_chain(draft, move, &step.after);
   else
-    move->step = MOVE_FAILED; /* somebody is not here: the view that is made ends it */
+    move->step = MOVE_FAILED; /* a member is not connected: the next view ends the handover */
 }
 
 static void set_filling(struct draft *draft, const struct move *move, bool admit) {
@@ -69,11 +70,11 @@ static void set_filling(struct draft *draft, const struct move *move, bool admit
   if (admit || pwi_is_planted(PWI_PLANTED_PROMOTE_FILLING))
     arc->chain[place].filling = false;
   else
-    pwi_arc_strike(arc, place);
+    pwi_arc_remove(arc, place);
 }
 
-static void carry_out(struct pwi_manager *manager, struct draft *draft, struct move *move, enum work work,
-                      const struct step *step) {
+static void carry_out(struct pwi_manager *manager, struct draft *draft, struct move *move, enum move_work work,
+                      const struct chain_step *step) {
   switch (work) {
   case WORK_BEGIN:
     begin(manager, draft, move, step);
@@ -99,7 +100,7 @@ static void carry_out(struct pwi_manager *manager, struct draft *draft, struct m
   case WORK_VOID:
     pwi_move_fail(manager, move, PAWL_NODE_GONE);
     break;
-  case WORK_DESPAIR:
+  case WORK_ABANDON:
     manager->unfinished = true;
     move->is_over = true;
     break;
@@ -111,7 +112,7 @@ static void carry_out(struct pwi_manager *manager, struct draft *draft, struct m
   }
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------- */
+/* --- all moves ------------------------------------------------------------------------------------------ */
 
 static void remove_those_that_are_over(struct pwi_manager *manager) {
   size_t kept = 0;
@@ -121,16 +122,16 @@ static void remove_those_that_are_over(struct pwi_manager *manager) {
   manager->move_count = kept;
 }
 
-/* All works that `includes` wants, and how many there were. */
+/* Carries out all work that `includes` selects, and returns how much there was. */
 static size_t carry_out_all(struct pwi_manager *manager, struct draft *draft,
                             bool (*includes)(const struct pwi_manager *manager, const struct move *move,
-                                             enum work work)) {
+                                             enum move_work work)) {
   size_t done = 0;
   pwi_manager_survey(manager);
   for (size_t i = 0; i < manager->move_count; i++) {
     struct move *move = &manager->moves[i];
-    struct step step = {0};
-    enum work work = pwi_manager_work_on(manager, move, &step);
+    struct chain_step step = {0};
+    enum move_work work = pwi_manager_work_on(manager, move, &step);
     bool wanted = includes(manager, move, work);
     if (wanted) carry_out(manager, draft, move, work, &step);
     done += wanted;
@@ -139,27 +140,27 @@ static size_t carry_out_all(struct pwi_manager *manager, struct draft *draft,
   return done;
 }
 
-static bool only_shows(const struct pwi_manager *manager, const struct move *move, enum work work) {
+static bool only_shows(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
   (void)manager, (void)move;
   return work != WORK_WAIT && !pwi_work_needs_view(work);
 }
 
-static bool goes_on(const struct pwi_manager *manager, const struct move *move, enum work work) {
+static bool goes_on(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
   (void)manager, (void)move;
   return pwi_work_needs_view(work) && work != WORK_BEGIN;
 }
 
-static bool begins_urgently(const struct pwi_manager *manager, const struct move *move, enum work work) {
+static bool begins_urgently(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
   return work == WORK_BEGIN && pwi_move_is_urgent(manager, move);
 }
 
-static bool begins(const struct pwi_manager *manager, const struct move *move, enum work work) {
+static bool begins(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
   (void)manager, (void)move;
   return work == WORK_BEGIN;
 }
 
-/* What is under way goes on; then who is short of members begins, and where nobody is, the others do. True if a view has to
- * be made of it, even where the draft has not changed. */
+/* Continues the steps under way. Then steps of short chains begin; if there are none, the other steps begin.
+ * Returns true if a view must be made, even if the draft has not changed. */
 static bool step_all(struct pwi_manager *manager, struct draft *draft) {
   size_t done = carry_out_all(manager, draft, goes_on);
   pwi_manager_survey(manager);
@@ -169,9 +170,9 @@ static bool step_all(struct pwi_manager *manager, struct draft *draft) {
   return done > 0;
 }
 
-/* --- the decision --------------------------------------------------------------------------------------------------- */
+/* --- the decision --------------------------------------------------------------------------------------- */
 
-/* Those that were chosen are under way once there is a record that lists them; else they are not. */
+/* The chosen steps are under way if there is a record that lists them. */
 static void settle_chosen(struct pwi_manager *manager, bool listed) {
   uint64_t id = manager->ledger.last_move;
   for (size_t i = 0; i < manager->move_count; i++) {

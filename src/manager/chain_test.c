@@ -1,5 +1,5 @@
-/* Chains of several members: how they come about, how they outlive their members, how they are made whole again. Every view
- * that the manager writes is looked at (manager/watching.h), and every server looks again. */
+/* Chains of several members: how they are formed, how they survive losses, how they are repaired. Every view
+ * that the manager writes is checked (manager/watching.h), and every server checks it again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 static struct world world;
 
-/* --- looking ---------------------------------------------------------------------------------------------------------- */
+/* --- looking -------------------------------------------------------------------------------------------- */
 
 static bool has_pairs(struct actor *actor) {
   (void)actor;
@@ -31,7 +31,7 @@ static bool is_in_a_chain(struct actor *actor) { return is_member(actor->joined.
 static bool sees_filling(struct actor *actor) { return figures_of(actor->world).filling > 0; }
 static bool has_order(struct actor *actor) { return actor->orders > 0; }
 
-/* --- beginning -------------------------------------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static void open_chains(uint64_t seed, uint32_t replicas, uint32_t servers) {
   world_init(&world, seed, servers);
@@ -72,14 +72,15 @@ static void test_chains_are_completed_when_processes_come(void **state) {
   world_close(&world);
 }
 
-/* --- losing ------------------------------------------------------------------------------------------------------------ */
+/* --- losing --------------------------------------------------------------------------------------------- */
 
 static void kill_for_good(struct actor *actor) {
   actor->keeps_away = true;
   pwi_sim_kill(world.sim, actor->node);
 }
 
-/* Kills whoever stands at this place of the first chain; the arc must go on at once, and be whole again later. */
+/* Kills the member at this place of the first chain. The arc must be served again at once, and be whole
+ * later. */
 static void lose(uint64_t seed, uint32_t replicas, size_t place) {
   open_chains(seed, replicas, 5);
   struct pwi_arc before = now()->arcs[0];
@@ -88,9 +89,9 @@ static void lose(uint64_t seed, uint32_t replicas, size_t place) {
   uint64_t id = victim->joined.id;
   kill_for_good(victim);
   run_for(&world, 5 * PWI_SIM_MILLISECOND);
-  assert_int_equal(watched.views, views + 1); /* one for all its arcs */
+  assert_int_equal(watched.views, views + 1); /* one view for all its arcs */
   assert_false(is_member(id));
-  pwi_arc_strike(&before, place);
+  pwi_arc_remove(&before, place);
   assert_true(pwi_arc_same_chain(&before, &now()->arcs[0]));
   assert_true(figures_of(&world).ready);
   run_for(&world, 5 * PWI_SIM_SECOND);
@@ -233,7 +234,8 @@ static void test_source_and_target_of_a_fill_may_be_lost(void **state) {
   lose_while_filling(54, false);
 }
 
-/* Three of five are silent to it and to the two others. If they are dead, that is for long; if not, it was well to wait. */
+/* Three of five servers are silent to the manager and to the two others. If they are dead, their arcs wait
+ * long. If they are not, waiting was right. */
 static void test_a_manager_that_loses_most_at_once_suspects_itself(void **state) {
   (void)state;
   open_chains(55, 2, 5);
@@ -256,7 +258,7 @@ static void test_a_manager_that_loses_most_at_once_suspects_itself(void **state)
   world_close(&world);
 }
 
-/* Its network is gone: servers fall silent one after the other, each within a heartbeat of the first. */
+/* The manager's network fails: all servers become silent, each within a heartbeat of the first. */
 static void test_a_manager_that_is_cut_off_strikes_nobody_off(void **state) {
   (void)state;
   for (uint64_t seed = 80; seed < 100; seed++) {
@@ -264,7 +266,7 @@ static void test_a_manager_that_is_cut_off_strikes_nobody_off(void **state) {
     uint64_t epoch = now()->epoch;
     pwi_sim_cut(world.sim, PWI_SIM_ALL, world.manager_node);
     pwi_sim_cut(world.sim, world.manager_node, PWI_SIM_ALL);
-    run_for(&world, PWI_SIM_SECOND); /* all are lost, and have their grace */
+    run_for(&world, PWI_SIM_SECOND); /* all have lost their links, and have their grace */
     assert_int_equal(now()->epoch, epoch);
     assert_int_equal(figures_of(&world).nodes_down, 0);
     world_close(&world);
@@ -294,7 +296,7 @@ static void test_all_shards_of_a_process_are_lost_in_one_view(void **state) {
   world_close(&world);
 }
 
-/* --- hosts and racks ---------------------------------------------------------------------------------------------------- */
+/* --- hosts and racks ------------------------------------------------------------------------------------ */
 
 /* Two servers to a machine, two machines to a rack. */
 static struct actor *add_labelled(uint32_t number) {
@@ -344,12 +346,12 @@ static void test_members_are_on_different_hosts_and_in_different_racks(void **st
     run_for(&world, 5 * PWI_SIM_SECOND);
     assert_true(has_chains_of(2));
     assert_int_equal(count_shared(false), 0);
-    assert_true(count_shared(true) * 2 < now()->arc_count); /* the smaller rack is not overloaded for it */
+    assert_true(count_shared(true) * 2 < now()->arc_count); /* the smaller rack is not overloaded */
   }
   world_close(&world);
 }
 
-/* With a rack everything in it is lost; chains have a member in the other, and that is enough. */
+/* A rack is lost with everything in it. Each chain has a member in another rack, which is enough. */
 static void test_the_loss_of_a_rack_costs_no_arc(void **state) {
   (void)state;
   open_labelled(58, 1, 12); /* three racks */
@@ -379,7 +381,7 @@ static void test_chains_that_share_a_host_are_spread_when_another_comes(void **s
   world_close(&world);
 }
 
-/* --- joining and leaving ------------------------------------------------------------------------------------------------ */
+/* --- joining and leaving -------------------------------------------------------------------------------- */
 
 static void join_and_leave(uint64_t seed, uint32_t replicas) {
   open_chains(seed, replicas, 4);
@@ -416,7 +418,7 @@ static void test_who_leaves_where_there_are_too_few_leaves_shorter_chains(void *
   world_close(&world);
 }
 
-/* --- handing over ------------------------------------------------------------------------------------------------------- */
+/* --- handing over --------------------------------------------------------------------------------------- */
 
 static struct actor *add_operator(void) {
   struct actor *client = add_client(&world, "operator", false);
@@ -495,9 +497,9 @@ static void test_a_handover_does_not_outlive_another_view(void **state) {
   world_close(&world);
 }
 
-/* --- complaints --------------------------------------------------------------------------------------------------------- */
+/* --- complaints ----------------------------------------------------------------------------------------- */
 
-static void test_of_two_that_quarrel_the_one_behind_goes(void **state) {
+static void test_of_two_in_conflict_the_one_behind_is_removed(void **state) {
   (void)state;
   for (int by_the_head = 0; by_the_head < 2; by_the_head++) {
     open_chains(80, 1, 4);
@@ -506,7 +508,8 @@ static void test_of_two_that_quarrel_the_one_behind_goes(void **state) {
     complain(actor_of(by_the_head ? head : tail), pwi_view_arc_range(now(), 0), by_the_head ? tail : head);
     assert_int_equal(now()->arcs[0].count, 1);
     assert_int_equal(now()->arcs[0].chain[0].node.id, head);
-    complain(actor_of(head), pwi_view_arc_range(now(), 0), tail); /* nothing is left to complain about */
+    complain(actor_of(head), pwi_view_arc_range(now(), 0), tail); /* the complaint is about an earlier
+                                                                     chain */
     complain(actor_of(head), pwi_view_arc_range(now(), 0), head); /* the last full member stays */
     assert_int_equal(now()->arcs[0].chain[0].node.id, head);
     run_for(&world, 5 * PWI_SIM_SECOND);
@@ -585,7 +588,7 @@ static void test_complaints_that_make_no_sense_change_nothing(void **state) {
   world_close(&world);
 }
 
-/* --- restarts ----------------------------------------------------------------------------------------------------------- */
+/* --- restarts ------------------------------------------------------------------------------------------- */
 
 static void test_a_restart_in_the_middle_of_anything_leaves_sound_chains(void **state) {
   (void)state;
@@ -629,7 +632,7 @@ int main(void) {
       cmocka_unit_test(test_a_member_becomes_head_by_a_handover),
       cmocka_unit_test(test_a_handover_that_is_not_answered_is_taken_back),
       cmocka_unit_test(test_a_handover_does_not_outlive_another_view),
-      cmocka_unit_test(test_of_two_that_quarrel_the_one_behind_goes),
+      cmocka_unit_test(test_of_two_in_conflict_the_one_behind_is_removed),
       cmocka_unit_test(test_whoever_cannot_follow_is_dropped),
       cmocka_unit_test(test_whoever_has_no_memory_is_given_no_more),
       cmocka_unit_test(test_complaints_that_make_no_sense_change_nothing),

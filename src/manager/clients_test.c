@@ -1,4 +1,4 @@
-/* The manager and its clients: how they meet in groups, come back, and are retired. */
+/* The manager and its clients: groups, reconnecting, retirement. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static bool has_no_senders(struct actor *actor) {
   return actor->membership.number > 1 && actor->membership.sender_count == 0;
 }
 
-/* --- groups --------------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------- */
 
 static void test_clients_meet_in_a_group(void **state) {
   size_t count;
@@ -38,7 +38,7 @@ static void test_clients_meet_in_a_group(void **state) {
   assert_int_equal(ask_group(a, "job/.all", 2), PAWL_OK);
   struct pwi_vector_id group = {a->reply_id};
   assert_false(pwi_membership_group(&a->membership, group)->complete);
-  assert_int_equal(ask_group(a, "job/.all", 2), PAWL_OK); /* asking again is no harm */
+  assert_int_equal(ask_group(a, "job/.all", 2), PAWL_OK); /* asking again is harmless */
   assert_int_equal(ask_group(b, "job/.all", 3), PAWL_MISMATCH);
   assert_int_equal(ask_group(b, "job/.all", 0), PAWL_OK);
   assert_int_equal(b->reply_id, group.id);
@@ -53,7 +53,7 @@ static void test_clients_meet_in_a_group(void **state) {
   world_close(&world);
 }
 
-/* --- coming back, and retiring -------------------------------------------------------------------------------------- */
+/* --- coming back, and retiring -------------------------------------------------------------------------- */
 
 static void test_a_client_that_comes_back_in_time_is_who_it_was(void **state) {
   (void)state;
@@ -63,7 +63,7 @@ static void test_a_client_that_comes_back_in_time_is_who_it_was(void **state) {
   struct actor *client = add_client(&world, "client", false);
   run_until(client, is_in);
   uint64_t id = client->joined.id;
-  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){id})); /* before the client heard of it */
+  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){id})); /* servers first */
   pwi_sim_break(world.sim, client->node, world.manager_node);
   run_for(&world, 4 * PWI_SIM_SECOND);
   assert_int_equal(client->joins, 2);
@@ -103,8 +103,8 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   run_until(client, sees_it_retired);
   assert_true(client->joined.id > old);
   assert_true(pwi_membership_is_retired(&client->membership, (struct pwi_sender){old}));
-  assert_int_equal(ask_forget(client, client->joined.id, client->joined.secret), PAWL_FORBIDDEN); /* it is alive */
-  assert_int_equal(ask_forget(other, old, 0), PAWL_FORBIDDEN); /* and that one was somebody else */
+  assert_int_equal(ask_forget(client, client->joined.id, client->joined.secret), PAWL_FORBIDDEN); /* live */
+  assert_int_equal(ask_forget(other, old, 0), PAWL_FORBIDDEN); /* the old id belongs to another client */
   assert_int_equal(ask_forget(other, old, secret + 1), PAWL_FORBIDDEN);
   assert_true(pwi_membership_is_retired(&s->membership, (struct pwi_sender){old}));
   for (int i = 0; i < 2; i++) assert_int_equal(ask_forget(client, old, secret), PAWL_OK);
@@ -112,7 +112,8 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   world_close(&world);
 }
 
-/* Whoever calls it is refused, and its link to us is down: it is dead, and need not be waited for. */
+/* Calls to the client are refused, and its link to the manager is down: it is dead and retired without its
+ * grace. */
 static void test_a_client_that_others_miss_is_retired_without_its_grace(void **state) {
   (void)state;
   world_open(&world, 19, 1);
@@ -123,7 +124,7 @@ static void test_a_client_that_others_miss_is_retired_without_its_grace(void **s
   uint64_t id = client->joined.id;
   struct pwi_writer payload = {0};
   pwi_write_u64(&payload, id);
-  assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_EXISTS); /* we have heard of it just now */
+  assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_EXISTS); /* it has a link to the manager */
   client->keeps_away = true;
   pwi_sim_break(world.sim, client->node, world.manager_node);
   run_for(&world, PWI_SIM_SECOND / 10);
@@ -134,7 +135,7 @@ static void test_a_client_that_others_miss_is_retired_without_its_grace(void **s
     assert_true(pwi_membership_is_retired(&other->membership, (struct pwi_sender){id}));
   }
   pwi_write_u64(&payload, 4711);
-  assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_OK); /* nobody, and so nobody alive */
+  assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_OK); /* there is no such sender */
   assert_true(pwi_membership_is_live(&other->membership, (struct pwi_sender){other->joined.id}));
   world_close(&world);
 }
@@ -145,7 +146,8 @@ static pawl_status ask_retire(struct actor *actor, uint64_t id) {
   return ask(actor, PWI_ASK_RETIRE, &payload);
 }
 
-/* Whoever hands its work on says so. When the reply comes all servers know it. */
+/* A client retires another whose work it gives away. When it has the reply, all servers have the
+ * membership. */
 static void test_a_client_is_retired_though_it_is_here(void **state) {
   (void)state;
   world_open(&world, 27, 1);
@@ -156,14 +158,14 @@ static void test_a_client_is_retired_though_it_is_here(void **state) {
   assert_int_equal(ask_group(client, "job/.all", 1), PAWL_OK);
   uint64_t id = client->joined.id;
   assert_int_equal(ask_retire(other, other->joined.id), PAWL_INVALID);
-  assert_int_equal(ask_retire(other, 4711), PAWL_OK); /* nobody, and so nobody alive */
+  assert_int_equal(ask_retire(other, 4711), PAWL_OK); /* there is no such sender */
   for (int i = 0; i < 2; i++) {                       /* it may be said twice */
     assert_int_equal(ask_retire(other, id), PAWL_OK);
     assert_true(pwi_membership_is_retired(&s->membership, (struct pwi_sender){id}));
     assert_true(pwi_membership_is_retired(&other->membership, (struct pwi_sender){id}));
   }
   assert_int_equal(s->membership.member_count, 0);
-  run_for(&world, PWI_SIM_SECOND); /* it comes back, and is told */
+  run_for(&world, PWI_SIM_SECOND); /* it comes back, and is told that it was retired */
   assert_int_equal(client->joined.status, PAWL_NODE_RETIRED);
   assert_true(pwi_membership_is_retired(&s->membership, (struct pwi_sender){id})); /* its clocks are kept */
   client->join.id = client->join.secret = 0;
@@ -197,7 +199,7 @@ static void test_only_clients_of_ones_own_space_can_be_retired(void **state) {
   assert_int_equal(ask_retire(ours, others->joined.id), PAWL_FORBIDDEN);
   assert_int_equal(ask_retire(ours, free->joined.id), PAWL_FORBIDDEN);
   assert_int_equal(ask_retire(reader, ours->joined.id), PAWL_FORBIDDEN);
-  others->keeps_away = free->keeps_away = true; /* nor while they are away */
+  others->keeps_away = free->keeps_away = true; /* nor while they have no link */
   pwi_sim_break(world.sim, others->node, world.manager_node);
   pwi_sim_break(world.sim, free->node, world.manager_node);
   run_for(&world, 100 * PWI_SIM_MILLISECOND);

@@ -1,5 +1,4 @@
-/* The queue in which the manager decides one thing after another, and what it remembers of nodes and senders besides the
- * ledger. */
+/* The queue of decisions, and the state of nodes and senders that is not in the ledger. */
 #include <assert.h>
 
 #include "base/memory.h"
@@ -7,31 +6,19 @@
 #include "protocol/planted.h"
 
 #define RETRY_NS INT64_C(100000000) /* after memory ran out */
-#define SNAPSHOTS 8                 /* a journal is replaced when it is so many times larger than what replaces it */
+#define SNAPSHOTS 8                 /* a journal this many times the size of a snapshot is replaced */
 
-/* --- what we remember besides the ledger ----------------------------------------------------------------------------- */
+/* --- nodes and senders ---------------------------------------------------------------------------------- */
 
 pawl_status pwi_manager_make_node_room(struct pwi_manager *manager) {
-  size_t room = manager->ledger.node_count + 1;
-  if (room <= manager->node_room) return PAWL_OK;
-  struct node *nodes = pwi_resize_array(manager->nodes, 2 * room, sizeof *nodes);
-  if (!nodes) return PAWL_NO_MEMORY;
-  manager->nodes = nodes;
-  manager->node_room = 2 * room;
-  return PAWL_OK;
+  return PWI_GROW(manager->nodes, manager->node_room, manager->ledger.node_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 pawl_status pwi_manager_make_sender_room(struct pwi_manager *manager) {
-  size_t room = manager->ledger.sender_count + 1;
-  if (room <= manager->sender_room) return PAWL_OK;
-  struct sender *senders = pwi_resize_array(manager->senders, 2 * room, sizeof *senders);
-  if (!senders) return PAWL_NO_MEMORY;
-  manager->senders = senders;
-  manager->sender_room = 2 * room;
-  return PAWL_OK;
+  return PWI_GROW(manager->senders, manager->sender_room, manager->ledger.sender_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* Ids rise, so what is new comes last in both. */
+/* Ids only rise, so new nodes are at the end of both arrays. */
 static void follow_nodes(struct pwi_manager *manager) {
   const struct pwi_ledger *ledger = &manager->ledger;
   size_t kept = 0;
@@ -81,7 +68,7 @@ void pwi_manager_follow_ledger(struct pwi_manager *manager) {
   follow_senders(manager);
 }
 
-/* --- deciding ------------------------------------------------------------------------------------------------------- */
+/* --- deciding ------------------------------------------------------------------------------------------- */
 
 static void conclude(struct pwi_manager *manager, pawl_status status) {
   struct decision decision = *(struct decision *)pwi_fifo_at(&manager->decisions, 0);
@@ -89,7 +76,7 @@ static void conclude(struct pwi_manager *manager, pawl_status status) {
   if (decision.conclude) decision.conclude(manager, &decision, status);
 }
 
-/* The record is safe. If memory runs out it is applied later, and everything waits. */
+/* Applies a record that is safe. Without memory it is applied later, and all decisions wait. */
 static void apply(struct pwi_manager *manager) {
   struct pwi_timer timer;
   uint64_t membership = manager->ledger.membership.number;
@@ -110,7 +97,7 @@ static void apply(struct pwi_manager *manager) {
   pwi_manager_announce(manager);
 }
 
-/* --- the journal's size --------------------------------------------------------------------------------------------- */
+/* --- the journal's size --------------------------------------------------------------------------------- */
 
 static bool is_journal_long(const struct pwi_manager *manager) {
   const struct pwi_journal *journal = manager->config.journal;
@@ -118,13 +105,13 @@ static bool is_journal_long(const struct pwi_manager *manager) {
   return journal->ops->size(journal) > manager->replace_at;
 }
 
-/* What a journal may grow to that a snapshot of this size could replace. */
+/* The size up to which a journal is not replaced by a snapshot of this size. */
 static uint64_t bytes_enough(const struct pwi_manager *manager, size_t snapshot) {
   uint64_t enough = SNAPSHOTS * (uint64_t)snapshot;
   return enough > manager->config.journal_bytes ? enough : manager->config.journal_bytes;
 }
 
-/* Where it cannot be done it is tried again when the journal has grown by as much once more. */
+/* If this fails, it is tried again when the journal has grown by `enough` more bytes. */
 static void replace_records(struct pwi_manager *manager) {
   struct pwi_journal *journal = manager->config.journal;
   uint64_t size = journal->ops->size(journal);
@@ -145,14 +132,15 @@ static void end_replacing(struct pwi_manager *manager) {
   if (journal->ops->size(journal) < enough) manager->replace_at = enough;
 }
 
-/* --- stopping ------------------------------------------------------------------------------------------------------- */
+/* --- stopping ------------------------------------------------------------------------------------------- */
 
-/* Who asked is told. What we had in mind ourselves is dropped. */
+/* Replies to the peer that asked. Decisions of the manager itself are dropped. */
 static void refuse(struct pwi_manager *manager, const struct decision *decision) {
   if (decision->link.id != 0 && decision->conclude) decision->conclude(manager, decision, manager->stopped);
 }
 
-/* Nobody knows whether the record that was on its way will be found in the journal: who asked for it asks again. */
+/* The appended record may or may not be found in the journal later. The link is closed, so that the peer asks
+ * again. */
 static void give_up(struct pwi_manager *manager, const struct decision *decision) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (peer) pwi_manager_close(manager, peer, manager->stopped);
@@ -173,7 +161,7 @@ void pwi_manager_stop(struct pwi_manager *manager, pawl_status why) {
   }
 }
 
-/* --- the queue ------------------------------------------------------------------------------------------------------ */
+/* --- the queue ------------------------------------------------------------------------------------------ */
 
 void pwi_manager_record_is_safe(void *context, pawl_status status) {
   struct pwi_manager *manager = context;
@@ -193,7 +181,7 @@ void pwi_manager_record_is_safe(void *context, pawl_status status) {
   pwi_manager_work(manager);
 }
 
-/* The next record of a decision; false if it is at its end. */
+/* Writes the next record of a decision. Returns false if the decision has ended. */
 static bool decide(struct pwi_manager *manager, struct decision *decision, pawl_status *status_out) {
   pwi_writer_reset(&manager->record);
   pawl_status status = decision->decide(manager, decision);
@@ -202,7 +190,8 @@ static bool decide(struct pwi_manager *manager, struct decision *decision, pawl_
   return !status && manager->record.size > 0;
 }
 
-/* Likewise of an ask whose answer is remembered. Where memory ran out there is no answer yet, and it may be asked again. */
+/* The same for an ask whose answer is remembered. If memory runs out, no answer is recorded and the client
+ * may ask again. */
 static bool decide_ask(struct pwi_manager *manager, struct decision *decision, pawl_status *status_out) {
   if (decision->is_answered) {
     *status_out = pwi_manager_answer(manager, decision);
@@ -231,7 +220,7 @@ static void take_next_step(struct pwi_manager *manager) {
   manager->config.journal->ops->append(manager->config.journal, manager->record.data, manager->record.size);
 }
 
-/* Between two records, whoever's they are. False if there is nothing to do. */
+/* Called between two records. Returns false if there is nothing to do. */
 static bool go_on(struct pwi_manager *manager) {
   if (manager->stopped || manager->recording || manager->hearing) return false;
   if (is_journal_long(manager))
@@ -243,7 +232,7 @@ static bool go_on(struct pwi_manager *manager) {
   return true;
 }
 
-/* `safe` may be called from inside `append`, and comes here: the loop that is running goes on. */
+/* `append` may call `safe`, which calls this function: then the loop that is running continues. */
 void pwi_manager_work(struct pwi_manager *manager) {
   if (manager->deciding) return;
   manager->deciding = true;

@@ -1,22 +1,22 @@
-/* Servers that will not come back, and what only they had.
+/* Giving up a server that will not come back, and the data that only this server had.
  *
- * The last full member of a chain is never removed: if it is down, its arcs wait for it. Only an operator may say that the
- * wait is over. Then its arcs begin anew, with nothing in them, and with members that the planner chooses as if the server
- * were leaving; each such arc has the epoch of this view in `lost`, so that members know that nothing is missing, and
- * whoever looks at the cluster knows what happened. The server's nodes are struck off in the same view: should it be alive
- * after all, it is told that it was retired, and joins again with nothing.
+ * The last full member of a chain is never removed: if it is down, its arcs wait for it. Only an operator can
+ * end the wait. Then its arcs start empty, with members that the planner chooses as if the server were
+ * draining. Each such arc has the epoch of this view in `lost`, so that members do not wait for data and
+ * operators can see what happened. The same view removes the nodes of the server. If the server is alive
+ * after all, it is told that it was retired, and joins again as an empty node.
  */
 #include <assert.h>
 
 #include "ring/place.h"
 #include "manager/inside.h"
 
-/* One of the shards that are given up. */
+/* The node is a shard of the process that is given up. */
 static bool is_given_up(const struct pwi_view *view, uint64_t process, struct pwi_node node) {
   return pwi_view_find(view, node)->process == process;
 }
 
-/* Nobody else has everything. */
+/* No other process has a full member of the arc. */
 static bool is_only_there(const struct pwi_view *view, const struct pwi_arc *arc, uint64_t process) {
   return pwi_arc_full(arc) == 1 && is_given_up(view, process, arc->chain[0].node);
 }
@@ -27,9 +27,9 @@ static size_t count_lost(const struct pwi_view *view, uint64_t process) {
   return count;
 }
 
-/* --- who begins anew ------------------------------------------------------------------------------------------------- */
+/* --- new chains ----------------------------------------------------------------------------------------- */
 
-/* A plan of those who are here. PAWL_NOT_FOUND if there is nobody. */
+/* Plans with the servers that are connected. PAWL_NOT_FOUND if there are none. */
 static pawl_status plan_without(const struct pwi_manager *manager, struct pwi_plan *plan_out) {
   struct pwi_plan_options options = {
       .points = pwi_manager_points(manager), .replicas = manager->config.replicas, .keep_heads = true};
@@ -44,7 +44,7 @@ static pawl_status plan_without(const struct pwi_manager *manager, struct pwi_pl
   return status;
 }
 
-/* The arcs that the plan has in a range, as they begin anew. */
+/* Adds the planned arcs of a range as empty arcs. */
 static void add_pieces(const struct pwi_plan *plan, struct pawl_range range, uint64_t epoch, struct draft *draft) {
   for (size_t i = 0; i < plan->arc_count && plan->arcs[i].begin < range.end; i++) {
     uint64_t end = i + 1 < plan->arc_count ? plan->arcs[i + 1].begin : PWI_RING_END;
@@ -57,15 +57,15 @@ static void add_pieces(const struct pwi_plan *plan, struct pawl_range range, uin
   }
 }
 
-/* --- the view -------------------------------------------------------------------------------------------------------- */
+/* --- the view ------------------------------------------------------------------------------------------- */
 
-static void strike_off(const struct pwi_view *view, uint64_t process, struct pwi_arc *arc) {
+static void remove_members(const struct pwi_view *view, uint64_t process, struct pwi_arc *arc) {
   for (size_t i = arc->count; i-- > 0;) {
     if (is_given_up(view, process, arc->chain[i].node)) pwi_arc_drop(arc, arc->chain[i].node.id);
   }
 }
 
-/* There is room for all pieces of the plan, and two for each arc that is cut. */
+/* The draft has room for all arcs of the plan and of the view. */
 static void rewrite(const struct pwi_view *view, uint64_t process, const struct pwi_plan *plan, struct draft *draft) {
   draft->arc_count = 0;
   for (size_t i = 0; i < view->arc_count; i++) {
@@ -75,10 +75,10 @@ static void rewrite(const struct pwi_view *view, uint64_t process, const struct 
     }
     struct pwi_arc *arc = &draft->arcs[draft->arc_count++];
     *arc = view->arcs[i];
-    strike_off(view, process, arc);
+    remove_members(view, process, arc);
   }
   for (size_t i = draft->node_count; i-- > 0;) {
-    if (draft->nodes[i].process == process) pwi_draft_strike_node(draft, draft->nodes[i].node.id);
+    if (draft->nodes[i].process == process) pwi_draft_remove_node(draft, draft->nodes[i].node.id);
   }
 }
 
@@ -110,7 +110,7 @@ static pawl_status record(struct pwi_manager *manager, uint64_t process, const s
   return status;
 }
 
-/* --- the decision ---------------------------------------------------------------------------------------------------- */
+/* --- the decision --------------------------------------------------------------------------------------- */
 
 static bool is_all_down(const struct pwi_view *view, uint64_t process) {
   for (size_t i = 0; i < view->node_count; i++) {
@@ -119,18 +119,19 @@ static bool is_all_down(const struct pwi_view *view, uint64_t process) {
   return true;
 }
 
-/* All its shards are missing, and nobody whom we asked has reached any of them. */
-static bool is_all_away(const struct pwi_manager *manager, uint64_t process) {
+/* All shards of the process have been without a link for longer than their grace, and no witness has reached
+ * one. */
+static bool is_all_past_grace(const struct pwi_manager *manager, uint64_t process) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
     const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (view->nodes[i].process != process) continue;
-    if (!pwi_manager_is_away(manager, node) || node->verdict == PWI_VERDICT_ALIVE) return false;
+    if (!pwi_manager_is_past_grace(manager, node) || node->verdict == PWI_VERDICT_ALIVE) return false;
   }
   return true;
 }
 
-/* The operator knows that it is dead: it is marked down first. */
+/* The operator says that the server is dead: it is marked down first. */
 static pawl_status record_down(struct pwi_manager *manager, uint64_t process) {
   struct draft draft;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
@@ -151,7 +152,7 @@ pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decis
   if (!node) return decision->secret == 1 ? PAWL_OK : PAWL_NODE_GONE;
   if (!is_all_down(view, node->process)) {
     decision->goes_on = true;
-    return is_all_away(manager, node->process) ? record_down(manager, node->process) : PAWL_EXISTS;
+    return is_all_past_grace(manager, node->process) ? record_down(manager, node->process) : PAWL_EXISTS;
   }
   size_t lost = count_lost(view, node->process);
   if (lost > 0 && decision->size == 0) return PAWL_CLUSTER_LOST;
@@ -165,7 +166,7 @@ pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decis
 }
 
 void pwi_manager_gave_up(struct pwi_manager *manager) {
-  manager->unfinished = true; /* moves that were about those arcs are not to be had any more */
+  manager->unfinished = true; /* moves of those arcs have become impossible */
   pwi_manager_plan_later(manager);
   pwi_manager_moves_poke(manager);
 }

@@ -1,4 +1,5 @@
-/* Servers that are given up by an operator: what only they had is lost, loudly, and the arcs go on. */
+/* Servers that an operator gives up: data that only they had is lost, which is logged, and the arcs
+ * continue. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +59,7 @@ static void test_the_only_copy_is_lost_only_by_order(void **state) {
   struct actor *victim = &world.actors[1];
   uint64_t id = victim->joined.id, up = world.actors[0].joined.id;
   assert_int_equal(give_up(admin, 77, 1), PAWL_NODE_GONE);
-  assert_int_equal(give_up(admin, id, 1), PAWL_EXISTS); /* it is there */
+  assert_int_equal(give_up(admin, id, 1), PAWL_EXISTS); /* it is connected */
   kill_for_good(victim);
   run_for(&world, 3 * PWI_SIM_SECOND);
   size_t waiting = figures_of(&world).waiting;
@@ -77,7 +78,7 @@ static void test_the_only_copy_is_lost_only_by_order(void **state) {
   assert_true(count_lost(epoch + 1) >= waiting);
   assert_true(figures_of(&world).ready);
   assert_int_equal(figures_of(&world).waiting, 0);
-  for (size_t i = 0; i < count; i++) { /* nobody else has lost anything */
+  for (size_t i = 0; i < count; i++) { /* no other arc has lost data */
     const struct pwi_arc *arc = &now()->arcs[pwi_view_arc_of(now(), arcs[i].begin)];
     assert_int_equal(arc->lost, arcs[i].chain[0].node.id == id ? epoch + 1 : 0);
   }
@@ -87,7 +88,7 @@ static void test_the_only_copy_is_lost_only_by_order(void **state) {
   world_close(&world);
 }
 
-/* It was not dead: it is told that it was given up, and comes again as somebody else, with nothing. */
+/* The server was not dead: it is told that it was retired, and joins again as a new, empty node. */
 static void test_who_was_given_up_comes_back_as_somebody_new(void **state) {
   (void)state;
   open_chains(2, 0, 3);
@@ -123,7 +124,8 @@ static void test_where_others_have_everything_nothing_is_lost(void **state) {
   world_close(&world);
 }
 
-/* Both members of all chains are dead; each is given up by itself, and only the second takes the data with it. */
+/* Both members of all chains are dead. They are given up one after the other, and only with the second data
+ * is lost. */
 static void test_of_two_dead_members_the_last_takes_the_data_with_it(void **state) {
   (void)state;
   open_chains(4, 1, 2);
@@ -156,7 +158,9 @@ static void test_arcs_that_begin_anew_have_all_their_members(void **state) {
   open_chains(5, 1, 2);
   add_one(7);
   add_one(8);
-  for (size_t i = 0; i < 2; i++) world.actors[i].moving = MOVES_NEVER; /* so that the newcomers get nothing */
+  for (size_t i = 0; i < 2; i++)
+    world.actors[i].moving = MOVES_NEVER; /* so that the new servers get no
+                                                                          arcs */
   run_for(&world, PWI_SIM_SECOND);
   for (size_t i = 0; i < 2; i++) kill_for_good(&world.actors[i]);
   run_for(&world, 3 * PWI_SIM_SECOND);
@@ -196,7 +200,7 @@ static void test_all_shards_of_a_server_are_given_up_together(void **state) {
   uint64_t one = world.actors[2].joined.id, other = world.actors[3].joined.id;
   kill_for_good(&world.actors[2]);
   run_for(&world, 3 * PWI_SIM_SECOND);
-  assert_int_equal(give_up(admin, one, 1), PAWL_EXISTS); /* a shard of it is there */
+  assert_int_equal(give_up(admin, one, 1), PAWL_EXISTS); /* another shard of the process is connected */
   kill_for_good(&world.actors[3]);
   run_for(&world, 3 * PWI_SIM_SECOND);
   assert_int_equal(give_up(admin, one, 1), PAWL_OK);
@@ -224,7 +228,8 @@ static void test_what_was_lost_is_known_after_a_restart(void **state) {
   world_close(&world);
 }
 
-/* Most are silent, so the manager doubts itself. The operator who knows better need not wait for it. */
+/* Most servers are silent, so the manager suspects its own network. An operator who knows better need not
+ * wait. */
 static void test_who_is_missing_can_be_given_up(void **state) {
   (void)state;
   open_chains(9, 1, 4);
@@ -232,7 +237,8 @@ static void test_who_is_missing_can_be_given_up(void **state) {
     world.actors[i].keeps_away = true;
     pwi_sim_break(world.sim, world.actors[i].node, world.manager_node);
   }
-  assert_int_equal(give_up(admin, world.actors[0].joined.id, 1), PAWL_EXISTS); /* it may be back in a moment */
+  assert_int_equal(give_up(admin, world.actors[0].joined.id, 1), PAWL_EXISTS); /* it may be back in a
+                                                                                  moment */
   run_for(&world, 5 * PWI_SIM_SECOND);
   assert_int_equal(figures_of(&world).nodes_down, 0);
   for (size_t i = 0; i < 3; i++) {

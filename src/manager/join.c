@@ -1,4 +1,5 @@
-/* Who comes: servers, as new nodes or back by id and secret, and clients, as new senders or likewise. */
+/* Joining. Servers join as new nodes, or return with their id and secret. Clients join as new senders, or
+ * return in the same way. */
 #include <string.h>
 
 #include "manager/inside.h"
@@ -16,9 +17,9 @@ static uint64_t draw_secret(struct pwi_manager *manager) {
   return secret != 0 ? secret : 1;
 }
 
-/* --- letting in ----------------------------------------------------------------------------------------------------- */
+/* --- refusing ------------------------------------------------------------------------------------------- */
 
-/* Whoever is told that he has been retired may come again on the same link, as somebody new. */
+/* A peer that was retired may join again on the same link, as a new node or sender. */
 static void turn_away(struct pwi_manager *manager, struct peer *peer, pawl_status why) {
   pwi_log(manager->config.log, PAWL_LOG_INFO, "join.refused", "role=%s why=%s", peer->is_server ? "server" : "client",
           pawl_status_name(why));
@@ -31,8 +32,8 @@ static void turn_away(struct pwi_manager *manager, struct peer *peer, pawl_statu
   }
 }
 
-/* Whoever knows of more than we do has heard it from us: our journal has lost something, and what we would decide now
- * would be a second history. */
+/* The peer has a higher number than the ledger. Only a manager of this cluster can have sent it, so the
+ * journal has lost records, and further decisions would create a second history. */
 static bool is_ahead_of_us(const struct pwi_manager *manager, const struct peer *peer) {
   struct numbers ours = pwi_manager_numbers(manager);
   for (int i = 0; i < PWI_TOPICS; i++) {
@@ -41,7 +42,7 @@ static bool is_ahead_of_us(const struct pwi_manager *manager, const struct peer 
   return false;
 }
 
-/* A server of this cluster has been told of a view, a catalogue or a membership that our journal does not hold. */
+/* A server of this cluster has a view, a catalogue or a membership that the journal does not have. */
 static bool has_seen_more(const struct pwi_manager *manager, const struct peer *peer) {
   bool is_ours = peer->peering.hello.cluster == manager->ledger.cluster && manager->ledger.cluster != 0;
   bool is_trusted = pwi_rights_are_full(&peer->who.rights);
@@ -52,7 +53,7 @@ static void stop_for(struct pwi_manager *manager, const struct peer *peer) {
   struct numbers ours = pwi_manager_numbers(manager);
   if (manager->stopped) return;
   pwi_log(manager->config.log, PAWL_LOG_ERROR, "manager.stopped",
-          "why=%s what=our-journal-is-not-the-newest node=%llu knows=%llu.%llu.%llu journal=%llu.%llu.%llu",
+          "why=%s what=journal-is-not-the-newest node=%llu knows=%llu.%llu.%llu journal=%llu.%llu.%llu",
           pawl_status_name(PAWL_CLUSTER_HISTORY), (unsigned long long)peer->join.id,
           (unsigned long long)peer->knew.of[PWI_TOPIC_VIEW], (unsigned long long)peer->knew.of[PWI_TOPIC_CATALOGUE],
           (unsigned long long)peer->knew.of[PWI_TOPIC_MEMBERSHIP], (unsigned long long)ours.of[PWI_TOPIC_VIEW],
@@ -60,12 +61,12 @@ static void stop_for(struct pwi_manager *manager, const struct peer *peer) {
   pwi_manager_stop(manager, PAWL_CLUSTER_HISTORY);
 }
 
-/* It has heard of a later leadership than ours: we have been replaced, and do not know it yet. */
+/* The peer knows a later term: another manager leads, and this one has not noticed yet. */
 static bool is_of_a_later_term(const struct pwi_manager *manager, const struct peer *peer) {
   return peer->control.head.tick > manager->config.term;
 }
 
-/* The same node or sender has come over a new link: nothing is heard or lost of the old one any more. */
+/* The same node or sender has joined over a new link: the old link is closed and ignored. */
 static void replace_peer(struct pwi_manager *manager, struct peer *old, struct peer *peer) {
   if (!old || old == peer) return;
   old->state = PEER_OUT;
@@ -73,14 +74,15 @@ static void replace_peer(struct pwi_manager *manager, struct peer *old, struct p
   pwi_manager_close(manager, old, PAWL_OK);
 }
 
-/* --- servers -------------------------------------------------------------------------------------------------------- */
+/* --- servers -------------------------------------------------------------------------------------------- */
 
 static bool is_sound_server(const struct pwi_join *join) {
   return join->process != 0 && join->shard_count > 0 && join->shard_count <= SHARDS_MAX &&
          join->shard < join->shard_count && join->address[0] != '\0';
 }
 
-/* By id and secret or, if what we told it was lost on the way, by what only its process knows. */
+/* Finds a node by its id and secret. If the reply with these was lost, finds it by the random number of its
+ * process. */
 static const struct pwi_ledger_node *find_known(const struct pwi_manager *manager, const struct pwi_join *join) {
   const struct pwi_ledger *ledger = &manager->ledger;
   if (join->id != 0) {
@@ -131,7 +133,8 @@ static pawl_status record_new_node(struct pwi_manager *manager, struct decision 
   return status;
 }
 
-/* A node is back: as it was, or, if it was marked down or has moved, with a view that says so. */
+/* A node returns. A new view is needed only if the node was marked down or its address or labels have
+ * changed. */
 static pawl_status record_return(struct pwi_manager *manager, const struct pwi_join *join, uint64_t id) {
   const struct pwi_view_node *was = view_node(manager, id);
   struct pwi_view_node is = *was;
@@ -164,7 +167,7 @@ static pawl_status decide_server(struct pwi_manager *manager, struct decision *d
 
 static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct node *node) {
   bool was_suspect = pwi_manager_suspects_itself(manager);
-  if (node->peer) pwi_manager_moves_lost(manager, node->id, true); /* the old link's orders may never have arrived */
+  if (node->peer) pwi_manager_moves_lost(manager, node->id, true); /* orders on the old link may be lost */
   replace_peer(manager, node->peer, peer);
   node->peer = peer;
   node->declared = false;
@@ -179,7 +182,7 @@ static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct
   pwi_manager_send_news(manager, peer);
   if (manager->ledger.space_count > 0) pwi_manager_grant(manager, node);
   pwi_manager_settle(manager);
-  pwi_manager_welcome_back(manager, was_suspect);
+  pwi_manager_server_returned(manager, was_suspect);
   pwi_manager_node_came(manager);
   pwi_manager_moves_poke(manager);
 }
@@ -195,7 +198,7 @@ static void conclude_server(struct pwi_manager *manager, const struct decision *
     pwi_manager_server_lost(manager, node, PAWL_LINK_CLOSED);
 }
 
-/* --- clients -------------------------------------------------------------------------------------------------------- */
+/* --- clients -------------------------------------------------------------------------------------------- */
 
 static bool is_reader(const struct peer *peer) { return peer->join.reader || !peer->who.rights.write; }
 
@@ -227,7 +230,7 @@ static pawl_status decide_client(struct pwi_manager *manager, struct decision *d
   return live ? PAWL_OK : PAWL_NODE_RETIRED;
 }
 
-/* Its time begins anew: a client that is known to be alive is collecting its clocks. */
+/* Restarts the time for which a retired sender is kept: its client is alive and collects its clocks. */
 static void keep_retired(struct pwi_manager *manager, uint64_t id) {
   struct sender *sender = pwi_manager_sender(manager, id);
   if (!sender || !pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id})) return;
@@ -243,7 +246,7 @@ static void let_reader_in(struct pwi_manager *manager, struct peer *peer) {
   pwi_manager_send_news(manager, peer);
 }
 
-/* A new sender hears of its id once all servers have. */
+/* A new sender is told its id once all servers have the membership. */
 static void let_client_in(struct pwi_manager *manager, struct peer *peer, bool is_new, struct sender *sender) {
   replace_peer(manager, sender->peer, peer);
   sender->peer = peer;
@@ -262,7 +265,8 @@ static void let_client_in(struct pwi_manager *manager, struct peer *peer, bool i
 static void conclude_client(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) {
-    if (decision->id != 0 && pwi_manager_sender(manager, decision->id)) pwi_manager_part_with(manager, decision->id);
+    if (decision->id != 0 && pwi_manager_sender(manager, decision->id))
+      pwi_manager_remove_sender(manager, decision->id);
     return;
   }
   if (status) {
@@ -278,7 +282,7 @@ static void conclude_client(struct pwi_manager *manager, const struct decision *
   let_client_in(manager, peer, is_new, sender);
 }
 
-/* --- after a start -------------------------------------------------------------------------------------------------- */
+/* --- after a restart ------------------------------------------------------------------------------------ */
 
 static bool is_expected(const struct pwi_manager *manager, const struct node *node) {
   return !node->heard && view_node(manager, node->id)->state != PWI_NODE_DOWN;
@@ -304,7 +308,7 @@ void pwi_manager_hear_end(struct pwi_manager *manager) {
   pwi_manager_work(manager);
 }
 
-/* Somebody has said how far he is. True if he is the last that we were waiting for. */
+/* A peer has sent JOIN. Returns true if it is the last node that the manager was waiting for. */
 static bool was_the_last(struct pwi_manager *manager, const struct peer *peer) {
   if (!manager->hearing || !peer->is_server) return false;
   const struct pwi_ledger_node *known = find_known(manager, &peer->join);
@@ -313,7 +317,7 @@ static bool was_the_last(struct pwi_manager *manager, const struct peer *peer) {
   return !expects_somebody(manager);
 }
 
-/* --- whoever it is -------------------------------------------------------------------------------------------------- */
+/* --- JOIN ----------------------------------------------------------------------------------------------- */
 
 void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
   pawl_status status = pwi_join_decode(payload, size, &peer->join);

@@ -1,7 +1,8 @@
-/* Who goes: servers that leave hand on what they hold first; who is lost is manager/loss.c's business.
+/* Leaving. A server that leaves hands its arcs over first. Servers that are lost are handled by
+ * manager/loss.c.
  *
- * A client that leaves is forgotten; one whose link is down is retired after its own grace, and forgotten when its clocks
- * need not be kept any more. Who is lost may come back before, by id and secret.
+ * A client that leaves is retired and forgotten. A client whose link is down may come back with its id and
+ * secret. After its grace its sender is retired; it is forgotten when its clocks need not be kept any more.
  */
 #include "manager/inside.h"
 
@@ -11,10 +12,10 @@ static const struct pwi_view_node *view_node(const struct pwi_manager *manager, 
   return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
 }
 
-/* --- going ---------------------------------------------------------------------------------------------------------- */
+/* --- leaving -------------------------------------------------------------------------------------------- */
 
-/* Retires and forgets: the client has had all its answers, or never knew its id. */
-static pawl_status decide_parting(struct pwi_manager *manager, struct decision *decision) {
+/* Retires and forgets a sender whose client has all its answers, or was never told its id. */
+static pawl_status decide_sender_removal(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_sender sender = {decision->id};
   if (pwi_membership_is_live(&manager->ledger.membership, sender))
     pwi_record_retire(&manager->record, sender.id);
@@ -23,11 +24,11 @@ static pawl_status decide_parting(struct pwi_manager *manager, struct decision *
   return PAWL_OK;
 }
 
-void pwi_manager_part_with(struct pwi_manager *manager, uint64_t sender) {
-  pwi_manager_queue(manager, &(struct decision){.decide = decide_parting, .id = sender});
+void pwi_manager_remove_sender(struct pwi_manager *manager, uint64_t sender) {
+  pwi_manager_queue(manager, &(struct decision){.decide = decide_sender_removal, .id = sender});
 }
 
-static void conclude_parting(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+static void conclude_sender_removal(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) return;
   if (status)
@@ -48,7 +49,7 @@ static pawl_status decide_draining(struct pwi_manager *manager, struct decision 
   return status;
 }
 
-/* Without memory for it the server has to ask again. */
+/* Without memory the link is closed, and the server says LEAVE again. */
 static void conclude_draining(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (status && peer) pwi_manager_close(manager, peer, status);
@@ -71,14 +72,14 @@ void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer) {
     if (sender) sender->peer = NULL;
     peer->state = PEER_OUT;
     peer->id = 0;
-    decision.decide = decide_parting;
-    decision.conclude = conclude_parting;
+    decision.decide = decide_sender_removal;
+    decision.conclude = conclude_sender_removal;
   }
   pwi_manager_queue(manager, &decision);
 }
 
-/* A node that is leaving, or was down for long, and is in no chain. */
-static pawl_status decide_striking(struct pwi_manager *manager, struct decision *decision) {
+/* Removes a node from the view that is leaving, or was down for long, and is in no chain. */
+static pawl_status decide_removal(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_view_node *node = view_node(manager, decision->id);
   struct draft draft;
   if (!node || node->state == PWI_NODE_UP) return PAWL_OK;
@@ -86,25 +87,25 @@ static pawl_status decide_striking(struct pwi_manager *manager, struct decision 
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
   if (status) return status;
   if (!pwi_draft_has_member(&draft, decision->id)) {
-    pwi_draft_strike_node(&draft, decision->id);
+    pwi_draft_remove_node(&draft, decision->id);
     status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
   }
   pwi_draft_close(&draft);
   return status;
 }
 
-/* Over whatever link it is here: while the record was on its way to be safe it may have come back over another. */
+/* The present link of a server. It may have joined over a new link while the record was being written. */
 static struct peer *peer_of_server(const struct pwi_manager *manager, uint64_t id) {
   struct peer *peer = manager->first_peer;
   while (peer && !(peer->is_server && peer->id == id)) peer = peer->next;
   return peer;
 }
 
-static void conclude_striking(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+static void conclude_removal(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct node *node = pwi_manager_node(manager, decision->id);
   struct peer *peer = peer_of_server(manager, decision->id);
   if (node) {
-    node->striking = false;
+    node->removing = false;
     return;
   }
   pwi_log(manager->config.log, PAWL_LOG_INFO, "server.left", "node=%llu why=%s", (unsigned long long)decision->id,
@@ -114,17 +115,17 @@ static void conclude_striking(struct pwi_manager *manager, const struct decision
     peer->id = 0;
     pwi_manager_wait(manager, &(struct waiter){.link = peer->link, .kind = PWI_SAY_LEFT});
   }
-  pwi_manager_moves_poke(manager); /* others may be waiting to go */
+  pwi_manager_moves_poke(manager); /* other nodes may be waiting to leave */
 }
 
-void pwi_manager_strike(struct pwi_manager *manager, struct node *node) {
-  if (node->striking) return;
-  node->striking = true;
+void pwi_manager_remove_node(struct pwi_manager *manager, struct node *node) {
+  if (node->removing) return;
+  node->removing = true;
   pwi_manager_queue(manager,
-                    &(struct decision){.decide = decide_striking, .conclude = conclude_striking, .id = node->id});
+                    &(struct decision){.decide = decide_removal, .conclude = conclude_removal, .id = node->id});
 }
 
-/* --- clients that are lost ------------------------------------------------------------------------------------------ */
+/* --- clients that are lost ------------------------------------------------------------------------------ */
 
 static pawl_status decide_retirement(struct pwi_manager *manager, struct decision *decision) {
   const struct sender *sender = pwi_manager_sender(manager, decision->id);
@@ -139,15 +140,14 @@ pawl_status pwi_manager_decide_miss(struct pwi_manager *manager, struct decision
   return sender && sender->peer ? PAWL_EXISTS : decide_retirement(manager, decision);
 }
 
-/* Also if it is here. */
 pawl_status pwi_manager_decide_retire(struct pwi_manager *manager, struct decision *decision) {
   if (pwi_membership_is_live(&manager->ledger.membership, (struct pwi_sender){decision->id}))
     pwi_record_retire(&manager->record, decision->id);
   return PAWL_OK;
 }
 
-/* Whoever is retired while he is here loses his link, and is told when he comes again. */
-void pwi_manager_show_out(struct pwi_manager *manager, uint64_t id) {
+/* Closes the link of a sender that was retired. Its client learns of the retirement when it joins again. */
+void pwi_manager_disconnect(struct pwi_manager *manager, uint64_t id) {
   struct sender *sender = pwi_manager_sender(manager, id);
   if (!sender || !sender->peer) return;
   sender->peer->state = PEER_OUT;

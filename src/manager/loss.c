@@ -1,26 +1,27 @@
-/* Servers that are lost, and neighbours that cannot reach one another.
+/* Servers that are lost (failover), and chain neighbours that cannot reach one another.
  *
- * The link of a process that dies is down within a millisecond or so, that of one that hangs after the silence limit of
- * the net. Whether it is lost, or only its link, others are asked (manager/probe.c). All nodes that are found to be lost within a
- * moment, shards of one process mostly, are dealt with in one view: wherever somebody else has everything they are struck off,
- * and what they were head of has another head. Where nobody else has, they stay, and the arc waits for them.
+ * The link of a process that dies goes down within about a millisecond, the link of a process that hangs
+ * after the silence limit of the net. The manager asks witnesses whether the server is dead or only its link
+ * is down (manager/probe.c). One view removes all nodes that are declared dead at about the same time, mostly
+ * the shards of one process, from the chains that have another full member that is up. Their arcs get another
+ * head. Where there is no such member, the node stays in the chain, and the arc waits for it.
  */
 #include "manager/inside.h"
 
-#define RETRY_NS INT64_C(100000000)     /* after memory ran out */
-#define QUARREL_NS INT64_C(60000000000) /* that a pair is kept apart */
+#define RETRY_NS INT64_C(100000000)      /* after memory ran out */
+#define CONFLICT_NS INT64_C(60000000000) /* how long a pair is not made neighbours again */
 
 static const struct pwi_view_node *view_node(const struct pwi_manager *manager, uint64_t id) {
   return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
 }
 
-/* --- losing --------------------------------------------------------------------------------------------------------- */
+/* --- lost servers --------------------------------------------------------------------------------------- */
 
-/* Another full member is there. */
+/* The chain has another full member that is connected. */
 static bool has_another(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t id) {
   for (size_t i = 0; i < pwi_arc_full(arc); i++) {
     uint64_t other = arc->chain[i].node.id;
-    if (other != id && pwi_manager_is_here(manager, other)) return true;
+    if (other != id && pwi_manager_is_connected(manager, other)) return true;
   }
   return false;
 }
@@ -32,7 +33,7 @@ void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int6
 
 void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node, pawl_status why) {
   node->peer = NULL;
-  pwi_manager_miss(manager, node, why == PAWL_LINK_SILENT);
+  pwi_manager_link_lost(manager, node, why == PAWL_LINK_SILENT);
   pwi_manager_moves_lost(manager, node->id, true);
 }
 
@@ -44,7 +45,7 @@ void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_
   } else if (sender && sender->peer == peer) {
     sender->peer = NULL;
     if (peer->state == PEER_JOINING)
-      pwi_manager_part_with(manager, sender->id);
+      pwi_manager_remove_sender(manager, sender->id);
     else
       pwi_manager_timer_set(manager, manager->config.client_grace_ns, TIMER_SENDER, sender->id, &sender->timer);
   }
@@ -78,7 +79,7 @@ static void declare(struct pwi_manager *manager, struct node *node) {
   pwi_manager_moves_unwanted(manager, node->id);
 }
 
-/* They are down, or have come back meanwhile, or there was no memory to say so. */
+/* The lost nodes are marked down, or have come back meanwhile, or there was no memory for the view. */
 static void conclude_losses(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   bool any = false;
   (void)decision;
@@ -102,11 +103,11 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
   node->timer.id = 0;
   if (node->peer) return;
   if (view_node(manager, id)->state == PWI_NODE_DOWN) {
-    pwi_manager_strike(manager, node);
+    pwi_manager_remove_node(manager, node);
     return;
   }
-  if (!pwi_manager_look_at_missing(manager, node)) {
-    pwi_manager_settle(manager); /* nobody waits for it any more, once its grace is over */
+  if (!pwi_manager_check_unlinked(manager, node)) {
+    pwi_manager_settle(manager); /* once its grace is over, clients no longer wait for its confirmation */
     return;
   }
   if (manager->losses_queued) return;
@@ -114,27 +115,29 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
   pwi_manager_queue(manager, &(struct decision){.decide = decide_losses, .conclude = conclude_losses});
 }
 
-/* --- complaints ----------------------------------------------------------------------------------------------------- */
+/* --- complaints ----------------------------------------------------------------------------------------- */
 
-void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b) {
-  manager->quarrels[manager->next_quarrel++ % PWI_QUARRELS] =
-      (struct quarrel){{{a}, {b}}, pwi_net_now(manager->config.net) + QUARREL_NS};
+void pwi_manager_note_conflict(struct pwi_manager *manager, uint64_t a, uint64_t b) {
+  manager->conflicts[manager->next_conflict++ % PWI_CONFLICTS] =
+      (struct conflict){{{a}, {b}}, pwi_net_now(manager->config.net) + CONFLICT_NS};
 }
 
-/* Who has to go: the one behind, unless the one ahead is in trouble with us too. Whoever cannot follow goes himself. 0 if
- * the complaint is about a chain that is not any more. */
-static uint64_t find_culprit(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t plaintiff,
-                             uint64_t accused) {
-  size_t place = pwi_arc_find(arc, (struct pwi_node){plaintiff}), other = pwi_arc_find(arc, (struct pwi_node){accused});
+/* Which member is removed after a complaint: the one further from the head, unless the other has no link to
+ * the manager either. A member that cannot follow is removed itself. Returns 0 if the complaint is about an
+ * earlier chain. */
+static uint64_t find_member_to_remove(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t complainer,
+                                      uint64_t other_node) {
+  size_t place = pwi_arc_find(arc, (struct pwi_node){complainer}),
+         other = pwi_arc_find(arc, (struct pwi_node){other_node});
   if (place == PWI_CHAIN_MAX || other == PWI_CHAIN_MAX) return 0;
-  if (place == other) return plaintiff;
-  if (place + 1 == other) return accused;
+  if (place == other) return complainer;
+  if (place + 1 == other) return other_node;
   if (other + 1 != place) return 0;
-  return pwi_manager_is_here(manager, accused) ? plaintiff : accused;
+  return pwi_manager_is_connected(manager, other_node) ? complainer : other_node;
 }
 
-/* It is missing, and may be back before long. If most are, whoever complains of it may be cut off as we are. If it only does
- * not know the view yet, it will hear of it as soon as it is back. */
+/* The node has no link and may be back before long. If most servers are down, the complaining server may be
+ * cut off as the manager is. If the node merely lacks the view, it receives it as soon as it is back. */
 static bool is_doubtful(struct pwi_manager *manager, uint64_t id) {
   const struct node *node = pwi_manager_node(manager, id);
   return node && pwi_manager_may_return(manager, node);
@@ -151,10 +154,10 @@ static pawl_status decide_complaint(struct pwi_manager *manager, struct decision
   for (size_t i = 0; i < draft.arc_count; i++) {
     struct pwi_arc *arc = &draft.arcs[i];
     bool meant = !pawl_range_is_empty(pawl_range_common(pwi_view_arc_range(view, i), complaint->positions));
-    if (!meant || arc->since > decision->secret) continue; /* he does not know this chain yet */
-    uint64_t culprit = find_culprit(manager, arc, decision->id, complaint->node);
-    if (culprit && is_doubtful(manager, culprit)) continue;
-    if (culprit && has_another(manager, arc, culprit)) changed |= pwi_arc_drop(arc, culprit);
+    if (!meant || arc->since > decision->secret) continue; /* the complaint is older than this chain */
+    uint64_t member = find_member_to_remove(manager, arc, decision->id, complaint->node);
+    if (member && is_doubtful(manager, member)) continue;
+    if (member && has_another(manager, arc, member)) changed |= pwi_arc_drop(arc, member);
   }
   if (changed) status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
   if (changed && !status) decision->size = 1;
@@ -167,11 +170,11 @@ static void conclude_complaint(struct pwi_manager *manager, const struct decisio
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (peer) peer->asks--;
   if (status || decision->size == 0) return;
-  pwi_log(manager->config.log, PAWL_LOG_WARN, "chain.quarrel", "node=%llu about=%llu begin=%llu end=%llu why=%s",
+  pwi_log(manager->config.log, PAWL_LOG_WARN, "chain.conflict", "node=%llu about=%llu begin=%llu end=%llu why=%s",
           (unsigned long long)decision->id, (unsigned long long)complaint->node,
           (unsigned long long)complaint->positions.begin, (unsigned long long)complaint->positions.end,
           pawl_status_name(complaint->status));
-  pwi_manager_note_quarrel(manager, decision->id, complaint->node == decision->id ? 0 : complaint->node);
+  pwi_manager_note_conflict(manager, decision->id, complaint->node == decision->id ? 0 : complaint->node);
   pwi_manager_plan_later(manager);
   pwi_manager_moves_poke(manager);
 }

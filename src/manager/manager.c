@@ -1,29 +1,30 @@
-/* The manager's life, its callbacks and its peers. */
+/* Creating and destroying the manager, the callbacks of its actor, and its peers. */
 #include "manager/manager.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "manager/inside.h"
 
-#define PATIENCE_NS INT64_C(5000000000) /* until a link must have said JOIN */
+#define PATIENCE_NS INT64_C(5000000000) /* time limit for JOIN on a new link */
 #define CLIENT_GRACE_NS INT64_C(2000000000)
 #define SERVER_GRACE_NS INT64_C(1000000000)
 #define ABSENT_MAX_NS (120 * INT64_C(1000000000))
 #define KEEP_RETIRED_NS (3600 * INT64_C(1000000000))
 #define JOURNAL_BYTES (UINT64_C(1) << 20)
-#define TIMER_SHIFT 56 /* of the kind in a timer's cookie; below it the id */
+#define TIMER_SHIFT 56 /* position of the kind in a timer's cookie; the lower bits are the id */
 
-/* --- timers --------------------------------------------------------------------------------------------------------- */
+/* --- timers --------------------------------------------------------------------------------------------- */
 
 void pwi_manager_timer_cancel(struct pwi_manager *manager, struct pwi_timer *timer) {
   if (timer->id != 0) pwi_net_timer_cancel(manager->config.net, *timer);
   timer->id = 0;
 }
 
-/* A timer that there is no memory for is one that does not fire: whoever it was about is dealt with when he next does
- * something. */
+/* Without memory the timer does not fire. The peer, node or sender is then handled at its next message or
+ * change of link. */
 void pwi_manager_timer_set(struct pwi_manager *manager, int64_t delay, enum timer_kind kind, uint64_t id,
                            struct pwi_timer *timer) {
   struct pwi_net *net = manager->config.net;
@@ -34,7 +35,7 @@ void pwi_manager_timer_set(struct pwi_manager *manager, int64_t delay, enum time
     pwi_log(manager->config.log, PAWL_LOG_ERROR, "timer.lost", "kind=%d why=%s", kind, pawl_status_name(status));
 }
 
-/* --- peers ---------------------------------------------------------------------------------------------------------- */
+/* --- peers ---------------------------------------------------------------------------------------------- */
 
 struct peer *pwi_manager_peer(const struct pwi_manager *manager, struct pwi_link link) {
   struct peer *peer = manager->buckets[link.id % PWI_MANAGER_BUCKETS];
@@ -78,35 +79,20 @@ void pwi_manager_close(struct pwi_manager *manager, struct peer *peer, pawl_stat
 }
 
 struct node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id) {
-  size_t low = 0, high = manager->node_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (manager->nodes[middle].id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < manager->node_count && manager->nodes[low].id == id ? &manager->nodes[low] : NULL;
-}
-
-static size_t sender_place(const struct pwi_manager *manager, uint64_t id) {
-  size_t low = 0, high = manager->sender_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (manager->senders[middle].id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = manager->node_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, manager->nodes[search.middle].id < id);
+  size_t at = search.low;
+  return at < manager->node_count && manager->nodes[at].id == id ? &manager->nodes[at] : NULL;
 }
 
 struct sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id) {
-  size_t place = sender_place(manager, id);
-  return place < manager->sender_count && manager->senders[place].id == id ? &manager->senders[place] : NULL;
+  struct pwi_search search = {.high = manager->sender_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, manager->senders[search.middle].id < id);
+  size_t at = search.low;
+  return at < manager->sender_count && manager->senders[at].id == id ? &manager->senders[at] : NULL;
 }
 
-/* --- being born ------------------------------------------------------------------------------------------------------ */
+/* --- a new cluster -------------------------------------------------------------------------------------- */
 
 static pawl_status decide_birth(struct pwi_manager *manager, struct decision *decision) {
   (void)decision;
@@ -116,7 +102,7 @@ static pawl_status decide_birth(struct pwi_manager *manager, struct decision *de
   return PAWL_OK;
 }
 
-/* From now on we can say who we are. */
+/* The cluster has its id: sets the greeting. */
 static void begin(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   (void)decision;
   if (status) {
@@ -131,7 +117,7 @@ static void begin(struct pwi_manager *manager, const struct decision *decision, 
           manager->ledger.node_count, manager->ledger.sender_count);
 }
 
-/* --- messages ------------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 static void note_have(struct pwi_manager *manager, struct peer *peer, const struct pwi_message_head *head) {
   peer->have = (struct numbers){{head->view, head->catalogue, head->membership}};
@@ -140,7 +126,7 @@ static void note_have(struct pwi_manager *manager, struct peer *peer, const stru
   pwi_manager_moves_heard(manager);
 }
 
-/* Numbers only rise, and what a sender says of its own concerns nobody else. */
+/* The numbers only rise. A sender that reports wrong numbers harms only itself. */
 static bool note_idle(struct pwi_manager *manager, const struct peer *peer) {
   struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (sender && peer->control.head.task > sender->settled) sender->settled = peer->control.head.task;
@@ -148,7 +134,7 @@ static bool note_idle(struct pwi_manager *manager, const struct peer *peer) {
   return !peer->is_server;
 }
 
-/* From somebody who has joined. False if he must not say that. */
+/* A message of a peer that has joined. Returns false if its role does not permit the message. */
 static bool hear_member(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
   switch (peer->control.head.kind) {
   case PWI_SAY_HAVE:
@@ -201,7 +187,7 @@ static void hear(struct pwi_manager *manager, struct peer *peer, const void *bod
   if (!sensible) pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);
 }
 
-/* --- the actor ------------------------------------------------------------------------------------------------------ */
+/* --- the actor ------------------------------------------------------------------------------------------ */
 
 static pawl_status on_greet(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_manager *manager = self;
@@ -270,7 +256,7 @@ static void on_done(void *self, struct pwi_link link, uint64_t cookie, pawl_stat
   pwi_messenger_done(&manager->messenger, cookie);
 }
 
-/* The cookie names a link's id only in part. */
+/* A cookie has only the lower bits of the link's id, so the peer is found by its timer. */
 static void lose_patience(struct pwi_manager *manager, struct pwi_timer timer) {
   for (struct peer *peer = manager->first_peer; peer; peer = peer->next) {
     if (peer->patience.id != timer.id) continue;
@@ -334,7 +320,7 @@ const struct pwi_actor pwi_manager_actor = {
     .timer = on_timer,
 };
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static void take_config(struct pwi_manager *manager, const struct pwi_manager_config *config) {
   manager->config = *config;

@@ -1,5 +1,5 @@
-/* The manager among servers and clients in the simulator: who is told what and when, what clients ask for. How arcs move is told in
- * manager/move_test.c, whose key permits what in manager/access_test.c, how clients come back in manager/clients_test.c. */
+/* The manager with servers and clients in the simulator: announcements and asks. manager/move_test.c tests
+ * moves of arcs, manager/access_test.c rights of keys, manager/clients_test.c clients that come back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static bool sees_one_down(struct actor *actor) {
 
 static bool sees_none_down(struct actor *actor) { return actor->view && !sees_one_down(actor); }
 
-/* --- servers -------------------------------------------------------------------------------------------------------- */
+/* --- servers -------------------------------------------------------------------------------------------- */
 
 static void test_first_arcs_wait_for_all_shards_of_enough_processes(void **state) {
   (void)state;
@@ -147,7 +147,7 @@ static void test_a_newer_link_of_the_same_node_replaces_the_older(void **state) 
   world_close(&world);
 }
 
-/* --- vectors -------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 static void test_a_vector_is_announced_and_its_id_never_used_again(void **state) {
   (void)state;
@@ -194,7 +194,7 @@ static void test_clients_hear_of_a_change_after_all_servers_that_are_up(void **s
   run_for(&world, PWI_SIM_SECOND);
   assert_true(knows_a_vector(a) && knows_a_vector(b));
   assert_false(knows_a_vector(client) || knows_a_vector(reader) || has_reply(client));
-  pwi_sim_kill(world.sim, b->node); /* then it need not hear of it */
+  pwi_sim_kill(world.sim, b->node); /* a dead server need not confirm it */
   run_until(client, has_reply);
   assert_int_equal(client->reply, PAWL_OK);
   assert_true(knows_a_vector(client));
@@ -240,7 +240,7 @@ static void test_an_operator_has_a_server_leave(void **state) {
     a->keeps_away = a2->keeps_away = true;
     assert_int_equal(ask_drain(client, by_address ? 0 : a2->joined.id, by_address ? "tcp://a2:7001" : ""), PAWL_OK);
     assert_int_equal(figures_of(&world).nodes_draining, 2);
-    assert_int_equal(ask_drain(client, a->joined.id, ""), PAWL_OK); /* once more does no harm */
+    assert_int_equal(ask_drain(client, a->joined.id, ""), PAWL_OK); /* asking again is harmless */
     run_until(a, has_left);
     run_until(a2, has_left);
     run_for(&world, PWI_SIM_SECOND);
@@ -293,7 +293,7 @@ static void test_nonsense_is_answered_as_such(void **state) {
   world_close(&world);
 }
 
-/* --- a manager that is started again -------------------------------------------------------------------------------- */
+/* --- a manager that is started again -------------------------------------------------------------------- */
 
 static void test_a_manager_that_is_started_again_knows_what_it_knew(void **state) {
   (void)state;
@@ -345,11 +345,11 @@ static void test_a_manager_that_has_forgotten_views_lets_nobody_in(void **state)
   run_for(&world, PWI_SIM_SECOND);
   assert_int_equal(a->joined.status, PAWL_CLUSTER_HISTORY);
   assert_int_equal(figures_of(&world).nodes_up, 0);
-  assert_int_equal(figures_of(&world).stopped, PAWL_OK); /* who says so has never been in this cluster */
+  assert_int_equal(figures_of(&world).stopped, PAWL_OK); /* the server was never in this cluster */
   world_close(&world);
 }
 
-/* --- what it says of itself ----------------------------------------------------------------------------------------- */
+/* --- what it says of itself ----------------------------------------------------------------------------- */
 
 static void say_report(struct actor *server, uint64_t pushes) {
   struct pwi_report report = {.rows = 5, .bytes = 40, .pushes = pushes};

@@ -1,13 +1,15 @@
-/* How the membership is announced: as the changes since what a peer has.
+/* How the membership is announced: as the changes since the number that a peer has.
  *
- * Clients come and go by the thousand, and everybody is told of each. So the last changes are kept, as bytes, and a peer is
- * sent those that it does not have. The whole goes to whoever is new, and to whoever has missed more than is kept.
+ * Clients join and leave by the thousand, and every peer is told of each. So the manager keeps the last
+ * changes in encoded form, and sends a peer those that it lacks. The whole membership is sent to new peers,
+ * and to peers that lack more changes than are kept.
  *
- * Clients are told of what all servers have (manager/news.c), so besides the ledger's membership there is the one that is
- * settled, which follows by the same changes. A client that is new is sent it without retired senders.
+ * Clients are sent the membership that all servers have (manager/news.c). So besides the membership of the
+ * ledger there is the settled one, which follows by the same changes. A new client is sent it without retired
+ * senders.
  *
- * A client whose key is for one space is told no job names and no addresses of those whose keys are for others. That they are
- * there it has to know: groups and numbers are counted with them.
+ * A client whose key is for one space is not told job names and addresses of senders with keys for other
+ * spaces. It is told that they exist, because groups and change numbers count them.
  */
 #include <string.h>
 
@@ -17,13 +19,14 @@
 
 #define HIDDEN_JOB "hidden"
 
+/* One change of the membership. */
 struct kept_step {
   unsigned char *bytes;
   size_t size;
   uint64_t sender;
 };
 
-/* --- the history ------------------------------------------------------------------------------------------------------ */
+/* --- the history ---------------------------------------------------------------------------------------- */
 
 static struct kept_step *step_at(const struct pwi_manager *manager, size_t index) {
   return pwi_fifo_at(&manager->membership_steps, index);
@@ -37,19 +40,20 @@ static void drop_first(struct pwi_manager *manager) {
   pwi_fifo_pop(&manager->membership_steps);
 }
 
-/* Begins anew: what was before is not kept. */
+/* Drops all changes. */
 static void forget_history(struct pwi_manager *manager) {
   while (pwi_fifo_count(&manager->membership_steps) > 0) drop_first(manager);
   manager->membership_since = manager->ledger.membership.number;
 }
 
-/* All steps that lead from the one number to the other are kept. */
+/* All changes between the two numbers are kept. */
 static bool covers(const struct pwi_manager *manager, uint64_t since, uint64_t until) {
   uint64_t end = manager->membership_since + pwi_fifo_count(&manager->membership_steps);
   return since >= manager->membership_since && since <= until && until <= end;
 }
 
-/* At the kind of what has changed: an answer to an ask has its change inside. */
+/* Positions the reader after the kind of the change, and returns the kind. The record of an answer contains
+ * its change. */
 static uint8_t open_change(struct pwi_reader *reader, const void *record, size_t size) {
   pwi_reader_init(reader, record, size);
   pwi_read_u8(reader); /* version */
@@ -63,7 +67,8 @@ static uint8_t open_change(struct pwi_reader *reader, const void *record, size_t
   return pwi_read_u8(reader);
 }
 
-/* Whose ADD or ADDRESS it is, is as the membership has it now: the record of a sender tells a secret besides. */
+/* For ADD and ADDRESS the sender is copied from the membership, because the record of a sender contains its
+ * secret. */
 static bool step_of(const struct pwi_ledger *ledger, const void *record, size_t size,
                     struct pwi_membership_step *step) {
   static const enum pwi_step_kind kinds[] = {[PWI_RECORD_SENDER] = PWI_STEP_ADD,
@@ -101,7 +106,7 @@ static bool keep_step(struct pwi_manager *manager, const struct pwi_membership_s
   return place != NULL;
 }
 
-/* Each of those who are forgotten with one record is a step. */
+/* Each sender that a record forgets is one change. */
 static bool keep_forgotten(struct pwi_manager *manager, const void *record, size_t size) {
   struct pwi_membership_step step = {.kind = PWI_STEP_FORGET};
   struct pwi_reader reader;
@@ -141,9 +146,9 @@ void pwi_manager_membership_fini(struct pwi_manager *manager) {
   pwi_membership_fini(&manager->membership_settled);
 }
 
-/* --- as bytes --------------------------------------------------------------------------------------------------------- */
+/* --- encoding ------------------------------------------------------------------------------------------- */
 
-/* True if the owner of a key for `space` is not to know who it is. */
+/* True if the owner of a key for `space` may not see job and address of the sender. */
 static bool is_hidden(const struct pwi_manager *manager, uint64_t sender, const char *space) {
   const struct pwi_ledger_sender *known = *space ? pwi_ledger_sender(&manager->ledger, sender) : NULL;
   return *space && (!known || (known->space[0] && strcmp(known->space, space) != 0));
@@ -155,7 +160,7 @@ static void hide_sender(struct pwi_membership_sender *sender) {
   memset(sender->address, 0, sizeof sender->address);
 }
 
-/* The same step without a name. */
+/* Writes the change without job and address of the sender. */
 static void write_hidden(const struct kept_step *kept, struct pwi_writer *writer) {
   struct pwi_membership_step step = {0};
   struct pwi_reader reader;
@@ -187,7 +192,7 @@ static void encode_whole(const struct pwi_membership *membership, bool is_new, s
     pwi_membership_encode(membership, writer);
 }
 
-/* By way of a copy: such keys are few, and it happens once for each of their links. */
+/* Encodes a changed copy. This is rare: once for each link with a key for one space. */
 static void encode_for(const struct pwi_manager *manager, const struct pwi_membership *membership, const char *space,
                        bool is_new, struct pwi_writer *writer) {
   struct pwi_writer whole = {0};
@@ -205,7 +210,7 @@ static void encode_for(const struct pwi_manager *manager, const struct pwi_membe
   pwi_membership_fini(&copy);
 }
 
-/* --- what is settled -------------------------------------------------------------------------------------------------- */
+/* --- the settled membership ----------------------------------------------------------------------------- */
 
 static void copy_newest(struct pwi_manager *manager) {
   struct pwi_writer writer = {0};
@@ -218,7 +223,7 @@ static void copy_newest(struct pwi_manager *manager) {
   pwi_writer_fini(&writer);
 }
 
-/* Without memory it stays behind, and so do clients, until the next time. */
+/* Without memory the settled membership, and with it the clients, lag behind until the next call. */
 void pwi_manager_membership_settle(struct pwi_manager *manager, uint64_t number) {
   struct pwi_membership *settled = &manager->membership_settled;
   struct pwi_writer writer = {0};
@@ -227,14 +232,14 @@ void pwi_manager_membership_settle(struct pwi_manager *manager, uint64_t number)
     write_delta(manager, settled->number, number, "", &writer);
     pawl_status status =
         writer.status ? writer.status : pwi_membership_apply_delta(settled, writer.data, writer.size, NULL, NULL);
-    if (status == PAWL_CORRUPT) copy_newest(manager); /* cannot be */
+    if (status == PAWL_CORRUPT) copy_newest(manager); /* does not happen */
   } else if (number == manager->ledger.membership.number) {
     copy_newest(manager);
   }
   pwi_writer_fini(&writer);
 }
 
-/* --- for a peer ------------------------------------------------------------------------------------------------------- */
+/* --- for a peer ----------------------------------------------------------------------------------------- */
 
 void pwi_manager_membership_resume(struct pwi_manager *manager, struct peer *peer) {
   uint64_t knew = peer->knew.of[PWI_TOPIC_MEMBERSHIP];

@@ -1,4 +1,4 @@
-/* What is sent when clients come and go: the changes, not everybody. */
+/* Announcing the membership: when clients join and leave, only changes are sent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static void open_world_with_grace(int64_t grace) {
 
 static void open_world(void) { open_world_with_grace(0); }
 
-/* The guest crashes and comes as somebody new, again and again. Returns the bytes that the manager has sent. */
+/* The guest crashes and joins as a new sender, many times. Returns the bytes that the manager has sent. */
 static uint64_t come_and_go(unsigned times) {
   struct pwi_net_counts before, after;
   const struct pwi_net *net = pwi_sim_node_net(world.sim, world.manager_node);
@@ -65,11 +65,13 @@ static void test_bytes_grow_with_joins_and_not_with_their_square(void **state) {
   assert_int_equal(figures_of(&world).retired, 320);
   assert_same_membership(&server->membership, &watcher->membership);
   assert_same_membership(&server->membership, &guest->membership);
-  assert_true(guest->membership.sender_count < 2 + 110); /* who went before it came is no business of a newcomer */
+  assert_true(guest->membership.sender_count < 2 + 110); /* who went before it came is no business of a
+                                                            newcomer */
   world_close(&world);
 }
 
-/* A server that comes back is told what it has missed, if it knows how far it is; and everything if not. */
+/* A server that comes back receives the changes it missed if it has kept its membership, otherwise all of
+ * it. */
 static void test_whoever_comes_back_is_told_what_it_has_missed(void **state) {
   (void)state;
   for (int remembers = 0; remembers < 2; remembers++) {
@@ -92,7 +94,7 @@ static void test_whoever_comes_back_is_told_what_it_has_missed(void **state) {
   }
 }
 
-/* A manager that was started again has no history of changes, but whoever is up to date needs none. */
+/* A restarted manager has no history of changes, but peers that are up to date need none. */
 static void test_after_a_restart_of_the_manager_deltas_go_on(void **state) {
   (void)state;
   open_world();
@@ -109,8 +111,8 @@ static void test_after_a_restart_of_the_manager_deltas_go_on(void **state) {
   world_close(&world);
 }
 
-/* Thousands of clients that crash before they have pushed anything leave nothing behind: not here, not at the servers, and no work
- * that grows with their number. */
+/* Thousands of clients that crash before they have pushed leave nothing behind, neither at the manager nor at
+ * the servers, and cost no work that grows with their number. */
 static void test_clients_that_leave_nothing_unsettled_are_not_kept(void **state) {
   (void)state;
   open_world_with_grace(50 * PWI_SIM_MILLISECOND);
@@ -118,7 +120,7 @@ static void test_clients_that_leave_nothing_unsettled_are_not_kept(void **state)
   uint64_t few = come_and_go(1000), more = come_and_go(3000);
   print_message("bytes for 1000 joins and crashes: %llu, for 3000 more: %llu\n", (unsigned long long)few,
                 (unsigned long long)more);
-  assert_true(more < 7 * few / 2); /* bytes by clients, and not by their square */
+  assert_true(more < 7 * few / 2); /* bytes grow linearly with the clients */
   assert_int_equal(figures_of(&world).retired, 0);
   assert_int_equal(world.manager->ledger.sender_count, 2);
   assert_int_equal(world.manager->sender_count, 2);
@@ -132,7 +134,7 @@ static void test_clients_that_leave_nothing_unsettled_are_not_kept(void **state)
 
 static bool has_forgotten(struct actor *actor) { return actor->membership.sender_count == 2; }
 
-/* The server has something of the third client: it is kept, and the others are not. */
+/* The server reports the third client as unsettled: it is kept, and the others are not. */
 static void test_whoever_left_something_unsettled_is_kept_for_an_hour(void **state) {
   (void)state;
   open_world();
@@ -149,7 +151,7 @@ static void test_whoever_left_something_unsettled_is_kept_for_an_hour(void **sta
   world_close(&world);
 }
 
-/* What the sender has said itself to be over is not unsettled. */
+/* Tasks that the sender itself has reported as answered are not unsettled. */
 static void test_a_client_that_was_idle_when_it_was_lost_is_not_kept(void **state) {
   (void)state;
   open_world();
@@ -162,13 +164,14 @@ static void test_a_client_that_was_idle_when_it_was_lost_is_not_kept(void **stat
   world_close(&world);
 }
 
-/* As long as a member of a chain is missing nobody knows; a client that is back is not forgotten while it collects. */
+/* Nothing is forgotten while a member of a chain is not connected. A retired sender is not forgotten while
+ * its client collects its clocks. */
 static void test_nobody_is_forgotten_while_a_handler_is_missing_or_the_client_is_back(void **state) {
   (void)state;
   open_world();
   world.all_settle = true;
   world.all_renew = true;
-  server->is_deaf = true; /* so that nothing is settled and the server, though here, is behind */
+  server->is_deaf = true; /* so that nothing is settled, and the connected server is behind */
   server->keeps_away = true;
   world.may_miss_views = true;
   pwi_sim_cut(world.sim, server->node, world.manager_node);
@@ -190,7 +193,8 @@ static void test_nobody_is_forgotten_while_a_handler_is_missing_or_the_client_is
   world_close(&world);
 }
 
-/* Who comes back later is told that nothing of it took effect: also by a manager that was started again since. */
+/* A client that comes back later is told that its unanswered pushes took no effect, also by a restarted
+ * manager. */
 static void test_whoever_comes_back_hears_that_nothing_took_effect(void **state) {
   (void)state;
   for (int restarted = 0; restarted < 2; restarted++) {
@@ -210,7 +214,7 @@ static void test_whoever_comes_back_hears_that_nothing_took_effect(void **state)
   }
 }
 
-/* Those that are kept go together when their time is over. */
+/* Senders that are kept are forgotten with one record when their time is over. */
 static void test_those_whose_time_is_over_are_forgotten_in_a_few_passes(void **state) {
   (void)state;
   open_world();
@@ -223,7 +227,7 @@ static void test_those_whose_time_is_over_are_forgotten_in_a_few_passes(void **s
   world_close(&world);
 }
 
-/* More changes than are kept: the whole again. */
+/* More changes than are kept: the whole membership is sent again. */
 static void test_whoever_has_missed_too_much_is_told_everything(void **state) {
   (void)state;
   open_world();

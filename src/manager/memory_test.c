@@ -1,8 +1,9 @@
-/* A manager that runs out of memory now and then, and whose journal takes its time.
+/* A manager that sometimes lacks memory, with a slow journal.
  *
- * The same story is told many times, and each time one allocation fails inside one of the manager's callbacks. Links may
- * break for it and work may be put off; but in the end everybody is in, the ring is whole and at rest, and what the
- * client asked for, once more if need be, is there. */
+ * The same scenario runs many times, and each time one allocation fails inside one of the manager's
+ * callbacks. Links may be closed for it and work may be delayed. At the end all actors have joined, all
+ * chains are whole, no move is under way, and the client's asks are carried out, after a repetition if
+ * necessary. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,12 +17,12 @@
 
 static struct world world;
 
-/* Where memory fails: the `after`-th allocation in callback number `at`. */
+/* The `after`-th allocation in callback number `at` fails. */
 static uint64_t callbacks, fail_at, fail_after;
 static bool has_failed;
 static unsigned replacements; /* of all records by one */
 
-/* --- a journal that is never safe at once ----------------------------------------------------------------------------- */
+/* --- a journal that is never safe at once --------------------------------------------------------------- */
 
 struct slow_journal {
   struct pwi_journal journal;
@@ -33,7 +34,7 @@ static struct slow_journal slow;
 
 static void nobody_cares(void *context, pawl_status status) { (void)context, (void)status; }
 
-/* The journal itself always has memory: a journal that fails ends a manager. */
+/* The journal itself always has memory, because a failed journal stops the manager. */
 static void slow_append(struct pwi_journal *journal, const void *record, size_t size) {
   (void)journal;
   has_failed |= pwi_memory_fail_cancel() != 0;
@@ -72,7 +73,7 @@ static void slow_destroy(struct pwi_journal *journal) {
 static const struct pwi_journal_ops slow_ops = {
     .append = slow_append, .replace = slow_replace, .size = slow_size, .replay = slow_replay, .destroy = slow_destroy};
 
-/* --- callbacks without memory ---------------------------------------------------------------------------------------- */
+/* --- callbacks without memory --------------------------------------------------------------------------- */
 
 static void arm(void) {
   if (++callbacks == fail_at) pwi_memory_fail_after(fail_after);
@@ -80,7 +81,7 @@ static void arm(void) {
 
 static void disarm(void) { has_failed |= pwi_memory_fail_cancel() != 0; }
 
-/* What was appended in a callback is safe after it. */
+/* Records that were appended in a callback are safe after it. */
 static void after(void) {
   disarm();
   while (slow.pending) {
@@ -145,7 +146,7 @@ static const struct pwi_actor wrapper = {
     .timer = wrapped_timer,
 };
 
-/* --- the story -------------------------------------------------------------------------------------------------------- */
+/* --- the story ------------------------------------------------------------------------------------------ */
 
 static void open_story(void) {
   world_init(&world, 5, 2);
@@ -161,7 +162,7 @@ static void open_story(void) {
 
 static bool is_told(struct actor *client) { return client->replied == client->asked || !client->joined_now; }
 
-/* Asks until it is answered, and until it is answered that the vector exists. */
+/* Asks until there is an answer, and until the answer is that the vector exists. */
 static void insist(struct actor *client) {
   pawl_status status = PAWL_NO_MEMORY;
   for (int i = 0; i < 10 && status != PAWL_EXISTS; i++) {
@@ -184,7 +185,7 @@ static void tell_story(void) {
   struct actor *a = add_server(&world, "a", 10, 0, 1);
   add_server(&world, "b", 20, 0, 1);
   struct actor *client = add_client(&world, "client", false);
-  world.someone_returned = true; /* so that nobody minds who comes and goes */
+  world.someone_returned = true; /* servers may be behind clients */
   insist(client);
   run_until(a, has_arcs);
   add_server(&world, "c", 30, 0, 1);
@@ -199,7 +200,7 @@ static void tell_story(void) {
   world_close(&world);
 }
 
-/* Gives a dead server up, until it is answered that there is none. */
+/* Gives a dead server up until the answer is that there is none. */
 static void forget(struct actor *client, uint64_t node) {
   pawl_status status = PAWL_NO_MEMORY;
   for (int i = 0; i < 10 && status != PAWL_NODE_GONE; i++) {
@@ -215,7 +216,7 @@ static void forget(struct actor *client, uint64_t node) {
   assert_int_equal(status, PAWL_NODE_GONE);
 }
 
-static void quarrel(struct actor *actor) {
+static void conflict(struct actor *actor) {
   struct pwi_complaint complaint = {pawl_range_of(0, PWI_RING_END), actor->joined.id, PAWL_NODE_FULL};
   struct pwi_writer payload = {0};
   pwi_complaint_encode(&complaint, &payload);
@@ -229,7 +230,8 @@ static void lose(struct actor *actor) {
   run_for(&world, 3 * PWI_SIM_SECOND);
 }
 
-/* Chains of two: a server is lost, another cannot follow, one comes, all but that one are lost and given up. */
+/* Chains of two: a server is lost, another cannot follow, a new one joins, all others are lost and given
+ * up. */
 static void tell_of_chains(void) {
   open_story();
   world.config.replicas = world.config.points = 1;
@@ -239,7 +241,7 @@ static void tell_of_chains(void) {
   struct actor *client = add_client(&world, "client", false);
   run_until(a, has_arcs);
   run_for(&world, PWI_SIM_SECOND);
-  quarrel(b);
+  conflict(b);
   run_for(&world, 3 * PWI_SIM_SECOND);
   struct actor *c = add_server(&world, "c", 30, 0, 1);
   run_for(&world, 5 * PWI_SIM_SECOND);
@@ -265,7 +267,7 @@ static void test_a_slow_journal_changes_nothing(void **state) {
   assert_true(callbacks > 50 && replacements > 0);
 }
 
-/* The story again and again, each time without another piece of memory. */
+/* Runs the scenario many times; each time another allocation fails. */
 static void fail_everywhere(void (*tell)(void)) {
   unsigned failures = 0;
   fail_at = 0;
@@ -291,7 +293,7 @@ static void test_wherever_memory_fails_chains_become_whole_again(void **state) {
   fail_everywhere(tell_of_chains);
 }
 
-/* The last line of a test that failed tells where memory did. */
+/* The last line of a failed test names the allocation that failed. */
 static int tell_where(void **state) {
   (void)state;
   print_message("memory failed last in callback %llu after %llu allocations\n", (unsigned long long)fail_at,

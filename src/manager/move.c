@@ -1,20 +1,20 @@
 /* Steps under way.
  *
- * A move brings one arc to its goal by steps (manager/step.c). A step that needs an order goes through views: one that
- * lists the target as filling, one that makes it full or, after a failure, one that strikes it off again. All moves that
- * are ready for their next view share it. Where a step has got to is seen in the view itself, so the one decision that
- * makes these views can be asked again and again.
+ * A move brings one arc to its goal by steps (manager/step.c). A step that needs an order takes two views:
+ * the first lists the target as filling, the second makes it full or, after a failure, removes it. All moves
+ * that are ready for their next view share it. The view itself shows how far a step has come, so the decision
+ * that makes these views can be repeated.
  *
- * FILLING holds good within one `since` of the arc: if its chain changes for another reason the target is struck off with
- * that change, and whatever the source may say later is not listened to.
+ * A FILL is valid for one configuration (`since`) of the arc. If the chain changes for another reason, that
+ * change removes the target, and later reports of the source are ignored.
  *
- * A HANDOVER holds good until the next view, whatever that is about: then the old head serves on, unless the view says
- * otherwise. So, while handovers are under way, no other step asks for a view; and if somebody else needs one the
- * handover is begun again.
+ * A HANDOVER is valid until the next view, whatever that view changes. The old head then continues to serve,
+ * unless the view names another head. So no other step asks for a view while handovers are under way. If a
+ * view is needed for another reason, the handover starts again.
  */
 #include "manager/inside.h"
 
-/* --- orders --------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 static void give_order(struct pwi_manager *manager, const struct move *move, bool cancel) {
   const struct node *source = pwi_manager_node(manager, move->source);
@@ -49,7 +49,7 @@ static bool has_heard(const struct pwi_manager *manager, uint64_t id, uint64_t e
 }
 
 static void give_orders(struct pwi_manager *manager) {
-  struct step step;
+  struct chain_step step;
   for (size_t i = 0; i < manager->move_count; i++) {
     struct move *move = &manager->moves[i];
     if (move->step != MOVE_LISTED || pwi_manager_work_on(manager, move, &step) != WORK_WAIT) continue;
@@ -59,8 +59,9 @@ static void give_orders(struct pwi_manager *manager) {
   }
 }
 
-/* A server that has handed over for a manager before us, which did not live to write the view, waits for one that nobody will
- * write. What was written is in our ledger, and it has that, or will have it first: so it may go on as it is listed there. */
+/* A server has handed over on the order of an earlier leader that stopped before it wrote the view, so the
+ * server waits for a view that will never come. The ledger has every view that was written, and the server
+ * has the newest of them or receives it first. So the server may continue as that view lists it. */
 static void take_back(struct pwi_manager *manager, struct peer *peer, const struct pwi_move *moved) {
   struct pwi_move order = *moved;
   struct pwi_writer payload = {0};
@@ -93,8 +94,8 @@ void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const voi
   pwi_manager_moves_poke(manager);
 }
 
-/* A handover that has landed is not worth more than the link to its source: the view that it waits for might come after
- * the source has been told that it is who it was. */
+/* A handover that has been carried out fails too if the link of its source goes down: when the source joins
+ * again, it is told that it is still the head, and the view that switches heads might come after that. */
 void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t id, bool as_source) {
   for (size_t i = 0; i < manager->move_count; i++) {
     struct move *move = &manager->moves[i];
@@ -117,7 +118,7 @@ void pwi_manager_moves_unwanted(struct pwi_manager *manager, uint64_t node) {
   }
 }
 
-/* --- going on ------------------------------------------------------------------------------------------------------- */
+/* --- proceeding ----------------------------------------------------------------------------------------- */
 
 static bool is_in_a_chain(const struct pwi_view *view, uint64_t id) {
   for (size_t i = 0; i < view->arc_count; i++) {
@@ -126,14 +127,14 @@ static bool is_in_a_chain(const struct pwi_view *view, uint64_t id) {
   return false;
 }
 
-/* A node that is leaving and holds nothing may go. */
+/* Removes a node from the view that is leaving and is in no chain. */
 static void release_leavers(struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
     struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
-    if (view->nodes[i].state != PWI_NODE_DRAINING || node->striking || is_in_a_chain(view, node->id)) continue;
-    pwi_manager_strike(manager, node);
-    return; /* the view may be another one now; that one's announcement brings us here again */
+    if (view->nodes[i].state != PWI_NODE_DRAINING || node->removing || is_in_a_chain(view, node->id)) continue;
+    pwi_manager_remove_node(manager, node);
+    return; /* the view may have changed; this function is called again after the announcement */
   }
 }
 
@@ -143,7 +144,7 @@ static int64_t wakes_at(const struct move *move, int64_t now) {
   return move->step == MOVE_WANTED && move->not_before > now ? move->not_before : PWI_NET_NEVER;
 }
 
-/* Somebody has a pause to wait for, or a deadline. */
+/* Sets the timer for the next end of a pause or deadline of a handover. */
 static void wake_for_moves(struct pwi_manager *manager) {
   int64_t now = pwi_net_now(manager->config.net), soonest = PWI_NET_NEVER;
   for (size_t i = 0; i < manager->move_count; i++) {
@@ -178,7 +179,7 @@ void pwi_manager_moves_poke(struct pwi_manager *manager) {
   pwi_manager_queue(manager, &(struct decision){.decide = pwi_manager_decide_moves, .conclude = conclude_moves});
 }
 
-/* --- after a start -------------------------------------------------------------------------------------------------- */
+/* --- after a restart ------------------------------------------------------------------------------------ */
 
 static pawl_status decide_tidying(struct pwi_manager *manager, struct decision *decision) {
   struct draft draft;

@@ -1,5 +1,5 @@
-/* Arcs on the move: from a plan to orders to views, and what becomes of them when somebody fails on the way. Every server
- * in these tests checks that each view is a legal successor of the one before. */
+/* Moves of arcs: from a plan to orders to views, and failures of servers meanwhile. Every server in these
+ * tests checks that each view is a legal successor of the one before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static unsigned all_orders(void) {
   return orders;
 }
 
-/* The first arc that an actor heads. */
+/* The first arc of which an actor is the head. */
 static struct pawl_range arc_of(const struct actor *actor) {
   for (size_t i = 0; i < actor->view->arc_count; i++) {
     if (pwi_view_head(actor->view, i)->node.id == actor->joined.id) return pwi_view_arc_range(actor->view, i);
@@ -76,7 +76,7 @@ static pawl_status ask_move(struct actor *client, uint64_t begin, uint64_t end, 
   return ask(client, PWI_ASK_MOVE, &payload);
 }
 
-/* --- joining -------------------------------------------------------------------------------------------------------- */
+/* --- joining -------------------------------------------------------------------------------------------- */
 
 static void test_a_newcomer_receives_and_nobody_else_does(void **state) {
   struct actor *a, *b, *client;
@@ -109,7 +109,7 @@ static void test_all_shards_of_a_process_that_joins_are_given_theirs(void **stat
   world_close(&world);
 }
 
-/* --- orders --------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 static void test_an_operator_moves_what_he_names(void **state) {
   struct actor *a, *b, *client;
@@ -120,7 +120,7 @@ static void test_an_operator_moves_what_he_names(void **state) {
   run_until(a, is_at_rest);
   assert_int_equal(share_of(a->view, b), 100);
   size_t arcs = a->view->arc_count;
-  assert_true(arcs <= 2 * 2 * PWI_PLAN_POINTS); /* narrow neighbours are merged when all is done */
+  assert_true(arcs <= 2 * 2 * PWI_PLAN_POINTS); /* narrow neighbours are merged after the last move */
   assert_int_equal(ask_move(client, 1000, 2000, a->joined.id), PAWL_OK);
   run_until(b, has_order);
   run_until(b, is_at_rest);
@@ -139,13 +139,13 @@ static void say_done(struct actor *actor, enum pwi_move_step step, uint64_t epoc
   run_for(&world, PWI_SIM_SECOND / 10);
 }
 
-/* By order of a manager before this one, which did not live to write the view. */
+/* The order came from an earlier manager that stopped before it wrote the view. */
 static void test_whoever_handed_over_for_a_manager_that_is_gone_is_told_to_go_on(void **state) {
   struct actor *a, *b, *client;
   (void)state;
   open_pair(14, &a, &b, &client);
   say_done(a, PWI_MOVE_FILL, a->view->epoch);
-  say_done(a, PWI_MOVE_HANDOVER, a->view->epoch - 1); /* a view has come since */
+  say_done(a, PWI_MOVE_HANDOVER, a->view->epoch - 1); /* there is a newer view */
   assert_int_equal(a->cancels, 0);
   say_done(a, PWI_MOVE_HANDOVER, a->view->epoch);
   assert_int_equal(a->cancels, 1);
@@ -187,7 +187,7 @@ static void test_source_and_target_hear_of_the_view_before_the_order(void **stat
   world_close(&world);
 }
 
-/* --- failures ------------------------------------------------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------------------------------------- */
 
 static void test_a_move_that_is_refused_is_tried_again_and_then_given_up(void **state) {
   struct actor *a, *b, *client;
@@ -238,7 +238,7 @@ static void test_a_target_that_dies_on_the_way_leaves_the_source_in_charge(void 
   assert_int_equal(figures_of(&world).nodes_down, 1);
   assert_true(figures_of(&world).ready);
   assert_int_equal(figures_of(&world).moves, 0);
-  say_moved(source, &source->order, PAWL_OK); /* too late: nobody listens */
+  say_moved(source, &source->order, PAWL_OK); /* too late: the report is ignored */
   run_for(&world, PWI_SIM_SECOND);
   assert_int_equal(share_of(a->view, a) + share_of(a->view, b), 100);
   world_close(&world);
@@ -285,7 +285,7 @@ static void test_a_manager_that_restarts_ends_the_moves_that_it_forgot(void **st
   world_close(&world);
 }
 
-/* --- leaving -------------------------------------------------------------------------------------------------------- */
+/* --- leaving -------------------------------------------------------------------------------------------- */
 
 static void test_a_server_that_leaves_hands_its_arcs_on_first(void **state) {
   struct actor *a, *b, *client;
@@ -333,7 +333,7 @@ static void test_a_target_that_leaves_is_given_nothing_more(void **state) {
   world_close(&world);
 }
 
-/* --- balance -------------------------------------------------------------------------------------------------------- */
+/* --- balance -------------------------------------------------------------------------------------------- */
 
 static void say_loads(struct actor *server, uint64_t bytes) {
   struct pwi_report report = {.bytes = bytes};
@@ -358,7 +358,8 @@ static void test_balance_follows_the_measured_load(void **state) {
   assert_int_equal(ask_move(client, 0, UINT64_MAX / 4, a->joined.id), PAWL_OK);
   run_for(&world, PWI_SIM_SECOND);
   assert_true(share_of(a->view, a) >= 50);
-  struct pawl_range heavy = pawl_range_of(0, UINT64_MAX / 4); /* by itself about 40 times what all the rest weighs */
+  struct pawl_range heavy = pawl_range_of(0, UINT64_MAX / 4); /* by itself about 40 times what all the rest
+                                                                 weighs */
   say_loads(a, 0);
   say_loads(b, 0);
   run_for(&world, PWI_SIM_SECOND / 10);
@@ -399,9 +400,9 @@ static void test_what_stays_uneven_is_balanced_without_being_asked(void **state)
   world_close(&world);
 }
 
-/* --- storms --------------------------------------------------------------------------------------------------------- */
+/* --- storms --------------------------------------------------------------------------------------------- */
 
-/* Who holds nothing, and so may die without taking the ring with it. */
+/* A server that is in no chain, and so may be killed without loss of data. */
 static bool holds_nothing(const struct actor *actor) { return actor->view && pawl_range_is_empty(arc_of(actor)); }
 
 static void strike(struct actor *victim, uint64_t fate) {
@@ -416,8 +417,8 @@ static void strike(struct actor *victim, uint64_t fate) {
   }
 }
 
-/* Servers come, go, lose links and die while arcs move. What holds: every view follows the one before (each server
- * looks), and when the storm is over the ring is held, by somebody alone in each arc, and nothing moves any more. */
+/* Servers join, leave, lose links and die while arcs move. Every view is a legal successor of the one before
+ * (each server checks this). After the storm every arc has a single member, and no move is under way. */
 static void weather(uint64_t seed) {
   struct pwi_random random;
   struct actor *a, *b, *client;

@@ -1,7 +1,8 @@
-/* Who is told what, and when.
+/* Announcements of view, catalogue and membership.
  *
- * Every change goes to the servers at once, as an edition that is encoded once. What all servers that are up have
- * confirmed is settled, and goes to clients; whoever waits for a change that he asked for is told after that.
+ * Every change is sent to the servers at once, as an edition that is encoded once. An edition that all
+ * servers that are up have confirmed is settled, and is sent to clients. Replies to the asks that caused it
+ * follow.
  */
 #include <string.h>
 
@@ -13,7 +14,7 @@
 
 static const uint16_t sections[PWI_TOPICS] = {PWI_SECTION_VIEW, PWI_SECTION_CATALOGUE, 0};
 
-/* --- editions ------------------------------------------------------------------------------------------------------- */
+/* --- editions ------------------------------------------------------------------------------------------- */
 
 static struct edition *retain(struct edition *edition) {
   if (edition) edition->references++;
@@ -39,7 +40,7 @@ static void encode(const struct pwi_ledger *ledger, int topic, struct pwi_writer
   }
 }
 
-/* With one reference, the caller's; NULL if there is no memory. */
+/* Returns an edition with one reference, which the caller owns; NULL if there is no memory. */
 static struct edition *publish(struct pwi_manager *manager, int topic, uint64_t number) {
   struct pwi_writer writer = {0};
   struct edition *edition = NULL;
@@ -60,7 +61,7 @@ struct numbers pwi_manager_numbers(const struct pwi_manager *manager) {
   return (struct numbers){{epoch, ledger->catalogue.number, ledger->membership.number}};
 }
 
-/* False if there was no memory for it. */
+/* Makes the newest edition of each topic. Returns false if there is no memory. */
 static bool bring_up_to_date(struct pwi_manager *manager) {
   struct numbers numbers = pwi_manager_numbers(manager);
   for (int i = 0; i < PWI_TOPICS; i++) {
@@ -81,13 +82,13 @@ void pwi_manager_news_fini(struct pwi_manager *manager) {
     replace(&manager->topics[i].next, NULL);
     replace(&manager->topics[i].settled, NULL);
   }
-  for (size_t i = 0; i < PWI_MANAGER_NARROWS; i++) {
-    replace(&manager->narrows[i].whole, NULL);
-    replace(&manager->narrows[i].edition, NULL);
+  for (size_t i = 0; i < PWI_MANAGER_SPACE_CATALOGUES; i++) {
+    replace(&manager->space_catalogues[i].whole, NULL);
+    replace(&manager->space_catalogues[i].edition, NULL);
   }
 }
 
-/* --- for keys of one space -------------------------------------------------------------------------------------------- */
+/* --- for keys of one space ------------------------------------------------------------------------------ */
 
 static void keep_space(struct pwi_catalogue *catalogue, const char *space) {
   size_t kept = 0;
@@ -96,8 +97,8 @@ static void keep_space(struct pwi_catalogue *catalogue, const char *space) {
   catalogue->count = kept;
 }
 
-/* With one reference, the caller's; NULL if there is no memory. */
-static struct edition *narrow_edition(const struct edition *whole, const char *space) {
+/* Returns an edition with one reference, which the caller owns; NULL if there is no memory. */
+static struct edition *limit_edition(const struct edition *whole, const char *space) {
   struct pwi_catalogue catalogue = {0};
   struct pwi_writer writer = {0};
   struct edition *edition = NULL;
@@ -115,24 +116,25 @@ static struct edition *narrow_edition(const struct edition *whole, const char *s
   return edition;
 }
 
-static const struct edition *narrowed(struct pwi_manager *manager, struct edition *whole, const char *space) {
-  for (size_t i = 0; i < PWI_MANAGER_NARROWS; i++) {
-    const struct narrow *narrow = &manager->narrows[i];
-    if (narrow->whole == whole && strcmp(narrow->space, space) == 0) return narrow->edition;
+static const struct edition *limited_edition(struct pwi_manager *manager, struct edition *whole, const char *space) {
+  for (size_t i = 0; i < PWI_MANAGER_SPACE_CATALOGUES; i++) {
+    const struct space_catalogue *limited = &manager->space_catalogues[i];
+    if (limited->whole == whole && strcmp(limited->space, space) == 0) return limited->edition;
   }
-  struct edition *edition = narrow_edition(whole, space);
+  struct edition *edition = limit_edition(whole, space);
   if (!edition) return NULL;
-  struct narrow *narrow = &manager->narrows[manager->next_narrow++ % PWI_MANAGER_NARROWS];
-  memcpy(narrow->space, space, strlen(space) + 1);
-  replace(&narrow->whole, whole);
-  replace(&narrow->edition, edition);
+  struct space_catalogue *limited =
+      &manager->space_catalogues[manager->next_space_catalogue++ % PWI_MANAGER_SPACE_CATALOGUES];
+  memcpy(limited->space, space, strlen(space) + 1);
+  replace(&limited->whole, whole);
+  replace(&limited->edition, edition);
   release(edition);
   return edition;
 }
 
-/* --- sending -------------------------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
-/* The edition that a peer is to have; NULL if there is none for it yet. */
+/* The edition that a peer should have; NULL if there is none yet. */
 static const struct edition *edition_for(const struct pwi_manager *manager, const struct peer *peer, int topic) {
   return peer->is_server ? manager->topics[topic].newest : manager->topics[topic].settled;
 }
@@ -208,8 +210,8 @@ void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
     if (i == PWI_TOPIC_MEMBERSHIP) continue;
     const struct edition *edition = edition_for(manager, peer, i);
     if (!edition || edition->number == peer->sent.of[i]) continue;
-    bool is_narrow = i == PWI_TOPIC_CATALOGUE && !peer->is_server && peer->who.rights.space[0];
-    if (is_narrow) edition = narrowed(manager, manager->topics[i].settled, peer->who.rights.space);
+    bool is_limited = i == PWI_TOPIC_CATALOGUE && !peer->is_server && peer->who.rights.space[0];
+    if (is_limited) edition = limited_edition(manager, manager->topics[i].settled, peer->who.rights.space);
     if (!edition) {
       pwi_manager_close(manager, peer, PAWL_NO_MEMORY);
       return;
@@ -228,17 +230,18 @@ static void send_news_to_all(struct pwi_manager *manager, bool servers) {
   }
 }
 
-/* --- who has heard of it -------------------------------------------------------------------------------------------- */
+/* --- confirmations -------------------------------------------------------------------------------------- */
 
-/* The numbers that all servers have that are up; UINT64_MAX if none is. One whose link is down counts, with nothing, until
- * its grace is over or it is marked down. If it is alive after all, and a client's request is ahead of it, it says NOT_HERE. */
+/* The numbers that all servers that are up have confirmed; UINT64_MAX if no server is up. A server whose link
+ * is down counts with 0 until its grace is over or it is marked down. If it is alive, and a client's request
+ * needs a later number than it has, it answers NOT_HERE. */
 static struct numbers common_numbers(const struct pwi_manager *manager) {
   struct numbers common = {{UINT64_MAX, UINT64_MAX, UINT64_MAX}};
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
     if (view->nodes[i].state == PWI_NODE_DOWN) continue;
     const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
-    if (pwi_manager_is_away(manager, node)) continue;
+    if (pwi_manager_is_past_grace(manager, node)) continue;
     for (int topic = 0; topic < PWI_TOPICS; topic++) {
       uint64_t has = node->peer ? node->peer->have.of[topic] : 0;
       if (has < common.of[topic]) common.of[topic] = has;

@@ -1,81 +1,83 @@
-/* Whether a server whose link is down has died: others are asked.
+/* Whether a server whose link is down is dead: inquiries to witnesses.
  *
- * That our link to a server broke says little about it. The connection may have been reset, or our own network may be out.
- * To take a server out of its chains costs copies, so somebody else has to confirm it. *Witnesses*, up to three servers of
- * other processes, its neighbours in chains first, are asked to try it (protocol/prober.h):
+ * A broken link says little about the server. The connection may have been reset, or the manager's own
+ * network may be down. Removing a server from its chains costs copies, so other servers have to confirm that
+ * it is dead. The manager asks *witnesses* to probe it (protocol/prober.h): up to three servers of other
+ * processes, its neighbours in chains first.
  *
- *   GONE    its process has ended. It is struck off at once.
- *   SILENT  it answers neither us nor any witness. It is struck off, unless most servers are missing: then it is more likely
- *           that we are cut off, and the witnesses with us.
- *   ALIVE   it is waited for.
+ *   GONE    Its process has ended. The manager declares it dead at once.
+ *   SILENT  It answers neither the manager nor any witness. The manager declares it dead, unless most
+ *           servers are down: then it is more likely that the manager and the witnesses are cut off.
+ *   ALIVE   The manager waits for it.
  *
- * Witnesses are asked again and again, as long as the server is away. Whoever stays away for `absent_max_ns` is struck off
- * whatever the witnesses say, but not while most servers are missing and nobody has found it silent. That time begins anew
- * when somebody comes back to a manager that missed most of them.
+ * The manager repeats the inquiry for as long as the server has no link. After `absent_max_ns` it declares
+ * the server dead whatever the witnesses say, except while most servers are down and no witness has found it
+ * silent. That time starts again when a server comes back while most servers are down.
  *
- * Where no server is here, we try it ourselves. Only GONE counts then, and not before its grace is over.
+ * If no witness is connected, the manager probes the server itself. Then only GONE counts, and only after the
+ * grace of the server.
  */
 #include "manager/inside.h"
 
-#define PATIENCE_MS 400               /* of a witness: with one whose link broke, */
-#define PATIENCE_SHORT_MS 100         /* and with one that has been silent for a while */
-#define ANSWER_NS INT64_C(200000000)  /* that an answer may take besides */
-#define AGAIN_NS INT64_C(500000000)   /* until the next inquiry, at least */
-#define COMPANY_NS INT64_C(50000000)  /* whoever comes back is likely to be followed by others */
-#define RETURN_NS INT64_C(5000000000) /* in which a server whose network is mended is back */
-#define SUSPECT_MIN 3                 /* processes: with fewer, most of them is one */
+#define PATIENCE_MS 400               /* how long a witness probes a server whose link broke */
+#define PATIENCE_SHORT_MS 100         /* how long it probes a server that was silent before */
+#define ANSWER_NS INT64_C(200000000)  /* additional time for the answer of a witness */
+#define AGAIN_NS INT64_C(500000000)   /* minimum time between two inquiries */
+#define COMPANY_NS INT64_C(50000000)  /* after a server comes back: wait for others that may follow */
+#define RETURN_NS INT64_C(5000000000) /* a server whose network is repaired is back within this time */
+#define SUSPECT_MIN 3                 /* processes; with fewer, a single lost process would be the majority */
 
 static const struct pwi_view_node *view_node(const struct pwi_manager *manager, uint64_t id) {
   return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
 }
 
-/* --- suspicion ------------------------------------------------------------------------------------------------------ */
+/* --- suspicion ------------------------------------------------------------------------------------------ */
 
-/* Of the process of a node, asked of the first node of each: whether it counts, and whether it is here. */
-static void look_at_process(const struct pwi_manager *manager, size_t first, bool *counts, bool *here) {
+/* For the first node of each process: whether the process counts, and whether it is connected. */
+static void look_at_process(const struct pwi_manager *manager, size_t first, bool *counts, bool *connected) {
   const struct pwi_view *view = manager->ledger.view;
-  *counts = *here = false;
+  *counts = *connected = false;
   for (size_t i = 0; i < view->node_count; i++) {
     if (view->nodes[i].process != view->nodes[first].process) continue;
     if (i < first) {
-      *counts = *here = false;
+      *counts = *connected = false;
       return;
     }
     const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     *counts |= view->nodes[i].state != PWI_NODE_DOWN;
-    *here |= view->nodes[i].state != PWI_NODE_DOWN && node && node->peer;
+    *connected |= view->nodes[i].state != PWI_NODE_DOWN && node && node->peer;
   }
 }
 
-/* More than half of the servers are missing, or all of them. */
-static bool misses_most(const struct pwi_manager *manager) {
-  size_t processes = 0, here = 0;
+/* More than half of the server processes have no link, or all of them. */
+static bool are_most_down(const struct pwi_manager *manager) {
+  size_t processes = 0, connected = 0;
   for (size_t i = 0; i < manager->ledger.view->node_count; i++) {
-    bool counts, is_here;
-    look_at_process(manager, i, &counts, &is_here);
+    bool counts, is_connected;
+    look_at_process(manager, i, &counts, &is_connected);
     processes += counts;
-    here += counts && is_here;
+    connected += counts && is_connected;
   }
-  if (here == 0) return true;
-  return processes >= SUSPECT_MIN && 2 * here < processes;
+  if (connected == 0) return true;
+  return processes >= SUSPECT_MIN && 2 * connected < processes;
 }
 
 bool pwi_manager_suspects_itself(struct pwi_manager *manager) {
   struct suspicion *last = &manager->suspicion;
   uint64_t epoch = manager->ledger.view->epoch;
   if (last->epoch != epoch || last->changes != manager->presence_changes)
-    *last = (struct suspicion){epoch, manager->presence_changes, misses_most(manager)};
+    *last = (struct suspicion){epoch, manager->presence_changes, are_most_down(manager)};
   return last->is_suspect;
 }
 
-/* --- verdicts ------------------------------------------------------------------------------------------------------- */
+/* --- verdicts ------------------------------------------------------------------------------------------- */
 
-bool pwi_manager_is_away(const struct pwi_manager *manager, const struct node *node) {
+bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct node *node) {
   return !node->peer && pwi_net_now(manager->config.net) - node->lost_at >= manager->config.server_grace_ns;
 }
 
 static bool is_overdue(const struct pwi_manager *manager, const struct node *node, int64_t limit) {
-  int64_t since = node->lost_at > manager->hope_at ? node->lost_at : manager->hope_at;
+  int64_t since = node->lost_at > manager->returned_at ? node->lost_at : manager->returned_at;
   return pwi_net_now(manager->config.net) - since >= limit;
 }
 
@@ -89,7 +91,7 @@ bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node) {
   bool suspect = pwi_manager_suspects_itself(manager);
   switch (node->verdict) {
   case PWI_VERDICT_GONE:
-    return !node->is_own_verdict || pwi_manager_is_away(manager, node);
+    return !node->is_own_verdict || pwi_manager_is_past_grace(manager, node);
   case PWI_VERDICT_SILENT:
     return !suspect || is_overdue(manager, node, manager->config.absent_max_ns);
   case PWI_VERDICT_ALIVE:
@@ -99,7 +101,7 @@ bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node) {
   return !suspect && is_overdue(manager, node, manager->config.absent_max_ns);
 }
 
-/* With all the shards of its process that are missing: they have ended together. */
+/* Marks all shards of the process that have no link as gone: they ended together. */
 static void note_gone(struct pwi_manager *manager, const struct node *dead, bool is_own) {
   uint64_t process = view_node(manager, dead->id)->process;
   for (size_t i = 0; i < manager->node_count; i++) {
@@ -110,7 +112,7 @@ static void note_gone(struct pwi_manager *manager, const struct node *dead, bool
   }
 }
 
-/* A process whose other shards were found to be gone. */
+/* Another shard of the same process was found gone. */
 static bool is_of_the_dead(const struct pwi_manager *manager, const struct node *lost) {
   uint64_t process = view_node(manager, lost->id)->process;
   for (size_t i = 0; i < manager->node_count; i++) {
@@ -121,7 +123,7 @@ static bool is_of_the_dead(const struct pwi_manager *manager, const struct node 
   return false;
 }
 
-/* --- witnesses ------------------------------------------------------------------------------------------------------ */
+/* --- witnesses ------------------------------------------------------------------------------------------ */
 
 static void ask(struct pwi_manager *manager, struct peer *peer, const struct pwi_probe *probe) {
   struct pwi_writer payload = {0};
@@ -130,7 +132,7 @@ static void ask(struct pwi_manager *manager, struct peer *peer, const struct pwi
   pwi_writer_fini(&payload);
 }
 
-/* One of each process. */
+/* At most one witness of each process. */
 static void call_witness(struct pwi_manager *manager, struct node *lost, uint64_t id, const struct pwi_probe *probe) {
   const struct node *other = pwi_manager_node(manager, id);
   struct inquiry *inquiry = &lost->inquiry;
@@ -144,7 +146,8 @@ static void call_witness(struct pwi_manager *manager, struct node *lost, uint64_
   ask(manager, other->peer, probe);
 }
 
-/* Neighbours first: they have a way to it, or had. Of the others not always the same ones. */
+/* Neighbours in chains come first, because they are connected to the server or were. The choice of the others
+ * varies. */
 static void call_witnesses(struct pwi_manager *manager, struct node *lost, const struct pwi_probe *probe) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->arc_count && lost->inquiry.count < PWI_WITNESSES; i++) {
@@ -167,7 +170,7 @@ void pwi_manager_inquire(struct pwi_manager *manager, struct node *node) {
   pwi_manager_look_after(manager, node, wait > AGAIN_NS ? wait : AGAIN_NS);
 }
 
-/* Whoever was asked and is still here has answered. */
+/* All witnesses that are still connected have answered. */
 static bool is_complete(const struct pwi_manager *manager, const struct inquiry *inquiry) {
   for (size_t i = 0; i < inquiry->count; i++) {
     const struct node *witness = pwi_manager_node(manager, inquiry->witnesses[i].node);
@@ -208,7 +211,7 @@ void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const vo
     take_verdict(manager, node, PWI_VERDICT_SILENT);
 }
 
-/* Our own probe, of one that nobody else could be asked about. */
+/* The result of the manager's own probe. */
 void pwi_manager_tried(void *context, const struct pwi_probe *probe) {
   struct pwi_manager *manager = context;
   struct node *node = pwi_manager_node(manager, probe->node);
@@ -216,9 +219,9 @@ void pwi_manager_tried(void *context, const struct pwi_probe *probe) {
   note_gone(manager, node, true);
 }
 
-/* --- coming and going ------------------------------------------------------------------------------------------------- */
+/* --- links that go down and come up --------------------------------------------------------------------- */
 
-void pwi_manager_miss(struct pwi_manager *manager, struct node *node, bool was_silent) {
+void pwi_manager_link_lost(struct pwi_manager *manager, struct node *node, bool was_silent) {
   manager->presence_changes++;
   node->lost_at = pwi_net_now(manager->config.net);
   node->was_silent = was_silent;
@@ -230,22 +233,24 @@ void pwi_manager_miss(struct pwi_manager *manager, struct node *node, bool was_s
     pwi_manager_inquire(manager, node);
 }
 
-/* Somebody is here who can be asked about those for whom there was nobody, or somebody who may have been cut off as we were. */
-void pwi_manager_welcome_back(struct pwi_manager *manager, bool was_suspect) {
-  if (was_suspect) manager->hope_at = pwi_net_now(manager->config.net);
+/* A server has joined. It can be a witness for nodes that had none. If most servers were down, earlier SILENT
+ * verdicts do not count, because the witnesses may have been cut off. */
+void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect) {
+  if (was_suspect) manager->returned_at = pwi_net_now(manager->config.net);
   for (size_t i = 0; i < manager->node_count; i++) {
     struct node *node = &manager->nodes[i];
-    bool is_missing = !node->peer && view_node(manager, node->id)->state != PWI_NODE_DOWN;
-    if (is_missing && was_suspect && node->verdict == PWI_VERDICT_SILENT) {
+    bool is_unlinked = !node->peer && view_node(manager, node->id)->state != PWI_NODE_DOWN;
+    if (is_unlinked && was_suspect && node->verdict == PWI_VERDICT_SILENT) {
       node->verdict = PWI_VERDICT_NONE;
       node->inquiry.count = 0;
     }
-    if (is_missing && node->inquiry.count == 0) pwi_manager_look_after(manager, node, COMPANY_NS);
+    if (is_unlinked && node->inquiry.count == 0) pwi_manager_look_after(manager, node, COMPANY_NS);
   }
 }
 
-/* It has had its time: true if it is lost now; else others are asked again. */
-bool pwi_manager_look_at_missing(struct pwi_manager *manager, struct node *node) {
+/* The timer of a node without a link has fired. Returns true if the node is dead; otherwise starts the next
+ * inquiry. */
+bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct node *node) {
   struct inquiry *inquiry = &node->inquiry;
   bool any = false;
   for (size_t i = 0; i < inquiry->count; i++) any |= inquiry->witnesses[i].is_silent;
@@ -253,7 +258,7 @@ bool pwi_manager_look_at_missing(struct pwi_manager *manager, struct node *node)
     node->verdict = PWI_VERDICT_SILENT; /* the other witnesses do not answer */
   if (pwi_manager_is_lost(manager, node)) return true;
   if (pwi_manager_suspects_itself(manager))
-    pwi_log(manager->config.log, PAWL_LOG_WARN, "server.awaited", "node=%llu why=\"most are missing\"",
+    pwi_log(manager->config.log, PAWL_LOG_WARN, "server.awaited", "node=%llu why=\"most servers are down\"",
             (unsigned long long)node->id);
   pwi_manager_inquire(manager, node);
   return false;

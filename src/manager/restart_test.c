@@ -1,4 +1,4 @@
-/* A manager that is started again: what it waits for, when it must not go on, and what becomes of its journal. */
+/* A manager that restarts: what it waits for, when it must stop, and how its journal is replaced. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 static struct world world;
 
-/* --- journals --------------------------------------------------------------------------------------------------------- */
+/* --- journals ------------------------------------------------------------------------------------------- */
 
 struct prefix {
   struct pwi_journal *journal;
@@ -51,7 +51,7 @@ static void forget_all_but(size_t count) {
   world.journal = prefix.journal;
 }
 
-/* One that fails after so many records. */
+/* A journal that fails after a number of records. */
 struct failing {
   struct pwi_journal journal;
   struct pwi_journal *inside;
@@ -85,7 +85,7 @@ static void failing_destroy(struct pwi_journal *journal) {
 static const struct pwi_journal_ops failing_ops = {
     .append = failing_append, .replay = failing_replay, .destroy = failing_destroy};
 
-/* --- hearing ---------------------------------------------------------------------------------------------------------- */
+/* --- hearing -------------------------------------------------------------------------------------------- */
 
 static void kill_manager(void) {
   pwi_sim_kill(world.sim, world.manager_node);
@@ -111,7 +111,8 @@ static void test_nothing_is_decided_before_every_server_had_time_to_return(void 
   assert_false(a->joined_now);
   assert_int_equal(figures_of(&world).clients, 0);
   assert_int_equal(figures_of(&world).nodes_down, 0);
-  run_for(&world, PWI_SIM_SECOND / 2); /* b has had its time to come; now a is asked about it, and finds it silent */
+  run_for(&world, PWI_SIM_SECOND / 2); /* b has had its time to come; now a is asked about it, and finds it
+                                          silent */
   assert_true(a->joined_now);
   assert_true(figures_of(&world).epoch >= epoch);
   run_until(client, is_in);
@@ -139,7 +140,7 @@ static bool is_down(struct actor *actor) {
   return pwi_view_find(actor->view, actor->view->nodes[1].node)->state == PWI_NODE_DOWN;
 }
 
-/* Those that were down before are not waited for. */
+/* The manager does not wait for nodes that were down before. */
 static void test_servers_that_were_down_are_not_waited_for(void **state) {
   (void)state;
   world_open(&world, 33, 2);
@@ -154,7 +155,7 @@ static void test_servers_that_were_down_are_not_waited_for(void **state) {
   world_close(&world);
 }
 
-/* --- a journal that is not the newest --------------------------------------------------------------------------------- */
+/* --- a journal that is not the newest ------------------------------------------------------------------- */
 
 static void test_a_server_that_knows_of_more_stops_the_manager(void **state) {
   (void)state;
@@ -188,7 +189,7 @@ static void test_a_server_that_knows_of_more_stops_the_manager(void **state) {
   }
 }
 
-/* Also one that comes late, when others are in already. */
+/* The same for a server that joins late, after others. */
 static void test_a_late_server_that_knows_of_more_stops_it_too(void **state) {
   (void)state;
   world_open(&world, 51, 2);
@@ -200,10 +201,10 @@ static void test_a_late_server_that_knows_of_more_stops_it_too(void **state) {
   kill_manager();
   forget_all_but(count_records(world.journal) - 1);
   start_manager();
-  run_for(&world, 10 * PWI_SIM_SECOND); /* a has forgotten everything but who it is */
+  run_for(&world, 10 * PWI_SIM_SECOND); /* a has forgotten all but its id and secret */
   assert_int_equal(figures_of(&world).stopped, PAWL_OK);
   assert_true(a->joined_now);
-  b->numbers[0] = 1000; /* since then the manager has made views of its own */
+  b->numbers[0] = 1000; /* the manager has made views since */
   OK(pwi_net_connect(b->net, MANAGER, &b->link));
   run_for(&world, PWI_SIM_SECOND);
   assert_int_equal(b->joined.status, PAWL_CLUSTER_HISTORY);
@@ -234,7 +235,7 @@ static void test_a_client_that_knows_of_more_stops_nobody(void **state) {
   world_close(&world);
 }
 
-/* --- a journal that fails --------------------------------------------------------------------------------------------- */
+/* --- a journal that fails ------------------------------------------------------------------------------- */
 
 static void test_a_journal_that_fails_stops_the_manager_and_everybody_is_told(void **state) {
   (void)state;
@@ -269,7 +270,7 @@ static void test_a_journal_that_fails_stops_the_manager_and_everybody_is_told(vo
   pwi_sim_kill(world.sim, a->node);
   run_for(&world, 5 * PWI_SIM_SECOND);
   assert_int_equal(figures_of(&world).nodes_down, 0);
-  /* With a journal that works again everything goes on. */
+  /* With a working journal the cluster continues. */
   kill_manager();
   failing.left = SIZE_MAX;
   start_manager();
@@ -278,7 +279,7 @@ static void test_a_journal_that_fails_stops_the_manager_and_everybody_is_told(vo
   world_close(&world);
 }
 
-/* --- a journal that has become long ----------------------------------------------------------------------------------- */
+/* --- a journal that has become long --------------------------------------------------------------------- */
 
 static pawl_status ask_delete(struct actor *actor, const char *name) {
   struct pwi_writer payload = {0};
@@ -320,11 +321,12 @@ static void test_a_journal_does_not_grow_for_ever(void **state) {
   assert_memory_equal(&was, &is, sizeof was);
   assert_int_equal(is.vectors, 3);
   assert_int_equal(ask_create(client, "space/one-more"), PAWL_OK);
-  assert_int_equal(client->reply_id, 301); /* ids are not used again, although nothing tells of them any more */
+  assert_int_equal(client->reply_id, 301); /* ids are not used again, although nothing tells of them any
+                                              more */
   world_close(&world);
 }
 
-/* A ledger that is large itself is not written over and over. */
+/* A large ledger is not written again and again. */
 static void test_a_journal_is_replaced_only_where_that_makes_it_shorter(void **state) {
   (void)state;
   world_init(&world, 72, 1);

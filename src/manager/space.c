@@ -1,11 +1,13 @@
-/* How much memory the vectors of a space may take in the cluster.
+/* Memory quotas: how much memory the vectors of a space may use in the cluster.
  *
- * A quota is in the ledger. Servers count what the spaces with a quota take, copies on replicas included, and say so every second
- * (SPACES). Each is told what they may take there (GRANT): what they take now, and all that is left of the quota in the cluster. So no
- * push is refused while anything is left, wherever its keys are. What several servers take in within the same second may go past the
- * quota; from then on nothing grows. A server that has not said yet what it has is given no limit, and says it at once.
+ * Quotas are in the ledger. Each server counts the memory of every space with a quota, replicas included, and
+ * reports it once a second (SPACES). The manager tells each server the limit there (GRANT): the memory that
+ * the space uses on this server now, plus all that is left of the quota in the cluster. So no push is refused
+ * while anything is left, wherever its keys are. Several servers together may exceed the quota within one
+ * second; after that nothing grows. A server that has not reported yet gets no limit, and reports at once.
  *
- * A vector that is dense has its size from the beginning. One that would not fit beside the others is not made.
+ * A dense vector has its full size from the start. A dense vector that does not fit into the quota beside the
+ * others is not created.
  */
 #include <string.h>
 
@@ -28,7 +30,7 @@ uint64_t pwi_manager_space_used(const struct pwi_manager *manager, const char *s
   return used;
 }
 
-/* --- grants --------------------------------------------------------------------------------------------------------- */
+/* --- grants --------------------------------------------------------------------------------------------- */
 
 static uint64_t grant_of(const struct pwi_manager *manager, const struct node *node,
                          const struct pwi_ledger_space *space) {
@@ -59,7 +61,7 @@ bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct peer *peer, con
   size_t count;
   if (pwi_spaces_decode(payload, size, spaces, &count)) return false;
   if (count > 0) kept = pwi_alloc_zero(count, sizeof *kept);
-  if (count > 0 && !kept) return true; /* it says so again in a second */
+  if (count > 0 && !kept) return true; /* the server reports again in a second */
   if (count > 0) memcpy(kept, spaces, count * sizeof *kept);
   pwi_free(node->spaces);
   node->spaces = kept;
@@ -68,7 +70,7 @@ bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct peer *peer, con
   return true;
 }
 
-/* --- quotas --------------------------------------------------------------------------------------------------------- */
+/* --- quotas --------------------------------------------------------------------------------------------- */
 
 static pawl_status decide_quota(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_ledger_space *space = pwi_ledger_space(&manager->ledger, decision->address);
@@ -94,7 +96,7 @@ pawl_status pwi_manager_read_quota(const struct peer *peer, struct pwi_reader *r
   return pwi_rights_may_operate(&peer->who.rights) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
-/* --- vectors that are to be made ------------------------------------------------------------------------------------ */
+/* --- new vectors ---------------------------------------------------------------------------------------- */
 
 static uint64_t dense_bytes(const struct pwi_entry *entry) {
   size_t bytes;

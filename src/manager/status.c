@@ -1,8 +1,8 @@
-/* The state, for people and for monitoring: as JSON, and as a few figures.
+/* The state of the cluster for operators and monitoring: as JSON, and as a few figures.
  *
- * JSON readers keep numbers exactly up to 2^53 only. What can be larger is written as a string: the cluster's id (in
- * hexadecimal), positions on the ring, and the size of a vector's span. Ids and counts that start at 0 and rise by one
- * are numbers.
+ * JSON readers keep integers exactly only up to 2^53. Values that can be larger are written as strings: the
+ * cluster's id (in hexadecimal), positions on the ring, and the size of a vector's span. Ids and counts that
+ * start at 0 and rise by one are numbers.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -22,12 +22,13 @@ static const char *const step_names[] = {[MOVE_WANTED] = "wanted",
                                          [MOVE_LANDED] = "landed",
                                          [MOVE_FAILED] = "failed"};
 
-/* Takes the value. False if there was no memory for it, or for what it is put into: jansson passes a NULL on. */
+/* Takes ownership of the value. Returns false if there was no memory for the value or for `object`: jansson
+ * accepts NULL for both. */
 static bool put(json_t *object, const char *name, json_t *value) {
   return json_object_set_new(object, name, value) == 0;
 }
 
-/* New, empty, and already part of what it belongs to; NULL if there is no memory. */
+/* Adds a new, empty array to the object; NULL if there is no memory. */
 static json_t *add_array(json_t *object, const char *name) {
   json_t *array = json_array();
   return put(object, name, array) ? array : NULL;
@@ -42,12 +43,12 @@ static json_t *whole(uint64_t value) { return json_integer((json_int_t)value); }
 
 static json_t *wide(uint64_t value) { return json_sprintf("%llu", (unsigned long long)value); }
 
-/* --- figures -------------------------------------------------------------------------------------------------------- */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
-/* Not down, and not away for longer than its grace. */
+/* Not marked down, and not without a link for longer than its grace. */
 static bool is_up(const struct pwi_manager *manager, const struct pwi_view_node *node) {
   const struct node *known = pwi_manager_node(manager, node->node.id);
-  return node->state != PWI_NODE_DOWN && known && !pwi_manager_is_away(manager, known);
+  return node->state != PWI_NODE_DOWN && known && !pwi_manager_is_past_grace(manager, known);
 }
 
 static bool is_ready(const struct pwi_manager *manager) {
@@ -81,10 +82,11 @@ static void count_view(const struct pwi_manager *manager, struct pwi_manager_fig
   }
 }
 
-/* Of one arc: its full members, and whether all its members are here. */
-static size_t look_at_chain(const struct pwi_manager *manager, const struct pwi_arc *arc, bool *all_here_out) {
-  *all_here_out = true;
-  for (size_t i = 0; i < arc->count; i++) *all_here_out &= pwi_manager_is_here(manager, arc->chain[i].node.id);
+/* Returns the number of full members of an arc, and whether all its members are connected. */
+static size_t look_at_chain(const struct pwi_manager *manager, const struct pwi_arc *arc, bool *all_connected_out) {
+  *all_connected_out = true;
+  for (size_t i = 0; i < arc->count; i++)
+    *all_connected_out &= pwi_manager_is_connected(manager, arc->chain[i].node.id);
   return pwi_arc_full(arc);
 }
 
@@ -96,7 +98,7 @@ static bool has_nobody_up(const struct pwi_manager *manager, const struct pwi_ar
   return true;
 }
 
-/* A chain that is shorter than it should be is as long as it can be, if there are no more processes. */
+/* A short chain does not prevent `whole` if there are no more processes that could join it. */
 static void count_chains(const struct pwi_manager *manager, struct pwi_manager_figures *figures) {
   const struct pwi_view *view = manager->ledger.view;
   size_t wanted = (size_t)figures->replicas + 1, possible = pwi_manager_processes(manager);
@@ -104,13 +106,13 @@ static void count_chains(const struct pwi_manager *manager, struct pwi_manager_f
   figures->whole = figures->ready && manager->move_count == 0 && manager->plan_timer.id == 0;
   for (size_t i = 0; i < view->arc_count; i++) {
     const struct pwi_arc *arc = &view->arcs[i];
-    bool all_here;
-    size_t full = look_at_chain(manager, arc, &all_here);
+    bool all_connected;
+    size_t full = look_at_chain(manager, arc, &all_connected);
     figures->under_replicated += full < wanted;
     figures->filling += full < arc->count;
     figures->waiting += has_nobody_up(manager, arc);
-    figures->unlinked += !pwi_manager_is_here(manager, arc->chain[0].node.id);
-    figures->whole &= all_here && full == arc->count && (full >= wanted || full >= possible);
+    figures->unlinked += !pwi_manager_is_connected(manager, arc->chain[0].node.id);
+    figures->whole &= all_connected && full == arc->count && (full >= wanted || full >= possible);
   }
 }
 
@@ -157,9 +159,9 @@ size_t pwi_manager_filters(const struct pwi_manager *manager, struct pwi_manager
   return count;
 }
 
-/* --- nodes and arcs ------------------------------------------------------------------------------------------------- */
+/* --- nodes and arcs ------------------------------------------------------------------------------------- */
 
-/* Per second, between the last two reports. */
+/* The increase per second between the last two reports. */
 static json_t *rate(const struct node *node, uint64_t now, uint64_t before) {
   int64_t passed = node->last.time - node->before.time;
   if (node->reports < 2 || passed <= 0 || now < before) return json_real(0);
@@ -188,7 +190,7 @@ static uint64_t count_arcs(const struct pwi_view *view, uint64_t id) {
   return arcs;
 }
 
-/* Whoever is lost is `up` until that is decided, and is not linked. */
+/* The node has joined over a link. A node without one is `up` until the manager has declared it dead. */
 static bool is_linked(const struct pwi_manager *manager, uint64_t id) {
   const struct node *node = pwi_manager_node(manager, id);
   return node && node->peer && node->peer->state == PEER_IN;
@@ -232,7 +234,7 @@ static bool put_view(const struct pwi_manager *manager, json_t *root) {
   return ok;
 }
 
-/* --- catalogue and membership ------------------------------------------------------------------------------------------- */
+/* --- catalogue and membership --------------------------------------------------------------------------- */
 
 static bool put_filters(const struct pwi_manager *manager, json_t *object, uint64_t vector) {
   json_t *array = add_array(object, "filter_counts");
@@ -256,7 +258,7 @@ static bool is_hollow(const struct node *node, uint64_t vector) {
   return false;
 }
 
-/* Nodes that could not make it, for lack of memory. */
+/* The nodes that could not create the vector for lack of memory. */
 static bool put_hollow(const struct pwi_manager *manager, json_t *object, uint64_t vector) {
   json_t *array = add_array(object, "not_made_by");
   bool ok = array != NULL;
@@ -305,7 +307,7 @@ static bool put_catalogue(const struct pwi_manager *manager, const struct pwi_ri
   return ok;
 }
 
-/* Names of jobs come from outside, and are keys here. */
+/* Names of jobs come from clients, and are JSON keys here: they are converted to valid text. */
 static bool count_job(json_t *counts, const char *job) {
   char *name = pwi_json_text(job);
   json_int_t before = name ? json_integer_value(json_object_get(counts, name)) : 0;
@@ -314,8 +316,7 @@ static bool count_job(json_t *counts, const char *job) {
   return ok;
 }
 
-/* Live senders by job, in the order in which the jobs came: an object keeps it, and finds a job by its name. */
-/* Who works in a space is seen there. */
+/* A key for one space sees the senders of that space. */
 static bool is_seen(const struct pwi_manager *manager, const struct pwi_rights *rights,
                     const struct pwi_membership_sender *sender) {
   if (rights->space[0] == '\0') return true;
@@ -323,6 +324,8 @@ static bool is_seen(const struct pwi_manager *manager, const struct pwi_rights *
   return known && strcmp(known->space, rights->space) == 0;
 }
 
+/* Counts live senders by job, in the order in which the jobs appear: a JSON object keeps the order of its
+ * keys. */
 static bool put_jobs(const struct pwi_manager *manager, const struct pwi_rights *rights, json_t *root) {
   const struct pwi_membership *membership = &manager->ledger.membership;
   json_t *counts = json_object(), *jobs = add_array(root, "jobs"), *count;
@@ -367,7 +370,7 @@ static bool put_spaces(const struct pwi_manager *manager, const struct pwi_right
   return ok;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- the document --------------------------------------------------------------------------------------- */
 
 static bool put_figures(const struct pwi_manager *manager, json_t *root) {
   struct pwi_manager_figures figures;

@@ -1,7 +1,8 @@
-/* Storms: a manager and some servers to whom everything happens that can happen, in an order drawn from a seed. Every view is
- * looked at (manager/watching.h). When it is over, all chains must become whole again, and nothing may go on happening.
+/* Storms: a manager and some servers under random faults, in an order drawn from a seed. Every view is
+ * checked (manager/watching.h). After the storm all chains must become whole again, and no further view may
+ * follow.
  *
- * For tests only: manager/storm_test.c has a few hundred, manager/storms_test.c thousands.
+ * For tests only: manager/storm_test.c runs a few hundred storms, manager/storms_test.c thousands.
  */
 #ifndef PWI_MANAGER_STORM_TESTING_H
 #define PWI_MANAGER_STORM_TESTING_H
@@ -13,21 +14,21 @@
 
 #define RECENTLY (3 * PWI_SIM_SECOND)
 #define CALM (2 * PWI_SIM_SECOND)
-#define RELIEF 9 /* the process that comes when all others leave: they count from 10 */
+#define RELIEF 9 /* the process that is started when all others are draining; the others count from 10 */
 
 static struct world world;
 
-/* What was met, all storms together. */
+/* Counts over all storms. */
 static struct { uint64_t views, promotions, handovers, losses, given_up, relieved; } met;
 
-/* When somebody was last paused or cut off: he may be struck off for it at any moment. */
+/* When each actor was last paused or cut off. The manager may declare it dead for that at any moment. */
 static int64_t troubled_at[ACTORS];
 
 static bool is_sound(const struct actor *actor) {
   return actor->joined_now && pwi_sim_now(world.sim) - troubled_at[actor - world.actors] > RECENTLY;
 }
 
-/* Every arc of it has another full member that is there, and will not be dropped for its sake. */
+/* Every arc of the actor has another full member that is up and had no recent fault. */
 static bool can_be_spared(const struct actor *actor) {
   if (world.config.replicas == 0) return !is_member(actor->joined.id);
   for (size_t i = 0; i < now()->arc_count; i++) {
@@ -42,7 +43,7 @@ static bool can_be_spared(const struct actor *actor) {
   return true;
 }
 
-/* A process that is started anew is another one. */
+/* A process that is restarted is another process. */
 static void replace(struct actor *actor) {
   actor->lefts = 0;
   actor->join.process += 1000;
@@ -53,7 +54,7 @@ static bool is_beside(const struct actor *victim, size_t index) {
   return is_server(&world.actors[index]) && world.actors[index].join.process == victim->join.process;
 }
 
-/* All shards of a process: whatever they had, or only if all can be spared. */
+/* Kills all shards of a process; if `spare`, only if all of them can be spared. */
 static void kill_process(struct actor *victim, bool spare) {
   size_t shards[ACTORS], count = 0;
   for (size_t i = 0; i < world.count; i++) {
@@ -64,7 +65,7 @@ static void kill_process(struct actor *victim, bool spare) {
   for (size_t i = 0; i < count; i++) replace(&world.actors[shards[i]]);
 }
 
-/* The operator gives up whoever is down and will not come back. */
+/* The operator gives up servers that are down and will not come back. */
 static void give_up_the_dead(struct actor *client) {
   for (size_t i = 0; i < now()->node_count && client->joined_now; i++) {
     const struct pwi_view_node *node = &now()->nodes[i];
@@ -78,7 +79,7 @@ static void give_up_the_dead(struct actor *client) {
   }
 }
 
-/* Not where a member is dead: then the one that is dropped might be the last. */
+/* Does nothing if a member of the chain is dead: the removed member might then be the last. */
 static void complain_at_random(struct pwi_random *random) {
   size_t index = pwi_random_below(random, now()->arc_count);
   const struct pwi_arc *arc = &now()->arcs[index];
@@ -143,7 +144,7 @@ static void strike(struct pwi_random *random, struct actor *client) {
   }
 }
 
-/* Who has left comes back as somebody else. */
+/* Servers that have left come back as new processes. */
 static void send_back(void) {
   for (size_t i = 0; i < world.count; i++) {
     if (world.actors[i].lefts > 0 && is_server(&world.actors[i])) replace(&world.actors[i]);
@@ -157,11 +158,14 @@ static void end_troubles(void) {
     actor->is_deaf = false;
     if (!actor->joined_now || !is_server(actor)) continue;
     say(actor, PWI_SAY_HAVE, 0, 0, NULL);
-    if (actor->orders > 0) say_moved(actor, &actor->order, PAWL_NO_MEMORY); /* if it was never answered */
+    if (actor->orders > 0)
+      say_moved(actor, &actor->order, PAWL_NO_MEMORY); /* in case it was never
+                                                                               answered */
   }
 }
 
-/* Where all are leaving nobody can go: there is nowhere to go to. Then somebody has to start another. */
+/* If all servers are draining, none can leave, because no server can take their arcs. Then another server is
+ * started. */
 static void relieve(void) {
   size_t staying = 0;
   for (size_t i = 0; i < now()->node_count; i++) staying += now()->nodes[i].state == PWI_NODE_UP;
@@ -170,7 +174,7 @@ static void relieve(void) {
   met.relieved++;
 }
 
-/* All is well, and stays so without anybody doing anything. */
+/* All chains are whole, and no view is made for a while. */
 static bool is_calm(const struct actor *client) {
   struct pwi_manager_figures figures = figures_of(&world);
   uint64_t views = watched.views, wanted = figures.replicas + 1;
@@ -192,7 +196,7 @@ static bool calms_down(struct actor *client) {
   return false;
 }
 
-/* Machines of two servers each, in two racks; or nothing is known of them. */
+/* Machines with two servers each, in two racks; or no labels. */
 static void open_storm(struct pwi_random *random, uint64_t seed, uint32_t most_servers) {
   uint32_t replicas = (uint32_t)pwi_random_below(random, 4), shards = 1 + (uint32_t)pwi_random_below(random, 2);
   uint32_t processes = 2 + (uint32_t)pwi_random_below(random, most_servers / shards - 1);
@@ -228,7 +232,7 @@ static void weather(uint64_t seed, uint32_t most_servers, unsigned events) {
     char *text = NULL;
     if (!pwi_view_text(now(), &text)) print_message("seed %llu\n%s", (unsigned long long)seed, text);
     pwi_free(text);
-    fail_msg("seed %llu does not calm down", (unsigned long long)seed);
+    fail_msg("seed %llu: the cluster does not come to rest", (unsigned long long)seed);
   }
   for (size_t i = 0; i < now()->arc_count; i++) met.losses += now()->arcs[i].lost != 0;
   met.views += watched.views;
@@ -237,7 +241,7 @@ static void weather(uint64_t seed, uint32_t most_servers, unsigned events) {
   world_close(&world);
 }
 
-/* PAWL_SEED replays one, PAWL_SEEDS=first:last some. */
+/* PAWL_SEED replays one storm, PAWL_SEEDS=first:last several. */
 static void brave(uint64_t last, uint32_t most_servers, unsigned events) {
   uint64_t first = 1;
   char *colon;

@@ -1,10 +1,11 @@
-/* A manager in the simulator, among actors that speak the protocol by hand: servers that hold nothing and clients that
- * push nothing, but say what servers and clients say. For tests only.
+/* A manager in the simulator, with actors that speak the protocol by hand: servers without data and clients
+ * that do not push, but that send the messages of servers and clients. For tests only.
  *
- * Each actor checks what it is told: a server sees every view, and each must be a legal successor of the one before; a
- * client's numbers never fall, and are never ahead of what the servers have confirmed.
+ * Each actor checks what it receives. A server receives every view, and each must be a legal successor of the
+ * one before. The numbers of a client never decrease, and are never higher than those that the servers have
+ * confirmed.
  *
- * Whoever includes this has included cmocka and sim/sim.h: only tests may look from here into the simulator.
+ * Include cmocka and sim/sim.h before this header: only tests may use the simulator from here.
  */
 #ifndef PWI_MANAGER_TESTING_H
 #define PWI_MANAGER_TESTING_H
@@ -22,10 +23,10 @@
 #include "protocol/membership_delta.h"
 
 #define ACTORS 16
-#define MOVED_KEPT 256 /* what servers have said of orders, at the end */
+#define MOVED_KEPT 256 /* the last MOVED messages of servers that are kept */
 #define MANAGER "manager:7000"
-#define RETURN_NS (10 * PWI_SIM_MILLISECOND) /* until an actor that lost its link tries again */
-#define MOVE_NS (5 * PWI_SIM_MILLISECOND)    /* that copying an arc takes */
+#define RETURN_NS (10 * PWI_SIM_MILLISECOND) /* delay until an actor that lost its link reconnects */
+#define MOVE_NS (5 * PWI_SIM_MILLISECOND)    /* time to copy an arc */
 
 enum how_to_move { MOVES_WELL, MOVES_BADLY, MOVES_NEVER };
 
@@ -39,29 +40,29 @@ struct actor {
   struct pwi_messenger messenger;
   struct pwi_greeting greeting;
   struct pwi_link link;
-  bool up, joined_now; /* the link is; and we are in */
+  bool up, joined_now; /* the link is up; the actor has joined over it */
   struct pwi_peering peering;
   struct pwi_control control;
   struct pwi_prober prober;
 
-  struct pwi_join join; /* what it says next */
-  bool keeps_away;      /* does not try again when it loses its link */
-  bool remembers;       /* a server that has lost its link knows what it knew */
+  struct pwi_join join; /* the content of its next JOIN */
+  bool keeps_away;      /* does not reconnect when it loses its link */
+  bool remembers;       /* a server keeps view, catalogue and membership when it loses its link */
   struct pwi_joined joined;
   unsigned joins, lefts, news, downs;
-  unsigned wholes; /* memberships that came whole */
+  unsigned wholes; /* whole memberships received, not counting changes */
   pawl_status why_down;
 
   struct pwi_view *view;
   struct pwi_catalogue catalogue;
   struct pwi_membership membership;
-  uint32_t numbers[3]; /* view, catalogue, membership: in force here */
-  bool is_deaf;        /* takes news in, and does not say so */
-  uint64_t unsettled;  /* of this sender it says that something is unsettled; */
-  unsigned settles;    /* and so often it was asked */
+  uint32_t numbers[3]; /* of its view, catalogue and membership */
+  bool is_deaf;        /* receives news but does not confirm them */
+  uint64_t unsettled;  /* it reports this sender as unsettled */
+  unsigned settles;    /* SETTLE messages received */
 
   enum how_to_move moving;
-  struct pwi_move order; /* the last */
+  struct pwi_move order; /* the last order received */
   unsigned orders, cancels;
 
   uint64_t asked, replied; /* numbers of asks */
@@ -75,20 +76,21 @@ struct world {
   struct pwi_sim_node manager_node;
   struct pwi_manager *manager; /* NULL while it is down */
   struct pwi_journal *journal;
-  struct pwi_manager_config config; /* net, journal, random and log are filled in at boot */
-  const struct pwi_actor *wrapper; /* stands before the manager's callbacks, with the world as its self; NULL: nobody */
-  struct pwi_rights rights;        /* of links that come up from now on */
+  struct pwi_manager_config config; /* net, journal, random and log are set at boot */
+  const struct pwi_actor *wrapper;  /* called instead of the manager's callbacks, with the world as `self`;
+                                      NULL: none */
+  struct pwi_rights rights;         /* of links that come up from now on */
   struct actor actors[ACTORS];
   size_t count;
-  struct pwi_move moved[MOVED_KEPT]; /* MOVED without an error, in a circle */
+  struct pwi_move moved[MOVED_KEPT]; /* a ring buffer of MOVED without an error */
   size_t moved_count;
-  bool all_renew;        /* whoever is told that he was retired comes again as somebody new */
-  bool may_miss_views;   /* there is not always memory for them */
-  bool all_settle;       /* servers say what is settled when they are asked */
-  bool someone_returned; /* a server came back: it may be behind what clients know */
+  bool all_renew;        /* actors that were retired join again as new nodes or senders */
+  bool may_miss_views;   /* the manager may lack memory to send a view */
+  bool all_settle;       /* servers answer SETTLE */
+  bool someone_returned; /* a server came back: its numbers may be lower than those of clients */
 };
 
-/* --- what an actor says --------------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
 static void say(struct actor *actor, enum pwi_say kind, uint64_t task, uint64_t tick,
                 const struct pwi_writer *payload) {
@@ -139,7 +141,7 @@ static void say_probed(void *context, const struct pwi_probe *probe) {
   pwi_writer_fini(&payload);
 }
 
-/* --- what an actor hears -------------------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------------------------------ */
 
 static void broken(struct actor *actor, const char *what) {
   pwi_sim_fail(actor->world->sim, PAWL_CORRUPT, "%s: %s", actor->name, what);
@@ -151,13 +153,13 @@ static void hear_view(struct actor *actor, const void *bytes, size_t size) {
   struct pwi_view *view;
   struct pwi_view_fault fault;
   if (pwi_view_decode(bytes, size, &view)) {
-    broken(actor, "a view that cannot be read");
+    broken(actor, "cannot decode a view");
     return;
   }
   bool follows = actor->view && (!actor->world->may_miss_views || actor->view->epoch + 1 == view->epoch);
   if (follows && is_server(actor) && pwi_view_check_next(actor->view, view, &fault))
     broken(actor, pwi_view_rule_text(fault.rule));
-  if (actor->view && view->epoch < actor->view->epoch) broken(actor, "a view that is older");
+  if (actor->view && view->epoch < actor->view->epoch) broken(actor, "received an older view");
   pwi_view_release(actor->view);
   actor->view = view;
 }
@@ -167,7 +169,7 @@ static void hear_lists(struct actor *actor, const void *body) {
   const void *bytes = pwi_control_find(&actor->control, body, PWI_SECTION_CATALOGUE, &size);
   if (bytes) {
     pwi_catalogue_fini(&actor->catalogue);
-    if (pwi_catalogue_decode(bytes, size, &actor->catalogue)) broken(actor, "a catalogue that cannot be read");
+    if (pwi_catalogue_decode(bytes, size, &actor->catalogue)) broken(actor, "cannot decode a catalogue");
   }
   bytes = pwi_control_find(&actor->control, body, PWI_SECTION_MEMBERSHIP_DELTA, &size);
   if (bytes && pwi_membership_apply_delta(&actor->membership, bytes, size, NULL, NULL))
@@ -176,18 +178,18 @@ static void hear_lists(struct actor *actor, const void *body) {
   if (bytes) {
     actor->wholes++;
     pwi_membership_fini(&actor->membership);
-    if (pwi_membership_decode(bytes, size, &actor->membership)) broken(actor, "a membership that cannot be read");
+    if (pwi_membership_decode(bytes, size, &actor->membership)) broken(actor, "cannot decode a membership");
   }
 }
 
-/* What a client knows, every server has confirmed that was there all the time. */
+/* Every server that was connected all the time has confirmed the numbers of a client. */
 static void check_servers_first(struct actor *actor) {
   struct world *world = actor->world;
   for (size_t i = 0; i < world->count && !world->someone_returned; i++) {
     const struct actor *server = &world->actors[i];
     if (!is_server(server) || !server->joined_now || server->is_deaf) continue;
     for (int topic = 0; topic < 3; topic++) {
-      if (server->numbers[topic] < actor->numbers[topic]) broken(actor, "told before a server was");
+      if (server->numbers[topic] < actor->numbers[topic]) broken(actor, "received a number before a server did");
     }
   }
 }
@@ -200,19 +202,19 @@ static void hear_news(struct actor *actor, const void *body) {
   if (view) hear_view(actor, view, size);
   hear_lists(actor, body);
   for (int i = 0; i < 3; i++) {
-    if (numbers[i] < actor->numbers[i]) broken(actor, "numbers that run back");
+    if (numbers[i] < actor->numbers[i]) broken(actor, "a number has decreased");
     actor->numbers[i] = numbers[i];
   }
   uint64_t epoch = actor->view ? actor->view->epoch : 0;
   if (epoch != numbers[0] || actor->catalogue.number != numbers[1] || actor->membership.number != numbers[2])
-    broken(actor, "numbers without what they are numbers of");
+    broken(actor, "the numbers do not match view, catalogue and membership");
   actor->news++;
   if (!is_server(actor)) check_servers_first(actor);
   if (!actor->is_deaf) say(actor, PWI_SAY_HAVE, 0, 0, NULL);
 }
 
 static void hear_joined(struct actor *actor, const void *payload, size_t size) {
-  if (pwi_joined_decode(payload, size, &actor->joined)) broken(actor, "a JOINED that cannot be read");
+  if (pwi_joined_decode(payload, size, &actor->joined)) broken(actor, "cannot decode a JOINED");
   actor->joins++;
   actor->joined_now = actor->joined.status == PAWL_OK;
   if (actor->joined_now) {
@@ -220,7 +222,7 @@ static void hear_joined(struct actor *actor, const void *payload, size_t size) {
     actor->join.secret = actor->joined.secret;
     actor->greeting.cluster = actor->joined.cluster;
     actor->greeting.node = actor->joined.id;
-    if (pwi_greeting_set(actor->net, &actor->greeting)) broken(actor, "a greeting that cannot be said");
+    if (pwi_greeting_set(actor->net, &actor->greeting)) broken(actor, "cannot set the greeting");
   } else if (actor->joined.status == PAWL_NODE_RETIRED && actor->world->all_renew) {
     if (is_server(actor)) actor->join.process += 1000;
     actor->join.retired = is_server(actor) ? 0 : actor->join.id;
@@ -233,21 +235,21 @@ static void hear_move(struct actor *actor, const void *payload, size_t size) {
   struct pwi_move order;
   struct pwi_timer timer;
   size_t used;
-  if (pwi_move_decode(payload, size, &order, &used) || used != size) broken(actor, "a MOVE that cannot be read");
+  if (pwi_move_decode(payload, size, &order, &used) || used != size) broken(actor, "cannot decode a MOVE");
   if (order.cancel) {
     actor->cancels++;
     return;
   }
   actor->order = order;
   actor->orders++;
-  if (order.epoch > actor->numbers[0]) broken(actor, "an order that is ahead of its view");
+  if (order.epoch > actor->numbers[0]) broken(actor, "received an order before its view");
   if (actor->moving != MOVES_NEVER) pwi_net_timer_set(actor->net, pwi_net_now(actor->net) + MOVE_NS, 2, &timer);
 }
 
-/* Whoever keeps away does not answer anybody. */
+/* An actor that keeps away answers no probe. */
 static void hear_probe(struct actor *actor, const void *payload, size_t size) {
   struct pwi_probe probe;
-  if (pwi_probe_decode(payload, size, &probe)) broken(actor, "a PROBE that cannot be read");
+  if (pwi_probe_decode(payload, size, &probe)) broken(actor, "cannot decode a PROBE");
   const struct pwi_view_node *node = actor->view ? pwi_view_find(actor->view, (struct pwi_node){probe.node}) : NULL;
   for (size_t i = 0; i < actor->world->count; i++) {
     const struct actor *other = &actor->world->actors[i];
@@ -264,11 +266,11 @@ static void hear_settle(struct actor *actor, const void *payload, size_t size) {
   struct pwi_writer answer = {0};
   uint64_t number;
   size_t count, found = 0;
-  if (pwi_settle_decode(payload, size, &number, senders, &count)) broken(actor, "a SETTLE that cannot be read");
+  if (pwi_settle_decode(payload, size, &number, senders, &count)) broken(actor, "cannot decode a SETTLE");
   for (size_t i = 0; i < count; i++) {
     struct pwi_sender sender = {senders[i].sender};
     if (!pwi_membership_is_retired(&actor->membership, sender))
-      broken(actor, "asked about somebody who is not retired");
+      broken(actor, "asked about a sender that is not retired");
     found += sender.id == actor->unsettled && senders[i].settled == 0;
   }
   actor->settles++;
@@ -320,7 +322,7 @@ static void hear(struct actor *actor, const void *body) {
   }
 }
 
-/* --- an actor's callbacks ------------------------------------------------------------------------------------------- */
+/* --- callbacks of an actor ------------------------------------------------------------------------------ */
 
 static void actor_link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct actor *actor = self;
@@ -349,7 +351,9 @@ static void actor_link_down(void *self, struct pwi_link link, pawl_status why) {
   actor->up = actor->joined_now = false;
   actor->downs++;
   actor->why_down = why;
-  if (is_server(actor) && !actor->remembers) forget_news(actor); /* so that it may miss some views */
+  if (is_server(actor) && !actor->remembers)
+    forget_news(actor); /* the next view need not follow the last one
+                                                                    it had */
   if (!actor->keeps_away) pwi_net_timer_set(actor->net, pwi_net_now(actor->net) + RETURN_NS, 1, &timer);
 }
 
@@ -404,11 +408,11 @@ static pawl_status actor_boot(void *context, const struct pwi_sim_boot *boot, co
   *actor_out = &actor_callbacks;
   *self_out = actor;
   pawl_status status = pwi_greeting_set(boot->net, &actor->greeting);
-  if (!status && is_server(actor)) (void)pwi_net_listen(boot->net, actor->join.address); /* a thief's is another's */
+  if (!status && is_server(actor)) (void)pwi_net_listen(boot->net, actor->join.address);
   return status ? status : pwi_net_connect(boot->net, MANAGER, &actor->link);
 }
 
-/* A process that was killed has forgotten who it was. */
+/* A killed process forgets its id and secret. */
 static void actor_halt(void *context, void *self) {
   struct actor *actor = self;
   (void)context;
@@ -419,7 +423,7 @@ static void actor_halt(void *context, void *self) {
   pwi_messenger_fini(&actor->messenger);
 }
 
-/* --- the manager ---------------------------------------------------------------------------------------------------- */
+/* --- the manager ---------------------------------------------------------------------------------------- */
 
 static struct pwi_rights rights_of(void *context, const char *identity) {
   (void)identity;
@@ -450,11 +454,11 @@ static void manager_halt(void *context, void *self) {
   world->manager = NULL;
 }
 
-/* --- strings -------------------------------------------------------------------------------------------------------- */
+/* --- strings -------------------------------------------------------------------------------------------- */
 
 #define OK(call) assert_int_equal((call), PAWL_OK)
 
-/* A world with a journal, by default in memory, and a manager that is not started yet. */
+/* Creates a world with a journal, by default in memory, and a manager that is not started yet. */
 static void world_init(struct world *world, uint64_t seed, uint32_t first_processes) {
   struct pwi_sim_config config;
   *world = (struct world){.rights = {.write = true}};
@@ -516,7 +520,7 @@ __attribute__((unused)) static void run_for(struct world *world, int64_t duratio
   OK(status);
 }
 
-/* Runs until `holds`, for 30 s of the world's time at most. */
+/* Runs until `holds` returns true, for at most 30 s of virtual time. */
 static bool (*awaited)(struct actor *actor);
 static bool does_not_hold(void *actor) { return !awaited(actor); }
 __attribute__((unused)) static void run_until(struct actor *actor, bool (*holds)(struct actor *actor)) {
@@ -532,7 +536,7 @@ __attribute__((unused)) static bool has_left(struct actor *actor) { return actor
 __attribute__((unused)) static bool has_reply(struct actor *actor) { return actor->replied == actor->asked; }
 __attribute__((unused)) static bool has_arcs(struct actor *actor) { return actor->view && actor->view->arc_count > 0; }
 
-/* Sends an ask whose payload is `payload`, which is emptied, and waits for the reply. */
+/* Sends an ask with this payload, frees the payload, and waits for the reply. */
 __attribute__((unused)) static pawl_status ask(struct actor *actor, enum pwi_ask what, struct pwi_writer *payload) {
   say(actor, PWI_SAY_ASK, ++actor->asked, what, payload);
   if (payload) pwi_writer_fini(payload);
@@ -561,7 +565,7 @@ __attribute__((unused)) static pawl_status ask_group(struct actor *client, const
   return ask(client, PWI_ASK_GROUP, &payload);
 }
 
-/* The part of the ring, in percent, whose head an actor is. */
+/* The part of the ring, in percent, of which an actor is the head. */
 __attribute__((unused)) static unsigned share_of(const struct pwi_view *view, const struct actor *actor) {
   uint64_t held = 0;
   for (size_t i = 0; i < view->arc_count; i++) {

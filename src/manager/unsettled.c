@@ -1,29 +1,32 @@
-/* Which retired senders need to be kept: those that may have left something unsettled.
+/* Which retired senders are kept: those that may have unsettled tasks.
  *
- * The clocks of a retired sender are kept for its client, which may be alive and want to know what of its pushes took effect.
- * Most clients that are lost have pushed nothing, or have had all their answers. So, once a sender is retired, all request handlers are
- * asked (SETTLE): every server of the view that is a member of a chain, and every client that listens, because it may hold
- * vectors of its own. If none has anything of the sender beyond what the sender is known to have had answers to, nothing of it
- * is unsettled and nothing ever will be, for a request handler that answers has the membership in which it is retired. It is forgotten, and
- * its id noted as settled: a client that comes back under this id is told that what it had no answer to took no effect.
+ * The clocks of a retired sender are kept for its client, which may be alive and need to know which of its
+ * pushes took effect. Most lost clients have pushed nothing, or have received all their answers. So, once a
+ * sender is retired, the manager asks all request handlers with SETTLE: every server that is a member of a
+ * chain, and every client that listens, because it may have local vectors. If no request handler has a change
+ * of the sender beyond the number up to which the sender has its answers, nothing is unsettled. This remains
+ * so, because a request handler that answers has the membership in which the sender is retired. The sender is
+ * forgotten, and its id is recorded as settled: a client that comes back under this id is told that its
+ * unanswered pushes took no effect.
  *
- * An answer is true of the view that it names. If another view has come before all have answered, a member may still take in
- * what one that was dropped had sent before: everybody is asked again. The same holds when somebody is lost meanwhile.
+ * An answer is valid for the view that it names. If a new view is made before all have answered, a member may
+ * still apply log entries that a removed member had sent before, so the manager asks all request handlers
+ * again. It does the same if a link of one of them goes down meanwhile.
  *
- * Senders of which something is unsettled are kept for `keep_retired_ns`, and so are those that were retired before this
- * manager started, and those whose clients are back and collecting. All that are due about the same time are forgotten with
- * one record: each record is a pass over all senders.
+ * Three kinds of senders are kept for `keep_retired_ns`: those with unsettled tasks, those that were retired
+ * before this manager started, and those whose clients are back and collect their clocks. All that expire at
+ * about the same time are forgotten with one record, because each record is a pass over all senders.
  */
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "manager/inside.h"
 
-#define GATHER_NS INT64_C(100000000) /* that senders wait for one another */
-#define AGAIN_NS INT64_C(1000000000) /* until the next attempt, where somebody was missing */
-#define BATCHES 64 /* in which those are forgotten whose time is over, in the time that they are kept */
+#define GATHER_NS INT64_C(100000000) /* wait for more senders before a question */
+#define AGAIN_NS INT64_C(1000000000) /* until the next attempt, after a request handler was not connected */
+#define BATCHES 64 /* number of records, per keep_retired_ns, that forget senders whose time is over */
 
-/* The ledger has an answer that the sender may not have heard: its client may ask again. */
+/* The ledger has an answer that the sender may not have received: its client may ask again. */
 static bool is_answer_unheard(const struct pwi_manager *manager, const struct sender *sender) {
   const struct pwi_ledger_sender *entry = pwi_ledger_sender(&manager->ledger, sender->id);
   return entry && entry->answer_count > 0 && entry->answers[entry->answer_count - 1].number > sender->heard;
@@ -41,7 +44,7 @@ static void look_later(struct pwi_manager *manager, int64_t delay) {
   pwi_manager_timer_set(manager, delay, TIMER_SETTLE, 0, &settling->timer);
 }
 
-/* Without memory for it, it is kept for as long as any. */
+/* Without memory the sender is kept for keep_retired_ns. */
 static void add_candidate(struct pwi_manager *manager, uint64_t id) {
   uint64_t *place = pwi_fifo_push(&manager->settling.candidates);
   if (place) *place = id;
@@ -52,7 +55,7 @@ void pwi_manager_settle_later(struct pwi_manager *manager, uint64_t sender) {
   look_later(manager, GATHER_NS);
 }
 
-/* --- who is asked --------------------------------------------------------------------------------------------------- */
+/* --- request handlers ----------------------------------------------------------------------------------- */
 
 static bool is_in_a_chain(const struct pwi_view *view, struct pwi_node node) {
   for (size_t i = 0; i < view->arc_count; i++)
@@ -60,26 +63,26 @@ static bool is_in_a_chain(const struct pwi_view *view, struct pwi_node node) {
   return false;
 }
 
-static bool is_here(const struct peer *peer) { return peer && peer->state == PEER_IN; }
+static bool is_connected(const struct peer *peer) { return peer && peer->state == PEER_IN; }
 
-/* All that could hold something are here. */
-static bool are_handlers_here(const struct pwi_manager *manager) {
+/* All request handlers are connected. */
+static bool are_handlers_connected(const struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   const struct pwi_membership *membership = &manager->ledger.membership;
   for (size_t i = 0; i < view->node_count; i++) {
     const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
-    if (!is_here(node->peer) && is_in_a_chain(view, view->nodes[i].node)) return false;
+    if (!is_connected(node->peer) && is_in_a_chain(view, view->nodes[i].node)) return false;
   }
   for (size_t i = 0; i < membership->sender_count; i++) {
     const struct pwi_membership_sender *sender = &membership->senders[i];
     if (sender->retired || !sender->address[0]) continue;
-    if (!is_here(pwi_manager_sender(manager, sender->sender.id)->peer)) return false;
+    if (!is_connected(pwi_manager_sender(manager, sender->sender.id)->peer)) return false;
   }
   return true;
 }
 
 static bool is_handler(const struct pwi_manager *manager, const struct peer *peer) {
-  if (!is_here(peer)) return false;
+  if (!is_connected(peer)) return false;
   if (peer->is_server) return true;
   const struct pwi_membership_sender *sender =
       pwi_membership_find(&manager->ledger.membership, (struct pwi_sender){peer->id});
@@ -105,7 +108,7 @@ static int compare(const void *a, const void *b) {
   return (one->sender > other->sender) - (one->sender < other->sender);
 }
 
-/* Whoever was declared dead twice is asked about once. */
+/* Removes senders that were candidates twice. */
 static void leave_out_doubles(struct settling *settling) {
   size_t kept = 0;
   for (size_t i = 0; i < settling->count; i++)
@@ -127,9 +130,9 @@ static void gather(struct pwi_manager *manager) {
   leave_out_doubles(settling);
 }
 
-/* --- rounds --------------------------------------------------------------------------------------------------------- */
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
-/* What is not known yet is asked again. */
+/* Ends the question, and asks again about its senders later. */
 static void ask_again(struct pwi_manager *manager, int64_t delay) {
   struct settling *settling = &manager->settling;
   settling->number = 0;
@@ -152,7 +155,7 @@ static pawl_status decide_settled(struct pwi_manager *manager, struct decision *
 static void conclude_settled(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   (void)status;
   if (decision->id == manager->settling.number)
-    ask_again(manager, GATHER_NS); /* those that are forgotten are no candidates any more */
+    ask_again(manager, GATHER_NS); /* gather() leaves out senders that are forgotten by now */
 }
 
 static void end_round(struct pwi_manager *manager) {
@@ -169,7 +172,7 @@ void pwi_manager_settle_timer(struct pwi_manager *manager) {
   struct settling *settling = &manager->settling;
   settling->timer.id = 0;
   if (settling->number != 0 || manager->stopped) return;
-  if (!are_handlers_here(manager)) {
+  if (!are_handlers_connected(manager)) {
     look_later(manager, AGAIN_NS);
     return;
   }
@@ -185,8 +188,8 @@ void pwi_manager_settle_timer(struct pwi_manager *manager) {
   if (settling->awaited == 0) end_round(manager);
 }
 
-/* Of those that were asked about, some are unsettled there: they are kept. */
-static void strike_unsettled(struct settling *settling, const uint64_t *unsettled, size_t count) {
+/* Removes the senders that a request handler found unsettled: they are kept. */
+static void remove_unsettled(struct settling *settling, const uint64_t *unsettled, size_t count) {
   size_t kept = 0, next = 0;
   for (size_t i = 0; i < settling->count; i++) {
     while (next < count && unsettled[next] < settling->senders[i].sender) next++;
@@ -201,13 +204,13 @@ bool pwi_manager_hear_settled(struct pwi_manager *manager, struct peer *peer, co
   uint64_t number, unsettled[PWI_SETTLE_MAX];
   size_t count;
   if (pwi_settled_decode(payload, size, &number, unsettled, &count)) return false;
-  if (number != peer->settle || number != settling->number || number == 0) return true; /* of an earlier round */
+  if (number != peer->settle || number != settling->number || number == 0) return true; /* outdated */
   peer->settle = 0;
   if (peer->is_server && peer->control.head.view != (uint32_t)settling->epoch) {
     ask_again(manager, AGAIN_NS);
     return true;
   }
-  strike_unsettled(settling, unsettled, count);
+  remove_unsettled(settling, unsettled, count);
   if (--settling->awaited == 0) end_round(manager);
   return true;
 }
@@ -216,7 +219,7 @@ void pwi_manager_settle_lost(struct pwi_manager *manager, const struct peer *pee
   if (peer->settle != 0 && peer->settle == manager->settling.number) ask_again(manager, AGAIN_NS);
 }
 
-/* --- those whose time is over --------------------------------------------------------------------------------------- */
+/* --- senders whose time is over ------------------------------------------------------------------------- */
 
 static pawl_status decide_expiry(struct pwi_manager *manager, struct decision *decision) {
   (void)decision;

@@ -1,8 +1,8 @@
-/* A journal that reads what it is given: every view that a manager writes is held against the one before, and against what
- * the servers have said. For tests only; whoever includes this has included manager/testing.h.
+/* A journal that checks what is appended: it compares every view that the manager writes with the view
+ * before, and with the reports of the servers. For tests only; include manager/testing.h before this header.
  *
- * Checked are the rules of ring/view.h; that whoever stands earlier in a chain has what those behind it have; and that
- * nobody is made full who has not been filled.
+ * It checks the rules of ring/view.h, that every member of a chain has what the members behind it have, and
+ * that no member becomes full that has not been filled.
  */
 #ifndef PWI_MANAGER_WATCHING_H
 #define PWI_MANAGER_WATCHING_H
@@ -26,7 +26,7 @@ static void fault_found(const struct pwi_view *view, size_t arc, const char *wha
   pwi_sim_fail(watched.world->sim, PAWL_CORRUPT, "epoch %llu arc %zu: %s", (unsigned long long)view->epoch, arc, what);
 }
 
-/* The servers have said so, in time. */
+/* A server has reported that this step was carried out. */
 static bool was_confirmed(enum pwi_move_step step, uint64_t epoch, struct pawl_range positions, uint64_t target) {
   for (size_t i = 0; i < MOVED_KEPT; i++) {
     const struct pwi_move *moved = &watched.world->moved[i];
@@ -37,7 +37,8 @@ static bool was_confirmed(enum pwi_move_step step, uint64_t epoch, struct pawl_r
   return false;
 }
 
-/* True if the full members of the new chain stand in the order of the old one; whoever was filling comes last. */
+/* True if the full members of the new chain are in the order of the old one, and a member that was filling
+ * comes last. */
 static bool keeps_order(const struct pwi_arc *old, const struct pwi_arc *new) {
   size_t last = 0;
   for (size_t i = 0; i < pwi_arc_full(new); i++) {
@@ -51,19 +52,20 @@ static bool keeps_order(const struct pwi_arc *old, const struct pwi_arc *new) {
 static void check_heritage(const struct pwi_view *before, size_t old, const struct pwi_view *after, size_t new) {
   const struct pwi_arc *was = &before->arcs[old], *is = &after->arcs[new];
   struct pawl_range range = pwi_view_arc_range(before, old);
-  if (is->lost == after->epoch) return; /* it begins anew: who may do that is a rule of views */
+  if (is->lost == after->epoch) return; /* the arc starts empty, which a rule of views restricts */
   for (size_t i = 0; i < pwi_arc_full(is); i++) {
     size_t place = pwi_arc_find(was, is->chain[i].node);
     if (place == PWI_CHAIN_MAX || !was->chain[place].filling) continue;
     watched.promotions++;
     if (!was_confirmed(PWI_MOVE_FILL, was->since, range, is->chain[i].node.id))
-      fault_found(after, new, "a member is full that was not filled");
-    if (place != pwi_arc_full(was) || i + 1 != pwi_arc_full(is)) fault_found(after, new, "it is not the last");
+      fault_found(after, new, "a member became full that was not filled");
+    if (place != pwi_arc_full(was) || i + 1 != pwi_arc_full(is))
+      fault_found(after, new, "the new full member is not the last");
   }
   if (keeps_order(was, is)) return;
   watched.handovers++;
   if (!was_confirmed(PWI_MOVE_HANDOVER, before->epoch, range, is->chain[0].node.id))
-    fault_found(after, new, "another order without a handover");
+    fault_found(after, new, "the order of members changed without a handover");
 }
 
 static void check_views(const struct pwi_view *before, const struct pwi_view *after) {
@@ -105,22 +107,22 @@ static void watched_destroy(struct pwi_journal *journal) {
 static const struct pwi_journal_ops watched_ops = {
     .append = watched_append, .replay = watched_replay, .destroy = watched_destroy};
 
-/* Before the manager is started. */
+/* Call it before the manager is started. */
 static void watch(struct world *world) {
   watched = (struct watched_journal){.journal = {.ops = &watched_ops}, .inside = world->journal, .world = world};
   world->journal = &watched.journal;
 }
 
-/* --- looking, and complaining ------------------------------------------------------------------------------------------- */
+/* --- helpers of tests ----------------------------------------------------------------------------------- */
 
-/* What the manager has decided last. */
+/* The newest view. */
 __attribute__((unused)) static const struct pwi_view *now(void) { return watched.ledger.view; }
 
 __attribute__((unused)) static bool is_up(uint64_t id) {
   return pwi_view_find(now(), (struct pwi_node){id})->state == PWI_NODE_UP;
 }
 
-/* Every chain has so many members, all full and up, in different processes. */
+/* Every chain has this number of members, all full and up. */
 __attribute__((unused)) static bool has_chains_of(size_t members) {
   for (size_t i = 0; i < now()->arc_count; i++) {
     const struct pwi_arc *arc = &now()->arcs[i];

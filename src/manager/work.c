@@ -1,13 +1,13 @@
-/* What is to be done with each move.
+/* What each move needs next.
  *
- * Where a step has got to is seen in the view itself, so this can be asked again and again, and nothing is remembered but
- * what the servers have said.
+ * The view itself shows how far a step has come. So these functions can be called at any time, and a move
+ * remembers only what the servers have reported.
  */
 #include <assert.h>
 
 #include "manager/inside.h"
 
-/* --- the survey ----------------------------------------------------------------------------------------------------- */
+/* --- the survey ----------------------------------------------------------------------------------------- */
 
 static void note_busy(struct pwi_manager *manager, const struct move *move) {
   struct node *source = pwi_manager_node(manager, move->source), *target = pwi_manager_node(manager, move->target);
@@ -15,7 +15,7 @@ static void note_busy(struct pwi_manager *manager, const struct move *move) {
   if (target) target->takes++;
 }
 
-/* Moves that have never begun do not overlap. */
+/* Moves that have never begun do not overlap, so they are not listed. */
 void pwi_manager_survey(struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->node_count; i++) manager->nodes[i].gives = manager->nodes[i].takes = 0;
   manager->begun_count = 0;
@@ -33,7 +33,7 @@ void pwi_manager_note_chosen(struct pwi_manager *manager, const struct move *mov
   if (move->id == 0) manager->begun[manager->begun_count++] = (uint32_t)(move - manager->moves);
 }
 
-/* --- one move ------------------------------------------------------------------------------------------------------- */
+/* --- one move ------------------------------------------------------------------------------------------- */
 
 const struct pwi_arc *pwi_move_arc(const struct pwi_view *view, const struct move *move, bool *exact_out) {
   size_t index = pwi_view_arc_of(view, move->positions.begin);
@@ -47,7 +47,7 @@ static bool is_listed(const struct pwi_arc *arc, bool exact, const struct move *
   return place != PWI_CHAIN_MAX && arc->chain[place].filling;
 }
 
-static enum work work_on_fill(const struct pwi_manager *manager, const struct move *move) {
+static enum move_work work_on_fill(const struct pwi_manager *manager, const struct move *move) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
   bool listed = is_listed(arc, exact, move), filling = listed && arc->since == move->epoch;
@@ -58,11 +58,12 @@ static enum work work_on_fill(const struct pwi_manager *manager, const struct mo
   }
   if (!filling) return WORK_VOID;
   if (move->step != MOVE_LANDED) return WORK_WAIT;
-  /* The others still have everything: better to begin again than to take in a member that may be dead. */
-  return pwi_manager_is_here(manager, move->target) ? WORK_ADMIT : WORK_VOID;
+  /* The other members still have everything: better to start again than to admit a member that may be
+   * dead. */
+  return pwi_manager_is_connected(manager, move->target) ? WORK_ADMIT : WORK_VOID;
 }
 
-static enum work work_on_handover(const struct pwi_manager *manager, const struct move *move) {
+static enum move_work work_on_handover(const struct pwi_manager *manager, const struct move *move) {
   const struct pwi_view *view = manager->ledger.view;
   bool exact, stands = view->epoch == move->epoch;
   const struct pwi_arc *arc = pwi_move_arc(view, move, &exact);
@@ -74,7 +75,7 @@ static enum work work_on_handover(const struct pwi_manager *manager, const struc
   return pwi_net_now(manager->config.net) >= move->deadline ? WORK_VOID : WORK_WAIT;
 }
 
-/* Another step is under way in the same place, or an older move is not done with it. */
+/* Another step is under way at the same positions, or an older move of them has not ended. */
 static bool is_in_use(const struct pwi_manager *manager, const struct move *move) {
   for (size_t i = 0; i < manager->begun_count; i++) {
     const struct move *other = &manager->moves[manager->begun[i]];
@@ -85,23 +86,25 @@ static bool is_in_use(const struct pwi_manager *manager, const struct move *move
   return false;
 }
 
-/* The source and the target have no other step, in that role, that is under way or about to be. */
-static bool have_time(const struct pwi_manager *manager, const struct step *step) {
+/* The source is not the source of another step, and the target not the target of another, under way or about
+ * to begin. */
+static bool have_time(const struct pwi_manager *manager, const struct chain_step *step) {
   const struct node *source = pwi_manager_node(manager, step->source);
   const struct node *target = pwi_manager_node(manager, step->target);
   return source && target && source->gives == 0 && target->takes == 0;
 }
 
-static enum work work_on_wanted(const struct pwi_manager *manager, const struct move *move, struct step *step_out) {
+static enum move_work work_on_wanted(const struct pwi_manager *manager, const struct move *move,
+                                     struct chain_step *step_out) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
   if (move->unwanted) return WORK_REMOVE;
-  if (!arc) return WORK_DESPAIR;
+  if (!arc) return WORK_ABANDON;
   if (is_in_use(manager, move)) return WORK_WAIT;
   *step_out = pwi_manager_next_step(manager, arc, move->goal, move->goal_count);
   switch (step_out->kind) {
   case STEP_NONE:
-    return WORK_DESPAIR;
+    return WORK_ABANDON;
   case STEP_WAIT:
     return WORK_WAIT;
   case STEP_DONE:
@@ -115,24 +118,25 @@ static enum work work_on_wanted(const struct pwi_manager *manager, const struct 
   return !paused && have_time(manager, step_out) ? WORK_BEGIN : WORK_WAIT;
 }
 
-/* What came before the record of the view that a step begins with has no say on it yet. */
-enum work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move, struct step *step_out) {
+/* A step waits until the view that it begins with has been applied. */
+enum move_work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move,
+                                   struct chain_step *step_out) {
   if (move->is_over) return WORK_WAIT;
   if (move->step == MOVE_WANTED) return work_on_wanted(manager, move, step_out);
   if (manager->ledger.view->epoch < move->epoch) return WORK_WAIT;
   return move->order == PWI_MOVE_FILL ? work_on_fill(manager, move) : work_on_handover(manager, move);
 }
 
-bool pwi_work_needs_view(enum work work) {
+bool pwi_work_needs_view(enum move_work work) {
   return work == WORK_BEGIN || work == WORK_CHANGE || work == WORK_ADMIT || work == WORK_SWITCH || work == WORK_UNDO;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------- */
+/* --- all moves ------------------------------------------------------------------------------------------ */
 
 bool pwi_manager_must_wait(const struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->move_count; i++) {
     const struct move *move = &manager->moves[i];
-    struct step step;
+    struct chain_step step;
     if (move->order != PWI_MOVE_HANDOVER || (move->step != MOVE_LISTED && move->step != MOVE_GOING)) continue;
     if (pwi_manager_work_on(manager, move, &step) == WORK_WAIT) return true;
   }
@@ -148,7 +152,7 @@ bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct move *mo
 bool pwi_manager_is_urgent(const struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->move_count; i++) {
     const struct move *move = &manager->moves[i];
-    struct step step;
+    struct chain_step step;
     if (!pwi_move_is_urgent(manager, move)) continue;
     if (pwi_move_is_active(move) || pwi_manager_work_on(manager, move, &step) == WORK_BEGIN) return true;
   }
@@ -158,7 +162,7 @@ bool pwi_manager_is_urgent(const struct pwi_manager *manager) {
 bool pwi_manager_is_busy(const struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->move_count; i++) {
     const struct move *move = &manager->moves[i];
-    struct step step;
+    struct chain_step step;
     bool exact;
     const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
     if (move->step != MOVE_WANTED || !arc) return true;
@@ -177,8 +181,8 @@ bool pwi_manager_needs_view(struct pwi_manager *manager) {
   bool holds = pwi_manager_must_wait(manager), urgent = pwi_manager_is_urgent(manager);
   for (size_t i = 0; i < manager->move_count; i++) {
     const struct move *move = &manager->moves[i];
-    struct step step;
-    enum work work = pwi_manager_work_on(manager, move, &step);
+    struct chain_step step;
+    enum move_work work = pwi_manager_work_on(manager, move, &step);
     if (work == WORK_WAIT || (holds && pwi_work_needs_view(work))) continue;
     if (work != WORK_BEGIN || !urgent || pwi_move_is_urgent(manager, move)) return true;
   }

@@ -47,7 +47,7 @@ struct pwi_load {
 
 /* Two nodes that should not be in one chain if there are alternatives. If `b` is 0, `a` should not be in a
  * chain with any other node. */
-struct pwi_plan_quarrel {
+struct pwi_plan_conflict {
   struct pwi_node a, b;
 };
 
@@ -56,8 +56,8 @@ struct pwi_plan_options {
   unsigned replicas;            /* members of a chain in addition to its head; less than PWI_CHAIN_MAX */
   const struct pwi_load *loads; /* by ascending position, without overlaps; NULL: uniform load */
   size_t load_count;
-  const struct pwi_plan_quarrel *quarrels;
-  size_t quarrel_count;
+  const struct pwi_plan_conflict *conflicts;
+  size_t conflict_count;
   bool keep_heads;     /* do not move arcs only for balance, unless a process has a quarter more than its
                           share */
   uint32_t move_limit; /* Limit for bytes that change their head for balance, in millionths of all bytes, in

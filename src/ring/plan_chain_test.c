@@ -300,8 +300,8 @@ static void test_a_new_host_is_reason_enough_to_move_a_replica(void **state) {
 /* Conflicting nodes must not be combined in a new chain, but existing chains need not be split. */
 static void test_conflicting_nodes_are_not_put_into_one_chain(void **state) {
   (void)state;
-  const struct pwi_plan_quarrel quarrels[] = {{{1}, {2}}, {{3}, {0}}};
-  const struct pwi_plan_options options = {.replicas = 1, .quarrels = quarrels, .quarrel_count = 2};
+  const struct pwi_plan_conflict conflicts[] = {{{1}, {2}}, {{3}, {0}}};
+  const struct pwi_plan_options options = {.replicas = 1, .conflicts = conflicts, .conflict_count = 2};
   make_cluster(5, false);
   struct pwi_plan plan = make_plan(NULL, &options);
   for (size_t i = 0; i < plan.arc_count; i++) {

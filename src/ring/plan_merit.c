@@ -20,14 +20,14 @@ bool pwi_plan_shares_process(const struct pwi_planner *planner, const struct pwi
 /* A process without a label counts as a host and a rack of its own. */
 static bool is_same_label(const char *a, const char *b) { return *a && strcmp(a, b) == 0; }
 
-static bool is_one_of(const struct pwi_plan_quarrel *quarrel, uint64_t one, uint64_t other) {
-  uint64_t a = quarrel->a.id, b = quarrel->b.id;
+static bool is_one_of(const struct pwi_plan_conflict *conflict, uint64_t one, uint64_t other) {
+  uint64_t a = conflict->a.id, b = conflict->b.id;
   return (a == one && (b == other || b == 0)) || (a == other && (b == one || b == 0));
 }
 
-static bool have_a_quarrel(const struct pwi_plan_options *options, uint64_t one, uint64_t other) {
-  for (size_t i = 0; i < options->quarrel_count; i++) {
-    if (is_one_of(&options->quarrels[i], one, other)) return true;
+static bool are_in_conflict(const struct pwi_plan_options *options, uint64_t one, uint64_t other) {
+  for (size_t i = 0; i < options->conflict_count; i++) {
+    if (is_one_of(&options->conflicts[i], one, other)) return true;
   }
   return false;
 }
@@ -65,7 +65,7 @@ struct pwi_plan_merit pwi_plan_merit(const struct pwi_planner *planner, const st
   for (size_t i = 0; i < part->count; i++) {
     const struct pwi_view_node *member = node_at(planner, part, i);
     if (i == without) continue;
-    merit.is_peaceful &= !have_a_quarrel(planner->options, worker->node->node.id, member->node.id);
+    merit.is_peaceful &= !are_in_conflict(planner->options, worker->node->node.id, member->node.id);
     merit.has_new_host &= !is_same_label(member->host, worker->node->host);
     merit.has_new_rack &= !is_same_label(member->rack, worker->node->rack);
   }

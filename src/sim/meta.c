@@ -29,7 +29,7 @@ struct meta_op {
   struct pwi_sim_node node;
   struct pwi_meta_call *call;
   enum op_kind kind;
-  struct pwi_meta_deal deal; /* its strings and values are in `memory` */
+  struct pwi_meta_transaction transaction; /* its strings and values are in `memory` */
   char *memory;
   uint64_t lease;
   int64_t ttl, deadline;
@@ -99,7 +99,7 @@ static void arrive(void *context) {
     lost(op);
     return;
   }
-  if (op->kind == OP_TRANSACT) pwi_sim_meta_transact(op->store, &op->deal, &op->result);
+  if (op->kind == OP_TRANSACT) pwi_sim_meta_transact(op->store, &op->transaction, &op->result);
   if (op->kind == OP_GRANT) pwi_sim_meta_grant(op->store, op->ttl, &op->result);
   if (op->kind == OP_RENEW) pwi_sim_meta_renew(op->store, op->lease, &op->result);
   if (op->kind == OP_REVOKE) pwi_sim_meta_revoke(op->store, op->lease, &op->result);
@@ -129,11 +129,12 @@ static size_t step_size(const struct pwi_meta_step *step) {
   return strlen(step->key) + 1 + (step->end ? strlen(step->end) + 1 : 0) + step->size;
 }
 
-static size_t deal_size(const struct pwi_meta_deal *deal) {
+static size_t transaction_size(const struct pwi_meta_transaction *transaction) {
   size_t size = 0;
-  for (size_t i = 0; i < deal->test_count; i++) size += strlen(deal->tests[i].key) + 1 + deal->tests[i].size;
-  for (size_t i = 0; i < deal->step_count; i++) size += step_size(&deal->steps[i]);
-  for (size_t i = 0; i < deal->other_count; i++) size += step_size(&deal->others[i]);
+  for (size_t i = 0; i < transaction->test_count; i++)
+    size += strlen(transaction->tests[i].key) + 1 + transaction->tests[i].size;
+  for (size_t i = 0; i < transaction->step_count; i++) size += step_size(&transaction->steps[i]);
+  for (size_t i = 0; i < transaction->other_count; i++) size += step_size(&transaction->others[i]);
   return size;
 }
 
@@ -157,25 +158,26 @@ static void keep_steps(char **memory, struct pwi_meta_step *steps, size_t count)
   }
 }
 
-static void keep_deal(struct meta_op *op, char *memory, const struct pwi_meta_deal *deal) {
+static void keep_transaction(struct meta_op *op, char *memory, const struct pwi_meta_transaction *transaction) {
   op->memory = memory;
-  op->deal = *deal;
-  for (size_t i = 0; i < deal->test_count; i++) {
-    op->deal.tests[i].key = keep_text(&memory, deal->tests[i].key);
-    op->deal.tests[i].value = keep(&memory, deal->tests[i].value, deal->tests[i].size);
+  op->transaction = *transaction;
+  for (size_t i = 0; i < transaction->test_count; i++) {
+    op->transaction.tests[i].key = keep_text(&memory, transaction->tests[i].key);
+    op->transaction.tests[i].value = keep(&memory, transaction->tests[i].value, transaction->tests[i].size);
   }
-  keep_steps(&memory, op->deal.steps, deal->step_count);
-  keep_steps(&memory, op->deal.others, deal->other_count);
+  keep_steps(&memory, op->transaction.steps, transaction->step_count);
+  keep_steps(&memory, op->transaction.others, transaction->other_count);
 }
 
-static pawl_status transact(struct pwi_meta *meta, struct pwi_meta_call *call, const struct pwi_meta_deal *deal) {
-  char *memory = pwi_alloc(deal_size(deal));
+static pawl_status transact(struct pwi_meta *meta, struct pwi_meta_call *call,
+                            const struct pwi_meta_transaction *transaction) {
+  char *memory = pwi_alloc(transaction_size(transaction));
   struct meta_op *op = memory ? begin(meta, call, OP_TRANSACT) : NULL;
   if (!op) {
     pwi_free(memory);
     return PAWL_NO_MEMORY;
   }
-  keep_deal(op, memory, deal);
+  keep_transaction(op, memory, transaction);
   return PAWL_OK;
 }
 

@@ -2,7 +2,7 @@
  *
  * The store is not a node: it does not die, and it has one copy of everything. Calls between a node and
  * the store take random time both ways, and nodes can be cut off from it. A lost call is retried, as an
- * etcd client does, also if only its answer was lost; so a deal may be done twice, and the second answer
+ * etcd client does, also if only its answer was lost; so a transaction may be done twice, and the second answer
  * comes back. A call that is travelling when its node is killed still arrives. Leases end by the store's
  * clock, which is that of the simulation.
  *

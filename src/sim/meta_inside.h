@@ -43,7 +43,8 @@ struct meta_result {
 void pwi_meta_result_fini(struct meta_result *result);
 
 /* Each executes its operation immediately. */
-void pwi_sim_meta_transact(struct pwi_sim_meta *store, const struct pwi_meta_deal *deal, struct meta_result *result);
+void pwi_sim_meta_transact(struct pwi_sim_meta *store, const struct pwi_meta_transaction *transaction,
+                           struct meta_result *result);
 void pwi_sim_meta_grant(struct pwi_sim_meta *store, int64_t ttl, struct meta_result *result);
 void pwi_sim_meta_renew(struct pwi_sim_meta *store, uint64_t lease, struct meta_result *result);
 void pwi_sim_meta_revoke(struct pwi_sim_meta *store, uint64_t lease, struct meta_result *result);

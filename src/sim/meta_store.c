@@ -222,12 +222,13 @@ static pawl_status check_steps(struct pwi_sim_meta *store, const struct pwi_meta
   return PAWL_OK;
 }
 
-void pwi_sim_meta_transact(struct pwi_sim_meta *store, const struct pwi_meta_deal *deal, struct meta_result *result) {
+void pwi_sim_meta_transact(struct pwi_sim_meta *store, const struct pwi_meta_transaction *transaction,
+                           struct meta_result *result) {
   bool held = true, changes;
   end_leases(store);
-  for (size_t i = 0; i < deal->test_count; i++) held &= holds(store, &deal->tests[i]);
-  const struct pwi_meta_step *steps = held ? deal->steps : deal->others;
-  size_t count = held ? deal->step_count : deal->other_count;
+  for (size_t i = 0; i < transaction->test_count; i++) held &= holds(store, &transaction->tests[i]);
+  const struct pwi_meta_step *steps = held ? transaction->steps : transaction->others;
+  size_t count = held ? transaction->step_count : transaction->other_count;
   pawl_status status = check_steps(store, steps, count, &changes);
   if (!status && changes) store->revision++;
   for (size_t i = 0; i < count && !status; i++) {
@@ -238,7 +239,7 @@ void pwi_sim_meta_transact(struct pwi_sim_meta *store, const struct pwi_meta_dea
     else
       status = get(store, &steps[i], result);
   }
-  /* No manager has to expect a store that executes half a deal. */
+  /* No manager has to expect a store that executes half a transaction. */
   if (status == PAWL_NO_MEMORY && changes) pwi_sim_fail(store->sim, status, "the store ran out of memory");
   result->status = status;
   result->answer.held = held;

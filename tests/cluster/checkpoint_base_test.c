@@ -103,7 +103,7 @@ static void test_data_that_is_given_up_while_changes_are_saved_ends_the_checkpoi
   assert_int_equal(saving_ask(&scene, "meanwhile", true, 1000), PAWL_OK);
   lose_the_first_server();
   cluster_run_while(&scene.cluster, saving_is_going, &scene, 60 * PWI_SIM_SECOND);
-  assert_true(saving_status_says(&scene, "what it is based on: acknowledged data was lost"));
+  assert_true(saving_status_says(&scene, "data of the base was given up: acknowledged data was lost"));
   push_to_some(flow);
   saving_save(&scene, "after", true);
   assert_base("after", "");

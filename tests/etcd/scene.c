@@ -247,14 +247,14 @@ static struct look *deal_with_etcd(struct scene *scene, const struct pwi_meta_st
   char place[64];
   struct pwi_meta *meta;
   struct pwi_etcd_config config = {.wake = wake, .context = &look};
-  struct pwi_meta_deal deal = {.steps = {*step}, .step_count = 1};
+  struct pwi_meta_transaction transaction = {.steps = {*step}, .step_count = 1};
   memset(&look, 0, sizeof look);
   look.call = (struct pwi_meta_call){.done = looked, .patience_ns = LIMIT};
   sem_init(&look.woken, 0, 0);
   snprintf(place, sizeof place, "etcd://127.0.0.1:%u", scene->client_port);
   assert_int_equal(pwi_etcd_place_parse(place, &config.place), PAWL_OK);
   assert_int_equal(pwi_etcd_open(&config, &meta), PAWL_OK);
-  assert_int_equal(meta->ops->transact(meta, &look.call, &deal), PAWL_OK);
+  assert_int_equal(meta->ops->transact(meta, &look.call, &transaction), PAWL_OK);
   while (!look.is_over) {
     sem_wait(&look.woken);
     meta->ops->turn(meta);

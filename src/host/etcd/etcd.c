@@ -304,19 +304,20 @@ static pawl_status submit(struct pwi_meta *meta, struct request *request) {
 
 static bool key_fits(const char *key) { return !key || strlen(key) < PWI_META_KEY_MAX; }
 
-static bool keys_fit(const struct pwi_meta_deal *deal) {
-  for (size_t i = 0; i < deal->test_count; i++)
-    if (!key_fits(deal->tests[i].key)) return false;
-  for (size_t i = 0; i < deal->step_count; i++)
-    if (!key_fits(deal->steps[i].key) || !key_fits(deal->steps[i].end)) return false;
+static bool keys_fit(const struct pwi_meta_transaction *transaction) {
+  for (size_t i = 0; i < transaction->test_count; i++)
+    if (!key_fits(transaction->tests[i].key)) return false;
+  for (size_t i = 0; i < transaction->step_count; i++)
+    if (!key_fits(transaction->steps[i].key) || !key_fits(transaction->steps[i].end)) return false;
   return true;
 }
 
-static pawl_status transact(struct pwi_meta *meta, struct pwi_meta_call *call, const struct pwi_meta_deal *deal) {
-  if (!keys_fit(deal)) return PAWL_INVALID;
+static pawl_status transact(struct pwi_meta *meta, struct pwi_meta_call *call,
+                            const struct pwi_meta_transaction *transaction) {
+  if (!keys_fit(transaction)) return PAWL_INVALID;
   struct request *request = request_make(call, PWI_ETCD_TXN);
   if (!request) return PAWL_NO_MEMORY;
-  pwi_etcd_write_txn(&request->body, deal);
+  pwi_etcd_write_txn(&request->body, transaction);
   return submit(meta, request);
 }
 

@@ -146,9 +146,10 @@ static void done(struct pwi_meta_call *call, pawl_status status, const struct pw
 }
 
 static void begin(struct client *client, struct asked *asked, int64_t patience_ns) {
-  static const struct pwi_meta_deal deal = {.steps = {{.act = PWI_META_GET, .key = "foo"}}, .step_count = 1};
+  static const struct pwi_meta_transaction transaction = {.steps = {{.act = PWI_META_GET, .key = "foo"}},
+                                                          .step_count = 1};
   *asked = (struct asked){.call = {.done = done, .patience_ns = patience_ns}};
-  OK(client->meta->ops->transact(client->meta, &asked->call, &deal));
+  OK(client->meta->ops->transact(client->meta, &asked->call, &transaction));
 }
 
 static void await(struct client *client, struct asked *asked) {
@@ -316,13 +317,14 @@ static void test_running_out_of_memory_is_told(void **state) {
   (void)state;
   struct fake fake;
   struct client client;
-  static const struct pwi_meta_deal deal = {.steps = {{.act = PWI_META_GET, .key = "foo"}}, .step_count = 1};
+  static const struct pwi_meta_transaction transaction = {.steps = {{.act = PWI_META_GET, .key = "foo"}},
+                                                          .step_count = 1};
   fake_open(&fake, ANSWERS, 200, GOOD);
   client_open(&client, &fake.port, 1);
   for (uint64_t n = 0;; n++) {
     struct asked asked = {.call = {.done = done, .patience_ns = 5 * PWI_HOST_SECOND}};
     pwi_memory_fail_after(n);
-    pawl_status status = client.meta->ops->transact(client.meta, &asked.call, &deal);
+    pawl_status status = client.meta->ops->transact(client.meta, &asked.call, &transaction);
     if (!status) await(&client, &asked);
     bool has_failed = pwi_memory_fail_cancel();
     if (!status) status = asked.status;

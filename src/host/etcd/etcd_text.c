@@ -192,15 +192,15 @@ static void write_steps(struct pwi_text *text, const char *name, const struct pw
   pwi_text_add(text, "]");
 }
 
-void pwi_etcd_write_txn(struct pwi_text *text, const struct pwi_meta_deal *deal) {
+void pwi_etcd_write_txn(struct pwi_text *text, const struct pwi_meta_transaction *transaction) {
   pwi_text_add(text, "{\"compare\":[");
-  for (size_t i = 0; i < deal->test_count; i++) {
+  for (size_t i = 0; i < transaction->test_count; i++) {
     if (i > 0) pwi_text_add(text, ",");
-    write_test(text, &deal->tests[i]);
+    write_test(text, &transaction->tests[i]);
   }
   pwi_text_add(text, "]");
-  write_steps(text, "success", deal->steps, deal->step_count);
-  write_steps(text, "failure", deal->others, deal->other_count);
+  write_steps(text, "success", transaction->steps, transaction->step_count);
+  write_steps(text, "failure", transaction->others, transaction->other_count);
   pwi_text_add(text, "}");
 }
 

@@ -44,7 +44,7 @@ enum pwi_etcd_ask { PWI_ETCD_TXN, PWI_ETCD_GRANT, PWI_ETCD_RENEW, PWI_ETCD_REVOK
 const char *pwi_etcd_path(enum pwi_etcd_ask ask); /* path behind the endpoint */
 
 /* Append the body of a request to `text`. Failures are recorded in the text's status. */
-void pwi_etcd_write_txn(struct pwi_text *text, const struct pwi_meta_deal *deal);
+void pwi_etcd_write_txn(struct pwi_text *text, const struct pwi_meta_transaction *transaction);
 void pwi_etcd_write_grant(struct pwi_text *text, int64_t ttl_ns);
 void pwi_etcd_write_lease(struct pwi_text *text, uint64_t lease); /* RENEW, REVOKE */
 

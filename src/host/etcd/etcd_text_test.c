@@ -108,7 +108,7 @@ static void test_places_that_make_no_sense_are_invalid(void **state) {
 
 static void test_a_deal_is_written_as_etcd_wants_it(void **state) {
   (void)state;
-  struct pwi_meta_deal deal = {
+  struct pwi_meta_transaction transaction = {
       .tests = {{PWI_META_CREATED, "foo", 7, NULL, 0}, {PWI_META_VALUE, "foo", 0, "bar", 3}},
       .test_count = 2,
       .steps = {{.act = PWI_META_PUT, .key = "foo", .value = "bar", .size = 3, .lease = 9},
@@ -119,7 +119,7 @@ static void test_a_deal_is_written_as_etcd_wants_it(void **state) {
   };
   struct pwi_text text = {0};
   json_error_t error;
-  pwi_etcd_write_txn(&text, &deal);
+  pwi_etcd_write_txn(&text, &transaction);
   assert_string_equal(
       pwi_text_view(&text),
       "{\"compare\":[{\"result\":\"EQUAL\",\"target\":\"CREATE\",\"key\":\"Zm9v\",\"create_revision\":\"7\"},"

@@ -1,18 +1,19 @@
+/* Leader election. The header describes the keys and the rules. */
 #include "manager/leader/election.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define TTL_NS INT64_C(2000000000)   /* etcd grants none shorter, with its own settings */
-#define DOUBT_NS INT64_C(3000000000) /* another may lead for a while by then */
-#define LOOK_NS INT64_C(250000000)   /* how often others look */
+#define TTL_NS INT64_C(2000000000)   /* the shortest lease of etcd with its default settings */
+#define DOUBT_NS INT64_C(3000000000) /* by then another manager may have led for a while */
+#define LOOK_NS INT64_C(250000000)   /* interval at which managers that do not lead read the keys */
 #define CALL_NS INT64_C(1000000000)  /* patience of one call */
-#define RENEWALS 4                   /* within the life of a lease */
+#define RENEWALS 4                   /* renewals within the lifetime of a lease */
 #define RESIGN_NS INT64_C(1000000000)
 
-/* --- values ------------------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
-/* Digits without zeros in front; what is behind them is at `*rest_out`. */
+/* Reads a number without leading zeros. `*rest_out` points after its digits. */
 static bool read_number(const char *text, const char *end, uint64_t *number_out, const char **rest_out) {
   uint64_t number = 0;
   const char *at = text;
@@ -50,7 +51,7 @@ static const struct pwi_meta_pair *find(const struct pwi_meta_answer *answer, co
   return NULL;
 }
 
-/* --- states and time ---------------------------------------------------------------------------------------------------- */
+/* --- states and time ------------------------------------------------------------------------------------ */
 
 static void become(struct pwi_election *election, enum pwi_election_state state) {
   election->state = state;
@@ -75,19 +76,19 @@ static void end(struct pwi_election *election, enum pwi_election_state state, pa
 static void schedule(struct pwi_election *election, int64_t delay) {
   struct pwi_net *net = election->config.net;
   pwi_net_timer_cancel(net, election->timer);
-  /* Without a timer nothing would ever be looked at again: whoever runs us begins anew. */
+  /* Without a timer the election would stop silently. It ends instead, and the owner starts a new one. */
   if (pwi_net_timer_set(net, pwi_net_now(net) + delay, election->config.cookie, &election->timer))
     end(election, PWI_ELECTION_LOST, PAWL_NO_MEMORY);
 }
 
-/* The store was, or was not, reached. */
+/* Takes note whether the store was reached, and logs changes. */
 static void note(struct pwi_election *election, pawl_status status) {
   if ((election->trouble == PAWL_OK) == (status == PAWL_OK)) {
     election->trouble = status;
     return;
   }
   election->trouble = status;
-  pwi_log(election->config.log, PAWL_LOG_INFO, status ? "store.away" : "store.back", "why=%s leading=%d",
+  pwi_log(election->config.log, PAWL_LOG_INFO, status ? "store.unreachable" : "store.reachable", "why=%s leading=%d",
           pawl_status_name(status), election->state == PWI_ELECTION_LEADING);
 }
 
@@ -98,7 +99,7 @@ static void ask(struct pwi_election *election,
   election->call.patience_ns = CALL_NS;
 }
 
-/* A call could not even be made. */
+/* A call has failed: tries again later. */
 static void look_later(struct pwi_election *election, pawl_status why) {
   note(election, why);
   schedule(election, LOOK_NS);
@@ -108,7 +109,7 @@ static struct pwi_election *of(struct pwi_meta_call *call) {
   return (struct pwi_election *)(void *)((char *)call - offsetof(struct pwi_election, call));
 }
 
-/* --- leading ------------------------------------------------------------------------------------------------------------ */
+/* --- leading -------------------------------------------------------------------------------------------- */
 
 static void lead(struct pwi_election *election, uint64_t created) {
   election->created = created;
@@ -147,9 +148,10 @@ static void renew(struct pwi_election *election) {
   if (status) renewed(&election->call, status, NULL);
 }
 
-/* --- campaigning -------------------------------------------------------------------------------------------------------- */
+/* --- campaigning ---------------------------------------------------------------------------------------- */
 
-/* Learns from the two keys who leads. False if it makes no sense, or we lead or have failed. */
+/* Learns from the two keys which manager leads. Returns false if this manager leads, or the election has
+ * failed. */
 static bool learn(struct pwi_election *election, const struct pwi_meta_answer *answer, bool *vacant_out) {
   const struct pwi_meta_pair *leader = find(answer, election->leader_key), *term = find(answer, election->term_key);
   uint64_t seen = 0, theirs;
@@ -161,7 +163,8 @@ static bool learn(struct pwi_election *election, const struct pwi_meta_answer *a
   }
   election->term = seen;
   *vacant_out = !leader;
-  if (leader && leader->lease == election->lease && election->lease != 0) { /* the answer that said so was lost */
+  if (leader && leader->lease == election->lease &&
+      election->lease != 0) { /* the campaign succeeded, but its answer was lost */
     lead(election, leader->created);
     return false;
   }
@@ -178,7 +181,7 @@ static void stand_by(struct pwi_election *election) { schedule(election, LOOK_NS
 static void campaigned(struct pwi_meta_call *call, pawl_status status, const struct pwi_meta_answer *answer) {
   struct pwi_election *election = of(call);
   bool vacant;
-  if (status) { /* if it was done nevertheless, the next look finds a leader with our lease */
+  if (status) { /* if the campaign succeeded nevertheless, the next look finds a leader with this lease */
     look_later(election, status);
     return;
   }
@@ -199,7 +202,7 @@ static void campaign(struct pwi_election *election) {
   snprintf(election->value, sizeof election->value, "%s %s", after, election->address);
   struct pwi_meta_test unraised = {PWI_META_VALUE, election->term_key, 0, before, strlen(before)};
   if (election->term == 0) unraised = (struct pwi_meta_test){PWI_META_CREATED, election->term_key, 0, NULL, 0};
-  struct pwi_meta_deal deal = {
+  struct pwi_meta_transaction transaction = {
       .tests = {{PWI_META_CREATED, election->leader_key, 0, NULL, 0}, unraised},
       .test_count = 2,
       .steps = {{.act = PWI_META_PUT,
@@ -213,7 +216,7 @@ static void campaign(struct pwi_election *election) {
       .other_count = 2,
   };
   ask(election, campaigned);
-  pawl_status status = meta->ops->transact(meta, &election->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &election->call, &transaction);
   if (status) look_later(election, status);
 }
 
@@ -229,7 +232,7 @@ static void granted(struct pwi_meta_call *call, pawl_status status, const struct
   campaign(election);
 }
 
-/* A lease that did not bring the leadership ends by itself. */
+/* If the campaign fails, the lease expires by itself. */
 static void grant(struct pwi_election *election) {
   struct pwi_meta *meta = election->config.meta;
   ask(election, granted);
@@ -254,12 +257,12 @@ static void looked(struct pwi_meta_call *call, pawl_status status, const struct 
 
 static void look(struct pwi_election *election) {
   struct pwi_meta *meta = election->config.meta;
-  struct pwi_meta_deal deal = {
+  struct pwi_meta_transaction transaction = {
       .steps = {{.act = PWI_META_GET, .key = election->leader_key}, {.act = PWI_META_GET, .key = election->term_key}},
       .step_count = 2,
   };
   ask(election, looked);
-  pawl_status status = meta->ops->transact(meta, &election->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &election->call, &transaction);
   if (status) look_later(election, status);
 }
 
@@ -272,7 +275,7 @@ void pwi_election_timer(struct pwi_election *election) {
     look(election);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_election_init(struct pwi_election *election, const struct pwi_election_config *config) {
   if (strlen(config->prefix) > PWI_PREFIX_MAX || strlen(config->address) >= PWI_NET_ADDRESS_MAX) return PAWL_INVALID;
@@ -299,7 +302,7 @@ void pwi_election_fence(const struct pwi_election *election, struct pwi_meta_tes
 }
 
 static void resigned(struct pwi_meta_call *call, pawl_status status, const struct pwi_meta_answer *answer) {
-  (void)status, (void)answer; /* if it did not get there, the lease ends by itself */
+  (void)status, (void)answer; /* if the store was not reached, the lease expires by itself */
   end(of(call), PWI_ELECTION_LOST, PAWL_OK);
 }
 

@@ -1,4 +1,4 @@
-/* Campaigns, leases and terms, in the simulator: killed, stopped and cut off leaders. */
+/* Campaigns, leases and terms in the simulator: leaders that are killed, stopped and cut off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,7 @@ static void test_a_leader_survives_a_store_that_is_away_for_less_than_its_lease(
   scene_close(&scene);
 }
 
-/* Another one is elected meanwhile: the two believe it at the same time, which the fence makes harmless. */
+/* Another leader is elected meanwhile. Both believe that they lead, which the fence makes harmless. */
 static void test_a_leader_that_is_cut_off_gives_up_in_the_end(void **state) {
   (void)state;
   struct scene scene;
@@ -141,7 +141,7 @@ static void test_a_store_that_comes_late_is_waited_for(void **state) {
   scene_close(&scene);
 }
 
-/* --- what is not ours ---------------------------------------------------------------------------------------------------- */
+/* --- what is not ours ----------------------------------------------------------------------------------- */
 
 struct plant {
   struct pwi_meta_call call;
@@ -157,9 +157,9 @@ static void planted(struct pwi_meta_call *call, pawl_status status, const struct
 static void put(struct scene *scene, const char *key, const char *value) {
   struct plant plant = {.call = {.done = planted, .patience_ns = PWI_META_PATIENT}};
   struct pwi_meta *meta = scene->seats[0].meta;
-  struct pwi_meta_deal deal = {.steps = {{.act = PWI_META_PUT, .key = key, .value = value, .size = strlen(value)}},
-                               .step_count = 1};
-  OK(meta->ops->transact(meta, &plant.call, &deal));
+  struct pwi_meta_transaction transaction = {
+      .steps = {{.act = PWI_META_PUT, .key = key, .value = value, .size = strlen(value)}}, .step_count = 1};
+  OK(meta->ops->transact(meta, &plant.call, &transaction));
   run_for(scene, 100 * MS);
   assert_true(plant.is_done);
 }
@@ -204,10 +204,10 @@ static void test_a_leaders_value_has_one_form(void **state) {
   assert_int_equal(term, 17);
 }
 
-/* --- whatever happens ---------------------------------------------------------------------------------------------------- */
+/* --- whatever happens ----------------------------------------------------------------------------------- */
 
-/* Seats are killed, stopped and cut off at random. note_win sees to it that no term is won twice; in the end, left in
- * peace, one leads. */
+/* Seats are killed, stopped and cut off at random. note_win checks that no term is won twice. At the end,
+ * without faults, one seat leads. */
 static void run_seed(uint64_t seed, uint64_t *terms) {
   struct scene scene;
   struct pwi_random random;
@@ -243,7 +243,7 @@ static void run_seed(uint64_t seed, uint64_t *terms) {
   for (size_t s = 0; s < SEATS; s++) pwi_sim_meta_cut(scene.store, scene.seats[s].node, false);
   pwi_sim_meta_cut(scene.store, PWI_SIM_ALL, false);
   run_for(&scene, 20000 * MS);
-  if (!leader_of(&scene)) fail_msg("seed %llu: nobody leads", (unsigned long long)seed);
+  if (!leader_of(&scene)) fail_msg("seed %llu: no seat leads", (unsigned long long)seed);
   size_t size;
   const char *value = pwi_sim_meta_get(scene.store, PREFIX "/term", &size);
   char text[24];

@@ -1,3 +1,4 @@
+/* The journal in a shared store. The header describes the keys and values. */
 #include "manager/leader/journal_meta.h"
 
 #include <assert.h>
@@ -13,41 +14,41 @@
 #define MARK UINT32_C(0x474c5750) /* "PWLG" */
 #define PARTS_MAX 4096
 #define DIGITS 20
-#define PAGE_FIRST 64 /* records asked for at a time, at first, */
-#define PAGE_MAX 4096 /* and where they are small */
-#define PAGE_SMALL ((size_t)1 << 20)
+#define PAGE_FIRST 64                /* records in the first page that is read */
+#define PAGE_MAX 4096                /* maximum records in a page */
+#define PAGE_SMALL ((size_t)1 << 20) /* bytes below which the next page gets more records */
 
-enum kind { KIND_NEXT = 0, KIND_FIRST = 1 };
+enum meta_record_kind { KIND_NEXT = 0, KIND_FIRST = 1 };
 
-/* One that was read, until it is replayed. */
+/* A record that was read and is not replayed yet. */
 struct read_record {
   struct read_record *next;
   uint64_t number, hash;
   uint32_t parts, parts_read;
-  size_t size;   /* of all that there is so far: parts first, once they are all there, then the rest */
-  size_t behind; /* bytes that were behind the head */
+  size_t size;   /* bytes read so far: the parts in order, then the bytes that followed the head */
+  size_t behind; /* bytes that followed the head */
   unsigned char bytes[];
 };
 
-/* `journal` comes first, so that a pointer to it is one to the whole. */
+/* `journal` is the first member, so that a pointer to it can be cast. */
 struct meta_journal {
   struct pwi_journal journal;
   struct pwi_journal_meta_config config;
   char prefix[PWI_PREFIX_MAX + 1];
   struct pwi_meta_call call;
   uint64_t last;         /* number of the last record; 0: there is none */
-  uint64_t last_created; /* revision at which it was */
+  uint64_t last_created; /* revision at which it was created */
 
   /* Reading. */
   struct read_record *first, **end;
-  struct read_record **assembling; /* the next that may have parts */
-  uint64_t revision;               /* all is read as it was then */
-  uint64_t page;
+  struct read_record **assembling; /* the record whose parts are read next */
+  uint64_t revision;               /* all pages are read at this revision */
+  uint64_t page;                   /* records in the next page */
 
   /* Writing: a copy of the record, and the value of its key. */
   unsigned char *record;
   size_t size;
-  enum kind kind;
+  enum meta_record_kind kind;
   uint32_t parts, parts_put;
   struct pwi_writer value;
   uint64_t bytes; /* of all records */
@@ -66,7 +67,7 @@ static struct meta_journal *of(struct pwi_meta_call *call) {
   return (struct meta_journal *)(void *)((char *)call - offsetof(struct meta_journal, call));
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void forget_read(struct meta_journal *journal) {
   while (journal->first) {
@@ -88,7 +89,7 @@ static void complain(const struct meta_journal *journal, uint64_t number, const 
           (unsigned long long)number, what);
 }
 
-/* The number in a key of the log; 0 if it is none. */
+/* The record number in a key; 0 if the key has none. */
 static uint64_t number_of(const struct meta_journal *journal, const char *key) {
   size_t before = strlen(journal->prefix) + strlen("/log/");
   uint64_t number = 0;
@@ -101,7 +102,8 @@ static uint64_t number_of(const struct meta_journal *journal, const char *key) {
   return number;
 }
 
-static struct read_record *read_head(uint64_t number, const unsigned char *value, size_t size, enum kind *kind_out) {
+static struct read_record *read_head(uint64_t number, const unsigned char *value, size_t size,
+                                     enum meta_record_kind *kind_out) {
   struct read_record *record = pwi_alloc(sizeof *record + size - PWI_META_RECORD_HEAD);
   if (!record) return NULL;
   *record = (struct read_record){.number = number,
@@ -110,7 +112,7 @@ static struct read_record *read_head(uint64_t number, const unsigned char *value
                                  .size = size - PWI_META_RECORD_HEAD,
                                  .behind = size - PWI_META_RECORD_HEAD};
   memcpy(record->bytes, value + PWI_META_RECORD_HEAD, record->size);
-  *kind_out = (enum kind)pwi_get_u16(value + 4);
+  *kind_out = (enum meta_record_kind)pwi_get_u16(value + 4);
   return record;
 }
 
@@ -121,9 +123,9 @@ static bool head_makes_sense(const unsigned char *value, size_t size) {
 
 static pawl_status take_pair(struct meta_journal *journal, const struct pwi_meta_pair *pair) {
   uint64_t number = number_of(journal, pair->key);
-  enum kind kind;
+  enum meta_record_kind kind;
   if (number == 0 || !head_makes_sense(pair->value, pair->size)) {
-    complain(journal, number, "this is not a record");
+    complain(journal, number, "not a record");
     return PAWL_CORRUPT;
   }
   struct read_record *record = read_head(number, pair->value, pair->size, &kind);
@@ -133,7 +135,7 @@ static pawl_status take_pair(struct meta_journal *journal, const struct pwi_meta
   journal->end = &record->next;
   bool follows = kind == KIND_FIRST ? journal->last == 0 : number == journal->last + 1;
   if (!follows) {
-    complain(journal, number, journal->last == 0 ? "the first records are missing" : "a record before it is missing");
+    complain(journal, number, journal->last == 0 ? "the first records are missing" : "the record before it is missing");
     return PAWL_CORRUPT;
   }
   journal->last = number;
@@ -145,11 +147,11 @@ static void check_next(struct meta_journal *journal);
 
 static bool is_whole(const struct meta_journal *journal, const struct read_record *record) {
   if (pwi_hash(record->bytes, record->size, record->number) == record->hash) return true;
-  complain(journal, record->number, "it is damaged");
+  complain(journal, record->number, "the record is damaged");
   return false;
 }
 
-/* A part goes in front of what was behind the head, after the parts before it. */
+/* Inserts a part after the earlier parts, before the bytes that followed the head. */
 static pawl_status take_part(struct read_record **place, const struct pwi_meta_pair *pair) {
   struct read_record *record = *place;
   size_t size;
@@ -168,7 +170,7 @@ static pawl_status take_part(struct read_record **place, const struct pwi_meta_p
 static void part_came(struct pwi_meta_call *call, pawl_status status, const struct pwi_meta_answer *answer) {
   struct meta_journal *journal = of(call);
   if (!status && (answer->pair_count != 1 || answer->pairs[0].size != PWI_META_PART)) {
-    complain(journal, (*journal->assembling)->number, "a part of it is missing");
+    complain(journal, (*journal->assembling)->number, "a part of the record is missing");
     status = PAWL_CORRUPT;
   }
   if (!status) status = take_part(journal->assembling, &answer->pairs[0]);
@@ -182,14 +184,14 @@ static void ask_for_part(struct meta_journal *journal, const struct read_record 
   struct pwi_meta *meta = journal->config.meta;
   char key[PWI_META_KEY_MAX];
   part_key(journal, record->number, record->parts_read, key);
-  struct pwi_meta_deal deal = {.steps = {{.act = PWI_META_GET, .key = key, .revision = journal->revision}},
-                               .step_count = 1};
+  struct pwi_meta_transaction transaction = {
+      .steps = {{.act = PWI_META_GET, .key = key, .revision = journal->revision}}, .step_count = 1};
   journal->call.done = part_came;
-  pawl_status status = meta->ops->transact(meta, &journal->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &journal->call, &transaction);
   if (status) loaded(journal, status);
 }
 
-/* All records have been read: those in parts are put together, and all are checked. */
+/* All records have been read. Reads their parts, and checks each record. */
 static void check_next(struct meta_journal *journal) {
   for (; *journal->assembling; journal->assembling = &(*journal->assembling)->next) {
     const struct read_record *record = *journal->assembling;
@@ -207,7 +209,7 @@ static void check_next(struct meta_journal *journal) {
 
 static void read_page(struct meta_journal *journal);
 
-/* As many at a time as take little memory. */
+/* Adapts the number of records in a page to their size. */
 static void choose_page(struct meta_journal *journal, const struct pwi_meta_answer *answer) {
   size_t bytes = 0;
   for (size_t i = 0; i < answer->pair_count; i++) bytes += answer->pairs[i].size;
@@ -230,7 +232,8 @@ static void page_came(struct pwi_meta_call *call, pawl_status status, const stru
     read_page(journal);
     return;
   }
-  if (status == PAWL_NOT_FOUND && journal->revision != 0) { /* the store has thrown that revision away: begin anew */
+  if (status == PAWL_NOT_FOUND && journal->revision != 0) { /* the store no longer keeps that revision: start
+                                                               again */
     forget_read(journal);
     read_page(journal);
     return;
@@ -254,14 +257,14 @@ static void read_page(struct meta_journal *journal) {
   struct pwi_meta *meta = journal->config.meta;
   char begin[PWI_META_KEY_MAX], end[PWI_META_KEY_MAX];
   log_key(journal, journal->last + 1, begin);
-  /* '0' comes right behind '/': all keys of the folder, also those that have no business there. */
+  /* '0' is the character after '/'. So the range has all keys below prefix/log/, valid or not. */
   if (journal->last == 0) snprintf(begin, sizeof begin, "%s/log/", journal->prefix);
   snprintf(end, sizeof end, "%s/log0", journal->prefix);
-  struct pwi_meta_deal deal = {
+  struct pwi_meta_transaction transaction = {
       .steps = {{.act = PWI_META_GET, .key = begin, .end = end, .limit = journal->page, .revision = journal->revision}},
       .step_count = 1};
   journal->call.done = page_came;
-  pawl_status status = meta->ops->transact(meta, &journal->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &journal->call, &transaction);
   if (status) loaded(journal, status);
 }
 
@@ -280,7 +283,7 @@ static pawl_status replay(struct pwi_journal *base,
     struct read_record *record = journal->first;
     if (!status) status = visit(context, record->bytes, record->size);
     journal->bytes += record->size;
-    if (status == PAWL_CORRUPT) complain(journal, record->number, "it cannot follow what is before it");
+    if (status == PAWL_CORRUPT) complain(journal, record->number, "the record does not fit to the records before it");
     journal->first = record->next;
     pwi_free(record);
     if (status) break;
@@ -289,7 +292,7 @@ static pawl_status replay(struct pwi_journal *base,
   return status;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------------ */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 static void written(struct meta_journal *journal, pawl_status status) {
   struct pwi_journal_meta_config config = journal->config;
@@ -299,7 +302,8 @@ static void written(struct meta_journal *journal, pawl_status status) {
   if (status) config.failed(config.context, status);
 }
 
-/* The tests failed. If that is so only because an earlier attempt was done, the record is there, and we still lead. */
+/* The tests failed. True if they failed only because an earlier attempt succeeded: the record is in the
+ * store, and this manager still leads. */
 static bool was_done_before(const struct meta_journal *journal, const struct pwi_meta_answer *answer,
                             uint64_t *created_out) {
   struct pwi_meta_test fence[PWI_ELECTION_TESTS];
@@ -350,7 +354,7 @@ static void put_record(struct meta_journal *journal) {
   part_key(journal, number, 0, parts);
   snprintf(begin[0], sizeof begin[0], "%s/log/", journal->prefix);
   snprintf(begin[1], sizeof begin[1], "%s/part/", journal->prefix);
-  struct pwi_meta_deal deal = {
+  struct pwi_meta_transaction transaction = {
       .steps = {{.act = PWI_META_PUT, .key = key, .value = journal->value.data, .size = journal->value.size},
                 {.act = PWI_META_DELETE, .key = begin[0], .end = key},
                 {.act = PWI_META_DELETE, .key = begin[1], .end = parts}},
@@ -358,10 +362,10 @@ static void put_record(struct meta_journal *journal) {
       .others = {{.act = PWI_META_GET, .key = key}, {.act = PWI_META_GET}},
       .other_count = 2,
   };
-  deal.test_count = put_tests(journal, key, before, deal.tests);
-  deal.others[1].key = deal.tests[0].key;
+  transaction.test_count = put_tests(journal, key, before, transaction.tests);
+  transaction.others[1].key = transaction.tests[0].key;
   journal->call.done = record_put;
-  pawl_status status = meta->ops->transact(meta, &journal->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &journal->call, &transaction);
   if (status) written(journal, status);
 }
 
@@ -386,15 +390,15 @@ static void put_next(struct meta_journal *journal) {
     return;
   }
   part_key(journal, journal->last + 1, journal->parts_put, key);
-  struct pwi_meta_deal deal = {.test_count = PWI_ELECTION_TESTS,
-                               .steps = {{.act = PWI_META_PUT,
-                                          .key = key,
-                                          .value = journal->record + journal->parts_put * PWI_META_PART,
-                                          .size = PWI_META_PART}},
-                               .step_count = 1};
-  pwi_election_fence(journal->config.election, deal.tests);
+  struct pwi_meta_transaction transaction = {.test_count = PWI_ELECTION_TESTS,
+                                             .steps = {{.act = PWI_META_PUT,
+                                                        .key = key,
+                                                        .value = journal->record + journal->parts_put * PWI_META_PART,
+                                                        .size = PWI_META_PART}},
+                                             .step_count = 1};
+  pwi_election_fence(journal->config.election, transaction.tests);
   journal->call.done = part_put;
-  pawl_status status = meta->ops->transact(meta, &journal->call, &deal);
+  pawl_status status = meta->ops->transact(meta, &journal->call, &transaction);
   if (status) written(journal, status);
 }
 
@@ -410,7 +414,7 @@ static void write_value(struct meta_journal *journal) {
   pwi_write_bytes(&journal->value, journal->record + behind, journal->size - behind);
 }
 
-static pawl_status keep(struct meta_journal *journal, const void *record, size_t size, enum kind kind) {
+static pawl_status keep(struct meta_journal *journal, const void *record, size_t size, enum meta_record_kind kind) {
   size_t parts = size > 0 ? (size - 1) / PWI_META_PART : 0;
   if (parts > PARTS_MAX) return PAWL_TOO_LARGE;
   journal->record = pwi_alloc(size);
@@ -424,7 +428,7 @@ static pawl_status keep(struct meta_journal *journal, const void *record, size_t
   return journal->value.status;
 }
 
-static void submit(struct meta_journal *journal, const void *record, size_t size, enum kind kind) {
+static void submit(struct meta_journal *journal, const void *record, size_t size, enum meta_record_kind kind) {
   assert(!journal->record);
   pawl_status status = keep(journal, record, size, kind);
   if (status)
@@ -447,7 +451,7 @@ void pwi_journal_meta_replace(struct pwi_journal *base, const void *record, size
 
 static uint64_t size_of(const struct pwi_journal *base) { return ((const struct meta_journal *)base)->bytes; }
 
-/* --- life --------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static void destroy(struct pwi_journal *base) {
   struct meta_journal *journal = (struct meta_journal *)base;

@@ -1,29 +1,29 @@
-/* A journal in a store that several managers share (manager/ledger/journal.h over manager/leader/meta.h).
+/* The journal in a store that several managers share (manager/ledger/journal.h over manager/leader/meta.h).
  *
- * Record number n is the key prefix/log/n, with n in 20 digits, so that the order of keys is that of records. Each is put by
- * one deal, under tests that hold only if
- *   - we lead: the leader's key is ours (manager/leader/election.h);
- *   - the record before is the one that we know, by the revision at which it was created;
+ * Record number n is the key prefix/log/n, with n in 20 digits, so keys sort in the order of records. Each
+ * record is put by one transaction with tests that hold only if
+ *   - this manager leads: the leader's key is its own (manager/leader/election.h);
+ *   - the record before is the one that it knows, identified by the revision at which it was created;
  *   - there is no record n yet.
- * So the log cannot fork: what a manager that was replaced appends is refused, the manager is told PAWL_NODE_DEPOSED, and
- * decides nothing any more. Tests that do not hold because an earlier attempt, whose answer was lost, was done after all
- * are recognised by the record that is there.
+ * So the journal cannot fork. If a manager that was replaced appends a record, the store refuses it; the
+ * manager gets PAWL_NODE_DEPOSED and decides nothing more. If the tests fail only because an earlier attempt
+ * succeeded and its answer was lost, the journal recognises its own record in the store.
  *
- * While the store is away an append waits, and so does the manager.
+ * While the store cannot be reached, an append waits, and so does the manager.
  *
- * The value is a head and the record; PWI_META_RECORD_HEAD bytes, little-endian:
+ * A value is a head of PWI_META_RECORD_HEAD bytes, little-endian, and the record:
  *
  *   u32 mark   "PWLG"
- *   u16 kind   0: follows the one before; 1: nothing is before it
+ *   u16 kind   0: follows the record before; 1: the first record
  *   u16 0
- *   u32 parts  how many keys prefix/part/n/i (20 and 6 digits, from 0) hold the beginning of the record
+ *   u32 parts  number of keys prefix/part/n/i (20 and 6 digits, from 0) with the beginning of the record
  *   u32 0
  *   u64 hash   XXH3 of the whole record, with the number as its seed
  *
- * A record has parts, of PWI_META_PART bytes each, if it is longer than one; the rest is behind the head. They are put
- * before the record itself, under the first test, and mean nothing without it.
+ * A record longer than PWI_META_PART has parts of PWI_META_PART bytes each; the rest follows the head. Parts
+ * are put before the record itself, with the first test, and have no meaning without the record.
  *
- * Threads: as the store's.
+ * Threads: belongs to the thread of the store.
  */
 #ifndef PWI_MANAGER_LEADER_JOURNAL_META_H
 #define PWI_MANAGER_LEADER_JOURNAL_META_H
@@ -37,28 +37,32 @@
 #define PWI_META_PART ((size_t)768 << 10)
 
 struct pwi_journal_meta_config {
-  struct pwi_meta *meta;                             /* borrowed, */
-  const struct pwi_election *election;               /* like this: it leads, and its fence is ours */
-  const struct pwi_log *log;                         /* and this */
-  const char *prefix;                                /* copied */
+  struct pwi_meta *meta;                             /* borrowed */
+  const struct pwi_election *election;               /* borrowed; it is LEADING, and its fence protects all
+                                                        writes */
+  const struct pwi_log *log;                         /* borrowed */
+  const char *prefix;                                /* prefix of all keys; copied */
   void (*loaded)(void *context, pawl_status status); /* see pwi_journal_meta_load */
-  void (*failed)(void *context, pawl_status status); /* an append was refused: the manager is told first */
+  void (*failed)(void *context, pawl_status status); /* an append has failed; called after the manager's
+                                                        `safe` */
   void *context;
 };
 
-/* PAWL_NO_MEMORY. Ended by its `destroy`. */
+/* PAWL_NO_MEMORY; PAWL_INVALID if the prefix is too long. Freed by its `destroy`. */
 PAWL_MUST_USE pawl_status pwi_journal_meta_create(const struct pwi_journal_meta_config *config,
                                                   struct pwi_journal **journal_out);
 
-/* Reads all records, which `replay` then visits, once. `loaded` is called with PAWL_OK; PAWL_CORRUPT if what is there is
- * not a log, or has a gap, or is damaged, which is logged; or whatever the store says. */
+/* Reads all records, which `replay` then visits once. `loaded` is called with PAWL_OK; with PAWL_CORRUPT if
+ * the keys are not a journal, records are missing, or one is damaged, which is logged; or with an error of
+ * the store. */
 void pwi_journal_meta_load(struct pwi_journal *journal);
 
-/* Puts one record in the place of all there are: it gets the next number, and those before it are deleted in the same deal.
- * `safe` is called as for an append, of which none may be under way. A log may begin with such a record only. */
+/* Replaces all records by one. It gets the next number, and the same transaction deletes the records before
+ * it. Calls `safe` as an append does. No append may be under way. Only such a record, or record 1, can be the
+ * first of a journal. */
 void pwi_journal_meta_replace(struct pwi_journal *journal, const void *record, size_t size);
 
-/* Records there are, or were at the last moment when we could know. */
+/* The number of the last record that this journal has read or written. */
 uint64_t pwi_journal_meta_count(const struct pwi_journal *journal);
 
 #endif

@@ -1,4 +1,4 @@
-/* A log in a shared store: it comes back as it was written, it never forks, and what is damaged is not taken for it. */
+/* A journal in a shared store: it is read as it was written, it never forks, and damage is detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,13 +12,13 @@
 #include "manager/leader/journal_meta.h"
 #include "manager/leader/meta_testing.h"
 
-/* A journal at a seat, and what it was told. */
+/* A journal at a seat, and its results. */
 struct desk {
   struct scene *scene;
   struct pwi_journal *journal;
   unsigned loads, safes, fails;
   pawl_status loaded, safe, failed;
-  unsigned char *seen; /* all that replay visited, one after another */
+  unsigned char *seen; /* all records that replay visited, one after another */
   size_t seen_size, visits;
 };
 
@@ -173,7 +173,8 @@ static void test_a_large_record_is_kept_in_parts(void **state) {
     desk_open(&desk, leader);
     OK(load(&desk));
     desk.safes = 0;
-    pwi_journal_meta_replace(desk.journal, record, sizes[i]); /* of the one before, with its parts, nothing is left */
+    pwi_journal_meta_replace(desk.journal, record, sizes[i]); /* of the one before, with its parts, nothing is
+                                                                 left */
     OK(await_safe(&desk));
     OK(append_text(&desk, "more"));
     desk_close(&desk);
@@ -213,7 +214,7 @@ static void test_a_replaced_log_begins_with_what_replaced_it(void **state) {
   scene_close(&scene);
 }
 
-/* --- being replaced ------------------------------------------------------------------------------------------------------ */
+/* --- being replaced ------------------------------------------------------------------------------------- */
 
 static void test_what_a_deposed_manager_appends_is_refused(void **state) {
   (void)state;
@@ -257,7 +258,7 @@ static void test_a_second_journal_of_the_same_leader_cannot_fork_the_log(void **
   scene_close(&scene);
 }
 
-/* Answers are lost, so deals are done twice: each record is there once. */
+/* Answers are lost, so transactions are repeated. Each record is stored once. */
 static void test_a_lost_answer_does_not_double_a_record(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 50; seed++) {
@@ -279,7 +280,7 @@ static void test_a_lost_answer_does_not_double_a_record(void **state) {
       run_for(&scene, (int64_t)pwi_random_below(&random, 200) * MS);
       pwi_sim_meta_cut(scene.store, PWI_SIM_ALL, false);
       OK(await_safe(&desk));
-      run_for(&scene, 150 * MS); /* that the lease can be renewed */
+      run_for(&scene, 150 * MS); /* so that the lease can be renewed */
     }
     assert_log(leader, text, 20);
     desk_close(&desk);
@@ -306,7 +307,7 @@ static void test_an_append_waits_for_the_store(void **state) {
   scene_close(&scene);
 }
 
-/* --- damage -------------------------------------------------------------------------------------------------------------- */
+/* --- damage --------------------------------------------------------------------------------------------- */
 
 struct plant {
   struct pwi_meta_call call;
@@ -321,10 +322,10 @@ static void planted(struct pwi_meta_call *call, pawl_status status, const struct
 
 static void plant(struct seat *seat, const char *key, const void *value, size_t size, bool is_there) {
   struct plant plant = {.call = {.done = planted, .patience_ns = PWI_META_PATIENT}};
-  struct pwi_meta_deal deal = {.steps = {{.act = is_there ? PWI_META_PUT : PWI_META_DELETE, .key = key}},
-                               .step_count = 1};
-  if (is_there) deal.steps[0].value = value, deal.steps[0].size = size;
-  OK(seat->meta->ops->transact(seat->meta, &plant.call, &deal));
+  struct pwi_meta_transaction transaction = {.steps = {{.act = is_there ? PWI_META_PUT : PWI_META_DELETE, .key = key}},
+                                             .step_count = 1};
+  if (is_there) transaction.steps[0].value = value, transaction.steps[0].size = size;
+  OK(seat->meta->ops->transact(seat->meta, &plant.call, &transaction));
   run_for(seat->scene, 100 * MS);
   assert_true(plant.is_done);
 }
@@ -372,7 +373,7 @@ static void test_every_flipped_bit_is_found(void **state) {
   }
   plant(leader, key, copy, size, true);
   OK(try_to_load(leader));
-  plant(leader, PREFIX "/log/00000000000000000004", copy, size, true); /* a record in another's place */
+  plant(leader, PREFIX "/log/00000000000000000004", copy, size, true); /* a record under another number */
   assert_int_equal(try_to_load(leader), PAWL_CORRUPT);
   scene_close(&scene);
 }
@@ -422,7 +423,7 @@ static void test_a_missing_part_is_found(void **state) {
   scene_close(&scene);
 }
 
-/* The n-th allocation fails: what is told is true, and nothing leaks. */
+/* The n-th allocation fails: the results are correct, and no memory leaks. */
 static void test_running_out_of_memory_is_told(void **state) {
   (void)state;
   struct scene scene;

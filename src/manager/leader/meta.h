@@ -1,19 +1,21 @@
-/* A store that several managers share: keys with small values, transactions, leases. The model is etcd's.
+/* The metadata store that several managers share: keys with small values, transactions, leases. It follows
+ * the data model of etcd.
  *
- * A *revision* counts the changes of the whole store. Every key knows the revision at which it was created: a key that was
- * deleted and put again is another one. A *lease* is a promise of the store to delete the keys attached to it unless it is
- * renewed in time. A *deal* is a transaction: if all its tests hold one list of steps is done, else the other, and nothing
- * comes in between.
+ * A *revision* counts the changes of the whole store. Every key has the revision at which it was created; a
+ * key that was deleted and put again has another. A *lease* expires unless it is renewed in time; the store
+ * then deletes the keys attached to it. A *transaction* has tests and two lists of steps. If all tests hold,
+ * the store carries out the first list, otherwise the second. It is atomic.
  *
- * Two worlds implement this: host/etcd/etcd.h, and sim/meta.h in virtual time. Above it are manager/leader/election.h and
- * manager/leader/journal_meta.h.
+ * Two implementations: host/etcd/etcd.h, and sim/meta.h in virtual time. manager/leader/election.h and
+ * manager/leader/journal_meta.h use it.
  *
- * CALLS take time. A call is the caller's memory from the moment it is made until its `done`, which runs inside `turn`,
- * never inside the call itself. What cannot be reached is tried again until `patience_ns` has passed, so a deal may be done
- * more than once: whoever makes one says in its tests what must be so that this does no harm. PAWL_TIMED_OUT and
- * PAWL_LINK_… mean that it is not known whether it was done.
+ * CALLS are asynchronous. The memory of a call belongs to the caller and must stay valid until its `done`,
+ * which runs inside `turn`, never inside the call itself. If the store cannot be reached, the call is
+ * repeated until `patience_ns` has passed. So a transaction may be carried out more than once, and the caller
+ * must choose tests that make this harmless. PAWL_TIMED_OUT and PAWL_LINK_… mean that it is unknown whether
+ * the transaction was carried out.
  *
- * Threads: a store belongs to one thread, but for `wake`, which any thread may call.
+ * Threads: a store belongs to one thread. `wake` may be called by any thread.
  */
 #ifndef PWI_MANAGER_LEADER_META_H
 #define PWI_MANAGER_LEADER_META_H
@@ -24,16 +26,16 @@
 
 #include <pawl/status.h>
 
-#define PWI_META_KEY_MAX 256                 /* characters of a key, the final zero included */
-#define PWI_META_VALUE_MAX ((size_t)1 << 20) /* bytes put by one deal, in all: etcd takes 1.5 MiB by default */
-#define PWI_META_LIST_MAX 4                  /* tests, and steps, of one deal */
-#define PWI_META_PATIENT INT64_MAX           /* try until it is cancelled */
+#define PWI_META_KEY_MAX 256                 /* characters of a key, including the final zero */
+#define PWI_META_VALUE_MAX ((size_t)1 << 20) /* bytes of all values in a transaction; etcd takes 1.5 MiB */
+#define PWI_META_LIST_MAX 4                  /* tests of one transaction, and steps of each list */
+#define PWI_META_PATIENT INT64_MAX           /* patience: repeat until the call is cancelled */
 
 struct pwi_meta;
 
 enum pwi_meta_field {
-  PWI_META_CREATED, /* the key was created at `created`; 0: there is no such key */
-  PWI_META_VALUE,   /* it has this value; a key that is not there has none */
+  PWI_META_CREATED, /* the key was created at revision `created`; 0: the key does not exist */
+  PWI_META_VALUE,   /* the key exists and has this value */
 };
 
 struct pwi_meta_test {
@@ -49,21 +51,22 @@ enum pwi_meta_act { PWI_META_GET, PWI_META_PUT, PWI_META_DELETE };
 struct pwi_meta_step {
   enum pwi_meta_act act;
   const char *key;
-  const char *end;   /* GET, DELETE: all keys from `key` on that are before this one; NULL: `key` alone */
+  const char *end;   /* GET, DELETE: all keys from `key` up to, but not including, this one; NULL: only
+                        `key` */
   const void *value; /* PUT */
   size_t size;
-  uint64_t lease;    /* PUT: attached to it; 0: to none */
-  uint64_t limit;    /* GET: at most so many, the first by key; 0: all */
-  uint64_t revision; /* GET: as it was then; 0: as it is. PAWL_NOT_FOUND if that is not kept any more */
+  uint64_t lease;    /* PUT: the lease of the key; 0: none */
+  uint64_t limit;    /* GET: maximum number of keys, the lowest first; 0: all */
+  uint64_t revision; /* GET: read at this revision; 0: the newest. PAWL_NOT_FOUND if it is no longer kept */
 };
 
-/* Read during the call only. */
-struct pwi_meta_deal {
+/* Borrowed during the call that starts it. */
+struct pwi_meta_transaction {
   struct pwi_meta_test tests[PWI_META_LIST_MAX];
   size_t test_count;
-  struct pwi_meta_step steps[PWI_META_LIST_MAX]; /* if all tests hold, in this order */
+  struct pwi_meta_step steps[PWI_META_LIST_MAX]; /* carried out in this order if all tests hold */
   size_t step_count;
-  struct pwi_meta_step others[PWI_META_LIST_MAX]; /* if not */
+  struct pwi_meta_step others[PWI_META_LIST_MAX]; /* carried out otherwise */
   size_t other_count;
 };
 
@@ -74,35 +77,40 @@ struct pwi_meta_pair {
   uint64_t created, lease;
 };
 
-/* Of a call that went well; valid during `done`. */
+/* The result of a successful call; valid during `done`. */
 struct pwi_meta_answer {
-  bool held;                         /* all tests did */
-  uint64_t revision;                 /* of the store, with this call's changes */
-  const struct pwi_meta_pair *pairs; /* what all GETs have found, one after another, each by rising key */
+  bool held;                         /* all tests held */
+  uint64_t revision;                 /* of the store, after this call */
+  const struct pwi_meta_pair *pairs; /* results of all GETs, one after another, each in ascending order of
+                                        keys */
   size_t pair_count;
-  bool more;      /* a limit has kept something back */
-  uint64_t lease; /* GRANT */
-  int64_t ttl_ns; /* GRANT, RENEW: how long it lives from when the store dealt with it */
+  bool more;      /* a limit has left out keys */
+  uint64_t lease; /* GRANT: the new lease */
+  int64_t ttl_ns; /* GRANT, RENEW: lifetime of the lease, counted from when the store served the call */
 };
 
 struct pwi_meta_call {
-  /* PAWL_OK, or why not:
-   *   PAWL_TIMED_OUT, PAWL_LINK_…  the store was not reached until the patience ended
-   *   PAWL_NOT_FOUND               no such lease; no such revision any more
+  /* Called once with the result:
+   *   PAWL_OK
+   *   PAWL_TIMED_OUT, PAWL_LINK_…  the store was not reached within the patience
+   *   PAWL_NOT_FOUND               no such lease; the revision is no longer kept
    *   PAWL_TOO_LARGE, PAWL_FORBIDDEN, PAWL_CORRUPT (the answer is malformed), PAWL_NO_MEMORY */
   void (*done)(struct pwi_meta_call *call, pawl_status status, const struct pwi_meta_answer *answer);
   int64_t patience_ns;
-  void *inside; /* the store's; NULL: not under way */
+  void *inside; /* used by the store; NULL: the call is not under way */
 };
 
 struct pwi_meta_ops {
-  /* Each begins a call. PAWL_NO_MEMORY, PAWL_INVALID (a key that is too long): then `done` will not come. */
-  pawl_status (*transact)(struct pwi_meta *meta, struct pwi_meta_call *call, const struct pwi_meta_deal *deal);
+  /* Each of these starts a call. PAWL_NO_MEMORY, PAWL_INVALID (a key is too long): then `done` is not
+   * called. */
+  pawl_status (*transact)(struct pwi_meta *meta, struct pwi_meta_call *call,
+                          const struct pwi_meta_transaction *transaction);
   pawl_status (*grant)(struct pwi_meta *meta, struct pwi_meta_call *call, int64_t ttl_ns);
   pawl_status (*renew)(struct pwi_meta *meta, struct pwi_meta_call *call, uint64_t lease);
   pawl_status (*revoke)(struct pwi_meta *meta, struct pwi_meta_call *call, uint64_t lease);
 
-  /* `done` will not come; it may be done nevertheless. One that is not under way is ignored. */
+  /* `done` will not be called, but the store may have served the call. Does nothing if the call is not under
+   * way. */
   void (*cancel)(struct pwi_meta *meta, struct pwi_meta_call *call);
 
   /* Runs `done` for all calls that have ended. */
@@ -112,7 +120,7 @@ struct pwi_meta_ops {
 
 struct pwi_meta {
   const struct pwi_meta_ops *ops;
-  void (*wake)(void *context); /* set by the owner before the first call: `turn` has something to do */
+  void (*wake)(void *context); /* set by the owner before the first call: `turn` must be called */
   void *context;
 };
 

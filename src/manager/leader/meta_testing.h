@@ -1,6 +1,6 @@
-/* Seats in the simulator that campaign for one leadership over a simulated store. For tests only.
+/* Simulated nodes ("seats") that campaign for one leadership over a simulated store. For tests only.
  *
- * Whoever includes this has included cmocka, sim/sim.h and sim/meta.h: only tests may look from here into the simulator.
+ * Include cmocka, sim/sim.h and sim/meta.h before this header: only tests may use the simulator from here.
  */
 #ifndef PWI_MANAGER_LEADER_META_TESTING_H
 #define PWI_MANAGER_LEADER_META_TESTING_H
@@ -25,7 +25,7 @@ struct seat {
   struct pwi_net *net; /* NULL while it is down */
   struct pwi_meta *meta;
   struct pwi_election election;
-  enum pwi_election_state seen; /* the last state that it was told of */
+  enum pwi_election_state seen; /* the last state that `changed` reported */
   unsigned wins;
 };
 
@@ -33,11 +33,11 @@ struct scene {
   struct pwi_sim *sim;
   struct pwi_sim_meta *store;
   struct seat seats[SEATS];
-  uint64_t led[1024]; /* by term: which seat won it, from 1 */
+  uint64_t led[1024]; /* the seat that won each term, counted from 1 */
   uint64_t highest;
 };
 
-/* Each term is won once, and they rise by one. */
+/* Checks that each term is won once, and that terms rise by one. */
 static void note_win(struct seat *seat) {
   struct scene *scene = seat->scene;
   uint64_t term = seat->election.term, who = (uint64_t)(seat - scene->seats) + 1;
@@ -69,7 +69,7 @@ static void begin_election(struct seat *seat) {
   OK(pwi_election_init(&seat->election, &config));
 }
 
-/* Who has lost begins anew, as a process does. */
+/* A seat that has lost the leadership starts again, as a process does. */
 static void seat_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   struct seat *seat = self;
   (void)timer;

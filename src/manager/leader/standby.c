@@ -1,3 +1,4 @@
+/* A standby manager: waiting, then leading. */
 #include "manager/leader/standby.h"
 
 #include <assert.h>
@@ -10,16 +11,16 @@
 #include "manager/leader/journal_meta.h"
 #include "protocol/messenger.h"
 
-#define PATIENCE_NS INT64_C(5000000000) /* until a link must have said JOIN */
+#define PATIENCE_NS INT64_C(5000000000) /* time limit for JOIN on a new link */
 
-/* Timers of the manager have small numbers in the top byte of their cookies. */
+/* Cookies of the manager's timers have small numbers in the top byte. */
 #define COOKIE_ELECTION (UINT64_C(0xe1) << 56)
 #define COOKIE_SWEEP (UINT64_C(0xe2) << 56)
 
 static_assert(PWI_NET_ADDRESS_MAX == PWI_LABEL_MAX + 1, "an address travels as a label");
 
-/* Somebody who has come while we stand by. */
-struct caller {
+/* The other end of a link that came up while this standby did not lead. */
+struct standby_peer {
   struct pwi_link link;
   struct pwi_peering peering;
   struct pwi_control control;
@@ -32,7 +33,7 @@ struct pwi_standby {
   char host[PWI_HELLO_HOST_MAX + 1];
   struct pwi_greeting greeting;
   struct pwi_messenger messenger;
-  struct pwi_idmap callers;
+  struct pwi_idmap peers;
   struct pwi_timer sweep;
   enum pwi_standby_phase phase;
   pawl_status why;
@@ -48,20 +49,20 @@ static void become(struct pwi_standby *standby, enum pwi_standby_phase phase, pa
   if (standby->config.changed) standby->config.changed(standby->config.context);
 }
 
-/* --- from standing by to leading ---------------------------------------------------------------------------------------- */
+/* --- starting to lead ----------------------------------------------------------------------------------- */
 
 static void journal_failed(void *context, pawl_status status) { become(context, PWI_STANDBY_OVER, status); }
 
-/* Nobody whom we have told that we stand by is to find a manager at the other end. */
-static void close_callers(struct pwi_standby *standby) {
-  for (size_t i = 0; i < standby->callers.room; i++) {
-    if (!standby->callers.slots[i].id) continue;
-    struct caller *caller = standby->callers.slots[i].item;
-    pwi_net_close(standby->config.manager.net, caller->link, PAWL_OK);
-    pwi_free(caller);
+/* Closes links that came up before this standby leads: the manager must see every link from its start. */
+static void close_peers(struct pwi_standby *standby) {
+  for (size_t i = 0; i < standby->peers.room; i++) {
+    if (!standby->peers.slots[i].id) continue;
+    struct standby_peer *peer = standby->peers.slots[i].item;
+    pwi_net_close(standby->config.manager.net, peer->link, PAWL_OK);
+    pwi_free(peer);
   }
-  pwi_idmap_fini(&standby->callers);
-  standby->callers = (struct pwi_idmap){0};
+  pwi_idmap_fini(&standby->peers);
+  standby->peers = (struct pwi_idmap){0};
 }
 
 static void journal_loaded(void *context, pawl_status status) {
@@ -70,7 +71,7 @@ static void journal_loaded(void *context, pawl_status status) {
   if (standby->phase != PWI_STANDBY_READING) return;
   config.journal = standby->journal;
   config.term = standby->election.term;
-  close_callers(standby);
+  close_peers(standby);
   if (!status) status = pwi_manager_create(&config, &standby->manager);
   if (!status)
     become(standby, PWI_STANDBY_LEADING, PAWL_OK);
@@ -106,9 +107,9 @@ static void election_changed(void *context) {
     standby->config.changed(standby->config.context);
 }
 
-/* --- those who call meanwhile ------------------------------------------------------------------------------------------- */
+/* --- links while standing by ---------------------------------------------------------------------------- */
 
-static void say_standby(struct pwi_standby *standby, struct caller *caller) {
+static void say_standby(struct pwi_standby *standby, struct standby_peer *peer) {
   struct pwi_joined joined = {.status = PAWL_NODE_STANDBY};
   struct pwi_writer payload = {0};
   struct pwi_message_head head = {.kind = PWI_SAY_JOINED, .tick = standby->election.term};
@@ -116,50 +117,49 @@ static void say_standby(struct pwi_standby *standby, struct caller *caller) {
     memcpy(joined.leader, standby->election.leader, sizeof joined.leader);
   pwi_joined_encode(&joined, &payload);
   struct pwi_enclosure enclosure = {PWI_SECTION_PAYLOAD, payload.data, payload.size};
-  if (!payload.status)
-    pwi_messenger_send(&standby->messenger, caller->link, &caller->peering.link, &head, &enclosure, 1);
+  if (!payload.status) pwi_messenger_send(&standby->messenger, peer->link, &peer->peering.link, &head, &enclosure, 1);
   pwi_writer_fini(&payload);
 }
 
-static void caller_up(struct pwi_standby *standby, struct pwi_link link, const struct pwi_link_info *info) {
+static void peer_up(struct pwi_standby *standby, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_net *net = standby->config.manager.net;
-  if (!info->accepted) return; /* the manager that we were tried to reach somebody */
-  struct caller *caller = pwi_alloc_zero(1, sizeof *caller);
-  pawl_status status = caller ? pwi_greeting_check(&standby->greeting, info, &caller->peering) : PAWL_NO_MEMORY;
-  if (!status) status = pwi_idmap_put(&standby->callers, link.id, caller);
+  if (!info->accepted) return; /* a probe of the manager that ran here before */
+  struct standby_peer *peer = pwi_alloc_zero(1, sizeof *peer);
+  pawl_status status = peer ? pwi_greeting_check(&standby->greeting, info, &peer->peering) : PAWL_NO_MEMORY;
+  if (!status) status = pwi_idmap_put(&standby->peers, link.id, peer);
   if (status) {
-    pwi_free(caller);
+    pwi_free(peer);
     pwi_net_close(net, link, status);
     return;
   }
-  caller->link = link;
-  caller->since = pwi_net_now(net);
+  peer->link = link;
+  peer->since = pwi_net_now(net);
   if (standby->sweep.id != 0) return;
-  if (pwi_net_timer_set(net, caller->since + PATIENCE_NS, COOKIE_SWEEP, &standby->sweep)) standby->sweep.id = 0;
+  if (pwi_net_timer_set(net, peer->since + PATIENCE_NS, COOKIE_SWEEP, &standby->sweep)) standby->sweep.id = 0;
 }
 
-/* Those who have come and said nothing. */
+/* Closes links on which JOIN has not arrived in time. */
 static void sweep(struct pwi_standby *standby) {
   struct pwi_net *net = standby->config.manager.net;
   int64_t now = pwi_net_now(net);
   standby->sweep.id = 0;
-  for (size_t i = 0; i < standby->callers.room; i++) {
-    if (!standby->callers.slots[i].id) continue;
-    const struct caller *caller = standby->callers.slots[i].item;
-    if (now - caller->since >= PATIENCE_NS) pwi_net_close(net, caller->link, PAWL_TIMED_OUT);
+  for (size_t i = 0; i < standby->peers.room; i++) {
+    if (!standby->peers.slots[i].id) continue;
+    const struct standby_peer *peer = standby->peers.slots[i].item;
+    if (now - peer->since >= PATIENCE_NS) pwi_net_close(net, peer->link, PAWL_TIMED_OUT);
   }
-  if (standby->callers.count == 0) return;
+  if (standby->peers.count == 0) return;
   if (pwi_net_timer_set(net, now + PATIENCE_NS, COOKIE_SWEEP, &standby->sweep)) standby->sweep.id = 0;
 }
 
-static void hear_caller(struct pwi_standby *standby, struct caller *caller, const void *data, size_t size) {
-  pawl_status status = pwi_control_open(&caller->control, data, size, &caller->peering.link);
-  if (!status && caller->control.head.kind != PWI_SAY_JOIN) status = PAWL_LINK_PROTOCOL;
-  if (!status) say_standby(standby, caller);
-  pwi_net_close(standby->config.manager.net, caller->link, status);
+static void hear_peer(struct pwi_standby *standby, struct standby_peer *peer, const void *data, size_t size) {
+  pawl_status status = pwi_control_open(&peer->control, data, size, &peer->peering.link);
+  if (!status && peer->control.head.kind != PWI_SAY_JOIN) status = PAWL_LINK_PROTOCOL;
+  if (!status) say_standby(standby, peer);
+  pwi_net_close(standby->config.manager.net, peer->link, status);
 }
 
-/* --- the actor: the manager's, or ours ---------------------------------------------------------------------------------- */
+/* --- the actor: passes callbacks to the manager while it leads ------------------------------------------ */
 
 static bool leads(const struct pwi_standby *standby) { return standby->phase == PWI_STANDBY_LEADING; }
 
@@ -175,15 +175,15 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
   if (leads(standby))
     pwi_manager_actor.link_up(standby->manager, link, info);
   else
-    caller_up(standby, link, info);
+    peer_up(standby, link, info);
 }
 
 static void link_down(void *self, struct pwi_link link, pawl_status why) {
   struct pwi_standby *standby = self;
-  struct caller *caller = pwi_idmap_get(&standby->callers, link.id);
-  if (caller) {
-    pwi_idmap_remove(&standby->callers, link.id);
-    pwi_free(caller);
+  struct standby_peer *peer = pwi_idmap_get(&standby->peers, link.id);
+  if (peer) {
+    pwi_idmap_remove(&standby->peers, link.id);
+    pwi_free(peer);
   } else if (leads(standby)) {
     pwi_manager_actor.link_down(standby->manager, link, why);
   }
@@ -191,24 +191,25 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
 
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *about) {
   struct pwi_standby *standby = self;
-  struct caller *caller = pwi_idmap_get(&standby->callers, link.id);
-  if (caller && about->lane == PWI_LANE_LINK) return pwi_control_begin(&caller->control, about, &caller->peering.link);
-  if (!caller && leads(standby)) return pwi_manager_actor.message(standby->manager, link, about);
+  struct standby_peer *peer = pwi_idmap_get(&standby->peers, link.id);
+  if (peer && about->lane == PWI_LANE_LINK) return pwi_control_begin(&peer->control, about, &peer->peering.link);
+  if (!peer && leads(standby)) return pwi_manager_actor.message(standby->manager, link, about);
   return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
 }
 
 static void piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
   struct pwi_standby *standby = self;
-  struct caller *caller = pwi_idmap_get(&standby->callers, link.id);
-  if (caller)
-    hear_caller(standby, caller, data, size);
+  struct standby_peer *peer = pwi_idmap_get(&standby->peers, link.id);
+  if (peer)
+    hear_peer(standby, peer, data, size);
   else if (leads(standby))
     pwi_manager_actor.piece(standby->manager, link, context, offset, data, size);
 }
 
 static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
   struct pwi_standby *standby = self;
-  /* What we say ourselves is small, and leaves no cookie behind. After the end the manager's memory is still its own. */
+  /* Messages of the standby itself are small and have no cookie. The manager's bodies are freed even when
+   * OVER. */
   if (standby->manager) pwi_manager_actor.done(standby->manager, link, cookie, status);
 }
 
@@ -238,7 +239,7 @@ const struct pwi_actor pwi_standby_actor = {
     .woken = woken,
 };
 
-/* --- life --------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static pawl_status begin(struct pwi_standby *standby) {
   struct pwi_net *net = standby->config.manager.net;
@@ -285,9 +286,9 @@ void pwi_standby_destroy(struct pwi_standby *standby) {
   pwi_manager_destroy(standby->manager);
   if (standby->journal) standby->journal->ops->destroy(standby->journal);
   pwi_election_fini(&standby->election);
-  for (size_t i = 0; i < standby->callers.room; i++)
-    if (standby->callers.slots[i].id) pwi_free(standby->callers.slots[i].item);
-  pwi_idmap_fini(&standby->callers);
+  for (size_t i = 0; i < standby->peers.room; i++)
+    if (standby->peers.slots[i].id) pwi_free(standby->peers.slots[i].item);
+  pwi_idmap_fini(&standby->peers);
   pwi_messenger_fini(&standby->messenger);
   pwi_free(standby);
 }

@@ -1,15 +1,18 @@
-/* A manager that takes turns with others: it stands by until it leads, and is the manager (manager/manager.h) while it does.
+/* A standby: one of several manager processes of a cluster. It waits until it leads, and runs a manager
+ * (manager/manager.h) while it leads.
  *
- * Several processes run one of these over one store (manager/leader/meta.h) and one prefix. Standing by, it lets nobody in: whoever
- * says JOIN is told PAWL_NODE_STANDBY and where the leader is, as far as it knows. When it has won the leadership
- * (manager/leader/election.h) it reads the log (manager/leader/journal_meta.h), makes a manager of it on the same net, and hands it all that
- * happens from then on. Links of before are closed, so the manager never meets one that it did not see come up.
+ * All standbys of a cluster share one store (manager/leader/meta.h) and one prefix. A standby that does not
+ * lead refuses every JOIN with PAWL_NODE_STANDBY and the address of the leader, if it knows it. When it has
+ * won the leadership (manager/leader/election.h), it reads the journal from the store
+ * (manager/leader/journal_meta.h), creates a manager on the same net, and passes all callbacks to it. It
+ * closes earlier links first, so the manager sees every link from its start.
  *
- * When the leadership is lost it is OVER at once: nothing is handed to the manager any more, no timer, no message. A manager
- * cannot be taken off its net: whoever runs this ends net and all, and begins anew on the same address. That is rare, and
- * nobody is served by it meanwhile.
+ * When the leadership is lost, the standby is OVER at once: it passes no timer and no message to the manager
+ * any more. A manager cannot be removed from its net, so the owner destroys the net with everything on it and
+ * starts again on the same address. This is rare, and the process serves no peer meanwhile.
  *
- * Threads: an actor over net.h, belongs to its net's thread, as the store does; `woken` turns the store.
+ * Threads: an actor over net.h. It belongs to the thread of its net, and so does the store; `woken` calls
+ * `turn` of the store.
  */
 #ifndef PWI_MANAGER_LEADER_STANDBY_H
 #define PWI_MANAGER_LEADER_STANDBY_H
@@ -23,46 +26,49 @@
 #include "manager/leader/meta.h"
 
 struct pwi_standby_config {
-  struct pwi_manager_config manager; /* of the manager to be; journal and term are filled in */
-  struct pwi_meta *meta;             /* borrowed; its `wake` wakes the manager's net */
-  const char *prefix;                /* of all keys; copied */
-  int64_t ttl_ns, doubt_ns;          /* manager/leader/election.h; 0: the defaults */
-  void (*changed)(void *context);    /* the phase is another one; NULL: nobody wants to know */
+  struct pwi_manager_config manager; /* for the manager; the standby sets journal and term */
+  struct pwi_meta *meta;             /* borrowed; its `wake` must wake the manager's net */
+  const char *prefix;                /* prefix of all keys; copied */
+  int64_t ttl_ns, doubt_ns;          /* see manager/leader/election.h; 0: the defaults */
+  void (*changed)(void *context);    /* the phase or the leader has changed; NULL: no callback */
   void *context;
 };
 
 enum pwi_standby_phase {
-  PWI_STANDBY_WAITING, /* another one leads, or nobody, or the store is away */
-  PWI_STANDBY_READING, /* we lead, and read the log */
-  PWI_STANDBY_LEADING,
-  PWI_STANDBY_OVER,   /* the leadership is lost, or was given back: begin anew */
-  PWI_STANDBY_FAILED, /* `why`: what is below the prefix is not ours, or cannot be read; no use to begin anew */
+  PWI_STANDBY_WAITING, /* another manager leads, or none, or the store is not reached */
+  PWI_STANDBY_READING, /* this one has won the leadership and reads the journal */
+  PWI_STANDBY_LEADING, /* the manager runs */
+  PWI_STANDBY_OVER,    /* the leadership is lost or resigned: destroy this standby and create another */
+  PWI_STANDBY_FAILED,  /* the data below the prefix cannot be used, see `why`; creating another does not
+                          help */
 };
 
 struct pwi_standby;
 
-/* Sets the greeting and begins to look for a leader; the caller listens before, so that the address is known.
- * `config->manager.net` was created with pwi_standby_actor. PAWL_INVALID (the prefix), PAWL_NO_MEMORY. */
+/* Sets the greeting and starts to look for a leader. The caller must listen before, so that the address is
+ * known. `config->manager.net` must have been created with pwi_standby_actor. Errors: PAWL_INVALID (the
+ * prefix is too long), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_standby_create(const struct pwi_standby_config *config, struct pwi_standby **standby_out);
 
-/* After the net is destroyed or will not be polled again. NULL is fine. */
+/* Call it after the net is destroyed or when it will not be polled again. NULL is fine. */
 void pwi_standby_destroy(struct pwi_standby *standby);
 
 extern const struct pwi_actor pwi_standby_actor;
 
 struct pwi_standby_state {
   enum pwi_standby_phase phase;
-  pawl_status why;    /* OVER, FAILED; else why the store was not reached when last tried, PAWL_OK if it was */
-  uint64_t term;      /* of ours, if we lead, else the last heard of */
-  const char *leader; /* who leads, as far as is known; "": nobody, or it is not known. Valid as long as the standby */
-  uint64_t records;   /* LEADING: in the log */
-  bool holds_lease;   /* the leadership is ours, whatever the phase */
-  struct pwi_manager *manager; /* LEADING, and OVER if it led; else NULL */
+  pawl_status why;             /* OVER, FAILED: the reason. Otherwise the error of the last call to the
+                                  store */
+  uint64_t term;               /* this standby's term if it leads, otherwise the highest seen */
+  const char *leader;          /* address of the leader; "": none, or not known. Borrowed from the standby */
+  uint64_t records;            /* LEADING: number of the last record in the journal */
+  bool holds_lease;            /* this standby has won the leadership, in whatever phase it is */
+  struct pwi_manager *manager; /* LEADING, and OVER if it led; otherwise NULL */
 };
 
 void pwi_standby_state(const struct pwi_standby *standby, struct pwi_standby_state *state_out);
 
-/* Gives the leadership back, if it is ours. OVER when that is done, within a second or so. */
+/* Resigns the leadership, if this standby has it. The phase is then OVER within about a second. */
 void pwi_standby_resign(struct pwi_standby *standby);
 
 #endif

@@ -1,5 +1,5 @@
-/* Standing by: what callers are told, those who talk nonsense or say nothing, and running out of memory. Takeovers are in
- * tests/cluster/takeover_test.c. */
+/* A standby: answers to JOIN, peers that send nonsense or nothing, and lack of memory.
+ * tests/cluster/takeover_test.c tests takeovers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #define MS PWI_SIM_MILLISECOND
 #define OK(expression) assert_int_equal(expression, PAWL_OK)
 
-/* Somebody who connects to a manager and says one thing, or nothing. */
+/* A peer that connects to a manager and sends one message or none. */
 struct caller {
   struct pwi_net *net;
   struct pwi_messenger messenger;
@@ -26,7 +26,7 @@ struct caller {
   struct pwi_peering peering;
   struct pwi_control control;
   enum pwi_say says; /* 0: nothing */
-  uint64_t knows;    /* the highest term that it says it has heard of */
+  uint64_t knows;    /* the highest term that it claims to know */
   struct pwi_joined joined;
   uint64_t term;
   unsigned answers, ups, downs;
@@ -42,7 +42,7 @@ struct scene {
   struct caller caller;
 };
 
-/* --- the caller ----------------------------------------------------------------------------------------------------------- */
+/* --- the caller ----------------------------------------------------------------------------------------- */
 
 static void caller_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct caller *caller = self;
@@ -99,7 +99,7 @@ static pawl_status boot_caller(void *context, const struct pwi_sim_boot *boot, c
   return pwi_greeting_set(boot->net, &scene->caller.greeting);
 }
 
-/* --- managers ------------------------------------------------------------------------------------------------------------- */
+/* --- managers ------------------------------------------------------------------------------------------- */
 
 static pawl_status boot_manager(struct scene *scene, size_t index, const struct pwi_sim_boot *boot, void **self_out) {
   char address[16];
@@ -177,7 +177,7 @@ static void call(struct scene *scene, size_t index, enum pwi_say says) {
   OK(pwi_net_connect(scene->caller.net, address, &link));
 }
 
-/* The first leads, the second stands by. */
+/* The first manager leads, the second stands by. */
 static void open_two(struct scene *scene, uint64_t seed) {
   scene_open(scene, seed);
   OK(pwi_sim_start(scene->sim, scene->nodes[0]));
@@ -188,7 +188,7 @@ static void open_two(struct scene *scene, uint64_t seed) {
   assert_int_equal(state_of(scene, 1).phase, PWI_STANDBY_WAITING);
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_a_caller_is_told_where_the_leader_is(void **state) {
   (void)state;
@@ -262,7 +262,7 @@ static void test_who_says_nothing_is_sent_away_after_a_while(void **state) {
   scene_close(&scene);
 }
 
-/* It would be met by a manager that never saw it come up. */
+/* A link that came up before the standby leads is closed: the manager did not see it come up. */
 static void test_callers_of_before_are_gone_when_it_leads(void **state) {
   (void)state;
   struct scene scene;
@@ -296,7 +296,7 @@ static void test_a_resigned_leader_is_over(void **state) {
   scene_close(&scene);
 }
 
-/* The n-th allocation fails, anywhere on the way to leading: in the end it leads, or is over and says why. */
+/* The n-th allocation fails while a standby begins to lead: it leads at the end, or is OVER with a reason. */
 static void test_running_out_of_memory_ends_in_a_state_that_is_told(void **state) {
   (void)state;
   for (uint64_t n = 0;; n++) {

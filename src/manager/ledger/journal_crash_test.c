@@ -1,7 +1,7 @@
 /* The journal in a file, on a disk that loses power between any two calls, fills up, and fails.
  *
- * Whatever happens, what is read afterwards is a history without a gap that goes at least as far as what was said to be
- * safe. Record n says n; where it takes the place of all before it, it says as much as they did. */
+ * After every fault the journal contains a history without a gap that reaches at least the last safe record.
+ * Record n contains n; a record that replaces all before it stands for them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,19 +20,19 @@
 
 static const struct pwi_log quiet = {.node = "test"};
 
-/* A machine with a disk, that can lose its power at a given call. */
+/* A machine with a disk that can lose power at a given call. */
 struct machine {
   struct pwi_sim_disk *disk;
   struct pwi_files *files;
-  uint64_t seed, calls, dies_at; /* 0: it does not */
+  uint64_t seed, calls, dies_at; /* dies_at 0: it does not die */
   int64_t clock;
   bool is_dead;
-  uint64_t tried, safe; /* the highest record that was handed over; that was said to be safe */
+  uint64_t tried, safe; /* the highest record that was appended; that was reported as safe */
 };
 
 static int64_t now(void *context) { return ((struct machine *)context)->clock; }
 
-/* Every call of the disk takes a moment. One that the power goes away in never ends. */
+/* Every call of the disk takes time. A call during which the power fails never ends. */
 static int64_t block(void *context, int64_t duration) {
   struct machine *machine = context;
   if (++machine->calls == machine->dies_at) {
@@ -73,7 +73,8 @@ static void give(struct machine *machine, struct pwi_journal *journal, uint64_t 
   if (safe && !machine->is_dead && number > machine->safe) machine->safe = number;
 }
 
-/* Opens it on a sound disk and reads: a history without a gap, far enough, and not beyond what was tried. */
+/* Opens the journal on a working disk and reads it: a history without a gap, up to the last safe record at
+ * least and the last appended one at most. */
 static uint64_t check(struct machine *machine) {
   struct pwi_journal *journal = NULL;
   struct listed listed;
@@ -85,13 +86,13 @@ static uint64_t check(struct machine *machine) {
   if (last < machine->safe || last > machine->tried)
     fail_msg("seed %llu: %llu is the last, %llu was safe, %llu was tried", (unsigned long long)machine->seed,
              (unsigned long long)last, (unsigned long long)machine->safe, (unsigned long long)machine->tried);
-  /* The first is 1, or stands for all before it. */
+  /* The first record is 1, or replaces all before it. */
   if (listed.count) assert_true(listed.numbers[0] == 1 || listed.numbers[0] == 6 || listed.numbers[0] % 4 == 0);
   journal->ops->destroy(journal);
   return last;
 }
 
-/* Small and large records, a replacement, an end and a new beginning. */
+/* Small and large records, a replacement, closing and opening again. */
 static void story(struct machine *machine) {
   struct pwi_journal *journal = NULL;
   struct listed listed;
@@ -117,7 +118,7 @@ static void test_a_crash_at_any_call_keeps_all_that_was_safe(void **state) {
       bool died = machine.is_dead;
       power_cut(&machine);
       beyond += check(&machine) > machine.safe;
-      check(&machine); /* what is read once is there for good */
+      check(&machine); /* a record that was read once stays */
       power_cut(&machine);
       check(&machine);
       pwi_sim_disk_destroy(machine.disk);
@@ -130,7 +131,7 @@ static void test_a_crash_at_any_call_keeps_all_that_was_safe(void **state) {
   assert_true(points > 500 && beyond > 0);
 }
 
-/* The second manager must not act on what only the cache remembers. */
+/* The second manager must not rely on records that are only in the cache. */
 static void test_what_is_read_after_a_failed_sync_is_made_to_last(void **state) {
   size_t seen = 0;
   (void)state;
@@ -144,7 +145,7 @@ static void test_what_is_read_after_a_failed_sync_is_made_to_last(void **state) 
     give(&machine, journal, 2, false);
     assert_int_equal(machine.safe, 1);
     pwi_sim_disk_set_faults(machine.disk, NULL);
-    give(&machine, journal, 3, false); /* refused: the disk is well again, the journal is not */
+    give(&machine, journal, 3, false); /* refused: the disk works again, but the journal has failed */
     assert_int_equal(machine.safe, 1);
     give(&machine, journal, 1, true);
     journal->ops->destroy(journal);
@@ -167,7 +168,7 @@ static void test_a_full_disk_stops_the_log_and_loses_nothing(void **state) {
     assert_int_equal(open_on(&machine, &journal), PAWL_OK);
     for (uint64_t i = 1; i <= 4; i++) give(&machine, journal, i, false);
     pwi_sim_disk_set_faults(machine.disk, &(struct pwi_sim_disk_faults){.full = true});
-    assert_true(hand_over(journal, 4, true)); /* there is no room for a new one: the old one goes on */
+    assert_true(hand_over(journal, 4, true)); /* no space for a new file: the old one stays */
     pwi_sim_disk_set_faults(machine.disk, NULL);
     give(&machine, journal, 5, false);
     assert_int_equal(machine.safe, 5);
@@ -198,7 +199,7 @@ static void test_no_log_begins_on_a_disk_that_is_full(void **state) {
   pwi_sim_disk_destroy(machine.disk);
 }
 
-/* --- everything at once ----------------------------------------------------------------------------------------------- */
+/* --- everything at once --------------------------------------------------------------------------------- */
 
 static struct pwi_sim_disk_faults draw_faults(struct pwi_random *random) {
   struct pwi_sim_disk_faults faults = {.slow_ns = 1};
@@ -211,7 +212,7 @@ static struct pwi_sim_disk_faults draw_faults(struct pwi_random *random) {
   return faults;
 }
 
-/* One life of a manager: opens, goes on from what there is, and ends somehow. */
+/* One run of a manager: opens the journal, appends, and ends normally or by a fault. */
 static void live(struct machine *machine, struct pwi_random *random, size_t *refused) {
   struct pwi_journal *journal = NULL;
   struct listed listed;
@@ -226,7 +227,7 @@ static void live(struct machine *machine, struct pwi_random *random, size_t *ref
   if (!list(journal, &listed)) {
     uint64_t next = listed.count ? listed.numbers[listed.count - 1] : 0;
     assert_true(machine->is_dead || next >= machine->safe);
-    machine->safe = next > machine->safe && !machine->is_dead ? next : machine->safe; /* others may have heard of it */
+    machine->safe = next > machine->safe && !machine->is_dead ? next : machine->safe;
     if (!early) pwi_sim_disk_set_faults(machine->disk, &faults);
     for (uint64_t n = pwi_random_below(random, 8); n > 0 && next < 40; n--) {
       give(machine, journal, ++next, false);

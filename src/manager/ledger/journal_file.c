@@ -1,4 +1,4 @@
-/* The file that the manager's decisions are in. What is told in the header is not told again here. */
+/* The journal in a file. The header describes the format. */
 #include "manager/ledger/journal_file.h"
 
 #include <assert.h>
@@ -14,30 +14,32 @@ static const char magic[8] = {'p', 'a', 'w', 'l', '-', 'l', 'o', 'g'};
 #define HEAD PWI_JOURNAL_HEAD_SIZE
 #define RECORD_HEAD ((size_t)PWI_JOURNAL_RECORD_HEAD)
 #define SUM ((size_t)8)
-#define LAST_BITS (UINT64_C(3) << 56) /* of every check and sum */
-#define PAGE ((size_t)4096)           /* what is written within one is taken to be written in order */
+#define LAST_BITS (UINT64_C(3) << 56) /* set in every check and sum */
+#define PAGE ((size_t)4096)           /* writes within one page are assumed to reach the disk in order */
 
-/* Between two records: where the next one begins, its number, and the sum before it. */
-struct place {
+/* A boundary between two records: offset and number of the next record, and the sum of the last. */
+struct boundary {
   uint64_t offset, number, sum;
 };
 
-/* `journal` comes first, so that a pointer to it is one to the whole. */
+/* `journal` is the first member, so that a pointer to it can be cast. */
 struct file_journal {
   struct pwi_journal journal;
   struct pwi_files *files;
   const struct pwi_log *log;
   char *name, *fresh_name, *lock_name, *directory;
   struct pwi_file *lock, *file;
-  uint64_t seed, base;      /* of this file: the check of its head; and what it was created with */
-  struct place last, end;   /* where the last record begins, if there is one; where the next one goes */
-  pawl_status failed;       /* nothing is appended any more */
-  struct pwi_writer buffer; /* a record, whole */
+  uint64_t seed;            /* the check of the file's head */
+  uint64_t base;            /* size of the file when it got its name */
+  struct boundary last;     /* begin of the last record, if there is one */
+  struct boundary end;      /* begin of the next record */
+  pawl_status failed;       /* the first failure: nothing more is appended */
+  struct pwi_writer buffer; /* one record with head and sum */
 };
 
 typedef pawl_status visitor(void *context, const void *record, size_t size);
 
-/* --- sums ----------------------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 static uint64_t seal(const void *data, size_t size, uint64_t seed) { return pwi_hash(data, size, seed) | LAST_BITS; }
 
@@ -48,9 +50,9 @@ static uint64_t sum_of(const void *data, size_t size, uint64_t check, uint64_t b
   return seal(data, size, pwi_hash(both, sizeof both, 0));
 }
 
-/* Appends to the buffer the record that goes to `place`, and says what place comes after it. */
-static pawl_status frame(struct file_journal *file, const struct place *place, uint64_t seed, const void *record,
-                         size_t size, struct place *next_out) {
+/* Writes the record for `place` to the buffer, and returns the place after it. */
+static pawl_status frame(struct file_journal *file, const struct boundary *place, uint64_t seed, const void *record,
+                         size_t size, struct boundary *next_out) {
   assert(size > 0);
   if (size > PWI_JOURNAL_RECORD_MAX) return PAWL_TOO_LARGE;
   uint8_t *at = pwi_write_room(&file->buffer, RECORD_HEAD + size + SUM);
@@ -61,7 +63,7 @@ static pawl_status frame(struct file_journal *file, const struct place *place, u
   pwi_put_u64(at + 16, check);
   memcpy(at + RECORD_HEAD, record, size);
   pwi_put_u64(at + RECORD_HEAD + size, sum);
-  *next_out = (struct place){place->offset + RECORD_HEAD + size + SUM, place->number + 1, sum};
+  *next_out = (struct boundary){place->offset + RECORD_HEAD + size + SUM, place->number + 1, sum};
   return PAWL_OK;
 }
 
@@ -79,9 +81,9 @@ static bool is_sound_head(const uint8_t head[PWI_JOURNAL_RECORD_HEAD], uint64_t 
   return pwi_get_u64(head + 16) == seal(head, 16, seed) && size > 0 && size <= PWI_JOURNAL_RECORD_MAX;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
-/* All of it: the file is known to be that long. */
+/* The file is known to have these bytes. */
 static pawl_status read_all(struct pwi_file *file, uint64_t offset, void *into, size_t size) {
   size_t got;
   pawl_status status = pwi_file_read(file, offset, into, size, &got);
@@ -89,15 +91,15 @@ static pawl_status read_all(struct pwi_file *file, uint64_t offset, void *into, 
   return got == size ? PAWL_OK : PAWL_CORRUPT;
 }
 
-static pawl_status damaged(const struct file_journal *file, const struct place *place, const char *what) {
+static pawl_status damaged(const struct file_journal *file, const struct boundary *place, const char *what) {
   pwi_log(file->log, PAWL_LOG_ERROR, "journal.damaged", "file=%s offset=%llu record=%llu what=%s", file->name,
           (unsigned long long)place->offset, (unsigned long long)place->number, what);
   return PAWL_CORRUPT;
 }
 
-static pawl_status read_file_head(struct file_journal *file, uint64_t size, struct place *place_out) {
+static pawl_status read_file_head(struct file_journal *file, uint64_t size, struct boundary *place_out) {
   uint8_t head[HEAD];
-  struct place start = {0};
+  struct boundary start = {0};
   if (size < HEAD) return damaged(file, &start, "too-short-for-a-log");
   pawl_status status = read_all(file->file, 0, head, HEAD);
   if (status) return status;
@@ -111,13 +113,13 @@ static pawl_status read_file_head(struct file_journal *file, uint64_t size, stru
             (unsigned)PWI_JOURNAL_VERSION);
     return PAWL_UNSUPPORTED;
   }
-  *place_out = (struct place){HEAD, pwi_get_u64(head + 16), file->seed};
+  *place_out = (struct boundary){HEAD, pwi_get_u64(head + 16), file->seed};
   return PAWL_OK;
 }
 
-/* Whether a sound head of a later record follows `place` anywhere: then that one was finished, and what is at `place`
- * was before it. */
-static pawl_status look_for_later(struct file_journal *file, const struct place *place, uint64_t size,
+/* Whether a valid head of a later record follows `place`: then the record at `place` was finished before that
+ * one was written. */
+static pawl_status look_for_later(struct file_journal *file, const struct boundary *place, uint64_t size,
                                   bool *found_out) {
   uint8_t window[PAGE];
   *found_out = false;
@@ -134,8 +136,8 @@ static pawl_status look_for_later(struct file_journal *file, const struct place 
   return PAWL_OK;
 }
 
-/* The head of a record is not sound. */
-static pawl_status judge_head(struct file_journal *file, const struct place *place, uint64_t size,
+/* The head of a record is not valid: it is damaged or unfinished. */
+static pawl_status judge_head(struct file_journal *file, const struct boundary *place, uint64_t size,
                               const uint8_t head[PWI_JOURNAL_RECORD_HEAD]) {
   bool followed = true;
   if (head[RECORD_HEAD - 1] != 0) return damaged(file, place, "head");
@@ -144,8 +146,9 @@ static pawl_status judge_head(struct file_journal *file, const struct place *pla
   return followed ? damaged(file, place, "head-missing") : PAWL_TRUNCATED;
 }
 
-/* The record at `place`, whole, into the buffer; `place` goes on. PAWL_TRUNCATED: it is the last, and was not finished. */
-static pawl_status read_record(struct file_journal *file, uint64_t size, struct place *place) {
+/* Reads the record at `place` into the buffer, and advances `place`. PAWL_TRUNCATED: it is an unfinished last
+ * record. */
+static pawl_status read_record(struct file_journal *file, uint64_t size, struct boundary *place) {
   uint64_t left = size - place->offset;
   uint8_t head[PWI_JOURNAL_RECORD_HEAD];
   if (left < RECORD_HEAD) return PAWL_TRUNCATED;
@@ -162,21 +165,21 @@ static pawl_status read_record(struct file_journal *file, uint64_t size, struct 
   if (status) return status;
   uint64_t sum = sum_of(into + RECORD_HEAD, (size_t)bytes, pwi_get_u64(head + 16), place->sum);
   if (memcmp(into, head, RECORD_HEAD) == 0 && pwi_get_u64(into + RECORD_HEAD + bytes) == sum) {
-    *place = (struct place){place->offset + whole, place->number + 1, sum};
+    *place = (struct boundary){place->offset + whole, place->number + 1, sum};
     return PAWL_OK;
   }
   return left == whole && into[whole - 1] == 0 ? PAWL_TRUNCATED : damaged(file, place, "bytes");
 }
 
-/* Every record, in order, to `visit`, which may be NULL. Finds `end`, behind the last one that is whole. What was there
- * when the file got its name cannot be unfinished. */
+/* Passes every record to `visit`, in order, unless `visit` is NULL. Sets `end` after the last complete
+ * record. The first `base` bytes cannot be unfinished. */
 static pawl_status walk(struct file_journal *file, uint64_t size, visitor *visit, void *context) {
-  struct place place;
+  struct boundary place;
   pawl_status status = read_file_head(file, size, &place);
   if (status) return status;
   file->last = place;
   while (place.offset < size) {
-    struct place before = place;
+    struct boundary before = place;
     status = read_record(file, size, &place);
     if (status == PAWL_TRUNCATED) break;
     if (!status && visit)
@@ -189,9 +192,9 @@ static pawl_status walk(struct file_journal *file, uint64_t size, visitor *visit
   return PAWL_OK;
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
-/* The buffer, which is one record, to `offset`. */
+/* Writes the buffer, which is one record, at `offset`, and syncs it. */
 static pawl_status write_record(struct file_journal *file, uint64_t offset) {
   const uint8_t *bytes = file->buffer.data;
   size_t size = file->buffer.size;
@@ -205,10 +208,10 @@ static pawl_status write_record(struct file_journal *file, uint64_t offset) {
   return status ? status : pwi_file_sync(file->file);
 }
 
-/* A new file with one record, or none, synced and without the name. */
+/* Creates and syncs a new file with one record or none. It does not have the journal's name yet. */
 static pawl_status write_fresh(struct file_journal *file, const void *record, size_t size, struct pwi_file **fresh_out,
-                               uint64_t *seed_out, struct place *end_out) {
-  struct place start = {.offset = HEAD, .number = file->end.number}, end = start;
+                               uint64_t *seed_out, struct boundary *end_out) {
+  struct boundary start = {.offset = HEAD, .number = file->end.number}, end = start;
   uint8_t head[HEAD];
   frame_head(head, start.number, record ? HEAD + RECORD_HEAD + size + SUM : HEAD);
   uint64_t seed = start.sum = end.sum = pwi_get_u64(head + 32);
@@ -223,7 +226,7 @@ static pawl_status write_fresh(struct file_journal *file, const void *record, si
   if (status) {
     pwi_file_close(fresh);
     pawl_status ignored = pwi_files_remove(file->files, file->fresh_name);
-    (void)ignored; /* it is written over next time */
+    (void)ignored; /* it is overwritten next time */
     return status;
   }
   *fresh_out = fresh;
@@ -232,10 +235,10 @@ static pawl_status write_fresh(struct file_journal *file, const void *record, si
   return PAWL_OK;
 }
 
-/* The fresh file takes the name, and the place of the old one. After a failure it is not known which of the two a crash
- * would leave there. */
+/* Renames the new file over the old one. After a failure it is unknown which of the two a crash would
+ * leave. */
 static pawl_status give_name(struct file_journal *file, struct pwi_file *fresh, uint64_t seed,
-                             const struct place *end) {
+                             const struct boundary *end) {
   pawl_status status = pwi_files_rename(file->files, file->fresh_name, file->name);
   if (!status) status = pwi_files_sync_directory(file->files, file->directory);
   if (status) {
@@ -250,7 +253,7 @@ static pawl_status give_name(struct file_journal *file, struct pwi_file *fresh, 
   return PAWL_OK;
 }
 
-/* --- the journal ---------------------------------------------------------------------------------------------------- */
+/* --- the journal ---------------------------------------------------------------------------------------- */
 
 static void fail(struct file_journal *file, const char *what, pawl_status status) {
   file->failed = status;
@@ -260,7 +263,7 @@ static void fail(struct file_journal *file, const char *what, pawl_status status
 
 static void append(struct pwi_journal *journal, const void *record, size_t size) {
   struct file_journal *file = (struct file_journal *)journal;
-  struct place next;
+  struct boundary next;
   if (!file->failed) {
     pwi_writer_reset(&file->buffer);
     pawl_status status = frame(file, &file->end, file->seed, record, size, &next);
@@ -276,7 +279,7 @@ static void append(struct pwi_journal *journal, const void *record, size_t size)
 static void replace(struct pwi_journal *journal, const void *record, size_t size) {
   struct file_journal *file = (struct file_journal *)journal;
   struct pwi_file *fresh;
-  struct place end;
+  struct boundary end;
   uint64_t seed, before = file->end.offset;
   pawl_status status = file->failed ? file->failed : write_fresh(file, record, size, &fresh, &seed, &end);
   if (status && !file->failed) {
@@ -299,7 +302,7 @@ static uint64_t size_of(const struct pwi_journal *journal) {
 
 static pawl_status replay(struct pwi_journal *journal, visitor *visit, void *context) {
   struct file_journal *file = (struct file_journal *)journal;
-  struct place end = file->end;
+  struct boundary end = file->end;
   pawl_status status = walk(file, end.offset, visit, context);
   pwi_writer_fini(&file->buffer);
   if (!status && file->end.sum != end.sum) status = damaged(file, &end, "changed-meanwhile");
@@ -321,7 +324,7 @@ static void destroy(struct pwi_journal *journal) {
 static const struct pwi_journal_ops file_ops = {
     .append = append, .replace = replace, .size = size_of, .replay = replay, .destroy = destroy};
 
-/* --- opening -------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static char *with_suffix(const char *name, const char *suffix) {
   size_t length = strlen(name), more = strlen(suffix) + 1;
@@ -350,7 +353,7 @@ static pawl_status lock(struct file_journal *file) {
 
 static pawl_status begin(struct file_journal *file) {
   struct pwi_file *fresh;
-  struct place end;
+  struct boundary end;
   uint64_t seed;
   file->end.number = 1;
   pawl_status status = write_fresh(file, NULL, 0, &fresh, &seed, &end);
@@ -359,16 +362,16 @@ static pawl_status begin(struct file_journal *file) {
   return status;
 }
 
-/* Who wrote the last record may never have known whether it is on the disk: it is written again. */
+/* Writes the last record again. The manager that wrote it may have crashed before its sync ended. */
 static pawl_status repeat_last(struct file_journal *file) {
-  struct place place = file->last;
+  struct boundary place = file->last;
   if (place.offset == file->end.offset) return PAWL_OK;
   pawl_status status = read_record(file, file->end.offset, &place);
   if (status || place.sum != file->end.sum) return status ? status : damaged(file, &place, "changed-meanwhile");
   return write_record(file, file->last.offset);
 }
 
-/* What was found sound is made to last, and its name too. */
+/* Cuts off an unfinished record, and syncs file and directory. */
 static pawl_status settle(struct file_journal *file, uint64_t size) {
   pawl_status status = PAWL_OK;
   if (file->end.offset < size) {

@@ -1,4 +1,4 @@
-/* The journal in a file: what is written is read back, what is unfinished is cut off, and what is damaged is not read. */
+/* The journal in a file: records are read back, unfinished records are cut off, damage is detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static int end(void **state) {
   return 0;
 }
 
-/* --- the file's bytes --------------------------------------------------------------------------------------------- */
+/* --- the file's bytes ----------------------------------------------------------------------------------- */
 
 struct image {
   size_t size;
@@ -71,7 +71,7 @@ static struct pwi_journal *open_journal(void) {
 
 static void close_journal(struct pwi_journal *journal) { journal->ops->destroy(journal); }
 
-/* Opening fails so, nothing is there to be read, and the file is what it was. */
+/* Opening fails with this status, no record is read, and the file is not changed. */
 static void expect_refused(const struct image *image, pawl_status wanted) {
   struct pwi_journal *journal = NULL;
   static struct image after;
@@ -83,7 +83,7 @@ static void expect_refused(const struct image *image, pawl_status wanted) {
   assert_memory_equal(after.bytes, image->bytes, image->size);
 }
 
-/* It opens, and has exactly the first `count` records; then it goes on. */
+/* The journal opens, has exactly the first `count` records, and accepts further ones. */
 static void expect_kept(const struct image *image, size_t count) {
   struct listed listed;
   write_image(image);
@@ -112,7 +112,7 @@ static void make_log(size_t count, struct image *image, size_t ends[RECORDS_MAX 
   assert_int_equal(image->size, ends[count]);
 }
 
-/* --- writing and reading -------------------------------------------------------------------------------------------- */
+/* --- writing and reading -------------------------------------------------------------------------------- */
 
 static void test_records_come_back_in_order(void **state) {
   struct listed listed;
@@ -178,7 +178,7 @@ static void test_a_visitor_that_has_enough_ends_the_reading(void **state) {
   close_journal(journal);
 }
 
-/* --- unfinished ------------------------------------------------------------------------------------------------------- */
+/* --- unfinished ----------------------------------------------------------------------------------------- */
 
 static void test_a_log_cut_anywhere_keeps_the_records_that_are_whole(void **state) {
   static struct image whole, cut;
@@ -196,7 +196,7 @@ static void test_a_log_cut_anywhere_keeps_the_records_that_are_whole(void **stat
   }
 }
 
-/* What a file was given its name with was on the disk before. */
+/* The first `base` bytes were on the disk before the file got its name. */
 static void test_what_replaced_the_records_is_never_unfinished(void **state) {
   static struct image whole, cut;
   (void)state;
@@ -212,7 +212,7 @@ static void test_what_replaced_the_records_is_never_unfinished(void **state) {
   }
 }
 
-/* A file may have grown before its bytes were there. */
+/* A file may have grown before its bytes were written. */
 static void test_an_end_that_reads_as_zeros_is_unfinished(void **state) {
   static struct image whole, torn;
   size_t ends[RECORDS_MAX + 1];
@@ -231,7 +231,7 @@ static void test_an_end_that_reads_as_zeros_is_unfinished(void **state) {
   }
 }
 
-/* Of a large record the head is written last: whatever there is of the rest means nothing without it. */
+/* The head of a large record is written last. The rest has no meaning without it. */
 static void test_a_large_record_without_its_head_is_unfinished(void **state) {
   static struct image whole, torn;
   size_t ends[RECORDS_MAX + 1];
@@ -250,7 +250,7 @@ static void test_a_large_record_without_its_head_is_unfinished(void **state) {
   }
 }
 
-/* --- damaged ---------------------------------------------------------------------------------------------------------- */
+/* --- damaged -------------------------------------------------------------------------------------------- */
 
 static void expect_flip_found(struct image *image, uint64_t bit) {
   image->bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
@@ -279,7 +279,8 @@ static void test_a_hundred_thousand_flipped_bits_are_all_found(void **state) {
     pawl_status ignored = pwi_files_remove(files, NAME);
     (void)ignored;
     make_log(shape == 0 ? 3 : shape == 1 ? 5 : 7, &image, ends); /* the last of five is a large one */
-    if (shape == 2) {                                            /* one that begins with what replaced others */
+    if (shape == 2) {                                            /* one that begins with what replaced
+                                                                    others */
       struct pwi_journal *journal = open_journal();
       assert_true(hand_over(journal, 32, true));
       assert_true(hand_over(journal, 33, false));
@@ -324,7 +325,7 @@ static void test_records_that_change_places_are_found(void **state) {
   }
 }
 
-/* The same number in the same place, and yet of another history. */
+/* The same number at the same place, but of another history. */
 static void test_a_record_of_another_log_does_not_fit(void **state) {
   static struct image ours, theirs, mixed;
   size_t ends[RECORDS_MAX + 1];
@@ -376,7 +377,7 @@ static void test_a_log_of_another_version_is_told_from_a_damaged_one(void **stat
   expect_refused(&image, PAWL_UNSUPPORTED);
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static void test_without_memory_a_log_is_not_opened_and_stays_whole(void **state) {
   static struct image image, after;
@@ -397,7 +398,7 @@ static void test_without_memory_a_log_is_not_opened_and_stays_whole(void **state
   }
 }
 
-/* An append that finds no memory is the last; a replacement that finds none changes nothing. */
+/* An append without memory is the last; a replacement without memory changes nothing. */
 static void test_without_memory_nothing_is_half_written(void **state) {
   static struct image image;
   size_t ends[RECORDS_MAX + 1];
@@ -425,7 +426,7 @@ static void test_without_memory_nothing_is_half_written(void **state) {
   }
 }
 
-/* --- a real directory ------------------------------------------------------------------------------------------------- */
+/* --- a real directory ----------------------------------------------------------------------------------- */
 
 static void test_it_works_in_a_real_directory(void **state) {
   char root[200];
@@ -460,7 +461,7 @@ static void test_it_works_in_a_real_directory(void **state) {
   struct pwi_names names;
   assert_int_equal(pwi_files_list(files, ".", &names), PAWL_OK);
   for (size_t i = 0; i < names.count; i++) assert_int_equal(pwi_files_remove(files, names.items[i]), PAWL_OK);
-  assert_int_equal(names.count, 2); /* the log, and what is locked */
+  assert_int_equal(names.count, 2); /* the journal, and the lock file */
   pwi_names_fini(&names);
   pwi_files_posix_close(files);
   files = simulated;

@@ -1,4 +1,4 @@
-/* A journal that keeps its records in memory: for simulations, and for clusters that end with their manager. */
+/* A journal in memory, for simulations and for clusters that end with their manager. */
 #include "manager/ledger/journal.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ struct kept_record {
   unsigned char bytes[];
 };
 
-/* `journal` comes first, so that a pointer to it is one to the whole. */
+/* `journal` is the first member, so that a pointer to it can be cast. */
 struct memory_journal {
   struct pwi_journal journal;
   struct kept_record *first, **end;
@@ -45,7 +45,7 @@ static void append(struct pwi_journal *journal, const void *record, size_t size)
   journal->safe(journal->context, keep((struct memory_journal *)journal, record, size));
 }
 
-/* Without memory for it the old ones stay. */
+/* Without memory the old records stay. */
 static void replace(struct pwi_journal *journal, const void *record, size_t size) {
   struct memory_journal *memory = (struct memory_journal *)journal;
   struct memory_journal fresh = {.first = NULL};

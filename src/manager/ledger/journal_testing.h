@@ -1,7 +1,7 @@
-/* Records with known bytes, a list of what was said to be safe, and reading a journal back: for tests of journals.
+/* Records with known bytes, and reading a journal back: for tests of journals.
  *
- * Record number n, from 1 on, has bytes that depend on n and nothing else; so what is read back says by itself what it is.
- * Whoever includes this has included cmocka. */
+ * The bytes of record n, from 1 on, depend only on n, so a record that is read back can be recognised.
+ * Include cmocka before this header. */
 #ifndef PWI_MANAGER_LEDGER_JOURNAL_TESTING_H
 #define PWI_MANAGER_LEDGER_JOURNAL_TESTING_H
 
@@ -14,7 +14,7 @@
 #define RECORD_ROOM 9000
 #define RECORDS_MAX 64
 
-/* Every fifth is larger than a page. */
+/* Every fifth record is larger than a page. */
 static size_t record_bytes(uint64_t number, uint8_t bytes[RECORD_ROOM]) {
   size_t size = number % 5 == 0 ? 4200 + (size_t)(number * 97 % 4000) : 9 + (size_t)(number * 37 % 90);
   for (size_t i = 0; i < size; i++) bytes[i] = (uint8_t)(pwi_mix64(number * 65536 + i / 3) >> 56);
@@ -22,7 +22,7 @@ static size_t record_bytes(uint64_t number, uint8_t bytes[RECORD_ROOM]) {
   return size;
 }
 
-/* What a journal has said. */
+/* The calls of `safe`. */
 struct heard {
   unsigned times;
   pawl_status last;
@@ -34,7 +34,7 @@ static void hear(void *context, pawl_status status) {
   heard->last = status;
 }
 
-/* True if it was said, at once, to be safe. */
+/* Appends or replaces, and returns true if the journal reported the record as safe at once. */
 static bool hand_over(struct pwi_journal *journal, uint64_t number, bool replaces) {
   uint8_t bytes[RECORD_ROOM];
   size_t size = record_bytes(number, bytes);
@@ -49,7 +49,7 @@ static bool hand_over(struct pwi_journal *journal, uint64_t number, bool replace
   return heard.last == PAWL_OK;
 }
 
-/* The numbers of the records there are, in order. */
+/* The numbers of all records, in order. */
 struct listed {
   uint64_t numbers[RECORDS_MAX];
   size_t count;

@@ -1,10 +1,12 @@
-/* Records, and what they do. Each kind first reads all of its fields, then makes room, and only then touches anything. */
+/* Making and applying records. For each kind, all fields are decoded first, then memory is reserved, and only
+ * then the ledger changes. */
 #include "manager/ledger/ledger.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 
 void pwi_ledger_fini(struct pwi_ledger *ledger) {
   pwi_catalogue_fini(&ledger->catalogue);
@@ -19,27 +21,16 @@ void pwi_ledger_fini(struct pwi_ledger *ledger) {
 }
 
 const struct pwi_ledger_node *pwi_ledger_node(const struct pwi_ledger *ledger, uint64_t id) {
-  size_t low = 0, high = ledger->node_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (ledger->nodes[middle].id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < ledger->node_count && ledger->nodes[low].id == id ? &ledger->nodes[low] : NULL;
+  struct pwi_search search = {.high = ledger->node_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, ledger->nodes[search.middle].id < id);
+  size_t at = search.low;
+  return at < ledger->node_count && ledger->nodes[at].id == id ? &ledger->nodes[at] : NULL;
 }
 
 static size_t sender_place(const struct pwi_ledger *ledger, uint64_t id) {
-  size_t low = 0, high = ledger->sender_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (ledger->senders[middle].id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = ledger->sender_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, ledger->senders[search.middle].id < id);
+  return search.low;
 }
 
 const struct pwi_ledger_sender *pwi_ledger_sender(const struct pwi_ledger *ledger, uint64_t id) {
@@ -57,7 +48,7 @@ bool pwi_ledger_is_settled(const struct pwi_ledger *ledger, uint64_t sender) {
   return pwi_rangeset_has(&ledger->settled, sender);
 }
 
-/* The first answer to an ask of that number or a later one. */
+/* The index of the first answer to an ask with this number or a higher one. */
 static size_t answer_place(const struct pwi_ledger_sender *sender, uint64_t number) {
   size_t place = sender->answer_count;
   while (place > 0 && sender->answers[place - 1].number >= number) place--;
@@ -74,7 +65,7 @@ bool pwi_ledger_refused(pawl_status status) {
          status == PAWL_TOO_LARGE || status == PAWL_FORBIDDEN;
 }
 
-/* --- making records ----------------------------------------------------------------------------------------------- */
+/* --- making records ------------------------------------------------------------------------------------- */
 
 static void begin(struct pwi_writer *record, enum pwi_record_kind kind) {
   pwi_write_u8(record, PWI_RECORD_VERSION);
@@ -185,7 +176,7 @@ void pwi_record_answer(struct pwi_writer *record, uint64_t sender, uint64_t hear
   if (change && change->size > 0) pwi_write_bytes(record, change->data, change->size);
 }
 
-/* --- nodes and views ---------------------------------------------------------------------------------------------- */
+/* --- nodes and views ------------------------------------------------------------------------------------ */
 
 static pawl_status apply_born(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   uint64_t cluster = pwi_read_u64(reader);
@@ -197,7 +188,7 @@ static pawl_status apply_born(struct pwi_ledger *ledger, struct pwi_reader *read
   return status;
 }
 
-/* The rest of a record. Whatever is wrong with its bytes, the record is no record. */
+/* The rest of a record is a view. */
 static pawl_status read_view(struct pwi_reader *reader, struct pwi_view **view_out) {
   if (reader->status) return reader->status;
   size_t size = (size_t)(reader->end - reader->at);
@@ -213,7 +204,7 @@ static bool knows_all_nodes(const struct pwi_ledger *ledger, const struct pwi_vi
   return true;
 }
 
-/* The view takes the place of the present one, whose nodes that are not in it are forgotten. */
+/* Takes ownership of the next view. Nodes that are not in it are forgotten. */
 static void take_view(struct pwi_ledger *ledger, struct pwi_view *view) {
   pwi_view_release(ledger->view);
   ledger->view = view;
@@ -225,13 +216,7 @@ static void take_view(struct pwi_ledger *ledger, struct pwi_view *view) {
 }
 
 static pawl_status make_node_room(struct pwi_ledger *ledger) {
-  if (ledger->node_count < ledger->node_room) return PAWL_OK;
-  size_t room = ledger->node_room ? 2 * ledger->node_room : 8;
-  struct pwi_ledger_node *nodes = pwi_resize_array(ledger->nodes, room, sizeof *nodes);
-  if (!nodes) return PAWL_NO_MEMORY;
-  ledger->nodes = nodes;
-  ledger->node_room = room;
-  return PAWL_OK;
+  return PWI_GROW(ledger->nodes, ledger->node_room, ledger->node_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static pawl_status add_node(struct pwi_ledger *ledger, const struct pwi_ledger_node *node, struct pwi_view *view) {
@@ -278,16 +263,10 @@ static pawl_status apply_view(struct pwi_ledger *ledger, struct pwi_reader *read
   return PAWL_OK;
 }
 
-/* --- senders ------------------------------------------------------------------------------------------------------ */
+/* --- senders -------------------------------------------------------------------------------------------- */
 
 static pawl_status make_sender_room(struct pwi_ledger *ledger) {
-  if (ledger->sender_count < ledger->sender_room) return PAWL_OK;
-  size_t room = ledger->sender_room ? 2 * ledger->sender_room : 8;
-  struct pwi_ledger_sender *senders = pwi_resize_array(ledger->senders, room, sizeof *senders);
-  if (!senders) return PAWL_NO_MEMORY;
-  ledger->senders = senders;
-  ledger->sender_room = room;
-  return PAWL_OK;
+  return PWI_GROW(ledger->senders, ledger->sender_room, ledger->sender_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *reader) {
@@ -315,7 +294,7 @@ static pawl_status apply_retire(struct pwi_ledger *ledger, struct pwi_reader *re
   return status ? status : pwi_membership_retire(&ledger->membership, sender);
 }
 
-/* Both are by rising id: one pass, however many go. */
+/* Both arrays are in ascending order of ids, so one pass is enough. */
 static void take_out(struct pwi_ledger *ledger, const struct pwi_sender *gone, size_t count) {
   size_t kept = sender_place(ledger, gone[0].id), next = 0;
   for (size_t i = kept; i < ledger->sender_count; i++) {
@@ -330,7 +309,7 @@ static void take_out(struct pwi_ledger *ledger, const struct pwi_sender *gone, s
   ledger->senders_gone++;
 }
 
-/* The ids and those that were settled before, without the oldest ranges where there are too many. */
+/* The set of settled ids with these added, without the oldest ranges if there are too many. */
 static pawl_status note_settled(const struct pwi_ledger *ledger, const struct pwi_sender *gone, size_t count,
                                 struct pwi_rangeset *settled) {
   pawl_status status = pwi_rangeset_copy(&ledger->settled, settled);
@@ -371,17 +350,11 @@ static pawl_status apply_address(struct pwi_ledger *ledger, struct pwi_reader *r
   return status ? status : pwi_membership_set_address(&ledger->membership, sender, address);
 }
 
-/* --- quotas ------------------------------------------------------------------------------------------------------- */
+/* --- quotas --------------------------------------------------------------------------------------------- */
 
 static pawl_status make_space_room(struct pwi_ledger *ledger) {
   if (ledger->space_count == PWI_LEDGER_SPACES_MAX) return PAWL_TOO_LARGE;
-  if (ledger->space_count < ledger->space_room) return PAWL_OK;
-  size_t room = ledger->space_room ? 2 * ledger->space_room : 4;
-  struct pwi_ledger_space *spaces = pwi_resize_array(ledger->spaces, room, sizeof *spaces);
-  if (!spaces) return PAWL_NO_MEMORY;
-  ledger->spaces = spaces;
-  ledger->space_room = room;
-  return PAWL_OK;
+  return PWI_GROW(ledger->spaces, ledger->space_room, ledger->space_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static pawl_status apply_quota(struct pwi_ledger *ledger, struct pwi_reader *reader) {
@@ -394,13 +367,13 @@ static pawl_status apply_quota(struct pwi_ledger *ledger, struct pwi_reader *rea
   size_t place = 0;
   while (place < ledger->space_count && strcmp(ledger->spaces[place].space, made.space) < 0) place++;
   struct pwi_ledger_space *at = ledger->spaces + place;
-  bool is_here = place < ledger->space_count && strcmp(at->space, made.space) == 0;
-  if (!is_here && made.memory == 0) return PAWL_NOT_FOUND;
-  if (is_here && made.memory > 0) {
+  bool is_known = place < ledger->space_count && strcmp(at->space, made.space) == 0;
+  if (!is_known && made.memory == 0) return PAWL_NOT_FOUND;
+  if (is_known && made.memory > 0) {
     at->memory = made.memory;
     return PAWL_OK;
   }
-  if (is_here) {
+  if (is_known) {
     memmove(at, at + 1, (--ledger->space_count - place) * sizeof *at);
     return PAWL_OK;
   }
@@ -412,7 +385,7 @@ static pawl_status apply_quota(struct pwi_ledger *ledger, struct pwi_reader *rea
   return PAWL_OK;
 }
 
-/* --- vectors and groups ------------------------------------------------------------------------------------------- */
+/* --- vectors and groups --------------------------------------------------------------------------------- */
 
 static pawl_status apply_entry(struct pwi_ledger *ledger, struct pwi_reader *reader, bool is_old) {
   struct pwi_entry entry = {.id = {pwi_read_u64(reader)}};
@@ -427,7 +400,7 @@ static pawl_status apply_entry(struct pwi_ledger *ledger, struct pwi_reader *rea
   return status;
 }
 
-/* Groups stay: the membership lists them by id, and their ticks are kept. */
+/* Groups cannot be removed: the membership lists them by id, and their ticks are kept. */
 static pawl_status apply_remove(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_vector_id id = {pwi_read_u64(reader)};
   pawl_status status = pwi_reader_end(reader);
@@ -466,7 +439,7 @@ static pawl_status apply_unmember(struct pwi_ledger *ledger, struct pwi_reader *
   return status ? status : pwi_membership_leave(&ledger->membership, group, sender);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static struct pwi_ledger_sender *find_sender(struct pwi_ledger *ledger, uint64_t id) {
   size_t place = sender_place(ledger, id);
@@ -483,13 +456,7 @@ static void forget_heard(struct pwi_ledger_sender *sender, uint64_t heard) {
 
 static pawl_status make_answer_room(struct pwi_ledger_sender *sender, uint64_t heard) {
   if (sender->answer_count - answer_place(sender, heard + 1) >= PWI_ANSWERS_MAX) return PAWL_TOO_LARGE;
-  if (sender->answer_count < sender->answer_room) return PAWL_OK;
-  size_t room = sender->answer_room ? 2 * sender->answer_room : 4;
-  struct pwi_ledger_answer *answers = pwi_resize_array(sender->answers, room, sizeof *answers);
-  if (!answers) return PAWL_NO_MEMORY;
-  sender->answers = answers;
-  sender->answer_room = room;
-  return PAWL_OK;
+  return PWI_GROW(sender->answers, sender->answer_room, sender->answer_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static void remember(struct pwi_ledger_sender *sender, const struct pwi_ledger_answer *answer) {
@@ -500,7 +467,7 @@ static void remember(struct pwi_ledger_sender *sender, const struct pwi_ledger_a
   sender->answer_count++;
 }
 
-/* The kinds of records that may come of an ask. */
+/* True if the record is of a kind that an ask can cause. */
 static bool may_be_answered(const unsigned char *change, size_t size) {
   if (size < 2) return false;
   return change[1] != PWI_RECORD_BORN && change[1] != PWI_RECORD_SNAPSHOT && change[1] != PWI_RECORD_ANSWER;
@@ -530,16 +497,16 @@ static pawl_status apply_answer(struct pwi_ledger *ledger, struct pwi_reader *re
     }
   }
   if (status) return status;
-  sender = find_sender(ledger, id); /* the change may have been that it is forgotten */
+  sender = find_sender(ledger, id); /* the change may have forgotten the sender itself */
   if (!sender) return PAWL_OK;
   remember(sender, &answer);
   forget_heard(sender, heard);
   return PAWL_OK;
 }
 
-/* --- snapshots ---------------------------------------------------------------------------------------------------- */
+/* --- snapshots ------------------------------------------------------------------------------------------ */
 
-/* Nothing has been decided before a first record. */
+/* A snapshot is valid only as the first record. */
 static pawl_status apply_snapshot(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_ledger read;
   pawl_status status = pwi_snapshot_read(reader, &read);
@@ -552,7 +519,7 @@ static pawl_status apply_snapshot(struct pwi_ledger *ledger, struct pwi_reader *
   return PAWL_OK;
 }
 
-/* --- all of them -------------------------------------------------------------------------------------------------- */
+/* --- applying a record ---------------------------------------------------------------------------------- */
 
 static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_reader *reader) {
   bool is_first = kind == PWI_RECORD_BORN || kind == PWI_RECORD_SNAPSHOT;

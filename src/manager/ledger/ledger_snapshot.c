@@ -1,4 +1,4 @@
-/* The record SNAPSHOT: a whole ledger as bytes, and back. One ledger has one form. */
+/* The record SNAPSHOT: encoding and decoding of a whole ledger. Equal ledgers have equal bytes. */
 #include <assert.h>
 #include <string.h>
 
@@ -6,16 +6,16 @@
 #include "base/memory.h"
 #include "manager/ledger/ledger.h"
 
-#define NODE_BYTES 36   /* of one in `nodes` */
-#define SENDER_BYTES 30 /* and in `senders`, */
-#define ANSWER_BYTES 20 /* and in the answers of one */
+#define NODE_BYTES 36   /* bytes of a node */
+#define SENDER_BYTES 30 /* least bytes of a sender */
+#define ANSWER_BYTES 20 /* bytes of an answer */
 
-/* Whatever a ledger holds must be in its snapshot: a field that is new is written and read here as well. */
+/* All state of a ledger must be in its snapshot: write and read new fields here as well. */
 static_assert(sizeof(struct pwi_ledger) == 280, "the snapshot does not hold all of the ledger");
 
-/* --- writing -------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
-/* The bytes of what follows are counted, so that it can be read by itself. */
+/* Begins a part that is preceded by its size, so that it can be decoded by itself. */
 static size_t begin_part(struct pwi_writer *record) {
   pwi_write_u64(record, 0);
   return record->size;
@@ -79,7 +79,7 @@ void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *led
   if (room) pwi_view_encode(ledger->view, room);
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static pawl_status read_nodes(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   uint32_t count = pwi_read_count(reader, NODE_BYTES);
@@ -134,7 +134,7 @@ static pawl_status read_senders(struct pwi_ledger *ledger, struct pwi_reader *re
   return reader->status;
 }
 
-/* By rising id, and apart: a set has one form. */
+/* Ranges must be ascending and not adjacent, so that equal sets have equal bytes. */
 static pawl_status read_settled(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   uint32_t count = pwi_read_count(reader, 16);
   if (count > PWI_LEDGER_SETTLED_MAX) return PAWL_CORRUPT;
@@ -203,7 +203,7 @@ static pawl_status read_all(struct pwi_ledger *ledger, struct pwi_reader *reader
   return pwi_view_decode(pwi_read_bytes(reader, left), left, &ledger->view);
 }
 
-/* --- rules ---------------------------------------------------------------------------------------------------------- */
+/* --- rules ---------------------------------------------------------------------------------------------- */
 
 static bool are_sound_nodes(const struct pwi_ledger *ledger) {
   const struct pwi_view *view = ledger->view;
@@ -224,7 +224,7 @@ static bool are_sound_senders(const struct pwi_ledger *ledger) {
   return ledger->sender_count == 0 || ledger->senders[ledger->sender_count - 1].id <= ledger->last_sender;
 }
 
-/* Groups stay in the catalogue, whose entries rise with their ids. */
+/* Every group of the membership is in the catalogue, whose entries are in ascending order of ids. */
 static bool are_sound_lists(const struct pwi_ledger *ledger) {
   const struct pwi_catalogue *catalogue = &ledger->catalogue;
   for (size_t i = 0; i < ledger->membership.group_count; i++) {

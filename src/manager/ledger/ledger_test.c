@@ -1,4 +1,4 @@
-/* The ledger: records make it, the same records make the same one, and nothing else does anything to it. */
+/* The ledger: the same records make the same ledger, and nothing else changes it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #define RECORDS 64
 
-/* A story in records, each of them kept. */
+/* A sequence of records, all of which are kept. */
 struct story {
   struct pwi_ledger ledger;
   struct pwi_writer records[RECORDS];
@@ -125,7 +125,7 @@ static void tell_sender(struct story *story, uint64_t id) {
   pwi_record_sender(next_record(story), 1000 + id, "ads", &sender);
 }
 
-/* With the change in the record after it, which is taken away. */
+/* The last record of the story becomes the change of the answer. */
 static void tell_answer(struct story *story, uint64_t sender, uint64_t number, uint64_t heard, pawl_status status,
                         bool has_change) {
   struct pwi_ledger_answer answer = {number, status, 70 + number};
@@ -217,7 +217,7 @@ static void test_answers_are_kept_until_they_are_heard(void **state) {
   assert_int_equal(pwi_ledger_answer(sender, 4)->id, 74);
   assert_int_equal(pwi_ledger_answer(sender, 9)->status, PAWL_NOT_FOUND);
   assert_null(pwi_ledger_answer(sender, 6));
-  tell_answer(&story, 1, 3, 2, PAWL_OK, false); /* it was heard */
+  tell_answer(&story, 1, 3, 2, PAWL_OK, false); /* the sender has confirmed that reply */
   assert_int_equal(apply_last(&story), PAWL_EXISTS);
   tell_answer(&story, 1, 6, 4, PAWL_OK, false); /* asks need not be answered in order */
   assert_int_equal(apply_last(&story), PAWL_OK);
@@ -227,7 +227,7 @@ static void test_answers_are_kept_until_they_are_heard(void **state) {
   assert_int_equal(pwi_ledger_answer(sender, 5)->id, 75);
   tell_answer(&story, 2, 1, 0, PAWL_OK, false); /* that sender was forgotten */
   assert_int_equal(apply_last(&story), PAWL_NOT_FOUND);
-  tell_answer(&story, 1, 7, 7, PAWL_OK, false); /* nobody asks for what he has heard */
+  tell_answer(&story, 1, 7, 7, PAWL_OK, false); /* an ask that the sender has confirmed */
   assert_int_equal(apply_last(&story), PAWL_INVALID);
   close_story(&story);
 }
@@ -289,7 +289,8 @@ static void test_a_record_that_breaks_a_rule_changes_nothing(void **state) {
   for (size_t i = 0; i < story.count; i++) {
     assert_int_equal(pwi_ledger_apply(&before, story.records[i].data, story.records[i].size), PAWL_OK);
   }
-  /* All of it a second time: ids are used up, views do not follow, senders are gone. An address can be set again. */
+  /* All of it a second time: ids are used up, views do not follow, senders are gone. An address can be set
+   * again. */
   for (size_t i = 0; i < story.count; i++) {
     pawl_status status = pwi_ledger_apply(&story.ledger, story.records[i].data, story.records[i].size);
     bool may_repeat = story.records[i].data[1] == PWI_RECORD_ADDRESS || story.records[i].data[1] == PWI_RECORD_QUOTA;
@@ -379,7 +380,7 @@ static void test_every_record_that_is_cut_short_is_corrupt(void **state) {
   close_story(&story);
 }
 
-/* Each byte changed in turn: whatever it says then, the ledger stays sound, and replays. */
+/* Each byte is changed in turn. Whatever the record then means, the ledger stays valid, and replays. */
 static void test_records_with_changed_bytes_do_no_harm(void **state) {
   struct story story;
   struct pwi_random random;
@@ -439,7 +440,7 @@ static void test_without_memory_nothing_changes(void **state) {
   close_story(&story);
 }
 
-/* --- snapshots ------------------------------------------------------------------------------------------------------ */
+/* --- snapshots ------------------------------------------------------------------------------------------ */
 
 static void test_a_snapshot_is_the_ledger_at_every_moment_of_its_life(void **state) {
   struct story story;
@@ -456,7 +457,7 @@ static void test_a_snapshot_is_the_ledger_at_every_moment_of_its_life(void **sta
     pwi_record_snapshot(&again, &restored);
     assert_int_equal(snapshot.size, again.size);
     assert_memory_equal(snapshot.data, again.data, again.size);
-    /* What follows it goes on as if nothing had happened. */
+    /* Later records apply as before. */
     for (size_t j = i + 1; j < story.count; j++)
       assert_int_equal(pwi_ledger_apply(&restored, story.records[j].data, story.records[j].size), PAWL_OK);
     assert_true(are_equal(&story.ledger, &restored));
@@ -482,7 +483,8 @@ static void test_a_snapshot_is_only_ever_the_first_record(void **state) {
   close_story(&story);
 }
 
-/* Cut short it is none; with a byte changed it is none, or one of a ledger that is sound. */
+/* A snapshot that is cut short is refused. With a changed byte it is refused, or is that of a valid
+ * ledger. */
 static void test_a_snapshot_with_changed_bytes_does_no_harm(void **state) {
   struct story story;
   struct pwi_writer snapshot = {0};

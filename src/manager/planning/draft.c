@@ -1,8 +1,10 @@
-/* The next view, in the making: copies of nodes and arcs that can be changed, and made a record of. */
+/* The next view while it is built: copies of nodes and arcs that can be changed and then written as a
+ * record. */
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "ring/place.h"
 #include "ring/plan.h"
 #include "manager/inside.h"
@@ -32,7 +34,7 @@ void pwi_draft_close(struct draft *draft) {
   *draft = (struct draft){0};
 }
 
-/* --- nodes ---------------------------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------------------- */
 
 struct pwi_view_node *pwi_draft_node(struct draft *draft, uint64_t id) {
   for (size_t i = 0; i < draft->node_count; i++) {
@@ -45,7 +47,7 @@ void pwi_draft_add_node(struct draft *draft, const struct pwi_view_node *node) {
   draft->nodes[draft->node_count++] = *node;
 }
 
-void pwi_draft_strike_node(struct draft *draft, uint64_t id) {
+void pwi_draft_remove_node(struct draft *draft, uint64_t id) {
   struct pwi_view_node *node = pwi_draft_node(draft, id);
   if (!node) return;
   size_t index = (size_t)(node - draft->nodes);
@@ -60,17 +62,13 @@ bool pwi_draft_has_member(const struct draft *draft, uint64_t id) {
   return false;
 }
 
-/* --- arcs ----------------------------------------------------------------------------------------------------------- */
+/* --- arcs ----------------------------------------------------------------------------------------------- */
 
-/* The index of the last arc that does not begin after `position`. */
+/* The index of the last arc that does not begin after `position`. The first arc begins at 0. */
 static size_t arc_at(const struct draft *draft, uint64_t position) {
-  size_t low = 0, size = draft->arc_count;
-  while (size > 1) {
-    size_t half = size / 2;
-    if (draft->arcs[low + half].begin <= position) low += half;
-    size -= half;
-  }
-  return low;
+  struct pwi_search search = {.high = draft->arc_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, draft->arcs[search.middle].begin <= position);
+  return search.low - 1;
 }
 
 static void cut(struct draft *draft, uint64_t position) {
@@ -94,10 +92,10 @@ struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions) 
   return &draft->arcs[first];
 }
 
-static bool strike_filling(struct pwi_arc *arc) {
+static bool remove_filling(struct pwi_arc *arc) {
   size_t full = pwi_arc_full(arc);
   bool any = full < arc->count;
-  while (arc->count > full) pwi_arc_strike(arc, arc->count - 1u);
+  while (arc->count > full) pwi_arc_remove(arc, arc->count - 1u);
   return any;
 }
 
@@ -106,25 +104,21 @@ bool pwi_arc_drop(struct pwi_arc *arc, uint64_t node) {
   if (place == PWI_CHAIN_MAX) return false;
   bool full = !arc->chain[place].filling;
   if (full && pwi_arc_full(arc) == 1) return false;
-  pwi_arc_strike(arc, place);
-  if (full) strike_filling(arc);
+  pwi_arc_remove(arc, place);
+  if (full) remove_filling(arc);
   return true;
 }
 
+/* The node is one of `nodes`. */
 static bool is_down(const struct pwi_view_node *nodes, size_t count, struct pwi_node node) {
-  size_t low = 0, high = count;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (nodes[middle].node.id <= node.id)
-      low = middle;
-    else
-      high = middle;
-  }
-  return nodes[low].state == PWI_NODE_DOWN;
+  struct pwi_search search = {.high = count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, nodes[search.middle].node.id < node.id);
+  return nodes[search.low].state == PWI_NODE_DOWN;
 }
 
-/* The first that is down and need not be kept, or PWI_CHAIN_MAX: it is filling, or a full one is there. That one is not
- * known to be down is not enough: its link may be, and its time not over. */
+/* The first member that is down and can be removed, or PWI_CHAIN_MAX. It can be removed if it is filling, or
+ * if another full member is connected. A full member that is merely not marked down is not enough: its link
+ * may be down. */
 static size_t find_dead(const struct pwi_manager *manager, const struct pwi_view_node *nodes, size_t count,
                         const struct pwi_arc *arc) {
   size_t dead = PWI_CHAIN_MAX;
@@ -164,12 +158,12 @@ bool pwi_manager_has_dead(const struct pwi_manager *manager) {
 
 bool pwi_draft_end_fills(struct draft *draft) {
   bool changed = false;
-  for (size_t i = 0; i < draft->arc_count; i++) changed |= strike_filling(&draft->arcs[i]);
+  for (size_t i = 0; i < draft->arc_count; i++) changed |= remove_filling(&draft->arcs[i]);
   return changed;
 }
 
-/* How wide an arc is when every node has its points. Wider ones are not made: clients cut their work by arcs, and work
- * that is in one piece cannot be sent while the rest is being prepared. */
+/* The width of an arc if every node has `points` arcs. Arcs are not merged beyond it: clients cut requests by
+ * arcs, and send one part while they prepare the next. */
 static uint64_t fair_width(const struct pwi_view_node *nodes, size_t node_count, uint32_t points) {
   uint64_t up = 0;
   for (size_t i = 0; i < node_count; i++) up += nodes[i].state == PWI_NODE_UP;

@@ -1,4 +1,4 @@
-/* From a plan, or from an operator's order, to moves: who should hold which positions, and who should not any more. */
+/* From a plan, or from an operator's order, to moves. */
 #include <assert.h>
 
 #include "base/memory.h"
@@ -9,9 +9,9 @@ static const struct pwi_view_node *find_node(const struct pwi_manager *manager, 
   return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
 }
 
-/* --- where everything will be --------------------------------------------------------------------------------------- */
+/* --- the outlook ---------------------------------------------------------------------------------------- */
 
-/* A move that is under way goes on to its goal; one that is not wanted any more ends with its step. */
+/* A move under way will reach its goal. A move that is no longer wanted ends with its present step. */
 static void end_move(struct draft *draft, const struct move *move) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   size_t place = pwi_arc_find(arc, (struct pwi_node){move->target});
@@ -29,12 +29,12 @@ pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct d
   for (size_t i = 0; i < manager->move_count; i++) {
     if (pwi_move_is_active(&manager->moves[i])) end_move(draft_out, &manager->moves[i]);
   }
-  pwi_draft_end_fills(draft_out); /* what has failed, and is not struck off yet */
+  pwi_draft_end_fills(draft_out); /* members whose filling failed and that are not removed yet */
   pwi_draft_drop_dead(manager, draft_out);
   return PAWL_OK;
 }
 
-/* --- goals ---------------------------------------------------------------------------------------------------------- */
+/* --- goals ---------------------------------------------------------------------------------------------- */
 
 struct goal {
   uint64_t nodes[PWI_CHAIN_MAX];
@@ -65,8 +65,8 @@ static const struct pwi_view_node *of_process(const struct pwi_manager *manager,
   return NULL;
 }
 
-/* A node that is up, of a process that is neither in the chain nor in the goal. The choice goes round with the position,
- * so that not all goes to one. 0 if there is none. */
+/* A node that is up, of a process that is neither in the chain nor in the goal; 0 if there is none. The
+ * choice depends on the position, so that not all arcs go to one node. */
 static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_arc *arc, const struct goal *goal,
                           uint64_t position) {
   const struct pwi_view *view = manager->ledger.view;
@@ -79,8 +79,9 @@ static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_ar
   return 0;
 }
 
-/* The goal of a piece of an arc. No two members of a chain are in one process, also on the way: where the plan would move
- * from one shard of a process to another it stays, or, if the process is leaving, goes elsewhere. */
+/* The goal of a part of an arc. No two members of a chain are ever in one process, not even during a move. So
+ * where the plan moves a member to another shard of the same process, the member stays where it is or, if the
+ * process is draining, moves to another process. */
 static struct goal make_goal(const struct pwi_manager *manager, const struct pwi_arc *arc,
                              const struct pwi_arc *planned, uint64_t position) {
   struct goal goal = {.count = 0}, first = {.count = 0};
@@ -101,23 +102,15 @@ static struct goal make_goal(const struct pwi_manager *manager, const struct pwi
   return goal;
 }
 
-/* --- what is wanted ------------------------------------------------------------------------------------------------- */
+/* --- wanted moves --------------------------------------------------------------------------------------- */
 
 static pawl_status make_room(struct pwi_manager *manager, size_t more) {
-  size_t room = manager->move_room ? manager->move_room : 16;
-  while (room < manager->move_count + more) room *= 2;
-  if (room == manager->move_room) return PAWL_OK;
-  uint32_t *begun = pwi_resize_array(manager->begun, room, sizeof *begun);
-  if (!begun) return PAWL_NO_MEMORY;
-  manager->begun = begun;
-  struct move *moves = pwi_resize_array(manager->moves, room, sizeof *moves);
-  if (!moves) return PAWL_NO_MEMORY;
-  manager->moves = moves;
-  manager->move_room = room;
-  return PAWL_OK;
+  size_t count = manager->move_count + more, room = manager->move_room; /* both arrays have the same room */
+  if (!PWI_GROW(manager->begun, room, count)) return PAWL_NO_MEMORY;
+  return PWI_GROW(manager->moves, manager->move_room, count) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* There is room for it. */
+/* make_room has reserved memory for the move. */
 static void add_move(struct pwi_manager *manager, struct pawl_range positions, const uint64_t *goal, size_t count) {
   if (pawl_range_is_empty(positions)) return;
   assert(manager->move_count < manager->move_room);
@@ -144,7 +137,7 @@ static bool is_alive(const struct pwi_manager *manager, const struct pwi_arc *ar
   return false;
 }
 
-/* Wants a piece of an arc to reach a goal: adds a move, or makes the last one longer. */
+/* Adds a move of a part of an arc to a goal, or extends the last move. */
 static pawl_status want(struct pwi_manager *manager, const struct pwi_arc *arc, struct pawl_range positions,
                         const struct goal *goal) {
   if (goal->count == 0 || !is_alive(manager, arc)) {
@@ -165,7 +158,7 @@ static uint64_t arc_end(const struct pwi_arc *arcs, size_t count, size_t index) 
   return index + 1 < count ? arcs[index + 1].begin : PWI_RING_END;
 }
 
-/* What is not under way is forgotten; what has failed is not tried again. */
+/* Removes moves without a step under way. Failed moves are undone and not tried again. */
 static void drop_all_wanted(struct pwi_manager *manager) {
   size_t kept = 0;
   for (size_t i = 0; i < manager->move_count; i++) {
@@ -194,9 +187,9 @@ pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draf
   return PAWL_OK;
 }
 
-/* --- orders of operators -------------------------------------------------------------------------------------------- */
+/* --- orders of operators -------------------------------------------------------------------------------- */
 
-/* A later move has other plans for a part of it: it only ends the step that is under way. */
+/* A later move has another goal for a part of the positions, so this move ends with its present step. */
 static bool is_superseded(const struct pwi_manager *manager, size_t index) {
   for (size_t i = index + 1; i < manager->move_count; i++) {
     const struct move *later = &manager->moves[i];
@@ -206,8 +199,8 @@ static bool is_superseded(const struct pwi_manager *manager, size_t index) {
   return false;
 }
 
-/* The same for these positions only: beside them goals stay what they are. Moves that are not superseded do not overlap, so
- * two of them at most are cut. */
+/* Removes the wanted moves of these positions. Parts of these moves outside of the positions keep their
+ * goals. Moves that are not superseded do not overlap, so at most two of them are cut. */
 static pawl_status drop_wanted_in(struct pwi_manager *manager, struct pawl_range positions) {
   pawl_status status = make_room(manager, 2);
   if (status) return status;
@@ -225,7 +218,7 @@ static pawl_status drop_wanted_in(struct pwi_manager *manager, struct pawl_range
   return PAWL_OK;
 }
 
-/* The target first, then those who are there, as many as there should be: the old head only if it is needed, so that
+/* The new head, then the present members up to the configured length. The old head comes last, so that
  * replicas stay where they are. */
 static struct goal goal_with_head(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t head) {
   struct goal goal = {.nodes = {head}, .count = 1};
@@ -236,7 +229,8 @@ static struct goal goal_with_head(const struct pwi_manager *manager, const struc
   return goal;
 }
 
-/* The pieces of all arcs there. PAWL_UNSUPPORTED if another shard of the target's own process is a member. */
+/* Wants moves for all arcs in the positions. PAWL_UNSUPPORTED if another shard of the target's process is a
+ * member. */
 static pawl_status want_all(struct pwi_manager *manager, const struct draft *outlook, struct pawl_range positions,
                             const struct pwi_view_node *target, bool only_check) {
   pawl_status status = PAWL_OK;

@@ -1,8 +1,9 @@
-/* Who should hold what: the first arcs, chains that are short of members, the share of those who come, the arcs of those
- * who go, balance by measured load.
+/* When to plan, and from which state: the first arcs, short chains, new servers, draining servers, and
+ * balance by measured load.
  *
- * A plan is made from the view as it will be when the steps under way have ended well, and without the nodes that hold
- * nothing: to the planner those are new, and it takes from the others no more than they need.
+ * A plan is made from the outlook: the view as it will be when all steps under way have succeeded. Nodes that
+ * are in no chain are left out of it. To the planner these are new nodes, and it takes no more from the
+ * others than the new ones need.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -12,26 +13,26 @@
 #include "ring/place.h"
 #include "manager/inside.h"
 
-#define QUIET_NS INT64_C(50000000) /* so that all shards of a process come together */
+#define QUIET_NS INT64_C(50000000) /* delay of a plan, so that all shards of a process have joined */
 #define RETRY_NS INT64_C(1000000000)
-#define PAUSE_MIN_NS INT64_C(1000000000) /* between plans that follow from nothing but the last one's failure */
+#define PAUSE_MIN_NS INT64_C(1000000000) /* pause after a plan that has failed */
 #define PAUSE_MAX_NS INT64_C(30000000000)
 
-/* --- the first arcs ------------------------------------------------------------------------------------------------- */
+/* --- the first arcs ------------------------------------------------------------------------------------- */
 
-/* All shards of its process are up and here. */
+/* All shards of the node's process are up and connected. */
 static bool is_complete(const struct pwi_manager *manager, const struct pwi_view_node *node) {
   const struct pwi_view *view = manager->ledger.view;
   const struct pwi_ledger_node *known = pwi_ledger_node(&manager->ledger, node->node.id);
   uint32_t shards = 0;
   for (size_t i = 0; i < view->node_count; i++) {
-    bool here = pwi_manager_node(manager, view->nodes[i].node.id)->peer != NULL;
-    shards += view->nodes[i].process == node->process && view->nodes[i].state == PWI_NODE_UP && here;
+    bool connected = pwi_manager_node(manager, view->nodes[i].node.id)->peer != NULL;
+    shards += view->nodes[i].process == node->process && view->nodes[i].state == PWI_NODE_UP && connected;
   }
   return shards == known->shard_count;
 }
 
-/* Strikes off who is not there with all of his process; returns how many processes are left. */
+/* Removes nodes of incomplete processes from the draft. Returns the number of complete processes. */
 static size_t keep_complete(const struct pwi_manager *manager, struct draft *draft) {
   size_t kept = 0, processes = 0;
   for (size_t i = 0; i < draft->node_count; i++) {
@@ -78,11 +79,11 @@ static void conclude_first_arcs(struct pwi_manager *manager, const struct decisi
   if (status) pwi_manager_plan_later(manager);
 }
 
-/* --- the present ---------------------------------------------------------------------------------------------------- */
+/* --- the present view ----------------------------------------------------------------------------------- */
 
 static bool holds_something(const struct draft *draft, uint64_t id) { return pwi_draft_has_member(draft, id); }
 
-/* The outlook as a view, of those only who hold something. */
+/* The outlook as a view, with only those nodes that are in a chain. */
 static pawl_status make_present(const struct pwi_manager *manager, const struct draft *outlook,
                                 struct pwi_view **present_out) {
   struct pwi_view_node *handlers = pwi_alloc_zero(outlook->node_count + 1, sizeof *handlers);
@@ -97,7 +98,7 @@ static pawl_status make_present(const struct pwi_manager *manager, const struct 
   return status;
 }
 
-/* --- loads ---------------------------------------------------------------------------------------------------------- */
+/* --- loads ---------------------------------------------------------------------------------------------- */
 
 static int by_position(const void *a, const void *b) {
   const struct pwi_load *first = a, *second = b;
@@ -106,7 +107,7 @@ static int by_position(const void *a, const void *b) {
   return first->positions.end < second->positions.end ? -1 : first->positions.end > second->positions.end;
 }
 
-/* Reports are of different moments: what two of them claim is counted once. */
+/* Reports are made at different times. Positions that two of them contain are counted once. */
 static size_t without_overlaps(struct pwi_load *loads, size_t count) {
   size_t kept = 0;
   uint64_t end = 0;
@@ -118,7 +119,7 @@ static size_t without_overlaps(struct pwi_load *loads, size_t count) {
   return kept;
 }
 
-/* Only what a node says of arcs that it heads now. */
+/* Copies the loads of arcs of which the node is the head now. */
 static size_t collect_from(const struct pwi_view *view, const struct node *node, struct pwi_load *loads) {
   size_t count = 0;
   for (size_t i = 0; i < node->load_count; i++) {
@@ -129,7 +130,8 @@ static size_t collect_from(const struct pwi_view *view, const struct node *node,
   return count;
 }
 
-/* NULL and 0 if there are none, or if some node that holds something has not reported: then all positions count alike. */
+/* Returns NULL and 0 if there are no loads, or if a head has not reported: then all positions have equal
+ * weight. */
 static pawl_status collect_loads(const struct pwi_manager *manager, struct pwi_load **loads_out, size_t *count_out) {
   const struct pwi_view *view = manager->ledger.view;
   size_t room = 0, count = 0;
@@ -156,36 +158,37 @@ static pawl_status collect_loads(const struct pwi_manager *manager, struct pwi_l
   return PAWL_OK;
 }
 
-/* --- planning ------------------------------------------------------------------------------------------------------- */
+/* --- planning ------------------------------------------------------------------------------------------- */
 
-/* The quarrels that are not over yet. */
-static size_t collect_quarrels(const struct pwi_manager *manager, struct pwi_plan_quarrel *quarrels) {
+/* The pairs that are still kept apart. */
+static size_t collect_conflicts(const struct pwi_manager *manager, struct pwi_plan_conflict *conflicts) {
   int64_t now = pwi_net_now(manager->config.net);
   size_t count = 0;
-  for (size_t i = 0; i < PWI_QUARRELS; i++) {
-    if (manager->quarrels[i].until > now) quarrels[count++] = manager->quarrels[i].between;
+  for (size_t i = 0; i < PWI_CONFLICTS; i++) {
+    if (manager->conflicts[i].until > now) conflicts[count++] = manager->conflicts[i].between;
   }
   return count;
 }
 
 bool pwi_manager_is_starved(const struct pwi_manager *manager) {
-  struct pwi_plan_quarrel quarrels[PWI_QUARRELS];
-  size_t count = collect_quarrels(manager, quarrels);
+  struct pwi_plan_conflict conflicts[PWI_CONFLICTS];
+  size_t count = collect_conflicts(manager, conflicts);
   for (size_t i = 0; i < count; i++) {
-    if (quarrels[i].b.id == 0) return true;
+    if (conflicts[i].b.id == 0) return true;
   }
   return false;
 }
 
-/* While somebody starves all positions count alike: else, for the sake of balance, it would be given what it cannot take. */
+/* While a server lacks memory, all positions have equal weight. Otherwise balance could give it arcs that it
+ * has no memory for. */
 static pawl_status plan_from(struct pwi_manager *manager, const struct draft *outlook, const struct pwi_view *present,
                              bool for_balance) {
-  struct pwi_plan_quarrel quarrels[PWI_QUARRELS];
+  struct pwi_plan_conflict conflicts[PWI_CONFLICTS];
   struct pwi_plan_options options = {.points = pwi_manager_points(manager),
                                      .replicas = manager->config.replicas,
                                      .keep_heads = !for_balance,
-                                     .quarrels = quarrels,
-                                     .quarrel_count = collect_quarrels(manager, quarrels)};
+                                     .conflicts = conflicts,
+                                     .conflict_count = collect_conflicts(manager, conflicts)};
   struct pwi_load *loads = NULL;
   struct pwi_plan plan = {0};
   pawl_status status = pwi_manager_is_starved(manager) ? PAWL_OK : collect_loads(manager, &loads, &options.load_count);
@@ -216,7 +219,7 @@ pawl_status pwi_manager_plan(struct pwi_manager *manager, bool for_balance) {
   return status;
 }
 
-/* --- when to plan --------------------------------------------------------------------------------------------------- */
+/* --- when to plan --------------------------------------------------------------------------------------- */
 
 size_t pwi_manager_processes(const struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
@@ -238,23 +241,23 @@ uint32_t pwi_manager_points(const struct pwi_manager *manager) {
   return others < PWI_PLAN_POINTS ? (uint32_t)others : PWI_PLAN_POINTS;
 }
 
-/* True if an arc has too few members, or too many, or one that is leaving, and somebody who is there has all of it. */
+/* True if an arc has too few members, too many, or one that is draining, and a full member is connected. */
 static bool needs_repair(const struct pwi_manager *manager, const struct pwi_arc *arcs, size_t count) {
   size_t processes = pwi_manager_processes(manager), most = (size_t)manager->config.replicas + 1;
   size_t least = processes < most ? processes : most;
   for (size_t i = 0; i < count; i++) {
-    bool here = false, leaves = false;
+    bool connected = false, leaves = false;
     for (size_t j = 0; j < arcs[i].count; j++) {
-      here |= !arcs[i].chain[j].filling && pwi_manager_is_here(manager, arcs[i].chain[j].node.id);
+      connected |= !arcs[i].chain[j].filling && pwi_manager_is_connected(manager, arcs[i].chain[j].node.id);
       leaves |= pwi_view_find(manager->ledger.view, arcs[i].chain[j].node)->state == PWI_NODE_DRAINING;
     }
-    if (here && (leaves || pwi_arc_full(&arcs[i]) < least || pwi_arc_full(&arcs[i]) > most)) return true;
+    if (connected && (leaves || pwi_arc_full(&arcs[i]) < least || pwi_arc_full(&arcs[i]) > most)) return true;
   }
   return false;
 }
 
-/* True if somebody has nothing, or should have nothing, or chains are not as long as they should be. Balance alone is
- * manager/planning/balance.c's business. */
+/* True if a node that is up is in no chain, or if chains need repair. manager/planning/balance.c decides
+ * about balance. */
 static bool needs_plan(const struct pwi_manager *manager) {
   struct draft draft;
   bool needed = manager->unfinished;
@@ -278,7 +281,7 @@ void pwi_manager_plan_later(struct pwi_manager *manager) {
   plan_after(manager, QUIET_NS);
 }
 
-/* A plan that did not get where it should is made again, less and less often. */
+/* If a plan did not repair all chains, another is made, at growing intervals. */
 void pwi_manager_watch_chains(struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   if (manager->move_count > 0 || manager->plan_timer.id != 0 || !needs_repair(manager, view->arcs, view->arc_count))
@@ -306,7 +309,7 @@ void pwi_manager_node_came(struct pwi_manager *manager) {
     pwi_manager_plan_later(manager);
 }
 
-/* --- reports -------------------------------------------------------------------------------------------------------- */
+/* --- reports -------------------------------------------------------------------------------------------- */
 
 void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
   struct node *node = pwi_manager_node(manager, peer->id);

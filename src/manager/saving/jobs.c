@@ -1,4 +1,5 @@
-/* Checkpoints of the manager: what touches the disk. Each function here is a disk job (checkpoint/disk_queue.h), or part of one. */
+/* Checkpoints: access to the disk. Each function here is a disk job (checkpoint/disk_queue.h) or a part of
+ * one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,22 +28,22 @@ static const struct pwi_saved_item *item_named(const struct pwi_saved_list *list
   return NULL;
 }
 
-/* Everything that it is based on is there, and one more on top of it makes a row of at most so many. */
+/* True if all bases below the checkpoint exist, and a checkpoint on top of it makes at most `most` layers. */
 static bool can_be_base(const struct pwi_saved_list *list, const struct pwi_saved_item *item, size_t most) {
   size_t layers = 1;
   while (item && item->base[0] && layers++ < most) item = item_named(list, item->base);
   return item && !item->base[0] && layers < most;
 }
 
-/* Rows are as long as can be read. Where only some checkpoints are kept they are no longer than that, since what is a base
- * cannot be forgotten. */
+/* The maximum number of layers: as many as can be read. If only some checkpoints are kept, no more than
+ * these, because a base cannot be deleted. */
 static size_t longest_row(const struct pwi_checkpointing *saving) {
   bool is_short = saving->is_periodic && saving->keep > 0 && saving->keep < PWI_SAVED_LAYERS_MAX;
   return is_short ? saving->keep : PWI_SAVED_LAYERS_MAX;
 }
 
-/* The newest of this cluster is the base of one that is incremental. Without any, or if nothing can be put on top of it any
- * more, it stands alone. */
+/* The base of an incremental checkpoint is the newest checkpoint of this cluster. If there is none, or if it
+ * has too many layers, the new checkpoint has no base. */
 static pawl_status find_base(struct pwi_checkpointing *saving, struct pwi_files *files,
                              const struct pwi_saved_list *list) {
   for (size_t i = list->count; i-- > 0 && saving->is_incremental;) {
@@ -62,7 +63,7 @@ static pawl_status find_base(struct pwi_checkpointing *saving, struct pwi_files 
   return PAWL_OK;
 }
 
-/* A name that is free: numbers may lie behind names that others have given. */
+/* Chooses an unused name. A folder of that name may exist although its number is not in the list. */
 static pawl_status choose_name(struct pwi_checkpointing *saving, struct pwi_files *files) {
   struct pwi_manifest *manifest = &saving->manifest;
   bool exists = true;
@@ -105,8 +106,8 @@ static bool is_base_of(const struct pwi_saved_list *list, const char *name) {
   return false;
 }
 
-/* Of those that this cluster made from time to time only so many are kept, and those that are bases. One that cannot be removed,
- * because somebody has put a file into it, stays. */
+/* Deletes old periodic checkpoints of this cluster, except for the last `keep` and for bases. A checkpoint
+ * that cannot be deleted, because it has a foreign file in it, stays. */
 static void forget_old(struct pwi_checkpointing *saving, struct pwi_files *files) {
   struct pwi_saved_list list = {0};
   size_t count = 0;
@@ -118,7 +119,7 @@ static void forget_old(struct pwi_checkpointing *saving, struct pwi_files *files
     if (++count <= saving->keep || is_base_of(&list, item->name)) continue;
     pawl_status status = pwi_saved_remove(files, item->name, saving->salt + count);
     if (status) continue;
-    list.items[i].base[0] = '\0'; /* its own base is not needed for it any more */
+    list.items[i].base[0] = '\0'; /* it no longer needs its base */
   }
   pwi_saved_list_fini(&list);
 }
@@ -140,6 +141,6 @@ void pwi_saving_sweep(struct pwi_disk_job *disk_job) {
   struct pwi_files *files;
   if (open_disk_queue(saving, &files)) return;
   pawl_status status = pwi_saved_sweep(files, saving->folder);
-  (void)status; /* what stays behind is no checkpoint */
+  (void)status; /* a folder that stays is no checkpoint */
   close_disk_queue(saving, files);
 }

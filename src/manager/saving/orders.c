@@ -1,14 +1,15 @@
-/* Checkpoints of the manager: orders to servers, one to a node at a time, and what comes of them.
+/* Checkpoints: orders to servers, at most one at a time to each node, and their reports.
  *
- * Each order is of arcs whose head the node is, as far as they are in no file yet. Whoever has lost an arc meanwhile leaves
- * it out of its file, and whoever is gone brings nothing: that is ordered again. */
+ * An order names positions of arcs of which the node is the head, as far as they are in no file yet. A server
+ * that is no longer the head of an arc leaves it out of its file, and a server that is lost delivers no file.
+ * The manager orders these positions again. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "manager/saving/saving.h"
 
-/* --- orders ---------------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 static void say_save(struct pwi_manager *manager, struct peer *peer, const struct pwi_save *save) {
   struct pwi_writer payload = {0};
@@ -29,7 +30,7 @@ static struct save_order *order_of(const struct pwi_checkpointing *saving, uint6
   return NULL;
 }
 
-/* What is neither in a file nor on its way into one. */
+/* The positions that are neither in a file nor in an order. */
 static pawl_status find_open(const struct pwi_checkpointing *saving, struct pwi_rangeset *open) {
   pawl_status status = pwi_rangeset_add(open, pawl_range_of(0, PWI_RING_END));
   if (!status) status = pwi_rangeset_remove_all(open, &saving->covered);
@@ -39,7 +40,8 @@ static pawl_status find_open(const struct pwi_checkpointing *saving, struct pwi_
   return status;
 }
 
-/* A cut has the epoch in which its chain was formed, and a chain that begins anew is formed by the view that says so. */
+/* True if the base has a cut of the positions that is older than `epoch`. The epoch of a cut is the one in
+ * which its chain was formed; the chain of a given-up arc is formed by the view that gives it up. */
 static bool is_older(const struct pwi_manifest *base, struct pawl_range positions, uint64_t epoch) {
   for (size_t i = 0; i < base->file_count; i++)
     for (size_t j = 0; j < base->files[i].arc_count; j++) {
@@ -58,7 +60,7 @@ bool pwi_saving_base_is_lost(struct pwi_checkpointing *saving) {
   return false;
 }
 
-/* The lowest number that the base has there: what changed since any of it is saved. */
+/* The lowest version that the base has of the positions. All changes since that version are saved. */
 static uint64_t base_version(const struct pwi_checkpointing *saving, struct pawl_range positions) {
   uint64_t lowest = UINT64_MAX;
   for (size_t i = 0; i < saving->base.file_count; i++)
@@ -70,7 +72,7 @@ static uint64_t base_version(const struct pwi_checkpointing *saving, struct pawl
   return lowest == UINT64_MAX ? 0 : lowest;
 }
 
-/* The open parts of all arcs that the node is the head of. */
+/* The open positions of all arcs of which the node is the head. */
 static pawl_status list_arcs(const struct pwi_checkpointing *saving, const struct pwi_rangeset *open, uint64_t node,
                              struct pwi_save_arc **arcs_out, size_t *count_out) {
   const struct pwi_view *view = saving->manager->ledger.view;
@@ -82,13 +84,9 @@ static pawl_status list_arcs(const struct pwi_checkpointing *saving, const struc
     for (uint64_t at = positions.begin; pwi_rangeset_next(open, at, &run); at = run.end) {
       run = pawl_range_common(run, positions);
       if (pawl_range_is_empty(run)) break;
-      if (count == room) {
-        struct pwi_save_arc *grown = pwi_resize_array(arcs, room = room ? room * 2 : 16, sizeof *grown);
-        if (!grown) {
-          pwi_free(arcs);
-          return PAWL_NO_MEMORY;
-        }
-        arcs = grown;
+      if (!PWI_GROW(arcs, room, count + 1)) {
+        pwi_free(arcs);
+        return PAWL_NO_MEMORY;
       }
       arcs[count++] = (struct pwi_save_arc){.positions = run, .since = base_version(saving, run)};
     }
@@ -183,7 +181,7 @@ void pwi_saving_orders_fini(struct pwi_checkpointing *saving) {
   pwi_free(saving->orders);
 }
 
-/* --- what servers say ----------------------------------------------------------------------------------------------------- */
+/* --- reports -------------------------------------------------------------------------------------------- */
 
 static pawl_status add_file(struct pwi_checkpointing *saving, const struct save_order *order,
                             const struct pwi_save_report *report) {

@@ -1,13 +1,14 @@
-/* Checkpoints: the manager orders them, and writes the manifest (design, section 9; docs/checkpoints.md).
+/* Checkpoints: the manager orders servers to save, and writes the manifest (docs/checkpoints.md).
  *
- * A checkpoint is prepared (its directory, its number, its base), then ordered from the heads of all arcs, one order to a
- * node at a time, then written down. What an order did not bring, because the arc has another head by now or the node is
- * gone, is ordered again from whoever is the head then. When every position of the ring is in some file the manifest is
- * written and the folder gets its name; before that it is no checkpoint. What fails ends it, the folder is swept, and nothing
- * else happens.
+ * The manager first prepares a checkpoint: directory, number and base. Then it orders the heads of all arcs
+ * to save them, with at most one order at a time to each node. If an order ends without some of its
+ * positions, because the arc has another head by now or the node is lost, the manager orders them again from
+ * the present head. When every position of the ring is in a file, it writes the manifest and gives the folder
+ * its name. Before that the folder is no checkpoint. The first failure ends the checkpoint and deletes the
+ * folder; it has no other effect.
  *
- * It is kept in memory only: a manager that is started again knows nothing of it, and servers that lose their manager stop
- * saving.
+ * The state is kept in memory only. A manager that restarts does not continue the checkpoint, and servers
+ * that lose the manager stop saving.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +20,8 @@
 #include "manager/saving/saving.h"
 
 #define TICK_NS INT64_C(10000000)
-#define STILL_NS (60 * INT64_C(1000000000))    /* without progress: it is given up */
-#define STRANDED_NS (10 * INT64_C(1000000000)) /* the same, while keys wait for a server that is down */
+#define STILL_NS (60 * INT64_C(1000000000))    /* a checkpoint without progress fails after this time */
+#define STRANDED_NS (10 * INT64_C(1000000000)) /* the same, while arcs wait for a server that is down */
 
 static const char *const phase_names[] = {"preparing", "saving", "writing", "ending"};
 
@@ -49,7 +50,7 @@ static void send_disk_job(struct pwi_checkpointing *saving, enum save_phase phas
   tick_later(saving->manager);
 }
 
-/* --- from step to step ---------------------------------------------------------------------------------------------------- */
+/* --- phases --------------------------------------------------------------------------------------------- */
 
 static void tell_asker(struct pwi_checkpointing *saving, pawl_status status) {
   struct peer *peer = saving->task ? pwi_manager_peer(saving->manager, saving->link) : NULL;
@@ -70,7 +71,8 @@ static pawl_status list_vectors(struct pwi_checkpointing *saving) {
   return PAWL_OK;
 }
 
-/* A vector that was loaded while it was saved is in the files half and half. One that was deleted is left out. */
+/* If a vector was loaded while it was saved, the files contain parts of two incarnations: the checkpoint
+ * fails. Deleted vectors are left out. */
 static void check_vectors(struct pwi_checkpointing *saving) {
   const struct pwi_catalogue *catalogue = &saving->manager->ledger.catalogue;
   struct pwi_manifest *manifest = &saving->manifest;
@@ -122,10 +124,10 @@ static void give_up(struct pwi_checkpointing *saving) {
   send_disk_job(saving, PHASE_SWEEPING, pwi_saving_sweep);
 }
 
-/* It is saved whole instead. */
+/* The checkpoint becomes a full one. */
 static void drop_base(struct pwi_checkpointing *saving) {
   pwi_log(saving->manager->config.log, PAWL_LOG_INFO, "checkpoint.whole",
-          "name=%s base=%s why=\"data was given up since\"", saving->manifest.name, saving->manifest.base);
+          "name=%s base=%s why=\"data of the base was given up\"", saving->manifest.name, saving->manifest.base);
   pwi_manifest_fini(&saving->base);
   saving->manifest.base[0] = '\0';
 }
@@ -139,7 +141,7 @@ static void begin_orders(struct pwi_checkpointing *saving) {
   tell_asker(saving, PAWL_OK);
 }
 
-/* A server that is down may come back, but soon, or not at all. */
+/* Arcs that wait for a server that is down have a shorter limit: it comes back soon or not at all. */
 static void fail_if_still(struct pwi_checkpointing *saving) {
   struct pwi_manager_figures figures;
   int64_t still = pwi_net_now(saving->manager->config.net) - saving->moved;
@@ -152,7 +154,7 @@ static void fail_if_still(struct pwi_checkpointing *saving) {
 
 static void save_on(struct pwi_checkpointing *saving) {
   pwi_saving_look_at_orders(saving);
-  if (pwi_saving_base_is_lost(saving)) pwi_saving_fail(saving, PAWL_CLUSTER_LOST, "what it is based on", 0);
+  if (pwi_saving_base_is_lost(saving)) pwi_saving_fail(saving, PAWL_CLUSTER_LOST, "data of the base was given up", 0);
   if (!saving->status && pwi_rangeset_contains(&saving->covered, pawl_range_of(0, PWI_RING_END))) {
     check_vectors(saving);
     if (!saving->status) {
@@ -185,14 +187,14 @@ static void tick(struct pwi_manager *manager) {
     end(saving);
 }
 
-/* --- beginning ------------------------------------------------------------------------------------------------------------ */
+/* --- starting ------------------------------------------------------------------------------------------- */
 
-static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoint_wish *wish,
+static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoint_request *request,
                          struct pwi_checkpointing **saving_out) {
   if (!manager->config.disk_queue) return PAWL_UNSUPPORTED;
   if (manager->checkpointing) return PAWL_EXISTS;
-  if (wish->name[0] && !pwi_checkpoint_name_is_valid(wish->name)) return PAWL_INVALID;
-  const char *directory = wish->directory[0] ? wish->directory : manager->config.checkpoint_directory;
+  if (request->name[0] && !pwi_checkpoint_name_is_valid(request->name)) return PAWL_INVALID;
+  const char *directory = request->directory[0] ? request->directory : manager->config.checkpoint_directory;
   if (!directory || directory[0] != '/' || strlen(directory) > PWI_SAVE_PATH_MAX) return PAWL_INVALID;
   if (!manager->ledger.view || manager->ledger.view->arc_count == 0) return PAWL_NODE_GONE;
   struct pwi_checkpointing *saving = pwi_alloc_zero(1, sizeof *saving);
@@ -200,13 +202,13 @@ static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoin
   saving->manager = manager;
   saving->salt = pwi_random_u64(manager->config.random);
   snprintf(saving->directory, sizeof saving->directory, "%s", directory);
-  snprintf(saving->manifest.name, sizeof saving->manifest.name, "%s", wish->name);
+  snprintf(saving->manifest.name, sizeof saving->manifest.name, "%s", request->name);
   saving->manifest.cluster = manager->ledger.cluster;
-  saving->is_incremental = wish->incremental;
-  saving->is_packed = wish->pack;
-  saving->rate = wish->rate;
-  saving->is_periodic = wish->periodic;
-  saving->keep = wish->keep;
+  saving->is_incremental = request->incremental;
+  saving->is_packed = request->pack;
+  saving->rate = request->rate;
+  saving->is_periodic = request->periodic;
+  saving->keep = request->keep;
   manager->checkpointing = saving;
   *saving_out = saving;
   send_disk_job(saving, PHASE_PREPARING, pwi_saving_prepare);
@@ -215,24 +217,25 @@ static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoin
 
 enum { INCREMENTAL = 1, PACKED = 2 };
 
-static pawl_status read_wish(struct pwi_reader *reader, struct pwi_checkpoint_wish *wish) {
-  pwi_read_text(reader, wish->directory, sizeof wish->directory);
-  pwi_read_text(reader, wish->name, sizeof wish->name);
+static pawl_status read_request(struct pwi_reader *reader, struct pwi_checkpoint_request *request) {
+  pwi_read_text(reader, request->directory, sizeof request->directory);
+  pwi_read_text(reader, request->name, sizeof request->name);
   uint8_t flags = pwi_read_u8(reader);
-  wish->rate = pwi_read_u64(reader);
-  wish->incremental = flags & INCREMENTAL;
-  wish->pack = flags & PACKED;
+  request->rate = pwi_read_u64(reader);
+  request->incremental = flags & INCREMENTAL;
+  request->pack = flags & PACKED;
   return pwi_reader_end(reader) || flags > (INCREMENTAL | PACKED) ? PAWL_INVALID : PAWL_OK;
 }
 
-/* --- who asks for one ----------------------------------------------------------------------------------------------------- */
+/* --- asks ----------------------------------------------------------------------------------------------- */
 
 static pawl_status decide_as_begun(struct pwi_manager *manager, struct decision *decision) {
   (void)manager;
   return decision->complaint.status;
 }
 
-/* Whether it has begun is known, and is remembered; who asked is told later, when its number is known. */
+/* Records whether the checkpoint has started. The client gets its reply later, when the number of the
+ * checkpoint is known. */
 static void remember_ask(struct pwi_manager *manager, struct peer *peer, struct decision *decision,
                          pawl_status status) {
   decision->decide = decide_as_begun;
@@ -244,7 +247,8 @@ static void remember_ask(struct pwi_manager *manager, struct peer *peer, struct 
   pwi_manager_queue(manager, decision);
 }
 
-/* The ask has come before. What it began is told if this manager began it; after a restart nobody knows how it ended. */
+/* True if this ask has arrived before. Replies with the number of its checkpoint if this manager started it.
+ * After a restart the outcome is unknown. */
 static bool is_known(struct pwi_manager *manager, struct peer *peer, const struct decision *decision) {
   struct pwi_checkpointing *saving = manager->checkpointing;
   const struct pwi_checkpoint_result *result = &manager->checkpointed;
@@ -268,24 +272,24 @@ static bool is_known(struct pwi_manager *manager, struct peer *peer, const struc
 
 void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
                                   struct decision *decision) {
-  struct pwi_checkpoint_wish wish = {0};
+  struct pwi_checkpoint_request request = {0};
   struct pwi_checkpointing *saving = NULL;
   bool may = pwi_rights_may_operate(&peer->who.rights);
-  pawl_status status = read_wish(reader, &wish);
+  pawl_status status = read_request(reader, &request);
   if (!status && !may) status = PAWL_FORBIDDEN;
   if (status) {
-    pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_CHECKPOINT, wish.name, status);
+    pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_CHECKPOINT, request.name, status);
     pwi_manager_say_reply(manager, peer, decision->task, status, 0);
     return;
   }
   if (is_known(manager, peer, decision)) return;
-  status = begin(manager, &wish, &saving);
+  status = begin(manager, &request, &saving);
   if (!status) {
     saving->link = peer->link;
     saving->task = saving->ask = decision->task;
     saving->asker = decision->asker;
   }
-  const char *object = wish.name[0] ? wish.name : wish.directory;
+  const char *object = request.name[0] ? request.name : request.directory;
   if (!status) pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_CHECKPOINT, object, PAWL_OK);
   size_t size = strnlen(object, sizeof decision->address - 1); /* for the audit, if it could not begin */
   memcpy(decision->address, object, size);
@@ -293,17 +297,17 @@ void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer
   remember_ask(manager, peer, decision, status);
 }
 
-/* --- from time to time ---------------------------------------------------------------------------------------------------- */
+/* --- periodic checkpoints ------------------------------------------------------------------------------- */
 
 static void begin_periodic(struct pwi_manager *manager) {
-  struct pwi_checkpoint_wish wish = {.incremental = manager->config.checkpoint_incremental,
-                                     .rate = manager->config.checkpoint_rate,
-                                     .periodic = true,
-                                     .keep = manager->config.checkpoint_keep};
+  struct pwi_checkpoint_request request = {.incremental = manager->config.checkpoint_incremental,
+                                           .rate = manager->config.checkpoint_rate,
+                                           .periodic = true,
+                                           .keep = manager->config.checkpoint_keep};
   struct pwi_checkpointing *saving;
   pwi_manager_checkpoints_begin(manager);
-  pawl_status status = begin(manager, &wish, &saving);
-  if (status && status != PAWL_NODE_GONE) /* that is: there is nothing to be saved yet */
+  pawl_status status = begin(manager, &request, &saving);
+  if (status && status != PAWL_NODE_GONE) /* there are no arcs yet */
     pwi_log(manager->config.log, PAWL_LOG_WARN, "checkpoint.skipped", "why=%s", pawl_status_name(status));
 }
 
@@ -329,13 +333,14 @@ void pwi_manager_save_fini(struct pwi_manager *manager) {
   manager->checkpointing = NULL;
 }
 
-/* --- for people ----------------------------------------------------------------------------------------------------------- */
+/* --- status --------------------------------------------------------------------------------------------- */
 
 static json_t *going_json(const struct pwi_checkpointing *saving) {
   uint64_t bytes = saving->bytes;
   for (size_t i = 0; i < saving->order_count; i++) bytes += saving->orders[i].bytes;
   double part = (double)pwi_rangeset_size(&saving->covered) / (double)PWI_RING_END;
-  bool is_known = saving->phase != PHASE_PREPARING; /* else a disk job is at it */
+  bool is_known = saving->phase != PHASE_PREPARING; /* before that a disk job may be writing the manifest's
+                                                       fields */
   return json_pack("{s:s, s:I, s:s, s:o, s:I, s:I, s:f}", "state", phase_names[saving->phase], "number",
                    (json_int_t)(is_known ? saving->manifest.number : 0), "name", is_known ? saving->manifest.name : "",
                    "directory", pwi_json_string(saving->directory), "bytes", (json_int_t)bytes, "files",
