@@ -16,7 +16,7 @@ void pwi_chain_destroy(struct pwi_chain *chain) {
   if (!chain) return;
   for (size_t i = 0; i < pwi_fifo_count(&chain->log); i++) pwi_log_entry_release(pwi_chain_log_at(chain, i));
   pwi_fifo_fini(&chain->log);
-  pwi_fifo_fini(&chain->put_off);
+  pwi_fifo_fini(&chain->deferred);
   pwi_clock_fini(&chain->staged);
   pwi_free(chain);
 }
@@ -175,22 +175,11 @@ void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct
   }
 }
 
-pawl_status pwi_chain_put_off(struct pwi_chain *chain, const struct pwi_put_off *put_off) {
-  struct pwi_put_off *place = pwi_fifo_push(&chain->put_off);
+pawl_status pwi_chain_defer(struct pwi_chain *chain, struct pawl_range positions, void *reply) {
+  struct pwi_deferred *place = pwi_fifo_push(&chain->deferred);
   if (!place) return PAWL_NO_MEMORY;
-  *place = *put_off;
-  place->version = chain->version;
+  *place = (struct pwi_deferred){.version = chain->version, .positions = positions, .reply = reply};
   return PAWL_OK;
-}
-
-void pwi_chains_forget_link(struct pwi_chains *chains, const struct pwi_handler_link *link) {
-  for (size_t i = 0; i < chains->count; i++) {
-    struct pwi_chain *chain = chains->items[i];
-    for (size_t j = 0; j < pwi_fifo_count(&chain->put_off); j++) {
-      struct pwi_put_off *waiting = pwi_fifo_at(&chain->put_off, j);
-      if (waiting->link == link) waiting->link = NULL;
-    }
-  }
 }
 
 /* --- members ---------------------------------------------------------------------------------------------------------- */
@@ -252,11 +241,11 @@ static void trim(struct pwi_chain *chain, uint64_t version) {
 
 static void confirm(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version) {
   if (version > chain->confirmed) chain->confirmed = version;
-  while (pwi_fifo_count(&chain->put_off) > 0) {
-    struct pwi_put_off waiting = *(struct pwi_put_off *)pwi_fifo_at(&chain->put_off, 0);
+  while (pwi_fifo_count(&chain->deferred) > 0) {
+    struct pwi_deferred waiting = *(struct pwi_deferred *)pwi_fifo_at(&chain->deferred, 0);
     if (waiting.version > chain->confirmed) return;
-    pwi_fifo_pop(&chain->put_off);
-    chains->answer(chains->context, &waiting, false);
+    pwi_fifo_pop(&chain->deferred);
+    chains->answer(chains->context, waiting.reply, false);
   }
 }
 

@@ -499,7 +499,8 @@ static pawl_status make_parts(struct pwi_server *server) {
   if (status) return status;
   pwi_log_entries_init(&server->log_entries, server->config.net);
   server->chains.log_entries = &server->log_entries;
-  server->chains.answer = pwi_handler_answer_put_off;
+  server->chains.chain_size = sizeof(struct chain_contact);
+  server->chains.answer = pwi_handler_answer_deferred;
   server->chains.pump = pwi_server_chain_pump;
   server->chains.starve = pwi_server_chain_starve;
   server->chains.context = server;
