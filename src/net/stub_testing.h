@@ -66,6 +66,11 @@ static inline void stub_timer_cancel(struct pwi_net *net, struct pwi_timer timer
   if (timer.id == stub->last_timer) stub->timer_at = 0;
 }
 
+static inline pawl_status stub_hello_set(struct pwi_net *net, const void *hello, size_t size) {
+  (void)net, (void)hello, (void)size;
+  return PAWL_OK;
+}
+
 static inline const char *stub_address(const struct pwi_net *net) {
   (void)net;
   return "stub:1";
@@ -124,6 +129,7 @@ static inline void stub_start(struct stub_net *stub, const struct pwi_actor *act
   static const struct pwi_net_ops ops = {.now = stub_now,
                                          .timer_set = stub_timer_set,
                                          .timer_cancel = stub_timer_cancel,
+                                         .hello_set = stub_hello_set,
                                          .address = stub_address,
                                          .connect = stub_connect,
                                          .close = stub_close,
