@@ -39,7 +39,7 @@ static inline const struct pwi_message_terms *scene_terms(void) {
   return &terms;
 }
 
-/* --- checks ----------------------------------------------------------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------------------------------------- */
 
 static inline void check_flow(const struct pwi_flow *flow, size_t *parked) {
   size_t held_back = 0, blocked = 0;
@@ -83,7 +83,7 @@ static inline void check_scene(const struct scene *scene) {
   assert_int_equal(scene->client->parked, parked);
 }
 
-/* --- views ------------------------------------------------------------------------------------------------------------ */
+/* --- views ---------------------------------------------------------------------------------------------- */
 
 /* The keys from `begin` on belong to `node`. */
 struct share {
@@ -119,7 +119,7 @@ static inline struct pwi_view *view_of(uint64_t epoch, const struct share *share
     check_scene(scene);                                                                                                \
   } while (0)
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static inline void add_entry(struct pwi_client *client, uint64_t id, enum pwi_entry_kind kind, const char *name) {
   struct pwi_entry entry = {.id = {id}, .kind = kind};
@@ -176,7 +176,7 @@ static inline void stop_scene(struct scene *scene) {
   stub_clear(&scene->net);
 }
 
-/* --- steps ------------------------------------------------------------------------------------------------------------ */
+/* --- steps ---------------------------------------------------------------------------------------------- */
 
 /* Starts a call on a range of keys, whose rows are those of the same numbers in the scene. */
 static inline void start_range(struct scene *scene, struct call *call, struct pwi_flow *flow,
@@ -241,7 +241,7 @@ static inline void net_done(struct scene *scene, const struct stub_sent *sent) {
   check_scene(scene);
 }
 
-/* --- messages --------------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 /* A request as the server reads it. */
 struct request {

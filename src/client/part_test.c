@@ -11,7 +11,7 @@ static void assert_over(const struct call *call, pawl_status status) {
   assert_int_equal(call->task.status, status);
 }
 
-/* --- queued and sent -------------------------------------------------------------------------------------------------- */
+/* --- queued and sent ------------------------------------------------------------------------------------ */
 
 static void test_a_part_is_queued_then_sent_then_over(void **state) {
   START;
@@ -105,7 +105,7 @@ static void test_an_unknown_key_list_is_sent_whole(void **state) {
   stop_scene(&scene);
 }
 
-/* --- parked ----------------------------------------------------------------------------------------------------------- */
+/* --- parked --------------------------------------------------------------------------------------------- */
 
 static void test_a_part_parks_until_the_client_has_joined(void **state) {
   START;
@@ -224,7 +224,7 @@ static void test_a_part_whose_proof_is_missing_goes_again_with_it(void **state) 
   stop_scene(&scene);
 }
 
-/* --- blocked ---------------------------------------------------------------------------------------------------------- */
+/* --- blocked -------------------------------------------------------------------------------------------- */
 
 static void test_a_part_waits_behind_an_earlier_push_that_is_held_back(void **state) {
   START;
@@ -437,7 +437,7 @@ static void test_the_rest_of_a_change_is_asked_for_under_the_same_number(void **
   stop_scene(&scene);
 }
 
-/* --- renewal ---------------------------------------------------------------------------------------------------------- */
+/* --- renewal -------------------------------------------------------------------------------------------- */
 
 /* The manager lets the client in again, under another id. */
 static void renew(struct scene *scene, uint64_t sender) {
@@ -521,7 +521,7 @@ static void test_a_part_whose_clocks_are_gone_has_an_unknown_outcome(void **stat
   stop_scene(&scene);
 }
 
-/* --- failing ---------------------------------------------------------------------------------------------------------- */
+/* --- failing -------------------------------------------------------------------------------------------- */
 
 static void test_a_push_that_fails_goes_once_more_empty(void **state) {
   START;
@@ -635,7 +635,7 @@ static void test_failures_of_neighbours_are_told_as_one(void **state) {
   stop_scene(&scene);
 }
 
-/* --- the end of a flow ------------------------------------------------------------------------------------------------ */
+/* --- the end of a flow ---------------------------------------------------------------------------------- */
 
 static void test_all_parts_of_a_deleted_vector_end(void **state) {
   START;
@@ -695,7 +695,7 @@ static void test_a_broken_history_ends_the_part(void **state) {
   stop_scene(&scene);
 }
 
-/* --- the caller's memory ---------------------------------------------------------------------------------------------- */
+/* --- the caller's memory -------------------------------------------------------------------------------- */
 
 static void test_a_task_is_over_only_when_the_net_has_let_go(void **state) {
   START;
@@ -739,7 +739,7 @@ static void test_a_resent_part_waits_for_both_messages(void **state) {
   stop_scene(&scene);
 }
 
-/* --- cutting ---------------------------------------------------------------------------------------------------------- */
+/* --- cutting -------------------------------------------------------------------------------------------- */
 
 static void test_a_view_cuts_a_part_between_two_heads(void **state) {
   START;
@@ -832,7 +832,7 @@ static void test_neighbouring_arcs_of_one_node_are_asked_at_once(void **state) {
   stop_scene(&scene);
 }
 
-/* --- narrowing -------------------------------------------------------------------------------------------------------- */
+/* --- narrowing ------------------------------------------------------------------------------------------ */
 
 static void test_narrowing_a_part_of_a_range(void **state) {
   START;

@@ -6,7 +6,7 @@
   struct scene scene;                                                                                                  \
   start_scene(&scene)
 
-/* --- queues ----------------------------------------------------------------------------------------------------------- */
+/* --- queues --------------------------------------------------------------------------------------------- */
 
 static void test_a_peer_is_made_once(void **state) {
   START;
@@ -112,7 +112,7 @@ static void test_the_load_of_a_change_without_values_is_bounded(void **state) {
   stop_scene(&scene);
 }
 
-/* --- links ------------------------------------------------------------------------------------------------------------ */
+/* --- links ---------------------------------------------------------------------------------------------- */
 
 static void test_a_link_is_sought_again_with_longer_pauses(void **state) {
   START;
@@ -162,7 +162,7 @@ static void test_a_vector_of_a_sender_that_is_gone_ends(void **state) {
   stop_scene(&scene);
 }
 
-/* --- sending ---------------------------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
 static void test_what_the_net_cannot_take_stays_queued(void **state) {
   START;
@@ -211,7 +211,7 @@ static void test_a_bounded_number_of_parts_is_under_way(void **state) {
   stop_scene(&scene);
 }
 
-/* --- patience --------------------------------------------------------------------------------------------------------- */
+/* --- patience ------------------------------------------------------------------------------------------- */
 
 static void test_a_link_without_answers_is_closed(void **state) {
   START;

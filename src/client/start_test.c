@@ -30,7 +30,7 @@ static pawl_status start_keys(struct scene *scene, struct call *call, enum pwi_r
   return status;
 }
 
-/* --- arcs ------------------------------------------------------------------------------------------------------------- */
+/* --- arcs ----------------------------------------------------------------------------------------------- */
 
 static void test_a_push_claims_whole_arcs(void **state) {
   START;
@@ -93,7 +93,7 @@ static void test_an_aggregate_has_a_part_on_every_arc_of_its_range(void **state)
   stop_scene(&scene);
 }
 
-/* --- what was sent before --------------------------------------------------------------------------------------------- */
+/* --- what was sent before ------------------------------------------------------------------------------- */
 
 static void test_a_part_names_one_predecessor(void **state) {
   START;
@@ -125,7 +125,7 @@ static void test_a_forbidden_flow_names_no_predecessor_when_it_reads(void **stat
   stop_scene(&scene);
 }
 
-/* --- size ------------------------------------------------------------------------------------------------------------- */
+/* --- size ----------------------------------------------------------------------------------------------- */
 
 static void test_a_large_call_is_cut_into_messages(void **state) {
   START;
@@ -143,7 +143,7 @@ static void test_a_large_call_is_cut_into_messages(void **state) {
   stop_scene(&scene);
 }
 
-/* --- calls that are wrong, or empty ----------------------------------------------------------------------------------- */
+/* --- calls that are wrong, or empty --------------------------------------------------------------------- */
 
 static pawl_status try(struct scene *scene, struct pwi_where where, enum pwi_request_kind kind) {
   struct call call = {.task.finished = call_finished};
@@ -252,7 +252,7 @@ static void test_a_flow_is_found_again(void **state) {
   stop_scene(&scene);
 }
 
-/* --- groups and linear algebra ---------------------------------------------------------------------------------------- */
+/* --- groups and linear algebra -------------------------------------------------------------------------- */
 
 static void test_a_request_about_a_group_claims_one_key(void **state) {
   START;

@@ -10,7 +10,7 @@
 
 #define LOG_BYTES_MAX ((uint64_t)512 << 20) /* of all log entries that are kept: past this no more pushes are taken */
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 void pwi_chain_destroy(struct pwi_chain *chain) {
   if (!chain) return;
@@ -47,7 +47,7 @@ struct pwi_chain *pwi_chains_find(const struct pwi_chains *chains, uint64_t posi
   return index < chains->count ? chains->items[index] : NULL;
 }
 
-/* --- the head --------------------------------------------------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------------------------------------- */
 
 static bool is_ours(const struct pwi_chain *chain) { return chain->is_head && !chain->is_handing; }
 
@@ -182,7 +182,7 @@ pawl_status pwi_chain_defer(struct pwi_chain *chain, struct pawl_range positions
   return PAWL_OK;
 }
 
-/* --- members ---------------------------------------------------------------------------------------------------------- */
+/* --- members -------------------------------------------------------------------------------------------- */
 
 bool pwi_chain_next_due(const struct pwi_chains *chains, const struct pwi_chain *chain, struct pawl_range positions,
                         uint64_t version, struct pawl_range *piece_out) {
@@ -229,7 +229,7 @@ void pwi_chain_caught_up(struct pwi_chains *chains, struct pwi_chain *chain, uin
   pwi_chain_settle(chains, chain);
 }
 
-/* --- what is confirmed --------------------------------------------------------------------------------------------------- */
+/* --- what is confirmed ---------------------------------------------------------------------------------- */
 
 static void trim(struct pwi_chain *chain, uint64_t version) {
   while (pwi_fifo_count(&chain->log) > 0 && pwi_chain_log_at(chain, 0)->version <= version) {

@@ -91,7 +91,7 @@ void pwi_chains_fini(struct pwi_chains *chains); /* deferred replies are dropped
 /* NULL: we are no member there. */
 struct pwi_chain *pwi_chains_find(const struct pwi_chains *chains, uint64_t position);
 
-/* --- a view ----------------------------------------------------------------------------------------------------------- */
+/* --- a view --------------------------------------------------------------------------------------------- */
 
 /* The chains that the view gives us, with what is known already: logs, versions, answers that still can be given. The old
  * ones are gone then. Positions must be in `versions`, or be filling. PAWL_NO_MEMORY: nothing has changed. */
@@ -114,7 +114,7 @@ PAWL_MUST_USE pawl_status pwi_chain_load_versions(struct pwi_chain *chain, const
 /* The lowest version of the arc: what to ask the previous member for. */
 uint64_t pwi_chain_lowest(const struct pwi_chains *chains, const struct pwi_chain *chain);
 
-/* --- the head --------------------------------------------------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------------------------------------- */
 
 /* The chain whose head we are and that all of the claim belongs to; NULL: it is not for us to answer. A claim may belong to
  * several neighbouring ones if nobody stands behind us in any of them; then it is the first. */
@@ -142,7 +142,7 @@ static inline bool pwi_chain_is_settled(const struct pwi_chain *chain) { return 
 /* Defers a reply about these positions until everything that is here now is confirmed. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_chain_defer(struct pwi_chain *chain, struct pawl_range positions, void *reply);
 
-/* --- members ---------------------------------------------------------------------------------------------------------- */
+/* --- members -------------------------------------------------------------------------------------------- */
 
 /* A version was applied here, on `positions` of the arc; `is_last`: no other one of that version comes. Its log entry, if it
  * has to be passed on, is taken. There is room: see pwi_chain_make_room. */

@@ -61,7 +61,7 @@ static void take_answer(void *context, void *reply, bool is_lost) {
     if (is_left(i + 1)) assert_true(has(&world.nodes[i], world.cells[number], number));
 }
 
-/* --- views ---------------------------------------------------------------------------------------------------------------- */
+/* --- views ---------------------------------------------------------------------------------------------- */
 
 static void make_view(void) {
   struct pwi_arc arcs[CELLS];
@@ -97,7 +97,7 @@ static void drop_one(void) {
   make_view();
 }
 
-/* --- what members tell one another ---------------------------------------------------------------------------------------- */
+/* --- what members tell one another ---------------------------------------------------------------------- */
 
 static struct pwi_chain *chain_of(uint64_t node, const struct pwi_chain *other) {
   struct pwi_chain *chain = node ? pwi_chains_find(&world.nodes[node - 1].member.chains, other->positions.begin) : NULL;
@@ -198,7 +198,7 @@ static void change(struct node *node) {
     assert_int_equal(pwi_chain_defer(chain, pawl_range_of(position, position + 1), reply_of(number)), PAWL_OK);
 }
 
-/* --- runs ----------------------------------------------------------------------------------------------------------------- */
+/* --- runs ----------------------------------------------------------------------------------------------- */
 
 static void start(uint64_t seed) {
   memset(&world, 0, sizeof world);

@@ -55,7 +55,7 @@ static uint64_t send_all(struct pwi_chain *chain) {
   return chain->sent;
 }
 
-/* --- routing ---------------------------------------------------------------------------------------------------------- */
+/* --- routing -------------------------------------------------------------------------------------------- */
 
 static void test_requests_are_for_the_head_alone(void **state) {
   (void)state;
@@ -109,7 +109,7 @@ static void test_a_claim_does_not_leap_over_an_arc_of_others(void **state) {
   stop_member(&m);
 }
 
-/* --- changes and answers ------------------------------------------------------------------------------------------------ */
+/* --- changes and answers -------------------------------------------------------------------------------- */
 
 static void test_changes_are_kept_until_they_are_confirmed(void **state) {
   (void)state;
@@ -257,7 +257,7 @@ static void test_answers_are_lost_when_another_is_the_head(void **state) {
   stop_member(&m);
 }
 
-/* --- splitting and merging ------------------------------------------------------------------------------------------------ */
+/* --- splitting and merging ------------------------------------------------------------------------------ */
 
 static void test_both_halves_of_an_arc_keep_what_is_not_confirmed(void **state) {
   (void)state;
@@ -407,7 +407,7 @@ static void test_a_follower_is_sent_again_what_it_asks_for(void **state) {
   stop_member(&m);
 }
 
-/* --- those behind --------------------------------------------------------------------------------------------------------- */
+/* --- those behind --------------------------------------------------------------------------------------- */
 
 static struct pwi_log_entry *log_entry_of(struct member *member, uint64_t version, struct pawl_range positions) {
   struct pwi_log_entry *log_entry;
@@ -515,7 +515,7 @@ static void test_a_change_of_a_part_leaves_the_other_part_where_it_is(void **sta
   stop_member(&m);
 }
 
-/* --- filling ---------------------------------------------------------------------------------------------------------------- */
+/* --- filling -------------------------------------------------------------------------------------------- */
 
 /* Before it has been sent the first chunk it needs no changes, then all, and for good once its word counts. */
 static void test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot_be_reached(void **state) {
@@ -655,7 +655,7 @@ static void test_a_member_that_fills_passes_nothing_on(void **state) {
   stop_member(&m);
 }
 
-/* --- positions -------------------------------------------------------------------------------------------------------------- */
+/* --- positions ------------------------------------------------------------------------------------------ */
 
 static void test_positions_that_are_dropped_have_no_version_any_more(void **state) {
   (void)state;
@@ -673,7 +673,7 @@ static void test_positions_that_are_dropped_have_no_version_any_more(void **stat
   stop_member(&m);
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 /* A split, a merge, an arc that stays and one that goes, with logs and answers in all of them. */
 static void start_busy(struct member *m) {

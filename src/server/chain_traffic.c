@@ -24,7 +24,7 @@
   INT64_C(1000000000) /* a connection that takes longer is begun anew: packets of the first may be lost */
 #define SILENCES 3    /* looks, of one a second */
 
-/* --- links ------------------------------------------------------------------------------------------------------------ */
+/* --- links ---------------------------------------------------------------------------------------------- */
 
 static struct server_peer *find_peer(const struct pwi_server *server, enum server_peer_kind kind, uint64_t node) {
   struct server_peer *found = NULL;
@@ -100,7 +100,7 @@ static struct pwi_note note_of(const struct pwi_chain *chain, enum pwi_note_step
   return (struct pwi_note){.step = step, .positions = chain->positions, .since = chain->since};
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static void look_later(struct pwi_server *server) {
   if (server->chain_timer.id != 0) return;
@@ -215,7 +215,7 @@ void pwi_server_chains_unstick(struct pwi_server *server) {
   }
 }
 
-/* --- complaining -------------------------------------------------------------------------------------------------------- */
+/* --- complaining ---------------------------------------------------------------------------------------- */
 
 static void complain(struct pwi_server *server, const struct pwi_chain *chain, uint64_t node, pawl_status why) {
   if (!server->joined || !server->manager || !server->manager->is_up) return;
@@ -302,7 +302,7 @@ void pwi_server_chains_watch(struct pwi_server *server) {
   pwi_server_fills_watch(server);
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------------ */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
 static void say_all_sent(struct pwi_server *server, struct pwi_chain *chain, struct server_peer *peer) {
   struct pwi_note note = note_of(chain, PWI_NOTE_UPDATE);
@@ -360,7 +360,7 @@ void pwi_server_chain_writable(struct pwi_server *server, const struct server_pe
   pwi_server_fill_go(server, peer->node);
 }
 
-/* --- receiving ---------------------------------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------------------------------ */
 
 /* Who else is in a sum. */
 static pawl_status read_stamps(struct pwi_server *server, const struct pwi_inbox *inbox,

@@ -22,7 +22,7 @@ static void note_reply(void *context, void *reply, bool is_lost) {
   note_answer(&scene->replies, reply, is_lost);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static void see(struct scene *scene, uint64_t epoch, const char *members) {
   struct pwi_server *server = scene->server;
@@ -65,7 +65,7 @@ static struct pwi_chain *chain_of(const struct scene *scene) {
   return scene->server->chains.items[0];
 }
 
-/* --- neighbours ------------------------------------------------------------------------------------------------------- */
+/* --- neighbours ----------------------------------------------------------------------------------------- */
 
 static struct server_peer *find(const struct scene *scene, enum server_peer_kind kind, uint64_t node) {
   struct server_peer *peer = scene->server->peers;
@@ -228,7 +228,7 @@ static void change(struct scene *scene, uint64_t reply) {
 
 #define NOTE(...) ((struct pwi_note){__VA_ARGS__})
 
-/* --- towards the following member ------------------------------------------------------------------------------------- */
+/* --- towards the following member ----------------------------------------------------------------------- */
 
 static void test_a_head_opens_the_chain_and_sends_changes(void **state) {
   (void)state;
@@ -417,7 +417,7 @@ static void test_a_head_without_memory_says_so(void **state) {
   stop_scene(&s);
 }
 
-/* --- fencing ---------------------------------------------------------------------------------------------------------- */
+/* --- fencing -------------------------------------------------------------------------------------------- */
 
 static void test_messages_of_another_view_are_ignored(void **state) {
   (void)state;
@@ -457,7 +457,7 @@ static void test_a_neighbour_on_the_wrong_side_is_cut_off(void **state) {
   stop_scene(&s);
 }
 
-/* --- towards the previous member -------------------------------------------------------------------------------------- */
+/* --- towards the previous member ------------------------------------------------------------------------ */
 
 static void test_a_previous_member_is_greeted_once_it_speaks(void **state) {
   (void)state;

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-/* --- versions --------------------------------------------------------------------------------------------------------- */
+/* --- versions ------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_chain_write_version(struct pwi_chains *chains, const struct pwi_chain *chain) {
   struct pawl_range run;
@@ -89,7 +89,7 @@ pawl_status pwi_chains_drop(struct pwi_chains *chains, struct pawl_range positio
   return PAWL_OK;
 }
 
-/* --- a view ----------------------------------------------------------------------------------------------------------- */
+/* --- a view --------------------------------------------------------------------------------------------- */
 
 static void place_in(struct pwi_chain *chain, const struct pwi_arc *arc, size_t place) {
   size_t full = pwi_arc_full(arc);

@@ -28,7 +28,7 @@
 #define SILENCES 3 /* looks, of one a second, without anything taken */
 #define REST_MAX INT64_C(20000000)
 
-/* --- orders ----------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 static void report(struct pwi_server *server, const struct moving *moving) {
   struct pwi_move reply = moving->order;
@@ -166,7 +166,7 @@ void pwi_server_moves_look(struct pwi_server *server, struct pwi_chain *chain) {
   }
 }
 
-/* --- the source --------------------------------------------------------------------------------------------------------- */
+/* --- the source ----------------------------------------------------------------------------------------- */
 
 static struct pwi_note chunk_note(const struct pwi_chain *chain, const struct moving *moving,
                                   enum pwi_chunk_step step) {
@@ -376,7 +376,7 @@ void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, c
     go_on(server, chain, moving);
 }
 
-/* --- the target --------------------------------------------------------------------------------------------------------- */
+/* --- the target ----------------------------------------------------------------------------------------- */
 
 struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain) {
   for (struct filling *filling = server->fillings; filling; filling = filling->next)

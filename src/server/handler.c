@@ -87,7 +87,7 @@ void pwi_handler_link_down(struct pwi_handler_link *link) {
   free_link(link);
 }
 
-/* --- receiving ----------------------------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------------------------------ */
 
 struct pwi_receive pwi_handler_message(struct pwi_handler_link *link, const struct pwi_message *message) {
   return pwi_inbox_begin(&link->inbox, message, &link->peering.data, link);
@@ -97,7 +97,7 @@ void pwi_handler_piece(struct pwi_handler_link *link, size_t offset, const void 
   pwi_inbox_piece(&link->inbox, offset, data, size);
 }
 
-/* --- serving -------------------------------------------------------------------------------------------------------- */
+/* --- serving -------------------------------------------------------------------------------------------- */
 
 /* Others would wait for a member's push that was taken for a stranger's. */
 static bool is_aggregate(const struct pwi_request *request) { return pwi_terms_are_aggregate(&request->terms); }
@@ -434,7 +434,7 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
   answer(link, chain, request, entry, &served, buffer, values, form);
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------ */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 static struct pwi_handler_link *find_link(const struct pwi_handler *handler, uint64_t id) {
   struct pwi_handler_link *link = handler->links;

@@ -173,7 +173,7 @@ void pwi_handler_say(struct pwi_handler_link *link, uint64_t number, uint64_t ta
       .link = link, .number = number, .task = task, .served = {.outcome = *outcome}, .value_size = 1});
 }
 
-/* --- deferred replies ------------------------------------------------------------------------------------------------- */
+/* --- deferred replies ----------------------------------------------------------------------------------- */
 
 static struct pwi_reply *take_reply(struct pwi_handler *handler) {
   struct pwi_reply *reply = handler->unused_replies;
@@ -240,7 +240,7 @@ void pwi_handler_replies_fini(struct pwi_handler *handler) {
   }
 }
 
-/* --- what was carried ------------------------------------------------------------------------------------------------- */
+/* --- what was carried ----------------------------------------------------------------------------------- */
 
 /* What was sent behind another was carried after it. */
 static void note_carried(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {
