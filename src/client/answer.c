@@ -19,7 +19,7 @@ static struct part *find_part(const struct pwi_client *client, const struct clie
   return is_current ? part : NULL;
 }
 
-/* --- outcomes --------------------------------------------------------------------------------------------------------- */
+/* --- outcomes ------------------------------------------------------------------------------------------- */
 
 /* Something that the part has to follow is not there. */
 static void met_gap(struct pwi_client *client, struct part *part) {
@@ -130,7 +130,7 @@ static void act(struct pwi_client *client, struct part *part, const struct pwi_o
   }
 }
 
-/* --- receiving -------------------------------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------------------------------ */
 
 static size_t values_expected(const struct part *part) {
   return part->out && part->kind != PWI_REQUEST_SCAN && !part->is_collecting ? part->rows * part->flow->row_bytes : 0;

@@ -26,7 +26,7 @@
 #define RETRY_FIRST INT64_C(1000000)   /* 1 ms, doubled with each try */
 #define RETRY_DOUBLINGS 6
 
-/* --- ends --------------------------------------------------------------------------------------------------------------- */
+/* --- ends ----------------------------------------------------------------------------------------------- */
 
 static void end_calling(struct pwi_client *client, struct pwi_calling *calling) {
   *(calling->before ? &calling->before->next : &client->callings) = calling->next;
@@ -85,7 +85,7 @@ void pwi_calling_fini(struct pwi_calling *calling) {
   calling->leg_count = 0;
 }
 
-/* --- messages ----------------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 /* A call shows who we are until one was heard. */
 static bool add_proof(const struct pwi_client *client, const struct client_link *link, enum pwi_say kind,
@@ -177,7 +177,7 @@ void pwi_peer_miss(struct pwi_client *client, struct client_peer *peer) {
   peer->is_missing = pwi_client_ask(client, &peer->missing, PWI_ASK_MISS, sender, sizeof sender) == PAWL_OK;
 }
 
-/* --- who is called ------------------------------------------------------------------------------------------------------ */
+/* --- who is called -------------------------------------------------------------------------------------- */
 
 static void begin_leg(struct pwi_client *client, struct pwi_call_leg *leg) {
   const struct pwi_membership_sender *sender = pwi_membership_find(client->membership, (struct pwi_sender){leg->node});
@@ -244,7 +244,7 @@ static pawl_status find_targets(const struct pwi_client *client, struct pwi_call
   return status;
 }
 
-/* --- asking who there is ------------------------------------------------------------------------------------------------ */
+/* --- asking who there is -------------------------------------------------------------------------------- */
 
 static void synced(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size);
 
@@ -322,7 +322,7 @@ pawl_status pwi_client_call(struct pwi_client *client, struct pwi_calling *calli
   return PAWL_OK;
 }
 
-/* --- what others say ---------------------------------------------------------------------------------------------------- */
+/* --- what others say ------------------------------------------------------------------------------------ */
 
 bool pwi_client_is_call(const struct pwi_message *message) {
   uint16_t kind = pwi_message_peek_kind(message->head);
@@ -448,7 +448,7 @@ pawl_status pwi_client_offer(struct pwi_client *client, void (*run)(void *contex
   return PAWL_OK;
 }
 
-/* --- who is gone -------------------------------------------------------------------------------------------------------- */
+/* --- who is gone ---------------------------------------------------------------------------------------- */
 
 /* Ends the first leg, if any, that will not be answered. Nothing is as it was after it. */
 static bool end_one(struct pwi_client *client, bool is_renewed) {

@@ -58,7 +58,7 @@ struct pwi_callee {
 
 static struct thing issued = {THING_ISSUED, NULL};
 
-/* --- life of a graph ---------------------------------------------------------------------------------------------------- */
+/* --- life of a graph ------------------------------------------------------------------------------------ */
 
 static void free_work(struct pwi_incoming *incoming) {
   for (uint32_t i = 0; incoming->runs && i < incoming->graph->count; i++) pwi_free(incoming->runs[i].bytes);
@@ -121,7 +121,7 @@ static void say(struct pwi_callee *callee, uint64_t link, uint64_t number, enum 
   callee->answer(callee->context, &answer);
 }
 
-/* --- callers ------------------------------------------------------------------------------------------------------------ */
+/* --- callers -------------------------------------------------------------------------------------------- */
 
 static void forget(struct caller *caller, struct pwi_incoming **at) {
   struct pwi_incoming *incoming = *at;
@@ -196,7 +196,7 @@ void pwi_callee_heard(struct pwi_callee *callee, uint64_t id, uint64_t number, u
   if (find_call(caller, number)) hear(caller, pawl_range_of(number, number + 1));
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 /* Which call of the graph is to blame. The step that failed may be of something that it had started. */
 static uint32_t find_cause(const struct pwi_incoming *incoming, const struct pwi_running *running) {
@@ -288,7 +288,7 @@ static void finished(void *context, struct pwi_step step, void *item, struct pwi
   }
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------------ */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 /* What may begin now. What a parent does itself is over at once. */
 static void begin_thing(struct pwi_callee *callee, struct pwi_step step, const struct thing *thing) {
@@ -463,7 +463,7 @@ void pwi_callee_issued_end(struct pwi_callee *callee, struct pwi_step step, pawl
   pump(callee);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_callee_create(void (*answer)(void *context, const struct pwi_callee_answer *answer), void *context,
                               struct pwi_callee **callee_out) {

@@ -253,7 +253,7 @@ static void test_one_that_stops_refuses_what_is_new(void **state) {
   assert_int_equal(answers[1].number, 1);
 }
 
-/* --- graphs --------------------------------------------------------------------------------------------------------------- */
+/* --- graphs --------------------------------------------------------------------------------------------- */
 
 static const struct pawl_graph_call four[] = {{"d", NULL, 0}, {"b", NULL, 0}, {"c", NULL, 0}, {"a", NULL, 0}};
 static const struct pawl_edge diamond[] = {{3, 1}, {3, 2}, {1, 0}, {2, 0}};
@@ -307,7 +307,7 @@ static void test_results_that_are_too_large_together_are_not_sent(void **state) 
   assert_int_equal(answers[0].back.results[1].size, 0);
 }
 
-/* --- subtasks ------------------------------------------------------------------------------------------------------------- */
+/* --- subtasks ------------------------------------------------------------------------------------------- */
 
 static void test_a_call_waits_for_what_it_issued(void **state) {
   (void)state;
@@ -353,7 +353,7 @@ static void test_calls_of_our_own_are_run_and_answered(void **state) {
   assert_int_equal(answers[0].link, 0);
 }
 
-/* --- bad input, no memory ------------------------------------------------------------------------------------------------- */
+/* --- bad input, no memory ------------------------------------------------------------------------------- */
 
 static void test_bytes_that_make_no_sense_are_not_run(void **state) {
   (void)state;

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "client/inside.h"
 
-/* --- links ------------------------------------------------------------------------------------------------------------ */
+/* --- links ---------------------------------------------------------------------------------------------- */
 
 static struct client_link *add_link(struct pwi_client *client, enum client_link_kind kind, struct pwi_link link) {
   struct client_link *fresh = pwi_alloc_zero(1, sizeof *fresh);
@@ -41,7 +41,7 @@ struct client_link *pwi_client_connect(struct pwi_client *client, enum client_li
   return fresh;
 }
 
-/* --- time ------------------------------------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------------------------------------- */
 
 void pwi_client_wake_at(struct pwi_client *client, int64_t at) {
   if (client->tick_at != 0 && client->tick_at <= at) return;
@@ -63,7 +63,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   pwi_client_send_due(client);
 }
 
-/* --- the actor -------------------------------------------------------------------------------------------------------- */
+/* --- the actor ------------------------------------------------------------------------------------------ */
 
 static pawl_status make_shard(struct pwi_client *client);
 
@@ -215,7 +215,7 @@ const struct pwi_actor pwi_client_actor = {
     .timer = timer,
 };
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static pawl_status take_identity(struct pwi_client *client) {
   for (size_t i = 0; i < sizeof client->identity; i += sizeof(uint64_t))
@@ -316,7 +316,7 @@ void pwi_client_destroy(struct pwi_client *client) {
   pwi_free(client);
 }
 
-/* --- vectors of our own ----------------------------------------------------------------------------------------------- */
+/* --- vectors of our own --------------------------------------------------------------------------------- */
 
 static pawl_status make_shard(struct pwi_client *client) {
   if (client->shard) return PAWL_OK;
@@ -350,7 +350,7 @@ void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id) 
   if (client->shard) pwi_shard_close(client->shard, id);
 }
 
-/* --- going, and looking ----------------------------------------------------------------------------------------------- */
+/* --- going, and looking --------------------------------------------------------------------------------- */
 
 void pwi_client_leave(struct pwi_client *client) {
   client->is_leaving = true;

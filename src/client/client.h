@@ -1,30 +1,35 @@
-/* The client: joins the cluster, cuts calls by arcs, and sees every push through, exactly once (design, section 7).
+/* The client: joins the cluster, cuts calls by arcs, and carries out every push exactly once
+ * (docs/protocol.md, "Life of a push").
  *
- * It is the actor behind a session of the public API. Calls hand it a task whose memory is the caller's; the task's
- * `finished` is called once, from inside a callback of the net, or from inside the call itself.
+ * It is the actor behind a session of the public API. The caller hands it tasks in the caller's memory. The
+ * client calls the task's `finished` once, from inside a callback of the net or from inside the call that
+ * started the task.
  *
- * NUMBERS. Every push has a task number; the numbers of a client only rise. A *flow* is one vector at one destination
- * (the servers, or one node). Per flow the client keeps a range clock of what it has sent; a part of a push names as its
- * predecessor the number that the clock has on its claim, and where that is in pieces the push is cut into as many
- * parts. A part keeps number, predecessor and claim until it is answered, however often it is sent; if the view cuts its
- * claim between two heads it is cut in two that keep all three.
+ * NUMBERS. Every push has a task number, and the numbers of a client only rise. A *flow* is one vector at one
+ * destination: the servers, or one node. For each flow the client keeps a range clock of the numbers that it
+ * has sent. A part of a push names as its predecessor the number that the clock has on the part's claim. If
+ * the clock has several numbers there, the push is cut into as many parts. A part keeps its number,
+ * predecessor and claim until it is answered, however often it is sent. If a view divides its claim between
+ * two heads, the part is cut in two, and both keep the number and the predecessor.
  *
- * RESENDING. What was under way on a link that is lost goes again, in the order of numbers. A part that is told GAP waits
- * until all earlier parts that overlap it are answered; if there are none it goes once more, and if it is told so again,
- * what was acknowledged is lost: PAWL_CLUSTER_LOST. A part that is told NOT_HERE waits for a newer view, or a moment. New
- * parts wait behind earlier ones that are held back and overlap them.
+ * RESENDING. When a link is lost, the client sends its unanswered parts again, in the order of numbers. A
+ * part that is answered GAP waits until all earlier parts that overlap it are answered. If there are none,
+ * the part is sent once more. A second GAP means that an acknowledged push is lost: PAWL_CLUSTER_LOST. A part
+ * that is answered NOT_HERE waits for a newer view, or for a moment. A new part waits behind earlier parts
+ * that overlap it and are held back.
  *
- * RETIREMENT. A client that was taken for dead joins again as a new sender, asks the request handlers what of its unanswered parts
- * took effect, sends the rest under its new id, and tells the manager that the old one may be forgotten. If the clocks
- * are gone by then the task fails with PAWL_OUTCOME_UNKNOWN. One that was told to stay dead does nothing of this: everything
- * under way and every later call fails with PAWL_NODE_GONE, and all links are closed. What it had pushed without an answer may
- * have taken effect before it was retired, and cannot any more.
+ * RETIREMENT (docs/protocol.md). A client that was declared dead joins again as a new sender. It asks the
+ * servers which of its unanswered parts took effect, sends the others under its new id, and tells the manager
+ * that the old id may be forgotten. If a server has already forgotten the old id, the task fails with
+ * PAWL_OUTCOME_UNKNOWN. A client with `stays_dead` does not join again: all tasks under way and all later
+ * calls fail with PAWL_NODE_GONE, and the client closes all links. Its unanswered pushes may have taken
+ * effect before it was retired; they cannot afterwards.
  *
- * PULLS carry the number that the flow's clock has on their claim: a request handler that is behind it says GAP. So a session reads
- * what it has written.
+ * PULLS carry the number that the flow's clock has on their claim. A server that has not applied this number
+ * yet answers GAP. So a session reads its own writes.
  *
- * Steady state: push and pull allocate nothing. Threads: belongs to its net's thread; whoever calls from several threads
- * puts a lock around it (api/).
+ * Steady state: push and pull allocate nothing. Threads: the client belongs to the thread of its net. A
+ * caller with several threads protects it with a lock (api/).
  */
 #ifndef PWI_CLIENT_CLIENT_H
 #define PWI_CLIENT_CLIENT_H
@@ -53,51 +58,58 @@ struct pwi_flow;
 struct pwi_keylist;
 
 struct pwi_client_config {
-  struct pwi_net *net;       /* created with pwi_client_actor; the caller listens first if others are to reach us */
+  /* Created with pwi_client_actor; the caller listens first if nodes are to connect to it */
+  struct pwi_net *net;
   struct pwi_random *random; /* borrowed */
   const struct pwi_log *log; /* borrowed */
-  const char *manager;       /* address, or several with commas (protocol/manager_list.h); copied, like the next two */
-  const char *host;          /* label of our machine; may be "" */
-  const char *job;           /* "": "default" */
-  bool reader;               /* will only pull */
-  bool stays_dead;           /* once taken for dead it does not join again, see RETIREMENT */
-  uint64_t memory_max;       /* for vectors opened locally */
-  const uint8_t *
-      identity; /* PWI_SEAL_SECRET bytes by which we prove who we are (protocol/proof.h); copied. NULL: drawn from `random`,
-                                for simulations */
+  const char *manager;       /* one address, or several with commas (protocol/manager_list.h); copied */
+  const char *host;          /* label of this machine, copied; may be "" */
+  const char *job;           /* name of the job, copied; "" means "default" */
+  bool reader;               /* the client only pulls */
+  bool stays_dead;           /* do not join again after having been declared dead, see RETIREMENT */
+  uint64_t memory_max;       /* bytes for vectors opened locally */
+
+  /* PWI_SEAL_SECRET bytes, copied, with which the client proves its identity (protocol/proof.h). NULL: drawn
+   * from `random`, for simulations. */
+  const uint8_t *identity;
 };
 
-/* Begins to join. PAWL_INVALID (an address that cannot be read), PAWL_NO_MEMORY. */
+/* Creates a client, which begins to join. PAWL_INVALID (malformed address), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_create(const struct pwi_client_config *config, struct pwi_client **client_out);
 
-/* After the net is destroyed or will not be polled again. Tasks that are not finished never will be. NULL is fine. */
+/* Call it after the net is destroyed or will not be polled again. Unfinished tasks never finish. NULL is
+ * allowed. */
 void pwi_client_destroy(struct pwi_client *client);
 
 extern const struct pwi_actor pwi_client_actor;
 
-/* --- where we stand ------------------------------------------------------------------------------------------------- */
+/* --- state ---------------------------------------------------------------------------------------------- */
 
 struct pwi_client_state {
-  bool joined;         /* once true it stays so; calls may be made before */
-  pawl_status trouble; /* why there is no link to the manager just now: PAWL_OK if there is one. PAWL_FORBIDDEN,
-                           PAWL_LINK_KEY, PAWL_LINK_VERSION and PAWL_CLUSTER_OTHER will not heal by themselves */
-  uint64_t sender;     /* our id now; 0 for readers and before joining */
-  uint64_t cluster;
+  bool joined; /* once true it stays true; calls may be made before */
+
+  /* Why there is no link to the manager; PAWL_OK if there is one. PAWL_FORBIDDEN, PAWL_LINK_KEY,
+   * PAWL_LINK_VERSION and PAWL_CLUSTER_OTHER are permanent until somebody changes the configuration. */
+  pawl_status trouble;
+
+  uint64_t sender;  /* the client's present id; 0 for readers and before joining */
+  uint64_t cluster; /* id of the cluster */
   bool may_write;
-  const char *space;    /* "": all */
-  uint64_t outstanding; /* tasks not yet finished */
-  uint64_t settled;     /* every task number up to this has been answered */
-  bool is_dead; /* it was taken for dead, and stays so; or its key was revoked: `trouble` is PAWL_LINK_REVOKED */
+  const char *space;    /* the only space that the client may use; "": all */
+  uint64_t outstanding; /* unfinished tasks */
+  uint64_t settled;     /* every task up to this number has been answered */
+  /* the client ended for good: it stays dead, or its key was revoked (PAWL_LINK_REVOKED) */
+  bool is_dead;
 };
 
 void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *state_out);
 
-/* The newest that have come; never NULL. Valid until the next callback of the net runs. */
-const struct pwi_view *pwi_client_view(const struct pwi_client *client); /* NULL: none has come */
+/* The newest view, catalogue and membership. Valid until the next callback of the net runs. */
+const struct pwi_view *pwi_client_view(const struct pwi_client *client); /* NULL: no view yet */
 const struct pwi_catalogue *pwi_client_catalogue(const struct pwi_client *client);
 const struct pwi_membership *pwi_client_membership(const struct pwi_client *client);
 
-/* --- tasks ----------------------------------------------------------------------------------------------------------- */
+/* --- tasks ---------------------------------------------------------------------------------------------- */
 
 #define PWI_TASK_FAILURES 16
 
@@ -106,7 +118,7 @@ struct pwi_task_failure {
   pawl_status status;
 };
 
-/* How far a sender's pushes have come in a range: up to task `time`, or for a group up to that tick. */
+/* In this range all pushes of a sender up to task `time` have taken effect. For a group, `time` is a tick. */
 struct pwi_clock_seen {
   struct pawl_range range; /* of stored keys */
   struct pwi_sender sender;
@@ -119,146 +131,153 @@ struct pwi_clock_list {
   size_t count, room;
 };
 
-void pwi_clock_list_fini(struct pwi_clock_list *list); /* it is then empty */
+void pwi_clock_list_fini(struct pwi_clock_list *list); /* leaves an empty list */
 
-/* The caller's memory, zeros but for `finished` and `clocks`; it must stay where it is until then. */
+/* A task in the caller's memory. Zero it and set `finished` and, if wanted, `clocks`. It must not move until
+ * `finished` is called. */
 struct pwi_task {
-  void (*finished)(struct pwi_task *task); /* the task is the caller's again, and may be started anew */
-  struct pwi_clock_list *clocks; /* PULL, AWAIT: have the clocks of what is read put there; NULL: not. The caller's, to
-                                    the end; what came before the start is gone */
+  void (*finished)(struct pwi_task *task); /* the task belongs to the caller again, who may start it anew */
+  /* PULL, AWAIT: receives the clocks of the claim; cleared at the start. NULL: none */
+  struct pwi_clock_list *clocks;
 
   /* Valid once finished. */
-  pawl_status status; /* PAWL_OK or that of the first failure */
+  pawl_status status; /* PAWL_OK, or the status of the first failure */
   struct pwi_task_failure failures[PWI_TASK_FAILURES];
-  uint32_t failure_count; /* all of them, also those that `failures` has no room for */
-  uint64_t found;         /* of ENTER: a tick; of SCAN: where to go on */
-  uint64_t rows;          /* of SCAN */
-  uint64_t number;        /* of a push: its task number, for journals */
-  double folded;          /* of a dot product or a norm: the sum, or the highest; of squares, not of their root */
+  uint32_t failure_count; /* number of failures; may exceed the room in `failures` */
+  uint64_t found;         /* ENTER, AWAIT: a tick; SCAN: where the next scan begins */
+  uint64_t rows;          /* SCAN: number of rows found */
+  uint64_t number;        /* task number of a push; 0 for other tasks */
+  double folded;          /* result of a fold; for a Euclidean norm the sum of squares */
 
   /* Private. */
-  uint32_t parts; /* not yet answered */
-  bool is_starting, is_numbered;
-  struct pwi_mixing *mixing;
-  struct pwi_filtered *filtered; /* what filters have left of the caller's rows */
-  struct pwi_folding *folding;
-  struct pwi_task *next, *before; /* of all numbered tasks that are not finished, by rising number */
+  uint32_t parts;                 /* unanswered parts */
+  bool is_starting, is_numbered;  /* parts are still being made; the task has a number */
+  struct pwi_mixing *mixing;      /* reordered rows of a mixed vector; NULL: none */
+  struct pwi_filtered *filtered;  /* the rows that filters left over; NULL: no filters ran */
+  struct pwi_folding *folding;    /* sums of the parts of a fold; NULL: none */
+  struct pwi_task *next, *before; /* list of unfinished numbered tasks, by rising number */
 };
 
-/* --- flows ----------------------------------------------------------------------------------------------------------- */
+/* --- flows ---------------------------------------------------------------------------------------------- */
 
-/* The flow of a vector or group to the servers (node 0) or to a node; made if it is new. It lives as long as the client.
- * PAWL_NOT_FOUND (no such entry in the catalogue), PAWL_UNSUPPORTED or PAWL_INVALID (its filters are not known here, as
- * pawl_filters_create), PAWL_NO_MEMORY. */
+/* Finds or makes the flow of a vector or group to the servers (node 0) or to a node. A flow lives as long as
+ * the client. PAWL_NOT_FOUND (no such entry in the catalogue), PAWL_UNSUPPORTED or PAWL_INVALID (unknown
+ * filters, as pawl_filters_create), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, uint64_t node,
                                           struct pwi_flow **flow_out);
 const struct pwi_entry *pwi_flow_entry(const struct pwi_flow *flow); /* lives as long as the flow */
 
-/* --- filters (docs/filters.md) ---------------------------------------------------------------------------------------- */
+/* --- filters (docs/filters.md) -------------------------------------------------------------------------- */
 
-/* Lossy filters run once for each push, in the order of calls, when it is started; what they leave is kept with the task, and
- * is what is cut, sent and sent again. Encodings run whenever a message is built. A push that fails takes with it the rests
- * that it carried.
+/* Replaces the filter chain of a flow, for both directions. A flow begins with the chain of its entry.
  *
- * A flow begins with the chain of its entry. This gives it another one, for both directions. Of `options`, which may be
- * NULL, only seed and rule count. As pawl_filters_create, and
- *   PAWL_INVALID    rests are held: they have to be flushed first
- *   PAWL_TOO_LARGE  the filters for pulls are more than a request can name */
+ * Lossy filters run once for each push, when it starts, in the order of calls. Their result is kept with the
+ * task; it is cut, sent and resent. Encodings run whenever a message is built. If a push fails, the residuals
+ * that it carried are lost.
+ *
+ * `options` may be NULL; only seed and rule are used. Errors as pawl_filters_create, and
+ *   PAWL_INVALID    the flow holds residuals; flush them first
+ *   PAWL_TOO_LARGE  the filters for pulls do not fit into a request */
 PAWL_MUST_USE pawl_status pwi_client_filter(struct pwi_client *client, struct pwi_flow *flow, const char *text,
                                             const struct pawl_filters_options *options, char *problem,
                                             size_t problem_size);
 
-/* The chain at work, for its counters; NULL: none. `direction` is PAWL_ON_PUSH or PAWL_ON_PULL. Lossy filters for pulls run
- * where the rows are held, and are not counted here. Valid until the next pwi_client_filter. */
+/* The filter chain in use, for its counters; NULL: none. `direction` is PAWL_ON_PUSH or PAWL_ON_PULL. Lossy
+ * filters for pulls run on the server and are not counted here. Valid until the next pwi_client_filter. */
 const struct pawl_filters *pwi_flow_filters(const struct pwi_flow *flow, unsigned direction);
 
-/* What filters have left of a push that is under way, by the caller's keys; NULL if it did not pass through any. Valid until
- * the task is finished. */
+/* The rows of a push after its filters, by the caller's keys; NULL if no filter ran. Valid until the task is
+ * finished. */
 const struct pawl_rows *pwi_task_rows(const struct pwi_task *task);
 
-/* What has been carried for a flow so far: whole messages, with their heads. */
+/* Messages sent and received for a flow so far, with their heads. */
 struct pwi_flow_traffic {
   uint64_t messages_out, bytes_out, messages_in, bytes_in;
 };
 
 struct pwi_flow_traffic pwi_flow_traffic(const struct pwi_flow *flow);
 
-/* --- key lists that are used again ------------------------------------------------------------------------------------ */
+/* --- prepared key lists --------------------------------------------------------------------------------- */
 
-/* Copies and checks the list: PAWL_UNSORTED, PAWL_OUT_OF_SPAN, PAWL_NO_MEMORY. With one reference, the caller's. */
+/* Checks and copies a list that several calls will use. The caller has one reference. PAWL_UNSORTED,
+ * PAWL_OUT_OF_SPAN, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_keylist_create(struct pwi_client *client, const struct pwi_entry *entry,
                                              const uint64_t *keys, size_t count, struct pwi_keylist **list_out);
 struct pwi_keylist *pwi_keylist_retain(struct pwi_keylist *list);
-void pwi_keylist_release(struct pwi_keylist *list); /* NULL is fine */
+void pwi_keylist_release(struct pwi_keylist *list); /* NULL is allowed */
 size_t pwi_keylist_count(const struct pwi_keylist *list);
 
-/* --- calls ----------------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
-/* As struct pawl_where, for one flow. Keys are the caller's (raw) ones. */
+/* As struct pawl_where, for one flow. Keys are raw keys, as the caller knows them. */
 struct pwi_where {
   const uint64_t *keys;
   size_t count;
   struct pwi_keylist *list;
   struct pawl_range range; /* {0, 0}: no limit */
-  uint64_t
-      aggregate; /* PUSH, PUSHPULL: a group whose members each push once in `tick`, and are applied as one; 0: none */
-  uint64_t tick;
-  const void
-      *weights; /* PUSH: what the caller knows to be stored, row by row as `in`, for filters that ask; may be NULL */
-  bool flush;   /* PUSH: drop no row, and send all rests too. No keys and no range: the rests alone */
+  /* PUSH, PUSHPULL: id of a group whose pushes of `tick` are applied as one; 0: none */
+  uint64_t aggregate;
+  uint64_t tick;       /* tick of the aggregate */
+  const void *weights; /* PUSH: the stored rows as the caller knows them, for filters; may be NULL */
+  /* PUSH: drop no row and send all residuals. Without keys and range: the residuals alone */
+  bool flush;
 };
 
-/* Start a task: kind is PUSH, PULL or PUSHPULL; `in` for the first and the last, `out` for the last two. Or RESTORE, as a
- * push of rows that are assigned, whose keys are the stored ones. Everything named
- * must live and stay until the task is finished. What is wrong with the call is returned, and then the task has not
- * started: PAWL_UNSORTED, PAWL_OUT_OF_SPAN, PAWL_UNSUPPORTED (a range of a mixed vector), PAWL_FORBIDDEN, PAWL_INVALID,
- * PAWL_NO_MEMORY. Else `finished` will be called. */
+/* Starts a task. `kind` is PUSH, PULL, PUSHPULL, or RESTORE: a push of rows that are assigned, by stored
+ * keys. `in` is for all but PULL, `out` for PULL and PUSHPULL. All memory that the call names must remain
+ * valid until the task is finished. An error means that the task did not start: PAWL_UNSORTED,
+ * PAWL_OUT_OF_SPAN, PAWL_UNSUPPORTED (a range of a mixed vector), PAWL_FORBIDDEN, PAWL_INVALID,
+ * PAWL_NO_MEMORY. After PAWL_OK, `finished` is called. */
 PAWL_MUST_USE pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                            enum pwi_request_kind kind, const struct pwi_where *where, const void *in,
                                            void *out);
 
-/* What is wrong with a call that will be started later: as pwi_client_start, which looks again. */
+/* Checks a call that will be started later. Errors as pwi_client_start, which checks again. */
 PAWL_MUST_USE pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow,
                                            enum pwi_request_kind kind, const struct pwi_where *where);
 
-/* The keys present in `range`, from its begin on, on the arc that this lies in: at most `room` of them, with their rows.
- * task->rows tells how many came, task->found where to go on. Keys are raw ones. */
+/* Reads the keys that are present in `range`, with their rows: at most `room`, and none beyond the arc in
+ * which the range begins. task->rows is their number, and the next scan begins at task->found. Keys are raw
+ * keys. */
 PAWL_MUST_USE pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                           struct pawl_range range, size_t room, uint64_t *keys, void *values);
 
-/* Linear algebra on the servers: what `kind` says of the vector of `flow` and, if it is about two, of `other`, which is x of
- * axpy and copy, and y of dot; else NULL. A range of zeros is all of the span. Changes are numbered like pushes: they are
- * applied once, in the order of calls, to what the other vector is after all pushes of this client that were called before,
- * and none that were called later.
- *   PAWL_MISMATCH     the two differ in type, width, size, placement or layout
- *   PAWL_OUT_OF_SPAN
- *   PAWL_UNSUPPORTED  a part of the span of a mixed vector; filling a sparse one
- *   PAWL_INVALID      a scalar that is no value for the type
+/* Runs an operation of linear algebra on the servers. `other` is the second vector: x of axpy and copy, y of
+ * dot; NULL for operations on one vector. A range {0, 0} is the whole span. Changes are numbered like pushes:
+ * each is applied once, in the order of calls. It reads the other vector after all earlier and before all
+ * later pushes of this client.
+ *   PAWL_MISMATCH     the vectors differ in type, width, size, placement or layout
+ *   PAWL_OUT_OF_SPAN  the range is not in the span
+ *   PAWL_UNSUPPORTED  a part of the span of a mixed vector; filling a sparse vector
+ *   PAWL_INVALID      the scalar is not valid for the type
  *   and as pwi_client_start */
 PAWL_MUST_USE pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                             struct pwi_flow *other, enum pwi_linear kind, double scalar,
                                             struct pawl_range range);
 
-/* A fold of one column of the rows as they are stored, counted from 0. PAWL_INVALID if they have none such. */
+/* Folds one column of the stored rows, counted from 0. PAWL_INVALID if there is no such column. */
 PAWL_MUST_USE pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *task,
                                                  struct pwi_flow *flow, enum pwi_linear kind, uint32_t column,
                                                  struct pawl_range range);
 
-/* Groups: the flow is that of the group's entry. ENTER after the manager was asked to let us join; TICK waits until every
- * push of this client that was started before is answered; AWAIT finishes when all members have reached the tick. */
+/* Groups: `flow` is the flow of the group's entry. Call enter after the manager has added this client to the
+ * group. A tick is sent once all earlier pushes of this client are answered. An await finishes when all
+ * members have reached the tick. Call exit before asking the manager to remove this client: it then does not
+ * rejoin the group after a renewal. */
 PAWL_MUST_USE pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow);
-void pwi_client_exit(
-    struct pwi_flow *flow); /* before the manager is asked to let us go: we will not join again by ourselves */
+void pwi_client_exit(struct pwi_flow *flow);
 PAWL_MUST_USE pawl_status pwi_client_tick(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                           uint64_t tick);
 PAWL_MUST_USE pawl_status pwi_client_await(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                            uint64_t tick);
 
-/* --- asking the manager ---------------------------------------------------------------------------------------------- */
+/* --- asking the manager --------------------------------------------------------------------------------- */
 
-/* The caller's memory until `replied`. Asked again if the link is lost: the manager carries it out at most once, and tells again what
- * came of it (manager/ledger/ledger.h). PAWL_OUTCOME_UNKNOWN: this client was taken for dead, and the manager has forgotten who it was.
- * `replied` comes when our own view, membership and catalogue are as new as the manager's were. */
+/* A question to the manager, in the caller's memory until `replied` is called. If the link is lost, the
+ * client asks again; the manager carries the ask out at most once and repeats its reply (docs/protocol.md,
+ * "Asks"). PAWL_OUTCOME_UNKNOWN: this client was declared dead, and the manager has forgotten its old id.
+ * `replied` is called once the client's view, membership and catalogue are as new as the manager's were when
+ * it replied. */
 struct pwi_asking {
   void (*replied)(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size);
 
@@ -267,46 +286,48 @@ struct pwi_asking {
   uint64_t number;
   unsigned char *payload;
   size_t size;
-  uint64_t asker, secret; /* who we were when it was first sent; 0: it was not */
-  bool is_replied;
+  uint64_t asker, secret; /* the client's id and secret when the ask was first sent; 0: not sent yet */
+  bool is_replied;        /* the reply is here, and waits for news */
   pawl_status status;
   unsigned char *reply;
   size_t reply_size;
-  uint32_t view, membership, catalogue;
+  uint32_t view, membership, catalogue; /* numbers that the client must have before `replied` is called */
   struct pwi_asking *next;
 };
 
-/* The payload is copied. PAWL_NO_MEMORY, PAWL_NODE_GONE (it stays dead). */
+/* Asks the manager. The payload is copied. PAWL_NO_MEMORY; PAWL_NODE_GONE or PAWL_LINK_REVOKED (the client is
+ * dead). */
 PAWL_MUST_USE pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what,
                                          const void *payload, size_t size);
 
-/* Stop waiting for it: `replied` will not be called. It may have been done. */
+/* Stops waiting: `replied` is not called. The manager may have carried the ask out. */
 void pwi_client_unask(struct pwi_client *client, struct pwi_asking *asking);
 
-/* --- calls of named functions (docs/calls.md) -------------------------------------------------------------------------- */
+/* --- calls of named functions (docs/calls.md) ----------------------------------------------------------- */
 
-/* One node that is called. */
+/* A call to one node. */
 struct pwi_call_leg {
   uint64_t node;
-  pawl_status status;          /* PAWL_OK: `back` has the results. Else why there are none */
-  struct pwi_call_return back; /* goes with the calling */
+  pawl_status status;          /* PAWL_OK: `back` has the results; otherwise why there are none */
+  struct pwi_call_return back; /* freed by pwi_calling_fini */
 
   /* Private. */
   struct pwi_calling *calling;
   struct pwi_call_leg *next, *before; /* in its peer's list */
-  int state;
-  uint64_t number; /* 0: it was never sent */
+  int state;                          /* enum leg_state */
+  uint64_t number;                    /* 0: never sent */
   uint32_t tries;
   int64_t retry_at;
 };
 
-/* The caller's memory, zeros but for `ended`, until then; afterwards pwi_calling_fini. */
+/* A call of named functions, in the caller's memory. Zero it and set `ended`. Free it with pwi_calling_fini
+ * after `ended` was called. */
 struct pwi_calling {
   void (*ended)(struct pwi_calling *calling);
 
   /* Valid once ended. */
-  pawl_status
-      status; /* PAWL_OK, the first failure of a leg or of a call in it, or why there are no legs: PAWL_NOT_FOUND */
+  /* PAWL_OK, the first failure of a leg or of a call in it, or PAWL_NOT_FOUND: there are no legs */
+  pawl_status status;
   struct pwi_call_leg *legs;
   uint32_t leg_count;
 
@@ -316,30 +337,31 @@ struct pwi_calling {
   struct pwi_call_graph *graph;
   uint32_t graph_count;
   struct pwi_writer payload;
-  uint32_t left;
-  uint64_t round; /* of asking who there is; 0: nobody has to be asked */
+  uint32_t left;  /* legs that have not ended */
+  uint64_t round; /* of asking the manager for the members; 0: no need to ask */
   struct pwi_calling *next, *before;
 };
 
-/* Calls a node or, if that is 0, all members of a group, by the name of its entry. The graph is taken. What is wrong with the
- * call is returned, and then it has not begun, and the graph is still the caller's: PAWL_FORBIDDEN (a reader), PAWL_NO_MEMORY.
- * Else `ended` will be called, perhaps at once. Statuses of legs: PAWL_NODE_GONE, PAWL_UNSUPPORTED (it does not listen),
- * PAWL_OUTCOME_UNKNOWN, PAWL_NODE_STOPPED, PAWL_INVALID, PAWL_NO_MEMORY. */
+/* Calls a node or, if `node` is 0, all members of a group, by the name of the group's entry. On success the
+ * client takes over the graph and calls `ended`, possibly before this function returns. On an error the graph
+ * still belongs to the caller: PAWL_FORBIDDEN (a reader), PAWL_NO_MEMORY. Statuses of legs: PAWL_NODE_GONE,
+ * PAWL_UNSUPPORTED (the node does not listen), PAWL_OUTCOME_UNKNOWN, PAWL_NODE_STOPPED, PAWL_INVALID,
+ * PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_call(struct pwi_client *client, struct pwi_calling *calling, uint64_t node,
                                           const char *group, struct pwi_call_graph *graph);
 
-/* Not before it has ended, or the client was destroyed. */
+/* Call it only after the calling has ended or the client was destroyed. */
 void pwi_calling_fini(struct pwi_calling *calling);
 
-/* Who runs what others call (client/callee.h), from now on. `*callee_out` is for those who run: it lives as long as the client.
- * PAWL_NO_MEMORY. */
+/* Sets the function that runs incoming calls (client/callee.h). It reports results to `*callee_out`, which
+ * lives as long as the client. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_offer(struct pwi_client *client,
                                            void (*run)(void *context, struct pwi_running *running), void *context,
                                            struct pwi_callee **callee_out);
 
-/* --- triggers ---------------------------------------------------------------------------------------------------------- */
+/* --- triggers ------------------------------------------------------------------------------------------- */
 
-/* The caller's memory until the task has finished, or was not started. */
+/* A push that waits for a group, in the caller's memory until its task has finished. */
 struct pwi_trigger {
   struct pwi_task await;
   struct pwi_client *client;
@@ -351,33 +373,35 @@ struct pwi_trigger {
   uint64_t tick;
 };
 
-/* A push that begins, and gets its number, when all members of a group have reached the tick. Arguments and errors as
- * pwi_client_start; the task's status may also be one of those, or of the waiting. */
+/* Starts a push when all members of a group have reached a tick; the push gets its number then. Arguments and
+ * errors as pwi_client_start. The status of the task may also be an error of pwi_client_start or of the
+ * await. */
 PAWL_MUST_USE pawl_status pwi_client_trigger(struct pwi_client *client, struct pwi_trigger *trigger,
                                              struct pwi_task *task, struct pwi_flow *group, uint64_t tick,
                                              struct pwi_flow *flow, const struct pwi_where *where, const void *in);
 
-/* --- memory that request handlers on this machine read in place ---------------------------------------------------------------- */
+/* --- memory that servers on this machine read in place -------------------------------------------------- */
 
-/* A region of the net that the client knows: what is pushed from it is neither copied nor summed up. PAWL_NO_MEMORY,
+/* Opens a region of the net. Rows pushed from it are neither copied nor checksummed. PAWL_NO_MEMORY,
  * PAWL_NODE_LIMIT. */
 PAWL_MUST_USE pawl_status pwi_client_buffer_open(struct pwi_client *client, size_t size, void **memory_out);
-void pwi_client_buffer_close(struct pwi_client *client, void *memory); /* NULL is fine */
+void pwi_client_buffer_close(struct pwi_client *client, void *memory); /* NULL is allowed */
 
-/* --- vectors of our own ---------------------------------------------------------------------------------------------- */
+/* --- local vectors -------------------------------------------------------------------------------------- */
 
-/* Hold a vector locally, all zeros; others push and pull by naming our sender id. PAWL_EXISTS, PAWL_NOT_FOUND,
- * PAWL_NO_MEMORY. */
+/* Serves a vector locally, beginning with zeros. Other clients push and pull by naming this client's sender
+ * id. PAWL_EXISTS, PAWL_NOT_FOUND, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_open_local(struct pwi_client *client, struct pwi_vector_id id);
 void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id);
 
-/* --- going ----------------------------------------------------------------------------------------------------------- */
+/* --- leaving -------------------------------------------------------------------------------------------- */
 
-/* Tell the manager that we are going; wait with it until nothing is outstanding. `left` in the state of the client: */
+/* Leaves the cluster: once nothing is outstanding, the client tells the manager. pwi_client_has_left is true
+ * when the manager has confirmed, or when the client is dead. */
 void pwi_client_leave(struct pwi_client *client);
 bool pwi_client_has_left(const struct pwi_client *client);
 
-/* Close all links gracefully, and how many are still there. */
+/* Closes all links gracefully; pwi_client_links counts those that are not down yet. */
 void pwi_client_hang_up(struct pwi_client *client);
 size_t pwi_client_links(const struct pwi_client *client);
 

@@ -57,7 +57,7 @@ void pwi_client_look_revoked(struct pwi_client *client, bool was_up, bool is_man
   }
 }
 
-/* --- reading only ----------------------------------------------------------------------------------------------------- */
+/* --- reading only --------------------------------------------------------------------------------------- */
 
 static struct part *first_numbered(const struct pwi_flow *flow) {
   struct part *part = flow->first;

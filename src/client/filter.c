@@ -20,7 +20,7 @@
 #define CACHED_LEAST 4                    /* keys below which a signature saves nothing */
 #define CACHED_KEYS_MAX ((size_t)4 << 20) /* of all lists of a flow */
 
-/* --- chains ----------------------------------------------------------------------------------------------------------- */
+/* --- chains --------------------------------------------------------------------------------------------- */
 
 static void forget_list(struct flow_filters *filters, struct cached_list *cached) {
   if (!cached->list) return;
@@ -129,7 +129,7 @@ struct pwi_flow_traffic pwi_flow_traffic(const struct pwi_flow *flow) {
   return flow->traffic;
 }
 
-/* --- what is left of a push ------------------------------------------------------------------------------------------- */
+/* --- what is left of a push ----------------------------------------------------------------------------- */
 
 static struct pwi_filtered *take_filtered(struct pwi_client *client) {
   struct pwi_filtered *filtered = client->free_filtered;
@@ -250,7 +250,7 @@ static pawl_status run(struct pwi_flow *flow, struct pwi_filtered *filtered, str
   return PAWL_OK;
 }
 
-/* --- lists by their content ------------------------------------------------------------------------------------------- */
+/* --- lists by their content ----------------------------------------------------------------------------- */
 
 static bool is_list(const struct cached_list *cached, uint64_t signature, const uint64_t *keys, size_t count) {
   const struct pwi_keylist *list = cached->list;
@@ -308,7 +308,7 @@ static void use_list(struct pwi_client *client, const struct pwi_flow *flow, str
   where->list = cached->list;
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------------------ */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_flow_filter(struct pwi_client *client, struct pwi_flow *flow, enum pwi_request_kind kind,
                             struct pwi_where *where, const void **in, struct pwi_filtered **filtered_out) {

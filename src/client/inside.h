@@ -1,23 +1,4 @@
-/* Inside client/client.h: the client's state, shared by its files.
- *
- *   client/client.c         life, links, the actor, vectors of our own
- *   client/manager.c the manager: joining, news, asks
- *   client/filter.c  what callers push passes through filters; lists that are known by their content
- *   client/counts.c  what filters have done, for the manager
- *   client/start.c   calls become parts: cutting by arcs and by what was sent
- *   client/part.c    the states of parts: decides whether a part is queued, parked, blocked or over
- *   client/peer.c    the queue of each peer, and the parts under way to it
- *   client/send.c    links to peers; queued parts become messages
- *   client/answer.c  what answers do to parts
- *   client/clocks.c  clocks that come with answers
- *   client/renew.c   being taken for dead
- *   client/dead.c    staying dead
- *   client/restore.c vectors that were loaded from a checkpoint
- *   client/linear.c  linear algebra: order between two flows, sums of what parts bring back
- *   client/lists.c   prepared key lists, mixing, buffers
- *   client/call.c    calls of named functions, ours and those of others
- *   client/trigger.c pushes that wait for a group
- */
+/* The client's state, shared by the files of this module. README.md lists the files in reading order. */
 #ifndef PWI_CLIENT_INSIDE_H
 #define PWI_CLIENT_INSIDE_H
 
@@ -35,169 +16,178 @@
 #include "store/clock.h"
 #include "wire/filters.h"
 
-/* The clock of what was sent has one sender: us, whatever our id is just now. */
+/* The only sender in the clock of sent numbers: this client, whatever its present id. */
 #define PWI_SELF ((struct pwi_sender){1})
 
-#define PWI_PULL_SLICE ((size_t)512 << 10) /* bytes of values in one answer: gathering overlaps with copying */
-#define PWI_LINEAR_SLICE ((size_t)2 << 20) /* bytes of rows that one request changes, and its chain passes on */
+/* Bytes of values in one answer: the server gathers one while another is copied. */
+#define PWI_PULL_SLICE ((size_t)512 << 10)
+/* Bytes of rows that one LINEAR changes, and its chain passes on. */
+#define PWI_LINEAR_SLICE ((size_t)2 << 20)
 
-/* Servers and senders are numbered apart. A peer that is a sender is told from a server by this bit. */
+/* Servers and senders have separate numbers. This bit marks a peer that is a sender. */
 #define PWI_PEER_IS_SENDER (UINT64_C(1) << 63)
 
 struct client_link;
 struct client_peer;
 
-/* --- parts ------------------------------------------------------------------------------------------------------------ */
+/* --- parts ---------------------------------------------------------------------------------------------- */
 
 enum part_state {
-  PART_QUEUED,  /* in its peer's queue */
-  PART_SENT,    /* in its peer's list of those under way */
-  PART_PARKED,  /* waits for a newer view, a way to its request handler, or a moment */
-  PART_BLOCKED, /* waits for earlier parts of its flow, for the end of a renewal, or (TICK) for earlier tasks */
+  PART_QUEUED, /* in its peer's queue, to be sent */
+  PART_SENT,   /* in its peer's list of parts under way */
+  PART_PARKED, /* waits for a newer view, for joining, or for its time */
+  /* Waits for earlier parts of its flow, for the end of a renewal, or (TICK) for earlier tasks. */
+  PART_BLOCKED,
 };
 
-/* One request until it is answered. */
+/* One request, from its call until it is answered. */
 struct part {
-  struct part *next, *before;           /* in the flow, in the order of calls */
-  struct part *peer_next, *peer_before; /* in the peer's queue or list */
+  struct part *next, *before;           /* neighbours in the flow, in the order of calls */
+  struct part *peer_next, *peer_before; /* neighbours in the peer's queue or list */
   struct pwi_flow *flow;
   struct pwi_task *task;
-  struct client_peer *peer; /* QUEUED and SENT */
+  struct client_peer *peer; /* of a part that is QUEUED or SENT; otherwise NULL */
   enum pwi_request_kind kind;
   enum part_state state;
-  uint32_t index, generation; /* the slot, and how often it was sent: together the request's number */
+  uint32_t index;      /* of the slot; with the generation it is the number of the request */
+  uint32_t generation; /* rises with every attempt and every use of the slot */
 
-  uint64_t number;      /* of the task; 0 for what is not numbered */
-  uint32_t incarnation; /* of the vector that it was meant for */
-  uint64_t sender;      /* under which it was sent; 0: never */
-  uint64_t prior;
+  uint64_t number;      /* of the task; 0: not numbered */
+  uint32_t incarnation; /* of the vector, when the call was made */
+  uint64_t sender;      /* id under which the part was last sent as a numbered request; 0: never */
+  uint64_t prior;       /* the predecessor that the request names */
   uint64_t tick;
-  uint64_t aggregate; /* a group, or 0 */
-  struct pawl_range claim, range;
+  uint64_t aggregate;      /* id of the group whose pushes are applied as one; 0: none */
+  struct pawl_range claim; /* stored keys whose clock the request moves or reads */
+  struct pawl_range range; /* the part of the claim that the call names */
 
-  const uint64_t *keys;     /* stored ones; NULL: all of `range` */
-  size_t rows;              /* SCAN: for how many there is room */
-  struct pwi_keylist *list; /* the keys are its own, from `list_first` on */
-  size_t list_first;
-  uint64_t signature;
-  bool is_wanted; /* the request handler does not know the signature */
+  const uint64_t *keys;     /* stored keys; NULL: all of `range` */
+  size_t rows;              /* number of keys; SCAN: room for rows */
+  struct pwi_keylist *list; /* the prepared list that `keys` lies in; NULL: none */
+  size_t list_first;        /* index of the first key in that list */
+  uint64_t signature;       /* of the keys; 0: not computed yet */
+  bool is_wanted;           /* send the keys: the server does not know the signature */
 
-  const char *in;
-  char *out;
-  uint64_t *keys_out; /* SCAN */
+  const char *in;     /* rows to send; NULL: none */
+  char *out;          /* room for rows that come back; NULL: none */
+  uint64_t *keys_out; /* SCAN: room for keys */
 
   struct pwi_operation operation; /* LINEAR, FOLD */
-  struct pwi_flow *other;         /* of its other vector; NULL: there is none */
+  struct pwi_flow *other;         /* flow of the second vector; NULL: none */
 
-  uint64_t epoch; /* PARKED: of the view that did not help */
-  int64_t retry_at;
-  uint32_t tries;
-  uint8_t gaps;
-  bool is_collecting; /* asks what became of it under its old sender */
-  bool is_after_all;  /* TICK: blocked until it is the first unfinished task */
-  bool is_strict;     /* BLOCKED until every earlier overlapping push is answered, not only under way */
-  pawl_status voided; /* it cannot be, and why: what goes is an empty push, which uses up its number */
+  uint64_t epoch;     /* PARKED: epoch of the view with which the part was parked */
+  int64_t retry_at;   /* PARKED: when to try again */
+  uint32_t tries;     /* times that the part was parked */
+  uint8_t gaps;       /* consecutive GAPs without an unanswered predecessor */
+  bool is_collecting; /* the request asks whether the part took effect under an old id */
+  bool is_after_all;  /* TICK: blocked until its task is the first unfinished one */
+  bool is_strict;     /* BLOCKED until every earlier overlapping push is answered, not merely sent */
+  pawl_status voided; /* why the push failed; an empty push goes in its place and uses up the number */
 
-  uint32_t outgoings; /* messages of it that the net still reads from the caller's memory */
-  bool is_over;       /* and that is all it waits for: `over_status` is its end */
-  pawl_status over_status;
+  uint32_t outgoings;      /* messages whose body the net still reads from the caller's memory */
+  bool is_over;            /* the part has ended and waits only for these messages */
+  pawl_status over_status; /* how it has ended */
 };
 
-/* --- filters ---------------------------------------------------------------------------------------------------------- */
+/* --- filters -------------------------------------------------------------------------------------------- */
 
 #define PWI_CACHED_LISTS 64
 #define PWI_SEEN_LISTS 256
 
 struct cached_list {
-  uint64_t signature; /* of the caller's keys */
-  uint64_t used;
-  struct pwi_keylist *list; /* NULL: the place is free */
+  uint64_t signature;       /* of the caller's keys */
+  uint64_t used;            /* `list_clock` at the last use */
+  struct pwi_keylist *list; /* NULL: the slot is free */
 };
 
 /* The filters of a flow. */
 struct flow_filters {
   struct pawl_filters *push, *pull;
   bool push_is_lossy;
-  unsigned push_codecs, pull_codecs; /* bits 1 << codec */
-  size_t asked_size;                 /* lossy filters for pulls, as bytes; 0: none */
-  uint8_t asked[PWI_FILTERS_ASKED_MAX];
-  bool is_stale; /* the vector was loaded from a checkpoint: what is held was meant for what is gone */
+  unsigned push_codecs, pull_codecs;    /* bits 1 << codec */
+  size_t asked_size;                    /* bytes of `asked`; 0: no lossy filters for pulls */
+  uint8_t asked[PWI_FILTERS_ASKED_MAX]; /* lossy filters that pulls ask the server for, encoded */
+  /* The vector was loaded from a checkpoint: drop residuals from before. */
+  bool is_stale;
   struct pwi_adapt adapt;
 
-  /* Lists that go as their signature. */
+  /* Key lists that are sent as their signature. */
   bool caches_pushes, caches_pulls;
   struct cached_list lists[PWI_CACHED_LISTS];
-  size_t cached_keys;
+  size_t cached_keys; /* in all lists */
   uint64_t list_clock;
-  uint64_t seen[PWI_SEEN_LISTS]; /* signatures of lists that came once */
+  uint64_t seen[PWI_SEEN_LISTS]; /* signatures of lists that were used once */
 
-  struct pawl_filter_counters told[2][PAWL_FILTERS_MAX]; /* what the manager knows, of pushes and of pulls */
+  /* Counters that the manager has, of pushes and of pulls. */
+  struct pawl_filter_counters told[2][PAWL_FILTERS_MAX];
 };
 
 /* client/counts.c */
 void pwi_client_idle(struct pwi_client *client); /* all numbered tasks are over, or an ask has its reply */
 void pwi_client_tell_idle(struct pwi_client *client);
-void pwi_client_count_later(struct pwi_client *client); /* something was counted */
+void pwi_client_count_later(struct pwi_client *client); /* counters have changed: the manager is told later */
 void pwi_client_tell_counts(struct pwi_client *client, bool at_once);
 
-/* What filters have left of a push, until its task is over. */
+/* The rows of a push after its filters, until its task is over. */
 struct pwi_filtered {
-  struct pwi_filtered *next;     /* in the client's list of free ones */
-  struct pwi_filtered *all_next; /* and of all */
+  struct pwi_filtered *next;     /* in the client's free list */
+  struct pwi_filtered *all_next; /* in the client's list of all */
   struct pawl_rows rows;
-  struct pwi_pages keys; /* of what came without a list */
+  struct pwi_pages keys; /* the keys of a call that named a range */
 };
 
-/* Before anything is sent: the call as filters leave it. `where` and `in` are then about what is to be sent; what they
- * point to lives as long as `*filtered_out`, which may be NULL, and the lists of the flow. PAWL_UNSUPPORTED (a PUSHPULL
- * through lossy filters; one of a group also if they are those of pulls), and as pawl_filters_run. */
+/* Runs the filters of a flow before anything is sent. Afterwards `where` and `in` describe the rows to send;
+ * their memory lives as long as `*filtered_out`, which may be NULL, and the lists of the flow.
+ * PAWL_UNSUPPORTED (a PUSHPULL through lossy push filters, or an aggregate through lossy pull filters), and
+ * as pawl_filters_run. */
 PAWL_MUST_USE pawl_status pwi_flow_filter(struct pwi_client *client, struct pwi_flow *flow, enum pwi_request_kind kind,
                                           struct pwi_where *where, const void **in, struct pwi_filtered **filtered_out);
-void pwi_filtered_free(struct pwi_client *client, struct pwi_filtered *filtered); /* NULL is fine */
-void pwi_flow_filters_destroy(struct flow_filters *filters);                      /* NULL is fine */
+void pwi_filtered_free(struct pwi_client *client, struct pwi_filtered *filtered); /* NULL is allowed */
+void pwi_flow_filters_destroy(struct flow_filters *filters);                      /* NULL is allowed */
 void pwi_client_filtered_fini(struct pwi_client *client);
 
-/* Where a push of a group has nothing to say it only moves the clock, and nobody waits for it. */
 static inline bool pwi_range_overlap(struct pawl_range a, struct pawl_range b) {
   return a.begin < b.end && b.begin < a.end;
 }
 
-/* --- flows ------------------------------------------------------------------------------------------------------------ */
+/* --- flows ---------------------------------------------------------------------------------------------- */
 
 struct pwi_flow {
   struct pwi_flow *next;
   struct pwi_entry entry;
   struct pwi_place place;
-  uint64_t node;                    /* 0: the servers; else a sender, with its bit */
-  size_t row_bytes;                 /* of a row that comes back, */
-  size_t pushed_bytes, state_bytes; /* that goes out, and of what is kept with it */
-  size_t value_size;
+  uint64_t node;                /* 0: the servers; otherwise a sender, with PWI_PEER_IS_SENDER */
+  size_t row_bytes;             /* of a pulled row */
+  size_t pushed_bytes;          /* of a pushed row */
+  size_t state_bytes;           /* of the hidden state of a row */
+  size_t value_size;            /* bytes of one value */
   struct flow_filters *filters; /* NULL: none */
   struct pwi_flow_traffic traffic;
-  struct pwi_clock sent;
-  struct part *first, *last;
-  size_t held_back; /* parts that are not SENT */
-  size_t blocked;
-  pawl_status dead;  /* nothing can be sent on it any more, and why */
-  size_t readers;    /* parts, of any flow, that read it besides their own */
-  bool is_forbidden; /* to be pushed to, by whoever holds it: nothing that was sent is in, or ever will be */
+  struct pwi_clock sent;     /* the last task number sent, by range; one sender, PWI_SELF */
+  struct part *first, *last; /* unanswered parts, in the order of calls */
+  size_t held_back;          /* parts that are not SENT */
+  size_t blocked;            /* parts that are BLOCKED */
+  pawl_status dead;          /* why nothing can be sent any more; PAWL_OK: the flow is alive */
+  size_t readers;            /* parts of any flow that read this vector as their second one */
+  bool is_forbidden;         /* the server refused a push for lack of rights: no push of ours takes effect */
 
   /* Groups. */
   bool has_entered;
-  uint64_t ticked;   /* the highest tick called for: whoever enters again has reached it */
-  bool is_suspended; /* we have to join it again under a new id */
-  bool is_rejoining, is_reentering;
-  struct pwi_asking rejoin;
-  struct pwi_task reenter;
+  uint64_t ticked;          /* the highest tick of this client; it enters again at this tick */
+  bool is_suspended;        /* the client must join the group again under its new id */
+  bool is_rejoining;        /* the manager is being asked for that */
+  bool is_reentering;       /* `reenter` is under way */
+  struct pwi_asking rejoin; /* to the manager */
+  struct pwi_task reenter;  /* ENTER after a renewal */
   struct pwi_client *client;
 };
 
-/* Of a row that a request of this kind carries: a RESTORE brings what is stored and what is kept with it. */
+/* Bytes of a row in a request of this kind. A RESTORE carries stored rows with their hidden state. */
 static inline size_t pwi_flow_bytes_in(const struct pwi_flow *flow, enum pwi_request_kind kind) {
   return kind == PWI_REQUEST_RESTORE ? flow->row_bytes + flow->state_bytes : flow->pushed_bytes;
 }
 
-/* --- lists ------------------------------------------------------------------------------------------------------------ */
+/* --- lists ---------------------------------------------------------------------------------------------- */
 
 struct keylist_cut {
   size_t first, count;
@@ -207,22 +197,22 @@ struct keylist_cut {
 struct pwi_keylist {
   uint32_t references;
   struct pwi_vector_id vector;
-  bool is_fresh; /* no request handler has been sent it */
+  bool is_fresh; /* no server has been sent the list: its first use carries the keys */
   size_t count;
-  uint64_t *keys;           /* stored ones, rising */
-  uint32_t *order;          /* of a mixed list: keys[i] is number order[i] of the caller's */
-  struct keylist_cut *cuts; /* signatures of the pieces that it is sent in */
-  size_t cut_count, cut_room, cut_next;
+  uint64_t *keys;                       /* stored keys, rising */
+  uint32_t *order;                      /* mixed placement: keys[i] is the caller's key number order[i] */
+  struct keylist_cut *cuts;             /* signatures of the pieces in which the list is sent */
+  size_t cut_count, cut_room, cut_next; /* `cut_next`: where the next piece is expected */
 };
 
 uint64_t pwi_keylist_sign(struct pwi_keylist *list, size_t first, size_t count);
 
-/* Values of a mixed call in the order of stored keys, while it is under way. */
+/* The rows of a call on a mixed vector, in the order of stored keys, while the call is under way. */
 struct pwi_mixing {
-  struct pwi_mixing *next;     /* in the client's list of free ones */
-  struct pwi_mixing *all_next; /* and of all */
+  struct pwi_mixing *next;     /* in the client's free list */
+  struct pwi_mixing *all_next; /* in the client's list of all */
   struct pwi_mixer mixer;
-  struct pwi_keylist *list; /* whose order counts; NULL: the mixer's */
+  struct pwi_keylist *list; /* the list whose order applies; NULL: the order of `mixer` */
   struct pwi_pages in, out;
   size_t rows, bytes_in, row_bytes;
   char *caller_out;
@@ -230,19 +220,19 @@ struct pwi_mixing {
 
 PAWL_MUST_USE pawl_status pwi_client_mix(struct pwi_client *client, struct pwi_task *task, const struct pwi_flow *flow,
                                          const struct pwi_where *where, const void *in, void *out);
-void pwi_client_unmix(struct pwi_client *client, struct pwi_task *task); /* puts values back, frees the mixing */
+void pwi_client_unmix(struct pwi_client *client, struct pwi_task *task); /* rows back in the caller's order */
 
-/* --- calls ------------------------------------------------------------------------------------------------------------ */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 enum leg_state {
-  LEG_SEEKING, /* its calling waits to hear who there is */
-  LEG_WAITING, /* in its peer's list, to be sent, or sent again */
+  LEG_SEEKING, /* its calling waits for the manager's list of members */
+  LEG_WAITING, /* in its peer's list, to be sent or resent */
   LEG_SENT,
-  LEG_HERE, /* it runs in this process */
+  LEG_HERE, /* runs in this process */
   LEG_OVER,
 };
 
-/* --- peers ------------------------------------------------------------------------------------------------------------ */
+/* --- peers ---------------------------------------------------------------------------------------------- */
 
 enum client_link_kind { LINK_MANAGER, LINK_HANDLER, LINK_ASKER };
 
@@ -252,61 +242,64 @@ struct client_link {
   bool is_up;
   struct pwi_peering peering;
   struct pwi_control control;
-  struct pwi_control call_control;  /* of calls, which may come between the pieces of something else */
+  /* Of calls, whose messages may arrive between the pieces of another message. */
+  struct pwi_control call_control;
   struct client_peer *peer;         /* LINK_HANDLER */
   struct pwi_handler_link *handler; /* LINK_ASKER */
-  struct pwi_shown shown;           /* LINK_ASKER: who calls */
-  uint64_t proven, proven_calls;    /* LINK_HANDLER: the id that our requests, and our calls, have shown a proof of */
+  struct pwi_shown shown;           /* LINK_ASKER: the identity of the caller */
+  uint64_t proven;                  /* LINK_HANDLER: the id for which requests have carried a proof */
+  uint64_t proven_calls;            /* LINK_HANDLER: the id for which calls have carried a proof */
 
-  /* LINK_HANDLER: the answer on its way in. */
-  struct part *answering; /* whose values are being filled in; NULL: the answer is received whole */
-  uint32_t answering_generation;
+  /* LINK_HANDLER: the answer that is being received. */
+  /* Its values go directly to the caller's memory; NULL: the answer is received whole. */
+  struct part *answering;
+  uint32_t answering_generation; /* of that part, when the answer began */
   size_t answer_size;
   _Alignas(64) uint8_t prefix[PWI_ANSWER_PREFIX];
 };
 
-/* A request handler that we send requests to. */
+/* A server, or a client that serves vectors, to which this client sends requests and calls. */
 struct client_peer {
   struct client_peer *next;
   uint64_t node;
-  struct client_link *link;     /* NULL: none, not even one that is being made */
-  struct client_peer *due_next; /* in the client's list of peers with something new in their queues */
-  bool is_due;
-  struct part *queue_first, *queue_last;
-  struct part *sent_first, *sent_last;
-  size_t under_way;             /* parts sent */
-  size_t bytes_out, bytes_back; /* of values, under way */
-  struct pwi_adapt_link carrying;
-  int64_t last_carried;
-  int64_t retry_at, retry_ns; /* when there is no link */
+  struct client_link *link;              /* up or being made; NULL: none */
+  struct client_peer *due_next;          /* in the client's list of peers whose queues have changed */
+  bool is_due;                           /* in that list */
+  struct part *queue_first, *queue_last; /* QUEUED parts, see pwi_peer_enqueue */
+  struct part *sent_first, *sent_last;   /* SENT parts, in the order of sending */
+  size_t under_way;                      /* number of SENT parts */
+  size_t bytes_out, bytes_back;          /* of values of SENT parts, to the peer and from it */
+  struct pwi_adapt_link carrying;        /* how fast the link carries messages */
+  int64_t last_carried;                  /* when the net last finished a message */
+  int64_t retry_at, retry_ns;            /* without a link: when to connect next, and the pause after that */
 
   /* Calls, in their order (client/call.c). */
   struct pwi_call_leg *legs_first, *legs_last;
-  size_t legs_under_way, leg_bytes; /* of those sent */
-  uint64_t last_call;               /* the number given last */
-  size_t unheard;                   /* bytes of answers that the peer does not know to be here */
-  struct pwi_asking missing;        /* the manager, whether it is still there */
-  bool is_missing;                  /* it is being asked */
+  size_t legs_under_way, leg_bytes; /* SENT legs and their bytes */
+  uint64_t last_call;               /* number of the last call to this peer */
+  size_t unheard;                   /* bytes of results whose arrival the peer has not been told */
+  struct pwi_asking missing;        /* asks the manager whether the peer is still a member */
+  bool is_missing;                  /* `missing` is under way */
 
-  /* Whether answers come at all (client/send.c). */
-  uint64_t answers;
-  struct part
-      *oldest; /* of what was under way at the last look and should have been answered by the next; NULL: none */
-  uint32_t oldest_generation;
-  uint64_t answers_then;
-  int64_t look_at, patience_ns; /* the next look; 0: none is needed */
+  /* Detection of a link without answers (client/send.c). */
+  uint64_t answers;           /* received so far */
+  struct part *oldest;        /* at the last check, the oldest part with an expected answer; NULL: none */
+  uint32_t oldest_generation; /* of that part */
+  uint64_t answers_then;      /* `answers` at the last check */
+  int64_t look_at;            /* time of the next check; 0: none is needed */
+  int64_t patience_ns;        /* pause between two checks */
 };
 
-/* A message whose body the net reads until it is done. */
+/* A message whose body the net reads until `done`. */
 struct outgoing {
   uint32_t index;
   struct part *part;
-  struct outgoing *next; /* free ones */
+  struct outgoing *next; /* in the free list */
   struct pwi_message_builder builder;
-  struct pwi_region *region; /* of encoded keys */
-  size_t room;
-  struct pwi_pages coded;   /* values in a codec */
-  struct client_peer *peer; /* whose link it is timed on; NULL: it is not */
+  struct pwi_region *region; /* for encoded keys; NULL: none yet */
+  size_t room;               /* bytes of the region */
+  struct pwi_pages coded;    /* values in a codec */
+  struct client_peer *peer;  /* the peer whose link is timed with this message; NULL: not timed */
   int64_t sent_at;
 };
 
@@ -316,7 +309,7 @@ struct client_buffer {
   size_t size;
 };
 
-/* --- the client ------------------------------------------------------------------------------------------------------- */
+/* --- the client ----------------------------------------------------------------------------------------- */
 
 enum renewal { RENEWAL_NONE, RENEWAL_JOINING, RENEWAL_COLLECTING };
 
@@ -330,7 +323,7 @@ struct pwi_client {
   struct client_link *all_links;
 
   /* Membership. */
-  struct client_link *manager; /* NULL: no link, not even one that is being made */
+  struct client_link *manager; /* up or being made; NULL: none */
   struct pwi_managers managers;
   int64_t manager_tried_at, manager_retry_at;
   pawl_status trouble;
@@ -338,36 +331,36 @@ struct pwi_client {
   uint8_t identity[PWI_SEAL_SECRET], key[PWI_SEAL_PUBLIC];
   struct pwi_joined joined;
   bool is_joined, is_leaving, has_said_leave, has_left;
-  bool is_dead;       /* for good; `has_left` is then true as well, */
-  pawl_status died;   /* and this is why */
-  int64_t refused_at; /* since when no manager has accepted our key; 0: not so */
+  bool is_dead;       /* for good; `has_left` is then true as well */
+  pawl_status died;   /* why the client is dead */
+  int64_t refused_at; /* since when every manager has refused the client's key; 0: it is accepted */
 
   enum renewal renewal;
-  uint64_t retired; /* the id that the next JOIN names */
-  struct pwi_asking forget;
-  bool is_forgetting;
+  uint64_t retired;         /* the old id that the next JOIN names */
+  struct pwi_asking forget; /* asks the manager to forget an old id */
+  bool is_forgetting;       /* `forget` is under way */
   struct {
     uint64_t id, secret;
-  } forgotten[8]; /* ids whose clocks may be forgotten once all is collected */
+  } forgotten[8]; /* old ids that the manager may forget once all parts are collected */
   size_t forgotten_count;
-  size_t collecting; /* parts */
+  size_t collecting; /* parts with is_collecting */
 
   struct pwi_view *view;
   struct pwi_catalogue catalogue;
   struct pwi_membership *membership;
 
   /* Tasks, flows, parts. */
-  struct pwi_task *tasks_first, *tasks_last;
-  uint64_t last_number;
-  uint64_t outstanding;
+  struct pwi_task *tasks_first, *tasks_last; /* unfinished numbered tasks, by rising number */
+  uint64_t last_number;                      /* given to a task */
+  uint64_t outstanding;                      /* unfinished tasks */
   struct pwi_flow *flows;
   struct part **parts; /* by index */
   size_t part_count, part_room;
   struct part *free_parts;
-  size_t parked;
+  size_t parked; /* parts */
   struct client_peer *peers;
-  struct client_peer *last_peer; /* that was asked for */
-  struct client_peer *due_peers; /* their queues have something new; client/send.c looks at them next */
+  struct client_peer *last_peer; /* found by the last pwi_client_peer */
+  struct client_peer *due_peers; /* peers whose queues have changed; client/send.c looks at them next */
   struct pwi_idmap peers_by_node;
 
   struct outgoing **outgoings;
@@ -383,21 +376,24 @@ struct pwi_client {
   struct pwi_asking *asks;
   uint64_t last_ask;
 
-  int64_t idle_at;                 /* when it is looked whether we are still idle; 0: we were told of, or are not */
-  uint64_t idle_number, idle_told; /* the last task's number then, and when the manager was told last */
-  uint64_t heard_told;             /* the number of the last ask whose reply the manager was told to be here */
-  int64_t tell_at;                 /* when the manager is told what filters have done; 0: there is nothing to tell */
+  /* When to check whether the client is still idle; 0: not idle, or the manager knows. */
+  int64_t idle_at;
+  uint64_t idle_number; /* `last_number` when the client became idle */
+  uint64_t idle_told;   /* `last_number` when the manager was last told */
+  uint64_t heard_told;  /* the highest ask whose reply the manager knows to be here */
+  int64_t tell_at;      /* when to send filter counters to the manager; 0: nothing to send */
+
   /* Calls. */
   struct pwi_calling *callings;
-  struct pwi_callee *callee; /* NULL: nobody has called yet, and nothing is offered */
-  struct pwi_asking sync;
-  bool is_syncing;
-  uint64_t sync_round;
+  struct pwi_callee *callee; /* NULL: no call was received yet, and no functions are offered */
+  struct pwi_asking sync;    /* asks the manager for its newest membership */
+  bool is_syncing;           /* `sync` is under way */
+  uint64_t sync_round;       /* number of that question */
 
   struct pwi_timer tick;
   int64_t tick_at; /* 0: the timer is not set */
 
-  /* Vectors of our own. */
+  /* Local vectors. */
   struct pwi_shard *shard;
   struct pwi_handler *handler;
   struct pwi_handler_numbers numbers;
@@ -408,36 +404,42 @@ struct pwi_client {
 
 /* client/client.c */
 struct client_link *pwi_client_connect(struct pwi_client *client, enum client_link_kind kind, const char *address);
-void pwi_client_wake_at(struct pwi_client *client, int64_t at); /* look after what waits, then */
+void pwi_client_wake_at(struct pwi_client *client, int64_t at); /* the timer fires at `at` or before */
 
 /* client/manager.c */
-#define PWI_CLIENT_RETRY_MIN INT64_C(10000000) /* between two attempts to reach the manager, at first */
+#define PWI_CLIENT_RETRY_MIN INT64_C(10000000) /* the first pause between two attempts to reach the manager */
 void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
 void pwi_client_manager_lost(struct pwi_client *client, pawl_status why);
 void pwi_client_join(struct pwi_client *client);
-void pwi_client_asks_renewed(struct pwi_client *client); /* those about ourselves are asked under the new id */
+void pwi_client_asks_renewed(struct pwi_client *client); /* asks about this client go under its new id */
 void pwi_client_say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick);
-uint64_t pwi_client_asks_heard(const struct pwi_client *client); /* all asks up to this number have their replies */
+/* Highest ask with replies to it and all before. */
+uint64_t pwi_client_asks_heard(const struct pwi_client *client);
 void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task,
-                            uint64_t tick);           /* what is in the writer */
-void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
+                            uint64_t tick); /* with the bytes in client->writer */
+/* If the client is leaving and nothing is outstanding. */
+void pwi_client_say_leave(struct pwi_client *client);
 PAWL_MUST_USE pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_control *control,
                                                   const void *body);
 
 /* client/part.c */
 struct part *pwi_part_create(struct pwi_client *client, struct pwi_flow *flow,
-                             struct pwi_task *task);                /* NULL: no memory */
-void pwi_part_link_behind(struct part *part, struct part *before);  /* in the flow; NULL: at its end */
-void pwi_part_settle(struct pwi_client *client, struct part *part); /* finds its place: queued, parked or blocked */
-void pwi_part_hold(struct pwi_client *client, struct part *part, enum part_state state); /* parked or blocked */
+                             struct pwi_task *task);               /* NULL: no memory */
+void pwi_part_link_behind(struct part *part, struct part *before); /* in the flow; NULL: at its end */
+/* decides: queued, parked, blocked or over. */
+void pwi_part_settle(struct pwi_client *client, struct part *part);
+/* Parked or blocked. */
+void pwi_part_hold(struct pwi_client *client, struct part *part, enum part_state state);
 void pwi_part_enqueue(struct pwi_client *client, struct part *part, struct client_peer *peer);
 void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status status);
 
-/* It ends with this status, and nothing of it takes effect. What was sent later, or will be, names its number as predecessor: so a push
- * goes once more, empty, to use that up, and ends when that has an answer. */
+/* Ends a part that cannot take effect. Later parts name its number as their predecessor. So a push is sent
+ * once more, empty, to use up the number, and ends with `status` when that is answered. */
 void pwi_part_fail(struct pwi_client *client, struct part *part, pawl_status status);
-void pwi_part_outgoing_done(struct pwi_client *client, struct part *part); /* the net has let go of a message of it */
-void pwi_part_retry(struct pwi_client *client, struct part *part);         /* after a moment, or with a newer view */
+/* The net has finished a message. */
+void pwi_part_outgoing_done(struct pwi_client *client, struct part *part);
+/* Parks it until later, or a newer view. */
+void pwi_part_retry(struct pwi_client *client, struct part *part);
 bool pwi_part_is_numbered(const struct part *part);
 bool pwi_part_has_order(const struct part *part);
 bool pwi_part_waits_for_earlier(const struct part *part);
@@ -452,19 +454,22 @@ bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_r
 struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64_t at);
 
 /* client/peer.c */
-#define PWI_PEER_RETRY_MIN INT64_C(5000000)       /* between two attempts to reach a peer, at first */
-#define PWI_PEER_PATIENCE_MIN INT64_C(3000000000) /* until a peer that sends no answers is given up, at first */
+#define PWI_PEER_RETRY_MIN INT64_C(5000000)       /* the first pause between two attempts to reach a peer */
+#define PWI_PEER_PATIENCE_MIN INT64_C(3000000000) /* the first time without answers until a link is closed */
 struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node); /* NULL: no memory */
 void pwi_peer_enqueue(struct pwi_client *client, struct client_peer *peer, struct part *part);
-void pwi_peer_sent(struct client_peer *peer, struct part *part);    /* from the queue to the parts under way */
-void pwi_peer_remove(struct client_peer *peer, struct part *part);  /* from the queue or the parts under way */
+/* From the queue to the parts under way. */
+void pwi_peer_sent(struct client_peer *peer, struct part *part);
+/* From the queue or the parts under way. */
+void pwi_peer_remove(struct client_peer *peer, struct part *part);
 struct client_peer *pwi_client_take_due(struct pwi_client *client); /* NULL: no queue has anything new */
 size_t pwi_part_bytes_out(const struct part *part);                 /* of values that go */
 size_t pwi_part_bytes_back(const struct part *part);                /* of values that come */
-size_t pwi_part_load(const struct part *part);                      /* bytes that the server passes on to its chain */
+/* Bytes that the server passes on to its chain. */
+size_t pwi_part_load(const struct part *part);
 
 /* client/send.c */
-void pwi_client_send_due(struct pwi_client *client); /* what was queued goes, as far as there is a link and room */
+void pwi_client_send_due(struct pwi_client *client); /* sends queued parts, as links and limits permit */
 void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer);
 void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer);
 void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, pawl_status why);
@@ -488,49 +493,50 @@ void pwi_client_renewed(struct pwi_client *client, uint64_t settled);
 pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, const void *payload, size_t size);
 void pwi_client_look_collected(struct pwi_client *client);
 
-void pwi_flow_begin_clock(struct pwi_flow *flow); /* as if nothing had been sent yet; cannot fail */
+void pwi_flow_begin_clock(struct pwi_flow *flow); /* clears the clock of sent numbers; cannot fail */
 
 /* client/dead.c */
 void pwi_client_die(struct pwi_client *client, pawl_status why);
 
-/* A link to the manager or to a server is down, and had been up. */
-void pwi_client_lost_writing(struct pwi_client *client); /* we have joined, and may only read */
+void pwi_client_lost_writing(struct pwi_client *client); /* the client has joined, and may only read */
+
+/* A link to the manager or to a server is down: was the client's key revoked? */
 void pwi_client_look_revoked(struct pwi_client *client, bool was_up, bool is_manager, pawl_status why);
 
 /* client/restore.c */
-bool pwi_part_is_stale(const struct part *part); /* it is meant for an earlier incarnation */
+bool pwi_part_is_stale(const struct part *part); /* made for an earlier incarnation */
 void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_t incarnation);
-void pwi_part_restored(struct pwi_client *client, struct part *part,
-                       uint64_t incarnation); /* a request handler says so */
+/* Answered RESTORED. */
+void pwi_part_restored(struct pwi_client *client, struct part *part, uint64_t incarnation);
 
 /* client/call.c */
 bool pwi_client_is_call(const struct pwi_message *message);
 PAWL_MUST_USE pawl_status pwi_client_hear_call(struct pwi_client *client, struct client_link *link, const void *body);
 void pwi_peer_pump_legs(struct pwi_client *client, struct client_peer *peer); /* its link is up */
-void pwi_peer_legs_down(struct client_peer *peer);                            /* it is down */
-void pwi_peer_miss(struct pwi_client *client, struct client_peer *peer);      /* it refuses links */
-void pwi_client_calls_look(struct pwi_client *client);                        /* another membership has come */
-void pwi_client_calls_renewed(struct pwi_client *client);                     /* we have another id */
-void pwi_client_calls_die(struct pwi_client *client);                         /* we have none any more */
+void pwi_peer_legs_down(struct client_peer *peer);                            /* its link is down */
+void pwi_peer_miss(struct pwi_client *client, struct client_peer *peer);      /* it refused a link */
+void pwi_client_calls_look(struct pwi_client *client);                        /* a membership has come */
+void pwi_client_calls_renewed(struct pwi_client *client);                     /* the client has a new id */
+void pwi_client_calls_die(struct pwi_client *client);                         /* the client is dead */
 
 /* client/linear.c */
 
-/* A part has got its operation, or a copy of another's; and it is over, with the last part of its task or not. */
+/* A part with an operation begins or ends: counts the readers of the second vector, and unblocks parts. */
 void pwi_linear_begun(struct part *part);
 void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const struct part *part, bool was_numbered);
 
-/* True if an earlier part changes rows by what this one would change. */
+/* True if an earlier LINEAR that is not answered yet reads rows that this part would change. */
 bool pwi_linear_is_read_before(const struct pwi_client *client, const struct part *part);
 
-/* The request handler has dealt with a part's claim up to `outcome->next`: the rest becomes a part of its own. False if there is no
- * memory for it: then all of the part goes again. */
+/* The server has processed a part's claim up to `outcome->next`: the rest becomes a part of its own. False if
+ * there is no memory for it; the whole part is then sent again. */
 bool pwi_linear_keep_rest(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome);
 
-/* A FOLD is OK and brought its sum. PAWL_CORRUPT. */
+/* A FOLD was answered OK; the payload is its sum. PAWL_CORRUPT. */
 PAWL_MUST_USE pawl_status pwi_fold_answered(struct pwi_client *client, struct part *part,
                                             const struct pwi_outcome *outcome, const void *payload, size_t size);
 
-/* The sums of a task's parts, from its start to its end. */
+/* The sums of the parts of a fold, from its start to its end. */
 PAWL_MUST_USE pawl_status pwi_folding_begin(struct pwi_client *client, struct pwi_task *task, enum pwi_linear kind);
 void pwi_folding_end(struct pwi_client *client, struct pwi_task *task);
 void pwi_foldings_fini(struct pwi_client *client);

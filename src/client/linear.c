@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "client/inside.h"
 
-/* --- order between flows ---------------------------------------------------------------------------------------------- */
+/* --- order between flows -------------------------------------------------------------------------------- */
 
 void pwi_linear_begun(struct part *part) {
   if (part->other) part->other->readers++;
@@ -50,7 +50,7 @@ bool pwi_linear_is_read_before(const struct pwi_client *client, const struct par
   return false;
 }
 
-/* --- the rest --------------------------------------------------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------------------------------------- */
 
 bool pwi_linear_keep_rest(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
   bool has_next = outcome->code == PWI_CODE_OK || outcome->code == PWI_CODE_REFUSED;
@@ -68,7 +68,7 @@ bool pwi_linear_keep_rest(struct pwi_client *client, struct part *part, const st
   return true;
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 struct folded {
   uint64_t begin;

@@ -6,7 +6,7 @@
 #include "client/inside.h"
 #include "wire/keys.h"
 
-/* --- prepared lists --------------------------------------------------------------------------------------------------- */
+/* --- prepared lists ------------------------------------------------------------------------------------- */
 
 static pawl_status check_keys(const struct pwi_entry *entry, const uint64_t *keys, size_t count) {
   if (!pwi_keys_rise(keys, count)) return PAWL_UNSORTED;
@@ -90,7 +90,7 @@ uint64_t pwi_keylist_sign(struct pwi_keylist *list, size_t first, size_t count) 
   return signature;
 }
 
-/* --- mixing ----------------------------------------------------------------------------------------------------------- */
+/* --- mixing --------------------------------------------------------------------------------------------- */
 
 /* Rows of 4 and 8 bytes are most of the traffic. */
 static void gather_rows(char *to, const char *from, const uint32_t *order, size_t rows, size_t bytes) {
@@ -171,7 +171,7 @@ void pwi_client_unmix(struct pwi_client *client, struct pwi_task *task) {
   free_mixing(client, mixing);
 }
 
-/* --- buffers ---------------------------------------------------------------------------------------------------------- */
+/* --- buffers -------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_client_buffer_open(struct pwi_client *client, size_t size, void **memory_out) {
   if (client->buffer_count == client->buffer_room) {

@@ -5,7 +5,7 @@
 #include "client/inside.h"
 #include "protocol/membership_delta.h"
 
-/* --- finding it ------------------------------------------------------------------------------------------------------- */
+/* --- finding it ----------------------------------------------------------------------------------------- */
 
 static void try_next(struct pwi_client *client, int64_t now) {
   int64_t patience = pwi_managers_patience(&client->managers);
@@ -48,7 +48,7 @@ void pwi_client_manager_lost(struct pwi_client *client, pawl_status why) {
   pwi_client_wake_at(client, client->manager_retry_at);
 }
 
-/* --- talking to the manager ------------------------------------------------------------------------------------------- */
+/* --- talking to the manager ----------------------------------------------------------------------------- */
 
 static void say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick,
                 const struct pwi_enclosure *enclosures, size_t count) {
@@ -162,7 +162,7 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   pwi_client_say_leave(client);
 }
 
-/* --- news ------------------------------------------------------------------------------------------------------------- */
+/* --- news ----------------------------------------------------------------------------------------------- */
 
 static pawl_status take_catalogue(struct pwi_client *client, const void *bytes, size_t size) {
   struct pwi_catalogue catalogue = {0};
@@ -338,7 +338,7 @@ pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_
   }
 }
 
-/* --- asks ------------------------------------------------------------------------------------------------------------- */
+/* --- asks ----------------------------------------------------------------------------------------------- */
 
 void pwi_client_asks_renewed(struct pwi_client *client) {
   for (struct pwi_asking *asking = client->asks; asking; asking = asking->next)

@@ -21,7 +21,7 @@ static bool overlaps(const struct part *a, const struct part *b) {
   return a->claim.begin < b->claim.end && b->claim.begin < a->claim.end;
 }
 
-/* --- tasks ------------------------------------------------------------------------------------------------------------ */
+/* --- tasks ---------------------------------------------------------------------------------------------- */
 
 void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_numbered) {
   task->status = PAWL_OK;
@@ -95,7 +95,7 @@ void pwi_task_started(struct pwi_client *client, struct pwi_task *task) {
   if (task->parts == 0) task_over(client, task);
 }
 
-/* --- slots ------------------------------------------------------------------------------------------------------------ */
+/* --- slots ---------------------------------------------------------------------------------------------- */
 
 static struct part *take_slot(struct pwi_client *client) {
   struct part *part = client->free_parts;
@@ -159,7 +159,7 @@ static void unlink_part(struct part *part) {
     flow->last = part->before;
 }
 
-/* --- states ----------------------------------------------------------------------------------------------------------- */
+/* --- states --------------------------------------------------------------------------------------------- */
 
 /* Out of whatever state it is in: it is then counted as held back and blocked, and nothing else. */
 static void leave_state(struct pwi_client *client, struct part *part) {
@@ -402,7 +402,7 @@ void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status
   while (flow->first) pwi_part_end(client, flow->first, status);
 }
 
-/* --- narrowing -------------------------------------------------------------------------------------------------------- */
+/* --- narrowing ------------------------------------------------------------------------------------------ */
 
 static void skip_rows(struct part *part, size_t rows) {
   if (part->in) part->in += rows * pwi_flow_bytes_in(part->flow, part->kind);

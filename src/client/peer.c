@@ -26,7 +26,7 @@ struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node) {
   return peer;
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 size_t pwi_part_bytes_out(const struct part *part) {
   return part->in ? part->rows * pwi_flow_bytes_in(part->flow, part->kind) : 0;
@@ -40,7 +40,7 @@ size_t pwi_part_load(const struct part *part) {
 
 size_t pwi_part_bytes_back(const struct part *part) { return part->out ? part->rows * part->flow->row_bytes : 0; }
 
-/* --- lists ------------------------------------------------------------------------------------------------------------ */
+/* --- lists ---------------------------------------------------------------------------------------------- */
 
 /* Puts a peer on the list of those that client/send.c looks at next. */
 static void mark_due(struct pwi_client *client, struct client_peer *peer) {

@@ -61,7 +61,7 @@ static void is_not_in(struct pwi_client *client, struct part *part) {
   pwi_part_hold(client, part, PART_BLOCKED);
 }
 
-/* --- collecting ------------------------------------------------------------------------------------------------------- */
+/* --- collecting ----------------------------------------------------------------------------------------- */
 
 static void begin_collecting(struct pwi_client *client, struct part *part, uint64_t settled) {
   pwi_part_hold(client, part, PART_BLOCKED);
@@ -174,7 +174,7 @@ pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, con
   return PAWL_OK;
 }
 
-/* --- numbering anew --------------------------------------------------------------------------------------------------- */
+/* --- numbering anew ------------------------------------------------------------------------------------- */
 
 /* A part whose claim is in pieces on the new clock is cut into them. */
 static void number_part(struct pwi_client *client, struct part *part) {
@@ -255,7 +255,7 @@ static void ask_to_forget(struct pwi_client *client) {
                                                                    client->writer.data, client->writer.size) == PAWL_OK;
 }
 
-/* --- groups ----------------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------- */
 
 static void reentered(struct pwi_task *task) {
   struct pwi_flow *flow = (struct pwi_flow *)((char *)task - offsetof(struct pwi_flow, reenter));

@@ -28,7 +28,7 @@
 #define KEYS_MIN ((size_t)64 << 10)
 #define PATIENCE_MAX INT64_C(60000000000)
 
-/* --- where peers are -------------------------------------------------------------------------------------------------- */
+/* --- where peers are ------------------------------------------------------------------------------------ */
 
 const char *pwi_client_node_address(const struct pwi_client *client, uint64_t node) {
   if (!(node & PWI_PEER_IS_SENDER)) {
@@ -40,7 +40,7 @@ const char *pwi_client_node_address(const struct pwi_client *client, uint64_t no
   return sender && !sender->retired && sender->address[0] ? sender->address : NULL;
 }
 
-/* --- room ------------------------------------------------------------------------------------------------------------- */
+/* --- room ----------------------------------------------------------------------------------------------- */
 
 static bool has_room(const struct client_peer *peer, const struct part *part) {
   if (peer->under_way == 0) return true;
@@ -48,7 +48,7 @@ static bool has_room(const struct client_peer *peer, const struct part *part) {
          peer->bytes_back + pwi_part_bytes_back(part) <= BYTES_MAX;
 }
 
-/* --- patience --------------------------------------------------------------------------------------------------------- */
+/* --- patience ------------------------------------------------------------------------------------------- */
 
 static struct part *find_due(const struct client_peer *peer) {
   struct part *part = peer->sent_first;
@@ -85,7 +85,7 @@ static void look_at_answers(struct pwi_client *client, struct client_peer *peer,
   pwi_net_close(client->config.net, peer->link->link, PAWL_LINK_SILENT);
 }
 
-/* --- messages --------------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 static struct outgoing *take_outgoing(struct pwi_client *client) {
   struct outgoing *outgoing = client->free_outgoings;
@@ -415,7 +415,7 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   return PAWL_OK;
 }
 
-/* --- links ------------------------------------------------------------------------------------------------------------ */
+/* --- links ---------------------------------------------------------------------------------------------- */
 
 static void seek(struct pwi_client *client, struct client_peer *peer) {
   int64_t now = pwi_net_now(client->config.net);

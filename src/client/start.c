@@ -28,7 +28,7 @@ static void end_start(struct pwi_client *client, struct pwi_task *task) {
   pwi_client_send_due(client);
 }
 
-/* --- flows ------------------------------------------------------------------------------------------------------------ */
+/* --- flows ---------------------------------------------------------------------------------------------- */
 
 static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *entry, uint64_t node,
                              struct pwi_flow **flow_out) {
@@ -73,7 +73,7 @@ pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, 
 
 const struct pwi_entry *pwi_flow_entry(const struct pwi_flow *flow) { return &flow->entry; }
 
-/* --- what is asked for ------------------------------------------------------------------------------------------------ */
+/* --- what is asked for ---------------------------------------------------------------------------------- */
 
 /* A call in terms of stored keys. */
 struct call {
@@ -136,7 +136,7 @@ static pawl_status check_call(const struct pwi_client *client, const struct pwi_
   return space[0] && !pwi_name_is_in(flow->entry.name, space) ? PAWL_FORBIDDEN : PAWL_OK;
 }
 
-/* --- parts ------------------------------------------------------------------------------------------------------------ */
+/* --- parts ---------------------------------------------------------------------------------------------- */
 
 /* What a part covers: a claim, and of the call's keys those from `first` to `last`. */
 struct piece {
@@ -384,7 +384,7 @@ static void cut(struct call *call) {
   settle_open(call);
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------------------ */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 /* The keys of a list that lie in the range; rows of others are skipped. */
 static void limit_to_range(struct call *call) {
@@ -467,7 +467,7 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
   return PAWL_OK;
 }
 
-/* --- linear algebra --------------------------------------------------------------------------------------------------- */
+/* --- linear algebra ------------------------------------------------------------------------------------- */
 
 static bool go_aggregate(const struct pwi_flow *a, const struct pwi_flow *b) {
   return a->entry.kind == PWI_ENTRY_VECTOR && b->entry.kind == PWI_ENTRY_VECTOR && a->node == 0 && b->node == 0 &&

@@ -10,13 +10,13 @@
 
 #define LOG_BYTES_MAX ((uint64_t)512 << 20) /* of all log entries that are kept: past this no more pushes are taken */
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 void pwi_chain_destroy(struct pwi_chain *chain) {
   if (!chain) return;
   for (size_t i = 0; i < pwi_fifo_count(&chain->log); i++) pwi_log_entry_release(pwi_chain_log_at(chain, i));
   pwi_fifo_fini(&chain->log);
-  pwi_fifo_fini(&chain->put_off);
+  pwi_fifo_fini(&chain->deferred);
   pwi_clock_fini(&chain->staged);
   pwi_free(chain);
 }
@@ -47,7 +47,7 @@ struct pwi_chain *pwi_chains_find(const struct pwi_chains *chains, uint64_t posi
   return index < chains->count ? chains->items[index] : NULL;
 }
 
-/* --- the head --------------------------------------------------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------------------------------------- */
 
 static bool is_ours(const struct pwi_chain *chain) { return chain->is_head && !chain->is_handing; }
 
@@ -175,25 +175,14 @@ void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct
   }
 }
 
-pawl_status pwi_chain_put_off(struct pwi_chain *chain, const struct pwi_put_off *put_off) {
-  struct pwi_put_off *place = pwi_fifo_push(&chain->put_off);
+pawl_status pwi_chain_defer(struct pwi_chain *chain, struct pawl_range positions, void *reply) {
+  struct pwi_deferred *place = pwi_fifo_push(&chain->deferred);
   if (!place) return PAWL_NO_MEMORY;
-  *place = *put_off;
-  place->version = chain->version;
+  *place = (struct pwi_deferred){.version = chain->version, .positions = positions, .reply = reply};
   return PAWL_OK;
 }
 
-void pwi_chains_forget_link(struct pwi_chains *chains, const struct pwi_handler_link *link) {
-  for (size_t i = 0; i < chains->count; i++) {
-    struct pwi_chain *chain = chains->items[i];
-    for (size_t j = 0; j < pwi_fifo_count(&chain->put_off); j++) {
-      struct pwi_put_off *waiting = pwi_fifo_at(&chain->put_off, j);
-      if (waiting->link == link) waiting->link = NULL;
-    }
-  }
-}
-
-/* --- members ---------------------------------------------------------------------------------------------------------- */
+/* --- members -------------------------------------------------------------------------------------------- */
 
 bool pwi_chain_next_due(const struct pwi_chains *chains, const struct pwi_chain *chain, struct pawl_range positions,
                         uint64_t version, struct pawl_range *piece_out) {
@@ -240,7 +229,7 @@ void pwi_chain_caught_up(struct pwi_chains *chains, struct pwi_chain *chain, uin
   pwi_chain_settle(chains, chain);
 }
 
-/* --- what is confirmed --------------------------------------------------------------------------------------------------- */
+/* --- what is confirmed ---------------------------------------------------------------------------------- */
 
 static void trim(struct pwi_chain *chain, uint64_t version) {
   while (pwi_fifo_count(&chain->log) > 0 && pwi_chain_log_at(chain, 0)->version <= version) {
@@ -252,11 +241,11 @@ static void trim(struct pwi_chain *chain, uint64_t version) {
 
 static void confirm(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version) {
   if (version > chain->confirmed) chain->confirmed = version;
-  while (pwi_fifo_count(&chain->put_off) > 0) {
-    struct pwi_put_off waiting = *(struct pwi_put_off *)pwi_fifo_at(&chain->put_off, 0);
+  while (pwi_fifo_count(&chain->deferred) > 0) {
+    struct pwi_deferred waiting = *(struct pwi_deferred *)pwi_fifo_at(&chain->deferred, 0);
     if (waiting.version > chain->confirmed) return;
-    pwi_fifo_pop(&chain->put_off);
-    chains->answer(chains->context, &waiting, false);
+    pwi_fifo_pop(&chain->deferred);
+    chains->answer(chains->context, waiting.reply, false);
   }
 }
 

@@ -35,22 +35,11 @@
 #include "server/log_entry.h"
 #include "store/clock.h"
 
-struct pwi_handler_link;
-struct pwi_handler_buffer;
-struct server_peer;
-
-/* An answer that waits. What it means is the request handler's business. */
-struct pwi_put_off {
-  uint64_t version;              /* it waits for this to be confirmed */
-  struct pawl_range positions;   /* that it is about */
-  struct pwi_handler_link *link; /* NULL: it is gone */
-  uint64_t number, task;
-  struct pwi_served served;
-  uint8_t value_type, value_codec; /* in another codec than RAW there are `value_count` of them */
-  uint32_t value_count;
-  size_t value_size;
-  struct pwi_handler_buffer *buffer;
-  const char *values;
+/* A reply that waits until a version is confirmed. */
+struct pwi_deferred {
+  uint64_t version;            /* the reply waits for the confirmation of this version */
+  struct pawl_range positions; /* that the reply is about */
+  void *reply;                 /* given to `answer`; chains do not look into it */
 };
 
 struct pwi_chain {
@@ -66,29 +55,21 @@ struct pwi_chain {
   uint64_t confirmed;
 
   /* What we passed on, or have to. Towards the following. */
-  struct server_peer *following_peer; /* server/chain_traffic.c's; NULL: no link */
-  struct pwi_fifo log;                /* struct pwi_log_entry *, by rising version */
-  size_t sent_count;                  /* from the front: given to the link */
-  uint64_t sent;                      /* version of the last of them, or what the following had */
-  bool is_open;                       /* the following has said READY, on the link there is now */
-  bool is_synced;                     /* a filling member has everything: its word counts */
-  bool is_full_wanted;                /* the next one with its keys */
-  uint64_t heard;                     /* the last that the following has confirmed */
-  uint64_t heard_then;                /* when it was last looked at whether anything is, and */
-  unsigned silences;                  /* how often in a row nothing was that should have been */
-  int64_t cut_off_since;              /* not open since; 0: open, or nobody there */
+  struct pwi_fifo log; /* struct pwi_log_entry *, by rising version */
+  size_t sent_count;   /* from the front: given to the link */
+  uint64_t sent;       /* version of the last of them, or what the following had */
+  bool is_open;        /* the following has said READY, on the link there is now */
+  bool is_synced;      /* a filling member has everything: its word counts */
+  bool is_full_wanted; /* the next one with its keys */
+  uint64_t heard;      /* the last that the following has confirmed */
 
   /* Towards the previous. */
-  struct server_peer *previous_peer;
-  bool is_greeted;         /* it was told, on that link, from where on to send */
   uint64_t processed;      /* of what it sends */
   uint64_t siblings;       /* changes of the version after that which were taken: others of it are to come */
   struct pwi_clock staged; /* filling: the versions of what has come, once all of it has */
-  bool is_stuck;           /* something is missing here (a vector): it is asked to send again when that has come */
 
-  int64_t starved_at; /* the head has said that it has no memory; 0: never */
-  bool is_handing;    /* no more requests are taken: another will be the head */
-  struct pwi_fifo put_off;
+  bool is_handing;          /* no more requests are taken: another will be the head */
+  struct pwi_fifo deferred; /* struct pwi_deferred, by rising version */
 };
 
 /* All chains of a shard, by rising position. */
@@ -98,18 +79,19 @@ struct pwi_chains {
   size_t routed_first, routed_last; /* the chains that the last request is about */
   struct pwi_clock versions;        /* by position, of all that is held; what even chains know better is older here */
   struct pwi_log_entries *log_entries;
-  void (*answer)(void *context, struct pwi_put_off *put_off, bool is_lost); /* lost: say NOT_HERE */
-  void (*pump)(void *context, struct pwi_chain *chain);                     /* there is something to be sent */
-  void (*starve)(void *context, struct pwi_chain *chain); /* its head has no memory, not even to refuse */
+  size_t chain_size; /* bytes of the owner's struct that begins with a struct pwi_chain; 0: there is none */
+  void (*answer)(void *context, void *reply, bool is_lost); /* lost: say NOT_HERE */
+  void (*pump)(void *context, struct pwi_chain *chain);     /* there is something to be sent */
+  void (*starve)(void *context, struct pwi_chain *chain);   /* its head has no memory, not even to refuse */
   void *context;
 };
 
-void pwi_chains_fini(struct pwi_chains *chains); /* put-off answers are dropped */
+void pwi_chains_fini(struct pwi_chains *chains); /* deferred replies are dropped */
 
 /* NULL: we are no member there. */
 struct pwi_chain *pwi_chains_find(const struct pwi_chains *chains, uint64_t position);
 
-/* --- a view ----------------------------------------------------------------------------------------------------------- */
+/* --- a view --------------------------------------------------------------------------------------------- */
 
 /* The chains that the view gives us, with what is known already: logs, versions, answers that still can be given. The old
  * ones are gone then. Positions must be in `versions`, or be filling. PAWL_NO_MEMORY: nothing has changed. */
@@ -132,7 +114,7 @@ PAWL_MUST_USE pawl_status pwi_chain_load_versions(struct pwi_chain *chain, const
 /* The lowest version of the arc: what to ask the previous member for. */
 uint64_t pwi_chain_lowest(const struct pwi_chains *chains, const struct pwi_chain *chain);
 
-/* --- the head --------------------------------------------------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------------------------------------- */
 
 /* The chain whose head we are and that all of the claim belongs to; NULL: it is not for us to answer. A claim may belong to
  * several neighbouring ones if nobody stands behind us in any of them; then it is the first. */
@@ -157,13 +139,10 @@ static inline uint64_t pwi_chain_at(const struct pwi_chain *chain) {
 /* True if everything that is here is confirmed. */
 static inline bool pwi_chain_is_settled(const struct pwi_chain *chain) { return chain->confirmed >= chain->version; }
 
-/* Puts an answer off until everything that is here now is confirmed. */
-PAWL_MUST_USE pawl_status pwi_chain_put_off(struct pwi_chain *chain, const struct pwi_put_off *put_off);
+/* Defers a reply about these positions until everything that is here now is confirmed. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_chain_defer(struct pwi_chain *chain, struct pawl_range positions, void *reply);
 
-/* The link is going down: whoever waits there is forgotten. */
-void pwi_chains_forget_link(struct pwi_chains *chains, const struct pwi_handler_link *link);
-
-/* --- members ---------------------------------------------------------------------------------------------------------- */
+/* --- members -------------------------------------------------------------------------------------------- */
 
 /* A version was applied here, on `positions` of the arc; `is_last`: no other one of that version comes. Its log entry, if it
  * has to be passed on, is taken. There is room: see pwi_chain_make_room. */

@@ -51,16 +51,17 @@ static void put(struct node *node, uint64_t cell, uint64_t change) {
   node->lists[cell][node->counts[cell]++] = change;
 }
 
-static void take_answer(void *context, struct pwi_put_off *put_off, bool is_lost) {
+static void take_answer(void *context, void *reply, bool is_lost) {
+  uint64_t number = (uintptr_t)reply;
   struct member *member = context;
   (void)member;
   world.answered += !is_lost;
   world.lost += is_lost;
   for (uint64_t i = 0; i < MEMBERS && !is_lost; i++)
-    if (is_left(i + 1)) assert_true(has(&world.nodes[i], world.cells[put_off->number], put_off->number));
+    if (is_left(i + 1)) assert_true(has(&world.nodes[i], world.cells[number], number));
 }
 
-/* --- views ---------------------------------------------------------------------------------------------------------------- */
+/* --- views ---------------------------------------------------------------------------------------------- */
 
 static void make_view(void) {
   struct pwi_arc arcs[CELLS];
@@ -96,7 +97,7 @@ static void drop_one(void) {
   make_view();
 }
 
-/* --- what members tell one another ---------------------------------------------------------------------------------------- */
+/* --- what members tell one another ---------------------------------------------------------------------- */
 
 static struct pwi_chain *chain_of(uint64_t node, const struct pwi_chain *other) {
   struct pwi_chain *chain = node ? pwi_chains_find(&world.nodes[node - 1].member.chains, other->positions.begin) : NULL;
@@ -186,19 +187,18 @@ static void change(struct node *node) {
   uint64_t number = ++world.changes, position = pwi_place_position(&place, key);
   struct pwi_request request = {.terms = {.kind = PWI_REQUEST_TICK, .claim = claim}, .task = number};
   struct pwi_served served = {.effect = PWI_EFFECT_TICK, .tick = cell};
-  struct pwi_put_off waiting = {.number = number, .positions = {position, position + 1}};
   struct pwi_log_entry *log_entry;
   world.cells[number] = (unsigned char)cell;
   assert_int_equal(pwi_chain_prepare(chains, chain, &request, 0, 0, 0, &log_entry), PAWL_OK);
   put(node, cell, number);
   pwi_chain_commit(chains, chain, NULL, &request, &served, NULL, log_entry);
   if (pwi_chain_is_settled(chain))
-    take_answer(&node->member, &waiting, false);
+    take_answer(&node->member, reply_of(number), false);
   else
-    assert_int_equal(pwi_chain_put_off(chain, &waiting), PAWL_OK);
+    assert_int_equal(pwi_chain_defer(chain, pawl_range_of(position, position + 1), reply_of(number)), PAWL_OK);
 }
 
-/* --- runs ----------------------------------------------------------------------------------------------------------------- */
+/* --- runs ----------------------------------------------------------------------------------------------- */
 
 static void start(uint64_t seed) {
   memset(&world, 0, sizeof world);

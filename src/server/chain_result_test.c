@@ -19,14 +19,14 @@ static void start(struct fixture *f) {
   pwi_log_entries_init(&f->log_entries, NULL);
   f->chains.log_entries = &f->log_entries;
   pwi_fifo_init(&f->chain.log, sizeof(struct pwi_log_entry *));
-  pwi_fifo_init(&f->chain.put_off, sizeof(struct pwi_put_off));
+  pwi_fifo_init(&f->chain.deferred, sizeof(struct pwi_deferred));
 }
 
 static void stop(struct fixture *f) {
   pwi_chain_heard(&f->chains, &f->chain, f->chain.version);
   assert_int_equal(f->log_entries.bytes, 0);
   pwi_fifo_fini(&f->chain.log);
-  pwi_fifo_fini(&f->chain.put_off);
+  pwi_fifo_fini(&f->chain.deferred);
   pwi_log_entries_fini(&f->log_entries);
 }
 

@@ -43,9 +43,8 @@ static struct pwi_chain *change(struct member *member, uint64_t begin, uint64_t 
   return chain;
 }
 
-static void put_off(struct pwi_chain *chain, uint64_t number, uint64_t begin, uint64_t end) {
-  struct pwi_put_off waiting = {.number = number, .link = (struct pwi_handler_link *)&place, .positions = {begin, end}};
-  assert_int_equal(pwi_chain_put_off(chain, &waiting), PAWL_OK);
+static void defer(struct pwi_chain *chain, uint64_t number, uint64_t begin, uint64_t end) {
+  assert_int_equal(pwi_chain_defer(chain, pawl_range_of(begin, end), reply_of(number)), PAWL_OK);
 }
 
 static size_t logged(const struct pwi_chain *chain) { return pwi_fifo_count(&chain->log); }
@@ -56,7 +55,7 @@ static uint64_t send_all(struct pwi_chain *chain) {
   return chain->sent;
 }
 
-/* --- routing ---------------------------------------------------------------------------------------------------------- */
+/* --- routing -------------------------------------------------------------------------------------------- */
 
 static void test_requests_are_for_the_head_alone(void **state) {
   (void)state;
@@ -110,7 +109,7 @@ static void test_a_claim_does_not_leap_over_an_arc_of_others(void **state) {
   stop_member(&m);
 }
 
-/* --- changes and answers ------------------------------------------------------------------------------------------------ */
+/* --- changes and answers -------------------------------------------------------------------------------- */
 
 static void test_changes_are_kept_until_they_are_confirmed(void **state) {
   (void)state;
@@ -118,7 +117,7 @@ static void test_changes_are_kept_until_they_are_confirmed(void **state) {
   START(&m, arc_of(0, 1, "12"));
   struct pwi_chain *chain = change(&m, 0, 10);
   change(&m, 20, 30);
-  put_off(chain, 11, 0, 10);
+  defer(chain, 11, 0, 10);
   change(&m, 0, 10);
   assert_int_equal(chain->version, 3);
   assert_int_equal(logged(chain), 3);
@@ -196,7 +195,7 @@ static void test_answers_wait_on_in_the_next_view(void **state) {
   struct member m;
   START(&m, arc_of(0, 1, "12"));
   struct pwi_chain *chain = change(&m, 0, 10);
-  put_off(chain, 11, 0, QUARTER);
+  defer(chain, 11, 0, QUARTER);
   send_all(chain);
   SEE(&m, arc_of(0, 2, "123f"));
   assert_int_equal(m.told_count, 0);
@@ -214,7 +213,7 @@ static void test_answers_are_given_when_the_last_follower_is_dropped(void **stat
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"));
-  put_off(change(&m, 0, 10), 11, 0, QUARTER);
+  defer(change(&m, 0, 10), 11, 0, QUARTER);
   SEE(&m, arc_of(0, 2, "1"));
   assert_int_equal(m.told_count, 1);
   assert_false(m.told[0].is_lost);
@@ -228,9 +227,9 @@ static void test_an_answer_is_lost_if_its_arc_is_split_under_it(void **state) {
   struct member m;
   START(&m, arc_of(0, 1, "12"));
   struct pwi_chain *chain = change(&m, 0, 1000);
-  put_off(chain, 1, 0, QUARTER);
-  put_off(chain, 2, QUARTER, 3 * QUARTER);
-  put_off(chain, 3, HALF, 3 * QUARTER);
+  defer(chain, 1, 0, QUARTER);
+  defer(chain, 2, QUARTER, 3 * QUARTER);
+  defer(chain, 3, HALF, 3 * QUARTER);
   SEE(&m, arc_of(0, 2, "12"), arc_of(HALF, 2, "12"));
   assert_int_equal(m.told_count, 1);
   assert_int_equal(m.told[0].number, 2);
@@ -249,8 +248,8 @@ static void test_answers_are_lost_when_another_is_the_head(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"), arc_of(HALF, 1, "12"));
-  put_off(change(&m, 0, 10), 1, 0, QUARTER);
-  put_off(change(&m, 900, 1000), 2, HALF, 3 * QUARTER);
+  defer(change(&m, 0, 10), 1, 0, QUARTER);
+  defer(change(&m, 900, 1000), 2, HALF, 3 * QUARTER);
   SEE(&m, arc_of(0, 2, "21"), arc_of(HALF, 2, "2"));
   assert_int_equal(m.told_count, 2);
   assert_true(m.told[0].is_lost && m.told[1].is_lost);
@@ -258,23 +257,7 @@ static void test_answers_are_lost_when_another_is_the_head(void **state) {
   stop_member(&m);
 }
 
-static void test_whoever_waits_on_a_lost_link_is_forgotten(void **state) {
-  (void)state;
-  struct member m;
-  START(&m, arc_of(0, 1, "12"));
-  struct pwi_chain *chain = change(&m, 0, 10);
-  struct pwi_put_off other = {.number = 2, .link = (struct pwi_handler_link *)&m, .positions = {0, QUARTER}};
-  put_off(chain, 1, 0, QUARTER);
-  assert_int_equal(pwi_chain_put_off(chain, &other), PAWL_OK);
-  pwi_chains_forget_link(&m.chains, (struct pwi_handler_link *)&place);
-  pwi_chain_heard(&m.chains, chain, 1);
-  assert_int_equal(m.told_count, 2);
-  assert_false(m.told[0].has_link);
-  assert_true(m.told[1].has_link);
-  stop_member(&m);
-}
-
-/* --- splitting and merging ------------------------------------------------------------------------------------------------ */
+/* --- splitting and merging ------------------------------------------------------------------------------ */
 
 static void test_both_halves_of_an_arc_keep_what_is_not_confirmed(void **state) {
   (void)state;
@@ -393,7 +376,7 @@ static void test_all_is_confirmed_when_nothing_is_kept_and_the_follower_is_where
   pwi_chain_heard(&m.chains, at(&m, HALF), 2);
   SEE(&m, arc_of(0, 2, "12"));
   struct pwi_chain *chain = at(&m, 0);
-  put_off(chain, 1, 0, QUARTER); /* a pull: it has seen version 5 */
+  defer(chain, 1, 0, QUARTER); /* a pull: it has seen version 5 */
   assert_false(pwi_chain_is_settled(chain));
   pwi_chain_rewind(chain, 2);
   pwi_chain_heard(&m.chains, chain, 1);
@@ -424,7 +407,7 @@ static void test_a_follower_is_sent_again_what_it_asks_for(void **state) {
   stop_member(&m);
 }
 
-/* --- those behind --------------------------------------------------------------------------------------------------------- */
+/* --- those behind --------------------------------------------------------------------------------------- */
 
 static struct pwi_log_entry *log_entry_of(struct member *member, uint64_t version, struct pawl_range positions) {
   struct pwi_log_entry *log_entry;
@@ -532,7 +515,7 @@ static void test_a_change_of_a_part_leaves_the_other_part_where_it_is(void **sta
   stop_member(&m);
 }
 
-/* --- filling ---------------------------------------------------------------------------------------------------------------- */
+/* --- filling -------------------------------------------------------------------------------------------- */
 
 /* Before it has been sent the first chunk it needs no changes, then all, and for good once its word counts. */
 static void test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot_be_reached(void **state) {
@@ -551,7 +534,7 @@ static void test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot
   chain->is_open = false; /* the link is lost */
   assert_true(pwi_chain_has_followers(chain));
   change(&m, 0, 10);
-  put_off(chain, 1, 0, QUARTER);
+  defer(chain, 1, 0, QUARTER);
   pwi_chain_settle(&m.chains, chain);
   assert_int_equal(logged(chain), 3);
   assert_int_equal(m.told_count, 0);
@@ -573,7 +556,7 @@ static void test_what_was_meant_for_a_target_that_is_given_up_is_let_go(void **s
   struct pwi_chain *chain = at(&m, 0);
   chain->is_open = chain->is_synced = true;
   change(&m, 0, 10);
-  put_off(chain, 1, 0, QUARTER);
+  defer(chain, 1, 0, QUARTER);
   chain->is_open = chain->is_synced = false;
   pwi_chain_settle(&m.chains, chain);
   assert_int_equal(logged(chain), 0);
@@ -672,7 +655,7 @@ static void test_a_member_that_fills_passes_nothing_on(void **state) {
   stop_member(&m);
 }
 
-/* --- positions -------------------------------------------------------------------------------------------------------------- */
+/* --- positions ------------------------------------------------------------------------------------------ */
 
 static void test_positions_that_are_dropped_have_no_version_any_more(void **state) {
   (void)state;
@@ -690,7 +673,7 @@ static void test_positions_that_are_dropped_have_no_version_any_more(void **stat
   stop_member(&m);
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 /* A split, a merge, an arc that stays and one that goes, with logs and answers in all of them. */
 static void start_busy(struct member *m) {
@@ -698,7 +681,7 @@ static void start_busy(struct member *m) {
   for (uint64_t key = 0; key < 1000; key += 90) {
     struct pwi_chain *chain = change(m, key, key + 1);
     uint64_t position = pwi_place_position(&place, key);
-    put_off(chain, key, position, position + 1);
+    defer(chain, key, position, position + 1);
   }
 }
 
@@ -717,7 +700,7 @@ static void test_a_view_for_which_there_is_no_memory_changes_nothing(void **stat
     assert_int_equal(pwi_chains_write_versions(&m.chains), PAWL_OK);
     for (size_t i = 0; i < 4; i++) {
       before[i] = m.chains.items[i];
-      waiting[i] = pwi_fifo_count(&before[i]->put_off);
+      waiting[i] = pwi_fifo_count(&before[i]->deferred);
       kept[i] = logged(before[i]);
       references[i] = pwi_chain_next(before[i])->references;
     }
@@ -739,7 +722,7 @@ static void test_a_view_for_which_there_is_no_memory_changes_nothing(void **stat
     assert_int_equal(m.told_count, 0);
     for (size_t i = 0; i < 4; i++) {
       assert_ptr_equal(m.chains.items[i], before[i]);
-      assert_int_equal(pwi_fifo_count(&before[i]->put_off), waiting[i]);
+      assert_int_equal(pwi_fifo_count(&before[i]->deferred), waiting[i]);
       assert_int_equal(logged(before[i]), kept[i]);
       assert_int_equal(pwi_chain_next(before[i])->references, references[i]);
     }
@@ -761,7 +744,6 @@ int main(void) {
       cmocka_unit_test(test_answers_are_given_when_the_last_follower_is_dropped),
       cmocka_unit_test(test_an_answer_is_lost_if_its_arc_is_split_under_it),
       cmocka_unit_test(test_answers_are_lost_when_another_is_the_head),
-      cmocka_unit_test(test_whoever_waits_on_a_lost_link_is_forgotten),
       cmocka_unit_test(test_both_halves_of_an_arc_keep_what_is_not_confirmed),
       cmocka_unit_test(test_what_was_split_and_merged_again_is_kept_once),
       cmocka_unit_test(test_logs_of_merged_arcs_are_one_by_rising_version),

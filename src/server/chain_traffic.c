@@ -24,7 +24,7 @@
   INT64_C(1000000000) /* a connection that takes longer is begun anew: packets of the first may be lost */
 #define SILENCES 3    /* looks, of one a second */
 
-/* --- links ------------------------------------------------------------------------------------------------------------ */
+/* --- links ---------------------------------------------------------------------------------------------- */
 
 static struct server_peer *find_peer(const struct pwi_server *server, enum server_peer_kind kind, uint64_t node) {
   struct server_peer *found = NULL;
@@ -45,9 +45,9 @@ static void relink(struct pwi_server *server) {
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
     struct server_peer *before = find_up(server, PEER_PREVIOUS, chain->previous);
-    if (before != chain->previous_peer) chain->is_greeted = false;
-    chain->previous_peer = before;
-    chain->following_peer = find_up(server, PEER_NEXT, chain->following);
+    if (before != contact_of(chain)->previous) contact_of(chain)->is_greeted = false;
+    contact_of(chain)->previous = before;
+    contact_of(chain)->following = find_up(server, PEER_NEXT, chain->following);
   }
 }
 
@@ -100,7 +100,7 @@ static struct pwi_note note_of(const struct pwi_chain *chain, enum pwi_note_step
   return (struct pwi_note){.step = step, .positions = chain->positions, .since = chain->since};
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static void look_later(struct pwi_server *server) {
   if (server->chain_timer.id != 0) return;
@@ -111,7 +111,7 @@ static void look_later(struct pwi_server *server) {
 /* Tells the one behind us that we are here; it answers READY. One that is being filled waits for its first chunk. */
 static void open_chain(struct pwi_server *server, struct pwi_chain *chain) {
   if (!chain->following || chain->is_open || chain->following_fills) return;
-  if (chain->cut_off_since == 0) chain->cut_off_since = pwi_net_now(server->config.net);
+  if (contact_of(chain)->cut_off_since == 0) contact_of(chain)->cut_off_since = pwi_net_now(server->config.net);
   look_later(server);
   struct server_peer *peer = pwi_server_reach(server, chain->following);
   if (!peer) return;
@@ -127,9 +127,9 @@ static uint64_t told(const struct pwi_chain *chain) {
 }
 
 static void say_ready(struct pwi_server *server, struct pwi_chain *chain, bool full) {
-  struct server_peer *peer = chain->previous_peer;
+  struct server_peer *peer = contact_of(chain)->previous;
   if (!peer || chain->is_filling) return;
-  chain->is_greeted = true;
+  contact_of(chain)->is_greeted = true;
   chain->siblings = 0;
   struct pwi_note note = note_of(chain, PWI_NOTE_READY);
   note.version = chain->processed;
@@ -139,7 +139,7 @@ static void say_ready(struct pwi_server *server, struct pwi_chain *chain, bool f
 }
 
 void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain) {
-  struct server_peer *peer = chain->previous_peer;
+  struct server_peer *peer = contact_of(chain)->previous;
   if (!peer) return;
   struct pwi_note note = note_of(chain, PWI_NOTE_CONFIRM);
   note.version = told(chain);
@@ -151,7 +151,7 @@ void pwi_server_chain_up(struct pwi_server *server, struct server_peer *peer) {
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
     if (peer->kind == PEER_NEXT && chain->following == peer->node) open_chain(server, chain);
-    if (peer->kind == PEER_PREVIOUS && chain->previous == peer->node && !chain->is_greeted)
+    if (peer->kind == PEER_PREVIOUS && chain->previous == peer->node && !contact_of(chain)->is_greeted)
       say_ready(server, chain, false);
   }
   if (peer->kind == PEER_NEXT) pwi_server_fill_go(server, peer->node);
@@ -164,7 +164,7 @@ void pwi_server_chain_down(struct pwi_server *server, const struct server_peer *
     struct pwi_chain *chain = server->chains.items[i];
     if (chain->following != peer->node) continue;
     chain->is_open = false;
-    if (chain->cut_off_since == 0) chain->cut_off_since = pwi_net_now(server->config.net);
+    if (contact_of(chain)->cut_off_since == 0) contact_of(chain)->cut_off_since = pwi_net_now(server->config.net);
   }
   pwi_server_fill_down(server, peer->node, PAWL_LINK_CLOSED);
   look_later(server);
@@ -201,7 +201,7 @@ void pwi_server_chains_changed(struct pwi_server *server) {
     struct pwi_chain *chain = server->chains.items[i];
     log_chain(server, chain);
     open_chain(server, chain);
-    if (!chain->is_greeted) say_ready(server, chain, false);
+    if (!contact_of(chain)->is_greeted) say_ready(server, chain, false);
     pwi_server_moves_look(server, chain);
   }
 }
@@ -209,13 +209,13 @@ void pwi_server_chains_changed(struct pwi_server *server) {
 void pwi_server_chains_unstick(struct pwi_server *server) {
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
-    if (!chain->is_stuck) continue;
-    chain->is_stuck = false;
+    if (!contact_of(chain)->is_stuck) continue;
+    contact_of(chain)->is_stuck = false;
     say_ready(server, chain, false);
   }
 }
 
-/* --- complaining -------------------------------------------------------------------------------------------------------- */
+/* --- complaining ---------------------------------------------------------------------------------------- */
 
 static void complain(struct pwi_server *server, const struct pwi_chain *chain, uint64_t node, pawl_status why) {
   if (!server->joined || !server->manager || !server->manager->is_up) return;
@@ -232,8 +232,10 @@ static void complain(struct pwi_server *server, const struct pwi_chain *chain, u
 void pwi_server_chain_starve(void *context, struct pwi_chain *chain) {
   struct pwi_server *server = context;
   int64_t now = pwi_net_now(server->config.net);
-  if (!pwi_chain_has_followers(chain) || (chain->starved_at != 0 && now - chain->starved_at < COMPLAIN_NS)) return;
-  chain->starved_at = now;
+  if (!pwi_chain_has_followers(chain) ||
+      (contact_of(chain)->starved_at != 0 && now - contact_of(chain)->starved_at < COMPLAIN_NS))
+    return;
+  contact_of(chain)->starved_at = now;
   complain(server, chain, server->node, PAWL_NO_MEMORY);
 }
 
@@ -249,15 +251,15 @@ void pwi_server_chain_timer(struct pwi_server *server) {
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
     if (pwi_is_planted(PWI_PLANTED_EARLY_ACK)) send_all(server, chain);
-    if (chain->is_stuck) {
-      chain->is_stuck = false;
+    if (contact_of(chain)->is_stuck) {
+      contact_of(chain)->is_stuck = false;
       say_ready(server, chain, false);
     }
     if (!chain->following || chain->is_open || chain->following_fills) continue;
     open_chain(server, chain);
-    if (now - chain->cut_off_since < COMPLAIN_NS) continue;
+    if (now - contact_of(chain)->cut_off_since < COMPLAIN_NS) continue;
     complain(server, chain, chain->following, PAWL_LINK_SILENT);
-    chain->cut_off_since = now;
+    contact_of(chain)->cut_off_since = now;
   }
 }
 
@@ -275,16 +277,17 @@ void pwi_server_chains_afresh(struct pwi_server *server) {
   give_up_attempts(server, LOOK_NS);
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
-    if (chain->cut_off_since != 0) chain->cut_off_since = now;
+    if (contact_of(chain)->cut_off_since != 0) contact_of(chain)->cut_off_since = now;
   }
 }
 
 /* True if nothing has been confirmed for a while of what was sent. */
 static bool is_silent(struct pwi_chain *chain) {
-  bool should_come = chain->is_open && !chain->following_fills && chain->following_peer && chain->sent_count > 0;
-  chain->silences = should_come && chain->heard == chain->heard_then ? chain->silences + 1 : 0;
-  chain->heard_then = chain->heard;
-  return chain->silences > SILENCES;
+  bool should_come = chain->is_open && !chain->following_fills && contact_of(chain)->following && chain->sent_count > 0;
+  contact_of(chain)->silences =
+      should_come && chain->heard == contact_of(chain)->heard_then ? contact_of(chain)->silences + 1 : 0;
+  contact_of(chain)->heard_then = chain->heard;
+  return contact_of(chain)->silences > SILENCES;
 }
 
 void pwi_server_chains_watch(struct pwi_server *server) {
@@ -292,14 +295,14 @@ void pwi_server_chains_watch(struct pwi_server *server) {
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
     if (!is_silent(chain)) continue;
-    chain->silences = 0;
+    contact_of(chain)->silences = 0;
     complain(server, chain, chain->following, PAWL_LINK_SILENT);
-    pwi_net_close(server->config.net, chain->following_peer->link, PAWL_LINK_SILENT);
+    pwi_net_close(server->config.net, contact_of(chain)->following->link, PAWL_LINK_SILENT);
   }
   pwi_server_fills_watch(server);
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------------ */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
 static void say_all_sent(struct pwi_server *server, struct pwi_chain *chain, struct server_peer *peer) {
   struct pwi_note note = note_of(chain, PWI_NOTE_UPDATE);
@@ -311,7 +314,7 @@ static void say_all_sent(struct pwi_server *server, struct pwi_chain *chain, str
 
 static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
   struct pwi_log_entry *log_entry;
-  struct server_peer *peer = chain->following_peer;
+  struct server_peer *peer = contact_of(chain)->following;
   if (!chain->is_open || !peer) return;
   struct pwi_log_entry_address address = pwi_server_address_of(server, peer);
   while ((log_entry = pwi_chain_next(chain))) {
@@ -357,7 +360,7 @@ void pwi_server_chain_writable(struct pwi_server *server, const struct server_pe
   pwi_server_fill_go(server, peer->node);
 }
 
-/* --- receiving ---------------------------------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------------------------------ */
 
 /* Who else is in a sum. */
 static pawl_status read_stamps(struct pwi_server *server, const struct pwi_inbox *inbox,
@@ -468,8 +471,8 @@ static bool has_keys(struct pwi_server *server, const struct pwi_change *change,
 
 /* Something is missing here: nothing is taken until it has come. One that is being filled cannot ask for it again. */
 static void stick(struct pwi_server *server, struct pwi_chain *chain, pawl_status why) {
-  bool was_stuck = chain->is_stuck;
-  chain->is_stuck = true;
+  bool was_stuck = contact_of(chain)->is_stuck;
+  contact_of(chain)->is_stuck = true;
   if (!was_stuck && why == PAWL_NO_MEMORY) complain(server, chain, server->node, why);
   if (!was_stuck && chain->is_filling) pwi_server_fill_stuck(server, chain);
   look_later(server);
@@ -501,7 +504,8 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
   struct pwi_change change;
   struct pwi_log_entry *log_entry = NULL;
   bool is_wanted = false;
-  if (note->version <= chain->processed || note->prior != chain->processed || chain->is_stuck) return PAWL_OK;
+  if (note->version <= chain->processed || note->prior != chain->processed || contact_of(chain)->is_stuck)
+    return PAWL_OK;
   if (note->other / 2 != chain->siblings) return PAWL_OK; /* one before it was not taken, and comes again */
   if (note->effect == PWI_EFFECT_NONE) {
     pwi_chain_caught_up(&server->chains, chain, note->version);
@@ -538,7 +542,7 @@ static void take_confirm(struct pwi_server *server, struct pwi_chain *chain, con
 static void take_ready(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
   if (chain->following_fills) return;
   chain->is_open = true;
-  chain->cut_off_since = 0;
+  contact_of(chain)->cut_off_since = 0;
   chain->is_full_wanted = note->full;
   pwi_chain_rewind(chain, note->version);
   take_confirm(server, chain, &(struct pwi_note){.version = note->other});

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-/* --- versions --------------------------------------------------------------------------------------------------------- */
+/* --- versions ------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_chain_write_version(struct pwi_chains *chains, const struct pwi_chain *chain) {
   struct pawl_range run;
@@ -89,7 +89,7 @@ pawl_status pwi_chains_drop(struct pwi_chains *chains, struct pawl_range positio
   return PAWL_OK;
 }
 
-/* --- a view ----------------------------------------------------------------------------------------------------------- */
+/* --- a view --------------------------------------------------------------------------------------------- */
 
 static void place_in(struct pwi_chain *chain, const struct pwi_arc *arc, size_t place) {
   size_t full = pwi_arc_full(arc);
@@ -151,10 +151,10 @@ static pawl_status inherit_log(struct pwi_chain *chain, const struct pwi_chain *
 /* One that is about more than one of the new arcs cannot be given: what it waits for may be safe in one of them and be lost
  * in the other. */
 static pawl_status inherit_answers(struct pwi_chain *chain, const struct pwi_chain *old) {
-  for (size_t i = 0; i < pwi_fifo_count(&old->put_off); i++) {
-    const struct pwi_put_off *waiting = pwi_fifo_at(&old->put_off, i);
+  for (size_t i = 0; i < pwi_fifo_count(&old->deferred); i++) {
+    const struct pwi_deferred *waiting = pwi_fifo_at(&old->deferred, i);
     if (!pawl_range_contains(chain->positions, waiting->positions)) continue;
-    struct pwi_put_off *place = pwi_fifo_push(&chain->put_off);
+    struct pwi_deferred *place = pwi_fifo_push(&chain->deferred);
     if (!place) return PAWL_NO_MEMORY;
     *place = *waiting;
   }
@@ -175,10 +175,10 @@ static pawl_status inherit(const struct pwi_chains *chains, struct pwi_chain *ch
 
 static pawl_status make_chain(const struct pwi_chains *chains, const struct pwi_view *view, size_t arc, size_t place,
                               struct pwi_chain **chain_out) {
-  struct pwi_chain *chain = pwi_alloc_zero(1, sizeof *chain);
+  struct pwi_chain *chain = pwi_alloc_zero(1, chains->chain_size ? chains->chain_size : sizeof *chain);
   if (!chain) return PAWL_NO_MEMORY;
   pwi_fifo_init(&chain->log, sizeof(struct pwi_log_entry *));
-  pwi_fifo_init(&chain->put_off, sizeof(struct pwi_put_off));
+  pwi_fifo_init(&chain->deferred, sizeof(struct pwi_deferred));
   chain->positions = pwi_view_arc_range(view, arc);
   chain->is_even = true;
   place_in(chain, &view->arcs[arc], place);
@@ -198,21 +198,23 @@ static pawl_status make_chain(const struct pwi_chains *chains, const struct pwi_
 
 /* Answers that nobody can give any more here. */
 static void lose_answers(struct pwi_chains *chains, struct pwi_chain *chain) {
-  for (; pwi_fifo_count(&chain->put_off) > 0; pwi_fifo_pop(&chain->put_off))
-    chains->answer(chains->context, pwi_fifo_at(&chain->put_off, 0), true);
+  for (; pwi_fifo_count(&chain->deferred) > 0; pwi_fifo_pop(&chain->deferred)) {
+    const struct pwi_deferred *waiting = pwi_fifo_at(&chain->deferred, 0);
+    chains->answer(chains->context, waiting->reply, true);
+  }
 }
 
 /* Those that another chain goes on to wait for are not lost. */
 static void leave_answers(struct pwi_chain *old, struct pwi_chain *const *items, size_t count) {
-  size_t left = pwi_fifo_count(&old->put_off);
+  size_t left = pwi_fifo_count(&old->deferred);
   while (left-- > 0) {
-    struct pwi_put_off waiting = *(struct pwi_put_off *)pwi_fifo_at(&old->put_off, 0);
+    struct pwi_deferred waiting = *(struct pwi_deferred *)pwi_fifo_at(&old->deferred, 0);
     bool is_taken = false;
     for (size_t i = 0; i < count; i++)
       is_taken |= items[i] != old && items[i]->is_head && pawl_range_contains(items[i]->positions, waiting.positions);
-    pwi_fifo_pop(&old->put_off);
+    pwi_fifo_pop(&old->deferred);
     if (is_taken) continue;
-    struct pwi_put_off *place = pwi_fifo_push(&old->put_off); /* there is room: one was just taken out */
+    struct pwi_deferred *place = pwi_fifo_push(&old->deferred); /* there is room: one was just taken out */
     assert(place);
     *place = waiting;
   }

@@ -28,7 +28,7 @@
 #define SILENCES 3 /* looks, of one a second, without anything taken */
 #define REST_MAX INT64_C(20000000)
 
-/* --- orders ----------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 static void report(struct pwi_server *server, const struct moving *moving) {
   struct pwi_move reply = moving->order;
@@ -166,7 +166,7 @@ void pwi_server_moves_look(struct pwi_server *server, struct pwi_chain *chain) {
   }
 }
 
-/* --- the source --------------------------------------------------------------------------------------------------------- */
+/* --- the source ----------------------------------------------------------------------------------------- */
 
 static struct pwi_note chunk_note(const struct pwi_chain *chain, const struct moving *moving,
                                   enum pwi_chunk_step step) {
@@ -182,7 +182,7 @@ static struct pwi_note chunk_note(const struct pwi_chain *chain, const struct mo
 static pawl_status send_chunk(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving,
                               enum pwi_chunk_step step, struct pwi_log_entry *log_entry) {
   struct pwi_note note = chunk_note(chain, moving, step);
-  struct pwi_log_entry_address address = pwi_server_address_of(server, chain->following_peer);
+  struct pwi_log_entry_address address = pwi_server_address_of(server, contact_of(chain)->following);
   pawl_status status = pwi_log_entry_send_bytes(log_entry, &address, &note, server->node);
   if (!status) moving->given++;
   return status;
@@ -296,7 +296,7 @@ static bool may_copy(struct pwi_server *server, struct pwi_chain *chain, struct 
 
 static void go_on(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   pawl_status status = PAWL_OK;
-  if (!chain->following_peer || !moving->has_begun) return;
+  if (!contact_of(chain)->following || !moving->has_begun) return;
   if (moving->given == 0) {
     status = begin_copying(server, chain, moving);
     begin_burst(server, moving);
@@ -333,8 +333,8 @@ void pwi_server_fills_watch(struct pwi_server *server) {
     moving->silences = should_come && moving->taken == moving->taken_then ? moving->silences + 1 : 0;
     moving->taken_then = moving->taken;
     if (moving->silences <= SILENCES) continue;
-    const struct pwi_chain *chain = chain_of(server, moving);
-    struct server_peer *peer = chain ? chain->following_peer : NULL;
+    struct pwi_chain *chain = chain_of(server, moving);
+    struct server_peer *peer = chain ? contact_of(chain)->following : NULL;
     end_move(server, moving, PAWL_LINK_SILENT);
     if (peer) pwi_net_close(server->config.net, peer->link, PAWL_LINK_SILENT);
   }
@@ -376,7 +376,7 @@ void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, c
     go_on(server, chain, moving);
 }
 
-/* --- the target --------------------------------------------------------------------------------------------------------- */
+/* --- the target ----------------------------------------------------------------------------------------- */
 
 struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain) {
   for (struct filling *filling = server->fillings; filling; filling = filling->next)
@@ -400,7 +400,7 @@ static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *ch
                               .chunk = note->version};
   server->fillings = filling;
   chain->processed = chain->version = note->prior;
-  chain->is_stuck = false;
+  contact_of(chain)->is_stuck = false;
   pwi_clock_fini(&chain->staged);
   return PAWL_OK;
 }
@@ -440,9 +440,9 @@ bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range pos
   return false;
 }
 
-void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *chain) {
+void pwi_server_fill_stuck(struct pwi_server *server, struct pwi_chain *chain) {
   const struct filling *filling = pwi_server_filling(server, chain);
-  if (!filling || !chain->previous_peer) return;
+  if (!filling || !contact_of(chain)->previous) return;
   struct pwi_note note = {.step = PWI_NOTE_TAKEN,
                           .status = PAWL_CANCELLED,
                           .positions = chain->positions,
@@ -450,7 +450,7 @@ void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *ch
                           .version = filling->chunk,
                           .prior = chain->processed,
                           .other = filling->move};
-  pwi_server_note(server, chain->previous_peer, &note);
+  pwi_server_note(server, contact_of(chain)->previous, &note);
 }
 
 pawl_status pwi_server_fillings_open(struct pwi_server *server) {

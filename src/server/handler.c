@@ -12,7 +12,7 @@
 #define ANSWER_MAX ((size_t)64 << 20) /* bytes of values that one answer may carry */
 #define SCAN_ROWS_MAX ((uint64_t)1 << 16)
 
-#define PUT_OFF_MAX 16384 /* answers of one link that wait for chains */
+#define DEFERRED_MAX 16384 /* replies of one link that wait for chains */
 
 /* A head that has no memory for so many bytes is of no use as a head. That there is none for more says nothing about it. */
 #define MODEST_BYTES ((size_t)4 << 20)
@@ -45,6 +45,7 @@ static void free_link(struct pwi_handler_link *link) {
 void pwi_handler_destroy(struct pwi_handler *handler) {
   if (!handler) return;
   while (handler->links) free_link(handler->links);
+  pwi_handler_replies_fini(handler);
   pwi_staging_fini(&handler->staging);
   pwi_reading_fini(&handler->reading);
   pwi_pages_fini(&handler->stamps);
@@ -81,12 +82,12 @@ void pwi_handler_link_down(struct pwi_handler_link *link) {
   if (!link) return;
   struct pwi_shard *shard = link->handler->config.shard;
   if (shard) pwi_shard_forget_waiters(shard, link->link.id);
-  if (link->handler->config.chains) pwi_chains_forget_link(link->handler->config.chains, link);
+  pwi_handler_forget_deferred(link);
   pwi_handler_close_buffers(link);
   free_link(link);
 }
 
-/* --- receiving ----------------------------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------------------------------ */
 
 struct pwi_receive pwi_handler_message(struct pwi_handler_link *link, const struct pwi_message *message) {
   return pwi_inbox_begin(&link->inbox, message, &link->peering.data, link);
@@ -96,7 +97,7 @@ void pwi_handler_piece(struct pwi_handler_link *link, size_t offset, const void 
   pwi_inbox_piece(&link->inbox, offset, data, size);
 }
 
-/* --- serving -------------------------------------------------------------------------------------------------------- */
+/* --- serving -------------------------------------------------------------------------------------------- */
 
 /* Others would wait for a member's push that was taken for a stranger's. */
 static bool is_aggregate(const struct pwi_request *request) { return pwi_terms_are_aggregate(&request->terms); }
@@ -271,34 +272,30 @@ static void answer(struct pwi_handler_link *link, struct pwi_chain *chain, const
                    const char *values, struct pwi_answer_form form) {
   enum pawl_type type = entry->is.type;
   struct pwi_place place = pwi_entry_place(entry);
-  struct pwi_put_off put_off = {.link = link,
-                                .number = request->terms.number,
-                                .task = request->task,
-                                .served = *served,
-                                .value_type = (uint8_t)type,
-                                .value_codec = form.codec,
-                                .value_count = form.count,
-                                .value_size = pawl_type_size(type),
-                                .buffer = buffer,
-                                .values = values};
+  struct pwi_reply reply = {.link = link,
+                            .number = request->terms.number,
+                            .task = request->task,
+                            .served = *served,
+                            .value_type = (uint8_t)type,
+                            .value_codec = form.codec,
+                            .value_count = form.count,
+                            .value_size = pawl_type_size(type),
+                            .buffer = buffer,
+                            .values = values};
   bool tells = served->outcome.code == PWI_CODE_OK || served->outcome.code == PWI_CODE_REFUSED;
   if (!chain || !tells || pwi_chain_is_settled(chain) || is_early(request, served)) {
-    pwi_handler_send(&put_off);
+    pwi_handler_send(&reply);
     return;
   }
-  put_off.positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
-                                    pwi_place_position(&place, request->terms.claim.end - 1) + 1);
-  if (link->put_off_count >= PUT_OFF_MAX) { /* far more than a client has under way: what was done will be found done */
+  struct pawl_range positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
+                                              pwi_place_position(&place, request->terms.claim.end - 1) + 1);
+  if (link->deferred_count >= DEFERRED_MAX) { /* far more than a client has under way; a resend finds its effect */
     struct pwi_outcome later = {.code = PWI_CODE_NOT_HERE};
     pwi_handler_unmake_room(buffer);
     pwi_handler_say(link, request->terms.number, request->task, &later);
     return;
   }
-  pwi_handler_keep_payload(&put_off);
-  if (!pwi_chain_put_off(chain, &put_off)) {
-    link->put_off_count++;
-    return;
-  }
+  if (pwi_handler_defer(chain, positions, &reply) == PAWL_OK) return;
   /* It cannot be remembered: the client will ask again over another link. */
   starve(link->handler, chain);
   pwi_handler_unmake_room(buffer);
@@ -437,7 +434,7 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
   answer(link, chain, request, entry, &served, buffer, values, form);
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------ */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 static struct pwi_handler_link *find_link(const struct pwi_handler *handler, uint64_t id) {
   struct pwi_handler_link *link = handler->links;

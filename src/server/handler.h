@@ -94,7 +94,7 @@ void pwi_handler_done(struct pwi_handler_link *link, uint64_t cookie);
 void pwi_handler_settle_sums(struct pwi_handler *handler);
 
 /* For struct pwi_chains. */
-void pwi_handler_answer_put_off(void *handler, struct pwi_put_off *put_off, bool is_lost);
+void pwi_handler_answer_deferred(void *context, void *reply, bool is_lost);
 
 /* For pwi_shard_config. */
 void pwi_handler_answer(void *handler, struct pwi_waiter waiter, const struct pwi_outcome *outcome);

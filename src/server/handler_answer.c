@@ -106,7 +106,7 @@ static pawl_status add_payload(struct pwi_message_builder *builder, const void *
   return pwi_message_add(builder, &section, payload);
 }
 
-static pawl_status add_values(struct pwi_message_builder *builder, const struct pwi_put_off *answer) {
+static pawl_status add_values(struct pwi_message_builder *builder, const struct pwi_reply *answer) {
   size_t bytes = answer->served.value_bytes;
   struct pwi_section section = {.type = PWI_SECTION_VALUES,
                                 .codec = answer->value_codec,
@@ -141,7 +141,7 @@ static size_t index_of(const struct pwi_handler_link *link, const struct pwi_han
   return i;
 }
 
-void pwi_handler_keep_payload(struct pwi_put_off *answer) {
+void pwi_handler_keep_payload(struct pwi_reply *answer) {
   struct pwi_served *served = &answer->served;
   if (served->payload_size == 0) return;
   assert(answer->buffer && "room was made");
@@ -150,7 +150,7 @@ void pwi_handler_keep_payload(struct pwi_put_off *answer) {
   served->payload = place;
 }
 
-void pwi_handler_send(struct pwi_put_off *answer) {
+void pwi_handler_send(struct pwi_reply *answer) {
   struct pwi_handler_link *link = answer->link;
   struct pwi_handler_buffer *buffer = answer->buffer;
   struct pwi_message_builder local, *builder = buffer ? &buffer->builder : &local;
@@ -169,22 +169,78 @@ void pwi_handler_send(struct pwi_put_off *answer) {
 }
 
 void pwi_handler_say(struct pwi_handler_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome) {
-  pwi_handler_send(&(struct pwi_put_off){
+  pwi_handler_send(&(struct pwi_reply){
       .link = link, .number = number, .task = task, .served = {.outcome = *outcome}, .value_size = 1});
 }
 
-void pwi_handler_answer_put_off(void *context, struct pwi_put_off *put_off, bool is_lost) {
+/* --- deferred replies ----------------------------------------------------------------------------------- */
+
+static struct pwi_reply *take_reply(struct pwi_handler *handler) {
+  struct pwi_reply *reply = handler->unused_replies;
+  if (reply) {
+    handler->unused_replies = reply->unused_next;
+    return reply;
+  }
+  reply = pwi_alloc_zero(1, sizeof *reply);
+  if (!reply) return NULL;
+  reply->all_next = handler->replies;
+  handler->replies = reply;
+  return reply;
+}
+
+static void give_back(struct pwi_handler *handler, struct pwi_reply *reply) {
+  reply->link = NULL;
+  reply->unused_next = handler->unused_replies;
+  handler->unused_replies = reply;
+}
+
+pawl_status pwi_handler_defer(struct pwi_chain *chain, struct pawl_range positions, const struct pwi_reply *answer) {
+  struct pwi_handler *handler = answer->link->handler;
+  struct pwi_reply *reply = take_reply(handler);
+  if (!reply) return PAWL_NO_MEMORY;
+  struct pwi_reply *all_next = reply->all_next;
+  *reply = *answer;
+  reply->all_next = all_next;
+  reply->handler = handler;
+  pwi_handler_keep_payload(reply);
+  pawl_status status = pwi_chain_defer(chain, positions, reply);
+  if (status)
+    give_back(handler, reply);
+  else
+    reply->link->deferred_count++;
+  return status;
+}
+
+void pwi_handler_answer_deferred(void *context, void *deferred, bool is_lost) {
+  struct pwi_reply *kept = deferred, reply = *kept;
   (void)context;
-  if (!put_off->link) return; /* its buffers went with it */
-  if (put_off->link->put_off_count > 0) put_off->link->put_off_count--;
+  give_back(kept->handler, kept);
+  if (!reply.link) return; /* its buffers went with it */
+  reply.link->deferred_count--;
   if (!is_lost) {
-    pwi_handler_send(put_off);
+    pwi_handler_send(&reply);
     return;
   }
-  pwi_handler_unmake_room(put_off->buffer);
+  pwi_handler_unmake_room(reply.buffer);
   struct pwi_outcome outcome = {.code = PWI_CODE_NOT_HERE};
-  pwi_handler_say(put_off->link, put_off->number, put_off->task, &outcome);
+  pwi_handler_say(reply.link, reply.number, reply.task, &outcome);
 }
+
+void pwi_handler_forget_deferred(struct pwi_handler_link *link) {
+  if (link->deferred_count == 0) return;
+  for (struct pwi_reply *reply = link->handler->replies; reply; reply = reply->all_next)
+    if (reply->link == link) reply->link = NULL;
+}
+
+void pwi_handler_replies_fini(struct pwi_handler *handler) {
+  while (handler->replies) {
+    struct pwi_reply *reply = handler->replies;
+    handler->replies = reply->all_next;
+    pwi_free(reply);
+  }
+}
+
+/* --- what was carried ----------------------------------------------------------------------------------- */
 
 /* What was sent behind another was carried after it. */
 static void note_carried(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {

@@ -31,7 +31,7 @@ static uint64_t most(const struct pwi_handler *handler) {
   return handler->config.answers_max ? handler->config.answers_max : ANSWERS_MAX;
 }
 
-/* --- keys ------------------------------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_handler_enter(struct pwi_handler_link *link, const char *identity) {
   struct pwi_handler *handler = link->handler;
@@ -59,7 +59,7 @@ void pwi_handler_exit(struct pwi_handler_link *link) {
   pwi_free(key);
 }
 
-/* --- counting --------------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------------------- */
 
 void pwi_handler_charge(struct pwi_handler_link *link, size_t bytes) {
   link->buffer_bytes += bytes;
@@ -85,7 +85,7 @@ static bool fits_all(const struct pwi_handler_link *link, uint64_t bytes) {
   return link->key->bytes + bytes <= all - all / 4 && link->handler->answer_bytes + bytes <= all;
 }
 
-/* --- making room ------------------------------------------------------------------------------------------------------ */
+/* --- making room ---------------------------------------------------------------------------------------- */
 
 static void close_idle(struct pwi_handler_link *link, const struct pwi_handler_link *asker, uint64_t bytes) {
   for (size_t i = 0; i < link->buffer_count && !(fits_link(asker, bytes) && fits_all(asker, bytes)); i++)

@@ -26,7 +26,7 @@ void pwi_handler_filters_fini(struct pwi_handler_filters *filters) {
   pwi_coder_fini(&filters->coder);
 }
 
-/* --- chains ----------------------------------------------------------------------------------------------------------- */
+/* --- chains --------------------------------------------------------------------------------------------- */
 
 /* What works on pulls and loses something; anything else in the list means nothing here. */
 static bool is_for_pulls(const struct pwi_filter_list *list) {
@@ -85,7 +85,7 @@ pawl_status pwi_handler_find_filters(struct pwi_handler *handler, const struct p
   return PAWL_OK;
 }
 
-/* --- running ---------------------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 static pawl_status make_places(struct pwi_handler_filters *filters, size_t rows) {
   pawl_status status = pwi_pages_grow(&filters->places, rows * sizeof(uint64_t));
@@ -106,7 +106,7 @@ static pawl_status run(struct pwi_handler_filters *filters, struct pawl_filters 
   return PAWL_OK;
 }
 
-/* --- encoding --------------------------------------------------------------------------------------------------------- */
+/* --- encoding ------------------------------------------------------------------------------------------- */
 
 /* What is known of a link and of vectors on it, for whoever leaves the choice of a compressor to us. */
 static struct pwi_adapt *find_adapt(struct pwi_handler_link *link, const struct pwi_entry *entry) {

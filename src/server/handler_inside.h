@@ -35,6 +35,22 @@ struct pwi_pace {
   struct pwi_paced vectors[PWI_PACED_VECTORS];
 };
 
+/* An answer: what it says, and where its values lie. */
+struct pwi_reply {
+  struct pwi_handler_link *link; /* NULL: the link is gone */
+  uint64_t number, task;
+  struct pwi_served served;
+  uint8_t value_type, value_codec;
+  uint32_t value_count; /* values, if the codec is not RAW */
+  size_t value_size;
+  struct pwi_handler_buffer *buffer; /* NULL: the net copies the values */
+  const char *values;
+
+  struct pwi_handler *handler;   /* of a deferred reply; the next two likewise */
+  struct pwi_reply *all_next;    /* in the handler's list of all */
+  struct pwi_reply *unused_next; /* in its list of unused ones */
+};
+
 struct pwi_handler_link {
   struct pwi_handler *handler;
   struct pwi_handler_link *next, *before;
@@ -52,7 +68,7 @@ struct pwi_handler_link {
   struct pwi_answering *key;
   int64_t taken_at;      /* when the client last took an answer */
   bool is_dropped;       /* for being slow */
-  size_t put_off_count;  /* answers that wait for chains */
+  size_t deferred_count; /* replies that wait for chains */
   struct pwi_pace *pace; /* NULL: nobody has left a choice of codecs to us */
 };
 
@@ -93,7 +109,8 @@ struct pwi_handler {
   struct pwi_handler_filters filters;
   struct pwi_answering *keys; /* of the links that there are */
   uint64_t answer_bytes, answers_dropped;
-  const struct pwi_handler_buffer *beyond; /* the one that may be past the bound; NULL: none is */
+  const struct pwi_handler_buffer *beyond;    /* the one that may be past the bound; NULL: none is */
+  struct pwi_reply *replies, *unused_replies; /* memory for deferred replies, kept from one to the next */
   char small[PWI_NET_COPY_MAX];
 };
 
@@ -124,10 +141,16 @@ PAWL_MUST_USE pawl_status pwi_handler_filter(struct pwi_handler_link *link, cons
 void pwi_handler_filters_fini(struct pwi_handler_filters *filters);
 
 /* Sends an answer; the buffer goes with it. */
-void pwi_handler_send(struct pwi_put_off *answer);
+void pwi_handler_send(struct pwi_reply *answer);
 
 /* The payload of an answer that has to wait moves into its buffer. */
-void pwi_handler_keep_payload(struct pwi_put_off *answer);
+void pwi_handler_keep_payload(struct pwi_reply *answer);
+
+/* Sends the answer once the chain has confirmed everything that is here now. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_handler_defer(struct pwi_chain *chain, struct pawl_range positions,
+                                            const struct pwi_reply *answer);
+void pwi_handler_forget_deferred(struct pwi_handler_link *link); /* it is going down */
+void pwi_handler_replies_fini(struct pwi_handler *handler);
 
 /* An answer that is only an outcome. */
 void pwi_handler_say(struct pwi_handler_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome);

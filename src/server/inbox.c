@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* --- staging --------------------------------------------------------------------------------------------------------- */
+/* --- staging -------------------------------------------------------------------------------------------- */
 
 void pwi_staging_fini(struct pwi_staging *staging) {
   for (size_t i = 0; i < PWI_STAGING_SLOTS; i++) pwi_pages_fini(&staging->spare[i]);
@@ -69,7 +69,7 @@ void pwi_inbox_fini(struct pwi_inbox *inbox) {
   pwi_pages_fini(&inbox->staging);
 }
 
-/* --- receiving ------------------------------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------------------------------ */
 
 struct pwi_receive pwi_inbox_begin(struct pwi_inbox *inbox, const struct pwi_message *message,
                                    const struct pwi_message_terms *terms, void *context) {

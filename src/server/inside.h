@@ -47,6 +47,23 @@ struct server_peer {
   struct pwi_inbox inbox;            /* PEER_PREVIOUS, PEER_NEXT */
 };
 
+/* A chain, and how its neighbours are reached (server/chain_traffic.c). */
+struct chain_contact {
+  struct pwi_chain chain;
+
+  struct server_peer *following; /* link to the following member that is up; NULL: none */
+  int64_t cut_off_since;         /* since when the chain has not been open; 0: it is open, or no member follows */
+  uint64_t heard_then;           /* `chain.heard` at the last check for silence */
+  unsigned silences;             /* consecutive checks without an expected confirmation */
+
+  struct server_peer *previous; /* link from the previous member that is up; NULL: none */
+  bool is_greeted;              /* READY was sent over that link */
+  bool is_stuck;      /* an update could not be applied (a vector or memory is missing); READY will ask for it again */
+  int64_t starved_at; /* when this head last told the manager that it has no memory; 0: never */
+};
+
+static inline struct chain_contact *contact_of(struct pwi_chain *chain) { return (struct chain_contact *)chain; }
+
 /* A member that we fill, or an arc that we hand over, as the manager ordered it. */
 struct moving {
   struct moving *next;
@@ -181,7 +198,7 @@ void pwi_server_fills_cancel(struct pwi_server *server); /* all that we have und
 struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain);
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions);
 /* What the target was sent cannot be taken: the source is told, and it all begins anew. */
-void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *chain);
+void pwi_server_fill_stuck(struct pwi_server *server, struct pwi_chain *chain);
 
 /* Vectors were opened: where all chunks have come, their times begin. */
 PAWL_MUST_USE pawl_status pwi_server_fillings_open(struct pwi_server *server);

@@ -25,7 +25,7 @@ void pwi_log_entries_fini(struct pwi_log_entries *log_entries) {
   *log_entries = (struct pwi_log_entries){0};
 }
 
-/* --- the pool --------------------------------------------------------------------------------------------------------- */
+/* --- the pool ------------------------------------------------------------------------------------------- */
 
 static struct pwi_log_entry *add_log_entry(struct pwi_log_entries *log_entries) {
   if (log_entries->count == log_entries->room) {
@@ -143,7 +143,7 @@ void pwi_log_entry_shrink(struct pwi_log_entry *log_entry, size_t bytes) {
   log_entry->size = bytes;
 }
 
-/* --- what lies where ---------------------------------------------------------------------------------------------------- */
+/* --- what lies where ------------------------------------------------------------------------------------ */
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
 
@@ -171,7 +171,7 @@ pawl_status pwi_log_entry_measure(size_t key_bytes, size_t value_bytes, size_t s
   return PAWL_OK;
 }
 
-/* --- sending -------------------------------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
 static pawl_status add_note(struct pwi_message_builder *builder, const struct pwi_note *note) {
   uint8_t bytes[PWI_NOTE_SIZE];

@@ -96,7 +96,7 @@ static struct pwi_log_entry *take(size_t bytes) {
   return log_entry;
 }
 
-/* --- the pool ----------------------------------------------------------------------------------------------------------- */
+/* --- the pool ------------------------------------------------------------------------------------------- */
 
 static void test_small_log_entries_need_no_region(void **state) {
   (void)state;
@@ -207,7 +207,7 @@ static void test_a_log_entry_that_cannot_be_had_leaves_the_pool_as_it_was(void *
   }
 }
 
-/* --- what is sent --------------------------------------------------------------------------------------------------------- */
+/* --- what is sent --------------------------------------------------------------------------------------- */
 
 static void test_sizes_are_checked(void **state) {
   (void)state;

@@ -24,7 +24,7 @@
 #define PAUSE_MAX_NS INT64_C(20000000)
 #define REPORT_NS INT64_C(100000000)
 
-/* --- telling ------------------------------------------------------------------------------------------------------------ */
+/* --- telling -------------------------------------------------------------------------------------------- */
 
 static void report(struct server_saving *saving, bool is_over, pawl_status status) {
   struct pwi_server *server = saving->server;
@@ -49,7 +49,7 @@ static void refuse(struct pwi_server *server, uint64_t order, pawl_status status
   if (server->joined) pwi_server_say_payload(server, server->manager, PWI_SAY_SAVED);
 }
 
-/* --- arcs --------------------------------------------------------------------------------------------------------------- */
+/* --- arcs ----------------------------------------------------------------------------------------------- */
 
 static const struct pawl_range *positions_of(const struct server_saving *saving) {
   return &saving->order.arcs[saving->arc].positions;
@@ -163,7 +163,7 @@ static pawl_status step(struct server_saving *saving, bool *waits_out) {
   return PAWL_OK;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static void look_again(struct pwi_server *server, int64_t delay) {
   if (server->save_timer.id != 0) return;

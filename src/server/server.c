@@ -12,7 +12,7 @@
 #define REPORT_NS INT64_C(1000000000)
 #define LOADS_MAX 512
 
-/* --- peers ---------------------------------------------------------------------------------------------------------- */
+/* --- peers ---------------------------------------------------------------------------------------------- */
 
 static struct server_peer *add_peer(struct pwi_server *server, enum server_peer_kind kind, struct pwi_link link) {
   struct server_peer *peer = pwi_alloc_zero(1, sizeof *peer);
@@ -80,7 +80,7 @@ void pwi_server_say_payload(struct pwi_server *server, struct server_peer *peer,
   pwi_server_say(server, peer, kind, &payload, 1);
 }
 
-/* --- the manager ---------------------------------------------------------------------------------------------------- */
+/* --- the manager ---------------------------------------------------------------------------------------- */
 
 static void look_after(struct pwi_server *server, int64_t delay) {
   pwi_net_timer_cancel(server->config.net, server->retry);
@@ -277,7 +277,7 @@ static pawl_status from_manager(struct pwi_server *server, const struct pwi_cont
   }
 }
 
-/* --- links ----------------------------------------------------------------------------------------------------------- */
+/* --- links ---------------------------------------------------------------------------------------------- */
 
 static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_server *server = self;
@@ -372,7 +372,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   return_soon(server);
 }
 
-/* --- messages --------------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *message) {
   struct pwi_server *server = self;
@@ -478,7 +478,7 @@ const struct pwi_actor pwi_server_actor = {
     .timer = timer,
 };
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static pawl_status copy_texts(struct pwi_server *server) {
   const struct pwi_server_config *config = &server->config;
@@ -499,7 +499,8 @@ static pawl_status make_parts(struct pwi_server *server) {
   if (status) return status;
   pwi_log_entries_init(&server->log_entries, server->config.net);
   server->chains.log_entries = &server->log_entries;
-  server->chains.answer = pwi_handler_answer_put_off;
+  server->chains.chain_size = sizeof(struct chain_contact);
+  server->chains.answer = pwi_handler_answer_deferred;
   server->chains.pump = pwi_server_chain_pump;
   server->chains.starve = pwi_server_chain_starve;
   server->chains.context = server;

@@ -7,7 +7,7 @@
 
 #define BURST ((uint64_t)1 << 20) /* bytes that may go ahead of the rate */
 
-/* --- disk jobs: not in the shard's thread ------------------------------------------------------------------------------- */
+/* --- disk jobs: not in the shard's thread --------------------------------------------------------------- */
 
 static void path_of(const struct server_saving *saving, char *path, size_t size) {
   snprintf(path, size, "%s/%s", saving->order.folder, saving->order.file);
@@ -73,7 +73,7 @@ static void run_sheet(struct pwi_disk_job *disk_job) {
   if (sheet->status) saving->failed = sheet->status;
 }
 
-/* --- a line of them ------------------------------------------------------------------------------------------------------------- */
+/* --- a line of them ------------------------------------------------------------------------------------- */
 
 struct sheet *pwi_sheet_take(struct server_saving *saving, enum sheet_kind kind) {
   struct sheet *sheet = saving->idle;

@@ -7,7 +7,7 @@
 #include "protocol/membership_delta.h"
 #include "server/inside.h"
 
-/* --- catalogue ------------------------------------------------------------------------------------------------------- */
+/* --- catalogue ------------------------------------------------------------------------------------------ */
 
 static pawl_status open_new(struct pwi_server *server, const struct pwi_catalogue *catalogue) {
   for (size_t i = 0; i < catalogue->count; i++) {
@@ -45,7 +45,7 @@ static pawl_status take_catalogue(struct pwi_server *server, const void *bytes, 
   return PAWL_OK;
 }
 
-/* --- membership ---------------------------------------------------------------------------------------------------------- */
+/* --- membership ----------------------------------------------------------------------------------------- */
 
 static pawl_status take_membership(struct pwi_server *server, const void *bytes, size_t size) {
   struct pwi_membership *membership;
@@ -71,7 +71,7 @@ static pawl_status take_membership_delta(struct pwi_server *server, const void *
   return status;
 }
 
-/* --- view ------------------------------------------------------------------------------------------------------------ */
+/* --- view ----------------------------------------------------------------------------------------------- */
 
 /* Gives up what the view says others hold, or what we are to be filled with anew. */
 static pawl_status drop(struct pwi_server *server, struct pawl_range positions) {

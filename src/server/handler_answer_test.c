@@ -1,0 +1,142 @@
+/* Deferred replies: they wait for the chain, and outlive neither their link nor the handler. */
+#include "net/stub_testing.h"
+#include "server/chain_testing.h"
+#include "server/handler_inside.h"
+
+static const struct pwi_message_terms terms = {
+    .body_max = (size_t)1 << 30, .unpacked_max = (size_t)1 << 30, .version = 1};
+
+/* A head with one follower, and two clients. */
+struct scene {
+  struct stub_net net;
+  struct member member;
+  struct pwi_catalogue catalogue;
+  struct pwi_membership membership;
+  struct pwi_handler_numbers numbers;
+  struct pwi_handler *handler;
+  struct pwi_handler_link *links[2];
+};
+
+static void start_scene(struct scene *s) {
+  *s = (struct scene){0};
+  struct pwi_arc arc = arc_of(0, 1, "12");
+  stub_start(&s->net, NULL, NULL);
+  start_member(&s->member, 1);
+  s->member.chains.answer = pwi_handler_answer_deferred;
+  assert_int_equal(pwi_chains_hold(&s->member.chains, RING, NULL), PAWL_OK);
+  see_view(&s->member, &arc, 1);
+  s->numbers = (struct pwi_handler_numbers){.catalogue = &s->catalogue, .membership = &s->membership};
+  struct pwi_handler_config config = {.net = &s->net.net, .numbers = &s->numbers, .chains = &s->member.chains};
+  assert_int_equal(pwi_handler_create(&config, &s->handler), PAWL_OK);
+  struct pwi_peering peering = {.link = terms, .data = terms};
+  for (uint64_t i = 0; i < 2; i++)
+    assert_int_equal(pwi_handler_link_up(s->handler, (struct pwi_link){i + 1}, &peering, "", &(struct pwi_rights){0},
+                                         NULL, &s->links[i]),
+                     PAWL_OK);
+}
+
+static void stop_scene(struct scene *s) {
+  stop_member(&s->member);
+  pwi_handler_destroy(s->handler);
+  stub_clear(&s->net);
+}
+
+static struct pwi_chain *chain_of(const struct scene *s) { return s->member.chains.items[0]; }
+
+/* The head changes something, and defers the reply of this number. */
+static pawl_status defer(struct scene *s, size_t link, uint64_t number) {
+  struct pwi_reply reply = {.link = s->links[link], .number = number, .value_size = 1};
+  chain_of(s)->version++;
+  return pwi_handler_defer(chain_of(s), pawl_range_of(0, QUARTER), &reply);
+}
+
+static struct pwi_message_head head_of(const struct scene *s, size_t index, enum pwi_code *code_out) {
+  const struct stub_sent *sent = &s->net.sent[index];
+  struct pwi_message message = {.head = sent->head, .body_size = sent->body_size};
+  struct pwi_control control = {0};
+  struct pwi_outcome outcome;
+  size_t size;
+  assert_true(index < s->net.sent_count);
+  assert_int_equal(pwi_control_begin(&control, &message, &terms).how, PWI_RECEIVE_WHOLE);
+  assert_int_equal(pwi_control_open(&control, sent->body, sent->body_size, &terms), PAWL_OK);
+  const void *bytes = pwi_control_find(&control, sent->body, PWI_SECTION_OUTCOME, &size);
+  assert_int_equal(pwi_outcome_decode(bytes, size, &outcome), PAWL_OK);
+  *code_out = outcome.code;
+  return control.head;
+}
+
+static void test_a_deferred_reply_is_sent_when_its_version_is_confirmed(void **state) {
+  (void)state;
+  struct scene s;
+  enum pwi_code code;
+  start_scene(&s);
+  assert_int_equal(defer(&s, 0, 11), PAWL_OK);
+  assert_int_equal(defer(&s, 1, 12), PAWL_OK);
+  assert_int_equal(s.links[0]->deferred_count, 1);
+  pwi_chain_heard(&s.member.chains, chain_of(&s), 1);
+  assert_true(s.net.sent_count >= 1);
+  assert_int_equal(head_of(&s, 0, &code).tick, 11);
+  assert_int_equal(code, PWI_CODE_OK);
+  assert_int_equal(s.links[0]->deferred_count, 0);
+  pwi_chain_heard(&s.member.chains, chain_of(&s), 2);
+  assert_int_equal(s.net.sent_count, 2);
+  assert_int_equal(s.net.sent[1].link, 2);
+  stop_scene(&s);
+}
+
+static void test_a_reply_that_is_lost_says_so(void **state) {
+  (void)state;
+  struct scene s;
+  enum pwi_code code;
+  struct pwi_arc arc = arc_of(0, 2, "21");
+  start_scene(&s);
+  assert_int_equal(defer(&s, 0, 11), PAWL_OK);
+  see_view(&s.member, &arc, 1);
+  assert_int_equal(s.net.sent_count, 1);
+  assert_int_equal(head_of(&s, 0, &code).tick, 11);
+  assert_int_equal(code, PWI_CODE_NOT_HERE);
+  stop_scene(&s);
+}
+
+static void test_replies_of_a_lost_link_are_forgotten(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s);
+  assert_int_equal(defer(&s, 0, 11), PAWL_OK);
+  assert_int_equal(defer(&s, 1, 12), PAWL_OK);
+  pwi_handler_link_down(s.links[0]);
+  pwi_chain_heard(&s.member.chains, chain_of(&s), 2);
+  assert_int_equal(s.net.sent_count, 1);
+  assert_int_equal(s.net.sent[0].link, 2);
+  stop_scene(&s);
+}
+
+static void test_the_memory_of_replies_is_used_again(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s);
+  assert_int_equal(defer(&s, 0, 1), PAWL_OK);
+  pwi_chain_heard(&s.member.chains, chain_of(&s), 1);
+  pwi_memory_fail_after(0);
+  for (uint64_t i = 2; i < 100; i++) {
+    assert_int_equal(defer(&s, 0, i), PAWL_OK);
+    pwi_chain_heard(&s.member.chains, chain_of(&s), i);
+  }
+  assert_false(pwi_memory_fail_cancel());
+  pwi_memory_fail_after(0);
+  assert_int_equal(defer(&s, 0, 100), PAWL_OK);
+  assert_int_equal(defer(&s, 0, 101), PAWL_NO_MEMORY);
+  assert_true(pwi_memory_fail_cancel());
+  assert_int_equal(s.links[0]->deferred_count, 1);
+  stop_scene(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_deferred_reply_is_sent_when_its_version_is_confirmed),
+      cmocka_unit_test(test_a_reply_that_is_lost_says_so),
+      cmocka_unit_test(test_replies_of_a_lost_link_are_forgotten),
+      cmocka_unit_test(test_the_memory_of_replies_is_used_again),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
