@@ -65,8 +65,8 @@ PAWL_API pawl_status pawl_group_clock_after(struct pawl_group *group, struct paw
  * KEYS. Every member makes this call once per tick, between one pawl_group_clock and the next. All members
  * use the same where.range, or all use none. Within the range each member chooses its own keys. Rows of a key
  * that several members name are added; rows of a key that one member names are used as they are; keys that no
- * member names stay unchanged. A member may name no keys: pawl_at_keys(keys, 0), with a non-NULL pointer if
- * there is a range; `values` may then be NULL. Aggregation is fastest if all members name the same keys.
+ * member names stay unchanged. A member may name no keys: pawl_at_keys(NULL, 0), with the range of the others;
+ * `values` may then be NULL. An empty range is a push that no member makes: it finishes at once. Aggregation is fastest if all members name the same keys.
  *
  * TICKS. The task finishes when the sum has been applied; until then none of it has. A member need not wait
  * for this before it goes on to the next tick: servers keep early pushes of up to 1024 ticks at a time and

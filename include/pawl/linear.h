@@ -1,8 +1,9 @@
 /* Linear algebra on the servers (OSDI'14 3.1). The servers fill, scale, add and multiply vectors in place;
  * only results are sent.
  *
- * RANGES. A call works on the keys of `range`; {0, 0} is the whole span. For a vector with mixed placement
- * only the whole span is allowed. A dense vector (see pawl_vector_info) has a row for every key of the range,
+ * RANGES. A call works on the keys of `range`; PAWL_ALL is the whole span. An empty range names no key: a
+ * change changes nothing, and a sum is 0. For a vector with mixed placement only the whole span and an empty
+ * range are allowed. A dense vector (see pawl_vector_info) has a row for every key of the range,
  * zeros until it is written. A sparse vector has only the rows that take memory: scale visits the rows of the
  * vector, axpy the rows of x, and copy the rows of both (y becomes zero where x has no row). fill is
  * PAWL_UNSUPPORTED for a sparse vector.
@@ -35,12 +36,12 @@
  *
  * One step of conjugate gradients, with A p in q (examples/conjugate.c):
  *
- *   pawl_vector_dot(p, q, all, PAWL_FOREVER, &curvature);
- *   pawl_vector_axpy(x, rho / curvature, p, all, NULL);
- *   pawl_vector_axpy(r, -rho / curvature, q, all, NULL);
- *   pawl_vector_dot(r, r, all, PAWL_FOREVER, &next);
- *   pawl_vector_scale(p, all, next / rho, NULL);
- *   pawl_vector_axpy(p, 1, r, all, NULL);
+ *   pawl_vector_dot(p, q, PAWL_ALL, PAWL_FOREVER, &curvature);
+ *   pawl_vector_axpy(x, rho / curvature, p, PAWL_ALL, NULL);
+ *   pawl_vector_axpy(r, -rho / curvature, q, PAWL_ALL, NULL);
+ *   pawl_vector_dot(r, r, PAWL_ALL, PAWL_FOREVER, &next);
+ *   pawl_vector_scale(p, PAWL_ALL, next / rho, NULL);
+ *   pawl_vector_axpy(p, 1, r, PAWL_ALL, NULL);
  */
 #ifndef PAWL_LINEAR_H
 #define PAWL_LINEAR_H

@@ -13,7 +13,7 @@
  *
  *   pawl_at_keys(keys, count)         these keys, in strictly ascending order
  *   pawl_at_range(begin, end)         all keys of [begin, end), without a list: values is one array of
- *                                     (end - begin) * width
+ *                                     (end - begin) * width. An empty range, such as [0, 0), names no key
  *   pawl_at_list(list)                a prepared list (pawl_keys_create): fastest if used repeatedly
  *   where.range with a list           the keys of the list in this range; values has a row for *every* key of
  *                                     the list, and only those rows are read or written
@@ -176,11 +176,12 @@ struct pawl_node {
   uint64_t id;
 };
 
+/* Begin with pawl_at_keys, pawl_at_list or pawl_at_range: a struct of zeros names no keys. */
 struct pawl_where {
   const uint64_t *keys;         /* in strictly ascending order; NULL: no list */
   size_t count;                 /* number of keys */
   const struct pawl_keys *list; /* a prepared list, in place of `keys` */
-  struct pawl_range range;      /* {0, 0}: no limit */
+  struct pawl_range range;      /* PAWL_ALL: no limit. An empty range, such as {0, 0}: no keys at all */
   struct pawl_node node;        /* {0}: the servers */
 
   struct pawl_task *const *after; /* tasks of this session that must succeed before the call starts. The array
@@ -192,12 +193,16 @@ struct pawl_where {
 };
 
 static inline struct pawl_where pawl_at_keys(const uint64_t *keys, size_t count) {
-  struct pawl_where where = {keys, count, 0, {0, 0}, {0}, 0, 0, 0, false};
+  static const uint64_t none[1] = {0}; /* an empty list, which is not the same as no list */
+  struct pawl_where where = {keys || count ? keys : none, count, 0, {0, PAWL_KEY_END}, {0}, 0, 0, 0, false};
   return where;
 }
 
 static inline struct pawl_where pawl_at_list(const struct pawl_keys *list) {
-  struct pawl_where where = {0, 0, list, {0, 0}, {0}, 0, 0, 0, false};
+  struct pawl_where where = pawl_at_keys(0, 0);
+  if (!list) return where;
+  where.keys = 0;
+  where.list = list;
   return where;
 }
 
@@ -253,7 +258,7 @@ PAWL_API pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct paw
 
 /* Fetches up to `room` keys of `range` that take memory on the servers, in ascending order, with their rows.
  * To continue, call it again with `*next_out` as the begin of the range; `*next_out` is the end of the range
- * when there are no more keys. The scan sees every push that this session called earlier. It waits for the
+ * when there are no more keys. PAWL_ALL scans the whole vector, an empty range nothing. The scan sees every push that this session called earlier. It waits for the
  * answer. For a vector with mixed placement the range must be the full span or begin at an earlier
  * `*next_out`, and the order of keys is unspecified. PAWL_OUT_OF_SPAN. */
 PAWL_API pawl_status pawl_vector_scan(struct pawl_vector *vector, struct pawl_range range, size_t room, uint64_t *keys,

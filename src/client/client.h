@@ -199,7 +199,7 @@ struct pwi_where {
   const uint64_t *keys;
   size_t count;
   struct pwi_keylist *list;
-  struct pawl_range range; /* {0, 0}: no limit */
+  struct pawl_range range; /* {0, 0} beside a list: no limit; alone: the whole span */
   uint64_t
       aggregate; /* PUSH, PUSHPULL: a group whose members each push once in `tick`, and are applied as one; 0: none */
   uint64_t tick;
@@ -227,7 +227,8 @@ PAWL_MUST_USE pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_
                                           struct pawl_range range, size_t room, uint64_t *keys, void *values);
 
 /* Linear algebra on the servers: what `kind` says of the vector of `flow` and, if it is about two, of `other`, which is x of
- * axpy and copy, and y of dot; else NULL. A range of zeros is all of the span. Changes are numbered like pushes: they are
+ * axpy and copy, and y of dot; else NULL. A range that ends at PAWL_KEY_END ends with the span, so
+ * PAWL_ALL is all of it; an empty range names nothing. Changes are numbered like pushes: they are
  * applied once, in the order of calls, to what the other vector is after all pushes of this client that were called before,
  * and none that were called later.
  *   PAWL_MISMATCH     the two differ in type, width, size, placement or layout

@@ -150,7 +150,7 @@ pawl_status lda_svi_settle(struct lda_training *run, bool is_wanted) {
   if (status || (uint64_t)t <= run->order.base) return status;
   double scale = exp(-lda_svi_decay(&rate, run->order.base, (uint64_t)t));
   if (!is_wanted && scale >= SMALL_SCALE) return PAWL_OK;
-  status = pawl_vector_scale(run->vector, (struct pawl_range){0, 0}, scale, &task);
+  status = pawl_vector_scale(run->vector, PAWL_ALL, scale, &task);
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   if (!status) run->order.base = (uint64_t)t;
   return status;
