@@ -76,7 +76,7 @@ struct lda_reply {
 
 void lda_reply_fini(struct lda_reply *reply);
 
-/* JSON texts; NULL without memory. Freed by the caller with free. Reading gives false for anything that is not whole. */
+/* JSON texts; NULL without memory. The caller frees them with apps_json_free. Reading gives false for anything that is not whole. */
 char *lda_spec_write(const struct lda_spec *spec);
 bool lda_spec_read(const void *bytes, size_t size, struct lda_spec *spec_out);
 char *lda_order_write(const struct lda_order *order);

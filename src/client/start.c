@@ -117,8 +117,8 @@ static pawl_status check_where(const struct pwi_flow *flow, enum pwi_request_kin
   bool has_keys = where->list || where->keys;
   uint64_t all = has_range ? pawl_range_size(where->range) : flow->place.size;
   size_t row_bytes = flow->pushed_bytes > flow->row_bytes ? flow->pushed_bytes : flow->row_bytes;
-  if (!has_keys && all > RANGE_BYTES_MAX / row_bytes) return PAWL_TOO_LARGE;
   if (is_mixed(flow, kind) && (has_range || !has_keys)) return PAWL_UNSUPPORTED;
+  if (!has_keys && all > RANGE_BYTES_MAX / row_bytes) return PAWL_TOO_LARGE;
   if (!has_keys && !has_range && where->count > 0) return PAWL_INVALID;
   if (where->list) return where->list->vector.id == flow->entry.id.id ? PAWL_OK : PAWL_MISMATCH;
   return where->keys ? check_list(flow, where->keys, where->count) : PAWL_OK;

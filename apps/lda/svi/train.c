@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/svi/step.h"
 #include "apps/lda/train_inside.h"
 
@@ -42,8 +43,8 @@ static void draw_rows(const struct lda_training *run, uint64_t begin, uint64_t e
 static pawl_status push_first(struct lda_training *run) {
   uint32_t topics = run->spec.topics;
   uint64_t words = run->order.words, rows = PUSH_BYTES / (topics * sizeof(float)) + 1;
-  float *values = malloc(rows * topics * sizeof *values);
-  double *sums = calloc(topics, sizeof *sums);
+  float *values = apps_alloc(rows * topics * sizeof *values);
+  double *sums = apps_alloc_zero(topics, sizeof *sums);
   pawl_status status = values && sums ? PAWL_OK : PAWL_NO_MEMORY;
   for (uint64_t begin = 0; begin < words && !status; begin += rows) {
     uint64_t end = words - begin < rows ? words : begin + rows;
@@ -52,8 +53,8 @@ static pawl_status push_first(struct lda_training *run) {
   }
   for (uint32_t k = 0; k < topics && !status; k++) values[k] = (float)sums[k];
   if (!status) status = push_rows(run, words, words + 1, values);
-  free(values);
-  free(sums);
+  apps_free(values);
+  apps_free(sums);
   return status;
 }
 
