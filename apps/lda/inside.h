@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include <pawl/lda.h>
 #include <pawl/pawl.h>
 
 #include "apps/lda/block.h"

@@ -61,26 +61,26 @@ extern "C" {
 /* --- changes: `task_out` may be NULL, as with push ------------------------------------------------------ */
 
 /* Sets every value to `value`. */
-PAWL_API pawl_status pawl_vector_fill(struct pawl_vector *vector, struct pawl_range range, double value,
-                                      struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_fill(struct pawl_vector *vector, struct pawl_range range, double value,
+                                                    struct pawl_task **task_out);
 
 /* Multiplies every value by `factor`. */
-PAWL_API pawl_status pawl_vector_scale(struct pawl_vector *vector, struct pawl_range range, double factor,
-                                       struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_scale(struct pawl_vector *vector, struct pawl_range range, double factor,
+                                                     struct pawl_task **task_out);
 
 /* y = y + factor x. */
-PAWL_API pawl_status pawl_vector_axpy(struct pawl_vector *y, double factor, struct pawl_vector *x,
-                                      struct pawl_range range, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_axpy(struct pawl_vector *y, double factor, struct pawl_vector *x,
+                                                    struct pawl_range range, struct pawl_task **task_out);
 
 /* y = x. */
-PAWL_API pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x, struct pawl_range range,
-                                      struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x,
+                                                    struct pawl_range range, struct pawl_task **task_out);
 
 /* --- sums: these wait, and see every push of this session that was started before ----------------------- */
 
 /* The sum of all products x y. */
-PAWL_API pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y, struct pawl_range range,
-                                     int64_t timeout_ns, double *result_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y,
+                                                   struct pawl_range range, int64_t timeout_ns, double *result_out);
 
 enum pawl_norm {
   PAWL_NORM_1 = 1,     /* the sum of |x| */
@@ -90,14 +90,15 @@ enum pawl_norm {
 };
 
 /* A norm of all values of the range, taken as one column. PAWL_INVALID also for an unknown norm. */
-PAWL_API pawl_status pawl_vector_norm(struct pawl_vector *vector, struct pawl_range range, enum pawl_norm norm,
-                                      int64_t timeout_ns, double *result_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_norm(struct pawl_vector *vector, struct pawl_range range,
+                                                    enum pawl_norm norm, int64_t timeout_ns, double *result_out);
 
 /* A norm of one column: of value number `column`, from 0, of each stored row (pawl_vector_info has the stored
  * width). PAWL_INVALID for a column beyond that width; PAWL_UNSUPPORTED, as with PAWL_NORM_COUNT, if a server
  * is too old to support it. */
-PAWL_API pawl_status pawl_vector_norm_column(struct pawl_vector *vector, struct pawl_range range, uint32_t column,
-                                             enum pawl_norm norm, int64_t timeout_ns, double *result_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_norm_column(struct pawl_vector *vector, struct pawl_range range,
+                                                           uint32_t column, enum pawl_norm norm, int64_t timeout_ns,
+                                                           double *result_out);
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ struct pawl_allocator {
 /* Sets the allocator; NULL selects the C library. The struct is copied. Call it before anything else: blocks
  * must return to the allocator they came from, so the call fails with PAWL_INVALID while pawl holds any
  * block. */
-PAWL_API pawl_status pawl_allocator_set(const struct pawl_allocator *allocator);
+PAWL_API PAWL_MUST_USE pawl_status pawl_allocator_set(const struct pawl_allocator *allocator);
 
 /* Memory from this allocator, for code that is built on pawl, such as learning methods. `resize` works as
  * realloc: a NULL block allocates, and without memory the result is NULL and the old block is unchanged. A

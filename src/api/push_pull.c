@@ -26,7 +26,8 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
                            const struct pawl_where *where) {
   struct pawl_range range = where->range;
   uint64_t size = vector->entry->is.size;
-  if (status == PAWL_OUT_OF_SPAN && range.end > size)
+  bool is_beyond = range.begin > size || (range.end > size && range.end != PAWL_KEY_END);
+  if (status == PAWL_OUT_OF_SPAN && is_beyond)
     return pwi_error(status, "%s %s: [%" PRIu64 ", %" PRIu64 ") reaches beyond the span [0, %" PRIu64 ")", what,
                      vector->name, range.begin, range.end, size);
   if (status == PAWL_UNSUPPORTED && vector->entry->is.placement == PAWL_PLACE_MIXED && !where->keys && !where->list)
@@ -303,8 +304,7 @@ pawl_status pawl_vector_scan(struct pawl_vector *vector, struct pawl_range range
   while (count < room && !pawl_range_is_empty(range)) {
     size_t more;
     uint64_t next;
-    status =
-        scan_arc(vector, range, room - count, keys + count, (char *)values + count * row, deadline, &more, &next);
+    status = scan_arc(vector, range, room - count, keys + count, (char *)values + count * row, deadline, &more, &next);
     if (!status && (more > room - count || next < range.begin || (next == range.begin && more == 0)))
       status = PAWL_CORRUPT;
     if (status) return explain(status, "scan of", vector, &where);
@@ -355,5 +355,3 @@ void pawl_keys_destroy(struct pawl_keys *list) {
   pwi_keys_free(&list->owned);
   pwi_driver_leave(driver);
 }
-
-size_t pawl_keys_count(const struct pawl_keys *list) { return pwi_keylist_count(list->inner); }

@@ -31,7 +31,6 @@ static void test_keys_ranges_and_lists_name_the_same_rows(void **state) {
   push(vector, pawl_at_range(0, 1000), all);
   push(vector, pawl_at_keys(keys, 3), some);
   must(pawl_keys_create(vector, keys, 3, &list));
-  assert_int_equal(pawl_keys_count(list), 3);
   for (int round = 0; round < 3; round++) {
     memset(got, 0, sizeof got);
     pull(vector, pawl_at_list(list), got);
@@ -134,7 +133,8 @@ static void test_an_empty_range_names_nothing(void **state) {
   (void)state;
   must(pawl_keys_create(vector, keys, 3, &list));
   for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
-    struct pawl_where places[] = {pawl_at_range(empty[i].begin, empty[i].end), pawl_at_keys(keys, 3), pawl_at_list(list)};
+    struct pawl_where places[] = {pawl_at_range(empty[i].begin, empty[i].end), pawl_at_keys(keys, 3),
+                                  pawl_at_list(list)};
     for (size_t at = 0; at < sizeof places / sizeof *places; at++) {
       places[at].range = empty[i];
       for (size_t row = 0; row < 10; row++) got[row] = -1;
