@@ -81,10 +81,6 @@ int main(void) {
   pawl_task_release(whole);
   pawl_task_release(held);
 
-  /* A plan can be checked before any of it begins. */
-  struct pawl_edge plan[] = {{0, 1}, {1, 2}, {2, 0}};
-  if (pawl_graph_check(3, plan, 3) == PAWL_INVALID) printf("%s\n", pawl_error_text());
-
   must(pawl_session_close(session, 10 * PAWL_SECOND));
   return status == PAWL_CANCELLED ? 0 : 1;
 }

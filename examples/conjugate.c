@@ -15,7 +15,6 @@
 
 enum { N = 100000, STEPS_MAX = 1000 };
 
-static const struct pawl_range all = {0, 0}; /* the whole span */
 static double p_values[N], q_values[N];
 
 static void must(pawl_status status) {
@@ -37,7 +36,7 @@ static struct pawl_vector *vector(struct pawl_session *session, const char *name
 
 static double dot(struct pawl_vector *x, struct pawl_vector *y) {
   double result;
-  must(pawl_vector_dot(x, y, all, 10 * PAWL_SECOND, &result));
+  must(pawl_vector_dot(x, y, PAWL_ALL, 10 * PAWL_SECOND, &result));
   return result;
 }
 
@@ -60,29 +59,29 @@ int main(void) {
 
   /* x = 0, so r = b - A x = b, which is all ones; and p = r. None of these calls waits: their order is
    * kept. */
-  must(pawl_vector_fill(x, all, 0, NULL));
-  must(pawl_vector_fill(r, all, 1, NULL));
-  must(pawl_vector_copy(p, r, all, NULL));
+  must(pawl_vector_fill(x, PAWL_ALL, 0, NULL));
+  must(pawl_vector_fill(r, PAWL_ALL, 1, NULL));
+  must(pawl_vector_copy(p, r, PAWL_ALL, NULL));
   double rho = dot(r, r);
   int step = 0;
   for (; step < STEPS_MAX && sqrt(rho) > 1e-9; step++) {
     multiply(q, p);
     double alpha = rho / dot(p, q), next;
-    must(pawl_vector_axpy(x, alpha, p, all, NULL));
-    must(pawl_vector_axpy(r, -alpha, q, all, NULL));
+    must(pawl_vector_axpy(x, alpha, p, PAWL_ALL, NULL));
+    must(pawl_vector_axpy(r, -alpha, q, PAWL_ALL, NULL));
     next = dot(r, r);
-    must(pawl_vector_scale(p, all, next / rho, NULL));
-    must(pawl_vector_axpy(p, 1, r, all, NULL));
+    must(pawl_vector_scale(p, PAWL_ALL, next / rho, NULL));
+    must(pawl_vector_axpy(p, 1, r, PAWL_ALL, NULL));
     rho = next;
   }
 
   /* The residual, computed anew: b - A x. */
   multiply(q, x);
-  must(pawl_vector_fill(r, all, 1, NULL));
-  must(pawl_vector_axpy(r, -1, q, all, NULL));
+  must(pawl_vector_fill(r, PAWL_ALL, 1, NULL));
+  must(pawl_vector_axpy(r, -1, q, PAWL_ALL, NULL));
   double wrong, longest;
-  must(pawl_vector_norm(r, all, PAWL_NORM_MAX, 10 * PAWL_SECOND, &wrong));
-  must(pawl_vector_norm(x, all, PAWL_NORM_MAX, 10 * PAWL_SECOND, &longest));
+  must(pawl_vector_norm(r, PAWL_ALL, PAWL_NORM_MAX, 10 * PAWL_SECOND, &wrong));
+  must(pawl_vector_norm(x, PAWL_ALL, PAWL_NORM_MAX, 10 * PAWL_SECOND, &longest));
   printf("%d unknowns, %d steps: the highest x is %.6f, %s\n", N, step, longest,
          wrong < 1e-8 ? "and A x is b" : "but A x is not b");
   must(pawl_session_close(session, 10 * PAWL_SECOND));

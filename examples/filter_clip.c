@@ -55,7 +55,7 @@ static const struct pawl_filter_type clip = {
 int main(void) {
   const uint64_t keys[] = {2, 3, 5, 7};
   const float values[] = {0.5f, -9, 0.01f, 3};
-  char problem[256] = "", text[PAWL_FILTERS_TEXT_MAX];
+  char problem[256] = "";
   struct pawl_filters_options options;
   struct pawl_filters *filters;
   struct pawl_rows rows = {0};
@@ -69,8 +69,6 @@ int main(void) {
     fprintf(stderr, "filter_clip: %s: %s\n", pawl_status_text(status), problem);
     return 1;
   }
-  pawl_filters_text(filters, text, sizeof text);
-  printf("%s\n", text);
   status = pawl_filters_run(filters, keys, values, NULL, 4, false, &rows);
   for (size_t i = 0; !status && i < rows.count; i++)
     printf("%d  %g\n", (int)rows.keys[i], (double)((const float *)rows.values)[i]);

@@ -45,7 +45,7 @@ int main(void) {
     must(pawl_vector_pushpull(weights, pawl_at_list(list), values, values, &task));
     must(pawl_task_finish(task, 10 * PAWL_SECOND));
   }
-  printf("%zu keys, %d rounds: the first holds %g, the last %g\n", pawl_keys_count(list), ROUNDS, (double)values[0],
+  printf("%d keys, %d rounds: the first holds %g, the last %g\n", COUNT, ROUNDS, (double)values[0],
          (double)values[COUNT - 1]);
 
   /* A range beside a list selects some of its keys. The array still has a row for every key of the list;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <pawl/lda.h>
 #include <pawl/pawl.h>
 
 enum { TOP = 8, WORKERS_MOST = 16 };

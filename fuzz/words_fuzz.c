@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "data/words.h"
+#include "data/words_testing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct pawl_words *words = NULL;
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   assert(pawl_words_count(words) > 0 && !pawl_words_at(words, pawl_words_count(words)));
   for (uint64_t i = 0; i < pawl_words_count(words); i++) {
     const char *word = pawl_words_at(words, i);
-    assert(pawl_words_find(words, word, strlen(word)) == i);
+    assert(find_word(words, word, strlen(word)) == i);
   }
   pwi_words_release(words);
   return 0;

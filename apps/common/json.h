@@ -12,12 +12,17 @@
 
 #include <pawl/data.h>
 
-/* Prints an object and releases it. Returns NULL if it is out of memory; free the text with free. */
+#include "apps/common/memory.h"
+
+/* Prints an object and releases it. Returns NULL if it is out of memory; free the text with apps_json_free. */
 static inline char *apps_json_print(json_t *object) {
   char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(object);
   return text;
 }
+
+/* Frees a text that jansson has made, with the C library's memory. NULL is allowed. */
+static inline void apps_json_free(char *text) { free(text); /* allocated by jansson */ }
 
 static inline json_t *apps_json_parse(const void *bytes, size_t size) {
   return json_loadb(bytes, size, JSON_ALLOW_NUL, NULL);
@@ -52,20 +57,20 @@ static inline json_t *apps_json_texts(char *const *texts, size_t count) {
 }
 
 static inline void apps_json_texts_free(char **texts, size_t count) {
-  for (size_t i = 0; i < count; i++) free(texts[i]);
-  free(texts);
+  for (size_t i = 0; i < count; i++) apps_free(texts[i]);
+  apps_free(texts);
 }
 
 /* Reads an array of at least one string. Returns false if an element is not a string, or it is out of memory;
  * free the strings read so far in any case. */
 static inline bool apps_json_texts_of(const json_t *array, char ***texts_out, size_t *count_out) {
   size_t count = json_array_size(array);
-  char **texts = calloc(count + 1, sizeof *texts);
+  char **texts = apps_alloc_zero(count + 1, sizeof *texts);
   *texts_out = texts;
   *count_out = 0;
   for (size_t i = 0; texts && i < count; i++) {
     const char *text = json_string_value(json_array_get(array, i));
-    texts[i] = text ? strdup(text) : NULL;
+    texts[i] = text ? apps_copy_text(text) : NULL;
     if (!texts[i]) return false;
     *count_out = i + 1;
   }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "apps/common/errors.h"
+#include "apps/common/memory.h"
 
 #define READ_STEP ((size_t)1 << 16) /* minimum of bytes read at once */
 
@@ -34,7 +35,7 @@ static bool have_room(char **bytes, size_t *room, size_t size, size_t more) {
   if (*room - size > more) return true;
   if (more > SIZE_MAX / 4 || *room > SIZE_MAX / 4) return false;
   size_t wanted = *room + *room / 2 + more + 1;
-  char *larger = realloc(*bytes, wanted);
+  char *larger = apps_resize(*bytes, wanted);
   if (!larger) return false;
   *bytes = larger;
   *room = wanted;
@@ -70,7 +71,7 @@ pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out,
     *bytes_out = bytes;
     return PAWL_OK;
   }
-  free(bytes);
+  apps_free(bytes);
   return fail(error, "read", path, number);
 }
 
@@ -80,11 +81,11 @@ pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out,
  * ignored. */
 static void sync_directory(const char *path) {
   const char *slash = strrchr(path, '/');
-  char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+  char *directory = slash ? apps_copy_bytes(path, (size_t)(slash - path) + 1) : apps_copy_text(".");
   int file = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
   if (file >= 0 && fsync(file) != 0) errno = 0;
   if (file >= 0) close(file);
-  free(directory);
+  apps_free(directory);
 }
 
 /* Writes to an open file of any kind. Returns the status; for PAWL_IO, errno has the details. */
@@ -133,12 +134,13 @@ static pawl_status write_beside(const char *path, const char *draft, pawl_status
 pawl_status apps_file_write(const char *path, pawl_status (*fill)(FILE *file, const void *context), const void *context,
                             char *error) {
   struct stat is;
-  char *draft;
   if (stat(path, &is) == 0 && !S_ISREG(is.st_mode)) return write_in_place(path, fill, context, error);
-  if (asprintf(&draft, "%s.new-%ld", path, (long)getpid()) < 0)
-    return apps_say(error, PAWL_NO_MEMORY, "cannot write %s: out of memory", path);
+  size_t room = strlen(path) + sizeof ".new-" + 20;
+  char *draft = apps_alloc(room);
+  if (!draft) return apps_say(error, PAWL_NO_MEMORY, "cannot write %s: out of memory", path);
+  snprintf(draft, room, "%s.new-%ld", path, (long)getpid());
   pawl_status status = write_beside(path, draft, fill, context, error);
-  free(draft);
+  apps_free(draft);
   return status;
 }
 
@@ -162,6 +164,6 @@ char *apps_about_text(const json_t *about, bool lines) {
   fputs("\n}\n", stream);
   bool failed = ferror(stream) != 0;
   if (fclose(stream) == 0 && !failed) return text;
-  free(text);
+  free(text); /* allocated by open_memstream */
   return NULL;
 }

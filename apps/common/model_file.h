@@ -11,12 +11,14 @@
 #include <pawl/export.h>
 #include <pawl/status.h>
 
+#include "apps/common/memory.h"
+
 #define APPS_TEXT_MAX 512 /* bytes of every `error` and `why` */
 
 /* Writes an error text, unless `error` is NULL, and returns the status. */
 pawl_status apps_say(char *error, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
 
-/* Reads a whole file and appends a 0. The caller frees the bytes. */
+/* Reads a whole file and appends a 0. The caller frees the bytes with apps_free. */
 pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out, char *error);
 
 /* Lets `fill` write a new file, then renames it to `path`. A path that is not a regular file, such as
@@ -24,8 +26,8 @@ pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out,
 pawl_status apps_file_write(const char *path, pawl_status (*fill)(FILE *file, const void *context), const void *context,
                             char *error);
 
-/* The header of a model as text, with one key per line or all on one line. The caller frees it; NULL if it is
- * out of memory. */
+/* The header of a model as text, with one key per line or all on one line. The caller frees it with free;
+ * NULL if it is out of memory. */
 char *apps_about_text(const json_t *about, bool lines);
 
 #endif

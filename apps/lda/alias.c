@@ -4,26 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/alias.h"
 
 #define WEIGHTS_SUM (UINT64_C(1) << 40) /* sum to which real weights are scaled */
 
 bool lda_alias_init(struct lda_alias *alias, uint32_t room) {
   *alias = (struct lda_alias){.room = room};
-  alias->cells = malloc(room * sizeof *alias->cells);
-  alias->left = malloc(room * sizeof *alias->left);
-  alias->small = malloc(room * sizeof *alias->small);
-  alias->large = malloc(room * sizeof *alias->large);
+  alias->cells = apps_alloc(room * sizeof *alias->cells);
+  alias->left = apps_alloc(room * sizeof *alias->left);
+  alias->small = apps_alloc(room * sizeof *alias->small);
+  alias->large = apps_alloc(room * sizeof *alias->large);
   if (alias->cells && alias->left && alias->small && alias->large) return true;
   lda_alias_fini(alias);
   return false;
 }
 
 void lda_alias_fini(struct lda_alias *alias) {
-  free(alias->cells);
-  free(alias->left);
-  free(alias->small);
-  free(alias->large);
+  apps_free(alias->cells);
+  apps_free(alias->left);
+  apps_free(alias->small);
+  apps_free(alias->large);
   memset(alias, 0, sizeof *alias);
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/block.h"
 
 enum { SLICE_BYTES = 256 << 10, SLICE_ROWS_LEAST = 16 };
@@ -17,7 +18,7 @@ uint64_t lda_block_tokens(uint64_t tokens, uint32_t workers) {
 
 pawl_status lda_blocks_create(struct lda_piece **pieces, size_t count, uint64_t memory, uint64_t tokens,
                               struct lda_block **blocks_out, size_t *count_out) {
-  struct lda_block *blocks = calloc(count + 1, sizeof *blocks);
+  struct lda_block *blocks = apps_alloc_zero(count + 1, sizeof *blocks);
   size_t made = 0;
   uint64_t bytes = 0;
   if (!blocks) return PAWL_NO_MEMORY;
@@ -40,9 +41,9 @@ pawl_status lda_blocks_create(struct lda_piece **pieces, size_t count, uint64_t 
 
 static void forget_arrangement(struct lda_block *block) {
   for (size_t i = 0; i < block->slice_count; i++) pawl_keys_destroy(block->slices[i].list);
-  free(block->runs);
-  free(block->keys);
-  free(block->slices);
+  apps_free(block->runs);
+  apps_free(block->keys);
+  apps_free(block->slices);
   block->runs = NULL;
   block->keys = NULL;
   block->slices = NULL;
@@ -57,7 +58,7 @@ void lda_block_unload(struct lda_block *block) {
 
 void lda_blocks_destroy(struct lda_block *blocks, size_t count) {
   for (size_t i = 0; i < count; i++) lda_block_unload(&blocks[i]);
-  free(blocks);
+  apps_free(blocks);
 }
 
 uint64_t lda_block_bytes(const struct lda_block *block) {
@@ -112,16 +113,16 @@ static pawl_status arrange(struct lda_block *block, size_t row_bytes) {
       words = (uint64_t)block->pieces[p]->last_word + 1;
   }
   uint64_t most = words < block->run_count ? words : block->run_count;
-  uint32_t *next = calloc(words + 1, sizeof *next);
-  block->runs = malloc((block->run_count + 1) * sizeof *block->runs);
-  block->keys = malloc((most + 1) * sizeof *block->keys);
-  block->slices = calloc(most / rows + 2, sizeof *block->slices);
+  uint32_t *next = apps_alloc_zero(words + 1, sizeof *next);
+  block->runs = apps_alloc((block->run_count + 1) * sizeof *block->runs);
+  block->keys = apps_alloc((most + 1) * sizeof *block->keys);
+  block->slices = apps_alloc_zero(most / rows + 2, sizeof *block->slices);
   if (next && block->runs && block->keys && block->slices && block->run_count < UINT32_MAX) {
     sort_runs(block, words, next);
     cut_slices(block, rows);
     block->is_arranged = true;
   }
-  free(next);
+  apps_free(next);
   return block->is_arranged ? PAWL_OK : PAWL_NO_MEMORY;
 }
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pawl/lda.h>
 #include <pawl/pawl.h>
 
 #include "apps/lda/piece.h"

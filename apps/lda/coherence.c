@@ -10,6 +10,7 @@
 
 #include <pawl/session.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/model_inside.h"
 #include "apps/common/model_file.h"
 
@@ -34,26 +35,26 @@ struct counting {
 static size_t pair_of(size_t i, size_t j) { return i * (i - 1) / 2 + j; }
 
 static void fini(struct counting *counting) {
-  free(counting->tops);
-  free(counting->starts);
-  free(counting->places);
-  free(counting->aggregate);
-  free(counting->alone);
-  free(counting->here);
-  free(counting->here_count);
-  free(counting->touched);
+  apps_free(counting->tops);
+  apps_free(counting->starts);
+  apps_free(counting->places);
+  apps_free(counting->aggregate);
+  apps_free(counting->alone);
+  apps_free(counting->here);
+  apps_free(counting->here_count);
+  apps_free(counting->touched);
 }
 
 static bool allocate(struct counting *counting) {
   size_t places = counting->topics * counting->top, words = (size_t)counting->words;
-  counting->tops = calloc(places, sizeof *counting->tops);
-  counting->starts = calloc(words + 2, sizeof *counting->starts);
-  counting->places = calloc(places, sizeof *counting->places);
-  counting->aggregate = calloc(counting->topics * counting->pairs, sizeof *counting->aggregate);
-  counting->alone = calloc(words, sizeof *counting->alone);
-  counting->here = calloc(places, sizeof *counting->here);
-  counting->here_count = calloc(counting->topics, sizeof *counting->here_count);
-  counting->touched = calloc(counting->topics, sizeof *counting->touched);
+  counting->tops = apps_alloc_zero(places, sizeof *counting->tops);
+  counting->starts = apps_alloc_zero(words + 2, sizeof *counting->starts);
+  counting->places = apps_alloc_zero(places, sizeof *counting->places);
+  counting->aggregate = apps_alloc_zero(counting->topics * counting->pairs, sizeof *counting->aggregate);
+  counting->alone = apps_alloc_zero(words, sizeof *counting->alone);
+  counting->here = apps_alloc_zero(places, sizeof *counting->here);
+  counting->here_count = apps_alloc_zero(counting->topics, sizeof *counting->here_count);
+  counting->touched = apps_alloc_zero(counting->topics, sizeof *counting->touched);
   return counting->tops && counting->starts && counting->places && counting->aggregate && counting->alone &&
          counting->here && counting->here_count && counting->touched;
 }

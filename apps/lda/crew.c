@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/crew.h"
 #include "apps/lda/inside.h"
 
 static pawl_status init_hand(struct lda_crew *crew, struct lda_hand *hand, size_t longest) {
   size_t bytes = crew->rows * crew->width * sizeof(int32_t);
   if (!lda_scratch_init(&hand->scratch, crew->topics, longest)) return PAWL_NO_MEMORY;
-  hand->totals = calloc(crew->topics, sizeof *hand->totals);
+  hand->totals = apps_alloc_zero(crew->topics, sizeof *hand->totals);
   pawl_status status = hand->totals ? PAWL_OK : PAWL_NO_MEMORY;
   for (int i = 0; i < LDA_BUFFERS && !status; i++) {
     status = pawl_buffer_create(crew->session, bytes, (void **)&hand->buffers[i].rows);
@@ -21,7 +22,7 @@ static pawl_status init_hand(struct lda_crew *crew, struct lda_hand *hand, size_
 pawl_status lda_crew_create(struct pawl_session *session, uint32_t threads, uint32_t topics, size_t width, size_t rows,
                             size_t longest, struct lda_crew **crew_out) {
   if (threads < 1) threads = 1;
-  struct lda_crew *crew = calloc(1, sizeof *crew + threads * sizeof crew->hands[0]);
+  struct lda_crew *crew = apps_alloc_zero(1, sizeof *crew + threads * sizeof crew->hands[0]);
   if (!crew) return PAWL_NO_MEMORY;
   *crew = (struct lda_crew){.session = session, .count = threads, .topics = topics, .rows = rows, .width = width};
   pawl_status status = PAWL_OK;
@@ -44,10 +45,10 @@ void lda_crew_destroy(struct lda_crew *crew) {
       pawl_buffer_destroy(crew->session, hand->buffers[b].rows);
       pawl_buffer_destroy(crew->session, hand->buffers[b].changes);
     }
-    free(hand->totals);
+    apps_free(hand->totals);
     lda_scratch_fini(&hand->scratch);
   }
-  free(crew);
+  apps_free(crew);
 }
 
 uint64_t lda_crew_bytes(const struct lda_crew *crew) {
@@ -79,7 +80,7 @@ static void *run(void *argument) {
 
 pawl_status lda_crew_run(struct lda_crew *crew, pawl_status (*work)(void *context, struct lda_hand *hand),
                          void *context) {
-  struct shift *shifts = calloc(crew->count, sizeof *shifts);
+  struct shift *shifts = apps_alloc_zero(crew->count, sizeof *shifts);
   uint32_t started = 1;
   if (!shifts) return PAWL_NO_MEMORY;
   for (uint32_t i = 0; i < crew->count; i++) {
@@ -95,6 +96,6 @@ pawl_status lda_crew_run(struct lda_crew *crew, pawl_status (*work)(void *contex
     if (i < started) pthread_join(shifts[i].thread, NULL);
     if (!status) status = crew->hands[i].status;
   }
-  free(shifts);
+  apps_free(shifts);
   return status;
 }

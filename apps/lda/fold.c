@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/model_inside.h"
 
 #define LANES 16                            /* number of parallel sums; rows are padded to a multiple of it */
@@ -57,15 +58,15 @@ static void fill_constants(struct lda_fold *fold, double alpha) {
 pawl_status lda_fold_create(const struct pawl_lda_model *model, double alpha, uint32_t iterations,
                             struct lda_fold **fold_out) {
   if (!(alpha >= 0) || !isfinite(alpha)) return PAWL_INVALID;
-  struct lda_fold *fold = calloc(1, sizeof *fold);
+  struct lda_fold *fold = apps_alloc_zero(1, sizeof *fold);
   if (!fold) return PAWL_NO_MEMORY;
   fold->model = model;
   fold->topics = model->about.topics;
   fold->iterations = iterations ? iterations : LDA_FOLD_ITERATIONS;
   fold->stride = (fold->topics + (size_t)LANES - 1) / LANES * LANES;
-  fold->alpha = calloc(fold->stride * 4, sizeof *fold->alpha);
+  fold->alpha = apps_alloc_zero(fold->stride * 4, sizeof *fold->alpha);
   if (!fold->alpha) {
-    free(fold);
+    apps_free(fold);
     return PAWL_NO_MEMORY;
   }
   fold->base = fold->alpha + fold->stride;
@@ -78,11 +79,11 @@ pawl_status lda_fold_create(const struct pawl_lda_model *model, double alpha, ui
 
 void lda_fold_destroy(struct lda_fold *fold) {
   if (!fold) return;
-  free(fold->alpha);
-  free(fold->words);
-  free(fold->full);
-  free(fold->some);
-  free(fold);
+  apps_free(fold->alpha);
+  apps_free(fold->words);
+  apps_free(fold->full);
+  apps_free(fold->some);
+  apps_free(fold);
 }
 
 /* --- words ------------------------------------------------------------------------------------------------------------------ */
@@ -96,7 +97,7 @@ static bool have_room(void *array, size_t each, size_t count, size_t more, size_
   size_t wanted = *room + *room / 2 + more + 64;
   if (wanted > SIZE_MAX / 2 / each) return false;
   memcpy(&before, array, sizeof before);
-  larger = realloc(before, wanted * each);
+  larger = apps_resize(before, wanted * each);
   if (!larger) return false;
   memcpy(array, &larger, sizeof larger);
   *room = wanted;
@@ -252,11 +253,11 @@ pawl_status lda_fold_crew(const struct pawl_lda_model *model, double alpha, uint
       .model = model, .alpha = alpha, .iterations = iterations, .count = count, .work = work, .context = context};
   size_t wanted = threads ? threads : processors(), most = (count + SHARE - 1) / SHARE, started = 0;
   size_t others = (wanted < most ? wanted : most) > 1 ? (wanted < most ? wanted : most) - 1 : 0;
-  pthread_t *ids = others ? malloc(others * sizeof *ids) : NULL;
+  pthread_t *ids = others ? apps_alloc(others * sizeof *ids) : NULL;
   if (!ids) others = 0; /* continues with this thread only */
   while (started < others && pthread_create(&ids[started], NULL, run, &crew) == 0) started++;
   run(&crew);
   for (size_t i = 0; i < started; i++) pthread_join(ids[i], NULL);
-  free(ids);
+  apps_free(ids);
   return (pawl_status)atomic_load(&crew.failure);
 }

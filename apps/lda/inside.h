@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include <pawl/lda.h>
 #include <pawl/pawl.h>
 
 #include "apps/lda/block.h"
@@ -78,8 +79,8 @@ struct lda_reply {
 
 void lda_reply_fini(struct lda_reply *reply);
 
-/* JSON texts. Writing returns NULL if it is out of memory; the caller frees the text with free. Reading
- * returns false for any incomplete message. */
+/* JSON texts. Writing returns NULL if it is out of memory; the caller frees the text with apps_json_free.
+ * Reading returns false for any incomplete message. */
 char *lda_spec_write(const struct lda_spec *spec);
 bool lda_spec_read(const void *bytes, size_t size, struct lda_spec *spec_out);
 char *lda_order_write(const struct lda_order *order);

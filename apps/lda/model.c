@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/model_inside.h"
 
 #define WORDS_MAX ((uint64_t)1 << 31)
@@ -22,13 +23,13 @@ static bool is_sound(const struct pawl_lda_about *about, const double *alpha, co
 pawl_status pawl_lda_model_create(const struct pawl_lda_about *about, const double *alpha,
                                   const struct pawl_words *words, struct pawl_lda_model **model_out) {
   if (!is_sound(about, alpha, words)) return PAWL_INVALID;
-  struct pawl_lda_model *model = calloc(1, sizeof *model);
+  struct pawl_lda_model *model = apps_alloc_zero(1, sizeof *model);
   if (!model) return PAWL_NO_MEMORY;
   model->about = *about;
-  model->alpha = calloc(about->topics, sizeof *model->alpha);
-  model->totals = calloc(about->topics, sizeof *model->totals);
-  model->inverse = calloc(about->topics, sizeof *model->inverse);
-  model->rows = calloc((size_t)about->words, sizeof *model->rows);
+  model->alpha = apps_alloc_zero(about->topics, sizeof *model->alpha);
+  model->totals = apps_alloc_zero(about->topics, sizeof *model->totals);
+  model->inverse = apps_alloc_zero(about->topics, sizeof *model->inverse);
+  model->rows = apps_alloc_zero((size_t)about->words, sizeof *model->rows);
   model->words = pawl_words_retain(words);
   if (!model->alpha || !model->totals || !model->inverse || !model->rows) {
     pawl_lda_model_destroy(model);
@@ -42,13 +43,13 @@ pawl_status pawl_lda_model_create(const struct pawl_lda_about *about, const doub
 
 void pawl_lda_model_destroy(struct pawl_lda_model *model) {
   if (!model) return;
-  for (uint64_t w = 0; model->rows && w < model->about.words; w++) free(model->rows[w].entries);
-  free(model->rows);
-  free(model->alpha);
-  free(model->totals);
-  free(model->inverse);
+  for (uint64_t w = 0; model->rows && w < model->about.words; w++) apps_free(model->rows[w].entries);
+  apps_free(model->rows);
+  apps_free(model->alpha);
+  apps_free(model->totals);
+  apps_free(model->inverse);
   pawl_words_release(model->words);
-  free(model);
+  apps_free(model);
 }
 
 /* --- setting ---------------------------------------------------------------------------------------------------------------- */
@@ -68,7 +69,7 @@ static pawl_status set(struct pawl_lda_model *model, uint64_t word, const void *
                        enum lda_row_kind kind) {
   struct lda_row row = {.count = count, .kind = kind};
   if (count > 0) {
-    row.entries = malloc((size_t)count * 6);
+    row.entries = apps_alloc((size_t)count * 6);
     if (!row.entries) return PAWL_NO_MEMORY;
     uint16_t *topics = (uint16_t *)(void *)(row.entries + (size_t)count * 4);
     uint32_t bits, next = 0;

@@ -24,6 +24,7 @@
 #include <pawl/session.h>
 #include <pawl/version.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/model_inside.h"
 #include "apps/common/model_file.h"
 
@@ -118,7 +119,7 @@ static bool put_head(struct sink *sink, const struct pawl_lda_model *model) {
   put_bytes(sink, text, length);
   for (size_t i = LINE_SIZE + length; i < size - 1; i++) put_bytes(sink, " ", 1);
   put_bytes(sink, "\n", 1);
-  free(text);
+  free(text); /* allocated by open_memstream */
   return true;
 }
 
@@ -154,7 +155,7 @@ static void put_model(struct sink *sink, const struct pawl_lda_model *model) {
 pawl_status lda_model_fill(FILE *file, const void *context) {
   char bytes[8];
   pawl_status status = PAWL_NO_MEMORY;
-  struct sink *sink = malloc(sizeof *sink);
+  struct sink *sink = apps_alloc(sizeof *sink);
   XXH3_state_t *sum = XXH3_createState();
   if (sink && sum) {
     XXH3_64bits_reset(sum);
@@ -170,7 +171,7 @@ pawl_status lda_model_fill(FILE *file, const void *context) {
     }
   }
   XXH3_freeState(sum);
-  free(sink);
+  apps_free(sink);
   return status;
 }
 
@@ -318,10 +319,10 @@ static pawl_status read_rows(const struct parts *parts, uint64_t entries, struct
     if (row.count == 0) continue;
     if (row.count > model->about.topics || row.count > entries - at)
       return apps_say(why, PAWL_CORRUPT, "word %llu has more topics than the model", (unsigned long long)w);
-    row.entries = malloc((size_t)row.count * 6);
+    row.entries = apps_alloc((size_t)row.count * 6);
     if (!row.entries) return PAWL_NO_MEMORY;
     if (!read_row(parts->values + at * 4, parts->topics + at * 2, model->about.topics, &row)) {
-      free(row.entries);
+      apps_free(row.entries);
       return apps_say(why, PAWL_CORRUPT, "the counts of word %llu are invalid", (unsigned long long)w);
     }
     lda_model_take(model, w, row);
@@ -345,7 +346,7 @@ static pawl_status read_words(const struct parts *parts, const struct shape *sha
 static pawl_status make_model(const struct parts *parts, const struct shape *shape, struct pawl_lda_model **model_out,
                               char *why) {
   struct pawl_words *words = NULL;
-  double *alpha = malloc(shape->about.topics * sizeof *alpha);
+  double *alpha = apps_alloc(shape->about.topics * sizeof *alpha);
   pawl_status status = alpha ? read_words(parts, shape, &words, why) : PAWL_NO_MEMORY;
   for (uint32_t k = 0; status == PAWL_OK && k < shape->about.topics; k++) {
     uint64_t bits = get(parts->alpha + (size_t)k * 8, 8);
@@ -354,7 +355,7 @@ static pawl_status make_model(const struct parts *parts, const struct shape *sha
   if (status == PAWL_OK) status = pawl_lda_model_create(&shape->about, alpha, words, model_out);
   if (status == PAWL_INVALID) status = apps_say(why, PAWL_CORRUPT, "alpha or beta is not positive, or too small");
   pawl_words_release(words);
-  free(alpha);
+  apps_free(alpha);
   return status;
 }
 
@@ -405,7 +406,7 @@ pawl_status pawl_lda_model_read(const char *path, struct pawl_lda_model **model_
   c = enter_c(&before);
   status = lda_model_decode(bytes, size, model_out, why);
   leave_c(c, before);
-  free(bytes);
+  apps_free(bytes);
   if (status == PAWL_NO_MEMORY) apps_say(why, status, "out of memory");
   return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;
 }

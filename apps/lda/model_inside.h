@@ -12,6 +12,8 @@
 
 #include <pawl/lda.h>
 
+#include "apps/common/memory.h"
+
 enum lda_row_kind { LDA_ROW_NONE = 0, LDA_ROW_COUNTS = 1, LDA_ROW_WEIGHTS = 2 };
 
 struct lda_row {
@@ -49,8 +51,8 @@ const struct lda_row *lda_model_row(const struct pawl_lda_model *model, uint64_t
 /* The weight of one topic. */
 double lda_row_weight(const struct lda_row *row, uint32_t topic);
 
-/* Takes over a row that is not set yet, with its memory, allocated by malloc. Topics must be ascending and in
- * range, values positive. */
+/* Takes over a row that is not set yet, with its memory, allocated by apps_alloc. Topics must be ascending and
+ * in range, values positive. */
 void lda_model_take(struct pawl_lda_model *model, uint64_t word, struct lda_row row);
 
 /* Parses the contents of a file: `bytes`, which a 0 follows. `why` gets an error without the file name.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "apps/common/errors.h"
+#include "apps/common/memory.h"
 #include "apps/lda/piece.h"
 #include "apps/lda/sample.h"
 
@@ -85,7 +86,7 @@ size_t lda_piece_bytes(const struct lda_piece *piece) {
 }
 
 static pawl_status give_memory(struct lda_piece *piece) {
-  uint32_t *block = malloc(lda_piece_bytes(piece) + 64);
+  uint32_t *block = apps_alloc(lda_piece_bytes(piece) + 64);
   if (!block) return PAWL_NO_MEMORY;
   piece->block = block;
   piece->ids = block;
@@ -98,7 +99,7 @@ static pawl_status give_memory(struct lda_piece *piece) {
 }
 
 void lda_piece_unload(struct lda_piece *piece) {
-  free(piece->block);
+  apps_free(piece->block);
   piece->block = NULL;
   piece->ids = piece->starts = piece->documents_at = piece->at = piece->pairs = NULL;
   piece->counted = NULL;
@@ -240,10 +241,10 @@ pawl_status lda_piece_count(uint64_t number, uint64_t words, const struct pawl_b
   snprintf(piece.path, sizeof piece.path, "piece %llu of the corpus", (unsigned long long)number);
   if (words == 0) words = batch->max_id;
   if (words > LDA_WORDS_MAX) return say(error, PAWL_TOO_LARGE, piece.path, "the vocabulary has more than 2^27 words");
-  uint32_t *tokens_of = calloc(words + 1, sizeof *tokens_of);
+  uint32_t *tokens_of = apps_alloc_zero(words + 1, sizeof *tokens_of);
   if (!tokens_of) return say(error, PAWL_NO_MEMORY, piece.path, "out of memory");
   pawl_status status = measure(&piece, batch, words, tokens_of, error);
-  free(tokens_of);
+  apps_free(tokens_of);
   if (!status) *piece_out = piece;
   return status;
 }
@@ -255,7 +256,7 @@ pawl_status lda_piece_make(const char *directory, uint64_t number, uint64_t corp
   piece.unknown = batch->unknown;
   if (words == 0) words = batch->max_id;
   if (words > LDA_WORDS_MAX) return say(error, PAWL_TOO_LARGE, piece.path, "the vocabulary has more than 2^27 words");
-  uint32_t *tokens_of = calloc(words + 1, sizeof *tokens_of);
+  uint32_t *tokens_of = apps_alloc_zero(words + 1, sizeof *tokens_of);
   if (!tokens_of) return say(error, PAWL_NO_MEMORY, piece.path, "out of memory");
   pawl_status status = measure(&piece, batch, words, tokens_of, error);
   if (!status && give_memory(&piece)) status = say(error, PAWL_NO_MEMORY, piece.path, "out of memory");
@@ -265,7 +266,7 @@ pawl_status lda_piece_make(const char *directory, uint64_t number, uint64_t corp
     status = write_all(&piece, error);
   }
   lda_piece_close(&piece);
-  free(tokens_of);
+  apps_free(tokens_of);
   return status;
 }
 
@@ -376,7 +377,7 @@ static pawl_status write_state(struct lda_piece *piece, uint64_t generation, uin
 static pawl_status copy(int from, int to, uint64_t size) {
   enum { BYTES = 1 << 20 };
   pawl_status status = PAWL_OK;
-  char *bytes = malloc(BYTES);
+  char *bytes = apps_alloc(BYTES);
   if (!bytes) return PAWL_NO_MEMORY;
   for (uint64_t at = 0; at < size && !status;) {
     size_t some = size - at < BYTES ? (size_t)(size - at) : BYTES;
@@ -384,7 +385,7 @@ static pawl_status copy(int from, int to, uint64_t size) {
     if (!status) status = write_at(to, bytes, some, at);
     at += some;
   }
-  free(bytes);
+  apps_free(bytes);
   return status;
 }
 

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pawl/lda.h>
 #include <pawl/pawl.h>
 
 #define LDA_WORDS_MAX (UINT64_C(1) << 27) /* words of a vocabulary */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
 
@@ -129,11 +130,11 @@ static bool make_room(struct recovery *recovery) {
   const struct lda_piece *piece = recovery->piece;
   recovery->rows = ROWS_BYTES / (recovery->width * sizeof(int32_t)) + 1;
   size_t bytes = recovery->rows * recovery->width * sizeof(int32_t);
-  recovery->keys = malloc(recovery->rows * sizeof *recovery->keys);
-  recovery->change = malloc(bytes);
-  recovery->stored = malloc(bytes);
-  recovery->is_ahead = calloc((size_t)piece->words + 1, sizeof *recovery->is_ahead);
-  recovery->next = malloc(((size_t)piece->tokens + 1) * sizeof *recovery->next);
+  recovery->keys = apps_alloc(recovery->rows * sizeof *recovery->keys);
+  recovery->change = apps_alloc(bytes);
+  recovery->stored = apps_alloc(bytes);
+  recovery->is_ahead = apps_alloc_zero((size_t)piece->words + 1, sizeof *recovery->is_ahead);
+  recovery->next = apps_alloc(((size_t)piece->tokens + 1) * sizeof *recovery->next);
   return recovery->keys && recovery->change && recovery->stored && recovery->is_ahead && recovery->next;
 }
 
@@ -153,11 +154,11 @@ pawl_status lda_recover(struct lda_worker *worker, struct lda_piece *piece) {
     if (!status) status = bring_totals(&recovery);
     if (!status) status = lda_piece_commit(piece);
   }
-  free(recovery.keys);
-  free(recovery.change);
-  free(recovery.stored);
-  free(recovery.is_ahead);
-  free(recovery.next);
+  apps_free(recovery.keys);
+  apps_free(recovery.change);
+  apps_free(recovery.stored);
+  apps_free(recovery.is_ahead);
+  apps_free(recovery.next);
   lda_piece_unload(piece);
   return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/random.h"
 #include "apps/lda/sample.h"
 
@@ -15,18 +16,18 @@ static inline uint32_t choose(bool is_so, uint32_t a, uint32_t b) { return a ^ (
 
 bool lda_sampler_init(struct lda_sampler *sampler, uint32_t topics) {
   *sampler = (struct lda_sampler){.topics = topics};
-  sampler->alpha = malloc(topics * sizeof *sampler->alpha);
-  sampler->priors = malloc(topics * sizeof *sampler->priors);
-  sampler->inverse = malloc(topics * sizeof *sampler->inverse);
+  sampler->alpha = apps_alloc(topics * sizeof *sampler->alpha);
+  sampler->priors = apps_alloc(topics * sizeof *sampler->priors);
+  sampler->inverse = apps_alloc(topics * sizeof *sampler->inverse);
   if (sampler->alpha && sampler->priors && sampler->inverse && lda_alias_init(&sampler->prior, topics)) return true;
   lda_sampler_fini(sampler);
   return false;
 }
 
 void lda_sampler_fini(struct lda_sampler *sampler) {
-  free(sampler->alpha);
-  free(sampler->priors);
-  free(sampler->inverse);
+  apps_free(sampler->alpha);
+  apps_free(sampler->priors);
+  apps_free(sampler->inverse);
   lda_alias_fini(&sampler->prior);
   memset(sampler, 0, sizeof *sampler);
 }
@@ -46,10 +47,10 @@ void lda_sampler_prepare(struct lda_sampler *sampler, const int32_t *totals) {
 
 bool lda_scratch_init(struct lda_scratch *scratch, uint32_t topics, size_t longest) {
   *scratch = (struct lda_scratch){.room = longest};
-  scratch->counts = calloc(topics, sizeof *scratch->counts);
-  scratch->pairs = malloc((longest + 1) * sizeof *scratch->pairs);
-  scratch->topics = malloc((longest + 1) * sizeof *scratch->topics);
-  scratch->tally.alpha_sums = calloc(topics, sizeof *scratch->tally.alpha_sums);
+  scratch->counts = apps_alloc_zero(topics, sizeof *scratch->counts);
+  scratch->pairs = apps_alloc((longest + 1) * sizeof *scratch->pairs);
+  scratch->topics = apps_alloc((longest + 1) * sizeof *scratch->topics);
+  scratch->tally.alpha_sums = apps_alloc_zero(topics, sizeof *scratch->tally.alpha_sums);
   if (scratch->counts && scratch->pairs && scratch->topics && scratch->tally.alpha_sums &&
       lda_urn_init(&scratch->urn, topics))
     return true;
@@ -58,10 +59,10 @@ bool lda_scratch_init(struct lda_scratch *scratch, uint32_t topics, size_t longe
 }
 
 void lda_scratch_fini(struct lda_scratch *scratch) {
-  free(scratch->counts);
-  free(scratch->pairs);
-  free(scratch->topics);
-  free(scratch->tally.alpha_sums);
+  apps_free(scratch->counts);
+  apps_free(scratch->pairs);
+  apps_free(scratch->topics);
+  apps_free(scratch->tally.alpha_sums);
   lda_urn_fini(&scratch->urn);
   memset(scratch, 0, sizeof *scratch);
 }

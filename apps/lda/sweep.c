@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/crew.h"
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
@@ -82,7 +83,7 @@ static pawl_status go_through_documents(void *context, struct lda_hand *hand) {
 static void work_on_word(struct sweep *sweep, struct lda_hand *hand, const struct lda_run *runs, size_t count,
                          int32_t *row, int32_t *change) {
   const struct lda_worker *worker = sweep->worker;
-  struct lda_span few[SPANS_MAX], *spans = count <= SPANS_MAX ? few : malloc(count * sizeof *spans);
+  struct lda_span few[SPANS_MAX], *spans = count <= SPANS_MAX ? few : apps_alloc(count * sizeof *spans);
   uint32_t topics = worker->sampler.topics;
   if (!spans) {
     hand->status = PAWL_NO_MEMORY;
@@ -103,7 +104,7 @@ static void work_on_word(struct sweep *sweep, struct lda_hand *hand, const struc
     change[k] = row[k] - change[k];
     hand->totals[k] += (uint32_t)change[k];
   }
-  if (spans != few) free(spans);
+  if (spans != few) apps_free(spans);
 }
 
 /* Writes the topics of the slice's words, piece by piece, each as one range of its file. */
@@ -167,7 +168,7 @@ static pawl_status go_through_words(void *context, struct lda_hand *hand) {
 static pawl_status push_totals(struct lda_worker *worker, const struct lda_block *block) {
   uint32_t topics = worker->sampler.topics;
   uint64_t key = worker->sampler.words;
-  int32_t *change = calloc(worker->crew->width, sizeof *change);
+  int32_t *change = apps_alloc_zero(worker->crew->width, sizeof *change);
   struct pawl_task *task = NULL;
   if (!change) return PAWL_NO_MEMORY;
   for (uint32_t i = 0; i < worker->crew->count; i++) {
@@ -179,7 +180,7 @@ static pawl_status push_totals(struct lda_worker *worker, const struct lda_block
     lda_mark_flip(change, topics, block->pieces[p]->number, block->pieces[p]->version);
   pawl_status status = pawl_vector_pushpull(worker->counts, pawl_at_keys(&key, 1), change, worker->totals, &task);
   if (!status) status = lda_hand_finish(&worker->crew->hands[0], &task);
-  free(change);
+  apps_free(change);
   return status;
 }
 

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apps/common/json.h"
+#include "apps/common/memory.h"
 #include "apps/lda/train_inside.h"
 
 enum { PIECES = 32, PIECES_OF_SMALL = 64, ROUND_SWEEPS_MOST = 100 };
@@ -71,7 +73,7 @@ static pawl_status start_worker(void *context) {
 static pawl_status add_alpha_sums(struct lda_reply *sum, const struct lda_reply *part) {
   if (part->alpha_count == 0) return PAWL_OK;
   if (!sum->alpha_sums) {
-    sum->alpha_sums = calloc(part->alpha_count, sizeof *sum->alpha_sums);
+    sum->alpha_sums = apps_alloc_zero(part->alpha_count, sizeof *sum->alpha_sums);
     if (!sum->alpha_sums) return PAWL_NO_MEMORY;
     sum->alpha_count = part->alpha_count;
   }
@@ -104,9 +106,9 @@ static pawl_status note_worker(struct lda_training *run, size_t index, const str
                                const struct lda_reply *reply) {
   if (index >= run->each_room) {
     size_t room = 2 * run->each_room + 8;
-    struct pawl_lda_worker *each = realloc(run->each, room * sizeof *each);
+    struct pawl_lda_worker *each = apps_resize(run->each, room * sizeof *each);
     if (each) run->each = each;
-    void *hosts = realloc(run->hosts, room * sizeof *run->hosts);
+    void *hosts = apps_resize(run->hosts, room * sizeof *run->hosts);
     if (hosts) run->hosts = hosts;
     if (!each || !hosts) return PAWL_NO_MEMORY;
     run->each_room = room;
@@ -168,7 +170,7 @@ static pawl_status one_round(struct lda_training *run, struct lda_reply *sum_out
   if (!text) return PAWL_NO_MEMORY;
   memset(sum_out, 0, sizeof *sum_out);
   pawl_status status = wait_for_round(run, text, &round);
-  free(text);
+  apps_json_free(text);
   if (status) return status;
   status = add_reports(run, round, sum_out);
   *whole_out = pawl_round_is_whole(round);
@@ -293,11 +295,11 @@ static pawl_status learn_from(struct lda_training *run, const struct lda_reply *
   if (run->order.measures && is_whole && sum->tokens > 0)
     run->progress.log_likelihood = (sum->document_part + sum->word_part) / (double)sum->tokens;
   if (!run->order.optimises || !is_whole) return PAWL_OK;
-  int32_t *totals = calloc(run->spec.topics, sizeof *totals);
+  int32_t *totals = apps_alloc_zero(run->spec.topics, sizeof *totals);
   if (!totals) return PAWL_NO_MEMORY;
   pawl_status status = lda_pull_totals(run, totals);
   if (!status) lda_optimise(&run->order, sum, totals);
-  free(totals);
+  apps_free(totals);
   return status;
 }
 
@@ -409,9 +411,9 @@ static pawl_status open_data(struct lda_training *run) {
 }
 
 static pawl_status copy_paths(struct lda_spec *spec, const struct pawl_lda_options *options) {
-  spec->paths = calloc(options->path_count + 1, sizeof *spec->paths);
+  spec->paths = apps_alloc_zero(options->path_count + 1, sizeof *spec->paths);
   for (size_t i = 0; spec->paths && i < options->path_count; i++) {
-    spec->paths[i] = strdup(options->paths[i]);
+    spec->paths[i] = apps_copy_text(options->paths[i]);
     if (!spec->paths[i]) return PAWL_NO_MEMORY;
     spec->path_count = i + 1;
   }
@@ -436,7 +438,7 @@ static pawl_status write_spec(struct lda_training *run) {
   spec->kappa = options->kappa;
   spec->offset = options->offset;
   run->order.beta = options->beta;
-  run->order.alpha = malloc(options->topics * sizeof *run->order.alpha);
+  run->order.alpha = apps_alloc(options->topics * sizeof *run->order.alpha);
   if (!run->order.alpha) return PAWL_NO_MEMORY;
   run->order.alpha_count = options->topics;
   for (uint32_t k = 0; k < options->topics; k++) run->order.alpha[k] = options->alpha;
@@ -461,7 +463,7 @@ static pawl_status create_job(struct lda_training *run) {
   job.tell = tell_event;
   job.context = run;
   pawl_status status = pawl_job_create(run->session, &job, LDA_TIMEOUT, &run->job);
-  free(spec);
+  apps_json_free(spec);
   if (status == PAWL_EXISTS)
     return lda_fail(run, status, "a job named %s already runs on this cluster; choose another name with --job",
                     run->spec.job);
@@ -501,7 +503,7 @@ static pawl_status finish(struct lda_training *run, struct pawl_lda_model **mode
   struct pawl_lda_model *model = NULL;
   if (run->sampled == 0)
     return lda_fail(run, PAWL_CANCELLED, "interrupted before the first sweep was complete; there is no model yet");
-  int64_t *sums = calloc(run->order.words + 1, sizeof *sums), all = 0;
+  int64_t *sums = apps_alloc_zero(run->order.words + 1, sizeof *sums), all = 0;
   if (!sums) return PAWL_NO_MEMORY;
   lda_show(run, "finishing");
   pawl_status status = lda_state_save(run);
@@ -513,7 +515,7 @@ static pawl_status finish(struct lda_training *run, struct pawl_lda_model **mode
                       (unsigned long long)run->order.tokens);
   if (!status && run->options->check && run->spec.method == PAWL_LDA_GIBBS) status = lda_check_counts(run, sums);
   if (!status) status = lda_evaluate(run, model);
-  free(sums);
+  apps_free(sums);
   if (status) {
     pawl_lda_model_destroy(model);
     return status;
@@ -547,8 +549,8 @@ static void clean_up(struct lda_training *run) {
   pawl_words_release(run->vocabulary);
   lda_spec_fini(&run->spec);
   lda_order_fini(&run->order);
-  free(run->each);
-  free(run->hosts);
+  apps_free(run->each);
+  apps_free(run->hosts);
 }
 
 pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_options *options,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/marks.h"
 #include "apps/lda/train_inside.h"
 
@@ -21,11 +22,11 @@ static size_t row_width(const struct lda_training *run) {
 }
 
 pawl_status lda_pull_totals(struct lda_training *run, int32_t *totals) {
-  int32_t *row = malloc(row_width(run) * sizeof *row);
+  int32_t *row = apps_alloc(row_width(run) * sizeof *row);
   if (!row) return PAWL_NO_MEMORY;
   pawl_status status = pull_rows(run, run->order.words, run->order.words + 1, row);
   if (!status) memcpy(totals, row, run->spec.topics * sizeof *totals);
-  free(row);
+  apps_free(row);
   return status;
 }
 
@@ -57,7 +58,7 @@ static pawl_status set_row(struct lda_training *run, struct pawl_lda_model *mode
 
 static pawl_status fill(struct lda_training *run, struct pawl_lda_model *model, int64_t *sums) {
   size_t row_bytes = row_width(run) * 4, rows = PULL_BYTES / row_bytes + 1;
-  char *room = malloc(rows * row_bytes);
+  char *room = apps_alloc(rows * row_bytes);
   pawl_status status = room ? PAWL_OK : PAWL_NO_MEMORY;
   for (uint64_t begin = 0; begin < run->order.words && !status; begin += rows) {
     uint64_t end = run->order.words - begin < rows ? run->order.words : begin + rows;
@@ -68,7 +69,7 @@ static pawl_status fill(struct lda_training *run, struct pawl_lda_model *model, 
       if (sums) sums[word] = sum;
     }
   }
-  free(room);
+  apps_free(room);
   return status;
 }
 
@@ -111,7 +112,7 @@ static pawl_status count_batch(void *context, size_t piece, struct pawl_batch *b
 }
 
 pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums) {
-  struct census census = {calloc(run->order.words + 1, sizeof *census.counts), run->order.words};
+  struct census census = {apps_alloc_zero(run->order.words + 1, sizeof *census.counts), run->order.words};
   struct pawl_data_info info;
   uint64_t wrong = 0, first = 0;
   if (!census.counts) return PAWL_NO_MEMORY;
@@ -128,7 +129,7 @@ pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums) {
                       (unsigned long long)wrong, (unsigned long long)first, (long long)census.counts[first],
                       (long long)sums[first]);
   if (!status) run->result.is_exact = true;
-  free(census.counts);
+  apps_free(census.counts);
   return status;
 }
 

@@ -105,7 +105,7 @@ pawl_status lda_state_save(struct lda_training *run) {
   FILE *file = fopen(other, "w");
   bool is_well = file && fputs(text, file) >= 0;
   if (file && fclose(file) != 0) is_well = false;
-  free(text);
+  apps_json_free(text);
   if (is_well && rename(other, path) == 0) return PAWL_OK;
   return lda_fail(run, PAWL_IO, "%s: %s", other, strerror(errno));
 }

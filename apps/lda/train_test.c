@@ -1,4 +1,5 @@
 /* Whole trainings by collapsed Gibbs sampling: what is learnt, exactness, streaming, going on, workers that come later. */
+#include "apps/common/allocator_test.h"
 #include "apps/lda/train_test.h"
 
 static struct corpus corpus;
@@ -189,6 +190,7 @@ static void test_what_cannot_be_done_is_said(void **state) {
 }
 
 int main(int count, char **words) {
+  use_own_allocator(); /* in workers too */
   if (count == 3) return be_worker(words[1], words[2]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_it_finds_the_topics),
@@ -203,5 +205,5 @@ int main(int count, char **words) {
   int failed = cmocka_run_group_tests_name("apps.lda.train", tests, begin, close_cluster);
   pawl_lda_model_destroy(outcome.model);
   pawl_lda_model_destroy(other.model);
-  return failed;
+  return failed || own_blocks_left();
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/urn.h"
 
 /* Writing a token takes a small part of what a cell of an alias table takes; and what is written should stay in the fastest cache. */
@@ -9,16 +10,16 @@ enum { TOKENS_MOST = 8192, TOKENS_FOR_A_TOPIC = 32, AT_ONCE = 4 };
 
 bool lda_urn_init(struct lda_urn *urn, uint32_t topics) {
   *urn = (struct lda_urn){0};
-  urn->topics = malloc((topics + 1) * sizeof *urn->topics);
-  urn->tokens = malloc((TOKENS_MOST + AT_ONCE) * sizeof *urn->tokens);
+  urn->topics = apps_alloc((topics + 1) * sizeof *urn->topics);
+  urn->tokens = apps_alloc((TOKENS_MOST + AT_ONCE) * sizeof *urn->tokens);
   if (urn->topics && urn->tokens && lda_alias_init(&urn->alias, topics)) return true;
   lda_urn_fini(urn);
   return false;
 }
 
 void lda_urn_fini(struct lda_urn *urn) {
-  free(urn->topics);
-  free(urn->tokens);
+  apps_free(urn->topics);
+  apps_free(urn->tokens);
   lda_alias_fini(&urn->alias);
   memset(urn, 0, sizeof *urn);
 }

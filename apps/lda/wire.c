@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "apps/common/json.h"
+#include "apps/common/memory.h"
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
 
@@ -26,7 +27,7 @@ static bool numbers_of(const json_t *array, double **values_out, size_t *count_o
   *values_out = NULL;
   *count_out = 0;
   if (count == 0) return json_is_array(array);
-  double *values = malloc(count * sizeof *values);
+  double *values = apps_alloc(count * sizeof *values);
   if (!values) return false;
   for (size_t i = 0; i < count; i++) values[i] = apps_json_number_of(json_array_get(array, i));
   *values_out = values;
@@ -110,7 +111,7 @@ bool lda_spec_read(const void *bytes, size_t size, struct lda_spec *spec_out) {
 /* --- order --------------------------------------------------------------------------------------------------------------------- */
 
 void lda_order_fini(struct lda_order *order) {
-  free(order->alpha);
+  apps_free(order->alpha);
   memset(order, 0, sizeof *order);
 }
 
@@ -163,7 +164,7 @@ bool lda_order_read(const void *bytes, size_t size, struct lda_order *order_out)
 /* --- reply --------------------------------------------------------------------------------------------------------------------- */
 
 void lda_reply_fini(struct lda_reply *reply) {
-  free(reply->alpha_sums);
+  apps_free(reply->alpha_sums);
   memset(reply, 0, sizeof *reply);
 }
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/json.h"
+#include "apps/common/memory.h"
 #include "apps/lda/crew.h"
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
@@ -96,13 +98,13 @@ static pawl_status count_piece(struct lda_worker *worker, uint64_t number, struc
 }
 
 static pawl_status add_piece(struct lda_worker *worker, uint64_t number) {
-  struct lda_piece **pieces = realloc(worker->pieces, (worker->piece_count + 1) * sizeof *pieces);
+  struct lda_piece **pieces = apps_resize(worker->pieces, (worker->piece_count + 1) * sizeof *pieces);
   if (pieces) worker->pieces = pieces;
-  bool *is_new = realloc(worker->is_new, (worker->piece_count + 1) * sizeof *is_new);
+  bool *is_new = apps_resize(worker->is_new, (worker->piece_count + 1) * sizeof *is_new);
   if (is_new) worker->is_new = is_new;
-  struct lda_piece *piece = calloc(1, sizeof *piece);
+  struct lda_piece *piece = apps_alloc_zero(1, sizeof *piece);
   if (!pieces || !is_new || !piece) {
-    free(piece);
+    apps_free(piece);
     return PAWL_NO_MEMORY;
   }
   piece->file = -1;
@@ -111,7 +113,7 @@ static pawl_status add_piece(struct lda_worker *worker, uint64_t number) {
                            : open_piece(worker, number, piece, &is_new[worker->piece_count]);
   if (status) {
     lda_piece_close(piece);
-    free(piece);
+    apps_free(piece);
     return status;
   }
   worker->pieces[worker->piece_count++] = piece;
@@ -144,7 +146,7 @@ static pawl_status drop(struct pawl_worker *handle, void *context, const struct 
     struct lda_piece *piece = worker->pieces[i];
     if (is_among(piece->number, pieces, count)) {
       lda_piece_close(piece);
-      free(piece);
+      apps_free(piece);
       continue;
     }
     worker->is_new[kept] = worker->is_new[i];
@@ -194,8 +196,8 @@ static void draw_topics(const struct lda_worker *worker, struct lda_piece *piece
 /* Every token has a topic from here on, counted or not. */
 static pawl_status give_topics(const struct lda_worker *worker, struct lda_piece *piece) {
   struct lda_alias alias = {0};
-  float *weights = malloc(worker->spec.topics * sizeof *weights);
-  double *prior = malloc(worker->spec.topics * sizeof *prior);
+  float *weights = apps_alloc(worker->spec.topics * sizeof *weights);
+  double *prior = apps_alloc(worker->spec.topics * sizeof *prior);
   bool is_well = weights && prior && lda_alias_init(&alias, worker->spec.topics);
   for (uint32_t index = 0; is_well && index < piece->words; index++)
     draw_topics(worker, piece, index, weights, &alias, prior);
@@ -203,8 +205,8 @@ static pawl_status give_topics(const struct lda_worker *worker, struct lda_piece
     if (lda_proposed(piece->pairs[i]) == LDA_NONE)
       piece->pairs[i] = lda_pair(lda_topic(piece->pairs[i]), lda_topic(piece->pairs[i]));
   lda_alias_fini(&alias);
-  free(weights);
-  free(prior);
+  apps_free(weights);
+  apps_free(prior);
   return is_well ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
@@ -230,7 +232,7 @@ static pawl_status open_counts(struct lda_worker *worker) {
 static pawl_status ask_for_totals(struct lda_worker *worker, size_t width) {
   uint64_t key = worker->sampler.words;
   struct pawl_task *task;
-  if (!worker->totals) worker->totals = calloc(width, sizeof *worker->totals);
+  if (!worker->totals) worker->totals = apps_alloc_zero(width, sizeof *worker->totals);
   if (!worker->totals) return PAWL_NO_MEMORY;
   pawl_status status = pawl_vector_pull(worker->counts, pawl_at_keys(&key, 1), worker->totals, &task);
   return status ? status : pawl_task_finish(task, PAWL_FOREVER);
@@ -324,7 +326,7 @@ static pawl_status sweeps(struct lda_worker *worker, const struct lda_order *ord
 }
 
 static pawl_status sum_up(struct lda_worker *worker, const struct lda_order *order, struct lda_reply *reply) {
-  struct lda_tally sum = {.alpha_sums = calloc(worker->spec.topics, sizeof(double))};
+  struct lda_tally sum = {.alpha_sums = apps_alloc_zero(worker->spec.topics, sizeof(double))};
   uint64_t tokens = 0;
   if (!sum.alpha_sums) return PAWL_NO_MEMORY;
   for (uint32_t i = 0; i < worker->crew->count; i++) {
@@ -345,7 +347,7 @@ static pawl_status sum_up(struct lda_worker *worker, const struct lda_order *ord
     reply->alpha_sums = sum.alpha_sums;
     reply->alpha_count = worker->spec.topics;
   } else {
-    free(sum.alpha_sums);
+    apps_free(sum.alpha_sums);
   }
   return PAWL_OK;
 }
@@ -387,7 +389,7 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
   reply.worked_s = (double)(lda_now() - begun) * 1e-9;
   char *text = status ? NULL : lda_reply_write(&reply);
   if (!status) status = text ? pawl_worker_report(handle, text, strlen(text)) : PAWL_NO_MEMORY;
-  free(text);
+  apps_json_free(text);
   lda_reply_fini(&reply);
   lda_order_fini(&order);
   return complain(worker, status);
@@ -402,11 +404,11 @@ static void finish(struct pawl_worker *handle, void *context) {
   lda_sampler_fini(&worker->sampler);
   for (size_t i = 0; i < worker->piece_count; i++) {
     lda_piece_close(worker->pieces[i]);
-    free(worker->pieces[i]);
+    apps_free(worker->pieces[i]);
   }
-  free(worker->pieces);
-  free(worker->is_new);
-  free(worker->totals);
+  apps_free(worker->pieces);
+  apps_free(worker->is_new);
+  apps_free(worker->totals);
   pawl_vector_close(worker->counts);
   pawl_data_close(worker->data);
   pawl_words_release(worker->vocabulary);
@@ -418,11 +420,11 @@ static void finish(struct pawl_worker *handle, void *context) {
 pawl_status pawl_lda_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
                           char error[PAWL_LDA_TEXT]) {
   static const struct pawl_worker_calls calls = {begin, take, drop, work, finish};
-  struct lda_worker *worker = calloc(1, sizeof *worker);
+  struct lda_worker *worker = apps_alloc_zero(1, sizeof *worker);
   if (!worker) return PAWL_NO_MEMORY;
   pawl_status status = pawl_worker_run(session, job ? job : "lda", &calls, worker, timeout_ns);
   if (status && error)
     snprintf(error, PAWL_LDA_TEXT, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
-  free(worker);
+  apps_free(worker);
   return status;
 }

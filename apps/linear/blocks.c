@@ -252,7 +252,8 @@ static void end(struct linear_worker *worker) {
   struct blocks *blocks = worker->method;
   if (!blocks) return;
   while (blocks->under_way > 0) { /* the arrays are the tasks' until they have finished */
-    pawl_task_finish(blocks->steps[blocks->first].task, PAWL_FOREVER);
+    pawl_status status = pawl_task_finish(blocks->steps[blocks->first].task, PAWL_FOREVER);
+    (void)status; /* the work is over, whatever has become of it */
     blocks->first = (blocks->first + 1) % (worker->spec.tau + 1);
     blocks->under_way--;
   }

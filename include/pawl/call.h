@@ -64,9 +64,10 @@ struct pawl_invocation;
  * by slashes, with at most PAWL_NAME_MAX characters in all. Names that begin with a dot are reserved.
  * PAWL_EXISTS if the session already offers a function of this name; PAWL_INVALID if the session does not
  * listen. */
-PAWL_API pawl_status pawl_function_offer(struct pawl_session *session, const char *name,
-                                         pawl_status (*function)(struct pawl_invocation *invocation, void *context),
-                                         void *context);
+PAWL_API PAWL_MUST_USE pawl_status pawl_function_offer(struct pawl_session *session, const char *name,
+                                                       pawl_status (*function)(struct pawl_invocation *invocation,
+                                                                               void *context),
+                                                       void *context);
 
 /* Withdraws a function and waits until no invocation of it is running. Must not be called from inside a
  * function. PAWL_NOT_FOUND. */
@@ -75,12 +76,12 @@ PAWL_API pawl_status pawl_function_withdraw(struct pawl_session *session, const 
 /* For use inside a function. The argument is valid until the function returns, and is aligned as by
  * malloc. */
 PAWL_API const void *pawl_invocation_argument(const struct pawl_invocation *invocation, size_t *size_out);
-PAWL_API struct pawl_session *pawl_invocation_session(const struct pawl_invocation *invocation);
 PAWL_API struct pawl_node pawl_invocation_caller(const struct pawl_invocation *invocation);
 
 /* Sets the result, which is copied; a later call replaces it. The caller receives the result even if the
  * function returns a failure. PAWL_TOO_LARGE, PAWL_NO_MEMORY. */
-PAWL_API pawl_status pawl_invocation_return(struct pawl_invocation *invocation, const void *bytes, size_t size);
+PAWL_API PAWL_MUST_USE pawl_status pawl_invocation_return(struct pawl_invocation *invocation, const void *bytes,
+                                                          size_t size);
 
 /* --- calling -------------------------------------------------------------------------------------------- */
 
@@ -124,8 +125,13 @@ static inline struct pawl_target pawl_to_after(struct pawl_target target, struct
  *   any other status      the status of the function, or of one of its subtasks
  * pawl_call itself returns PAWL_INVALID (malformed name), PAWL_TOO_LARGE or PAWL_FORBIDDEN before it sends
  * anything. */
-PAWL_API pawl_status pawl_call(struct pawl_session *session, struct pawl_target target, const char *name,
-                               const void *argument, size_t size, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_call(struct pawl_session *session, struct pawl_target target, const char *name,
+                                             const void *argument, size_t size, struct pawl_task **task_out);
+
+/* Call number `to` comes after call number `from`; numbers begin at 0. */
+struct pawl_edge {
+  uint32_t from, to;
+};
 
 struct pawl_graph_call {
   const char *name;
@@ -135,9 +141,10 @@ struct pawl_graph_call {
 
 /* Runs all calls of the graph at each node of the target. Errors as pawl_call; PAWL_INVALID if an edge names
  * a call beyond `count` or the edges form a cycle, and pawl_error_text names a call of the cycle. */
-PAWL_API pawl_status pawl_call_graph(struct pawl_session *session, struct pawl_target target,
-                                     const struct pawl_graph_call *calls, size_t count, const struct pawl_edge *edges,
-                                     size_t edge_count, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_call_graph(struct pawl_session *session, struct pawl_target target,
+                                                   const struct pawl_graph_call *calls, size_t count,
+                                                   const struct pawl_edge *edges, size_t edge_count,
+                                                   struct pawl_task **task_out);
 
 /* The outcome of one call at one node. */
 struct pawl_answer {
@@ -152,7 +159,8 @@ struct pawl_answer {
 /* The answers of a finished task, ordered by node and then by call. For other tasks the count is 0 and
  * pawl_answer_get returns PAWL_NOT_FOUND. */
 PAWL_API size_t pawl_answer_count(const struct pawl_task *task);
-PAWL_API pawl_status pawl_answer_get(const struct pawl_task *task, size_t index, struct pawl_answer *answer_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_answer_get(const struct pawl_task *task, size_t index,
+                                                   struct pawl_answer *answer_out);
 
 /* --- triggers ------------------------------------------------------------------------------------------- */
 
@@ -163,9 +171,9 @@ PAWL_API pawl_status pawl_answer_get(const struct pawl_task *task, size_t index,
  * session ends, the push does not happen. Keys and values belong to the task until it has finished.
  * pawl_session_flush does not wait for it. Errors as pawl_vector_push; PAWL_NOT_FOUND if the group does not
  * exist. The session asks the manager about a group that it does not know. */
-PAWL_API pawl_status pawl_trigger(struct pawl_session *session, const char *group, uint64_t tick,
-                                  struct pawl_vector *vector, struct pawl_where where, const void *values,
-                                  struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_trigger(struct pawl_session *session, const char *group, uint64_t tick,
+                                                struct pawl_vector *vector, struct pawl_where where, const void *values,
+                                                struct pawl_task **task_out);
 
 /* --- tasks of other sessions ---------------------------------------------------------------------------- */
 
@@ -173,8 +181,8 @@ PAWL_API pawl_status pawl_trigger(struct pawl_session *session, const char *grou
  * with the same status. A program passes both numbers to others in a call or in a vector. The node must
  * listen; it remembers the last 4096 tasks that failed. Errors as pawl_call; PAWL_INVALID if that node never
  * had such a task. */
-PAWL_API pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t id,
-                                         struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t id,
+                                                       struct pawl_task **task_out);
 
 #ifdef __cplusplus
 }

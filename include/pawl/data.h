@@ -124,8 +124,8 @@ PAWL_API void pawl_data_options_init(struct pawl_data_options *options);
  *   PAWL_TRUNCATED                   a file is empty, has no row, or is compressed, or a cache, and cut off
  *   PAWL_UNSUPPORTED                 not a regular file; a cache of another version
  *   PAWL_INVALID                     an option is invalid */
-PAWL_API pawl_status pawl_data_open(const char *const *paths, size_t count, const struct pawl_data_options *options,
-                                    struct pawl_data **data_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_data_open(const char *const *paths, size_t count,
+                                                  const struct pawl_data_options *options, struct pawl_data **data_out);
 PAWL_API void pawl_data_close(struct pawl_data *data); /* NULL is allowed; batches remain valid */
 
 struct pawl_data_info {
@@ -152,7 +152,7 @@ PAWL_API size_t pawl_data_column_name(const struct pawl_data *data, uint64_t col
 
 /* "libsvm" …; "" for an unknown format. */
 PAWL_API const char *pawl_data_format_name(enum pawl_data_format format);
-PAWL_API pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *format_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *format_out);
 
 /* Rows read from a piece. The entries of row i are starts[i] … starts[i + 1] - 1, with ascending ids. If a
  * row of the file names an id twice, the values are added up; files whose rows are sorted, as most are, pay
@@ -173,15 +173,15 @@ struct pawl_batch {
 /* Reads a piece. The batch belongs to the caller. PAWL_CORRUPT, PAWL_TRUNCATED (a compressed file ends too
  * early, or a file became shorter), PAWL_IO, PAWL_NOT_FOUND (the file was removed), PAWL_NO_MEMORY,
  * PAWL_OUT_OF_SPAN (no such piece). */
-PAWL_API pawl_status pawl_data_read(struct pawl_data *data, size_t piece, struct pawl_batch **batch_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_data_read(struct pawl_data *data, size_t piece, struct pawl_batch **batch_out);
 PAWL_API void pawl_batch_destroy(struct pawl_batch *batch); /* NULL is allowed */
 
 /* Reads pieces [begin, end) with `threads` threads (0: one per available processor) and passes each to `take`
  * with its number, in any order, one at a time. `take` owns the batch. The first failure of reading or of
  * `take` ends the call. */
-PAWL_API pawl_status pawl_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads,
-                                        pawl_status (*take)(void *context, size_t piece, struct pawl_batch *batch),
-                                        void *context);
+PAWL_API PAWL_MUST_USE pawl_status
+pawl_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads,
+                   pawl_status (*take)(void *context, size_t piece, struct pawl_batch *batch), void *context);
 
 /* The entries of a piece by column. Column i is the feature ids[i]; its entries are starts[i] … starts[i + 1]
  * - 1, by ascending row. Rows are numbered as in the batch of the piece, which has the labels and weights. */
@@ -195,18 +195,17 @@ struct pawl_columns {
 
 /* Reads a piece by column. A cache stores columns; other formats are transposed after reading. Errors as
  * pawl_data_read; PAWL_TOO_LARGE for 2^32 rows or more. */
-PAWL_API pawl_status pawl_data_read_columns(struct pawl_data *data, size_t piece, struct pawl_columns **columns_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_data_read_columns(struct pawl_data *data, size_t piece,
+                                                          struct pawl_columns **columns_out);
 
-/* Transposes a batch, which stays unchanged. PAWL_TOO_LARGE, PAWL_NO_MEMORY. */
-PAWL_API pawl_status pawl_columns_of(const struct pawl_batch *batch, struct pawl_columns **columns_out);
 PAWL_API void pawl_columns_destroy(struct pawl_columns *columns); /* NULL is allowed */
 
 /* Finds the names of features, for display: the names behind hashed ids (vw, csv, criteo), and the columns of
  * csv. `ids` are ascending. The function reads data until it has found all names. One search at a time per
  * handle. Errors as pawl_data_read_all. docs/data.md shows the form of names. */
 struct pawl_names;
-PAWL_API pawl_status pawl_data_names(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
-                                     struct pawl_names **names_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_data_names(struct pawl_data *data, const uint64_t *ids, size_t count,
+                                                   uint32_t threads, struct pawl_names **names_out);
 /* Name of ids[i]; NULL: not known. */
 PAWL_API const char *pawl_names_at(const struct pawl_names *names, size_t i);
 PAWL_API void pawl_names_destroy(struct pawl_names *names); /* NULL is allowed */
@@ -223,9 +222,10 @@ struct pawl_data_progress {
 
 /* Writes the whole data set to a cache file, which is created completely or not at all. `progress` may be
  * NULL; it cancels the work by returning false (PAWL_CANCELLED). Errors as pawl_data_read; PAWL_NO_SPACE. */
-PAWL_API pawl_status pawl_data_convert(struct pawl_data *data, const char *path, uint32_t threads,
-                                       bool (*progress)(void *context, const struct pawl_data_progress *progress),
-                                       void *context);
+PAWL_API PAWL_MUST_USE pawl_status pawl_data_convert(struct pawl_data *data, const char *path, uint32_t threads,
+                                                     bool (*progress)(void *context,
+                                                                      const struct pawl_data_progress *progress),
+                                                     void *context);
 
 #ifdef __cplusplus
 }

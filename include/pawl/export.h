@@ -2,6 +2,9 @@
  *
  * Every function an application may call carries PAWL_API. Everything else is compiled hidden: it cannot be
  * linked against, so it can change without notice.
+ *
+ * PAWL_MUST_USE marks a function whose status must not be ignored: the compiler warns about a call that drops
+ * it. Only functions that end something, and whose failure leaves the caller nothing to do, do without it.
  */
 #ifndef PAWL_EXPORT_H
 #define PAWL_EXPORT_H

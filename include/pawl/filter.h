@@ -53,7 +53,7 @@ extern "C" {
 #define PAWL_FILTERS_MAX 8           /* filters in a chain */
 #define PAWL_FILTER_PARAMETERS_MAX 8 /* parameters of one filter */
 #define PAWL_FILTER_NAME_MAX 31      /* characters of the name of a filter or parameter */
-#define PAWL_FILTERS_TEXT_MAX 1024   /* bytes that suffice for the output of pawl_filters_text */
+#define PAWL_FILTERS_TEXT_MAX 1024   /* bytes that suffice for a chain of built-in filters as text */
 
 /* Directions, as bits. */
 enum { PAWL_ON_PUSH = 1, PAWL_ON_PULL = 2, PAWL_ON_BOTH = 3 };
@@ -162,7 +162,7 @@ struct pawl_filter_type {
  * opens a vector with this filter must register it, under the same name and with the same parameters; servers
  * only if it works on pulls. PAWL_EXISTS if the name is in use, PAWL_INVALID if the struct violates a rule
  * above, PAWL_TOO_LARGE after 32 filters. */
-PAWL_API pawl_status pawl_filter_register(const struct pawl_filter_type *type);
+PAWL_API PAWL_MUST_USE pawl_status pawl_filter_register(const struct pawl_filter_type *type);
 
 /* --- a chain -------------------------------------------------------------------------------------------- */
 
@@ -194,8 +194,8 @@ PAWL_API void pawl_filters_options_init(struct pawl_filters_options *options);
  *   PAWL_UNSUPPORTED  unknown filter, or not for this type of values, kind of vector or direction
  *   PAWL_TOO_LARGE    more than PAWL_FILTERS_MAX filters
  *   PAWL_NO_MEMORY */
-PAWL_API pawl_status pawl_filters_create(const char *text, const struct pawl_filters_options *options,
-                                         struct pawl_filters **filters_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_filters_create(const char *text, const struct pawl_filters_options *options,
+                                                       struct pawl_filters **filters_out);
 
 /* Frees the chain. Residuals that were not flushed are lost. NULL is allowed. */
 PAWL_API void pawl_filters_destroy(struct pawl_filters *filters);
@@ -208,17 +208,12 @@ PAWL_API void pawl_filters_destroy(struct pawl_filters *filters);
  *   PAWL_UNSORTED     the keys are not in strictly ascending order
  *   PAWL_OUT_OF_SPAN  the last key is PAWL_KEY_END
  *   PAWL_NO_MEMORY, PAWL_OVERFLOW */
-PAWL_API pawl_status pawl_filters_run(struct pawl_filters *filters, const uint64_t *keys, const void *values,
-                                      const void *weights, size_t count, bool flush, struct pawl_rows *rows_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_filters_run(struct pawl_filters *filters, const uint64_t *keys,
+                                                    const void *values, const void *weights, size_t count, bool flush,
+                                                    struct pawl_rows *rows_out);
 
-/* The highest number of rows that a flush would add, and the bytes that all residuals take. */
+/* The highest number of rows that a flush would add. */
 PAWL_API size_t pawl_filters_held(const struct pawl_filters *filters);
-PAWL_API size_t pawl_filters_memory(const struct pawl_filters *filters);
-
-/* Writes the chain as text, from which pawl_filters_create makes an equal chain. Parameters with default
- * values are omitted. The text is truncated to `size` bytes; PAWL_FILTERS_TEXT_MAX suffices for the built-in
- * filters. */
-PAWL_API void pawl_filters_text(const struct pawl_filters *filters, char *text, size_t size);
 
 /* Counters of a filter since it was created. A row counts as 8 bytes for its key, plus its values in their
  * wire format. */
@@ -233,8 +228,8 @@ struct pawl_filter_counters {
 };
 
 /* Reads the counters of the filter at `index`, from 0. PAWL_NOT_FOUND beyond the last. */
-PAWL_API pawl_status pawl_filters_counters(const struct pawl_filters *filters, size_t index,
-                                           struct pawl_filter_counters *counters_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_filters_counters(const struct pawl_filters *filters, size_t index,
+                                                         struct pawl_filter_counters *counters_out);
 
 /* --- a vector's filters --------------------------------------------------------------------------------- */
 
@@ -247,26 +242,27 @@ PAWL_API pawl_status pawl_filters_counters(const struct pawl_filters *filters, s
  * Errors as pawl_filters_create, with the reason in pawl_error_text, and
  *   PAWL_INVALID    the chain holds residuals: flush them first
  *   PAWL_TOO_LARGE  the text of the filters on pulls does not fit into a pull */
-PAWL_API pawl_status pawl_vector_filter(struct pawl_vector *vector, const char *text,
-                                        const struct pawl_filters_options *options);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_filter(struct pawl_vector *vector, const char *text,
+                                                      const struct pawl_filters_options *options);
 
 /* As pawl_vector_push, with weights: `weights` has a row for each row of `values`, usually the rows that the
  * caller last pulled, for filters that decide by them (kkt). The array must remain unchanged as long as
  * `values`. Without weights and without a rule of its own, kkt refuses every push: PAWL_INVALID. */
-PAWL_API pawl_status pawl_vector_push_filtered(struct pawl_vector *vector, struct pawl_where where, const void *values,
-                                               const void *weights, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_push_filtered(struct pawl_vector *vector, struct pawl_where where,
+                                                             const void *values, const void *weights,
+                                                             struct pawl_task **task_out);
 
 /* Pushes all residuals that the filters of the vector hold in this session. If the session is closed or the
  * process dies, residuals that were not flushed are lost. If a push fails, the residuals in it are lost
  * too. */
-PAWL_API pawl_status pawl_vector_flush_filters(struct pawl_vector *vector, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_flush_filters(struct pawl_vector *vector, struct pawl_task **task_out);
 
 /* Reads the counters of the vector's filter at `index` in this session, for one direction: PAWL_ON_PUSH or
  * PAWL_ON_PULL. The bytes of an encoding are those that it works on: the list of keys (keys), or the values
  * (zeros, compress). Servers run the lossy filters of pulls; their work is not counted here. PAWL_NOT_FOUND
  * beyond the last filter. */
-PAWL_API pawl_status pawl_vector_filter_counters(struct pawl_vector *vector, unsigned direction, size_t index,
-                                                 struct pawl_filter_counters *counters_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_filter_counters(struct pawl_vector *vector, unsigned direction,
+                                                               size_t index, struct pawl_filter_counters *counters_out);
 
 /* Bytes that this session has sent and received for the vector, in whole messages. */
 struct pawl_vector_traffic {

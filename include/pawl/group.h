@@ -33,8 +33,8 @@ struct pawl_task;
  * 0 accepts the size of an existing group, or founds a group of one. PAWL_MISMATCH if the group was created
  * with another size, PAWL_EXISTS if this session is already a member, PAWL_FORBIDDEN for read-only
  * sessions. */
-PAWL_API pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint32_t size, int64_t timeout_ns,
-                                     struct pawl_group **group_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint32_t size,
+                                                   int64_t timeout_ns, struct pawl_group **group_out);
 
 /* Leaves the group; the other members no longer wait for this one. NULL is allowed. */
 PAWL_API void pawl_group_leave(struct pawl_group *group);
@@ -50,12 +50,12 @@ PAWL_API uint32_t pawl_group_rank(const struct pawl_group *group);
 /* Declares one more tick of this member finished. The task finishes when the servers have recorded the tick.
  * The call also waits for earlier pushes that come after other tasks (where.after), whether they succeed or
  * fail. */
-PAWL_API pawl_status pawl_group_clock(struct pawl_group *group, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_group_clock(struct pawl_group *group, struct pawl_task **task_out);
 
 /* The same, after these tasks. If one of them fails, the tick is not finished and the task fails with
  * PAWL_CANCELLED. */
-PAWL_API pawl_status pawl_group_clock_after(struct pawl_group *group, struct pawl_task *const *tasks, size_t count,
-                                            struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_group_clock_after(struct pawl_group *group, struct pawl_task *const *tasks,
+                                                          size_t count, struct pawl_task **task_out);
 
 /* A push that is aggregated with the pushes of all other members in the current tick (OSDI'14 4.4). Servers
  * add up the members' rows, apply the sum once, and send one change to their replicas instead of one per
@@ -65,8 +65,8 @@ PAWL_API pawl_status pawl_group_clock_after(struct pawl_group *group, struct paw
  * KEYS. Every member makes this call once per tick, between one pawl_group_clock and the next. All members
  * use the same where.range, or all use none. Within the range each member chooses its own keys. Rows of a key
  * that several members name are added; rows of a key that one member names are used as they are; keys that no
- * member names stay unchanged. A member may name no keys: pawl_at_keys(keys, 0), with a non-NULL pointer if
- * there is a range; `values` may then be NULL. Aggregation is fastest if all members name the same keys.
+ * member names stay unchanged. A member may name no keys: pawl_at_keys(NULL, 0), with the range of the others;
+ * `values` may then be NULL. An empty range is a push that no member makes: it finishes at once. Aggregation is fastest if all members name the same keys.
  *
  * TICKS. The task finishes when the sum has been applied; until then none of it has. A member need not wait
  * for this before it goes on to the next tick: servers keep early pushes of up to 1024 ticks at a time and
@@ -80,22 +80,24 @@ PAWL_API pawl_status pawl_group_clock_after(struct pawl_group *group, struct paw
  * servers apply each push at once, and the tasks finish together.
  *
  * Errors as pawl_vector_push; PAWL_UNSUPPORTED if `where` names a node. */
-PAWL_API pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
-                                     const void *values, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector,
+                                                   struct pawl_where where, const void *values,
+                                                   struct pawl_task **task_out);
 
 /* The same, but the answer brings the rows of this member's keys after the sum has been applied: one round
  * trip instead of two. `values_out` is as in pawl_vector_pushpull. If the call had to be sent again, the rows
  * may include later changes. Errors as pawl_group_push; PAWL_UNSUPPORTED also for a vector with lossy
  * filters, or if a server is too old to support the call. */
-PAWL_API pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
-                                         const void *values, void *values_out, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_vector *vector,
+                                                       struct pawl_where where, const void *values, void *values_out,
+                                                       struct pawl_task **task_out);
 
 /* Waits until every member has reached `tick`. */
-PAWL_API pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns);
+PAWL_API PAWL_MUST_USE pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns);
 
 /* Finishes a tick and waits until every member has reached it. After PAWL_TIMED_OUT, continue waiting with
  * pawl_group_await and pawl_group_tick. */
-PAWL_API pawl_status pawl_group_barrier(struct pawl_group *group, int64_t timeout_ns);
+PAWL_API PAWL_MUST_USE pawl_status pawl_group_barrier(struct pawl_group *group, int64_t timeout_ns);
 
 #ifdef __cplusplus
 }

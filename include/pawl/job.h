@@ -108,8 +108,8 @@ PAWL_API void pawl_job_options_init(struct pawl_job_options *options);
 
 /* Creates a job and asks for `least` workers with `start`. Does not wait for them. Options are copied.
  * PAWL_EXISTS, PAWL_INVALID. */
-PAWL_API pawl_status pawl_job_create(struct pawl_session *session, const struct pawl_job_options *options,
-                                     int64_t timeout_ns, struct pawl_job **job_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_job_create(struct pawl_session *session, const struct pawl_job_options *options,
+                                                   int64_t timeout_ns, struct pawl_job **job_out);
 
 /* Admits workers, moves pieces, and runs one round. Waits until every worker has reported or is lost. A
  * worker whose work fails has reported too. `start` and `tell` are called by this thread.
@@ -121,9 +121,10 @@ PAWL_API pawl_status pawl_job_create(struct pawl_session *session, const struct 
  *   PAWL_TIMED_OUT   the round continues: call pawl_job_await. Also if the cluster has not declared a lost
  *                    worker dead within `patience_ns`
  *   PAWL_CANCELLED   pawl_job_interrupt was called */
-PAWL_API pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t size, int64_t timeout_ns,
-                                    struct pawl_round **round_out);
-PAWL_API pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl_round **round_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t size,
+                                                  int64_t timeout_ns, struct pawl_round **round_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns,
+                                                  struct pawl_round **round_out);
 
 /* Makes the waiting round, or the next one that waits, return PAWL_CANCELLED soon. pawl_job_await resumes it.
  * Workers are not notified. Any thread may call this, including one that reads a signal handler's
@@ -132,7 +133,7 @@ PAWL_API void pawl_job_interrupt(struct pawl_job *job);
 
 /* Changes the number of workers from the next round on. The job asks for more with `start`, or lets surplus
  * workers go. As with pawl_job_round, one thread at a time. */
-PAWL_API pawl_status pawl_job_resize(struct pawl_job *job, uint32_t least, uint32_t most);
+PAWL_API PAWL_MUST_USE pawl_status pawl_job_resize(struct pawl_job *job, uint32_t least, uint32_t most);
 
 /* The report of one worker in a round. */
 struct pawl_report {
@@ -150,7 +151,8 @@ struct pawl_report {
 /* The reports of a round, in the order in which workers joined. They are valid until the round is
  * destroyed. */
 PAWL_API size_t pawl_round_count(const struct pawl_round *round);
-PAWL_API pawl_status pawl_round_get(const struct pawl_round *round, size_t index, struct pawl_report *report_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_round_get(const struct pawl_round *round, size_t index,
+                                                  struct pawl_report *report_out);
 PAWL_API bool pawl_round_is_whole(const struct pawl_round *round); /* no worker was lost, and none failed */
 PAWL_API void pawl_round_destroy(struct pawl_round *round);        /* NULL is allowed */
 
@@ -175,14 +177,15 @@ struct pawl_worker_calls {
 /* Joins the job `name`, for which it waits up to `timeout_ns`, and works until the job ends: PAWL_OK.
  * PAWL_CANCELLED if this worker was dropped or is not needed. PAWL_NODE_GONE if the scheduler is lost, or if
  * the session has `stays_dead` and was declared dead. Otherwise the status that `begin` returned. */
-PAWL_API pawl_status pawl_worker_run(struct pawl_session *session, const char *name,
-                                     const struct pawl_worker_calls *calls, void *context, int64_t timeout_ns);
+PAWL_API PAWL_MUST_USE pawl_status pawl_worker_run(struct pawl_session *session, const char *name,
+                                                   const struct pawl_worker_calls *calls, void *context,
+                                                   int64_t timeout_ns);
 
 /* Reads the spec of the job `name` without joining it, for programs that can work for several kinds of jobs.
  * Waits up to `timeout_ns` for the job. Writes at most `room` bytes; `*size_out` is the size of the spec.
  * PAWL_TIMED_OUT if there is no such job, PAWL_TOO_LARGE (PAWL_JOB_BYTES always suffices), PAWL_FORBIDDEN. */
-PAWL_API pawl_status pawl_job_spec(struct pawl_session *session, const char *name, int64_t timeout_ns, void *spec_out,
-                                   size_t room, size_t *size_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_job_spec(struct pawl_session *session, const char *name, int64_t timeout_ns,
+                                                 void *spec_out, size_t room, size_t *size_out);
 
 /* For use inside the callbacks. */
 PAWL_API struct pawl_session *pawl_worker_session(const struct pawl_worker *worker);
@@ -196,7 +199,7 @@ PAWL_API bool pawl_worker_is_ending(const struct pawl_worker *worker);
 
 /* Sets the report of this round, which is copied; a later call replaces it. PAWL_TOO_LARGE beyond
  * PAWL_JOB_BYTES, PAWL_NO_MEMORY. */
-PAWL_API pawl_status pawl_worker_report(struct pawl_worker *worker, const void *bytes, size_t size);
+PAWL_API PAWL_MUST_USE pawl_status pawl_worker_report(struct pawl_worker *worker, const void *bytes, size_t size);
 
 /* Gives the reason of a failure, for people; truncated to 1023 bytes. */
 PAWL_API void pawl_worker_say(struct pawl_worker *worker, const char *format, ...) PAWL_PRINTF(2, 3);

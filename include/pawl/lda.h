@@ -74,15 +74,18 @@ struct pawl_lda_about {
 /* Creates a model without counts. `alpha` has about->topics elements and is copied; `words` may be NULL.
  * PAWL_INVALID: no topics or too many, no words, a number that is not finite and positive, or a vocabulary of
  * another size. */
-PAWL_API pawl_status pawl_lda_model_create(const struct pawl_lda_about *about, const double *alpha,
-                                           const struct pawl_words *words, struct pawl_lda_model **model_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_lda_model_create(const struct pawl_lda_about *about, const double *alpha,
+                                                         const struct pawl_words *words,
+                                                         struct pawl_lda_model **model_out);
 PAWL_API void pawl_lda_model_destroy(struct pawl_lda_model *model); /* NULL is allowed */
 
 /* Sets the weights of a word: one per topic; only non-zero weights are stored. Set each word once, in any
  * order, from one thread at a time. PAWL_INVALID (a negative or non-finite weight, or a word that was set
  * before), PAWL_OUT_OF_SPAN, PAWL_NO_MEMORY. */
-PAWL_API pawl_status pawl_lda_model_set(struct pawl_lda_model *model, uint64_t word, const float *weights);
-PAWL_API pawl_status pawl_lda_model_set_counts(struct pawl_lda_model *model, uint64_t word, const int32_t *counts);
+PAWL_API PAWL_MUST_USE pawl_status pawl_lda_model_set(struct pawl_lda_model *model, uint64_t word,
+                                                      const float *weights);
+PAWL_API PAWL_MUST_USE pawl_status pawl_lda_model_set_counts(struct pawl_lda_model *model, uint64_t word,
+                                                             const int32_t *counts);
 
 PAWL_API void pawl_lda_model_about(const struct pawl_lda_model *model, struct pawl_lda_about *about_out);
 /* Valid as long as the model. */
@@ -100,10 +103,10 @@ PAWL_API void pawl_lda_model_phi(const struct pawl_lda_model *model, uint64_t wo
 /* Writes and reads a model file. The file is written completely or not at all. Counts are stored exactly, so
  * that a model is the same after reading. PAWL_IO …, PAWL_CORRUPT, PAWL_TRUNCATED, PAWL_UNSUPPORTED (a later
  * version), PAWL_MISMATCH (a model of another kind). */
-PAWL_API pawl_status pawl_lda_model_write(const struct pawl_lda_model *model, const char *path,
-                                          char error[PAWL_LDA_TEXT]);
-PAWL_API pawl_status pawl_lda_model_read(const char *path, struct pawl_lda_model **model_out,
-                                         char error[PAWL_LDA_TEXT]);
+PAWL_API PAWL_MUST_USE pawl_status pawl_lda_model_write(const struct pawl_lda_model *model, const char *path,
+                                                        char error[PAWL_LDA_TEXT]);
+PAWL_API PAWL_MUST_USE pawl_status pawl_lda_model_read(const char *path, struct pawl_lda_model **model_out,
+                                                       char error[PAWL_LDA_TEXT]);
 
 struct pawl_lda_word {
   uint64_t word;
@@ -127,9 +130,9 @@ PAWL_API size_t pawl_lda_model_top(const struct pawl_lda_model *model, uint32_t 
 struct pawl_lda_coherence {
   double umass, npmi;
 };
-PAWL_API pawl_status pawl_lda_coherence(const struct pawl_lda_model *model, struct pawl_data *data, size_t top,
-                                        uint32_t threads, struct pawl_lda_coherence *topics_out,
-                                        char error[PAWL_LDA_TEXT]);
+PAWL_API PAWL_MUST_USE pawl_status pawl_lda_coherence(const struct pawl_lda_model *model, struct pawl_data *data,
+                                                      size_t top, uint32_t threads,
+                                                      struct pawl_lda_coherence *topics_out, char error[PAWL_LDA_TEXT]);
 
 /* --- new documents -------------------------------------------------------------------------------------- */
 
@@ -145,8 +148,9 @@ PAWL_API void pawl_lda_folding_init(struct pawl_lda_folding *folding);
 /* Infers theta for each document of a batch: rows * topics numbers. A document without known words gets the
  * mean of the prior. `*unknown_out` counts tokens of words that the model does not have, including those that
  * reading skipped (batch->unknown). `folding` may be NULL. */
-PAWL_API pawl_status pawl_lda_infer(const struct pawl_lda_model *model, const struct pawl_batch *batch,
-                                    const struct pawl_lda_folding *folding, float *theta_out, uint64_t *unknown_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_lda_infer(const struct pawl_lda_model *model, const struct pawl_batch *batch,
+                                                  const struct pawl_lda_folding *folding, float *theta_out,
+                                                  uint64_t *unknown_out);
 
 /* Held-out perplexity by document completion. Each token of a document is assigned to one of two halves at
  * random, theta is inferred from the first half, and the tokens of the second half are scored: exp(-sum
@@ -158,9 +162,9 @@ struct pawl_lda_score {
   uint64_t unknown;           /* skipped tokens, of words that the model does not have */
   uint64_t empty;             /* documents without a known word */
 };
-PAWL_API pawl_status pawl_lda_perplexity(const struct pawl_lda_model *model, struct pawl_data *data,
-                                         const struct pawl_lda_folding *folding, struct pawl_lda_score *score_out,
-                                         char error[PAWL_LDA_TEXT]);
+PAWL_API PAWL_MUST_USE pawl_status pawl_lda_perplexity(const struct pawl_lda_model *model, struct pawl_data *data,
+                                                       const struct pawl_lda_folding *folding,
+                                                       struct pawl_lda_score *score_out, char error[PAWL_LDA_TEXT]);
 
 /* --- training ------------------------------------------------------------------------------------------- */
 
@@ -267,15 +271,15 @@ PAWL_API bool pawl_lda_check(const struct pawl_lda_options *options, char error[
  * PAWL_CORRUPT (a row), PAWL_MISMATCH (a vocabulary, or a start model with other K or V), PAWL_NODE_GONE
  * (workers are lost, or servers with the only copy of some keys): the samples so far are in the directory,
  * and `resume` continues the run. */
-PAWL_API pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_options *options,
-                                    struct pawl_lda_model **model_out, struct pawl_lda_result *result_out,
-                                    char error[PAWL_LDA_TEXT]);
+PAWL_API PAWL_MUST_USE pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_options *options,
+                                                  struct pawl_lda_model **model_out, struct pawl_lda_result *result_out,
+                                                  char error[PAWL_LDA_TEXT]);
 
 /* Runs a worker: joins the job and works until it ends. Returns as pawl_worker_run. Open the session with
  * `stays_dead`: counts then stay exact even if the worker is stopped, declared dead and resumes; it ends with
  * PAWL_NODE_GONE. */
-PAWL_API pawl_status pawl_lda_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
-                                   char error[PAWL_LDA_TEXT]);
+PAWL_API PAWL_MUST_USE pawl_status pawl_lda_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
+                                                 char error[PAWL_LDA_TEXT]);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,9 @@
 /* Linear algebra on the servers (OSDI'14 3.1). The servers fill, scale, add and multiply vectors in place;
  * only results are sent.
  *
- * RANGES. A call works on the keys of `range`; {0, 0} is the whole span. For a vector with mixed placement
- * only the whole span is allowed. A dense vector (see pawl_vector_info) has a row for every key of the range,
+ * RANGES. A call works on the keys of `range`; PAWL_ALL is the whole span. An empty range names no key: a
+ * change changes nothing, and a sum is 0. For a vector with mixed placement only the whole span and an empty
+ * range are allowed. A dense vector (see pawl_vector_info) has a row for every key of the range,
  * zeros until it is written. A sparse vector has only the rows that take memory: scale visits the rows of the
  * vector, axpy the rows of x, and copy the rows of both (y becomes zero where x has no row). fill is
  * PAWL_UNSUPPORTED for a sparse vector.
@@ -35,12 +36,12 @@
  *
  * One step of conjugate gradients, with A p in q (examples/conjugate.c):
  *
- *   pawl_vector_dot(p, q, all, PAWL_FOREVER, &curvature);
- *   pawl_vector_axpy(x, rho / curvature, p, all, NULL);
- *   pawl_vector_axpy(r, -rho / curvature, q, all, NULL);
- *   pawl_vector_dot(r, r, all, PAWL_FOREVER, &next);
- *   pawl_vector_scale(p, all, next / rho, NULL);
- *   pawl_vector_axpy(p, 1, r, all, NULL);
+ *   pawl_vector_dot(p, q, PAWL_ALL, PAWL_FOREVER, &curvature);
+ *   pawl_vector_axpy(x, rho / curvature, p, PAWL_ALL, NULL);
+ *   pawl_vector_axpy(r, -rho / curvature, q, PAWL_ALL, NULL);
+ *   pawl_vector_dot(r, r, PAWL_ALL, PAWL_FOREVER, &next);
+ *   pawl_vector_scale(p, PAWL_ALL, next / rho, NULL);
+ *   pawl_vector_axpy(p, 1, r, PAWL_ALL, NULL);
  */
 #ifndef PAWL_LINEAR_H
 #define PAWL_LINEAR_H
@@ -60,26 +61,26 @@ extern "C" {
 /* --- changes: `task_out` may be NULL, as with push ------------------------------------------------------ */
 
 /* Sets every value to `value`. */
-PAWL_API pawl_status pawl_vector_fill(struct pawl_vector *vector, struct pawl_range range, double value,
-                                      struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_fill(struct pawl_vector *vector, struct pawl_range range, double value,
+                                                    struct pawl_task **task_out);
 
 /* Multiplies every value by `factor`. */
-PAWL_API pawl_status pawl_vector_scale(struct pawl_vector *vector, struct pawl_range range, double factor,
-                                       struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_scale(struct pawl_vector *vector, struct pawl_range range, double factor,
+                                                     struct pawl_task **task_out);
 
 /* y = y + factor x. */
-PAWL_API pawl_status pawl_vector_axpy(struct pawl_vector *y, double factor, struct pawl_vector *x,
-                                      struct pawl_range range, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_axpy(struct pawl_vector *y, double factor, struct pawl_vector *x,
+                                                    struct pawl_range range, struct pawl_task **task_out);
 
 /* y = x. */
-PAWL_API pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x, struct pawl_range range,
-                                      struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x,
+                                                    struct pawl_range range, struct pawl_task **task_out);
 
 /* --- sums: these wait, and see every push of this session that was started before ----------------------- */
 
 /* The sum of all products x y. */
-PAWL_API pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y, struct pawl_range range,
-                                     int64_t timeout_ns, double *result_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y,
+                                                   struct pawl_range range, int64_t timeout_ns, double *result_out);
 
 enum pawl_norm {
   PAWL_NORM_1 = 1,     /* the sum of |x| */
@@ -89,14 +90,15 @@ enum pawl_norm {
 };
 
 /* A norm of all values of the range, taken as one column. PAWL_INVALID also for an unknown norm. */
-PAWL_API pawl_status pawl_vector_norm(struct pawl_vector *vector, struct pawl_range range, enum pawl_norm norm,
-                                      int64_t timeout_ns, double *result_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_norm(struct pawl_vector *vector, struct pawl_range range,
+                                                    enum pawl_norm norm, int64_t timeout_ns, double *result_out);
 
 /* A norm of one column: of value number `column`, from 0, of each stored row (pawl_vector_info has the stored
  * width). PAWL_INVALID for a column beyond that width; PAWL_UNSUPPORTED, as with PAWL_NORM_COUNT, if a server
  * is too old to support it. */
-PAWL_API pawl_status pawl_vector_norm_column(struct pawl_vector *vector, struct pawl_range range, uint32_t column,
-                                             enum pawl_norm norm, int64_t timeout_ns, double *result_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_norm_column(struct pawl_vector *vector, struct pawl_range range,
+                                                           uint32_t column, enum pawl_norm norm, int64_t timeout_ns,
+                                                           double *result_out);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,6 @@
  *   checkpoint.h  vectors saved to disk, and loaded again
  *   data.h      labelled rows, and documents, read from files
  *   words.h     vocabularies
- *   lda.h       topic models
  *   job.h       a scheduler and its workers
  *   range.h     a range of keys
  *   status.h    the status that every fallible call returns
@@ -23,7 +22,8 @@
  *   memory.h    the memory allocator
  *   version.h   the version of pawl
  *
- * function.h is not included; it is for authors of server functions.
+ * Two headers are not included: function.h is for authors of server functions, and lda.h, topic models, is a
+ * learning method built on the rest.
  *
  * A complete program, which needs no cluster (examples/hello.c):
  *
@@ -46,7 +46,6 @@
 #include <pawl/filter.h>
 #include <pawl/group.h>
 #include <pawl/job.h>
-#include <pawl/lda.h>
 #include <pawl/linear.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>

@@ -55,8 +55,8 @@ struct pawl_iterations;
 
 /* Creates iterations under a policy. `group` may be NULL except for ssp and a-bsp. PAWL_INVALID if the text
  * is malformed: pawl_error_text has the details. PAWL_NO_MEMORY. */
-PAWL_API pawl_status pawl_iterations_create(struct pawl_session *session, struct pawl_group *group, const char *policy,
-                                            struct pawl_iterations **iterations_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_iterations_create(struct pawl_session *session, struct pawl_group *group,
+                                                          const char *policy, struct pawl_iterations **iterations_out);
 
 /* The progress by which a user-defined policy decides. */
 struct pawl_progress {
@@ -69,10 +69,10 @@ struct pawl_progress {
  * called whenever there is progress, in a thread that is inside a call of the session or in the session's own
  * thread. It must decide by its arguments alone and must not call pawl. Once it has permitted an iteration,
  * it must also permit it after further progress. */
-PAWL_API pawl_status pawl_iterations_create_user(struct pawl_session *session, struct pawl_group *group,
-                                                 bool (*lets)(void *context, uint64_t iteration,
-                                                              const struct pawl_progress *progress),
-                                                 void *context, struct pawl_iterations **iterations_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_iterations_create_user(struct pawl_session *session, struct pawl_group *group,
+                                                               bool (*lets)(void *context, uint64_t iteration,
+                                                                            const struct pawl_progress *progress),
+                                                               void *context, struct pawl_iterations **iterations_out);
 
 /* Frees the iterations; closing the session does so too. Tasks continue. NULL is allowed. */
 PAWL_API void pawl_iterations_destroy(struct pawl_iterations *iterations);
@@ -84,22 +84,23 @@ PAWL_API void pawl_iterations_destroy(struct pawl_iterations *iterations);
  *   PAWL_INVALID     the previous iteration was not ended
  *   other            the status of a task of an earlier iteration that failed. It is reported once; call
  *                    again to go on */
-PAWL_API pawl_status pawl_iteration_begin(struct pawl_iterations *iterations, int64_t timeout_ns, uint64_t *number_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_iteration_begin(struct pawl_iterations *iterations, int64_t timeout_ns,
+                                                        uint64_t *number_out);
 
 /* Adds a task to the current iteration, which finishes no earlier than the task. The caller keeps the handle.
  * PAWL_INVALID (no current iteration, or a task of another session), PAWL_EXISTS (the task is already in an
  * iteration). */
-PAWL_API pawl_status pawl_iteration_add(struct pawl_iterations *iterations, struct pawl_task *task);
+PAWL_API PAWL_MUST_USE pawl_status pawl_iteration_add(struct pawl_iterations *iterations, struct pawl_task *task);
 
 /* Ends the current iteration; no more tasks can be added to it. `objective` is the value that the worker
  * minimises, for the adaptive policy; NAN if not known. Clocks the group, if there is one. PAWL_INVALID (no
  * current iteration), or the errors of pawl_group_clock. */
-PAWL_API pawl_status pawl_iteration_end(struct pawl_iterations *iterations, double objective);
+PAWL_API PAWL_MUST_USE pawl_status pawl_iteration_end(struct pawl_iterations *iterations, double objective);
 
 /* Changes the bound, also for an iteration that is waiting. Under a-bsp all members should change it in the
  * same tick. PAWL_INVALID for policies without a bound, for a-bsp 0, or outside the limits of the adaptive
  * policy. */
-PAWL_API pawl_status pawl_iterations_set_bound(struct pawl_iterations *iterations, uint64_t bound);
+PAWL_API PAWL_MUST_USE pawl_status pawl_iterations_set_bound(struct pawl_iterations *iterations, uint64_t bound);
 
 struct pawl_iterations_figures {
   uint64_t begun, finished; /* numbers of the last iterations begun and finished */

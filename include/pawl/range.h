@@ -15,6 +15,11 @@ extern "C" {
 
 #define PAWL_KEY_END UINT64_MAX
 
+/* The range of everything. A range that ends at PAWL_KEY_END ends with the span of the vector that it is used
+ * with, so PAWL_ALL names every key of any vector. An empty range, such as [0, 0), names no key, and a call
+ * with it does nothing. */
+#define PAWL_ALL pawl_range_of(0, PAWL_KEY_END)
+
 struct pawl_range {
   uint64_t begin;
   uint64_t end;

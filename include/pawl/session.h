@@ -87,7 +87,8 @@ PAWL_API void pawl_session_options_init(struct pawl_session_options *options);
  *   PAWL_NOT_FOUND        embedded: the pawl command cannot be found (set PAWL_COMMAND)
  *   PAWL_TIMED_OUT        the cluster has no servers yet
  * pawl_error_text has the details. */
-PAWL_API pawl_status pawl_session_open(const struct pawl_session_options *options, struct pawl_session **session_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_session_open(const struct pawl_session_options *options,
+                                                     struct pawl_session **session_out);
 
 /* Refuses further calls from other nodes and waits for running functions (call.h), without a time limit. Then
  * waits until all work in progress has finished, leaves the cluster, and frees the session with all its
@@ -98,7 +99,7 @@ PAWL_API pawl_status pawl_session_close(struct pawl_session *session, int64_t ti
 
 /* Waits until all tasks that were started before this call have finished. Returns the first failure since the
  * last flush among tasks without a handle, or PAWL_OK. */
-PAWL_API pawl_status pawl_session_flush(struct pawl_session *session, int64_t timeout_ns);
+PAWL_API PAWL_MUST_USE pawl_status pawl_session_flush(struct pawl_session *session, int64_t timeout_ns);
 
 /* The node id of this session, by which others address it (pawl_vector_open_local). It changes if the session
  * joins again, and is 0 once a session with `stays_dead` was declared dead. */
@@ -127,7 +128,8 @@ PAWL_API void pawl_session_figures(struct pawl_session *session, struct pawl_ses
 PAWL_API PAWL_MUST_USE pawl_status pawl_session_check(struct pawl_session *session);
 
 /* The state of the cluster as JSON (docs/cmd-status.md). Free the text with pawl_text_free. */
-PAWL_API pawl_status pawl_session_status(struct pawl_session *session, int64_t timeout_ns, char **json_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_session_status(struct pawl_session *session, int64_t timeout_ns,
+                                                       char **json_out);
 PAWL_API void pawl_text_free(char *text);
 
 /* Details of the last failed call of this thread; "" if there are none. Valid until the next pawl call of the
@@ -138,7 +140,7 @@ PAWL_API const char *pawl_error_text(void);
 
 /* Allocates zeroed memory of at least `size` bytes, aligned to 64 bytes. Closing the session frees it. The
  * memory may be reused as soon as the task that used it has finished. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
-PAWL_API pawl_status pawl_buffer_create(struct pawl_session *session, size_t size, void **memory_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_buffer_create(struct pawl_session *session, size_t size, void **memory_out);
 PAWL_API void pawl_buffer_destroy(struct pawl_session *session, void *memory); /* NULL is allowed */
 
 #ifdef __cplusplus

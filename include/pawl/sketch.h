@@ -63,23 +63,23 @@ PAWL_API void pawl_sketch_options_init(struct pawl_sketch_options *options);
 /* Creates and opens a sketch. `ensure` also opens an existing sketch that has the same options. PAWL_EXISTS
  * if the sketch exists; for `ensure`, if it exists with other options. PAWL_INVALID for inconsistent
  * options. */
-PAWL_API pawl_status pawl_sketch_create(struct pawl_session *session, const char *name,
-                                        const struct pawl_sketch_options *options, int64_t timeout_ns,
-                                        struct pawl_sketch **sketch_out);
-PAWL_API pawl_status pawl_sketch_ensure(struct pawl_session *session, const char *name,
-                                        const struct pawl_sketch_options *options, int64_t timeout_ns,
-                                        struct pawl_sketch **sketch_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_create(struct pawl_session *session, const char *name,
+                                                      const struct pawl_sketch_options *options, int64_t timeout_ns,
+                                                      struct pawl_sketch **sketch_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_ensure(struct pawl_session *session, const char *name,
+                                                      const struct pawl_sketch_options *options, int64_t timeout_ns,
+                                                      struct pawl_sketch **sketch_out);
 
 /* Opens an existing sketch. PAWL_NOT_FOUND; PAWL_MISMATCH if a vector of that name exists and is not a
  * sketch. */
-PAWL_API pawl_status pawl_sketch_open(struct pawl_session *session, const char *name, int64_t timeout_ns,
-                                      struct pawl_sketch **sketch_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_open(struct pawl_session *session, const char *name, int64_t timeout_ns,
+                                                    struct pawl_sketch **sketch_out);
 
 /* Closes the sketch, after its writers and before the session. NULL is allowed. */
 PAWL_API void pawl_sketch_close(struct pawl_sketch *sketch);
 
 /* Deletes the sketch for all sessions. PAWL_NOT_FOUND. */
-PAWL_API pawl_status pawl_sketch_drop(struct pawl_session *session, const char *name, int64_t timeout_ns);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_drop(struct pawl_session *session, const char *name, int64_t timeout_ns);
 
 struct pawl_sketch_info {
   char name[PAWL_NAME_MAX + 1];
@@ -91,8 +91,8 @@ PAWL_API void pawl_sketch_info(const struct pawl_sketch *sketch, struct pawl_ske
 
 /* Lists the sketches of a space, sorted by name; if `space` is NULL, all sketches that the session may see.
  * Free the array with pawl_sketch_list_free. */
-PAWL_API pawl_status pawl_sketch_list(struct pawl_session *session, const char *space, int64_t timeout_ns,
-                                      struct pawl_sketch_info **infos_out, size_t *count_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_list(struct pawl_session *session, const char *space, int64_t timeout_ns,
+                                                    struct pawl_sketch_info **infos_out, size_t *count_out);
 PAWL_API void pawl_sketch_list_free(struct pawl_sketch_info *infos);
 
 /* --- adding --------------------------------------------------------------------------------------------- */
@@ -104,9 +104,9 @@ struct pawl_sketch_writer_options {
 };
 
 /* Opens a writer. `options` may be NULL for the defaults, which are zeros. */
-PAWL_API pawl_status pawl_sketch_writer_open(struct pawl_sketch *sketch,
-                                             const struct pawl_sketch_writer_options *options,
-                                             struct pawl_sketch_writer **writer_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_writer_open(struct pawl_sketch *sketch,
+                                                           const struct pawl_sketch_writer_options *options,
+                                                           struct pawl_sketch_writer **writer_out);
 
 /* Frees the writer. Items that were not flushed are lost. Returns PAWL_OK or the first failure of the writer.
  * NULL is allowed. */
@@ -114,19 +114,22 @@ PAWL_API pawl_status pawl_sketch_writer_close(struct pawl_sketch_writer *writer)
 
 /* Selects the window for the following items by time, in nanoseconds since 1970. Waits only if the window
  * changes. Ignored without windows. PAWL_INVALID for times before 1970. */
-PAWL_API pawl_status pawl_sketch_set_time(struct pawl_sketch_writer *writer, int64_t time_ns);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_set_time(struct pawl_sketch_writer *writer, int64_t time_ns);
 
 /* Adds an item. May wait for servers. After the first failure of a push, every call returns that failure.
  *   PAWL_INVALID   the weight is 0, or negative for CountMin
  *   PAWL_OVERFLOW  an earlier push would have made a total overflow; nothing of that push was added */
-PAWL_API pawl_status pawl_sketch_add(struct pawl_sketch_writer *writer, const void *key, size_t size, int64_t weight);
-PAWL_API pawl_status pawl_sketch_add_number(struct pawl_sketch_writer *writer, uint64_t key, int64_t weight);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_add(struct pawl_sketch_writer *writer, const void *key, size_t size,
+                                                   int64_t weight);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_add_number(struct pawl_sketch_writer *writer, uint64_t key,
+                                                          int64_t weight);
 
 /* Many numbers, each with weight 1: the fastest way. */
-PAWL_API pawl_status pawl_sketch_add_numbers(struct pawl_sketch_writer *writer, const uint64_t *keys, size_t count);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_add_numbers(struct pawl_sketch_writer *writer, const uint64_t *keys,
+                                                           size_t count);
 
 /* Waits until every replica has applied all added items. */
-PAWL_API pawl_status pawl_sketch_flush(struct pawl_sketch_writer *writer, int64_t timeout_ns);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_flush(struct pawl_sketch_writer *writer, int64_t timeout_ns);
 
 /* Counters of a writer. */
 struct pawl_sketch_figures {
@@ -164,9 +167,9 @@ struct pawl_sketch_count {
   bool is_capped;
 };
 
-PAWL_API pawl_status pawl_sketch_query(struct pawl_sketch *sketch, const struct pawl_sketch_key *keys, size_t count,
-                                       const struct pawl_sketch_span *span, int64_t timeout_ns,
-                                       struct pawl_sketch_count *counts_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_query(struct pawl_sketch *sketch, const struct pawl_sketch_key *keys,
+                                                     size_t count, const struct pawl_sketch_span *span,
+                                                     int64_t timeout_ns, struct pawl_sketch_count *counts_out);
 
 #define PAWL_SKETCH_NAME_MAX 104 /* bytes of an item's name that are kept */
 
@@ -182,18 +185,19 @@ struct pawl_sketch_entry {
  * weighs more than one part in 1600 of all items that one of the writers has added, as long as no more than
  * 16 other items in the same 256th of all hashes weigh more. PAWL_UNSUPPORTED if the sketch keeps no
  * names. */
-PAWL_API pawl_status pawl_sketch_top(struct pawl_sketch *sketch, size_t room, const struct pawl_sketch_span *span,
-                                     int64_t timeout_ns, struct pawl_sketch_entry *entries_out, size_t *count_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_top(struct pawl_sketch *sketch, size_t room,
+                                                   const struct pawl_sketch_span *span, int64_t timeout_ns,
+                                                   struct pawl_sketch_entry *entries_out, size_t *count_out);
 
 /* Estimates the number of distinct items, with one standard error. PAWL_UNSUPPORTED if the sketch does not
  * keep it. */
-PAWL_API pawl_status pawl_sketch_distinct(struct pawl_sketch *sketch, const struct pawl_sketch_span *span,
-                                          int64_t timeout_ns, double *number_out, double *error_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_distinct(struct pawl_sketch *sketch, const struct pawl_sketch_span *span,
+                                                        int64_t timeout_ns, double *number_out, double *error_out);
 
 /* The sum of all weights (for a count sketch, of their absolute values). It is exact unless it exceeds 2^64 -
  * 1. */
-PAWL_API pawl_status pawl_sketch_total(struct pawl_sketch *sketch, const struct pawl_sketch_span *span,
-                                       int64_t timeout_ns, uint64_t *total_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_total(struct pawl_sketch *sketch, const struct pawl_sketch_span *span,
+                                                     int64_t timeout_ns, uint64_t *total_out);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
  *
  * ORDER. A call may come after other tasks (<pawl/vector.h>, "WHEN"). pawl_task_all combines several tasks
  * into one, and pawl_task_begin creates a task whose parts are calls. A task can only come after existing
- * tasks, so no cycle can arise. pawl_graph_check checks a graph that is planned before its calls are made.
+ * tasks, so no cycle can arise.
  *
  * Threads: any. Several threads may wait for one task.
  */
@@ -34,12 +34,12 @@ struct pawl_task;
  * PAWL_TIMED_OUT after `timeout_ns` (0: do not wait). A timeout ends the waiting, not the task, which still
  * uses its keys and values. The waiting thread does the work of the session itself, so this is also the
  * fastest way to complete a task. */
-PAWL_API pawl_status pawl_task_wait(struct pawl_task *task, int64_t timeout_ns);
+PAWL_API PAWL_MUST_USE pawl_status pawl_task_wait(struct pawl_task *task, int64_t timeout_ns);
 
 /* Waits for the task and releases it, for calls that are made one at a time. After a timeout the task is
  * released all the same; its keys and values must then remain valid until pawl_session_flush or
  * pawl_session_close has succeeded. NULL is allowed: PAWL_OK. */
-PAWL_API pawl_status pawl_task_finish(struct pawl_task *task, int64_t timeout_ns);
+PAWL_API PAWL_MUST_USE pawl_status pawl_task_finish(struct pawl_task *task, int64_t timeout_ns);
 
 PAWL_API bool pawl_task_is_done(const struct pawl_task *task);
 
@@ -47,16 +47,17 @@ PAWL_API bool pawl_task_is_done(const struct pawl_task *task);
  * a thread that is inside a call of this session, or in the session's own thread, without locks. It may call
  * anything except pawl_session_close, and should not wait. A task has one callback; PAWL_EXISTS for a
  * second. */
-PAWL_API pawl_status pawl_task_on_done(struct pawl_task *task, void (*call)(void *context, struct pawl_task *task),
-                                       void *context);
+PAWL_API PAWL_MUST_USE pawl_status pawl_task_on_done(struct pawl_task *task,
+                                                     void (*call)(void *context, struct pawl_task *task),
+                                                     void *context);
 
 /* Reads failure number `index`, below pawl_task_failure_count, of a finished task: the range of keys and the
  * status. For vectors with mixed placement the range is internal and has no meaning for the caller. Nothing
  * was applied to these keys, or for PAWL_OUTCOME_UNKNOWN possibly something. Only the first sixteen failures
  * are kept; PAWL_NOT_FOUND for others. */
 PAWL_API size_t pawl_task_failure_count(const struct pawl_task *task);
-PAWL_API pawl_status pawl_task_failure(const struct pawl_task *task, size_t index, struct pawl_range *range_out,
-                                       pawl_status *status_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_task_failure(const struct pawl_task *task, size_t index,
+                                                     struct pawl_range *range_out, pawl_status *status_out);
 
 /* Describes the task in one line, such as "push to ads/w: [0, 500) the server has no memory left", or
  * names the tasks that a call waits for before it starts. The text is truncated to `size` bytes, including
@@ -74,28 +75,20 @@ struct pawl_session;
 /* Creates a task that finishes when all of these tasks have finished: with PAWL_OK, or with PAWL_CANCELLED if
  * one of them failed; its description then names that task. The handles of the tasks may be released at once.
  * PAWL_INVALID, PAWL_NO_MEMORY. */
-PAWL_API pawl_status pawl_task_all(struct pawl_session *session, struct pawl_task *const *tasks, size_t count,
-                                   struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_task_all(struct pawl_session *session, struct pawl_task *const *tasks,
+                                                 size_t count, struct pawl_task **task_out);
 
 /* Creates a task called `name` in messages. Calls become parts of it by where.parent. It finishes when
  * pawl_task_end was called for it and all its parts have finished. Its status is then the one given to
  * pawl_task_end, or that of the first part that failed. Other tasks may come after it. pawl_session_flush
  * waits for its parts, not for the task itself. If the session is closed before pawl_task_end, the task fails
  * with PAWL_NODE_STOPPED. PAWL_NO_MEMORY. */
-PAWL_API pawl_status pawl_task_begin(struct pawl_session *session, const char *name, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_task_begin(struct pawl_session *session, const char *name,
+                                                   struct pawl_task **task_out);
 
 /* Declares that the task gets no more parts. `status` is PAWL_OK or the reason of a failure. PAWL_INVALID if
  * the task is not from pawl_task_begin, or has ended already. */
 PAWL_API pawl_status pawl_task_end(struct pawl_task *task, pawl_status status);
-
-/* Task number `to` comes after task number `from`; numbers begin at 0. */
-struct pawl_edge {
-  uint32_t from, to;
-};
-
-/* Checks that the edges form no cycle. PAWL_INVALID if an edge names a task beyond `count`, or if a task
- * would have to wait for itself: pawl_error_text says which. PAWL_NO_MEMORY. */
-PAWL_API pawl_status pawl_graph_check(size_t count, const struct pawl_edge *edges, size_t edge_count);
 
 /* --- clocks --------------------------------------------------------------------------------------------- */
 
@@ -113,8 +106,8 @@ struct pawl_clock {
 /* Reads the clocks of a successful pull that asked for them (where.clocks): up to `room` clocks, by range, in
  * the order in which answers arrived. Senders that have pushed nothing in a range are omitted. `*count_out`
  * is the number of clocks, even if it exceeds `room`. */
-PAWL_API pawl_status pawl_task_clocks(const struct pawl_task *task, struct pawl_clock *clocks, size_t room,
-                                      size_t *count_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_task_clocks(const struct pawl_task *task, struct pawl_clock *clocks,
+                                                    size_t room, size_t *count_out);
 
 /* Releases the handle. NULL is allowed. */
 PAWL_API void pawl_task_release(struct pawl_task *task);

@@ -13,7 +13,7 @@
  *
  *   pawl_at_keys(keys, count)         these keys, in strictly ascending order
  *   pawl_at_range(begin, end)         all keys of [begin, end), without a list: values is one array of
- *                                     (end - begin) * width
+ *                                     (end - begin) * width. An empty range, such as [0, 0), names no key
  *   pawl_at_list(list)                a prepared list (pawl_keys_create): fastest if used repeatedly
  *   where.range with a list           the keys of the list in this range; values has a row for *every* key of
  *                                     the list, and only those rows are read or written
@@ -123,27 +123,27 @@ PAWL_API size_t pawl_type_size(enum pawl_type type);
 
 /* Creates and opens a vector. PAWL_EXISTS if a vector of that name exists. pawl_vector_ensure opens an
  * existing vector that has equal options. */
-PAWL_API pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
-                                        const struct pawl_vector_options *options, int64_t timeout_ns,
-                                        struct pawl_vector **vector_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
+                                                      const struct pawl_vector_options *options, int64_t timeout_ns,
+                                                      struct pawl_vector **vector_out);
 
 /* Opens the vector, and creates it first if it does not exist. All workers of a job may call it concurrently.
  * PAWL_EXISTS if the vector exists with other options. PAWL_NOT_FOUND if the manager knows no server function
  * of the name in the rule. */
-PAWL_API pawl_status pawl_vector_ensure(struct pawl_session *session, const char *name,
-                                        const struct pawl_vector_options *options, int64_t timeout_ns,
-                                        struct pawl_vector **vector_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_ensure(struct pawl_session *session, const char *name,
+                                                      const struct pawl_vector_options *options, int64_t timeout_ns,
+                                                      struct pawl_vector **vector_out);
 
 /* Opens an existing vector. PAWL_NOT_FOUND. */
-PAWL_API pawl_status pawl_vector_open(struct pawl_session *session, const char *name, int64_t timeout_ns,
-                                      struct pawl_vector **vector_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_open(struct pawl_session *session, const char *name, int64_t timeout_ns,
+                                                    struct pawl_vector **vector_out);
 
 /* Opens an existing vector and keeps a separate copy of it in this process. The copy begins with zeros and is
  * independent of the rows on the servers. Other sessions push to it and pull from it by naming this node
  * (where.node). The session must have been opened with `listen`. The copy is freed by pawl_vector_close or
  * with the session. */
-PAWL_API pawl_status pawl_vector_open_local(struct pawl_session *session, const char *name, int64_t timeout_ns,
-                                            struct pawl_vector **vector_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_open_local(struct pawl_session *session, const char *name,
+                                                          int64_t timeout_ns, struct pawl_vector **vector_out);
 
 /* Closes the handle. Tasks of the vector continue. NULL is allowed. */
 PAWL_API void pawl_vector_close(struct pawl_vector *vector);
@@ -165,8 +165,8 @@ PAWL_API void pawl_vector_info(const struct pawl_vector *vector, struct pawl_vec
 
 /* Lists the vectors of a space, sorted by name; if `space` is NULL, all vectors that the session may see.
  * Free the array with pawl_vector_list_free. */
-PAWL_API pawl_status pawl_vector_list(struct pawl_session *session, const char *space, int64_t timeout_ns,
-                                      struct pawl_vector_info **infos_out, size_t *count_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_list(struct pawl_session *session, const char *space, int64_t timeout_ns,
+                                                    struct pawl_vector_info **infos_out, size_t *count_out);
 PAWL_API void pawl_vector_list_free(struct pawl_vector_info *infos);
 
 /* --- which keys ----------------------------------------------------------------------------------------- */
@@ -176,11 +176,12 @@ struct pawl_node {
   uint64_t id;
 };
 
+/* Begin with pawl_at_keys, pawl_at_list or pawl_at_range: a struct of zeros names no keys. */
 struct pawl_where {
   const uint64_t *keys;         /* in strictly ascending order; NULL: no list */
   size_t count;                 /* number of keys */
   const struct pawl_keys *list; /* a prepared list, in place of `keys` */
-  struct pawl_range range;      /* {0, 0}: no limit */
+  struct pawl_range range;      /* PAWL_ALL: no limit. An empty range, such as {0, 0}: no keys at all */
   struct pawl_node node;        /* {0}: the servers */
 
   struct pawl_task *const *after; /* tasks of this session that must succeed before the call starts. The array
@@ -192,12 +193,16 @@ struct pawl_where {
 };
 
 static inline struct pawl_where pawl_at_keys(const uint64_t *keys, size_t count) {
-  struct pawl_where where = {keys, count, 0, {0, 0}, {0}, 0, 0, 0, false};
+  static const uint64_t none[1] = {0}; /* an empty list, which is not the same as no list */
+  struct pawl_where where = {keys || count ? keys : none, count, 0, {0, PAWL_KEY_END}, {0}, 0, 0, 0, false};
   return where;
 }
 
 static inline struct pawl_where pawl_at_list(const struct pawl_keys *list) {
-  struct pawl_where where = {0, 0, list, {0, 0}, {0}, 0, 0, 0, false};
+  struct pawl_where where = pawl_at_keys(0, 0);
+  if (!list) return where;
+  where.keys = 0;
+  where.list = list;
   return where;
 }
 
@@ -223,12 +228,11 @@ static inline struct pawl_where pawl_part_of(struct pawl_where where, struct paw
  * Servers store the list with the places of its rows, and later calls send a signature instead (the
  * key-caching filter of OSDI'14 5.1). If a server has forgotten the list, the session sends it again.
  * PAWL_UNSORTED, PAWL_OUT_OF_SPAN. */
-PAWL_API pawl_status pawl_keys_create(struct pawl_vector *vector, const uint64_t *keys, size_t count,
-                                      struct pawl_keys **list_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_keys_create(struct pawl_vector *vector, const uint64_t *keys, size_t count,
+                                                    struct pawl_keys **list_out);
 
 /* Frees the list. Tasks that use it continue. NULL is allowed. */
 PAWL_API void pawl_keys_destroy(struct pawl_keys *list);
-PAWL_API size_t pawl_keys_count(const struct pawl_keys *list);
 
 /* --- push and pull -------------------------------------------------------------------------------------- */
 
@@ -239,25 +243,27 @@ PAWL_API size_t pawl_keys_count(const struct pawl_keys *list);
  *   PAWL_UNSUPPORTED  a range of a vector with mixed placement
  *   PAWL_INVALID      also if a task in `after` belongs to another session, or `parent` has ended
  * These errors are found before anything is sent. */
-PAWL_API pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where, const void *values,
-                                      struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where,
+                                                    const void *values, struct pawl_task **task_out);
 
 /* Fetches one row of `pulled_width` values per key. Errors as push. */
-PAWL_API pawl_status pawl_vector_pull(struct pawl_vector *vector, struct pawl_where where, void *values,
-                                      struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_pull(struct pawl_vector *vector, struct pawl_where where, void *values,
+                                                    struct pawl_task **task_out);
 
 /* Pushes and pulls in one message: `values_out` receives the rows as they are right after the push was
  * applied. The two arrays may be the same if their rows have the same width. Errors as push. */
-PAWL_API pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct pawl_where where, const void *values,
-                                          void *values_out, struct pawl_task **task_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct pawl_where where,
+                                                        const void *values, void *values_out,
+                                                        struct pawl_task **task_out);
 
 /* Fetches up to `room` keys of `range` that take memory on the servers, in ascending order, with their rows.
  * To continue, call it again with `*next_out` as the begin of the range; `*next_out` is the end of the range
- * when there are no more keys. The scan sees every push that this session called earlier. It waits for the
+ * when there are no more keys. PAWL_ALL scans the whole vector, an empty range nothing. The scan sees every push that this session called earlier. It waits for the
  * answer. For a vector with mixed placement the range must be the full span or begin at an earlier
  * `*next_out`, and the order of keys is unspecified. PAWL_OUT_OF_SPAN. */
-PAWL_API pawl_status pawl_vector_scan(struct pawl_vector *vector, struct pawl_range range, size_t room, uint64_t *keys,
-                                      void *values, int64_t timeout_ns, size_t *count_out, uint64_t *next_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_scan(struct pawl_vector *vector, struct pawl_range range, size_t room,
+                                                    uint64_t *keys, void *values, int64_t timeout_ns, size_t *count_out,
+                                                    uint64_t *next_out);
 
 #ifdef __cplusplus
 }

@@ -32,13 +32,14 @@ struct pawl_words;
 #define PAWL_WORD_MAX 255       /* bytes of a word; longer words of a text are skipped */
 #define PAWL_NO_WORD UINT64_MAX /* a word that is not in the vocabulary */
 
-PAWL_API pawl_status pawl_words_read(const char *path, struct pawl_words **words_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_words_read(const char *path, struct pawl_words **words_out);
 
 /* The same from `size` bytes of text, which are copied. Error messages use `name` as the file name. */
-PAWL_API pawl_status pawl_words_parse(const char *name, const char *text, size_t size, struct pawl_words **words_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_words_parse(const char *name, const char *text, size_t size,
+                                                    struct pawl_words **words_out);
 
 /* Writes a vocabulary file. The file is created completely or not at all. */
-PAWL_API pawl_status pawl_words_write(const struct pawl_words *words, const char *path);
+PAWL_API PAWL_MUST_USE pawl_status pawl_words_write(const struct pawl_words *words, const char *path);
 
 /* A vocabulary is reference-counted: every retain needs a release. NULL is allowed. */
 PAWL_API struct pawl_words *pawl_words_retain(const struct pawl_words *words);
@@ -46,7 +47,6 @@ PAWL_API void pawl_words_release(struct pawl_words *words);
 
 PAWL_API uint64_t pawl_words_count(const struct pawl_words *words);
 PAWL_API const char *pawl_words_at(const struct pawl_words *words, uint64_t number); /* NULL beyond the end */
-PAWL_API uint64_t pawl_words_find(const struct pawl_words *words, const char *word, size_t length);
 
 struct pawl_words_options {
   uint64_t least_documents; /* skip words that occur in fewer documents; default 2 */
@@ -66,8 +66,8 @@ PAWL_API void pawl_words_options_init(struct pawl_words_options *options);
 /* Reads a corpus that was opened as text once (a vocabulary of the handle is ignored) and numbers the words
  * that it keeps: by descending count, words of equal count by their bytes. The same corpus thus gives the
  * same vocabulary everywhere. PAWL_UNSUPPORTED if the corpus is not text, PAWL_INVALID if no word is kept. */
-PAWL_API pawl_status pawl_words_build(struct pawl_data *data, const struct pawl_words_options *options,
-                                      struct pawl_words **words_out);
+PAWL_API PAWL_MUST_USE pawl_status pawl_words_build(struct pawl_data *data, const struct pawl_words_options *options,
+                                                    struct pawl_words **words_out);
 
 #ifdef __cplusplus
 }

@@ -54,6 +54,9 @@ class Range(ctypes.Structure):
     _fields_ = [("begin", ctypes.c_uint64), ("end", ctypes.c_uint64)]
 
 
+ALL = Range(0, KEY_END)  # every key; an empty range is none
+
+
 class Node(ctypes.Structure):
     _fields_ = [("id", ctypes.c_uint64)]
 

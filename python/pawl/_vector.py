@@ -147,6 +147,7 @@ class _Call:
     def __init__(self, vector, what, keys, bounds, after):
         self.vector, self.what = vector, "%s %s" % (what, vector.name)
         self.where = _abi.Where()
+        self.where.range = _abi.ALL
         self.handles = [vector._handle]
         self.kept = []
         if keys is None and bounds is None:
@@ -163,8 +164,7 @@ class _Call:
         if end > self.vector.size:
             text = "%s: [%d, %d) reaches beyond the span [0, %d)"
             raise error(_abi.OUT_OF_SPAN, text % (self.what, begin, end, self.vector.size))
-        # {0, 0} means no range to the library; any other empty range is empty.
-        self.where.range = _abi.Range(begin, end) if begin < end else _abi.Range(1, 1)
+        self.where.range = _abi.Range(begin, end)
         return end - begin
 
     def _take_keys(self, keys):

@@ -139,14 +139,6 @@ pawl_status pawl_data_read_columns(struct pawl_data *data, size_t piece, struct 
   return say(status, &fault);
 }
 
-pawl_status pawl_columns_of(const struct pawl_batch *batch, struct pawl_columns **columns_out) {
-  struct pwi_columns *columns;
-  pawl_status status = pwi_columns_of(batch, &columns);
-  if (status) return pwi_error_status(status, "turning %zu rows into columns", batch->rows);
-  *columns_out = &columns->is;
-  return PAWL_OK;
-}
-
 void pawl_columns_destroy(struct pawl_columns *columns) { pwi_columns_destroy((struct pwi_columns *)columns); }
 
 pawl_status pawl_data_convert(struct pawl_data *data, const char *path, uint32_t threads,

@@ -232,7 +232,7 @@ pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector
 pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
                                 const void *values, void *values_out, struct pawl_task **task_out) {
   static char nothing[1]; /* for a push without results */
-  bool is_empty = !where.list && where.count == 0 && (where.keys || (where.range.begin == 0 && where.range.end == 0));
+  bool is_empty = !where.list && where.count == 0 && (where.keys || pawl_range_is_empty(where.range));
   if (!values_out && !is_empty) return pwi_error(PAWL_INVALID, "pushpull of a group: values_out is NULL");
   return pwi_vector_push_aggregate(vector, &where, values, values_out ? values_out : nothing, group->id.id,
                                    pawl_group_tick(group) + 1, task_out);

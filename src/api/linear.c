@@ -47,7 +47,7 @@ static pawl_status explain(pawl_status status, const struct call *call) {
   return pwi_error_status(status, "%s %s", call->what, vector->name);
 }
 
-/* Inside the gate. An empty range, other than the one that stands for all, names nothing. */
+/* Inside the gate. */
 static pawl_status start(const struct call *call, bool has_handle, struct pawl_task **task_out) {
   struct pawl_session *session = call->vector->session;
   struct pwi_flow *other = call->other ? call->other->flow : NULL;

@@ -422,10 +422,6 @@ const void *pawl_invocation_argument(const struct pawl_invocation *invocation, s
   return invocation->running->item->argument;
 }
 
-struct pawl_session *pawl_invocation_session(const struct pawl_invocation *invocation) {
-  return invocation->functions->session;
-}
-
 struct pawl_node pawl_invocation_caller(const struct pawl_invocation *invocation) {
   return (struct pawl_node){invocation->running->caller};
 }

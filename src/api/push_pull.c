@@ -26,7 +26,8 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
                            const struct pawl_where *where) {
   struct pawl_range range = where->range;
   uint64_t size = vector->entry->is.size;
-  if (status == PAWL_OUT_OF_SPAN && range.end > size)
+  bool is_beyond = range.begin > size || (range.end > size && range.end != PAWL_KEY_END);
+  if (status == PAWL_OUT_OF_SPAN && is_beyond)
     return pwi_error(status, "%s %s: [%" PRIu64 ", %" PRIu64 ") reaches beyond the span [0, %" PRIu64 ")", what,
                      vector->name, range.begin, range.end, size);
   if (status == PAWL_UNSUPPORTED && vector->entry->is.placement == PAWL_PLACE_MIXED && !where->keys && !where->list)
@@ -46,10 +47,22 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
 /* --- push and pull -------------------------------------------------------------------------------------- */
 
 static bool is_nothing(const struct pawl_where *where) {
-  bool has_range = where->range.begin != 0 || where->range.end != 0;
-  if (has_range && pawl_range_is_empty(where->range)) return true;
+  if (pawl_range_is_empty(where->range)) return true;
   if (where->list) return pwi_keylist_count(where->list->inner) == 0;
-  return where->keys ? where->count == 0 : !has_range;
+  return where->keys && where->count == 0;
+}
+
+/* A range that ends at PAWL_KEY_END ends with the span. */
+static struct pawl_range end_with_span(const struct pawl_vector *vector, struct pawl_range range) {
+  uint64_t size = vector->entry->is.size;
+  return range.end == PAWL_KEY_END && range.begin <= size ? pawl_range_of(range.begin, size) : range;
+}
+
+/* The range for the client. For it {0, 0} beside a list is no limit; an empty range never comes this far. */
+static struct pawl_range limit_of(const struct pawl_vector *vector, const struct pawl_where *where) {
+  bool is_all = where->range.begin == 0 && where->range.end == PAWL_KEY_END;
+  if (is_all && (where->keys || where->list)) return pawl_range_of(0, 0);
+  return end_with_span(vector, where->range);
 }
 
 struct call {
@@ -62,11 +75,10 @@ struct call {
   bool flush;               /* flush of filters: all values that they hold back are sent */
 };
 
-/* A member of a group sends even an empty push, because the others wait for it; but not if the vector has
- * no keys at all. */
+/* A member of a group sends even a push without keys, because the others wait for it; but not if the range,
+ * which all members share, is empty. */
 static bool is_left_out(const struct pawl_where *where, const struct call *call) {
-  bool has_range = where->range.begin != 0 || where->range.end != 0;
-  if (call->aggregate) return has_range && pawl_range_is_empty(where->range);
+  if (call->aggregate) return pawl_range_is_empty(where->range);
   return is_nothing(where) && !call->flush;
 }
 
@@ -104,12 +116,10 @@ static pawl_status start(struct pawl_vector *vector, const struct pawl_where *wh
   struct pawl_session *session = vector->session;
   struct pwi_held_call held = {.kind = call->kind, .in = call->in, .out = call->out};
   bool is_held = where->after_count > 0 || where->parent;
-  static const uint64_t no_keys[1];
-  bool is_empty = call->aggregate && is_nothing(where);
-  held.where = (struct pwi_where){.keys = is_empty && !where->list ? no_keys : where->keys,
+  held.where = (struct pwi_where){.keys = where->keys,
                                   .count = where->count,
                                   .list = where->list ? where->list->inner : NULL,
-                                  .range = where->range,
+                                  .range = limit_of(vector, where),
                                   .aggregate = call->aggregate,
                                   .tick = call->tick,
                                   .weights = call->weights,
@@ -193,7 +203,7 @@ static pawl_status make_trigger(struct pawl_vector *vector, const struct pawl_wh
   trigger->where = (struct pwi_where){.keys = where->keys,
                                       .count = where->count,
                                       .list = where->list ? where->list->inner : NULL,
-                                      .range = where->range};
+                                      .range = limit_of(vector, where)};
   trigger->in = values;
   trigger->tick = tick;
   *trigger_out = trigger; /* the task owns it from now on */
@@ -288,11 +298,13 @@ pawl_status pawl_vector_scan(struct pawl_vector *vector, struct pawl_range range
   int64_t deadline = pwi_driver_deadline(timeout_ns);
   size_t row = pwi_entry_row_bytes(vector->entry), count = 0;
   struct pawl_where where = {.range = range};
+  pawl_status status = check_where("scan of", vector, &where);
+  if (status) return status;
+  range = end_with_span(vector, range);
   while (count < room && !pawl_range_is_empty(range)) {
     size_t more;
     uint64_t next;
-    pawl_status status =
-        scan_arc(vector, range, room - count, keys + count, (char *)values + count * row, deadline, &more, &next);
+    status = scan_arc(vector, range, room - count, keys + count, (char *)values + count * row, deadline, &more, &next);
     if (!status && (more > room - count || next < range.begin || (next == range.begin && more == 0)))
       status = PAWL_CORRUPT;
     if (status) return explain(status, "scan of", vector, &where);
@@ -300,7 +312,7 @@ pawl_status pawl_vector_scan(struct pawl_vector *vector, struct pawl_range range
     range.begin = next;
   }
   *count_out = count;
-  *next_out = range.begin < where.range.end ? range.begin : where.range.end;
+  *next_out = pawl_range_is_empty(range) ? where.range.end : range.begin;
   return PAWL_OK;
 }
 
@@ -343,5 +355,3 @@ void pawl_keys_destroy(struct pawl_keys *list) {
   pwi_keys_free(&list->owned);
   pwi_driver_leave(driver);
 }
-
-size_t pawl_keys_count(const struct pawl_keys *list) { return pwi_keylist_count(list->inner); }

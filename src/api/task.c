@@ -195,20 +195,6 @@ pawl_status pawl_task_end(struct pawl_task *task, pawl_status status) {
                    task->subject);
 }
 
-pawl_status pawl_graph_check(size_t count, const struct pawl_edge *edges, size_t edge_count) {
-  static_assert(sizeof(struct pawl_edge) == sizeof(struct pwi_edge), "they are the same");
-  uint32_t culprit = 0;
-  if (!edges && edge_count > 0)
-    return pwi_error(PAWL_INVALID, "graph: edges is NULL but edge_count is %zu", edge_count);
-  pawl_status status = pwi_order_check(count, (const struct pwi_edge *)(const void *)edges, edge_count, &culprit);
-  if (status == PAWL_INVALID && culprit >= count)
-    return pwi_error(status, "graph: an edge names task %" PRIu32 ", but there are %zu tasks, counted from 0", culprit,
-                     count);
-  if (status == PAWL_INVALID)
-    return pwi_error(status, "graph: a cycle: task %" PRIu32 " would wait for itself", culprit);
-  return status ? pwi_error_status(status, "graph of %zu tasks", count) : PAWL_OK;
-}
-
 /* --- clocks --------------------------------------------------------------------------------------------- */
 
 /* Another thread numbers a held call. */

@@ -47,13 +47,6 @@ uint64_t pawl_words_count(const struct pawl_words *words) { return words->count;
 
 const char *pawl_words_at(const struct pawl_words *words, uint64_t number) { return pwi_words_at(words, number); }
 
-uint64_t pawl_words_find(const struct pawl_words *words, const char *word, size_t length) {
-  char copy[PAWL_WORD_MAX + PWI_WORD_SLACK] = {0};
-  if (length == 0 || length > PAWL_WORD_MAX) return PAWL_NO_WORD;
-  memcpy(copy, word, length);
-  return pwi_words_find(words, copy, length, pwi_word_hash(copy, length));
-}
-
 void pawl_words_options_init(struct pawl_words_options *options) {
   *options = (struct pawl_words_options){.least_documents = LEAST_DOCUMENTS, .most_share = MOST_SHARE, .most = MOST};
 }

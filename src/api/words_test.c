@@ -18,7 +18,7 @@ static void test_text_in_memory_becomes_a_vocabulary(void **state) {
   assert_int_equal(pawl_words_parse("here", text, sizeof text, &words), PAWL_OK);
   assert_int_equal(pawl_words_count(words), 2);
   assert_string_equal(pawl_words_at(words, 1), "two");
-  assert_int_equal(pawl_words_find(words, "one", 3), 0);
+  assert_string_equal(pawl_words_at(words, 0), "one");
   pawl_words_release(words);
 }
 

@@ -53,6 +53,10 @@ void *pwi_resize(void *block, size_t size) {
   return moved;
 }
 
+void *pawl_memory_resize(void *block, size_t size) { return pwi_resize(block, size); }
+
+void pawl_memory_free(void *block) { pwi_free(block); }
+
 void *pwi_alloc(size_t size) { return pwi_resize(NULL, size); }
 
 void *pwi_alloc_zero(size_t count, size_t size) {

@@ -214,7 +214,7 @@ struct pwi_where {
   const uint64_t *keys;
   size_t count;
   struct pwi_keylist *list;
-  struct pawl_range range; /* {0, 0}: no limit */
+  struct pawl_range range; /* {0, 0} with a list: no limit; alone: the whole span */
   /* PUSH, PUSHPULL: id of a group whose pushes of `tick` are applied as one; 0: none */
   uint64_t aggregate;
   uint64_t tick;       /* tick of the aggregate */
@@ -243,9 +243,9 @@ PAWL_MUST_USE pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_
                                           struct pawl_range range, size_t room, uint64_t *keys, void *values);
 
 /* Runs an operation of linear algebra on the servers. `other` is the second vector: x of axpy and copy, y of
- * dot; NULL for operations on one vector. A range {0, 0} is the whole span. Changes are numbered like pushes:
- * each is applied once, in the order of calls. It reads the other vector after all earlier and before all
- * later pushes of this client.
+ * dot; NULL for operations on one vector. A range that ends at PAWL_KEY_END ends with the span, so PAWL_ALL is
+ * the whole span; an empty range names nothing. Changes are numbered like pushes: each is applied once, in the
+ * order of calls. It reads the other vector after all earlier and before all later pushes of this client.
  *   PAWL_MISMATCH     the vectors differ in type, width, size, placement or layout
  *   PAWL_OUT_OF_SPAN  the range is not in the span
  *   PAWL_UNSUPPORTED  a part of the span of a mixed vector; filling a sparse vector

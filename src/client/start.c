@@ -117,8 +117,8 @@ static pawl_status check_where(const struct pwi_flow *flow, enum pwi_request_kin
   bool has_keys = where->list || where->keys;
   uint64_t all = has_range ? pawl_range_size(where->range) : flow->place.size;
   size_t row_bytes = flow->pushed_bytes > flow->row_bytes ? flow->pushed_bytes : flow->row_bytes;
-  if (!has_keys && all > RANGE_BYTES_MAX / row_bytes) return PAWL_TOO_LARGE;
   if (is_mixed(flow, kind) && (has_range || !has_keys)) return PAWL_UNSUPPORTED;
+  if (!has_keys && all > RANGE_BYTES_MAX / row_bytes) return PAWL_TOO_LARGE;
   if (!has_keys && !has_range && where->count > 0) return PAWL_INVALID;
   if (where->list) return where->list->vector.id == flow->entry.id.id ? PAWL_OK : PAWL_MISMATCH;
   return where->keys ? check_list(flow, where->keys, where->count) : PAWL_OK;
@@ -482,8 +482,8 @@ static pawl_status check_linear(const struct pwi_client *client, const struct ca
   if (!status && call->other) status = check_call(client, call->other, PWI_REQUEST_FOLD);
   if (status) return status;
   if (!go_aggregate(flow, call->other ? call->other : flow)) return PAWL_MISMATCH;
-  if (call->range.begin > call->range.end || call->range.end > flow->place.size) return PAWL_OUT_OF_SPAN;
-  if (flow->place.mixed && !is_whole) return PAWL_UNSUPPORTED;
+  if (!pawl_range_contains(pawl_range_of(0, flow->place.size), call->range)) return PAWL_OUT_OF_SPAN;
+  if (flow->place.mixed && !is_whole && !pawl_range_is_empty(call->range)) return PAWL_UNSUPPORTED;
   if (call->operation.kind == PWI_LINEAR_FILL && flow->entry.is.layout == PAWL_LAYOUT_SPARSE) return PAWL_UNSUPPORTED;
   return pwi_linear_takes(call->operation.kind, (enum pwi_scalar)flow->entry.is.type, call->operation.scalar)
              ? PAWL_OK
@@ -494,7 +494,7 @@ static pawl_status start_linear(struct pwi_client *client, struct pwi_task *task
                                 struct pwi_flow *other, struct pwi_operation operation, struct pawl_range range) {
   enum pwi_linear kind = operation.kind;
   assert(pwi_linear_has_other(kind) == (other != NULL));
-  if (range.begin == 0 && range.end == 0) range.end = flow->place.size;
+  if (range.end == PAWL_KEY_END && range.begin <= flow->place.size) range.end = flow->place.size;
   struct call call = {.client = client,
                       .flow = flow,
                       .task = task,

@@ -3,6 +3,7 @@
 
 #include "data/scene_test.h"
 #include "data/tally.h"
+#include "data/words_testing.h"
 
 static struct pawl_words *read_words(const char *path) {
   struct pawl_words *words = NULL;
@@ -11,9 +12,7 @@ static struct pawl_words *read_words(const char *path) {
   return words;
 }
 
-static uint64_t find(const struct pawl_words *words, const char *word) {
-  return pawl_words_find(words, word, strlen(word));
-}
+static uint64_t find(const struct pawl_words *words, const char *word) { return find_word(words, word, strlen(word)); }
 
 /* All words, separated by commas. */
 static const char *joined(const struct pawl_words *words) {
@@ -34,7 +33,7 @@ static void test_words_have_the_numbers_of_their_lines(void **state) {
   assert_true(find(words, "the") == 0 && find(words, "z\xc3\xbcrich") == 1 && find(words, ".") == 3);
   assert_true(find(words, "th") == PAWL_NO_WORD && find(words, "thee") == PAWL_NO_WORD);
   assert_true(find(words, "") == PAWL_NO_WORD && find(words, "The") == PAWL_NO_WORD);
-  assert_true(pawl_words_find(words, "thee", 3) == 0);
+  assert_true(find_word(words, "thee", 3) == 0);
   pawl_words_release(words);
   words = read_words(write_text("v", "\xef\xbb\xbfone\n")); /* after a byte order mark */
   assert_int_equal(find(words, "one"), 0);

@@ -107,7 +107,7 @@ static bool may_hold(const struct disk_queue *disk_queue, const char *path) {
   for (size_t i = 0; i < disk_queue->place_count && !may; i++) {
     char *real = realpath(disk_queue->places[i], NULL);
     may = is_below(path, real ? real : disk_queue->places[i]);
-    free(real);
+    free(real); /* allocated by realpath */
   }
   return may;
 }

@@ -115,7 +115,7 @@ pawl_status pwi_host_functions_init(struct pwi_host_functions *functions, const 
     if (!status) status = load(functions, folder, directory, names[i]->d_name, problem);
     free(names[i]); /* allocated by scandir */
   }
-  if (count >= 0 && names) free(names);
+  if (count >= 0 && names) free(names); /* allocated by scandir */
   close(folder);
   if (status == PAWL_NO_MEMORY) pwi_run_problem_set(problem, "server functions: %s", pawl_status_text(status));
   if (status) pwi_host_functions_fini(functions);

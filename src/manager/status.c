@@ -406,6 +406,6 @@ pawl_status pwi_manager_status_for(struct pwi_manager *manager, const struct pwi
   json_decref(root);
   if (!text) return PAWL_NO_MEMORY;
   pwi_write_bytes(writer, text, strlen(text));
-  free(text);
+  free(text); /* allocated by jansson */
   return writer->status;
 }

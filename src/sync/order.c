@@ -291,11 +291,3 @@ pawl_status pwi_order_sort(size_t count, const struct pwi_edge *edges, size_t ed
   }
   return count > 0 ? sort(count, edges, edge_count, sorted, culprit_out) : PAWL_OK;
 }
-
-pawl_status pwi_order_check(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *culprit_out) {
-  uint32_t *sorted = pwi_alloc_zero(count + 1, sizeof *sorted);
-  if (!sorted) return PAWL_NO_MEMORY;
-  pawl_status status = pwi_order_sort(count, edges, edge_count, sorted, culprit_out);
-  pwi_free(sorted);
-  return status;
-}

@@ -13,7 +13,7 @@
  * finished task. The last 4096 failures are remembered, so that tasks added later after a failed task fail as
  * well.
  *
- * WHOLE GRAPHS. pwi_order_check checks a graph before any of its tasks begins.
+ * WHOLE GRAPHS. pwi_order_sort checks a graph before any of its tasks begins.
  *
  * The `finished` callback runs inside the call that finished the task. It may add tasks but must not end any.
  *
@@ -95,13 +95,9 @@ struct pwi_edge {
   uint32_t from, to;
 };
 
-/* PAWL_INVALID if an edge names a task that does not exist, or if there is a cycle. `*culprit_out` is then
- * that number, or a task of the cycle. PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_order_check(size_t count, const struct pwi_edge *edges, size_t edge_count,
-                                          uint32_t *culprit_out);
-
-/* As pwi_order_check, and writes the tasks to `sorted` such that each follows its predecessors. `sorted` has
- * room for `count` tasks; its contents are undefined after a failure. If `culprit_out` is NULL, the search
+/* Writes the tasks to `sorted` such that each follows its predecessors. PAWL_INVALID if an edge names a task
+ * that does not exist, or if there is a cycle; `*culprit_out` is then that number, or a task of the cycle.
+ * PAWL_NO_MEMORY. `sorted` has room for `count` tasks; its contents are undefined after a failure. If `culprit_out` is NULL, the search
  * for a culprit is skipped, which takes long in a large graph. */
 PAWL_MUST_USE pawl_status pwi_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count,
                                          uint32_t *sorted, uint32_t *culprit_out);

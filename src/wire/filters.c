@@ -255,16 +255,6 @@ static size_t stage_memory(const struct stage *stage) {
   return stage->works && stage->type->memory ? stage->type->memory(stage->state) : 0;
 }
 
-size_t pawl_filters_memory(const struct pawl_filters *filters) {
-  size_t bytes = 0;
-  for (size_t i = 0; i < filters->list.count; i++) bytes += stage_memory(&filters->stages[i]);
-  return bytes;
-}
-
-void pawl_filters_text(const struct pawl_filters *filters, char *text, size_t size) {
-  pwi_filter_list_print(&filters->list, text, size);
-}
-
 pawl_status pawl_filters_counters(const struct pawl_filters *filters, size_t index,
                                   struct pawl_filter_counters *counters_out) {
   if (index >= filters->list.count) return PAWL_NOT_FOUND;

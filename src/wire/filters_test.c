@@ -170,7 +170,7 @@ static void test_skipping_with_scale_is_unbiased(void **state) {
     total += sums[i];
   }
   assert_true(fabs(total / 200000 - 1) < 5 * error / 10);
-  assert_int_equal(pawl_filters_memory(filters), 0);
+  assert_int_equal(counters_of(filters, 0).memory, 0);
   pawl_rows_fini(&rows);
   pawl_filters_destroy(filters);
 }
@@ -301,14 +301,14 @@ static void test_a_flush_passes_the_filters_behind(void **state) {
   assert_int_equal(pawl_filters_run(filters, keys, values, NULL, 2, false, &rows), PAWL_OK);
   assert_int_equal(rows.count, 0);
   assert_int_equal(pawl_filters_held(filters), 2);
-  assert_true(pawl_filters_memory(filters) > 0);
+  assert_true(counters_of(filters, 0).memory > 0);
   assert_int_equal(pawl_filters_run(filters, NULL, NULL, NULL, 0, true, &rows), PAWL_OK);
   assert_int_equal(rows.count, 2);
   assert_memory_equal(rows.keys, keys, sizeof keys);
   assert_float_equal(((float *)rows.values)[0], 0.1f, 1e-4f);
   assert_true(((float *)rows.values)[0] != 0.1f); /* it has been rounded to sixteen bits */
   assert_int_equal(pawl_filters_held(filters), 0);
-  assert_int_equal(pawl_filters_memory(filters), 0);
+  assert_int_equal(counters_of(filters, 0).memory, 0);
   pawl_rows_fini(&rows);
   pawl_filters_destroy(filters);
 }

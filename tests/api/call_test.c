@@ -302,9 +302,9 @@ struct chore {
 /* Starts a push and a call, waits for neither, and returns. */
 static pawl_status send_chores(struct pawl_invocation *invocation, void *context) {
   struct chore *chore = context;
-  struct pawl_session *mine = pawl_invocation_session(invocation);
+  (void)invocation;
   pawl_status status = pawl_vector_push(chore->vector, pawl_at_keys(&chore->key, 1), &chore->one, NULL);
-  return status ? status : pawl_call(mine, pawl_to_node(chore->other), "pass", NULL, 0, NULL);
+  return status ? status : pawl_call(callee, pawl_to_node(chore->other), "pass", NULL, 0, NULL);
 }
 
 static void test_a_call_has_finished_when_all_that_it_issued_has(void **state) {
@@ -333,15 +333,19 @@ static void test_a_call_has_finished_when_all_that_it_issued_has(void **state) {
   must(pawl_session_close(third, PATIENCE));
 }
 
+struct station {
+  struct pawl_session *session;
+  struct pawl_node nodes[2];
+};
+
 /* Calls itself, through the net and through itself, and waits. */
 static pawl_status count_down(struct pawl_invocation *invocation, void *context) {
   size_t size;
-  struct pawl_node *nodes = context;
+  const struct station *here = context;
   unsigned char left = *(const unsigned char *)pawl_invocation_argument(invocation, &size);
   struct pawl_task *task;
   if (left-- == 0) return pawl_invocation_return(invocation, "end", 3);
-  pawl_status status =
-      pawl_call(pawl_invocation_session(invocation), pawl_to_node(nodes[left % 2]), "down", &left, 1, &task);
+  pawl_status status = pawl_call(here->session, pawl_to_node(here->nodes[left % 2]), "down", &left, 1, &task);
   if (!status) status = pawl_task_wait(task, PATIENCE);
   struct pawl_answer answer;
   if (!status) status = pawl_answer_get(task, 0, &answer);
@@ -353,18 +357,19 @@ static pawl_status count_down(struct pawl_invocation *invocation, void *context)
 static void test_a_function_may_call_its_caller_and_itself(void **state) {
   (void)state;
   struct pawl_session *third = open_listening(pawl_session_address(session));
-  struct pawl_node nodes[2] = {node, pawl_session_node(third)}, only[2] = {node, node};
+  struct station first = {callee, {node, pawl_session_node(third)}}, second = {third, {first.nodes[0], first.nodes[1]}};
+  struct station alone = {callee, {node, node}};
   struct pawl_task *task;
   struct pawl_answer answer;
-  must(pawl_function_offer(callee, "down", count_down, nodes));
-  must(pawl_function_offer(third, "down", count_down, nodes));
+  must(pawl_function_offer(callee, "down", count_down, &first));
+  must(pawl_function_offer(third, "down", count_down, &second));
   must(call(pawl_to_node(node), "down", "\x14", 1, &task));
   must(pawl_answer_get(task, 0, &answer));
   assert_memory_equal(answer.bytes, "end", 3);
   pawl_task_release(task);
   must(pawl_session_close(third, PATIENCE));
   must(pawl_function_withdraw(callee, "down"));
-  must(pawl_function_offer(callee, "down", count_down, only));
+  must(pawl_function_offer(callee, "down", count_down, &alone));
   must(call(pawl_to_node(node), "down", "\x14", 1, &task));
   pawl_task_release(task);
   must(pawl_function_withdraw(callee, "down"));

@@ -177,6 +177,26 @@ static void test_members_may_have_different_keys_or_none(void **state) {
   pawl_group_leave(we);
 }
 
+static void test_an_empty_range_is_no_push_and_all_is_the_whole_span(void **state) {
+  struct pawl_vector *vector = create(session, "g/span", PAWL_F64, 4);
+  struct pawl_group *group;
+  struct pawl_task *task;
+  double ones[] = {1, 1, 1, 1}, got[4];
+  (void)state;
+  must(pawl_group_join(session, "g/one", 1, PATIENCE, &group));
+  must(pawl_group_push(group, vector, pawl_at_range(0, 0), ones, &task));
+  assert_true(pawl_task_is_done(task));
+  must(pawl_task_finish(task, PATIENCE));
+  must(pawl_group_pushpull(group, vector, pawl_at_range(0, 0), ones, NULL, NULL));
+  pull(vector, pawl_at_range(0, 4), got);
+  assert_true(got[0] == 0 && got[3] == 0);
+  must(pawl_group_push(group, vector, pawl_at_range(0, PAWL_KEY_END), ones, &task));
+  must(pawl_task_finish(task, PATIENCE));
+  pull(vector, pawl_at_range(0, 4), got);
+  for (int i = 0; i < 4; i++) assert_true(got[i] == 1);
+  pawl_group_leave(group);
+}
+
 static void test_nobody_passes_before_the_group_is_complete(void **state) {
   struct pawl_session *other = open_beside(session, false);
   struct pawl_group *ours, *theirs;
@@ -236,6 +256,7 @@ int main(void) {
       cmocka_unit_test(test_a_barrier_holds_until_all_have_pushed),
       cmocka_unit_test(test_pushes_of_a_group_are_applied_as_one_when_all_are_in),
       cmocka_unit_test(test_members_may_have_different_keys_or_none),
+      cmocka_unit_test(test_an_empty_range_is_no_push_and_all_is_the_whole_span),
       cmocka_unit_test(test_nobody_passes_before_the_group_is_complete),
       cmocka_unit_test(test_joining_twice_is_refused_and_leaving_lets_join_again),
       cmocka_unit_test(test_a_vector_opened_locally_is_apart_from_the_servers),

@@ -60,8 +60,7 @@ static int be_scheduler(const char *address, const char *job) {
   session = open_listening(address);
   struct pawl_job *mine = create_job(job, 2, PAWL_LOSS_STOP, NULL);
   give_sign();
-  (void)pawl_job_round(mine, &hold, sizeof hold, PAWL_FOREVER, &round);
-  return 1;
+  return pawl_job_round(mine, &hold, sizeof hold, PAWL_FOREVER, &round) ? 1 : 2;
 }
 
 /* Joins a group and leaves it, and is then stopped until it is taken for dead: it must not come back into the group. */

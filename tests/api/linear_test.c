@@ -8,8 +8,6 @@
 #define VALUES (KEYS * WIDTH)
 #define LONG 1200000 /* values: several slices */
 
-static const struct pawl_range all = {0, 0};
-
 static struct pawl_session *open_pair(void) {
   struct pawl_session_options options;
   struct pawl_session *session = NULL;
@@ -73,7 +71,7 @@ static void test_changes_and_sums_are_those_of_arrays(void **state) {
   fill_arrays();
   push(x, pawl_at_range(0, KEYS), xs);
   push(y, pawl_at_range(0, KEYS), ys);
-  must(pawl_vector_axpy(y, 3, x, all, NULL));
+  must(pawl_vector_axpy(y, 3, x, PAWL_ALL, NULL));
   must(pawl_vector_scale(x, middle, -2, NULL));
   must(pawl_vector_axpy(y, 0.5, x, middle, NULL));
   must(pawl_vector_fill(x, pawl_range_of(5, 7), 1.25, NULL));
@@ -93,12 +91,57 @@ static void test_changes_and_sums_are_those_of_arrays(void **state) {
   assert_memory_equal(found, xs, sizeof xs);
   pull(y, pawl_at_range(0, KEYS), found);
   assert_memory_equal(found, ys, sizeof ys);
-  assert_true(dot(x, y, all) == sum);
+  assert_true(dot(x, y, PAWL_ALL) == sum);
   assert_true(dot(y, x, middle) == part);
-  assert_true(norm(x, all, PAWL_NORM_1) == absolute);
-  assert_true(norm(x, all, PAWL_NORM_2) == sqrt(squares));
-  assert_true(norm(x, all, PAWL_NORM_MAX) == 10);
+  assert_true(norm(x, PAWL_ALL, PAWL_NORM_1) == absolute);
+  assert_true(norm(x, PAWL_ALL, PAWL_NORM_2) == sqrt(squares));
+  assert_true(norm(x, PAWL_ALL, PAWL_NORM_MAX) == 10);
   assert_true(dot(x, x, pawl_range_of(7, 7)) == 0);
+  must(pawl_session_close(session, PATIENCE));
+}
+
+/* The part of a worker without data is [0, 0): it must never stand for everything. */
+static void test_an_empty_range_names_nothing(void **state) {
+  struct pawl_session *session = open_pair();
+  struct pawl_vector *x = dense(session, "a/x"), *y = dense(session, "a/y");
+  struct pawl_vector *mixed = make(session, "a/mixed", PAWL_F32, 1, PAWL_KEY_END, PAWL_LAYOUT_SPARSE, PAWL_PLACE_MIXED);
+  struct pawl_range empty[] = {pawl_range_of(0, 0), pawl_range_of(7, 7), pawl_range_of(KEYS, KEYS)};
+  double column = NAN;
+  (void)state;
+  fill_arrays();
+  push(x, pawl_at_range(0, KEYS), xs);
+  push(y, pawl_at_range(0, KEYS), ys);
+  for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+    must(pawl_vector_fill(x, empty[i], 9, NULL));
+    must(pawl_vector_scale(x, empty[i], 0, NULL));
+    must(pawl_vector_copy(x, y, empty[i], NULL));
+    must(pawl_vector_axpy(x, 2, y, empty[i], NULL));
+    must(pawl_vector_scale(mixed, empty[i], 0, NULL));
+    assert_true(dot(x, y, empty[i]) == 0);
+    for (int kind = PAWL_NORM_1; kind <= PAWL_NORM_COUNT; kind++)
+      assert_true(norm(x, empty[i], (enum pawl_norm)kind) == 0);
+    must(pawl_vector_norm_column(x, empty[i], 1, PAWL_NORM_1, PATIENCE, &column));
+    assert_true(column == 0);
+  }
+  pull(x, pawl_at_range(0, KEYS), found);
+  assert_memory_equal(found, xs, sizeof xs);
+  must(pawl_session_close(session, PATIENCE));
+}
+
+static void test_all_is_the_whole_span(void **state) {
+  struct pawl_session *session = open_pair();
+  struct pawl_vector *x = dense(session, "a/x"), *y = dense(session, "a/y");
+  (void)state;
+  must(pawl_vector_fill(x, PAWL_ALL, 2, NULL));
+  must(pawl_vector_scale(x, PAWL_ALL, 3, NULL));
+  must(pawl_vector_copy(y, x, PAWL_ALL, NULL));
+  must(pawl_vector_axpy(y, 0.5, x, PAWL_ALL, NULL));
+  pull(y, pawl_at_range(0, KEYS), found);
+  for (size_t i = 0; i < VALUES; i++) assert_true(found[i] == 9);
+  assert_true(dot(x, y, PAWL_ALL) == 54.0 * VALUES);
+  assert_true(norm(x, PAWL_ALL, PAWL_NORM_COUNT) == VALUES);
+  assert_true(norm(x, pawl_range_of(KEYS - 1, PAWL_KEY_END), PAWL_NORM_COUNT) == WIDTH);
+  must_fail(pawl_vector_fill(x, pawl_range_of(KEYS + 1, PAWL_KEY_END), 1, NULL), PAWL_OUT_OF_SPAN, "a/x");
   must(pawl_session_close(session, PATIENCE));
 }
 
@@ -121,23 +164,23 @@ static void check_columns(enum pawl_layout layout, uint64_t stride) {
       count += value != 0;
       if (pawl_range_has(middle, keys[i])) part += value != 0;
     }
-    must(pawl_vector_norm_column(x, all, column, PAWL_NORM_1, PATIENCE, &result));
+    must(pawl_vector_norm_column(x, PAWL_ALL, column, PAWL_NORM_1, PATIENCE, &result));
     assert_true(result == absolute);
-    must(pawl_vector_norm_column(x, all, column, PAWL_NORM_2, PATIENCE, &result));
+    must(pawl_vector_norm_column(x, PAWL_ALL, column, PAWL_NORM_2, PATIENCE, &result));
     assert_true(result == sqrt(squares));
-    must(pawl_vector_norm_column(x, all, column, PAWL_NORM_MAX, PATIENCE, &result));
+    must(pawl_vector_norm_column(x, PAWL_ALL, column, PAWL_NORM_MAX, PATIENCE, &result));
     assert_true(result == 5);
-    must(pawl_vector_norm_column(x, all, column, PAWL_NORM_COUNT, PATIENCE, &result));
+    must(pawl_vector_norm_column(x, PAWL_ALL, column, PAWL_NORM_COUNT, PATIENCE, &result));
     assert_true(result == count && count < KEYS);
     must(pawl_vector_norm_column(x, middle, column, PAWL_NORM_COUNT, PATIENCE, &result));
     assert_true(result == part);
   }
   double result = 0, both = 0;
-  must(pawl_vector_norm_column(x, all, 0, PAWL_NORM_COUNT, PATIENCE, &result));
-  must(pawl_vector_norm_column(x, all, 1, PAWL_NORM_COUNT, PATIENCE, &both));
-  assert_true(norm(x, all, PAWL_NORM_COUNT) == result + both);
-  must_fail(pawl_vector_norm_column(x, all, WIDTH, PAWL_NORM_1, PATIENCE, &result), PAWL_INVALID, "no column 2");
-  must_fail(pawl_vector_norm_column(x, all, UINT32_MAX, PAWL_NORM_1, PATIENCE, &result), PAWL_INVALID, "column");
+  must(pawl_vector_norm_column(x, PAWL_ALL, 0, PAWL_NORM_COUNT, PATIENCE, &result));
+  must(pawl_vector_norm_column(x, PAWL_ALL, 1, PAWL_NORM_COUNT, PATIENCE, &both));
+  assert_true(norm(x, PAWL_ALL, PAWL_NORM_COUNT) == result + both);
+  must_fail(pawl_vector_norm_column(x, PAWL_ALL, WIDTH, PAWL_NORM_1, PATIENCE, &result), PAWL_INVALID, "no column 2");
+  must_fail(pawl_vector_norm_column(x, PAWL_ALL, UINT32_MAX, PAWL_NORM_1, PATIENCE, &result), PAWL_INVALID, "column");
   must(pawl_session_close(session, PATIENCE));
 }
 
@@ -160,13 +203,13 @@ static void test_columns_are_those_that_are_stored(void **state) {
   strcpy(options.rule, "block_newton l1=1 eps=1e-30");
   must(pawl_vector_create(session, "a/w", &options, PATIENCE, &x));
   push(x, pawl_at_range(2, 5), pairs);
-  must(pawl_vector_norm_column(x, all, 0, PAWL_NORM_1, PATIENCE, &result));
+  must(pawl_vector_norm_column(x, PAWL_ALL, 0, PAWL_NORM_1, PATIENCE, &result));
   assert_true(result == 1.5 + 4); /* w: (4 - 1) / 2, 0, -(3 - 1) / 0.5 */
-  must(pawl_vector_norm_column(x, all, 0, PAWL_NORM_COUNT, PATIENCE, &result));
+  must(pawl_vector_norm_column(x, PAWL_ALL, 0, PAWL_NORM_COUNT, PATIENCE, &result));
   assert_true(result == 2);
-  must(pawl_vector_norm_column(x, all, 1, PAWL_NORM_MAX, PATIENCE, &result));
+  must(pawl_vector_norm_column(x, PAWL_ALL, 1, PAWL_NORM_MAX, PATIENCE, &result));
   assert_true(result == 4); /* g */
-  must_fail(pawl_vector_norm_column(x, all, 2, PAWL_NORM_1, PATIENCE, &result), PAWL_INVALID, "no column 2");
+  must_fail(pawl_vector_norm_column(x, PAWL_ALL, 2, PAWL_NORM_1, PATIENCE, &result), PAWL_INVALID, "no column 2");
   must(pawl_session_close(session, PATIENCE));
 }
 
@@ -185,8 +228,8 @@ static void check_sparse(enum pawl_placement placement) {
   }
   push(x, pawl_at_keys(x_keys, 70000), ones);
   push(y, pawl_at_keys(y_keys, 70000), ones);
-  must(pawl_vector_scale(x, all, 3, NULL));
-  must(pawl_vector_axpy(y, -2, x, all, NULL));
+  must(pawl_vector_scale(x, PAWL_ALL, 3, NULL));
+  must(pawl_vector_axpy(y, -2, x, PAWL_ALL, NULL));
   keys[0] = x_keys[4], keys[1] = x_keys[13];
   pull(y, pawl_at_keys(keys, 2), values);
   assert_true(values[0] == 4 - 24 && values[1] == -18);
@@ -197,16 +240,16 @@ static void check_sparse(enum pawl_placement placement) {
     int64_t old = i % 2 ? 0 : ones[i];
     sum += 3.0 * (double)ones[i] * (double)(old - 6 * ones[i]);
   }
-  assert_true(dot(x, y, all) == sum);
-  assert_true(norm(x, all, PAWL_NORM_MAX) == 12);
-  must(pawl_vector_copy(y, x, all, NULL));
+  assert_true(dot(x, y, PAWL_ALL) == sum);
+  assert_true(norm(x, PAWL_ALL, PAWL_NORM_MAX) == 12);
+  must(pawl_vector_copy(y, x, PAWL_ALL, NULL));
   pull(y, pawl_at_keys(keys, 2), values);
   assert_true(values[0] == 12 && values[1] == 9);
   more = y_keys[13];
   pull(y, pawl_at_keys(&more, 1), values);
   assert_int_equal(values[0], 0);
-  assert_true(dot(y, y, all) == dot(x, x, all));
-  must_fail(pawl_vector_fill(x, all, 1, NULL), PAWL_UNSUPPORTED, "a/x");
+  assert_true(dot(y, y, PAWL_ALL) == dot(x, x, PAWL_ALL));
+  must_fail(pawl_vector_fill(x, PAWL_ALL, 1, NULL), PAWL_UNSUPPORTED, "a/x");
   must(pawl_session_flush(session, PATIENCE));
   must(pawl_session_close(session, PATIENCE));
 }
@@ -224,21 +267,21 @@ static void test_what_does_not_go_together_is_found_before_anything_is_sent(void
   struct pawl_vector *mixed = make(session, "a/mixed", PAWL_F32, 1, PAWL_KEY_END, PAWL_LAYOUT_SPARSE, PAWL_PLACE_MIXED);
   double result;
   (void)state;
-  must_fail(pawl_vector_axpy(x, 1, counts, all, NULL), PAWL_MISMATCH, "a/x with a/counts");
-  must_fail(pawl_vector_copy(counts, shorter, all, NULL), PAWL_MISMATCH, "a/counts with a/short");
-  must_fail(pawl_vector_dot(x, counts, all, PATIENCE, &result), PAWL_MISMATCH, "dot product of a/x");
+  must_fail(pawl_vector_axpy(x, 1, counts, PAWL_ALL, NULL), PAWL_MISMATCH, "a/x with a/counts");
+  must_fail(pawl_vector_copy(counts, shorter, PAWL_ALL, NULL), PAWL_MISMATCH, "a/counts with a/short");
+  must_fail(pawl_vector_dot(x, counts, PAWL_ALL, PATIENCE, &result), PAWL_MISMATCH, "dot product of a/x");
   must_fail(pawl_vector_scale(x, pawl_range_of(0, KEYS + 1), 2, NULL), PAWL_OUT_OF_SPAN, "a/x");
   must_fail(pawl_vector_scale(x, pawl_range_of(9, 2), 2, NULL), PAWL_INVALID, "a/x");
-  must_fail(pawl_vector_scale(counts, all, 0.5, NULL), PAWL_INVALID, "0.5 does not fit");
-  must_fail(pawl_vector_fill(counts, all, 1e30, NULL), PAWL_INVALID, "a/counts");
+  must_fail(pawl_vector_scale(counts, PAWL_ALL, 0.5, NULL), PAWL_INVALID, "0.5 does not fit");
+  must_fail(pawl_vector_fill(counts, PAWL_ALL, 1e30, NULL), PAWL_INVALID, "a/counts");
   must_fail(pawl_vector_scale(mixed, pawl_range_of(0, 100), 2, NULL), PAWL_UNSUPPORTED, "the whole vector");
-  must_fail(pawl_vector_norm(x, all, (enum pawl_norm)7, PATIENCE, &result), PAWL_INVALID, "7");
-  must_fail(pawl_vector_dot(x, NULL, all, PATIENCE, &result), PAWL_INVALID, "vector is NULL");
-  must_fail(pawl_vector_norm(x, all, PAWL_NORM_1, PATIENCE, NULL), PAWL_INVALID, "result_out is NULL");
+  must_fail(pawl_vector_norm(x, PAWL_ALL, (enum pawl_norm)7, PATIENCE, &result), PAWL_INVALID, "7");
+  must_fail(pawl_vector_dot(x, NULL, PAWL_ALL, PATIENCE, &result), PAWL_INVALID, "vector is NULL");
+  must_fail(pawl_vector_norm(x, PAWL_ALL, PAWL_NORM_1, PATIENCE, NULL), PAWL_INVALID, "result_out is NULL");
   struct pawl_session *reader = open_beside(session, true);
   must(pawl_vector_open(reader, "a/x", PATIENCE, &x));
-  assert_true(norm(x, all, PAWL_NORM_1) == 0);
-  must_fail(pawl_vector_fill(x, all, 1, NULL), PAWL_FORBIDDEN, "a/x");
+  assert_true(norm(x, PAWL_ALL, PAWL_NORM_1) == 0);
+  must_fail(pawl_vector_fill(x, PAWL_ALL, 1, NULL), PAWL_FORBIDDEN, "a/x");
   must(pawl_session_close(reader, PATIENCE));
   must(pawl_session_close(session, PATIENCE));
 }
@@ -250,15 +293,15 @@ static void test_calls_of_one_session_keep_their_order_over_two_vectors(void **s
   static double values[LONG];
   double wanted = 0;
   (void)state;
-  must(pawl_vector_fill(x, all, 1, NULL));
+  must(pawl_vector_fill(x, PAWL_ALL, 1, NULL));
   for (int round = 1; round <= 8; round++) {
-    must(pawl_vector_axpy(y, 1, x, all, NULL));
-    must(pawl_vector_scale(x, all, 2, NULL));
+    must(pawl_vector_axpy(y, 1, x, PAWL_ALL, NULL));
+    must(pawl_vector_scale(x, PAWL_ALL, 2, NULL));
     wanted += ldexp(1, round - 1);
   }
   pull(y, pawl_at_range(0, LONG), values);
   for (size_t i = 0; i < LONG; i++) assert_true(values[i] == wanted);
-  assert_true(norm(x, all, PAWL_NORM_MAX) == 256);
+  assert_true(norm(x, PAWL_ALL, PAWL_NORM_MAX) == 256);
   must(pawl_session_flush(session, PATIENCE));
   must(pawl_session_close(session, PATIENCE));
 }
@@ -278,7 +321,7 @@ static void test_a_vector_with_a_rule_keeps_its_state(void **state) {
   for (size_t i = 0; i < 100; i++) gradients[i] = 1 + (float)(i % 3);
   push(ruled, pawl_at_range(0, 100), gradients);
   push(twin, pawl_at_range(0, 100), gradients);
-  must(pawl_vector_fill(ruled, all, 0, NULL)); /* the sums of squares stay: the next step is as short as the twin's */
+  must(pawl_vector_fill(ruled, PAWL_ALL, 0, NULL)); /* the sums of squares stay: the next step is as short as the twin's */
   pull(twin, pawl_at_range(0, 100), first);
   push(ruled, pawl_at_range(0, 100), gradients);
   push(twin, pawl_at_range(0, 100), gradients);
@@ -296,24 +339,26 @@ static void test_a_server_that_dies_in_between_costs_nothing(void **state) {
   struct pawl_task *tasks[40];
   pid_t servers[4];
   (void)state;
-  must(pawl_vector_fill(y, all, 1, NULL));
+  must(pawl_vector_fill(y, PAWL_ALL, 1, NULL));
   must(pawl_session_flush(session, PATIENCE));
   assert_int_equal(find_children(getpid(), "--join", servers, 4), 2);
   for (size_t round = 0; round < 20; round++) {
-    must(pawl_vector_copy(x, y, all, &tasks[2 * round]));
-    must(pawl_vector_axpy(y, 1, x, all, &tasks[2 * round + 1]));
+    must(pawl_vector_copy(x, y, PAWL_ALL, &tasks[2 * round]));
+    must(pawl_vector_axpy(y, 1, x, PAWL_ALL, &tasks[2 * round + 1]));
     if (round == 7) assert_int_equal(kill(servers[0], SIGKILL), 0);
   }
   for (size_t i = 0; i < 40; i++) must(pawl_task_finish(tasks[i], PATIENCE));
-  assert_true(norm(y, all, PAWL_NORM_1) == ldexp(LONG, 20));
-  assert_true(norm(y, all, PAWL_NORM_MAX) == ldexp(1, 20));
-  assert_true(dot(x, y, all) == ldexp(LONG, 39));
+  assert_true(norm(y, PAWL_ALL, PAWL_NORM_1) == ldexp(LONG, 20));
+  assert_true(norm(y, PAWL_ALL, PAWL_NORM_MAX) == ldexp(1, 20));
+  assert_true(dot(x, y, PAWL_ALL) == ldexp(LONG, 39));
   must(pawl_session_close(session, PATIENCE));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_changes_and_sums_are_those_of_arrays),
+      cmocka_unit_test(test_an_empty_range_names_nothing),
+      cmocka_unit_test(test_all_is_the_whole_span),
       cmocka_unit_test(test_a_norm_can_be_that_of_one_column),
       cmocka_unit_test(test_columns_are_those_that_are_stored),
       cmocka_unit_test(test_sparse_vectors_are_worked_on_where_they_have_rows),

@@ -210,17 +210,6 @@ static void test_all_of_several_have_finished_when_each_has(void **state) {
   pawl_task_release(gate);
 }
 
-static void test_a_graph_with_a_cycle_is_refused_and_says_where(void **state) {
-  (void)state;
-  struct pawl_edge sound[] = {{0, 1}, {1, 2}, {0, 2}}, cycle[] = {{0, 1}, {1, 2}, {2, 1}}, beyond[] = {{0, 3}};
-  must(pawl_graph_check(3, sound, 3));
-  must(pawl_graph_check(0, NULL, 0));
-  assert_int_equal(pawl_graph_check(3, cycle, 3), PAWL_INVALID);
-  if (!strstr(pawl_error_text(), "a cycle: task 1 ") && !strstr(pawl_error_text(), "a cycle: task 2 "))
-    fail_msg("%s", pawl_error_text());
-  must_fail(pawl_graph_check(3, beyond, 1), PAWL_INVALID, "names task 3, but there are 3");
-}
-
 /* --- ticks ---------------------------------------------------------------------------------------------------------- */
 
 static void test_a_tick_waits_for_pushes_that_are_held_and_not_for_their_success(void **state) {
@@ -357,7 +346,6 @@ int main(void) {
       cmocka_unit_test(test_a_task_has_finished_when_it_was_ended_and_its_parts_have_finished),
       cmocka_unit_test(test_the_first_failure_of_a_part_is_the_whole_s),
       cmocka_unit_test(test_all_of_several_have_finished_when_each_has),
-      cmocka_unit_test(test_a_graph_with_a_cycle_is_refused_and_says_where),
       cmocka_unit_test(test_a_tick_waits_for_pushes_that_are_held_and_not_for_their_success),
       cmocka_unit_test(test_a_pull_tells_how_far_everybody_s_pushes_had_come),
       cmocka_unit_test(test_chains_of_calls_from_several_threads_are_all_done),

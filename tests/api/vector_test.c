@@ -31,7 +31,6 @@ static void test_keys_ranges_and_lists_name_the_same_rows(void **state) {
   push(vector, pawl_at_range(0, 1000), all);
   push(vector, pawl_at_keys(keys, 3), some);
   must(pawl_keys_create(vector, keys, 3, &list));
-  assert_int_equal(pawl_keys_count(list), 3);
   for (int round = 0; round < 3; round++) {
     memset(got, 0, sizeof got);
     pull(vector, pawl_at_list(list), got);
@@ -121,6 +120,62 @@ static void test_nothing_to_do_is_done_at_once(void **state) {
   must(pawl_task_finish(task, 0));
   must(pawl_vector_pull(vector, pawl_at_keys(&key, 0), NULL, NULL));
   must(pawl_vector_pull(vector, pawl_at_range(5, 5), NULL, NULL));
+}
+
+static void test_an_empty_range_names_nothing(void **state) {
+  struct pawl_vector *vector = create(session, "t/empty", PAWL_F32, 10);
+  struct pawl_range empty[] = {pawl_range_of(0, 0), pawl_range_of(5, 5), pawl_range_of(10, 10)};
+  float ones[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, got[10];
+  uint64_t keys[3] = {0, 4, 9}, next;
+  struct pawl_where zeros = {.keys = keys, .count = 3};
+  struct pawl_keys *list;
+  size_t count;
+  (void)state;
+  must(pawl_keys_create(vector, keys, 3, &list));
+  for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+    struct pawl_where places[] = {pawl_at_range(empty[i].begin, empty[i].end), pawl_at_keys(keys, 3),
+                                  pawl_at_list(list)};
+    for (size_t at = 0; at < sizeof places / sizeof *places; at++) {
+      places[at].range = empty[i];
+      for (size_t row = 0; row < 10; row++) got[row] = -1;
+      push(vector, places[at], ones);
+      pull(vector, places[at], got);
+      for (size_t row = 0; row < 10; row++) assert_true(got[row] == -1);
+    }
+    must(pawl_vector_scan(vector, empty[i], 3, keys, got, PATIENCE, &count, &next));
+    assert_true(count == 0 && next == empty[i].end);
+  }
+  push(vector, zeros, ones);
+  push(vector, pawl_at_keys(NULL, 0), ones);
+  push(vector, pawl_at_list(NULL), ones);
+  pull(vector, pawl_at_range(0, 10), got);
+  for (size_t row = 0; row < 10; row++) assert_true(got[row] == 0);
+  must_fail(pawl_vector_push(vector, pawl_at_keys(NULL, 2), ones, NULL), PAWL_INVALID, "keys is NULL but count is 2");
+  must_fail(pawl_vector_scan(vector, pawl_range_of(3, 2), 3, keys, got, PATIENCE, &count, &next), PAWL_INVALID,
+            "the range ends before it begins");
+  pawl_keys_destroy(list);
+}
+
+static void test_all_is_the_whole_span(void **state) {
+  struct pawl_vector *vector = create(session, "t/all", PAWL_F32, 10), *mixed;
+  float rows[10], got[10];
+  uint64_t keys[10] = {1, 7}, next;
+  struct pawl_range rest = PAWL_ALL;
+  size_t count, sum = 0;
+  (void)state;
+  for (size_t row = 0; row < 10; row++) rows[row] = (float)row;
+  push(vector, pawl_at_range(0, PAWL_KEY_END), rows);
+  pull(vector, pawl_at_range(3, PAWL_KEY_END), got);
+  assert_memory_equal(got, rows + 3, 7 * sizeof *rows);
+  while (!pawl_range_is_empty(rest)) {
+    must(pawl_vector_scan(vector, rest, 4, keys, got, PATIENCE, &count, &next));
+    rest.begin = next;
+    sum += count;
+  }
+  assert_true(sum >= 9 && rest.begin == PAWL_KEY_END);
+  must_fail(pawl_vector_pull(vector, pawl_at_range(11, PAWL_KEY_END), got, NULL), PAWL_OUT_OF_SPAN, "t/all");
+  mixed = create(session, "t/all-mixed", PAWL_F32, PAWL_KEY_END);
+  must_fail(pawl_vector_pull(mixed, pawl_at_range(0, PAWL_KEY_END), got, NULL), PAWL_UNSUPPORTED, "key lists");
 }
 
 /* --- what is wrong is said --------------------------------------------------------------------------------------------- */
@@ -399,6 +454,8 @@ int main(void) {
       cmocka_unit_test(test_a_shared_buffer_is_as_good_as_other_memory),
       cmocka_unit_test(test_a_scan_finds_the_keys_that_were_written),
       cmocka_unit_test(test_nothing_to_do_is_done_at_once),
+      cmocka_unit_test(test_an_empty_range_names_nothing),
+      cmocka_unit_test(test_all_is_the_whole_span),
       cmocka_unit_test(test_bad_keys_are_refused_by_position),
       cmocka_unit_test(test_ranges_of_mixed_vectors_and_lists_of_others_are_refused),
       cmocka_unit_test(test_names_and_options_are_checked),

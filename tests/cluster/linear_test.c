@@ -266,7 +266,7 @@ static struct pwi_rights limited(void *context, const char *identity) {
 static pawl_status linear(struct pwi_flow *y, struct pwi_flow *x, enum pwi_linear kind) {
   scene.tasks[0] = (struct pwi_task){.finished = let_go};
   scene.under_way = 1;
-  must(pwi_client_linear(scene.client.client, &scene.tasks[0], y, x, kind, 0, (struct pawl_range){0, 0}));
+  must(pwi_client_linear(scene.client.client, &scene.tasks[0], y, x, kind, 0, PAWL_ALL));
   cluster_run_while(&scene.cluster, is_under_way, NULL, 10 * PWI_SIM_SECOND);
   return scene.tasks[0].status;
 }

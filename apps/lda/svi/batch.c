@@ -2,18 +2,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/svi/step.h"
 
 void lda_svi_batch_fini(struct lda_svi_batch *batch) {
-  free(batch->starts);
-  free(batch->words);
-  free(batch->counts);
-  free(batch->keys);
-  free(batch->row_starts);
-  free(batch->row_entries);
-  free(batch->row_in);
-  free(batch->index);
-  free(batch->marks);
+  apps_free(batch->starts);
+  apps_free(batch->words);
+  apps_free(batch->counts);
+  apps_free(batch->keys);
+  apps_free(batch->row_starts);
+  apps_free(batch->row_entries);
+  apps_free(batch->row_in);
+  apps_free(batch->index);
+  apps_free(batch->marks);
   memset(batch, 0, sizeof *batch);
 }
 
@@ -27,7 +28,7 @@ static bool grow(void *array, size_t each, size_t count) {
   void *before, *after;
   memcpy(&before, array, sizeof before);
   if (count > SIZE_MAX / each) return false;
-  after = realloc(before, count * each);
+  after = apps_resize(before, count * each);
   if (after) memcpy(array, &after, sizeof after);
   return after;
 }
@@ -65,9 +66,9 @@ pawl_status lda_svi_batch_add(struct lda_svi_batch *batch, const struct pawl_bat
 
 static bool have_words(struct lda_svi_batch *batch, uint64_t words) {
   if (words <= batch->words_room) return true;
-  free(batch->marks);
+  apps_free(batch->marks);
   batch->words_room = 0;
-  batch->marks = calloc(words / 64 + 1, sizeof *batch->marks);
+  batch->marks = apps_alloc_zero(words / 64 + 1, sizeof *batch->marks);
   if (!batch->marks || !grow(&batch->index, sizeof *batch->index, words)) return false;
   batch->words_room = words;
   return true;

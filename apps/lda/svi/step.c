@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/random.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -350,21 +351,21 @@ static void *work_on_share(void *argument) {
 static void share_out(const struct job *job, enum phase phase, size_t count, size_t at_once) {
   struct share share = {.job = job, .phase = phase, .count = count, .at_once = at_once};
   uint32_t others = job->step->threads > 1 ? job->step->threads - 1 : 0, started = 0;
-  pthread_t *ids = others ? malloc(others * sizeof *ids) : NULL;
+  pthread_t *ids = others ? apps_alloc(others * sizeof *ids) : NULL;
   while (ids && started < others && pthread_create(&ids[started], NULL, work_on_share, &share) == 0) started++;
   work_on_share(&share);
   for (uint32_t i = 0; i < started; i++) pthread_join(ids[i], NULL);
-  free(ids);
+  apps_free(ids);
 }
 
 /* --- the step ------------------------------------------------------------------------------------------------------------------- */
 
 void lda_svi_step_fini(struct lda_svi_step *step) {
-  free(step->own);
-  free(step->betas);
-  free(step->thetas);
-  free(step->ratios);
-  free(step->logs);
+  apps_free(step->own);
+  apps_free(step->betas);
+  apps_free(step->thetas);
+  apps_free(step->ratios);
+  apps_free(step->logs);
   memset(step, 0, sizeof *step);
 }
 
@@ -374,8 +375,8 @@ static bool have(void *array, size_t each, size_t count, size_t *room) {
   if (count <= *room) return true;
   count += count / 4;
   memcpy(&before, array, sizeof before);
-  free(before);
-  before = count <= SIZE_MAX / each ? malloc(count * each) : NULL;
+  apps_free(before);
+  before = count <= SIZE_MAX / each ? apps_alloc(count * each) : NULL;
   *room = before ? count : 0;
   memcpy(array, &before, sizeof before);
   return before;
@@ -420,9 +421,9 @@ static void add_up(const struct lda_svi_step *step, const struct lda_svi_batch *
 pawl_status lda_svi_step_run(struct lda_svi_step *step, const struct lda_svi_batch *batch, const float *rows,
                              float *changes_out, double *log_out) {
   struct job job = {step, batch, rows, changes_out};
-  double *sums = malloc(step->topics * sizeof *sums), log_sum = 0;
+  double *sums = apps_alloc(step->topics * sizeof *sums), log_sum = 0;
   if (!sums || !have_room(step, batch)) {
-    free(sums);
+    apps_free(sums);
     return PAWL_NO_MEMORY;
   }
   fill_shared(step, rows + batch->rows * step->topics);
@@ -431,7 +432,7 @@ pawl_status lda_svi_step_run(struct lda_svi_step *step, const struct lda_svi_bat
   share_out(&job, CHANGES, batch->rows, 64);
   add_up(step, batch, changes_out, sums);
   for (size_t d = 0; d < batch->documents; d++) log_sum += step->logs[d];
-  free(sums);
+  apps_free(sums);
   *log_out = log_sum;
   return PAWL_OK;
 }

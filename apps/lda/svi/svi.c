@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/inside.h"
 #include "apps/lda/random.h"
 #include "apps/lda/svi/step.h"
@@ -52,18 +53,18 @@ void lda_svi_destroy(struct lda_worker *worker) {
   finish_task(worker, &svi->push);
   pawl_buffer_destroy(worker->session, svi->rows);
   pawl_buffer_destroy(worker->session, svi->changes);
-  free(svi->keys);
+  apps_free(svi->keys);
   lda_svi_batch_fini(&svi->batch);
   lda_svi_step_fini(&svi->step);
   pawl_vector_close(svi->steps);
-  free(svi);
+  apps_free(svi);
   worker->svi = NULL;
 }
 
 static pawl_status open_vectors(struct lda_worker *worker) {
   char name[PAWL_NAME_MAX + 1];
   pawl_status status = PAWL_OK;
-  if (!worker->svi) worker->svi = calloc(1, sizeof *worker->svi);
+  if (!worker->svi) worker->svi = apps_alloc_zero(1, sizeof *worker->svi);
   if (!worker->svi) return PAWL_NO_MEMORY;
   if (!worker->counts) {
     lda_vector_name(&worker->spec, name);
@@ -98,7 +99,7 @@ static pawl_status make_room(struct lda_worker *worker) {
   size_t rows = svi->batch.rows + 1, values = rows * worker->spec.topics;
   pawl_status status = PAWL_OK;
   if (rows > svi->key_room) {
-    uint64_t *keys = realloc(svi->keys, (rows + rows / 4) * sizeof *keys);
+    uint64_t *keys = apps_resize(svi->keys, (rows + rows / 4) * sizeof *keys);
     if (!keys) return PAWL_NO_MEMORY;
     svi->keys = keys;
     svi->key_room = rows + rows / 4;
@@ -210,13 +211,13 @@ static pawl_status go_through(struct lda_worker *worker, const struct lda_order 
   pawl_status status = pawl_data_read(worker->data, (size_t)piece, &from);
   if (status) return status;
   size_t count = (size_t)documents_in(order, from->rows);
-  uint32_t *documents = malloc((count + 1) * sizeof *documents);
+  uint32_t *documents = apps_alloc((count + 1) * sizeof *documents);
   if (!documents) status = PAWL_NO_MEMORY;
   for (size_t i = 0; i < count && !status; i++)
     documents[i] = (uint32_t)(order->part / order->groups + i * order->splits);
   if (!status) shuffle(documents, count, lda_random_of(worker->spec.seed, order->sweep, piece));
   for (size_t i = 0; i < count && !status; i++) status = add_document(worker, order, walk, from, documents[i], reply);
-  free(documents);
+  apps_free(documents);
   pawl_batch_destroy(from);
   return status;
 }
@@ -246,12 +247,12 @@ static uint64_t bytes_of(const struct lda_svi *svi) {
 
 pawl_status lda_svi_pass(struct lda_worker *worker, const struct lda_order *order, struct lda_reply *reply) {
   struct walk walk = {0};
-  uint32_t *pieces = malloc((worker->piece_count + 1) * sizeof *pieces);
+  uint32_t *pieces = apps_alloc((worker->piece_count + 1) * sizeof *pieces);
   int64_t begun = lda_now();
   pawl_status status = pieces ? prepare(worker, order) : PAWL_NO_MEMORY;
   size_t count = status ? 0 : choose_pieces(worker, order, pieces, &walk);
   for (size_t i = 0; i < count && !status; i++) status = go_through(worker, order, &walk, pieces[i], reply);
-  free(pieces);
+  apps_free(pieces);
   if (!worker->svi) return status;
   lda_svi_batch_clear(&worker->svi->batch);
   pawl_status pushed = finish_task(worker, &worker->svi->push);

@@ -1,4 +1,5 @@
 /* Whole trainings by stochastic variational inference, with workers that are processes. */
+#include "apps/common/allocator_test.h"
 #include "apps/lda/svi/svi_test.h"
 #include "apps/lda/train_test.h"
 
@@ -158,6 +159,7 @@ static void test_what_is_interrupted_keeps_what_there_is(void **state) {
 }
 
 int main(int count, char **words) {
+  use_own_allocator(); /* in workers too */
   if (count == 3) return be_worker(words[1], words[2]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_it_finds_the_topics),
@@ -168,5 +170,5 @@ int main(int count, char **words) {
   };
   int failed = cmocka_run_group_tests_name("apps.lda.svi.svi", tests, begin, close_cluster);
   pawl_lda_model_destroy(outcome.model);
-  return failed;
+  return failed || own_blocks_left();
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/lda/svi/step.h"
 #include "apps/lda/train_inside.h"
 
@@ -43,8 +44,8 @@ static void draw_rows(const struct lda_training *run, uint64_t begin, uint64_t e
 static pawl_status push_first(struct lda_training *run) {
   uint32_t topics = run->spec.topics;
   uint64_t words = run->order.words, rows = PUSH_BYTES / (topics * sizeof(float)) + 1;
-  float *values = malloc(rows * topics * sizeof *values);
-  double *sums = calloc(topics, sizeof *sums);
+  float *values = apps_alloc(rows * topics * sizeof *values);
+  double *sums = apps_alloc_zero(topics, sizeof *sums);
   pawl_status status = values && sums ? PAWL_OK : PAWL_NO_MEMORY;
   for (uint64_t begin = 0; begin < words && !status; begin += rows) {
     uint64_t end = words - begin < rows ? words : begin + rows;
@@ -53,8 +54,8 @@ static pawl_status push_first(struct lda_training *run) {
   }
   for (uint32_t k = 0; k < topics && !status; k++) values[k] = (float)sums[k];
   if (!status) status = push_rows(run, words, words + 1, values);
-  free(values);
-  free(sums);
+  apps_free(values);
+  apps_free(sums);
   return status;
 }
 
@@ -152,7 +153,7 @@ pawl_status lda_svi_settle(struct lda_training *run, bool is_wanted) {
   if (status || (uint64_t)t <= run->order.base) return status;
   double scale = exp(-lda_svi_decay(&rate, run->order.base, (uint64_t)t));
   if (!is_wanted && scale >= SMALL_SCALE) return PAWL_OK;
-  status = pawl_vector_scale(run->vector, (struct pawl_range){0, 0}, scale, &task);
+  status = pawl_vector_scale(run->vector, PAWL_ALL, scale, &task);
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   if (!status) run->order.base = (uint64_t)t;
   return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/linear/model/inside.h"
 
 void linear_model_fini(struct linear_model *model) {
@@ -149,7 +150,7 @@ static pawl_status read_npy(const char *path, const char *bytes, size_t size, st
     status = linear_npy_decode(bytes, size, about, about_size, model, why);
     if (status) apps_say(error, status, "%s: %s", path, why);
   }
-  free(about);
+  apps_free(about);
   free(beside);
   return status;
 }
@@ -193,7 +194,7 @@ pawl_status linear_model_read(const char *path, struct linear_model *model_out, 
   c = enter_c(&before);
   status = decode(path, bytes, size, &model, error);
   leave_c(c, before);
-  free(bytes);
+  apps_free(bytes);
   if (status)
     linear_model_fini(&model);
   else

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "apps/common/memory.h"
 #include "apps/linear/model/inside.h"
 
 static uint64_t ids[] = {1, 3, 5};
@@ -162,7 +163,7 @@ static void test_a_zero_based_model_is_one_higher_in_liblinears_format(void **st
   assert_int_equal(linear_model_write(&model, "m.txt", LINEAR_FORMAT_LIBLINEAR, error), PAWL_OK);
   assert_int_equal(apps_file_read("m.txt", &text, &size, error), PAWL_OK);
   assert_non_null(strstr(text, "nr_feature 3\nbias 1\nw\n0.1"));
-  free(text);
+  apps_free(text);
 }
 
 static void test_pawls_format_has_room_for_the_highest_id_and_for_0(void **state) {
@@ -227,7 +228,7 @@ static void test_pawls_format_notices_every_byte_that_is_lost_or_changed(void **
   bytes[11] = '2';
   write_text("m", bytes, size);
   assert_int_equal(linear_model_read("m", &read, error), PAWL_UNSUPPORTED);
-  free(bytes);
+  apps_free(bytes);
 }
 
 static void test_text_and_arrays_that_are_cut_off_are_refused(void **state) {
@@ -245,7 +246,7 @@ static void test_text_and_arrays_that_are_cut_off_are_refused(void **state) {
       write_text(paths[i], bytes, length);
       assert_int_not_equal(linear_model_read(paths[i], &read, error), PAWL_OK);
     }
-    free(bytes);
+    apps_free(bytes);
   }
 }
 

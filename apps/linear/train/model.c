@@ -174,7 +174,7 @@ pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vect
   struct pawl_task *task = NULL;
   status = rows ? pawl_vector_push(plain, pawl_at_keys(keys, count), rows, &task) : PAWL_NO_MEMORY;
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
-  if (!status) status = pawl_vector_copy(vector, plain, (struct pawl_range){0, 0}, &task);
+  if (!status) status = pawl_vector_copy(vector, plain, PAWL_ALL, &task);
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   free(rows);
   pawl_vector_close(plain);

@@ -63,14 +63,13 @@ pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t 
                                  struct pawl_vector *bias, bool with_alpha) {
   struct linear_order before = run->order;
   struct pawl_vector *was[] = {run->weights, run->bias, run->alpha};
-  const struct pawl_range all = {0, 0};
   run->weights = run->bias = run->alpha = NULL;
   run->order.point = point;
   run->order.generation = generation;
   pawl_status status = linear_make_vectors(run);
-  if (!status) status = pawl_vector_copy(run->weights, weights, all, NULL);
-  if (!status && bias) status = pawl_vector_copy(run->bias, bias, all, NULL);
-  if (!status && was[2] && with_alpha) status = pawl_vector_copy(run->alpha, was[2], all, NULL);
+  if (!status) status = pawl_vector_copy(run->weights, weights, PAWL_ALL, NULL);
+  if (!status && bias) status = pawl_vector_copy(run->bias, bias, PAWL_ALL, NULL);
+  if (!status && was[2] && with_alpha) status = pawl_vector_copy(run->alpha, was[2], PAWL_ALL, NULL);
   if (!status) status = pawl_session_flush(run->session, PAWL_FOREVER);
   for (size_t i = 0; i < sizeof was / sizeof *was; i++) pawl_vector_close(was[i]);
   if (!status) linear_delete_vectors(run, &before);
@@ -81,13 +80,12 @@ pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t 
 
 /* Sums that the servers make themselves. */
 pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out) {
-  const struct pawl_range all = {0, 0};
   double count = 0, sum = 0, root = 0;
-  pawl_status status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_COUNT, PAWL_FOREVER, &count);
+  pawl_status status = pawl_vector_norm_column(run->weights, PAWL_ALL, 0, PAWL_NORM_COUNT, PAWL_FOREVER, &count);
   if (!status && run->order.l1 > 0)
-    status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_1, PAWL_FOREVER, &sum);
+    status = pawl_vector_norm_column(run->weights, PAWL_ALL, 0, PAWL_NORM_1, PAWL_FOREVER, &sum);
   if (!status && run->order.l2 > 0)
-    status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_2, PAWL_FOREVER, &root);
+    status = pawl_vector_norm_column(run->weights, PAWL_ALL, 0, PAWL_NORM_2, PAWL_FOREVER, &root);
   *penalty_out = run->order.l1 * sum + run->order.l2 / 2 * root * root;
   *nonzeros_out = (uint64_t)count;
   return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/linear/train/inside.h"
 
 /* --- what others see ------------------------------------------------------------------------------------------------------------ */
@@ -287,9 +288,9 @@ static pawl_status write_spec(struct linear_run *run) {
   if (spec->method == LINEAR_METHOD_NEWTON) spec->method = LINEAR_METHOD_BLOCKS; /* until the data is known: settle */
   if (spec->method == LINEAR_METHOD_AUTO)
     spec->method = options->loss == LINEAR_HINGE ? LINEAR_METHOD_DUAL : LINEAR_METHOD_BLOCKS;
-  spec->paths = calloc(options->path_count + 1, sizeof *spec->paths);
+  spec->paths = apps_alloc_zero(options->path_count + 1, sizeof *spec->paths);
   for (size_t i = 0; spec->paths && i < options->path_count; i++) {
-    spec->paths[i] = strdup(options->paths[i]);
+    spec->paths[i] = apps_copy_text(options->paths[i]);
     if (!spec->paths[i]) return PAWL_NO_MEMORY;
     spec->path_count = i + 1;
   }
