@@ -142,7 +142,8 @@ struct inquiry {
   struct witness witnesses[PWI_WITNESSES];
 };
 
-/* Whether most servers are down. Computed again when the view or the set of connected nodes has changed. */
+/* Whether most servers are unreachable. Computed again when the view or the set of connected nodes has
+ * changed. */
 struct suspicion {
   uint64_t epoch, changes;
   bool is_suspect;
@@ -326,7 +327,7 @@ struct pwi_manager {
   size_t node_count, node_room;
   uint64_t presence_changes, last_inquiry;
   struct suspicion suspicion;
-  int64_t returned_at;    /* when a server last came back while most servers were down */
+  int64_t returned_at;    /* when a server last came back while most servers were unreachable */
   struct sender *senders; /* in ascending order of ids, as in the ledger */
   size_t sender_count, sender_room;
   uint64_t senders_gone; /* value of ledger.senders_gone when `senders` was last compared with the ledger */
@@ -584,7 +585,7 @@ struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions);
  * nothing has changed. */
 bool pwi_arc_drop(struct pwi_arc *arc, uint64_t node);
 
-/* Removes nodes that are down from all chains that have a full member that is up. Returns true if there were
+/* Removes nodes that are down from all chains that have a connected full member. Returns true if there were
  * any. */
 bool pwi_draft_drop_dead(const struct pwi_manager *manager, struct draft *draft);
 
