@@ -117,8 +117,7 @@ struct peer {
   size_t asks;               /* asks and complaints of this peer in the queue of decisions */
   struct numbers knew;       /* the numbers in its JOIN */
   struct numbers sent, have; /* the numbers it was sent, and the numbers it has confirmed */
-  uint64_t settle;           /* number of the SETTLE that it has not answered (manager/unsettled.c); 0:
-                                none */
+  uint64_t settle;           /* number of an unanswered SETTLE (manager/unsettled.c); 0: none */
   struct pwi_join join;
 };
 
@@ -345,8 +344,7 @@ struct pwi_manager {
 
   struct pwi_fifo decisions; /* struct decision */
   struct pwi_writer record;  /* the record of the first decision */
-  struct pwi_writer change;  /* the part of the record that is not the answer to an ask, while it is
-                                written */
+  struct pwi_writer change;  /* the change of an ask, while it is combined with the answer */
   bool deciding;             /* pwi_manager_work is running */
   bool recording;            /* a record was appended and is not yet safe and applied */
   bool replacing;            /* that record is a snapshot, which replaces all others */
@@ -363,12 +361,11 @@ struct pwi_manager {
   uint64_t moves_done;
   bool moves_queued;  /* a decision on moves is in the queue */
   bool losses_queued; /* a decision on dead servers is in the queue */
-  bool unfinished;    /* the last plan could not be carried out in full: plan again when a server joins or is
+  bool unfinished;    /* the last plan was not carried out in full: plan again when a server joins or is
                          lost */
   struct pwi_timer plan_timer, moves_timer;
   int64_t plan_pause;    /* until the next plan without a cause from outside; grows */
-  int64_t patient_until; /* after a restart: nothing is planned before this time, so that servers can come
-                            back */
+  int64_t patient_until; /* after a restart: no plan before this time, so that servers can come back */
   struct conflict conflicts[PWI_CONFLICTS];
   size_t next_conflict;
   uint64_t uneven_reports; /* consecutive reports that show uneven load */

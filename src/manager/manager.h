@@ -95,14 +95,12 @@ struct pwi_manager_config {
   pwi_rights_of rights;        /* NULL: every link has all rights */
   void *rights_context;
   struct pwi_auditor auditor;               /* zeros: the audit goes to the log only */
-  const struct pwi_function_set *functions; /* server functions besides the built-in ones; borrowed. NULL:
-                                               none */
-  uint32_t first_processes;                 /* 0: 1 */
-  int64_t client_grace_ns;                  /* 0: 2 s */
+  const struct pwi_function_set *functions; /* additional server functions; borrowed. NULL: none */
+  uint32_t first_processes;                 /* server processes that must join before the first arcs; 0: 1 */
+  int64_t client_grace_ns;                  /* 0: 2 s; then a client without a link is retired */
   int64_t server_grace_ns; /* 0: 1 s; how long clients wait for a server without a link to confirm changes */
-  int64_t absent_max_ns;   /* 0: 2 min; a server without a link is then declared dead whatever witnesses
-                              say */
-  int64_t keep_retired_ns; /* 0: one hour */
+  int64_t absent_max_ns;   /* 0: 2 min; then a server without a link is declared dead in any case */
+  int64_t keep_retired_ns; /* 0: one hour; how long a retired sender is kept */
   uint32_t points;         /* arcs per node at first; 0: chosen by the manager */
   uint32_t replicas;       /* replicas of a chain, at most PWI_REPLICAS_MAX; 0: each chain is a head alone */
   uint64_t journal_bytes;  /* 0: 1 MiB; a smaller journal is not replaced */
