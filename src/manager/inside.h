@@ -117,8 +117,7 @@ struct peer {
   size_t asks;               /* asks and complaints of this peer in the queue of decisions */
   struct numbers knew;       /* the numbers in its JOIN */
   struct numbers sent, have; /* the numbers it was sent, and the numbers it has confirmed */
-  uint64_t settle;           /* number of the SETTLE that it has not answered (manager/unsettled.c); 0:
-                                none */
+  uint64_t settle;           /* number of an unanswered SETTLE (manager/unsettled.c); 0: none */
   struct pwi_join join;
 };
 
@@ -142,7 +141,8 @@ struct inquiry {
   struct witness witnesses[PWI_WITNESSES];
 };
 
-/* Whether most servers are down. Computed again when the view or the set of connected nodes has changed. */
+/* Whether most servers are unreachable. Computed again when the view or the set of connected nodes has
+ * changed. */
 struct suspicion {
   uint64_t epoch, changes;
   bool is_suspect;
@@ -326,7 +326,7 @@ struct pwi_manager {
   size_t node_count, node_room;
   uint64_t presence_changes, last_inquiry;
   struct suspicion suspicion;
-  int64_t returned_at;    /* when a server last came back while most servers were down */
+  int64_t returned_at;    /* when a server last came back while most servers were unreachable */
   struct sender *senders; /* in ascending order of ids, as in the ledger */
   size_t sender_count, sender_room;
   uint64_t senders_gone; /* value of ledger.senders_gone when `senders` was last compared with the ledger */
@@ -344,8 +344,7 @@ struct pwi_manager {
 
   struct pwi_fifo decisions; /* struct decision */
   struct pwi_writer record;  /* the record of the first decision */
-  struct pwi_writer change;  /* the part of the record that is not the answer to an ask, while it is
-                                written */
+  struct pwi_writer change;  /* the change of an ask, while it is combined with the answer */
   bool deciding;             /* pwi_manager_work is running */
   bool recording;            /* a record was appended and is not yet safe and applied */
   bool replacing;            /* that record is a snapshot, which replaces all others */
@@ -362,12 +361,11 @@ struct pwi_manager {
   uint64_t moves_done;
   bool moves_queued;  /* a decision on moves is in the queue */
   bool losses_queued; /* a decision on dead servers is in the queue */
-  bool unfinished;    /* the last plan could not be carried out in full: plan again when a server joins or is
+  bool unfinished;    /* the last plan was not carried out in full: plan again when a server joins or is
                          lost */
   struct pwi_timer plan_timer, moves_timer;
   int64_t plan_pause;    /* until the next plan without a cause from outside; grows */
-  int64_t patient_until; /* after a restart: nothing is planned before this time, so that servers can come
-                            back */
+  int64_t patient_until; /* after a restart: no plan before this time, so that servers can come back */
   struct conflict conflicts[PWI_CONFLICTS];
   size_t next_conflict;
   uint64_t uneven_reports; /* consecutive reports that show uneven load */
@@ -584,7 +582,7 @@ struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions);
  * nothing has changed. */
 bool pwi_arc_drop(struct pwi_arc *arc, uint64_t node);
 
-/* Removes nodes that are down from all chains that have a full member that is up. Returns true if there were
+/* Removes nodes that are down from all chains that have a connected full member. Returns true if there were
  * any. */
 bool pwi_draft_drop_dead(const struct pwi_manager *manager, struct draft *draft);
 

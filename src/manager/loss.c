@@ -3,7 +3,7 @@
  * The link of a process that dies goes down within about a millisecond, the link of a process that hangs
  * after the silence limit of the net. The manager asks witnesses whether the server is dead or only its link
  * is down (manager/probe.c). One view removes all nodes that are declared dead at about the same time, mostly
- * the shards of one process, from the chains that have another full member that is up. Their arcs get another
+ * the shards of one process, from the chains that have another connected full member. Their arcs get another
  * head. Where there is no such member, the node stays in the chain, and the arc waits for it.
  */
 #include "manager/inside.h"
@@ -136,8 +136,9 @@ static uint64_t find_member_to_remove(const struct pwi_manager *manager, const s
   return pwi_manager_is_connected(manager, other_node) ? complainer : other_node;
 }
 
-/* The node has no link and may be back before long. If most servers are down, the complaining server may be
- * cut off as the manager is. If the node merely lacks the view, it receives it as soon as it is back. */
+/* The node has no link and may be back before long. If most servers are unreachable, the complaining server
+ * may be cut off as the manager is. If the node merely lacks the view, it receives it as soon as it is
+ * back. */
 static bool is_doubtful(struct pwi_manager *manager, uint64_t id) {
   const struct node *node = pwi_manager_node(manager, id);
   return node && pwi_manager_may_return(manager, node);

@@ -14,16 +14,16 @@
  *
  * LOSS. A server whose link is down may be dead, or only its link may be broken. The manager asks other
  * servers to probe it. If no process listens at its address any more, or it is silent to all of them, the
- * manager declares it dead and removes it from every chain that has another full member that is up. One view
+ * manager declares it dead and removes it from every chain that has another connected full member. One view
  * does this for all its arcs. The server keeps the arcs of which it is the only full member: they wait for
  * it. A server that the others can reach keeps its places, and the manager waits for it. If a server that was
  * declared dead comes back with its id and secret (it was stopped or cut off), it continues with the arcs it
  * kept and is an empty node otherwise. A server process that was restarted is a new node. If most processes
- * are down, the manager suspects its own network, and silence proves nothing (manager/probe.c).
+ * are unreachable, the manager suspects its own network, and silence proves nothing (manager/probe.c).
  *
  * COMPLAINTS. If two neighbours in a chain cannot reach one another, the manager removes the one further from
  * the head. If the one nearer to the head has no link to the manager either, it removes that one instead. A
- * member that cannot follow for lack of memory is removed itself. The last full member that is up is never
+ * member that cannot follow for lack of memory is removed itself. The last connected full member is never
  * removed. The manager does not make such a pair neighbours again for a minute, if there are other
  * candidates.
  *
@@ -95,14 +95,12 @@ struct pwi_manager_config {
   pwi_rights_of rights;        /* NULL: every link has all rights */
   void *rights_context;
   struct pwi_auditor auditor;               /* zeros: the audit goes to the log only */
-  const struct pwi_function_set *functions; /* server functions besides the built-in ones; borrowed. NULL:
-                                               none */
-  uint32_t first_processes;                 /* 0: 1 */
-  int64_t client_grace_ns;                  /* 0: 2 s */
-  int64_t server_grace_ns; /* 0: 1 s; how long clients wait for a server that is down to confirm changes */
-  int64_t absent_max_ns;   /* 0: 2 min; after this a server that is down is declared dead whatever witnesses
-                              say */
-  int64_t keep_retired_ns; /* 0: one hour */
+  const struct pwi_function_set *functions; /* additional server functions; borrowed. NULL: none */
+  uint32_t first_processes;                 /* server processes that must join before the first arcs; 0: 1 */
+  int64_t client_grace_ns;                  /* 0: 2 s; then a client without a link is retired */
+  int64_t server_grace_ns; /* 0: 1 s; how long clients wait for a server without a link to confirm changes */
+  int64_t absent_max_ns;   /* 0: 2 min; then a server without a link is declared dead in any case */
+  int64_t keep_retired_ns; /* 0: one hour; how long a retired sender is kept */
   uint32_t points;         /* arcs per node at first; 0: chosen by the manager */
   uint32_t replicas;       /* replicas of a chain, at most PWI_REPLICAS_MAX; 0: each chain is a head alone */
   uint64_t journal_bytes;  /* 0: 1 MiB; a smaller journal is not replaced */

@@ -7,12 +7,12 @@
  *
  *   GONE    Its process has ended. The manager declares it dead at once.
  *   SILENT  It answers neither the manager nor any witness. The manager declares it dead, unless most
- *           servers are down: then it is more likely that the manager and the witnesses are cut off.
+ *           servers are unreachable: then it is more likely that the manager and the witnesses are cut off.
  *   ALIVE   The manager waits for it.
  *
  * The manager repeats the inquiry for as long as the server has no link. After `absent_max_ns` it declares
- * the server dead whatever the witnesses say, except while most servers are down and no witness has found it
- * silent. That time starts again when a server comes back while most servers are down.
+ * the server dead whatever the witnesses say, except while most servers are unreachable and no witness has
+ * found it silent. That time starts again when a server comes back while most servers are unreachable.
  *
  * If no witness is connected, the manager probes the server itself. Then only GONE counts, and only after the
  * grace of the server.
@@ -49,8 +49,9 @@ static void look_at_process(const struct pwi_manager *manager, size_t first, boo
   }
 }
 
-/* More than half of the server processes have no link, or all of them. */
-static bool are_most_down(const struct pwi_manager *manager) {
+/* Of the server processes that are not marked down, more than half are unreachable (have no link), or all of
+ * them. */
+static bool are_most_unreachable(const struct pwi_manager *manager) {
   size_t processes = 0, connected = 0;
   for (size_t i = 0; i < manager->ledger.view->node_count; i++) {
     bool counts, is_connected;
@@ -66,7 +67,7 @@ bool pwi_manager_suspects_itself(struct pwi_manager *manager) {
   struct suspicion *last = &manager->suspicion;
   uint64_t epoch = manager->ledger.view->epoch;
   if (last->epoch != epoch || last->changes != manager->presence_changes)
-    *last = (struct suspicion){epoch, manager->presence_changes, are_most_down(manager)};
+    *last = (struct suspicion){epoch, manager->presence_changes, are_most_unreachable(manager)};
   return last->is_suspect;
 }
 
@@ -233,8 +234,8 @@ void pwi_manager_link_lost(struct pwi_manager *manager, struct node *node, bool 
     pwi_manager_inquire(manager, node);
 }
 
-/* A server has joined. It can be a witness for nodes that had none. If most servers were down, earlier SILENT
- * verdicts do not count, because the witnesses may have been cut off. */
+/* A server has joined. It can be a witness for nodes that had none. If most servers were unreachable, earlier
+ * SILENT verdicts do not count, because the witnesses may have been cut off. */
 void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect) {
   if (was_suspect) manager->returned_at = pwi_net_now(manager->config.net);
   for (size_t i = 0; i < manager->node_count; i++) {
@@ -258,7 +259,7 @@ bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct node *node) 
     node->verdict = PWI_VERDICT_SILENT; /* the other witnesses do not answer */
   if (pwi_manager_is_lost(manager, node)) return true;
   if (pwi_manager_suspects_itself(manager))
-    pwi_log(manager->config.log, PAWL_LOG_WARN, "server.awaited", "node=%llu why=\"most servers are down\"",
+    pwi_log(manager->config.log, PAWL_LOG_WARN, "server.awaited", "node=%llu why=\"most servers are unreachable\"",
             (unsigned long long)node->id);
   pwi_manager_inquire(manager, node);
   return false;
