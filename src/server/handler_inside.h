@@ -108,9 +108,9 @@ struct pwi_handler {
   struct pwi_reading reading;
   struct pwi_pages stamps; /* of the aggregate that is being applied */
   struct pwi_handler_filters filters;
-  struct pwi_answering *keys; /* of the links that there are */
+  struct pwi_answering *keys; /* one for each identity with links */
   uint64_t answer_bytes, answers_dropped;
-  const struct pwi_handler_buffer *beyond;    /* the one that may be past the bound; NULL: none is */
+  const struct pwi_handler_buffer *beyond;    /* the one buffer that may exceed the limit; NULL: none does */
   struct pwi_reply *replies, *unused_replies; /* memory for deferred replies, kept from one to the next */
   char small[PWI_NET_COPY_MAX];
 };
