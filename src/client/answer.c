@@ -1,7 +1,8 @@
-/* What answers do to parts.
+/* Answers: what they do to parts.
  *
- * An answer is taken only for the attempt that is under way now: its number names slot and attempt. Values go straight to
- * where the caller wants them, which is known before the body comes: the outcome in front of them has a fixed size.
+ * The number of an answer names a slot and an attempt. An answer to an earlier attempt is ignored. The
+ * outcome at the front of an answer has a fixed size. So the place of the values is known before the body
+ * arrives, and they are received directly into the caller's memory.
  */
 #include <assert.h>
 #include <string.h>
@@ -21,11 +22,11 @@ static struct part *find_part(const struct pwi_client *client, const struct clie
 
 /* --- outcomes ------------------------------------------------------------------------------------------- */
 
-/* Something that the part has to follow is not there. */
+/* The server lacks the predecessor of the part. */
 static void met_gap(struct pwi_client *client, struct part *part) {
   client->figures.gaps++;
   if (part->flow->is_forbidden ||
-      (part->other && part->other->is_forbidden)) { /* what it was to follow will never be */
+      (part->other && part->other->is_forbidden)) { /* the predecessor will never take effect */
     part->prior = part->flow->is_forbidden ? 0 : part->prior;
     part->operation.prior = part->other && part->other->is_forbidden ? 0 : part->operation.prior;
     pwi_part_retry(client, part);
@@ -37,7 +38,7 @@ static void met_gap(struct pwi_client *client, struct part *part) {
     pwi_part_hold(client, part, PART_BLOCKED);
     return;
   }
-  if (++part->gaps > 1) { /* everything before it was answered, and yet is not there */
+  if (++part->gaps > 1) { /* all predecessors were answered, and the server lacks one */
     pwi_log(client->config.log, PAWL_LOG_ERROR, "data.lost", "vector=%s begin=%llu end=%llu task=%llu",
             part->flow->entry.name, (unsigned long long)part->claim.begin, (unsigned long long)part->claim.end,
             (unsigned long long)part->number);
@@ -48,14 +49,14 @@ static void met_gap(struct pwi_client *client, struct part *part) {
   pwi_part_settle(client, part);
 }
 
-/* Nothing happened, and nothing will by trying again: except that a request handler may find memory. */
+/* The request had no effect. Only a lack of memory may pass if it is sent again. */
 static void failed(struct pwi_client *client, struct part *part, pawl_status status) {
   if (pwi_part_is_numbered(part) && (status == PAWL_NO_MEMORY || status == PAWL_NODE_LIMIT)) {
     pwi_part_retry(client, part);
     return;
   }
   if (status == PAWL_NOT_FOUND && pwi_part_is_numbered(part)) {
-    /* The vector is gone. What was numbered for it will never be in, so nothing can follow. */
+    /* The vector is gone: its predecessors never take effect, so no push can follow them. */
     pwi_flow_kill(client, part->flow, status);
     return;
   }
@@ -67,7 +68,7 @@ static void failed(struct pwi_client *client, struct part *part, pawl_status sta
   pwi_part_fail(client, part, status ? status : PAWL_REFUSED);
 }
 
-/* Keys of the claim that had the push before were not refused. */
+/* Reports the refused keys. Other keys of the claim may have had the push before. */
 static void refused(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
   struct pawl_range keys = pawl_range_common(part->range, (struct pawl_range){outcome->found, outcome->next});
   if (part->kind != PWI_REQUEST_LINEAR && outcome->found < outcome->next && !pawl_range_is_empty(keys))
@@ -147,7 +148,7 @@ struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_lin
   part->flow->traffic.messages_in++;
   part->flow->traffic.bytes_in += sizeof link->control.bytes + message->body_size;
   size_t values = values_expected(part);
-  if (part->task->clocks) return receive; /* with values in a codec the two may be as long as values alone */
+  if (part->task->clocks) return receive; /* clocks and encoded values can have the size of plain values */
   if (values == 0 || message->body_size != PWI_ANSWER_PREFIX + values) return receive;
   link->answering = part;
   link->answering_generation = part->generation;
@@ -166,14 +167,14 @@ static pawl_status read_outcome(const struct pwi_sections *sections, const void 
   return pwi_outcome_decode((const char *)body + section->offset, section->length, outcome_out);
 }
 
-/* In a codec that was asked for there are as many values, and they take less. */
+/* True if the values are in a codec that the request permitted, and their number is right. */
 static bool is_coded(const struct part *part, const struct client_link *link, const struct pwi_section *values) {
   const struct flow_filters *filters = part->flow->filters;
   if (!filters || values->codec >= PWI_CODEC_COUNT || !(link->peering.codecs >> values->codec & 1)) return false;
   return filters->pull_codecs >> values->codec & 1 && values->count == values_expected(part) / part->flow->value_size;
 }
 
-/* An OK brings exactly the values asked for. */
+/* An OK must bring exactly the values of the request. */
 static pawl_status check_values(const struct part *part, const struct client_link *link,
                                 const struct pwi_sections *sections, const struct pwi_outcome *outcome) {
   if (outcome->code != PWI_CODE_OK || values_expected(part) == 0) return PAWL_OK;
@@ -187,7 +188,7 @@ pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *lin
   struct part *part = link->answering;
   assert(part);
   link->answering = NULL;
-  /* It may have found another end while its answer was on its way. */
+  /* The part may have ended while its answer was being received. */
   if (find_part(client, link, link->control.head.tick) != part || part->generation != link->answering_generation)
     return PAWL_OK;
   struct pwi_message_check check;
@@ -205,7 +206,7 @@ pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *lin
   return status;
 }
 
-/* A scan's keys rise, from where it begins to where it goes on, which is beyond all of them and not beyond its range. */
+/* True if the keys rise, lie in the range, and `next` is beyond all of them and not beyond the range. */
 static bool are_scanned_keys(const struct part *part, const unsigned char *keys, size_t count, uint64_t next) {
   uint64_t least = part->range.begin;
   for (size_t i = 0; i < count; i++, keys += sizeof(uint64_t)) {
@@ -216,7 +217,7 @@ static bool are_scanned_keys(const struct part *part, const unsigned char *keys,
   return next >= least && next > part->range.begin && next <= part->range.end;
 }
 
-/* Nothing is written before all of it is known to be what was asked for. */
+/* Writes to the caller only after the whole answer was checked. */
 static pawl_status take_scan(struct part *part, const struct pwi_sections *sections, const void *body, uint64_t next) {
   const struct pwi_section *keys = pwi_sections_find(sections, PWI_SECTION_PAYLOAD);
   const struct pwi_section *values = pwi_sections_find(sections, PWI_SECTION_VALUES);
@@ -243,14 +244,14 @@ static void count_codec(const struct part *part, const struct pwi_section *value
   bool is_sparse = values->codec == PWI_CODEC_BITMAP;
   pwi_filters_count(chain, &pwi_filter_zeros, part->rows, bytes, is_sparse ? values->length : bytes);
   pwi_filters_count(chain, &pwi_filter_compress, part->rows, bytes, is_packed ? values->length : bytes);
-  /* Lossy ones run where the rows are; what they save is seen here. */
+  /* Lossy filters run on the server; the savings show here. */
   bool is_half = values->codec == PWI_CODEC_F16 || values->codec == PWI_CODEC_BF16;
   pwi_filters_count(chain, &pwi_filter_half, part->rows, bytes, is_half ? values->length : bytes);
   pwi_filters_count(chain, &pwi_filter_fixed, part->rows, bytes,
                     values->codec == PWI_CODEC_FIXED ? values->length : bytes);
 }
 
-/* Few values, or values in a codec. */
+/* Values that were not received directly: few, or in a codec. */
 static pawl_status take_values(struct pwi_client *client, struct part *part, const struct pwi_sections *sections,
                                const void *body) {
   const struct pwi_section *values = pwi_sections_find(sections, PWI_SECTION_VALUES);
@@ -265,7 +266,8 @@ static pawl_status take_values(struct pwi_client *client, struct part *part, con
                           part->out, values->count);
 }
 
-/* Values, where any are expected, and clocks. Without memory for these the part fails, and the link goes on. */
+/* Reads values, if any are expected, and clocks. Without memory for the clocks the part fails, and the link
+ * stays up. */
 static pawl_status take_small(struct pwi_client *client, struct part *part, const struct pwi_control *control,
                               const void *body, struct pwi_outcome *outcome) {
   size_t size = 0;

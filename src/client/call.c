@@ -1,15 +1,16 @@
-/* Calls of named functions: those that we make, and the way of those that others make (client/callee.h).
+/* Calls of named functions: outgoing calls, and the messages of incoming ones (client/callee.h).
  *
- * A calling has a leg for each node that is called. Legs to one node stand in that peer's list, in the order of the calls, and go
- * over the link that requests to it go over too, on the link lane. A leg gets a number when it is sent first, and keeps it: if the
- * link is lost it goes again, and the callee knows by the number what it has had.
+ * A calling has a leg for each node that it calls. The legs to one node are in the list of that peer, in the
+ * order of calls. They use the same link as requests, on the link lane. A leg gets a number when it is first
+ * sent, and keeps it: if the link is lost it is sent again, and the callee recognises the number.
  *
- * WHO IS GONE. A node that is not live on the membership will not answer. A leg that was never sent has not run; of one that was sent
- * nobody can tell. The same holds when we have become somebody new ourselves: nobody listens to our old id any more, and under the
- * new one a call would be another call.
+ * LOST NODES. A node that is not live in the membership does not answer. A leg that was never sent has not
+ * run; the outcome of a leg that was sent is unknown. The same holds when this client gets a new id: its old
+ * id is not served any more, and under the new one the call would be another call.
  *
- * A node or group that we have not heard of may be younger than our news. So the manager is asked how far these are before it is
- * said that there is none. */
+ * An unknown node or group may be newer than this client's news. So the client asks the manager for the
+ * newest membership before it reports PAWL_NOT_FOUND.
+ */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -18,11 +19,11 @@
 #include "base/memory.h"
 #include "client/inside.h"
 
-#define LEGS_MAX 256 /* under way to one node */
+#define LEGS_MAX 256 /* legs under way to one node */
 #define BYTES_MAX ((size_t)32 << 20)
-#define UNHEARD_MAX ((size_t)64 << 10) /* bytes of answers that a callee keeps although we have them */
-#define EARLY_BYTES ((size_t)4 << 10)  /* of an answer that has overtaken others: more is said at once to be here, */
-#define EARLY_COUNT 64                 /* and so is any, if there are so many numbers in between */
+#define UNHEARD_MAX ((size_t)64 << 10) /* bytes of acknowledged answers before the callee is told */
+#define EARLY_BYTES ((size_t)4 << 10)  /* an early answer with more bytes is acknowledged at once */
+#define EARLY_COUNT 64                 /* so is any answer this many numbers ahead */
 #define RETRY_FIRST INT64_C(1000000)   /* 1 ms, doubled with each try */
 #define RETRY_DOUBLINGS 6
 
@@ -87,7 +88,7 @@ void pwi_calling_fini(struct pwi_calling *calling) {
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
-/* A call shows who we are until one was heard. */
+/* Calls carry a proof of the client's id until one was accepted. */
 static bool add_proof(const struct pwi_client *client, const struct client_link *link, enum pwi_say kind,
                       uint8_t seal_out[PWI_SEAL_SIZE]) {
   if (kind == PWI_SAY_RETURN || !link->peer || link->proven_calls == client->sender) return false;
@@ -109,7 +110,7 @@ static void send(struct pwi_client *client, struct client_link *link, enum pwi_s
   if (size > 0) enclosures[count++] = (struct pwi_enclosure){PWI_SECTION_PAYLOAD, payload, size};
   bool shows = add_proof(client, link, kind, seal);
   if (shows) enclosures[count++] = (struct pwi_enclosure){PWI_SECTION_PROOF, seal, sizeof seal};
-  /* What cannot be sent takes the link down, and is said again on the next. */
+  /* A failed send closes the link; the message is sent again over the next. */
   pawl_status status =
       pwi_messenger_send(&client->messenger, link->link, &link->peering.link, &head, enclosures, count);
   if (!status && shows) link->proven_calls = client->sender;
@@ -121,7 +122,7 @@ static struct pwi_call_leg *find_leg(const struct client_peer *peer, uint64_t nu
   return leg;
 }
 
-/* Up to which number we have all answers of a peer. */
+/* All answers of the peer up to this number are here. */
 static uint64_t settled(const struct client_peer *peer) {
   for (const struct pwi_call_leg *leg = peer->legs_first; leg; leg = leg->next)
     if (leg->number != 0) return leg->number - 1;
@@ -149,7 +150,7 @@ void pwi_peer_pump_legs(struct pwi_client *client, struct client_peer *peer) {
   int64_t now = pwi_net_now(client->config.net);
   for (struct pwi_call_leg *leg = peer->legs_first; leg && has_room(peer, leg); leg = leg->next) {
     if (leg->state != LEG_WAITING) continue;
-    if (leg->retry_at > now) { /* those behind it stay behind it */
+    if (leg->retry_at > now) { /* later legs must not overtake it */
       pwi_client_wake_at(client, leg->retry_at);
       return;
     }
@@ -167,8 +168,9 @@ static void missed(struct pwi_asking *asking, pawl_status status, const void *pa
   peer->is_missing = false;
 }
 
-/* Nobody listens where it did, so its process is dead, or the way to it is blocked. The manager can tell: if the link between the
- * two is down as well it need not wait for it to come back. If it has not noticed yet, we ask again at the next refusal. */
+/* The peer refuses connections: its process is dead, or the network blocks it. Asks the manager, which need
+ * not wait for the peer to come back if its own link to it is down as well. If the manager has not noticed
+ * yet, the client asks again after the next refusal. */
 void pwi_peer_miss(struct pwi_client *client, struct client_peer *peer) {
   unsigned char sender[sizeof(uint64_t)];
   if (!(peer->node & PWI_PEER_IS_SENDER) || !peer->legs_first || peer->is_missing || client->config.reader) return;
@@ -206,7 +208,7 @@ static void begin_leg(struct pwi_client *client, struct pwi_call_leg *leg) {
   pwi_peer_pump(client, peer);
 }
 
-/* Legs end only when all of them have begun, so that none is the last too early. */
+/* Legs may end only after all have begun; otherwise the calling could end too early. */
 static void begin_legs(struct pwi_client *client, struct pwi_calling *calling) {
   uint32_t count = calling->leg_count;
   calling->left = count + 1;
@@ -229,7 +231,7 @@ static const struct pwi_membership_member *find_members(const struct pwi_client 
   return entry ? pwi_membership_members(client->membership, entry->id, count_out) : NULL;
 }
 
-/* PAWL_NOT_FOUND: as far as we know there is nobody. */
+/* PAWL_NOT_FOUND: the present membership has no such node or member. */
 static pawl_status find_targets(const struct pwi_client *client, struct pwi_calling *calling) {
   size_t count = 1;
   if (calling->node != 0) {
@@ -244,11 +246,11 @@ static pawl_status find_targets(const struct pwi_client *client, struct pwi_call
   return status;
 }
 
-/* --- asking who there is -------------------------------------------------------------------------------- */
+/* --- asking for the membership -------------------------------------------------------------------------- */
 
 static void synced(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size);
 
-/* True if the manager is being asked. */
+/* True if the manager is being asked, now or already. */
 static bool ask_who(struct pwi_client *client) {
   if (client->is_syncing) return true;
   client->sync.replied = synced;
@@ -257,7 +259,7 @@ static bool ask_who(struct pwi_client *client) {
   return client->is_syncing;
 }
 
-/* There is nobody, or there is no way to find out. */
+/* No node was found, or the manager cannot be asked. */
 static void end_seeking(struct pwi_client *client, struct pwi_calling *calling, pawl_status status) {
   if (calling->node == 0 || make_legs(calling, 1) != PAWL_OK) {
     calling->status = status;
@@ -277,7 +279,7 @@ static void begin_calling(struct pwi_client *client, struct pwi_calling *calling
     return;
   }
   if (status == PAWL_NOT_FOUND && !is_final) {
-    calling->round = client->sync_round + 1; /* an answer that is under way may be older than what is looked for */
+    calling->round = client->sync_round + 1; /* a reply under way may be too old */
     if (ask_who(client)) return;
     calling->round = 0;
     status = PAWL_NO_MEMORY;
@@ -285,7 +287,7 @@ static void begin_calling(struct pwi_client *client, struct pwi_calling *calling
   end_seeking(client, calling, status);
 }
 
-/* Whoever ends may begin others: each is looked for anew. */
+/* A callback may begin other callings, so the search restarts after each. */
 static void synced(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct pwi_client *client = (struct pwi_client *)((char *)asking - offsetof(struct pwi_client, sync));
   uint64_t round = client->sync_round;
@@ -322,18 +324,18 @@ pawl_status pwi_client_call(struct pwi_client *client, struct pwi_calling *calli
   return PAWL_OK;
 }
 
-/* --- what others say ------------------------------------------------------------------------------------ */
+/* --- receiving ------------------------------------------------------------------------------------------ */
 
 bool pwi_client_is_call(const struct pwi_message *message) {
   uint16_t kind = pwi_message_peek_kind(message->head);
   return kind == PWI_SAY_CALL || kind == PWI_SAY_RETURN || kind == PWI_SAY_HEARD;
 }
 
-/* PAWL_CORRUPT: no answer to this call looks like that. */
+/* PAWL_CORRUPT: the payload is no result of this call. */
 static pawl_status take_return(struct pwi_client *client, struct pwi_call_leg *leg, const void *payload, size_t size) {
   struct pwi_call_return back;
   pawl_status status = pwi_call_return_decode(payload, size, &back);
-  if (status == PAWL_NO_MEMORY) { /* it has run, and that is all that can be told */
+  if (status == PAWL_NO_MEMORY) { /* the call has run; its result cannot be kept */
     end_leg(client, leg, PAWL_NO_MEMORY);
     return PAWL_OK;
   }
@@ -350,7 +352,7 @@ static pawl_status take_return(struct pwi_client *client, struct pwi_call_leg *l
   if (!refusal && !is_later) return PAWL_CORRUPT;
   if (!is_later) return PAWL_OK;
   struct client_peer *peer = peer_of(client, leg);
-  if (peer->link) peer->link->proven_calls = 0; /* it may not have been believed */
+  if (peer->link) peer->link->proven_calls = 0; /* the proof may have been rejected */
   unsend(peer, leg);
   leg->retry_at =
       pwi_net_now(client->config.net) + (RETRY_FIRST << (leg->tries < RETRY_DOUBLINGS ? leg->tries : RETRY_DOUBLINGS));
@@ -359,11 +361,12 @@ static pawl_status take_return(struct pwi_client *client, struct pwi_call_leg *l
   return PAWL_OK;
 }
 
-/* The next call says it too; but there may be none for long, and of answers that have overtaken others it says nothing. */
+/* Acknowledges answers. The next call does this too, but it may come late, and it cannot name early
+ * answers. */
 static void say_heard(struct pwi_client *client, struct client_peer *peer, uint64_t number, size_t size) {
   uint64_t up_to = settled(peer);
   bool is_early = number > up_to, is_much = size > EARLY_BYTES || peer->last_call - up_to > EARLY_COUNT;
-  if (find_leg(peer, number)) return; /* it goes again */
+  if (find_leg(peer, number)) return; /* it will be sent again */
   if (!is_early) peer->unheard += size;
   if (!(is_early ? is_much : peer->unheard > UNHEARD_MAX) || !peer->link || client->sender == 0) return;
   if (!is_early) peer->unheard = 0;
@@ -374,7 +377,7 @@ static pawl_status hear_return(struct pwi_client *client, struct client_link *li
   struct client_peer *peer = link->peer;
   uint64_t called = link->call_control.head.task;
   struct pwi_call_leg *leg = peer && called != 0 ? find_leg(peer, called) : NULL;
-  if (!leg || leg->state != LEG_SENT) return PAWL_OK; /* to an earlier attempt */
+  if (!leg || leg->state != LEG_SENT) return PAWL_OK; /* an answer to an earlier attempt */
   pawl_status status = take_return(client, leg, payload, size);
   if (!status) say_heard(client, peer, called, size);
   return status;
@@ -403,14 +406,14 @@ static void say_later(struct pwi_client *client, struct client_link *link, uint6
   send(client, link, PWI_SAY_RETURN, number, 0, writer.data, writer.size);
 }
 
-/* Whether the link is that of the sender that its message names. */
+/* True if the link belongs to the sender that the message names. */
 static bool is_proved(struct pwi_client *client, struct client_link *link) {
   return pwi_shown_is(&link->shown, client->membership, client->joined.cluster, client->sender | PWI_PEER_IS_SENDER,
                       link->call_control.head.sender);
 }
 
-/* Only calls that mean us, and only of those who are live as far as we have heard: whoever is not may be forgotten. And only over a
- * link of the caller's own. */
+/* Accepts only calls to this client's present id, from a sender that is live in the membership (others may
+ * have been forgotten), and over a link of that sender. */
 static pawl_status hear_call(struct pwi_client *client, struct client_link *link, const void *payload, size_t size) {
   const struct pwi_message_head *head = &link->call_control.head;
   struct pwi_sender caller = {head->sender};
@@ -448,9 +451,9 @@ pawl_status pwi_client_offer(struct pwi_client *client, void (*run)(void *contex
   return PAWL_OK;
 }
 
-/* --- who is gone ---------------------------------------------------------------------------------------- */
+/* --- lost nodes ----------------------------------------------------------------------------------------- */
 
-/* Ends the first leg, if any, that will not be answered. Nothing is as it was after it. */
+/* Ends the first leg that will never be answered, if any. Its callback may change every list. */
 static bool end_one(struct pwi_client *client, bool is_renewed) {
   for (struct client_peer *peer = client->peers; peer; peer = peer->next) {
     struct pwi_sender node = {peer->node & ~PWI_PEER_IS_SENDER};
@@ -492,7 +495,7 @@ static bool end_any(struct pwi_client *client) {
   return false;
 }
 
-/* Only what runs in this process is left. */
+/* Only legs that run in this process remain. */
 void pwi_client_calls_die(struct pwi_client *client) {
   while (end_any(client)) {
   }

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/rangeset.h"
 
-/* What an item of the order is. */
+/* An item of the order. */
 struct thing {
   enum { THING_INCOMING, THING_RUNNING, THING_ISSUED } kind;
   void *self;
@@ -17,29 +17,29 @@ struct thing {
 
 struct caller {
   uint64_t id;
-  struct pwi_rangeset heard; /* numbers whose answers it has: of these nothing is known any more, and nothing runs */
+  struct pwi_rangeset heard; /* numbers whose answers the caller has; these calls are forgotten */
   struct pwi_incoming *first;
   size_t count;
 };
 
-/* A graph from its CALL until its caller has the answer. */
+/* A graph, from its CALL until its caller has the answer. */
 struct pwi_incoming {
   struct thing thing;
-  struct pwi_incoming *next;           /* of its caller */
-  struct pwi_incoming *all_next, **at; /* of all */
+  struct pwi_incoming *next;           /* in the list of its caller */
+  struct pwi_incoming *all_next, **at; /* in the list of all */
   struct pwi_incoming *completed_next;
-  struct caller *caller; /* NULL: nobody is told */
+  struct caller *caller; /* NULL: no answer is sent */
   uint64_t number, link;
-  void *local; /* of our own */
+  void *local; /* of a local call */
   struct pwi_call_graph *graph;
   struct pwi_running *runs;
-  struct thing *things; /* of the runs */
+  struct thing *things; /* one for each run */
   size_t result_bytes;
   struct pwi_step step;
-  bool is_void; /* there was no memory to begin it: nothing of it runs */
+  bool is_void; /* no memory to begin: nothing of it runs */
   bool is_done;
   struct pwi_writer answer;
-  unsigned char *plain; /* room for an answer without results */
+  unsigned char *plain; /* memory for an answer without results */
   size_t plain_size;
 };
 
@@ -81,7 +81,7 @@ static void destroy(struct pwi_incoming *incoming) {
   pwi_free(incoming);
 }
 
-/* The graph stays the caller's until all is there. NULL: no memory. */
+/* The graph belongs to the caller until this succeeds. NULL: no memory. */
 static struct pwi_incoming *create(struct pwi_callee *callee, struct pwi_call_graph *graph) {
   struct pwi_incoming *incoming = pwi_alloc_zero(1, sizeof *incoming);
   if (!incoming) return NULL;
@@ -110,7 +110,7 @@ static void tell(struct pwi_callee *callee, const struct pwi_incoming *incoming,
   if (has_way) callee->answer(callee->context, &answer);
 }
 
-/* An answer that is only a code, or a code and a status: it is made on the stack, and not remembered. */
+/* Sends an answer that is a code, or a code and a status. It is built on the stack and not kept. */
 static void say(struct pwi_callee *callee, uint64_t link, uint64_t number, enum pwi_call_code code,
                 pawl_status status) {
   unsigned char bytes[32];
@@ -128,10 +128,10 @@ static void forget(struct caller *caller, struct pwi_incoming **at) {
   *at = incoming->next;
   caller->count--;
   incoming->caller = NULL;
-  if (incoming->is_done) destroy(incoming); /* else when it is */
+  if (incoming->is_done) destroy(incoming); /* otherwise when it is done */
 }
 
-/* What cannot be noted down for want of memory is not forgotten either. */
+/* If there is no memory to record the numbers, their calls are kept. */
 static void hear(struct caller *caller, struct pawl_range numbers) {
   if (pwi_rangeset_contains(&caller->heard, numbers) || pwi_rangeset_add(&caller->heard, numbers) != PAWL_OK) return;
   for (struct pwi_incoming **at = &caller->first; *at;) {
@@ -168,7 +168,7 @@ static struct pwi_incoming *find_call(const struct caller *caller, uint64_t numb
   return incoming;
 }
 
-/* Removing shuffles the map, so one at a time is looked for anew. */
+/* Removing reorders the map, so the search restarts after each. */
 void pwi_callee_set_membership(struct pwi_callee *callee, const struct pwi_membership *membership) {
   for (bool found = true; found;) {
     found = false;
@@ -188,7 +188,7 @@ void pwi_callee_link_down(struct pwi_callee *callee, uint64_t link) {
     if (incoming->link == link) incoming->link = 0;
 }
 
-/* A number that was never called is not noted down: it would take memory, and mean nothing. */
+/* Ignores numbers that were never called, so that they take no memory. */
 void pwi_callee_heard(struct pwi_callee *callee, uint64_t id, uint64_t number, uint64_t settled) {
   struct caller *caller = pwi_idmap_get(&callee->callers, id);
   if (!caller || settled == UINT64_MAX) return;
@@ -198,7 +198,7 @@ void pwi_callee_heard(struct pwi_callee *callee, uint64_t id, uint64_t number, u
 
 /* --- answers -------------------------------------------------------------------------------------------- */
 
-/* Which call of the graph is to blame. The step that failed may be of something that it had started. */
+/* The call of the graph that failed. The failed step may be a task that the call had started. */
 static uint32_t find_cause(const struct pwi_incoming *incoming, const struct pwi_running *running) {
   if (running->end.status != PAWL_CANCELLED || running->end.cause.id == running->step.id) return PAWL_CALL_NONE;
   for (uint32_t i = 0; i < incoming->graph->count; i++) {
@@ -211,7 +211,7 @@ static uint32_t find_cause(const struct pwi_incoming *incoming, const struct pwi
   return PAWL_CALL_NONE;
 }
 
-/* If there is no memory for the results their statuses are told all the same: it has run. */
+/* Without memory for the results the answer has their statuses, because the calls have run. */
 static void make_answer(struct pwi_incoming *incoming) {
   uint32_t count = incoming->graph->count;
   struct pwi_call_result *results = pwi_alloc_zero(count, sizeof *results);
@@ -235,7 +235,7 @@ static void make_answer(struct pwi_incoming *incoming) {
   }
 }
 
-/* Outside of the order: whoever is told may end something in it. */
+/* Runs outside of the order, because `answer` may end steps of it. */
 static void complete(struct pwi_callee *callee, struct pwi_incoming *incoming) {
   callee->open--;
   incoming->is_done = true;
@@ -290,7 +290,7 @@ static void finished(void *context, struct pwi_step step, void *item, struct pwi
 
 /* --- running -------------------------------------------------------------------------------------------- */
 
-/* What may begin now. What a parent does itself is over at once. */
+/* Begins a step. The step of a graph itself ends at once. */
 static void begin_thing(struct pwi_callee *callee, struct pwi_step step, const struct thing *thing) {
   if (thing->kind == THING_INCOMING) pwi_order_end(&callee->order, step, PAWL_OK);
   if (thing->kind != THING_RUNNING) return;
@@ -323,8 +323,8 @@ static int compare_ends(const void *a, const void *b) {
   return one->to < other->to ? -1 : one->to > other->to;
 }
 
-/* The calls of a graph become children of it, each behind those that it comes after. The edges are sorted by where they lead, so
- * that those to one call stand side by side. */
+/* Adds the calls of a graph as its children, each after its predecessors. Edges are sorted by their target,
+ * so that the edges to one call are adjacent. */
 static pawl_status add_runs(struct pwi_callee *callee, struct pwi_incoming *incoming) {
   struct pwi_call_graph *graph = incoming->graph;
   size_t *first = pwi_alloc_zero((size_t)graph->count + 2, sizeof *first);
@@ -350,7 +350,7 @@ static pawl_status add_runs(struct pwi_callee *callee, struct pwi_incoming *inco
   return status;
 }
 
-/* Nothing of it has begun before all of it stands in the order. */
+/* No call begins before the whole graph is in the order. */
 static pawl_status begin(struct pwi_callee *callee, struct pwi_incoming *incoming, uint64_t caller) {
   static const struct pwi_step nobody;
   pawl_status status = pwi_order_add(&callee->order, NULL, 0, nobody, &incoming->thing, &incoming->step);
@@ -395,7 +395,8 @@ pawl_status pwi_callee_take(struct pwi_callee *callee, uint64_t id, uint64_t num
     return PAWL_OK;
   }
   hear(caller, pawl_range_of(1, settled + 1));
-  if (pwi_rangeset_has(&caller->heard, number)) return PAWL_OK; /* an old copy of what it has had its answer to */
+  /* A late copy of a call whose answer the caller has. */
+  if (pwi_rangeset_has(&caller->heard, number)) return PAWL_OK;
   struct pwi_incoming *known = find_call(caller, number);
   if (known) {
     known->link = link;
@@ -451,7 +452,7 @@ void pwi_callee_end(struct pwi_callee *callee, struct pwi_running *running, pawl
   pump(callee);
 }
 
-/* Whoever ends it may do so at once, so it has to be out by then, whatever else is ready before it. */
+/* The caller may end the step at once, so it must have begun by then, whatever else is ready before it. */
 pawl_status pwi_callee_issue(struct pwi_callee *callee, struct pwi_running *running, struct pwi_step *step_out) {
   pawl_status status = pwi_order_add(&callee->order, NULL, 0, running->step, &issued, step_out);
   if (!status) pump_now(callee);

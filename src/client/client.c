@@ -1,4 +1,4 @@
-/* Life of a client: its links, the actor, vectors of its own. */
+/* The life of a client: its links, the actor, and local vectors. */
 #include "client/client.h"
 
 #include <assert.h>
@@ -74,7 +74,8 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
   return pwi_greeting_check(&client->greeting, info, &peering);
 }
 
-/* Another node that wants a vector of ours, or calls a function. If we have none it is told so. */
+/* Another node connects, to use a local vector or to call a function. If there is none, its requests are
+ * answered so. */
 static void accept_asker(struct pwi_client *client, struct pwi_link link, const char *identity,
                          const struct pwi_peering *peering) {
   struct pwi_rights everything = {.write = true};
@@ -316,7 +317,7 @@ void pwi_client_destroy(struct pwi_client *client) {
   pwi_free(client);
 }
 
-/* --- vectors of our own --------------------------------------------------------------------------------- */
+/* --- local vectors -------------------------------------------------------------------------------------- */
 
 static pawl_status make_shard(struct pwi_client *client) {
   if (client->shard) return PAWL_OK;
@@ -341,7 +342,7 @@ pawl_status pwi_client_open_local(struct pwi_client *client, struct pwi_vector_i
   const struct pwi_entry *entry = pwi_catalogue_find(&client->catalogue, id);
   if (!entry) return PAWL_NOT_FOUND;
   struct pwi_entry local = *entry;
-  local.incarnation = 0; /* what is held here is in no checkpoint */
+  local.incarnation = 0; /* local vectors are in no checkpoint */
   pawl_status status = make_shard(client);
   return status ? status : pwi_shard_open(client->shard, &local);
 }
@@ -350,7 +351,7 @@ void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id) 
   if (client->shard) pwi_shard_close(client->shard, id);
 }
 
-/* --- going, and looking --------------------------------------------------------------------------------- */
+/* --- leaving, state ------------------------------------------------------------------------------------- */
 
 void pwi_client_leave(struct pwi_client *client) {
   client->is_leaving = true;

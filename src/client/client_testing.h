@@ -1,8 +1,9 @@
 /* For unit tests of the client: a client over a stub net, with a view, a vector, a second vector and a group.
  *
- * The client has joined as sender 7. The vectors have the keys [0, 1000) and rows of one float. Nodes 1, 2 and 3 are
- * servers; the first view gives the keys below 500 to node 1 and the others to node 2. The test plays the servers: it
- * brings links up and down, and answers what the client has sent. Every step checks the client's counters. */
+ * The client has joined as sender 7. The vectors have the keys [0, 1000) and rows of one float. Nodes 1, 2
+ * and 3 are servers; the first view gives the keys below 500 to node 1 and the others to node 2. The test
+ * plays the servers: it brings links up and down, and answers what the client has sent. Every step checks the
+ * client's counters. */
 #ifndef PWI_CLIENT_CLIENT_TESTING_H
 #define PWI_CLIENT_CLIENT_TESTING_H
 

@@ -1,4 +1,4 @@
-/* Clocks that come with the answers of pulls: whose pushes are in what was read, and how far. */
+/* Clocks in the answers of pulls: for each sender, the last of its pushes that the pull has seen. */
 #include <string.h>
 
 #include "base/bytes.h"
@@ -23,7 +23,7 @@ static pawl_status make_room(struct pwi_clock_list *list, size_t more) {
   return PAWL_OK;
 }
 
-/* PAWL_CORRUPT: it is no list of clocks. */
+/* PAWL_CORRUPT: the payload is no list of clocks. */
 pawl_status pwi_part_take_clocks(const struct part *part, const void *payload, size_t size) {
   struct pwi_clock_list *list = part->task->clocks;
   const unsigned char *bytes = payload;

@@ -1,4 +1,5 @@
-/* What filters have done, for the manager's page (protocol/filter_counts.h): told at most once a second, and before we leave. */
+/* Counters of filters for the manager (protocol/filter_counts.h): sent at most once a second, and before
+ * leaving. */
 #include <string.h>
 
 #include "base/bytes.h"
@@ -7,7 +8,7 @@
 
 #define TELL_NS INT64_C(1000000000)
 
-/* Since it was told last. */
+/* The difference since the last message. */
 static struct pwi_filter_count since(const struct pawl_filter_counters *now, const struct pawl_filter_counters *told) {
   struct pwi_filter_count count = {.runs = now->runs - told->runs,
                                    .rows_before = now->rows_before - told->rows_before,
@@ -35,7 +36,7 @@ static uint32_t write_chain(struct pwi_client *client, const struct pwi_flow *fl
   return written;
 }
 
-/* Of a flow to another node nothing is told: it is no part of the vector on the servers. */
+/* Flows to other nodes do not count: they are not part of the vector on the servers. */
 static uint32_t write_all(struct pwi_client *client) {
   uint32_t count = 0;
   for (const struct pwi_flow *flow = client->flows; flow; flow = flow->next)
@@ -50,7 +51,7 @@ void pwi_client_count_later(struct pwi_client *client) {
   pwi_client_wake_at(client, client->tell_at);
 }
 
-/* An older manager would not know what is meant. */
+/* An older manager does not know this message. */
 void pwi_client_tell_counts(struct pwi_client *client, bool at_once) {
   if (client->tell_at == 0) return;
   if (!at_once && pwi_net_now(client->config.net) < client->tell_at) {

@@ -1,21 +1,20 @@
-/* The end of a client that cannot go on: it stays dead, or its key was revoked.
+/* The end of a client: it stays dead, or its key was revoked.
  *
- * STAYING DEAD (design, section 7: "Retirement").
- * A client whose work others take over must not join again by itself once it was taken for dead: what it would then push under its new
- * id has been finished by somebody else, or undone. Of what it had sent under its old id servers take nothing any more. So all
- * that is left to do is to tell every caller, and to close the links. Whoever is told may call again from inside that: such calls are
- * refused at once.
+ * STAYING DEAD (docs/protocol.md, "Retirement"). A client whose work is taken over by others must not join
+ * again after it was declared dead: another client has finished or undone the work that it would push.
+ * Servers accept nothing from its old id. So it ends all tasks and closes all links. Callbacks that make
+ * calls meanwhile get an error at once.
  *
- * REVOKED. The manager and the servers end links whose key is accepted no more, and say why. A client whose link was up hears it
- * from a peer that has proved to hold the key. It has no other, so nothing that it has under way can ever be answered: every call
- * ends at once with PAWL_LINK_REVOKED, and so does every later one. One that had no link just then is refused when it tries
- * again, and has nothing but an alert that anybody on the network could have made. So it believes that when the
- * manager, at all addresses that there are, has said nothing else for some seconds.
+ * REVOKED. The manager and the servers close links whose key is revoked, and say why. If the link was up, the
+ * peer had proved that it holds the cluster's key, so the client believes it: no task can ever be answered,
+ * and all present and later calls fail with PAWL_LINK_REVOKED. A client without a link is refused when it
+ * connects again, by an alert that anybody on the network could have forged. It believes this only if the
+ * manager, at all its addresses, has answered nothing else for some seconds.
  */
 #include "base/memory.h"
 #include "client/inside.h"
 
-#define REFUSED_NS INT64_C(5000000000) /* of a manager that does not know our key, until we believe it */
+#define REFUSED_NS INT64_C(5000000000) /* of refusals by all managers, until the client believes them */
 
 static void end_asks(struct pwi_client *client) {
   while (client->asks) {
@@ -65,8 +64,8 @@ static struct part *first_numbered(const struct pwi_flow *flow) {
   return part;
 }
 
-/* The key does not permit writing, or not any more: no number of ours will ever be taken. Reading waits for none of them. Should
- * we be given a sender's id again it is a new one, whose clocks begin at 0. */
+/* The key does not permit writing, or not any more: no push will take effect, and reads wait for none. If the
+ * client later gets a sender id again, it is a new one, whose clocks begin at 0. */
 void pwi_client_lost_writing(struct pwi_client *client) {
   client->renewal = RENEWAL_NONE;
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {

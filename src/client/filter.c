@@ -1,10 +1,11 @@
-/* Filters of a flow (docs/filters.md), and key lists that are known by their content.
+/* Filters of a flow (docs/filters.md), and key lists that are recognised by their content.
  *
- * Lossy filters work on the caller's rows, by the caller's keys, before anything is cut, mixed or numbered: from then on the
- * task has rows of its own, and nothing that happens to it later makes the filters run again.
+ * Lossy filters run on the caller's rows, by the caller's keys, before the call is cut, mixed or numbered.
+ * From then on the task has its own rows, and the filters never run again for it.
  *
- * KEY CACHING. With `keys` in the chain a plain list is treated as a prepared one from the second time that it comes by;
- * at once if no filter has dropped rows of it, since the caller's own lists mostly come again.
+ * KEY CACHING. With the filter `keys`, a plain list is treated as a prepared one from its second use on. If
+ * no filter has dropped rows of it, this begins with the first use, because callers mostly use their own
+ * lists again.
  */
 #include <assert.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static bool has_lossy(const struct pwi_filter_list *list, unsigned direction) {
   return is_lossy;
 }
 
-/* What request handlers are asked to do to answers. */
+/* Encodes the lossy filters that servers apply to answers. */
 static pawl_status write_asked(struct pwi_client *client, const struct pwi_filter_list *list,
                                struct flow_filters *filters) {
   struct pwi_filter_list asked = {0};
@@ -163,7 +164,7 @@ void pwi_client_filtered_fini(struct pwi_client *client) {
 /* The rows of a call, named by the caller's keys. */
 struct source {
   const uint64_t *keys;
-  size_t count, first; /* of the caller's rows `count`, from `first` on */
+  size_t count, first; /* `count` of the caller's rows, from `first` on */
 };
 
 static pawl_status make_keys(struct pwi_filtered *filtered, size_t count, uint64_t **keys_out) {
@@ -183,7 +184,7 @@ static pawl_status name_range(struct pwi_filtered *filtered, struct pawl_range r
   return status;
 }
 
-/* A prepared list of a mixed vector has the stored keys, and in `order` where each stood with the caller. */
+/* A prepared list of a mixed vector has the stored keys, and in `order` their places in the caller's list. */
 static pawl_status name_mixed(struct pwi_filtered *filtered, const struct pwi_keylist *list, struct source *source) {
   uint64_t *keys;
   source->count = list->count;
@@ -212,7 +213,7 @@ static pawl_status name_rows(struct pwi_filtered *filtered, const struct pwi_flo
   return PAWL_OK;
 }
 
-/* Rests that were meant for what a checkpoint has replaced are dropped. */
+/* Drops residuals from before the vector was loaded from a checkpoint. */
 static pawl_status drop_stale(struct flow_filters *filters, struct pwi_filtered *filtered) {
   if (!filters->is_stale) return PAWL_OK;
   pawl_status status = pawl_filters_run(filters->push, NULL, NULL, NULL, 0, true, &filtered->rows);
@@ -220,7 +221,7 @@ static pawl_status drop_stale(struct flow_filters *filters, struct pwi_filtered 
   return status;
 }
 
-/* If every row is still there the call is named as it was: by range, or by a list that request handlers may know. */
+/* If no row was dropped, the call keeps its range or its list, which servers may know. */
 static bool is_whole(const struct source *source, const struct pwi_where *where, const struct pawl_rows *rows) {
   bool is_limited = (where->list || where->keys) && has_range(where);
   return !where->flush && !is_limited && rows->count == source->count;
@@ -245,7 +246,8 @@ static pawl_status run(struct pwi_flow *flow, struct pwi_filtered *filtered, str
   *is_whole_out = is_whole(&source, where, &filtered->rows);
   if (*is_whole_out) return PAWL_OK;
   where->list = NULL;
-  where->keys = filtered->rows.keys ? filtered->rows.keys : no_keys; /* nothing is left: not the same as no list */
+  /* No row is left; NULL would mean a range. */
+  where->keys = filtered->rows.keys ? filtered->rows.keys : no_keys;
   where->count = filtered->rows.count;
   return PAWL_OK;
 }
@@ -265,7 +267,7 @@ static struct cached_list *find_list(struct flow_filters *filters, uint64_t sign
   return NULL;
 }
 
-/* A place for one more; the lists used longest ago go. */
+/* A slot for another list; evicts the least recently used ones. */
 static struct cached_list *make_place(struct flow_filters *filters, size_t count) {
   for (;;) {
     struct cached_list *free_place = NULL, *oldest = NULL;
@@ -288,7 +290,7 @@ static bool comes_again(struct flow_filters *filters, uint64_t signature) {
   return was_seen;
 }
 
-/* Without memory for it the list goes as a list. */
+/* Without memory for it the keys are sent as a list. */
 static void use_list(struct pwi_client *client, const struct pwi_flow *flow, struct pwi_where *where, bool is_own) {
   struct flow_filters *filters = flow->filters;
   if (where->list || !where->keys || where->count < CACHED_LEAST || where->count > CACHED_KEYS_MAX) return;

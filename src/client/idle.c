@@ -1,6 +1,6 @@
-/* After a second without a push the client tells the manager that all its pushes are answered, and which replies to its asks it
- * has. If the client is lost after that, nothing of it is unsettled: nobody keeps its clocks, and the manager forgets the answers
- * (manager/unsettled.c). */
+/* After a second without a push, the client tells the manager that all its pushes are answered, and which
+ * replies to its asks it has. If the client is lost after that, nothing of it is unsettled: servers drop its
+ * clocks, and the manager forgets its replies (manager/unsettled.c). */
 #include "client/inside.h"
 
 #define IDLE_NS INT64_C(1000000000)
@@ -13,7 +13,8 @@ void pwi_client_idle(struct pwi_client *client) {
   pwi_client_wake_at(client, client->idle_at);
 }
 
-/* Where it is not heard it is said again after the next push. Without it the clocks are kept for a while, and no harm is done. */
+/* If the message is lost, it is sent again after the next push. Until then servers keep the clocks, which
+ * does no harm. */
 void pwi_client_tell_idle(struct pwi_client *client) {
   if (client->idle_at == 0) return;
   if (pwi_net_now(client->config.net) < client->idle_at) {
@@ -21,7 +22,7 @@ void pwi_client_tell_idle(struct pwi_client *client) {
     return;
   }
   client->idle_at = 0;
-  if (client->tasks_first || client->renewal != RENEWAL_NONE) return; /* the next to be over says so */
+  if (client->tasks_first || client->renewal != RENEWAL_NONE) return; /* told when the last task ends */
   if (client->idle_number != client->last_number) {
     pwi_client_idle(client);
     return;

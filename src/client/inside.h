@@ -133,7 +133,7 @@ struct pwi_filtered {
   struct pwi_filtered *next;     /* in the client's free list */
   struct pwi_filtered *all_next; /* in the client's list of all */
   struct pawl_rows rows;
-  struct pwi_pages keys; /* the keys of a call that named a range */
+  struct pwi_pages keys; /* raw keys of a call that named a range or a mixed list */
 };
 
 /* Runs the filters of a flow before anything is sent. Afterwards `where` and `in` describe the rows to send;

@@ -1,15 +1,15 @@
-/* Linear algebra, seen from the client.
+/* Linear algebra on the client's side.
  *
- * TWO FLOWS. A change of y by x reads x when it is applied. What it has to see there is named in the operation, as its own
- * predecessor is in the terms; a request handler that lacks it says GAP. What it must not see yet, because it was called later, is kept
- * back here: a push to x waits until every earlier change that reads x there has been answered. Waiting is always for parts
- * with lower numbers, so nobody waits in a circle.
+ * TWO FLOWS. A change of y by x reads x when it is applied. The operation names the predecessor on x that the
+ * change must see, as the terms name the one on y; a server that lacks it answers GAP. Later pushes to x,
+ * which the change must not see, wait in the client until every earlier change that reads the same keys of x
+ * is answered. A part waits only for parts with lower numbers, so there is no deadlock.
  *
- * THE REST. A request handler deals with a slice of work at a time and says how far it got. What is left is the same task, with the
- * same number and predecessor, on the rest of the claim.
+ * THE REST. A server processes a slice of the claim and reports how far it got. The rest of the claim becomes
+ * a part of the same task, with the same number and predecessor.
  *
- * SUMS. The parts of a fold come back in any order, and views may have cut them anywhere. They are kept apart until all are
- * here, and then added by rising key: so how they came does not matter.
+ * SUMS. The parts of a fold are answered in any order, and views may have cut them anywhere. Their sums are
+ * kept apart until all are here, and then added by rising key, so that the order of answers does not matter.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ void pwi_linear_begun(struct part *part) {
   if (part->other) part->other->readers++;
 }
 
-/* Those that wait for a reader are looked at when its whole task is over: a call has many parts. */
+/* Parts that wait for a reader are settled when its whole task is over, because a task has many parts. */
 void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const struct part *part, bool was_numbered) {
   struct pwi_flow *other = part->other;
   if (other) {
@@ -76,7 +76,7 @@ struct folded {
 };
 
 struct pwi_folding {
-  struct pwi_folding *next, *before; /* of all of the client */
+  struct pwi_folding *next, *before; /* in the client's list */
   enum pwi_linear kind;
   struct folded *items;
   size_t count, room;

@@ -69,8 +69,8 @@ void pwi_keylist_release(struct pwi_keylist *list) {
 
 size_t pwi_keylist_count(const struct pwi_keylist *list) { return list->count; }
 
-/* Pieces come in the same order each time, so the next one is mostly where the last one was found. Without memory to
- * remember it the signature is made anew each time. */
+/* Calls use the pieces of a list in the same order, so the next piece mostly follows the last one found.
+ * Without memory to keep a signature it is computed each time. */
 uint64_t pwi_keylist_sign(struct pwi_keylist *list, size_t first, size_t count) {
   for (size_t i = 0; i < list->cut_count; i++) {
     size_t at = (list->cut_next + i) % list->cut_count;
@@ -190,7 +190,8 @@ pawl_status pwi_client_buffer_open(struct pwi_client *client, size_t size, void 
   return PAWL_OK;
 }
 
-/* A task is over only when the net has let go of its memory, so nothing that is finished is read here any more. */
+/* A task is over only when the net has finished with its memory, so the net does not read this region any
+ * more. */
 void pwi_client_buffer_close(struct pwi_client *client, void *memory) {
   for (size_t i = 0; memory && i < client->buffer_count; i++) {
     if (client->buffers[i].memory != memory) continue;
@@ -210,7 +211,7 @@ bool pwi_client_in_buffer(const struct pwi_client *client, const void *memory, s
   return false;
 }
 
-/* Regions went with the net. */
+/* The net has closed the regions. */
 void pwi_client_lists_fini(struct pwi_client *client) {
   pwi_free(client->buffers);
   pwi_foldings_fini(client);

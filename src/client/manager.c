@@ -1,4 +1,4 @@
-/* What passes between a client and the manager: finding it, joining, news, asks. */
+/* The link to the manager: finding it, joining, news, asks. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,7 +17,7 @@ static void try_next(struct pwi_client *client, int64_t now) {
     pwi_client_wake_at(client, now + patience);
 }
 
-/* The link that is being made may take too long: then somebody else is asked, and of this one nothing is heard any more. */
+/* Gives up an attempt that takes too long, and tries the next address. */
 static void look_at_attempt(struct pwi_client *client, int64_t now) {
   int64_t patience = pwi_managers_patience(&client->managers);
   if (client->manager->is_up || patience == PWI_NET_NEVER) return;
@@ -60,7 +60,7 @@ static void say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uin
                                   .view = client->view ? (uint32_t)client->view->epoch : 0,
                                   .membership = (uint32_t)client->membership->number,
                                   .catalogue = (uint32_t)client->catalogue.number};
-  /* What cannot be sent takes the link down, and is said again on the next. */
+  /* A failed send closes the link; the message is sent again over the next. */
   pawl_status status = pwi_messenger_send(&client->messenger, client->manager->link, &client->manager->peering.link,
                                           &head, enclosures, count);
   (void)status;
@@ -158,7 +158,7 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   if (client->renewal == RENEWAL_JOINING && is_new) pwi_client_renewed(client, settled);
   pwi_parts_unpark(client, true);
   send_asks(client);
-  pwi_peers_look(client, pwi_net_now(client->config.net)); /* calls that waited for us to be somebody */
+  pwi_peers_look(client, pwi_net_now(client->config.net)); /* calls that waited for an id */
   pwi_client_say_leave(client);
 }
 
@@ -187,7 +187,7 @@ static pawl_status take_catalogue(struct pwi_client *client, const void *bytes, 
   return PAWL_OK;
 }
 
-/* Flows to nodes that are gone cannot go on. */
+/* Ends flows to nodes that are gone. */
 static void look_at_nodes(struct pwi_client *client) {
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
     if (flow->node != 0 && !flow->dead && !pwi_client_node_address(client, flow->node))
@@ -212,7 +212,7 @@ static void forget_sender(void *client, struct pwi_sender sender) {
   if (shard) pwi_shard_forget(shard, sender);
 }
 
-/* What was applied before it failed counts: the number says how far it is. */
+/* A failure may leave news partly applied; the number tells how far. */
 static pawl_status take_membership_delta(struct pwi_client *client, const void *bytes, size_t size) {
   pawl_status status = pwi_membership_apply_delta(client->membership, bytes, size, forget_sender, client);
   if (client->shard) pwi_shard_membership_changed(client->shard);
@@ -237,7 +237,7 @@ static pawl_status take_view(struct pwi_client *client, const void *bytes, size_
   return PAWL_OK;
 }
 
-/* A reply is handed on once we know what the manager knew. */
+/* Delivers a reply once the news of the client are as new as the manager's were. */
 static void hand_on_replies(struct pwi_client *client) {
   uint32_t view = client->view ? (uint32_t)client->view->epoch : 0;
   for (struct pwi_asking **at = &client->asks; *at;) {
@@ -253,7 +253,7 @@ static void hand_on_replies(struct pwi_client *client) {
     asking->payload = asking->reply = NULL;
     asking->replied(asking, asking->status, reply, asking->reply_size);
     pwi_free(reply);
-    at = &client->asks; /* anything may have happened */
+    at = &client->asks; /* the callback may have changed the list */
     pwi_client_idle(client);
   }
 }
@@ -297,7 +297,7 @@ static pawl_status take_reply(struct pwi_client *client, const struct pwi_contro
   return PAWL_OK;
 }
 
-/* We may hold vectors of our own. */
+/* The client may serve local vectors. */
 static pawl_status settle(struct pwi_client *client, const void *payload, size_t size) {
   struct pwi_settle senders[PWI_SETTLE_MAX];
   uint64_t number, unsettled[PWI_SETTLE_MAX];

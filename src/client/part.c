@@ -1,4 +1,8 @@
-/* The states of a part, from its call to its answer. */
+/* The states of a part, from its call to its answer.
+ *
+ * This file decides whether a part is queued, parked, blocked or over. client/peer.c keeps the queues, and
+ * client/send.c sends.
+ */
 #include <assert.h>
 #include <string.h>
 
@@ -11,7 +15,7 @@
 
 bool pwi_part_is_numbered(const struct part *part) { return part->number != 0; }
 
-/* What names a predecessor: a number of the id that it is sent under. */
+/* True for requests that name a predecessor, which is a task number of the client's present id. */
 bool pwi_part_has_order(const struct part *part) {
   return pwi_part_is_numbered(part) || part->kind == PWI_REQUEST_PULL || part->kind == PWI_REQUEST_FOLD ||
          part->kind == PWI_REQUEST_SCAN;
@@ -67,7 +71,7 @@ static void task_over(struct pwi_client *client, struct pwi_task *task) {
   task->finished(task);
 }
 
-/* Neighbours with the same status are told as one. */
+/* Adjacent ranges with the same status become one failure. */
 static void note_failure(struct pwi_task *task, struct pawl_range range, pawl_status status) {
   for (uint32_t i = 0; i < task->failure_count && i < PWI_TASK_FAILURES; i++) {
     struct pwi_task_failure *known = &task->failures[i];
@@ -161,7 +165,7 @@ static void unlink_part(struct part *part) {
 
 /* --- states --------------------------------------------------------------------------------------------- */
 
-/* Out of whatever state it is in: it is then counted as held back and blocked, and nothing else. */
+/* Makes the part BLOCKED, from any state. */
 static void leave_state(struct pwi_client *client, struct part *part) {
   struct pwi_flow *flow = part->flow;
   switch (part->state) {
@@ -224,7 +228,7 @@ void pwi_parts_unpark(struct pwi_client *client, bool all) {
   }
 }
 
-/* The same for what the part reads besides. */
+/* The same for the second vector that the part reads. */
 static bool other_waits(const struct part *part) {
   if (part->other == part->flow) return false;
   for (const struct part *earlier = part->other->first; earlier; earlier = earlier->next) {
@@ -236,9 +240,9 @@ static bool other_waits(const struct part *part) {
   return false;
 }
 
-/* True if an earlier push of the flow that this part has to follow is held back or, for a strict part, not yet
- * answered. (One that is queued goes first, since queues are in order.) Who reads does not follow the pushes of a group that it
- * need not see. */
+/* True if the part has to follow an earlier push of the flow that is held back or, for a strict part, not
+ * answered yet. (A queued push precedes the part, because queues are in order.) A read does not follow pushes
+ * of a group that are later than its predecessor. */
 bool pwi_part_waits_for_earlier(const struct part *part) {
   for (const struct part *earlier = part->before; earlier; earlier = earlier->before) {
     bool is_held = earlier->state == PART_PARKED || earlier->state == PART_BLOCKED;
@@ -264,9 +268,9 @@ static bool must_block(const struct pwi_client *client, const struct part *part)
   return pwi_part_has_order(part) && may_wait && pwi_part_waits_for_earlier(part);
 }
 
-/* The claim of the part ends at `end`, because somebody else holds what follows. The rest becomes a part of its own. That of a
- * scan is left to its caller, who is told where to go on: how much of the room is left for it is known only when the answer
- * has come. False if there is no memory. */
+/* Ends the claim at `end`, because another server has the keys from there on. The rest becomes a part of its
+ * own. The rest of a scan is left to its caller, who learns where to go on: only the answer tells how much
+ * room is left. False if there is no memory. */
 static bool end_claim_at(struct pwi_client *client, struct part *part, uint64_t end) {
   if (part->kind == PWI_REQUEST_SCAN) {
     part->claim.end = part->range.end = end;
@@ -278,8 +282,8 @@ static bool end_claim_at(struct pwi_client *client, struct part *part, uint64_t 
   return true;
 }
 
-/* The request handler of the part's claim. If the claim lies with several, the part is cut, and the rest finds its own. What is added up
- * with others' is of one arc. */
+/* The head for the part's claim. If several heads have parts of the claim, the part is cut, and the rest is
+ * routed by itself. An aggregate is always about one arc. */
 static struct client_peer *route(struct pwi_client *client, struct part *part) {
   struct pwi_flow *flow = part->flow;
   if (flow->node != 0) return pwi_client_peer(client, flow->node);
@@ -321,7 +325,7 @@ void pwi_part_settle(struct pwi_client *client, struct part *part) {
   pwi_part_enqueue(client, part, peer);
 }
 
-/* Blocked parts, in their order: some may go now. */
+/* Settles the blocked parts that need not wait any more, in their order. */
 void pwi_flow_unblock(struct pwi_client *client, struct pwi_flow *flow) {
   if (flow->blocked == 0 || flow->dead) return;
   for (struct part *part = flow->first, *next; part; part = next) {
@@ -335,7 +339,7 @@ void pwi_client_ticks_look(struct pwi_client *client) {
     if (flow->entry.kind == PWI_ENTRY_GROUP) pwi_flow_unblock(client, flow);
 }
 
-/* Nobody needs the part any more, and nobody reads from the caller's memory for it. */
+/* The part has ended, and the net does not read the caller's memory any more. */
 static void part_over(struct pwi_client *client, struct part *part) {
   struct pwi_task *task = part->task;
   pawl_status status = part->over_status;
@@ -353,7 +357,8 @@ void pwi_part_outgoing_done(struct pwi_client *client, struct part *part) {
   if (--part->outgoings == 0 && part->is_over) part_over(client, part);
 }
 
-/* The answer may come before the net has said that it is done with the body, and only then is the memory the caller's. */
+/* The answer may arrive before the net has finished with the body. The memory belongs to the caller only
+ * after both. */
 void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status status) {
   struct pwi_flow *flow = part->flow;
   assert(flow && !part->is_over);
@@ -381,8 +386,8 @@ void pwi_part_fail(struct pwi_client *client, struct part *part, pawl_status sta
     pwi_part_end(client, part, status);
     return;
   }
-  pwi_part_hold(client, part, PART_BLOCKED); /* before anything of it changes that is counted there */
-  if (is_void) part->aggregate = 0;          /* perhaps that was it */
+  pwi_part_hold(client, part, PART_BLOCKED); /* before the sizes change that its peer counts */
+  if (is_void) part->aggregate = 0;          /* perhaps the aggregate was the reason */
   if (!is_void) part->voided = status;
   pwi_keylist_release(part->list);
   part->list = NULL;
@@ -409,11 +414,11 @@ static void skip_rows(struct part *part, size_t rows) {
   if (part->out) part->out += rows * part->flow->row_bytes;
 }
 
-/* Makes the part one of `claim`, which lies in its own. True if it still names keys. A push that names none goes all the
- * same, to move the clock. */
+/* Reduces the part to `claim`, which lies in its present claim. True if it still names keys. A push without
+ * keys is sent all the same, to move the clock. */
 bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim) {
   (void)client;
-  assert(part->kind != PWI_REQUEST_SCAN && "its rows are the room, and not those of the range");
+  assert(part->kind != PWI_REQUEST_SCAN && "the rows of a scan are its room, not its range");
   struct pawl_range range = pawl_range_common(part->range, claim);
   if (!pwi_range_overlap(part->range, claim)) part->aggregate = 0;
   part->claim = claim;
@@ -438,8 +443,8 @@ bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_r
   return part->rows > 0;
 }
 
-/* Cuts the part at the key `at`: it keeps what lies before, and the new one behind it gets the rest. Both are the same
- * task with the same number and predecessor. NULL if there is no memory: nothing has changed. */
+/* Cuts the part at the key `at`. The new part behind it gets the keys from `at` on, with the same task,
+ * number and predecessor. NULL if there is no memory: nothing has changed. */
 struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64_t at) {
   assert(at > part->claim.begin && at < part->claim.end);
   struct part *rest = pwi_part_create(client, part->flow, part->task);

@@ -1,6 +1,7 @@
 /* Peers: the servers and senders that parts are sent to, each with its queue and its list of parts under way.
  *
- * This file keeps the lists and their sums. client/part.c decides which list a part belongs to, and client/send.c sends.
+ * This file keeps the lists and their sums. client/part.c decides which list a part belongs to, and
+ * client/send.c sends.
  */
 #include "base/memory.h"
 #include "client/inside.h"
@@ -32,7 +33,7 @@ size_t pwi_part_bytes_out(const struct part *part) {
   return part->in ? part->rows * pwi_flow_bytes_in(part->flow, part->kind) : 0;
 }
 
-/* What it costs the request handler to pass on: of what it does without values, the rows that it changes. */
+/* Bytes that the server passes on to its chain: the values of a push, or the rows that a LINEAR changes. */
 size_t pwi_part_load(const struct part *part) {
   if (part->kind != PWI_REQUEST_LINEAR) return pwi_part_bytes_out(part);
   return part->rows < PWI_LINEAR_SLICE / part->flow->row_bytes ? part->rows * part->flow->row_bytes : PWI_LINEAR_SLICE;
@@ -58,8 +59,8 @@ struct client_peer *pwi_client_take_due(struct pwi_client *client) {
   return peer;
 }
 
-/* The queue is ordered by task number, so that a resend precedes later pushes to the same range. A new part mostly goes to
- * the end. */
+/* A numbered part precedes queued parts with higher numbers, so that a resend precedes later pushes to the
+ * same range. It does not pass a part without a number. A new part mostly goes to the end. */
 void pwi_peer_enqueue(struct pwi_client *client, struct client_peer *peer, struct part *part) {
   struct part *behind = peer->queue_last;
   while (behind && part->number != 0 && behind->number > part->number) behind = behind->peer_before;

@@ -1,12 +1,12 @@
-/* Being taken for dead (design, section 7: "Retirement").
+/* Renewal: a client that was declared dead joins again (docs/protocol.md, "Retirement").
  *
- * A client that was stopped or cut off for long finds its sender retired: no shard takes anything from it any more. It
- * joins again as a new sender. Then, for each numbered part that was sent under the old id and not answered, it asks the
- * request handler what took effect. That answer is for good, since the request handler has the membership in which the old sender is retired.
- * What took effect is over; the rest is numbered anew, in the old order, and sent under the new id, on a clock of sent
- * that begins afresh. New calls wait meanwhile.
+ * A client that was stopped or cut off for long finds its sender id retired: no server accepts its requests
+ * any more. It joins again as a new sender. For each numbered part that was sent under the old id and not
+ * answered, it asks the server whether the part took effect. The answer is final, because the server has the
+ * membership in which the old id is retired. Parts that took effect are over. The others get new numbers, in
+ * the old order, and are sent under the new id, on a clock that begins anew. New calls wait meanwhile.
  *
- * Every part remembers the id that it was sent under, so it does no harm if all this happens again half-way through.
+ * Every part records the id under which it was sent, so all this may happen again before it is complete.
  */
 #include <assert.h>
 #include <string.h>
@@ -21,14 +21,14 @@ static void remember_forgotten(struct pwi_client *client, uint64_t sender, uint6
   client->forgotten[client->forgotten_count++].secret = secret;
 }
 
-/* What is not under way yet must not go: its predecessor means nothing under another id. */
+/* Holds parts that are not under way: their predecessors mean nothing under another id. */
 static void hold_flow(struct pwi_client *client, struct pwi_flow *flow) {
   for (struct part *part = flow->first; part; part = part->next)
     if (pwi_part_has_order(part) && (part->state == PART_QUEUED || part->state == PART_PARKED))
       pwi_part_hold(client, part, PART_BLOCKED);
 }
 
-/* Somebody says that we are retired: a request handler, or the manager. */
+/* A server or the manager says that this client is retired. */
 void pwi_client_retired(struct pwi_client *client) {
   if (client->sender == 0) return;
   pwi_log(client->config.log, PAWL_LOG_WARN, "client.retired", "sender=%llu", (unsigned long long)client->sender);
@@ -65,15 +65,15 @@ static void is_not_in(struct pwi_client *client, struct part *part) {
 
 static void begin_collecting(struct pwi_client *client, struct part *part, uint64_t settled) {
   pwi_part_hold(client, part, PART_BLOCKED);
-  part->generation++; /* an answer to the old attempt would be true, but we ask anew */
+  part->generation++; /* ignore an answer to the old attempt */
   if (part->sender != 0 && part->sender == settled) is_not_in(client, part);
   if (part->is_collecting || part->sender == 0) return;
   part->is_collecting = true;
   client->collecting++;
 }
 
-/* We are somebody new: ask what became of what we had sent. Of what was sent under the id `settled`, if it is not 0, nothing took
- * effect that we were not told of. */
+/* The client has a new id: asks which parts took effect. If `settled` is not 0, no unanswered part that was
+ * sent under this id took effect. */
 void pwi_client_renewed(struct pwi_client *client, uint64_t settled) {
   client->renewal = RENEWAL_COLLECTING;
   pwi_client_asks_renewed(client);
@@ -104,7 +104,7 @@ static pawl_status read_collected(const void *payload, size_t size, struct colle
   return pwi_reader_end(&reader);
 }
 
-/* Whether the task is in at the key, and up to where the same holds. */
+/* True if the task took effect at the key; the same holds up to `*end_out`. */
 static bool is_in_at(const struct collected *collected, const struct part *part, uint64_t key, uint64_t *end_out) {
   struct pwi_reader reader;
   bool is_in = false;
@@ -134,7 +134,7 @@ static pawl_status refusal_at(const struct collected *collected, const struct pa
   return PAWL_OK;
 }
 
-/* All of the part's claim has had it. Its number is done; if values were to come back they are still to be pulled. */
+/* The part took effect on its whole claim. The values of a PUSHPULL must still be pulled. */
 static void is_in(struct pwi_client *client, struct part *part, pawl_status refusal) {
   stop_collecting(client, part);
   if (part->kind == PWI_REQUEST_PUSHPULL && !refusal && part->rows > 0) {
@@ -148,7 +148,7 @@ static void is_in(struct pwi_client *client, struct part *part, pawl_status refu
   pwi_part_end(client, part, refusal);
 }
 
-/* What became of a part. Where only a piece of it took effect it is cut. */
+/* The server says on which keys the part took effect. Cuts the part where this differs. */
 pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, const void *payload, size_t size) {
   struct collected collected;
   pawl_status status = read_collected(payload, size, &collected);
@@ -176,7 +176,7 @@ pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, con
 
 /* --- numbering anew ------------------------------------------------------------------------------------- */
 
-/* A part whose claim is in pieces on the new clock is cut into them. */
+/* Gives a part its new number. Cuts it where the new clock has different predecessors. */
 static void number_part(struct pwi_client *client, struct part *part) {
   struct pwi_flow *flow = part->flow;
   if (pwi_part_is_stale(part)) {
@@ -191,13 +191,13 @@ static void number_part(struct pwi_client *client, struct part *part) {
   assert(found);
   (void)found;
   if (piece.range.end < part->claim.end && !pwi_part_split(client, part, piece.range.end)) {
-    /* It can only be given up whole; nothing of it has been sent under this id. */
+    /* The whole part fails; none of it was sent under the new id. */
     pwi_part_end(client, part, PAWL_NO_MEMORY);
     return;
   }
   part->number = part->task->number;
   part->operation.prior = 0;
-  part->is_strict = part->is_strict || part->other; /* it waits for all that it has to see */
+  part->is_strict = part->is_strict || part->other; /* it waits for all pushes that it must see */
   part->prior = piece.time;
   part->sender = 0;
   status = pwi_clock_set(&flow->sent, PWI_SELF, part->claim, part->number);
@@ -220,7 +220,7 @@ static void number_flow(struct pwi_client *client, struct pwi_flow *flow) {
     }
     struct part *before = part->before;
     number_part(client, part);
-    /* Cutting puts the rest right behind; ending takes the part away. */
+    /* A cut adds the rest directly behind the part; an end removes the part. */
     bool is_gone = before ? before->next != part : flow->first != part;
     next = is_gone ? (before ? before->next : flow->first) : part->next;
   }
@@ -233,14 +233,14 @@ static void forgotten(struct pwi_asking *asking, pawl_status status, const void 
   if (client->renewal == RENEWAL_NONE) pwi_client_look_collected(client);
 }
 
-/* With an id the manager forgets what came of its asks: those that have to be asked again come first. */
+/* True if asks of this id are unanswered: with the id the manager would forget their results. */
 static bool has_asks_of(const struct pwi_client *client, uint64_t sender) {
   for (const struct pwi_asking *asking = client->asks; asking; asking = asking->next)
     if (!asking->is_replied && asking->asker == sender) return true;
   return false;
 }
 
-/* One id at a time. What cannot be asked for now is forgotten by the manager after an hour. */
+/* Asks for one id at a time. The manager forgets others after an hour by itself. */
 static void ask_to_forget(struct pwi_client *client) {
   size_t place = client->forgotten_count;
   while (place > 0 && has_asks_of(client, client->forgotten[place - 1].id)) place--;
@@ -262,7 +262,8 @@ static void reentered(struct pwi_task *task) {
   flow->is_reentering = false;
 }
 
-/* Ticks that had not arrived go first, in their order; then we enter, and stand where the others stand. */
+/* Unanswered ticks go first, in their order. Then the client enters again, at the tick of the other
+ * members. */
 static void rejoined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   (void)payload, (void)size;
   struct pwi_flow *flow = (struct pwi_flow *)((char *)asking - offsetof(struct pwi_flow, rejoin));
@@ -295,7 +296,7 @@ static void rejoin_groups(struct pwi_client *client) {
   }
 }
 
-/* Once everything is known: go on under the new id. */
+/* Once all parts are collected, continues under the new id. */
 void pwi_client_look_collected(struct pwi_client *client) {
   if (client->renewal == RENEWAL_NONE) {
     ask_to_forget(client);

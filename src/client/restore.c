@@ -1,17 +1,18 @@
-/* Vectors that were loaded from a checkpoint (design, section 9).
+/* Vectors that were loaded from a checkpoint (docs/checkpoints.md, "Loading").
  *
- * Loading raises a vector's incarnation: everywhere rows and clocks begin anew, and what was meant for an earlier one is
- * answered RESTORED, or is not sent any more. It ends with PAWL_RESTORED, so that the application knows that what it pushed
- * is not there and what it pulled is old. What is called from then on goes to the new one, on a clock of sent that begins
- * afresh.
+ * Loading raises the incarnation of a vector: its rows and clocks begin anew on all servers. A part for an
+ * earlier incarnation is answered RESTORED, or not sent any more. It ends with PAWL_RESTORED, which tells the
+ * application that its push is lost, or that its pull is outdated. Later calls go to the new incarnation, on
+ * a clock that begins anew.
  *
- * A part that is under way keeps to itself until it is answered: the caller's memory may be in use for it.
+ * A part that is under way is left alone until it is answered, because the net may be using the caller's
+ * memory.
  */
 #include "client/inside.h"
 
 bool pwi_part_is_stale(const struct part *part) { return part->incarnation < part->flow->entry.incarnation; }
 
-/* Callbacks of tasks that end may start others: the walk begins again after each. */
+/* Callbacks of ending tasks may start others, so the search restarts after each. */
 static struct part *find_stale(const struct pwi_flow *flow) {
   for (struct part *part = flow->first; part; part = part->next)
     if (part->state != PART_SENT && !part->is_collecting && pwi_part_is_stale(part)) return part;
@@ -22,7 +23,7 @@ void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_
   if (flow->dead || incarnation <= flow->entry.incarnation) return;
   flow->entry.incarnation = incarnation;
   pwi_flow_begin_clock(flow);
-  if (flow->filters) flow->filters->is_stale = true; /* rests too were meant for what is gone */
+  if (flow->filters) flow->filters->is_stale = true; /* residuals are outdated too */
   for (struct part *part; (part = find_stale(flow));) pwi_part_end(client, part, PAWL_RESTORED);
 }
 

@@ -1,17 +1,17 @@
-/* Links to request handlers, and parts as messages.
+/* Links to peers; queued parts become messages.
  *
- * A link that is up and brings no answers is of no use, whatever its heartbeats say: a request handler without memory may be unable to
- * send them, or the data plane may have lost them. If nothing at all has come for a while although something should have, the
- * link is closed, and everything is sent again over another. What waits for other members of a group may take as long as it
- * likes.
+ * SILENCE. A link that is up but brings no answers is useless, even if its heartbeats arrive: a server
+ * without memory may be unable to answer, or the data plane may have lost the answers. If no answer arrives
+ * for a while although one is expected, the client closes the link and sends everything again over another.
+ * Requests that wait for other members of a group may take any time.
  *
- * What is under way to one request handler is bounded, in parts and in bytes of values either way, so that neither side's queue
- * overflows; the rest waits in the peer's queue, in the order of numbers.
+ * LIMITS. The parts under way to one peer are limited in number and in bytes of values, in both directions,
+ * so that neither side's queue overflows. The other parts wait in the peer's queue.
  *
- * Values that lie in a buffer go without a checksum where the request handler reads them in place: nothing carries them that could
- * damage them. The caller may change the buffer once the task is finished, and a request handler of an earlier attempt may then
- * still be reading. It can do no harm: either it has applied the push by then and skips it as a duplicate, or it is not
- * the request handler any more, and what it has counts for nothing.
+ * CHECKSUMS. Values in a buffer of the client are sent without a checksum if the server reads them in place,
+ * since nothing on the way could damage them. Once the task is finished the caller may change the buffer,
+ * while the server of an earlier attempt still reads it. This is harmless: either that server has applied the
+ * push already and skips it as a duplicate, or it is no longer the head, and its data is discarded.
  */
 #include <assert.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 #define KEYS_MIN ((size_t)64 << 10)
 #define PATIENCE_MAX INT64_C(60000000000)
 
-/* --- where peers are ------------------------------------------------------------------------------------ */
+/* --- addresses ------------------------------------------------------------------------------------------ */
 
 const char *pwi_client_node_address(const struct pwi_client *client, uint64_t node) {
   if (!(node & PWI_PEER_IS_SENDER)) {
@@ -40,7 +40,7 @@ const char *pwi_client_node_address(const struct pwi_client *client, uint64_t no
   return sender && !sender->retired && sender->address[0] ? sender->address : NULL;
 }
 
-/* --- room ----------------------------------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------------------------------- */
 
 static bool has_room(const struct client_peer *peer, const struct part *part) {
   if (peer->under_way == 0) return true;
@@ -48,7 +48,7 @@ static bool has_room(const struct client_peer *peer, const struct part *part) {
          peer->bytes_back + pwi_part_bytes_back(part) <= BYTES_MAX;
 }
 
-/* --- patience ------------------------------------------------------------------------------------------- */
+/* --- silence -------------------------------------------------------------------------------------------- */
 
 static struct part *find_due(const struct client_peer *peer) {
   struct part *part = peer->sent_first;
@@ -66,7 +66,7 @@ static void look_again(struct pwi_client *client, struct client_peer *peer) {
   pwi_client_wake_at(client, peer->look_at);
 }
 
-/* Each time that it was in vain it is looked at half as often: a request handler may be slow, and sending again makes it no faster. */
+/* The pause doubles after each silence: the server may be slow, and resending does not make it faster. */
 static void look_at_answers(struct pwi_client *client, struct client_peer *peer, int64_t now) {
   if (peer->look_at == 0) return;
   if (now < peer->look_at) {
@@ -109,7 +109,7 @@ static void free_outgoing(struct pwi_client *client, struct outgoing *outgoing) 
   client->free_outgoings = outgoing;
 }
 
-/* What was sent behind another was carried after it. */
+/* The time of a message begins when the net has finished the message before it. */
 static void note_carried(const struct pwi_client *client, struct outgoing *outgoing) {
   struct client_peer *peer = outgoing->peer;
   int64_t now = pwi_net_now(client->config.net), from = outgoing->sent_at;
@@ -141,17 +141,18 @@ static pawl_status make_key_room(struct pwi_client *client, struct outgoing *out
   return PAWL_OK;
 }
 
-/* A request without values that names at most a few keys is copied by the net, and so is built on the stack. */
+/* The net copies a small body, so it is built on the stack. */
 #define SMALL_KEYS 128
 #define SMALL_BODY 1920
 
 static bool is_small(const struct part *part) {
   bool has_list = part->keys && (part->is_wanted || !part->list);
-  if (part->flow->filters && pwi_part_bytes_out(part) >= PWI_CODING_MIN) return false; /* a codec needs room */
+  /* A codec needs memory. */
+  if (part->flow->filters && pwi_part_bytes_out(part) >= PWI_CODING_MIN) return false;
   return pwi_part_bytes_out(part) <= SMALL_BODY && (!has_list || part->rows <= SMALL_KEYS);
 }
 
-/* Where the request handler reads our memory, copying keys is cheaper than packing them. */
+/* If the server reads the client's memory in place, copying keys is cheaper than packing them. */
 static pawl_status add_raw_list(struct pwi_client *client, struct pwi_message_builder *builder,
                                 struct outgoing *outgoing, const struct part *part) {
   size_t size = part->rows * sizeof *part->keys;
@@ -198,7 +199,7 @@ static void count_codec(const struct part *part, const struct pwi_coded *coded, 
   pwi_filters_count(chain, &pwi_filter_compress, part->rows, bytes, is_packed ? coded->size : bytes);
 }
 
-/* Rows of a flow with filters, in the codec that suits what the filters have left. */
+/* Adds the rows of a flow with filters, in the codec that suits them. */
 static pawl_status add_coded(struct pwi_client *client, const struct client_link *link,
                              struct pwi_message_builder *builder, struct outgoing *outgoing, const struct part *part) {
   struct flow_filters *filters = part->flow->filters;
@@ -208,7 +209,7 @@ static pawl_status add_coded(struct pwi_client *client, const struct client_link
                               .values = part->in,
                               .count = bytes / part->flow->value_size,
                               .net = client->config.net};
-  if (link->peering.in_place) coding.codecs = 0; /* nothing is carried, so nothing is saved */
+  if (link->peering.in_place) coding.codecs = 0; /* read in place: a codec would save nothing */
   if (part->sender != 0 && pwi_is_planted(PWI_PLANTED_REFILTER)) coding.values = pwi_planted_refilter(part->in, bytes);
   if (pwi_codecs_are_free(coding.codecs)) {
     coding.adapt = &filters->adapt;
@@ -259,14 +260,15 @@ static bool asks_for_rows(const struct part *part) {
   return part->out && !part->is_collecting && part->kind != PWI_REQUEST_SCAN;
 }
 
-/* What the answer may come in: nothing but RAW from a peer that would not know what is meant. */
+/* Codecs that the answer may use; 0 (only RAW) for a peer that knows none. */
 static uint8_t codecs_back(const struct client_link *link, const struct part *part) {
   const struct flow_filters *filters = part->flow->filters;
   if (!filters || !asks_for_rows(part) || link->peering.in_place) return 0;
   return (uint8_t)(filters->pull_codecs & link->peering.codecs);
 }
 
-/* Lossy filters for the answer. A peer that does not know of them would send what was not asked for. */
+/* Adds the lossy filters for the answer. A peer without filters would ignore them, so the request fails
+ * there. */
 static pawl_status add_filters(const struct client_link *link, struct pwi_message_builder *builder,
                                const struct part *part) {
   const struct flow_filters *filters = part->flow->filters;
@@ -298,7 +300,8 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
     terms.keep = part->list != NULL;
   }
   bool is_new = terms.kind == PWI_REQUEST_PUSHPULL && terms.other != 0;
-  if (is_new && !(link->peering.features & PWI_FEATURE_AGGREGATE)) return PAWL_UNSUPPORTED; /* it would go by itself */
+  /* The peer would apply it alone. */
+  if (is_new && !(link->peering.features & PWI_FEATURE_AGGREGATE)) return PAWL_UNSUPPORTED;
   bool may_bring_clocks = terms.kind == PWI_REQUEST_PULL || terms.kind == PWI_REQUEST_AWAIT;
   terms.clocks = may_bring_clocks && part->task->clocks;
   uint8_t bytes[PWI_TERMS_SIZE];
@@ -307,8 +310,8 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
   return pwi_message_copy(builder, &section, bytes);
 }
 
-/* The first one that is numbered on a link shows who we are: those that follow are in its order. So does one that asks what became
- * of a number of our former id. */
+/* The first numbered request on a link carries a proof of the client's id; messages arrive in order. A
+ * request about a number of a former id carries one too. */
 static bool needs_proof(const struct pwi_client *client, const struct client_link *link, const struct part *part) {
   return pwi_part_is_numbered(part) && link->proven != client->sender;
 }
@@ -316,7 +319,7 @@ static bool needs_proof(const struct pwi_client *client, const struct client_lin
 static pawl_status add_proof(const struct pwi_client *client, struct pwi_message_builder *builder,
                              const struct part *part) {
   uint8_t seal[PWI_SEAL_SIZE];
-  static_assert(PWI_PEER_IS_SENDER == PWI_VERIFIER_IS_SENDER, "a peer is named as it names itself");
+  static_assert(PWI_PEER_IS_SENDER == PWI_VERIFIER_IS_SENDER, "a proof names the peer as the peer names itself");
   pawl_status status = pwi_proof_make(client->identity, client->joined.cluster, client->sender, part->peer->node, seal);
   if (status) return status;
   struct pwi_section section = {.type = PWI_SECTION_PROOF, .count = 1, .length = sizeof seal};
@@ -333,7 +336,7 @@ static struct pwi_message_head head_of(const struct pwi_client *client, const st
                                    .catalogue = (uint32_t)client->catalogue.number};
 }
 
-/* Shared memory is sound, but what lies in ordinary memory may be read after the caller has it back: with a checksum. */
+/* Values in ordinary memory need a checksum: a peer may read them after they belong to the caller again. */
 static struct pwi_message_terms terms_of(const struct pwi_client *client, const struct client_link *link,
                                          const struct part *part) {
   struct pwi_message_terms terms = link->peering.data;
@@ -443,7 +446,8 @@ void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer) {
   if (peer->legs_first) pwi_peer_pump_legs(client, peer);
   while (peer->queue_first && has_room(peer, peer->queue_first)) {
     pawl_status status = send_part(client, peer, peer->queue_first);
-    if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return; /* writable, or link_down, will follow */
+    /* `writable` or `link_down` will follow. */
+    if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return;
     if (status == PAWL_NO_MEMORY || status == PAWL_NODE_LIMIT) {
       pwi_client_wake_at(client, pwi_net_now(client->config.net) + PWI_PEER_RETRY_MIN);
       return;
@@ -462,8 +466,7 @@ void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer) {
   pwi_peer_pump(client, peer);
 }
 
-/* Everything under way, and everything that waited for this link, finds its place again, in order: the view may have
- * changed. */
+/* Settles all parts of the peer again, in order: the view may have changed. */
 static void resettle(struct pwi_client *client, struct client_peer *peer) {
   while (peer->sent_first) pwi_part_hold(client, peer->sent_first, PART_BLOCKED);
   while (peer->queue_first) pwi_part_hold(client, peer->queue_first, PART_BLOCKED);
@@ -484,7 +487,8 @@ void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, paw
   if (peer->legs_first) pwi_peer_pump(client, peer);
 }
 
-/* A view has come: what waits for a link to somebody who may not be the request handler any more finds its place again. */
+/* A view has come: parts that wait for a link to a peer are settled again, since the peer may no longer be
+ * the head. */
 void pwi_peers_reroute(struct pwi_client *client) {
   for (struct client_peer *peer = client->peers; peer; peer = peer->next)
     if (peer->queue_first && (!peer->link || !peer->link->is_up)) resettle(client, peer);

@@ -1,12 +1,14 @@
 /* Calls become parts.
  *
- * A call is cut three times: by the arcs of the view, because each head is asked for its own; by what was sent before,
- * because a part names one predecessor that has to be true of all its claim (store/clock.h); and by size. Neighbouring
- * pieces for the same chain with the same predecessor are joined again; so are those of neighbouring arcs that one node
- * holds alone, so that without replicas a call is in the normal case one part per run of arcs of one head.
+ * A call is cut three times: by the arcs of the view, because each head serves its own; by the clock of sent
+ * numbers, because a part names one predecessor, which must be right for its whole claim (store/clock.h); and
+ * by size. Adjacent pieces for the same chain with the same predecessor are joined again. So are pieces of
+ * adjacent arcs that one node holds alone: without replicas, a call normally becomes one part per run of arcs
+ * with the same head.
  *
- * A push claims whole arcs, whatever keys it names: else clocks would break into ever smaller pieces. So where an arc's
- * clock is in pieces, all of them are claimed, also those in which no key is named. A pull claims what it reads.
+ * A push claims whole arcs, whatever keys it names; otherwise clocks would break into ever smaller pieces. If
+ * the clock of an arc is in pieces, the push claims all of them, even those in which it names no key. A pull
+ * claims only the keys that it reads.
  */
 #include <assert.h>
 #include <string.h>
@@ -16,13 +18,13 @@
 #include "client/inside.h"
 #include "wire/keys.h"
 
-#define RANGE_BYTES_MAX (UINT64_C(1) << 40) /* of one call without a list: more cannot be meant */
+#define RANGE_BYTES_MAX (UINT64_C(1) << 40) /* of one call without a key list; more must be an error */
 
 #define LIST_ROWS ((size_t)64 << 10)
 #define KEPT_ROWS ((size_t)256 << 10)
 #define CARRIED_BYTES ((size_t)1 << 20)
 
-/* All parts of the task are made. */
+/* All parts of the task exist. */
 static void end_start(struct pwi_client *client, struct pwi_task *task) {
   pwi_task_started(client, task);
   pwi_client_send_due(client);
@@ -38,7 +40,7 @@ static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *
   flow->entry = *entry;
   flow->place = pwi_entry_place(entry);
   flow->node = node;
-  if (node != 0) flow->entry.incarnation = 0; /* what somebody holds locally is in no checkpoint */
+  if (node != 0) flow->entry.incarnation = 0; /* local vectors are in no checkpoint */
   flow->row_bytes = pwi_entry_row_bytes(entry);
   flow->pushed_bytes = pwi_entry_pushed_bytes(entry);
   flow->state_bytes = entry->is.state_width * pawl_type_size(entry->is.type);
@@ -73,9 +75,9 @@ pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, 
 
 const struct pwi_entry *pwi_flow_entry(const struct pwi_flow *flow) { return &flow->entry; }
 
-/* --- what is asked for ---------------------------------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------------------------------------- */
 
-/* A call in terms of stored keys. */
+/* A call, in stored keys. */
 struct call {
   struct pwi_client *client;
   struct pwi_flow *flow;
@@ -83,19 +85,19 @@ struct call {
   enum pwi_request_kind kind;
   const uint64_t *keys; /* NULL: all of `range` */
   size_t count;
-  struct pwi_keylist *list; /* whose keys they are, from `list_first` on */
+  struct pwi_keylist *list; /* the prepared list that `keys` lies in, from `list_first` on; NULL: none */
   size_t list_first;
-  bool is_fresh; /* the list is: it goes whole */
+  bool is_fresh; /* no server knows the list: send its keys */
   struct pawl_range range;
   const char *in;
   char *out;
   uint64_t tick;
   uint64_t aggregate;
   struct pwi_operation operation;
-  struct pwi_flow *other; /* NULL: it is about one vector */
+  struct pwi_flow *other; /* flow of the second vector; NULL: none */
 
-  struct part *open; /* the last part, which the next piece may still be joined to */
-  uint64_t open_head;
+  struct part *open;  /* the last part, to which the next piece may be joined; NULL: none */
+  uint64_t open_head; /* the head that it goes to */
 };
 
 static bool is_push(enum pwi_request_kind kind) { return pwi_request_has_rows(kind); }
@@ -105,7 +107,7 @@ static pawl_status check_list(const struct pwi_flow *flow, const uint64_t *keys,
   return count > 0 && keys[count - 1] >= flow->place.size ? PAWL_OUT_OF_SPAN : PAWL_OK;
 }
 
-/* Rows of a checkpoint are named by stored keys. */
+/* A RESTORE names stored keys, which need no mixing. */
 static bool is_mixed(const struct pwi_flow *flow, enum pwi_request_kind kind) {
   return flow->place.mixed && kind != PWI_REQUEST_RESTORE;
 }
@@ -138,7 +140,7 @@ static pawl_status check_call(const struct pwi_client *client, const struct pwi_
 
 /* --- parts ---------------------------------------------------------------------------------------------- */
 
-/* What a part covers: a claim, and of the call's keys those from `first` to `last`. */
+/* A piece of a call: a claim, and the keys [first, last) of the call. */
 struct piece {
   struct pawl_range claim;
   uint64_t prior, other_prior;
@@ -157,7 +159,7 @@ static size_t rows_of(const struct call *call, const struct piece *piece) {
 
 static const uint64_t no_keys[1];
 
-/* Which of the caller's rows is the first of the piece. */
+/* The index of the piece's first row among the caller's rows. */
 static size_t first_row(const struct call *call, const struct piece *piece) {
   return call->keys ? piece->first : (size_t)(piece_range(call, piece).begin - call->range.begin);
 }
@@ -188,8 +190,8 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
   }
 }
 
-/* No part can be made: the piece has failed, and so has the task. What was to follow it is not held up, since its number
- * was not sent and the clock does not have it. */
+/* There is no memory for a part: the piece fails, and so does the task. Later parts are not held up, because
+ * the clock of sent numbers does not have the piece. */
 static void fail_piece(const struct call *call, const struct piece *piece, pawl_status status) {
   call->task->parts++;
   pwi_task_part_over(call->client, call->task, piece->claim, status);
@@ -200,10 +202,10 @@ static void settle_open(struct call *call) {
   call->open = NULL;
   if (!part) return;
   pwi_part_settle(call->client, part);
-  pwi_client_send_due(call->client); /* while the next piece is cut */
+  pwi_client_send_due(call->client); /* the next piece is cut meanwhile */
 }
 
-/* Of the larger of what goes and what comes. */
+/* Bytes of a row in the request or in the answer, whichever is larger. */
 static size_t row_bytes_of(const struct call *call) {
   if (call->kind == PWI_REQUEST_LINEAR && call->flow->entry.is.layout != PAWL_LAYOUT_SPARSE)
     return call->flow->row_bytes;
@@ -216,12 +218,12 @@ static size_t limit_of(const struct call *call) {
   return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE;
 }
 
-/* How many rows one message carries, to the request handler and, as they are stored, on to the members of its chain. */
+/* Rows that fit into one message to the head and, as stored rows, into one log entry of its chain. */
 static size_t rows_per_slice(const struct call *call) {
   const struct pwi_flow *flow = call->flow;
   size_t row_bytes = row_bytes_of(call), rows = row_bytes > 0 ? limit_of(call) / row_bytes : SIZE_MAX;
   size_t stored = PWI_CHANGE_MAX / 2 / (sizeof(uint64_t) + flow->row_bytes + flow->state_bytes);
-  if (call->in && is_push(call->kind) && stored < rows) rows = stored; /* a LINEAR is cut by its request handler */
+  if (call->in && is_push(call->kind) && stored < rows) rows = stored; /* a LINEAR is cut by the server */
   return rows > 0 ? rows : 1;
 }
 
@@ -231,7 +233,7 @@ static bool can_join(const struct call *call, const struct piece *piece, uint64_
     return false;
   if (open->operation.prior != piece->other_prior) return false;
   if ((open->rows == 0) != (rows_of(call, piece) == 0)) return false;
-  /* A list that has to be sent is better sent in pieces: one is prepared while another is looked up. */
+  /* A key list is better sent in pieces: the client prepares one while the server looks up another. */
   if (call->keys && open->rows > (call->list ? KEPT_ROWS : LIST_ROWS)) return false;
   if (call->in && is_push(call->kind) && open->rows + rows_of(call, piece) > rows_per_slice(call)) return false;
   return (open->rows + rows_of(call, piece)) * row_bytes_of(call) <= limit;
@@ -244,8 +246,8 @@ static void join(const struct call *call, const struct piece *piece) {
   open->range.end = piece_range(call, piece).end;
 }
 
-/* Up to where pieces are joined. A push that has to be carried is better carried in parts: the request handler adds one while the
- * next is on its way. One that is read in place has nothing to wait for. */
+/* The size up to which pieces are joined. A push that is carried over a network is better sent in parts: the
+ * server applies one while the next arrives. A push that is read in place gains nothing from this. */
 static size_t join_limit(const struct call *call, uint64_t head) {
   if (!is_push(call->kind) || call->operation.kind) return limit_of(call);
   const struct client_peer *peer = pwi_client_peer(call->client, call->flow->node ? call->flow->node : head);
@@ -258,7 +260,7 @@ static pawl_status note_sent(const struct call *call, const struct piece *piece)
   return pwi_clock_set(&call->flow->sent, PWI_SELF, piece->claim, call->task->number);
 }
 
-/* Adds a piece that fits into one message. The clock has it only once it is certain to be sent. */
+/* Adds a piece that fits into one message. It enters the clock only once it is certain to be sent. */
 static void add_piece(struct call *call, const struct piece *piece, uint64_t head) {
   if (call->open && can_join(call, piece, head, join_limit(call, head))) {
     pawl_status status = note_sent(call, piece);
@@ -285,14 +287,14 @@ static void add_piece(struct call *call, const struct piece *piece, uint64_t hea
   call->open_head = head;
 }
 
-/* A pull does not reach beyond what it reads. */
+/* The claim of a pull contains only the keys that it reads. */
 static struct piece tightened(const struct call *call, struct piece piece) {
   if (is_push(call->kind) || piece.first >= piece.last) return piece;
   if (call->keys) piece.claim = pawl_range_of(call->keys[piece.first], call->keys[piece.last - 1] + 1);
   return piece;
 }
 
-/* Cuts a piece into slices of what one message carries. */
+/* Cuts a piece into slices that fit into one message each. */
 static void add_slices(struct call *call, struct piece piece, uint64_t head) {
   size_t per_slice = rows_per_slice(call);
   while (rows_of(call, &piece) > per_slice) {
@@ -312,8 +314,8 @@ static void add_slices(struct call *call, struct piece piece, uint64_t head) {
   add_piece(call, &tight, head);
 }
 
-/* A push of a group takes effect when all members' are in. Who reads does not wait for that: what has to be seen is what was sent
- * before it. */
+/* The predecessor of a read. A push of an aggregate takes effect only when all members have pushed, and a
+ * read does not wait for that: it must see only the pushes before the aggregate. */
 static uint64_t prior_of_reader(const struct pwi_flow *flow, struct pawl_range claim, uint64_t prior) {
   for (uint64_t before = prior;; prior = before) {
     for (const struct part *part = flow->last; part; part = part->before)
@@ -324,7 +326,7 @@ static uint64_t prior_of_reader(const struct pwi_flow *flow, struct pawl_range c
   }
 }
 
-/* Likewise by what was sent to the other vector. */
+/* Cuts a piece by the clock of the second vector. */
 static void cut_by_other(const struct call *call, struct piece *piece) {
   struct pwi_clock_pieces pieces;
   struct pwi_clock_piece sent = {.range = piece->claim};
@@ -337,7 +339,7 @@ static void cut_by_other(const struct call *call, struct piece *piece) {
   piece->other_prior = call->other->is_forbidden ? 0 : sent.time;
 }
 
-/* Cuts what lies on one arc by what was sent before. */
+/* Cuts the keys of one arc by the clock of sent numbers. */
 static void add_arc(struct call *call, struct pawl_range claim, size_t first, size_t last, uint64_t head) {
   for (uint64_t at = claim.begin; at < claim.end;) {
     struct pwi_clock_pieces pieces;
@@ -366,7 +368,7 @@ static void cut_by_view(struct call *call) {
   struct pwi_cut cut;
   struct pwi_cut_part part;
   pwi_cut_init(&cut, call->client->view, &call->flow->place, call->keys, call->count, call->range);
-  if (call->aggregate) pwi_cut_every_arc(&cut); /* every member's part is awaited everywhere */
+  if (call->aggregate) pwi_cut_every_arc(&cut); /* every member must push on every arc of the range */
   for (size_t last = SIZE_MAX; pwi_cut_next(&cut, &part); last = part.arc) {
     bool joins = last != SIZE_MAX && part.arc == last + 1 && call->aggregate == 0 &&
                  pwi_view_arcs_join(call->client->view, last);
@@ -386,7 +388,7 @@ static void cut(struct call *call) {
 
 /* --- calls ---------------------------------------------------------------------------------------------- */
 
-/* The keys of a list that lie in the range; rows of others are skipped. */
+/* Keeps the keys of a list that lie in the range, and skips the rows of the others. */
 static void limit_to_range(struct call *call) {
   size_t first = pwi_first_not_below(call->keys, call->count, call->range.begin);
   size_t last = pwi_first_not_below(call->keys, call->count, call->range.end);
@@ -402,14 +404,14 @@ static pawl_status mix(struct call *call, const struct pwi_where *where, const v
   if (status) return status;
   struct pwi_mixing *mixing = call->task->mixing;
   call->keys = mixing->list ? mixing->list->keys : mixing->mixer.keys;
-  if (!call->keys) call->keys = no_keys; /* an empty list, which is not the same as none */
+  if (!call->keys) call->keys = no_keys; /* an empty list; NULL would mean a range */
   call->in = in ? mixing->in.memory : NULL;
   call->out = out ? mixing->out.memory : NULL;
   return PAWL_OK;
 }
 
-/* A call that is right in itself. What is told of tasks that end on the way may lead to other calls, which may throw a list
- * out that nobody but its flow has. */
+/* Starts a call that has passed all checks. Tasks that end meanwhile may start other calls, which may evict a
+ * cached list of the flow: so the call has its own reference. */
 static void start(struct call *call, const struct pwi_where *where) {
   struct pwi_flow *flow = call->flow;
   struct pwi_keylist *list = call->list ? pwi_keylist_retain(call->list) : NULL;
@@ -424,7 +426,7 @@ static void start(struct call *call, const struct pwi_where *where) {
   else if (call->keys && (call->range.begin > 0 || call->range.end < flow->place.size))
     limit_to_range(call);
   if (status)
-    call->task->status = status; /* it has a number already: it ends as any other */
+    call->task->status = status; /* the task has a number already, so it ends as any other */
   else
     cut(call);
   pwi_keylist_release(list);
@@ -445,7 +447,7 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
   struct pwi_where now = *where;
   struct pwi_filtered *filtered = NULL;
   pawl_status status = pwi_client_check(client, flow, kind, where);
-  if (!status && is_only_flush(where)) now.keys = no_keys; /* if there is nothing to be flushed */
+  if (!status && is_only_flush(where)) now.keys = no_keys; /* there may be no residuals to flush */
   if (!status && flow->filters) status = pwi_flow_filter(client, flow, kind, &now, &in, &filtered);
   if (status) return status;
   struct call call = {.client = client,
@@ -531,7 +533,7 @@ pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *t
   return start_linear(client, task, flow, NULL, (struct pwi_operation){.kind = kind, .column = column + 1}, range);
 }
 
-/* What a scan may ask one request handler for at once: what lies on one arc and has one predecessor. */
+/* The range that one request of a scan covers: on one arc, with one predecessor. */
 static struct piece scan_piece(const struct pwi_client *client, const struct pwi_flow *flow, struct pawl_range range) {
   struct pawl_range arc = pawl_range_of(0, flow->place.size);
   struct pwi_clock_pieces pieces;
@@ -577,7 +579,8 @@ pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, st
   return PAWL_OK;
 }
 
-/* A request about a group claims the one key that stands for it: nothing else of a group's span is ever used. */
+/* A request about a group claims the one key that represents the group; the rest of its span is never
+ * used. */
 static pawl_status start_group(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                enum pwi_request_kind kind, uint64_t tick) {
   bool is_numbered = kind != PWI_REQUEST_AWAIT;
@@ -613,7 +616,7 @@ static pawl_status start_group(struct pwi_client *client, struct pwi_task *task,
 }
 
 pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow) {
-  if (task != &flow->reenter) flow->has_entered = true; /* who has left meanwhile has left */
+  if (task != &flow->reenter) flow->has_entered = true; /* not if the caller has left meanwhile */
   return start_group(client, task, flow, PWI_REQUEST_ENTER, flow->ticked);
 }
 

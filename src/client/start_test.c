@@ -210,7 +210,8 @@ static void test_a_call_without_keys_finishes_at_once(void **state) {
   stop_scene(&scene);
 }
 
-/* Of a call for which there is no memory every piece fails, or it is not begun. The next push is not held up. */
+/* Of a call for which there is no memory every piece fails, or it is not begun. The next push is not held
+ * up. */
 static void test_a_call_without_memory_fails(void **state) {
   (void)state;
   for (uint64_t n = 0; n < 100; n++) {

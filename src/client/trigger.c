@@ -1,8 +1,9 @@
 /* Triggers: a push that waits for a group.
  *
- * The waiting is an AWAIT at whoever keeps the group's ticks, which is asked again if that one is lost. The push gets its number
- * only when the waiting is over: until then nothing that this client sends has to follow it. From there on it is a push like any
- * other, and so happens exactly once, whatever heads change meanwhile. */
+ * A trigger first waits with an AWAIT, which is sent again if the head of the group is lost. The push gets
+ * its number only when the await is over, so no other push has to follow it before. From then on it is a push
+ * like any other, and takes effect exactly once.
+ */
 #include <stddef.h>
 
 #include "client/inside.h"
@@ -20,7 +21,7 @@ static void fire(struct pwi_task *await) {
     task->failure_count = 0;
     task->finished(task);
   }
-  pwi_keylist_release(list); /* its parts have it by now; the trigger may be gone */
+  pwi_keylist_release(list); /* its parts have their own reference; the trigger may be gone */
 }
 
 pawl_status pwi_client_trigger(struct pwi_client *client, struct pwi_trigger *trigger, struct pwi_task *task,

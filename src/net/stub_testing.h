@@ -1,5 +1,5 @@
-/* A net for unit tests of actors: it carries nothing, keeps a copy of every message given to it, and has a clock
- * that the test moves. The test plays the peers: it calls the actor's functions itself. */
+/* A net for unit tests of actors: it carries nothing, keeps a copy of every message given to it, and has a
+ * clock that the test moves. The test plays the peers: it calls the actor's functions itself. */
 #ifndef PWI_NET_STUB_TESTING_H
 #define PWI_NET_STUB_TESTING_H
 

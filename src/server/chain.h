@@ -1,21 +1,24 @@
-/* Chains: what a shard knows of each arc that it is a member of (OSDI'14 4.3; design, sections 5 and 6).
+/* The bookkeeping of a server about the chains that it is a member of: versions, the log, confirmations,
+ * deferred replies (docs/replication.md; OSDI'14 4.3).
  *
- * A chain is [head, …, tail] of full members, then those that are being filled. The head serves requests. What a numbered
- * request changed goes down the chain as a log entry with a *version*: a number that rises by one with every change of the arc,
- * goes on where arcs are split, merged, or get another head, and is the same on all members. A member applies versions in
- * order, and keeps a log entry until all full members behind it have confirmed it, so that it can be sent again to whoever
- * stands behind it after a change of views.
+ * A chain is [head, ..., tail] of full members, followed by members that are being filled. The head serves
+ * requests. The change of a numbered request goes down the chain as a log entry with a *version*. The version
+ * of an arc rises by one with every change. It continues when the arc is split, merged, or gets another head,
+ * and all members agree on it. A member applies versions in order. It keeps a log entry until all full
+ * members behind it have confirmed it, so that after a change of views it can send the entry again to the
+ * member that then follows.
  *
- * ANSWERS. The head gives an answer, also to a duplicate or to a pull, only once all full members have every change that the
- * answer could have seen. Until then it is put off here.
+ * REPLIES. The head sends a reply, also to a duplicate or a pull, only once all full members have every
+ * change that the reply could have seen. Until then the reply is deferred here.
  *
- * EVENNESS. After arcs with different versions were merged, parts of the new arc have different versions, until the next
- * change, which is one of the whole arc. Such a chain is not *even*, and its versions are looked up by position. Changes
- * from before may then have the same version, for different parts of the arc: a version has come when all of them have.
- * Each says how many of its version come before it, so that none is missed. They go down the chain by rising version, so a member sends what it has inherited no sooner than it knows that nothing
- * comes that stands before it.
+ * EVENNESS. After arcs with different versions were merged, the positions of the new arc have different
+ * versions until the next change, which is a change of the whole arc. Such a chain is not *even*, and its
+ * versions are looked up by position. Several changes from before the merge may have the same version, for
+ * different positions. A version is complete when all its changes have arrived; each carries the number of
+ * its siblings that precede it, so that none is missed. Changes go down the chain by rising version. A member
+ * therefore sends an inherited entry only when it knows that no entry with a lower version will arrive.
  *
- * This header is about bookkeeping; what is sent to whom is server/chain_traffic.c's business.
+ * Nothing here sends or receives; server/chain_traffic.c does.
  *
  * Threads: as the server's net.
  */
@@ -45,98 +48,101 @@ struct pwi_deferred {
 struct pwi_chain {
   struct pawl_range positions;
   uint64_t since;
-  size_t place; /* ours, from 0 */
-  bool is_head, is_filling;
-  uint64_t previous, following; /* nodes; 0: nobody */
-  bool following_fills;         /* the one behind us is being filled */
+  size_t place;                 /* of this server in the chain, from 0 */
+  bool is_head, is_filling;     /* this server is the head; it is being filled */
+  uint64_t previous, following; /* neighbouring nodes; 0: none */
+  bool following_fills;         /* the following member is being filled */
 
-  uint64_t version; /* the highest here */
-  bool is_even;     /* it is that of all positions */
-  uint64_t confirmed;
+  uint64_t version;   /* the highest version here */
+  bool is_even;       /* all positions have this version */
+  uint64_t confirmed; /* all full members have all changes up to this version */
 
-  /* What we passed on, or have to. Towards the following. */
-  struct pwi_fifo log; /* struct pwi_log_entry *, by rising version */
-  size_t sent_count;   /* from the front: given to the link */
-  uint64_t sent;       /* version of the last of them, or what the following had */
-  bool is_open;        /* the following has said READY, on the link there is now */
-  bool is_synced;      /* a filling member has everything: its word counts */
-  bool is_full_wanted; /* the next one with its keys */
-  uint64_t heard;      /* the last that the following has confirmed */
+  /* Towards the following member. */
+  struct pwi_fifo log; /* struct pwi_log_entry *, by rising version: sent, or still to be sent */
+  size_t sent_count;   /* entries at the front of the log that were given to the link */
+  uint64_t sent;       /* version of the last entry sent, or the version that the following member had */
+  bool is_open;        /* the following member has said READY over the present link */
+  bool is_synced;      /* a member that is being filled has everything: its confirmations count */
+  bool is_full_wanted; /* the next entry must carry its keys */
+  uint64_t heard;      /* the last version that the following member has confirmed */
 
-  /* Towards the previous. */
-  uint64_t processed;      /* of what it sends */
-  uint64_t siblings;       /* changes of the version after that which were taken: others of it are to come */
-  struct pwi_clock staged; /* filling: the versions of what has come, once all of it has */
+  /* Towards the previous member. */
+  uint64_t processed; /* the last version of which all changes were received */
+  uint64_t siblings;  /* changes received of the version after that, which is still incomplete */
+  /* A member that is being filled: versions by position, once all chunks have come. */
+  struct pwi_clock staged;
 
-  bool is_handing;          /* no more requests are taken: another will be the head */
+  bool is_handing;          /* the head accepts no more requests: it is handing the arc over */
   struct pwi_fifo deferred; /* struct pwi_deferred, by rising version */
 };
 
-/* All chains of a shard, by rising position. */
+/* All chains of a server, by rising position. */
 struct pwi_chains {
   struct pwi_chain **items;
   size_t count;
-  size_t routed_first, routed_last; /* the chains that the last request is about */
-  struct pwi_clock versions;        /* by position, of all that is held; what even chains know better is older here */
+  size_t routed_first, routed_last; /* the chains of the last request */
+  struct pwi_clock versions;        /* by position; on even chains it may lag behind `version` */
   struct pwi_log_entries *log_entries;
-  size_t chain_size; /* bytes of the owner's struct that begins with a struct pwi_chain; 0: there is none */
-  void (*answer)(void *context, void *reply, bool is_lost); /* lost: say NOT_HERE */
-  void (*pump)(void *context, struct pwi_chain *chain);     /* there is something to be sent */
-  void (*starve)(void *context, struct pwi_chain *chain);   /* its head has no memory, not even to refuse */
+  size_t chain_size; /* of the owner's struct that begins with a struct pwi_chain; 0: no such struct */
+  void (*answer)(void *context, void *reply, bool is_lost); /* is_lost: answer NOT_HERE */
+  void (*pump)(void *context, struct pwi_chain *chain);     /* entries are to be sent */
+  void (*starve)(void *context, struct pwi_chain *chain);   /* this head has no memory */
   void *context;
 };
 
 void pwi_chains_fini(struct pwi_chains *chains); /* deferred replies are dropped */
 
-/* NULL: we are no member there. */
+/* The chain of a position; NULL: this server is not a member there. */
 struct pwi_chain *pwi_chains_find(const struct pwi_chains *chains, uint64_t position);
 
 /* --- a view --------------------------------------------------------------------------------------------- */
 
-/* The chains that the view gives us, with what is known already: logs, versions, answers that still can be given. The old
- * ones are gone then. Positions must be in `versions`, or be filling. PAWL_NO_MEMORY: nothing has changed. */
+/* Replaces the chains by those of a view. They take over logs, versions, and the deferred replies that can
+ * still be sent. All positions must be in `versions` or be filling. PAWL_NO_MEMORY: nothing has changed. */
 PAWL_MUST_USE pawl_status pwi_chains_follow_view(struct pwi_chains *chains, const struct pwi_view *view, uint64_t node);
 
-/* Before positions are taken or dropped for a view: versions by position are up to date. */
+/* Brings `versions` up to date. Call it before positions are added or dropped for a view. */
 PAWL_MUST_USE pawl_status pwi_chains_write_versions(struct pwi_chains *chains);
 
-/* Positions that are held from now on, or no more. `filled` is the chain in which we were filled with them: versions are
- * as they were there; NULL: nobody has ever changed anything. */
+/* Adds positions. `filled` is the chain in which this server was filled with them, with their versions; NULL:
+ * the positions have never been changed. pwi_chains_drop removes positions. */
 PAWL_MUST_USE pawl_status pwi_chains_hold(struct pwi_chains *chains, struct pawl_range positions,
                                           const struct pwi_chain *filled);
 PAWL_MUST_USE pawl_status pwi_chains_drop(struct pwi_chains *chains, struct pawl_range positions);
 
-/* The versions of an arc as bytes, for a member that is being filled, and back there. PAWL_CORRUPT, PAWL_NO_MEMORY. */
+/* Encodes the versions of an arc for a member that is being filled, and decodes them there. PAWL_CORRUPT,
+ * PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_chain_save_versions(struct pwi_chains *chains, const struct pwi_chain *chain,
                                                   struct pwi_writer *writer);
 PAWL_MUST_USE pawl_status pwi_chain_load_versions(struct pwi_chain *chain, const void *bytes, size_t size);
 
-/* The lowest version of the arc: what to ask the previous member for. */
+/* The lowest version of the arc. The previous member must send everything after it. */
 uint64_t pwi_chain_lowest(const struct pwi_chains *chains, const struct pwi_chain *chain);
 
 /* --- the head ------------------------------------------------------------------------------------------- */
 
-/* The chain whose head we are and that all of the claim belongs to; NULL: it is not for us to answer. A claim may belong to
- * several neighbouring ones if nobody stands behind us in any of them; then it is the first. */
+/* The chain that contains the claim and whose head is this server; NULL: this server may not answer. A claim
+ * may extend over several neighbouring chains without followers; the result is the first of them. */
 struct pwi_chain *pwi_chains_route(struct pwi_chains *chains, const struct pwi_place *place, struct pawl_range claim);
 
-/* Before a numbered request is served: a log entry for what it may change, NULL if nobody has to be told. `row_bytes` and
- * `state_bytes` are of one row; `stamps` senders are told of besides. PAWL_NO_MEMORY, PAWL_NODE_LIMIT, PAWL_TOO_LARGE; PAWL_QUEUE_FULL if too much is kept. */
+/* Before a numbered request is served: takes a log entry for its change; NULL if the chain has no followers.
+ * `row_bytes` and `state_bytes` are of one row; `stamps` is the number of other senders in an aggregate.
+ * PAWL_NO_MEMORY, PAWL_NODE_LIMIT, PAWL_TOO_LARGE; PAWL_QUEUE_FULL if the logs are too large. */
 PAWL_MUST_USE pawl_status pwi_chain_prepare(struct pwi_chains *chains, struct pwi_chain *chain,
                                             const struct pwi_request *request, size_t row_bytes, size_t state_bytes,
                                             size_t stamps, struct pwi_log_entry **log_entry_out);
 
-/* After it was served: the effect becomes the next version. The log entry is taken, or given back. */
+/* After the request was served: its effect becomes the next version. Takes over the log entry. */
 void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct pwi_shard *shard,
                       const struct pwi_request *request, const struct pwi_served *served,
                       const struct pwi_stamp *stamps, struct pwi_log_entry *log_entry);
 
-/* Where we are in what is sent down the chain. */
+/* The version up to which this server has everything that goes down the chain. */
 static inline uint64_t pwi_chain_at(const struct pwi_chain *chain) {
   return chain->is_head ? chain->version : chain->processed;
 }
 
-/* True if everything that is here is confirmed. */
+/* True if all full members have everything that is here. */
 static inline bool pwi_chain_is_settled(const struct pwi_chain *chain) { return chain->confirmed >= chain->version; }
 
 /* Defers a reply about these positions until everything that is here now is confirmed. PAWL_NO_MEMORY. */
@@ -144,41 +150,43 @@ PAWL_MUST_USE pawl_status pwi_chain_defer(struct pwi_chain *chain, struct pawl_r
 
 /* --- members -------------------------------------------------------------------------------------------- */
 
-/* A version was applied here, on `positions` of the arc; `is_last`: no other one of that version comes. Its log entry, if it
- * has to be passed on, is taken. There is room: see pwi_chain_make_room. */
+/* A change was applied on `positions` of the arc. `is_last`: it is the last change of its version. Takes over
+ * the log entry, which is NULL if the chain has no followers. Call pwi_chain_make_room first. */
 void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version,
                        struct pawl_range positions, bool is_last, struct pwi_log_entry *log_entry);
 
-/* Nothing more comes up to this version. */
+/* The previous member has nothing more to send up to this version. */
 void pwi_chain_caught_up(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version);
 
-/* True if `positions` of the arc have a version below this one; `*piece_out` is the first such part. */
+/* True if some of `positions` have a version below `version`; `*piece_out` is the first such part. */
 bool pwi_chain_next_due(const struct pwi_chains *chains, const struct pwi_chain *chain, struct pawl_range positions,
                         uint64_t version, struct pawl_range *piece_out);
 
-/* The next change, if it is one of these positions, can be put down without fail. */
+/* Reserves memory, so that pwi_chain_applied cannot fail for a change of these positions. */
 PAWL_MUST_USE pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain,
                                               struct pawl_range positions);
 
-/* Does anybody behind us need log entries? */
+/* True if the following member needs log entries. */
 bool pwi_chain_has_followers(const struct pwi_chain *chain);
 
-/* The following has said that it, and all that count behind it, have this. */
+/* The following member has confirmed `version` for itself and all full members behind it. */
 void pwi_chain_heard(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version);
 
-/* The following asks for what comes after `version`. */
+/* The following member asks for everything after `version`. */
 void pwi_chain_rewind(struct pwi_chain *chain, uint64_t version);
 
-/* The next log entry to be sent; NULL: none. */
+/* The next log entry to send; NULL: none. */
 struct pwi_log_entry *pwi_chain_next(const struct pwi_chain *chain);
-bool pwi_chain_has_more(const struct pwi_chain *chain);     /* behind that, of the same version */
-uint64_t pwi_chain_siblings(const struct pwi_chain *chain); /* how many of the same version come before it */
+bool pwi_chain_has_more(const struct pwi_chain *chain); /* entries of the same version follow it */
+/* Number of entries of the same version before it. */
+uint64_t pwi_chain_siblings(const struct pwi_chain *chain);
 void pwi_chain_was_sent(struct pwi_chain *chain);
 
-/* True if all was sent and the following does not know that that is all: nothing of the last versions was for it. */
+/* True if every entry was sent and the following member does not know that it is up to date, because it needs
+ * no entry of the last versions. */
 bool pwi_chain_is_ahead(const struct pwi_chain *chain);
 
-/* What is confirmed may have changed for another reason: nobody stands behind us any more, or one that fills counts now. */
+/* Confirms what no following member has to confirm. Call it when a view has changed the followers. */
 void pwi_chain_settle(struct pwi_chains *chains, struct pwi_chain *chain);
 
 #endif

@@ -1,4 +1,4 @@
-/* Inside server/chain.h: what server/chain.c and server/chain_view.c share. */
+/* Shared by server/chain.c and server/chain_view.c. */
 #ifndef PWI_SERVER_CHAIN_INSIDE_H
 #define PWI_SERVER_CHAIN_INSIDE_H
 
@@ -11,15 +11,16 @@ static inline struct pwi_log_entry *pwi_chain_log_at(const struct pwi_chain *cha
   return *(struct pwi_log_entry **)pwi_fifo_at(&chain->log, index);
 }
 
-void pwi_chain_destroy(struct pwi_chain *chain); /* NULL is fine; log entries are let go, answers dropped */
+/* Releases log entries, drops deferred replies; NULL is allowed. */
+void pwi_chain_destroy(struct pwi_chain *chain);
 
-/* Brings the clock up to what an even chain knows, as far as its positions are held still. PAWL_NO_MEMORY. */
+/* Writes the version of an even chain to the clock, for the positions that the clock has. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_chain_write_version(struct pwi_chains *chains, const struct pwi_chain *chain);
 
-/* Takes version and evenness from the clock by position. */
+/* Sets the chain's version and evenness from the clock. */
 void pwi_chain_read_version(const struct pwi_chains *chains, struct pwi_chain *chain);
 
-/* Keeps the log entry, with a reference of its own, in its place by version; one that is there already is not kept twice.
+/* Adds a log entry to the log, by version and with a reference of its own, unless the log has it already.
  * PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_chain_add_to_log(struct pwi_chain *chain, struct pwi_log_entry *log_entry);
 

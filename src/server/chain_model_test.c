@@ -1,8 +1,9 @@
 /* Three members of chains against a model that writes down every change for every cell of the ring.
  *
- * Arcs are split and merged at random, members see the views late and skip some, links are lost, and one member or two are
- * dropped, the head as well. What is told follows server/chain_traffic.c. Whenever the head gives an answer, everybody who is left
- * has the change; in the end all have the same changes, in the same order. */
+ * Arcs are split and merged at random, members see the views late and skip some, links are lost, and one
+ * member or two are dropped, the head as well. What is told follows server/chain_traffic.c. Whenever the head
+ * gives an answer, everybody who is left has the change; in the end all have the same changes, in the same
+ * order. */
 #include "server/chain_testing.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Bookkeeping of a chain towards the member behind it. What whole clusters make of it is tested in tests/cluster. */
+/* Bookkeeping of a chain towards the member behind it. What whole clusters make of it is tested in
+ * tests/cluster. */
 #include "server/chain.h"
 
 #include <setjmp.h>
@@ -76,7 +77,8 @@ static void test_whoever_asks_is_sent_everything_once_more(void **state) {
   stop(&f);
 }
 
-/* It had asked before what was under way arrived, and the second copy has not been sent when it confirms the first. */
+/* It had asked before what was under way arrived, and the second copy has not been sent when it confirms the
+ * first. */
 static void test_what_is_confirmed_need_not_be_sent_once_more(void **state) {
   (void)state;
   struct fixture f;

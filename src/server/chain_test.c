@@ -517,7 +517,8 @@ static void test_a_change_of_a_part_leaves_the_other_part_where_it_is(void **sta
 
 /* --- filling -------------------------------------------------------------------------------------------- */
 
-/* Before it has been sent the first chunk it needs no changes, then all, and for good once its word counts. */
+/* Before it has been sent the first chunk it needs no changes, then all, and for good once its word
+ * counts. */
 static void test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot_be_reached(void **state) {
   (void)state;
   struct member m;

@@ -21,7 +21,8 @@
 #define TOLD_MAX 64
 #define NODES 6
 
-/* An arc whose chain is written as digits, one for each node; an f behind one says that it is being filled. */
+/* An arc whose chain is written as digits, one for each node. An f after a digit: the member is being
+ * filled. */
 static inline struct pwi_arc arc_of(uint64_t begin, uint64_t since, const char *chain) {
   struct pwi_arc arc = {.begin = begin, .since = since};
   for (const char *at = chain; *at; at++) {

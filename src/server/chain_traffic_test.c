@@ -1,6 +1,6 @@
-/* What a server says to its neighbours in a chain, and what it makes of their messages: every state of the link to the
- * following member (sought, up, open, silent, cut off) and to the previous one (silent, greeted, stuck). The net is a
- * stub; the test plays the neighbours and the manager. */
+/* What a server says to its neighbours in a chain, and what it makes of their messages: every state of the
+ * link to the following member (sought, up, open, silent, cut off) and to the previous one (silent, greeted,
+ * stuck). The net is a stub; the test plays the neighbours and the manager. */
 #include "net/stub_testing.h"
 #include "server/chain_testing.h"
 #include "server/inside.h"
@@ -271,7 +271,8 @@ static void test_a_follower_is_sent_what_it_lacks(void **state) {
   assert_int_equal(notes(&s, next), 3); /* OPEN, and two updates */
   assert_int_equal(heard(&s, next).version, 4);
   carried(&s);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY, .version = 3, .other = 2, .full = true)); /* it asks again, with keys */
+  /* It asks again, with keys. */
+  say(&s, next, NOTE(.step = PWI_NOTE_READY, .version = 3, .other = 2, .full = true));
   assert_int_equal(notes(&s, next), 1);
   assert_int_equal(heard(&s, next).version, 4);
   assert_false(chain_of(&s)->is_full_wanted);
@@ -584,7 +585,8 @@ static void test_an_update_that_cannot_be_read_ends_the_link(void **state) {
   struct scene s;
   start_scene(&s, 2, "12");
   struct server_peer *previous = precede(&s, 1);
-  say(&s, previous, NOTE(.step = PWI_NOTE_UPDATE, .effect = PWI_EFFECT_TICK, .version = 1)); /* it has no terms */
+  /* It has no terms. */
+  say(&s, previous, NOTE(.step = PWI_NOTE_UPDATE, .effect = PWI_EFFECT_TICK, .version = 1));
   assert_int_equal(s.net.closed_count, 1);
   assert_int_equal(s.net.closed[0].why, PAWL_CORRUPT);
   assert_int_equal(chain_of(&s)->processed, 0);

@@ -1,17 +1,18 @@
-/* A request handler: serves the requests that come over links out of a shard (shard/shard.h).
+/* The request handler: serves requests that arrive over links from a shard (shard/shard.h).
  *
- * It is the hot half of a server shard, and of a client that opened vectors locally. The role that owns it hands it the
- * requests of its links (`message`, `piece`, `message_end` and `done` of its actor) and tells it what it must know: the
- * numbers in force, and the catalogue.
+ * It is the hot path of a server, and of a client that opened vectors locally. Its owner passes it the
+ * requests of its links (`message`, `piece`, `message_end` and `done` of the actor) and keeps the numbers in
+ * force and the catalogue up to date.
  *
- * A push is received whole before anything is applied, so that on its claim it takes effect whole or not at all, also if
- * its client vanishes in the middle. Where it lies in memory shared with the client it is read there and never copied
- * (`ready` in net.h); elsewhere it is received into memory that is kept for the link.
+ * A push is received whole before any of it is applied. So it takes effect on its whole claim or not at all,
+ * even if its client vanishes in the middle. If the body lies in memory shared with the client, it is read
+ * there and never copied (`ready` in net.h); otherwise it is received into memory that is kept for the next
+ * message.
  *
- * Answers with values are sent from regions that belong to the link and are closed with it: a client that reads in place
- * never sees them change, also if our side has given the link up before it has.
+ * Answers with values are sent from regions that belong to the link and are closed with it. A client that
+ * reads them in place never sees them change, even if this side closes the link first.
  *
- * Steady state: nothing is allocated, on either path. Threads: as the net.
+ * Steady state: neither path allocates. Threads: as the net.
  */
 #ifndef PWI_SERVER_HANDLER_H
 #define PWI_SERVER_HANDLER_H
@@ -33,36 +34,41 @@
 struct pwi_handler;
 struct pwi_handler_link;
 
-/* What the owner knows now; read at every request. */
+/* The numbers in force, read for every request. */
 struct pwi_handler_numbers {
-  uint64_t node;    /* our own id, for the heads of answers; */
-  bool is_sender;   /* a session's, and not a server's */
+  uint64_t node;    /* the owner's id, for the heads of answers */
+  bool is_sender;   /* `node` is a sender's id, not a server's */
   uint64_t cluster; /* 0: not known yet */
-  uint64_t view;
+  uint64_t view;    /* epoch */
   const struct pwi_catalogue *catalogue;
   const struct pwi_membership *membership;
 };
 
 struct pwi_handler_config {
   struct pwi_net *net;
-  struct pwi_shard *shard; /* borrowed; its config.answer must be pwi_handler_answer, context the request handler */
+  /* borrowed; its config.answer must be pwi_handler_answer, with the handler as context. */
+  struct pwi_shard *shard;
   const struct pwi_handler_numbers *numbers; /* borrowed; the owner keeps them up to date */
   const struct pwi_log *log;
-  struct pwi_chains
-      *chains; /* borrowed: only what we head is served, and answers wait for the chain. NULL: everything that
-                                is held is served */
-  uint64_t
-      answers_max; /* bytes of answers that clients have not taken, in all; of that a link has half, and 128 MiB at most, and
-                           all links of one identity three quarters. 0: 512 MiB */
+
+  /* Borrowed. Only arcs whose head is this server are served, and replies wait for their chain. NULL: all
+   * rows of the shard are served. */
+  struct pwi_chains *chains;
+
+  /* Bytes of answers that clients have not taken yet. One link may have half of them and at most 128 MiB, and
+   * all links of one identity three quarters. 0: 512 MiB. */
+  uint64_t answers_max;
 };
 
-/* The shard may be set after creation, since each needs the other. */
+/* The shard may be set after creation, because the handler and the shard need each other. */
 PAWL_MUST_USE pawl_status pwi_handler_create(const struct pwi_handler_config *config, struct pwi_handler **handler_out);
 void pwi_handler_set_shard(struct pwi_handler *handler, struct pwi_shard *shard);
-/* With all its links; the net is not touched, and may be gone. NULL is fine. */
+
+/* Destroys the handler with all its links. Does not use the net, which may be destroyed already. NULL is
+ * allowed. */
 void pwi_handler_destroy(struct pwi_handler *handler);
 
-/* A link over which requests may come. PAWL_NO_MEMORY. */
+/* Adds a link over which requests may arrive. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_handler_link_up(struct pwi_handler *handler, struct pwi_link link,
                                               const struct pwi_peering *peering, const char *identity,
                                               const struct pwi_rights *rights,
@@ -70,18 +76,19 @@ PAWL_MUST_USE pawl_status pwi_handler_link_up(struct pwi_handler *handler, struc
                                               struct pwi_handler_link **link_out);
 
 struct pwi_handler_figures {
-  uint64_t answer_bytes;    /* memory for answers, now */
-  uint64_t answers_dropped; /* links that were ended because their clients read too slowly while others lacked room */
+  uint64_t answer_bytes; /* memory for answers at present */
+  /* Links closed because their clients read too slowly while other links lacked memory. */
+  uint64_t answers_dropped;
 };
 
 void pwi_handler_figures(const struct pwi_handler *handler, struct pwi_handler_figures *figures_out);
 
-/* From `link_down`: ends it. NULL is fine. */
+/* From `link_down`: removes the link. NULL is allowed. */
 void pwi_handler_link_down(struct pwi_handler_link *link);
 void pwi_handler_set_rights(struct pwi_handler_link *link, const struct pwi_rights *rights);
 
-/* A message whose head says REQUEST begins; the result is what the actor returns. Its context is the request handler link: the
- * owner tells its own contexts from it by what it returned from `message`. */
+/* From `message`, `piece` and `message_end`, for messages of kind REQUEST. The actor returns the result of
+ * pwi_handler_message, whose context is `link`. */
 struct pwi_receive pwi_handler_message(struct pwi_handler_link *link, const struct pwi_message *message);
 void pwi_handler_piece(struct pwi_handler_link *link, size_t offset, const void *data, size_t size);
 void pwi_handler_message_end(struct pwi_handler_link *link, pawl_status status);
@@ -90,13 +97,13 @@ void pwi_handler_message_end(struct pwi_handler_link *link, pawl_status status);
 #define PWI_HANDLER_COOKIE (UINT64_C(1) << 62)
 void pwi_handler_done(struct pwi_handler_link *link, uint64_t cookie);
 
-/* Sums of pushes that are complete become changes; also after a membership has come. */
+/* Applies complete aggregates, and answers released AWAITs. Call it also after a new membership. */
 void pwi_handler_settle_sums(struct pwi_handler *handler);
 
-/* For struct pwi_chains. */
+/* For struct pwi_chains: a deferred reply can be sent, or is lost. */
 void pwi_handler_answer_deferred(void *context, void *reply, bool is_lost);
 
-/* For pwi_shard_config. */
+/* For struct pwi_shard_config: an AWAIT or a push of an aggregate has its answer. */
 void pwi_handler_answer(void *handler, struct pwi_waiter waiter, const struct pwi_outcome *outcome);
 
 #endif

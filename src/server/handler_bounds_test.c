@@ -1,4 +1,5 @@
-/* Room for answers: who has it, and who loses it. The request handler is made by hand, so that answers can lie unread. */
+/* Room for answers: who has it, and who loses it. The request handler is made by hand, so that answers can
+ * lie unread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

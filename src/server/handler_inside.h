@@ -1,5 +1,6 @@
-/* Inside server/handler.h: what receiving (server/handler.c), filtering (server/handler_filter.c), answering (server/handler_answer.c) and bounds on answers
- * (server/handler_bounds.c) share. */
+/* Shared by the files of the request handler: receiving (server/handler.c), filters
+ * (server/handler_filter.c), answers (server/handler_answer.c) and limits on answers
+ * (server/handler_bounds.c). */
 #ifndef PWI_SERVER_HANDLER_INSIDE_H
 #define PWI_SERVER_HANDLER_INSIDE_H
 
@@ -10,18 +11,18 @@
 #include "server/reading.h"
 #include "wire/filters.h"
 
-/* A body that goes out: the region that its values lie in, and the small parts in front of them. Both are read by the
- * net until `done`. */
+/* A body that is being sent: the region with its values, and the small sections in front of them. The net
+ * reads both until `done`. */
 struct pwi_handler_buffer {
-  struct pwi_region *region; /* NULL: closed, the place is free for another */
-  size_t size;
-  bool busy;
-  int64_t sent_at; /* 0: it was not sent, or has been taken */
+  struct pwi_region *region; /* NULL: closed */
+  size_t size;               /* of the region */
+  bool busy;                 /* in use by an answer */
+  int64_t sent_at;           /* 0: not sent, or carried already */
   size_t sent_bytes;
   struct pwi_message_builder builder;
 };
 
-/* How fast a link carries answers, and which codec pays for a vector on it. */
+/* How fast a link carries answers, and which codec pays off for each vector on it. */
 #define PWI_PACED_VECTORS 4
 
 struct pwi_paced {
@@ -57,29 +58,29 @@ struct pwi_handler_link {
   struct pwi_link link;
   struct pwi_peering peering;
   struct pwi_rights rights;
-  struct pwi_shown shown;            /* who speaks */
+  struct pwi_shown shown;      /* the proven identity of the client */
   struct pwi_quota_account *account; /* NULL: no quota */
 
-  struct pwi_inbox inbox; /* the request on its way in */
+  struct pwi_inbox inbox; /* the request that is being received */
 
   struct pwi_handler_buffer **buffers;
   size_t buffer_count;
   size_t buffer_bytes; /* of their regions */
   struct pwi_answering *key;
   int64_t taken_at;      /* when the client last took an answer */
-  bool is_dropped;       /* for being slow */
+  bool is_dropped;       /* closed because the client reads too slowly */
   size_t deferred_count; /* replies that wait for chains */
-  struct pwi_pace *pace; /* NULL: nobody has left a choice of codecs to us */
+  struct pwi_pace *pace; /* NULL: no request on this link has permitted a choice of codecs */
 };
 
-/* A chain that answers pass through. */
+/* A chain of filters for answers. */
 #define PWI_PULL_CHAINS 8
 
 struct pwi_pull_chain {
   uint64_t vector, used;
   size_t size;
   uint8_t bytes[PWI_FILTERS_ASKED_MAX];
-  struct pawl_filters *filters; /* NULL: the place is free */
+  struct pawl_filters *filters; /* NULL: the slot is free */
 };
 
 struct pwi_handler_filters {
@@ -92,7 +93,7 @@ struct pwi_handler_filters {
   struct pwi_coder coder;
 };
 
-/* An AWAIT whose ticks are all counted here. */
+/* An AWAIT whose tick all members have reached; it is answered after the chain was given the tick. */
 struct pwi_released {
   struct pwi_waiter waiter;
   struct pwi_outcome outcome;
@@ -101,49 +102,50 @@ struct pwi_released {
 struct pwi_handler {
   struct pwi_handler_config config;
   struct pwi_handler_link *links;
-  struct pwi_released *released; /* to be told once our chain has the ticks */
+  struct pwi_released *released; /* to be answered by pwi_handler_settle_sums */
   size_t released_count, released_room;
-  struct pwi_staging staging; /* for requests on their way in */
+  struct pwi_staging staging; /* memory for requests that are being received */
   struct pwi_reading reading;
-  struct pwi_pages stamps; /* of the sum that is being applied */
+  struct pwi_pages stamps; /* of the aggregate that is being applied */
   struct pwi_handler_filters filters;
-  struct pwi_answering *keys; /* of the links that there are */
+  struct pwi_answering *keys; /* one for each identity with links */
   uint64_t answer_bytes, answers_dropped;
-  const struct pwi_handler_buffer *beyond;    /* the one that may be past the bound; NULL: none is */
+  const struct pwi_handler_buffer *beyond;    /* the one buffer that may exceed the limit; NULL: none does */
   struct pwi_reply *replies, *unused_replies; /* memory for deferred replies, kept from one to the next */
   char small[PWI_NET_COPY_MAX];
 };
 
-/* Where the values of an answer are to be written: in `request handler->small` if the net will copy them at once (then there is no
- * buffer), else in a buffer of the link. PAWL_NO_MEMORY, PAWL_NODE_LIMIT; PAWL_QUEUE_FULL: too much is under way on the link. */
+/* Finds room for the values of an answer: handler->small without a buffer if the net copies them at once,
+ * otherwise a buffer of the link. PAWL_NO_MEMORY, PAWL_NODE_LIMIT; PAWL_QUEUE_FULL: too much is under way on
+ * the link. */
 PAWL_MUST_USE pawl_status pwi_handler_make_room(struct pwi_handler_link *link, size_t bytes, bool may_wait,
                                                 struct pwi_handler_buffer **buffer_out, char **values_out);
 
-/* Gives a buffer back that was not used. NULL is fine. */
+/* Gives back a buffer that was not sent. NULL is allowed. */
 void pwi_handler_unmake_room(struct pwi_handler_buffer *buffer);
 
-/* The chain that the request asks for; NULL if it asks for none. PAWL_UNSUPPORTED (a filter that is not known here, or not
- * on pulls), PAWL_CORRUPT, PAWL_NO_MEMORY. */
+/* The chain of filters that a request asks for; NULL: none. PAWL_UNSUPPORTED (an unknown filter, or one that
+ * is not for pulls), PAWL_CORRUPT, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_handler_find_filters(struct pwi_handler *handler, const struct pwi_request *request,
                                                    const struct pwi_entry *entry, struct pawl_filters **filters_out);
 
-/* How values lie in an answer. Zeros: RAW. */
+/* The encoding of the values of an answer. Zeros: RAW. */
 struct pwi_answer_form {
   uint8_t codec;
-  uint32_t count; /* of values, in another codec than RAW */
+  uint32_t count; /* number of values, if the codec is not RAW */
 };
 
-/* What was served passes through the chain, if there is one, and a codec, if one pays, in the place where it lies.
+/* Runs the filters, if any, and a codec, if one pays off, on the values of an answer, in place.
  * PAWL_NO_MEMORY, PAWL_UNSUPPORTED (a filter has dropped rows). */
 PAWL_MUST_USE pawl_status pwi_handler_filter(struct pwi_handler_link *link, const struct pwi_request *request,
                                              const struct pwi_entry *entry, struct pawl_filters *chain, char *values,
                                              struct pwi_served *served, struct pwi_answer_form *form_out);
 void pwi_handler_filters_fini(struct pwi_handler_filters *filters);
 
-/* Sends an answer; the buffer goes with it. */
+/* Sends an answer. Takes over its buffer. */
 void pwi_handler_send(struct pwi_reply *answer);
 
-/* The payload of an answer that has to wait moves into its buffer. */
+/* Copies the payload of an answer that has to wait to its buffer. */
 void pwi_handler_keep_payload(struct pwi_reply *answer);
 
 /* Sends the answer once the chain has confirmed everything that is here now. PAWL_NO_MEMORY. */
@@ -152,20 +154,22 @@ PAWL_MUST_USE pawl_status pwi_handler_defer(struct pwi_chain *chain, struct pawl
 void pwi_handler_forget_deferred(struct pwi_handler_link *link); /* it is going down */
 void pwi_handler_replies_fini(struct pwi_handler *handler);
 
-/* An answer that is only an outcome. */
+/* Sends an answer that consists of an outcome only. */
 void pwi_handler_say(struct pwi_handler_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome);
 
 void pwi_handler_close_buffer(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer);
-void pwi_handler_close_buffers(struct pwi_handler_link *link); /* their regions, */
-void pwi_handler_free_buffers(struct pwi_handler_link *link);  /* and what is ours of them */
+void pwi_handler_close_buffers(struct pwi_handler_link *link); /* closes their regions */
+void pwi_handler_free_buffers(struct pwi_handler_link *link);  /* frees the structs; the net may be gone */
 
-/* server/handler_bounds.c. A link is one of its identity's, from its begin to its end. PAWL_NO_MEMORY. */
+/* server/handler_bounds.c. Adds a link to those of its identity, and removes it. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_handler_enter(struct pwi_handler_link *link, const char *identity);
 void pwi_handler_exit(struct pwi_handler_link *link);
-void pwi_handler_charge(struct pwi_handler_link *link, size_t bytes);                         /* a region was opened */
-void pwi_handler_discharge(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer); /* its region is closed */
+/* A region was opened. */
+void pwi_handler_charge(struct pwi_handler_link *link, size_t bytes);
+/* Its region is closed. */
+void pwi_handler_discharge(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer);
 
-/* Whether there may be another region of so many bytes. PAWL_QUEUE_FULL. */
+/* Checks whether another region of `bytes` is within the limits. PAWL_QUEUE_FULL. */
 PAWL_MUST_USE pawl_status pwi_handler_find_room(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer,
                                                 size_t bytes);
 

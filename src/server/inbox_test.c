@@ -1,4 +1,5 @@
-/* Messages on their way in: whole or in pieces cut anywhere, without memory for them, and other people's bytes. */
+/* Messages on their way in: whole or in pieces cut anywhere, without memory for them, and other people's
+ * bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -226,7 +227,8 @@ static void test_a_body_that_is_not_the_senders_is_not_taken(void **state) {
     }
     sample.head[i / 8] ^= (uint8_t)(1 << i % 8);
   }
-  assert_int_equal(begin(&inbox, &sample, true).how, PWI_RECEIVE_PIECES); /* fewer bytes than were announced */
+  /* Fewer bytes than were announced. */
+  assert_int_equal(begin(&inbox, &sample, true).how, PWI_RECEIVE_PIECES);
   pwi_inbox_piece(&inbox, 0, sample.body, sample.body_size - 1);
   assert_int_equal(pwi_inbox_check(&inbox, &sections), PAWL_TRUNCATED);
   give_pieces(&inbox, &sample, 3, &random);
@@ -235,7 +237,8 @@ static void test_a_body_that_is_not_the_senders_is_not_taken(void **state) {
   pwi_inbox_fini(&inbox);
 }
 
-/* Of a body for which there is no memory the beginning is kept: enough to say what it was that could not be taken. */
+/* Of a body for which there is no memory the beginning is kept: enough to say what it was that could not be
+ * taken. */
 static void test_of_a_body_without_memory_the_beginning_is_kept(void **state) {
   (void)state;
   static const size_t sizes[] = {0, 100, 320, 100000};

@@ -1,4 +1,5 @@
-/* Log entries: the pool, who may still need one, and what goes out. The net is made of paper: it writes down what it is given. */
+/* Log entries: the pool, who may still need one, and what goes out. The net is made of paper: it writes down
+ * what it is given. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -301,7 +302,8 @@ static void test_an_update_carries_all_that_a_member_needs(void **state) {
     assert_int_equal(log_entry->in_flight, is_kept);
     if (is_kept) { /* the builder is in use */
       assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_QUEUE_FULL);
-      assert_true(pwi_log_entry_done(&log_entries, paper.cookie, PAWL_OK)); /* whoever was refused is to be told */
+      /* Whoever was refused is to be told. */
+      assert_true(pwi_log_entry_done(&log_entries, paper.cookie, PAWL_OK));
       assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_OK);
       assert_false(pwi_log_entry_done(&log_entries, paper.cookie, PAWL_OK));
     }
@@ -321,7 +323,8 @@ static void test_what_had_no_rows_is_told_without_them(void **state) {
   pwi_log_entry_release(log_entry);
 }
 
-/* A list that the follower knows is named; to one that does not, it is sent, out of the cache of the shard. */
+/* A list that the follower knows is named; to one that does not, it is sent, out of the cache of the
+ * shard. */
 static void test_a_list_is_sent_whole_to_whoever_does_not_know_it(void **state) {
   (void)state;
   const uint64_t keys[] = {2, 3, 5, 7};

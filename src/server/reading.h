@@ -1,4 +1,4 @@
-/* Requests, read out of an inbox: terms, keys, values. What a request and an update of a chain have in common.
+/* Reads terms, keys and values of a request, or of an update in a chain, from an inbox.
  *
  * Threads: as the net.
  */
@@ -13,13 +13,13 @@
 #include "server/inbox.h"
 #include "protocol/protocol.h"
 
-/* Memory that is used again from one to the next. A struct of zeros is ready for use. What was read is valid until the
- * next reading. */
+/* Memory for decoded requests, reused for the next one. A struct of zeros is ready for use. A decoded request
+ * is valid until the next is read. */
 struct pwi_reading {
-  struct pwi_pages keys;  /* a decoded list */
-  struct pwi_pages loose; /* an encoded list that came in pieces */
-  struct pwi_pages coded; /* values in a codec, that did; */
-  struct pwi_pages plain; /* and what they are */
+  struct pwi_pages keys;  /* a decoded key list */
+  struct pwi_pages loose; /* an encoded key list that lay in several pieces */
+  struct pwi_pages coded; /* encoded values that lay in several pieces */
+  struct pwi_pages plain; /* decoded values */
   struct pwi_coder coder;
   struct iovec parts[PWI_NET_READY_PIECES];
   uint8_t filters[PWI_FILTERS_ASKED_MAX];
@@ -30,12 +30,13 @@ void pwi_reading_fini(struct pwi_reading *reading);
 PAWL_MUST_USE pawl_status pwi_reading_terms(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
                                             struct pwi_terms *terms_out);
 
-/* The operation of a LINEAR or FOLD; of zeros if there is none. PAWL_CORRUPT. */
+/* Reads the operation of a LINEAR or FOLD; zeros if there is none. PAWL_CORRUPT. */
 PAWL_MUST_USE pawl_status pwi_reading_operation(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
                                                 struct pwi_operation *operation_out);
 
-/* Keys, signature and values, as the terms announce them. PAWL_CORRUPT; PAWL_NO_MEMORY, PAWL_UNSUPPORTED (a codec),
- * PAWL_UNSORTED: the message is sound and cannot be served. */
+/* Reads keys, signature and values, as the terms announce them. PAWL_CORRUPT: the message is malformed.
+ * PAWL_NO_MEMORY, PAWL_UNSUPPORTED (a codec), PAWL_UNSORTED: the message is well-formed but cannot be
+ * served. */
 PAWL_MUST_USE pawl_status pwi_reading_body(struct pwi_reading *reading, const struct pwi_inbox *inbox,
                                            const struct pwi_sections *sections, struct pwi_request *request);
 
