@@ -77,6 +77,10 @@ struct lda_reply {
 
 void lda_reply_fini(struct lda_reply *reply);
 
+/* Copies the options of a program, which may have been built with an older or newer <pawl/lda.h>. False if they were
+ * not initialised, or set something that is not known here. */
+bool lda_options_take(const struct pawl_lda_options *options, struct pawl_lda_options *is_out);
+
 /* JSON texts; NULL without memory. The caller frees them with apps_json_free. Reading gives false for anything that is not whole. */
 char *lda_spec_write(const struct lda_spec *spec);
 bool lda_spec_read(const void *bytes, size_t size, struct lda_spec *spec_out);

@@ -103,7 +103,7 @@ static void test_rests_are_kept_only_where_pushes_add_up(void **state) {
   float values[2] = {0.75F, 2}, got[2];
   (void)state;
   strcpy(options.rule, "adagrad");
-  must_fail(pawl_vector_create(session, "f/adagrad", &options, PATIENCE, &vector), PAWL_UNSUPPORTED, "added");
+  must_fail(pawl_vector_create(session, "f/adagrad", &options, PATIENCE, &vector), PAWL_UNSUPPORTED, "adds pushes");
   strcpy(options.rule, "sgd rate=1");
   must(pawl_vector_create(session, "f/sgd", &options, PATIENCE, &vector));
   push(vector, pawl_at_range(0, 2), values);
