@@ -154,7 +154,7 @@ static void test_a_document_without_known_words_has_alphas_own(void **state) {
   assert_int_equal(pawl_lda_infer(model, &batch, NULL, theta, &unknown), PAWL_OK);
   assert_int_equal(unknown, 107);
   for (int i = 0; i < 9; i++) assert_true(fabs((double)theta[i] - (0.1 + 0.01 * (i % 3)) / 0.33) < 1e-6);
-  struct pawl_lda_folding folding = {.alpha = -1};
+  struct pawl_lda_folding folding = {.struct_size = sizeof folding, .alpha = -1};
   assert_int_equal(pawl_lda_infer(model, &batch, &folding, theta, &unknown), PAWL_INVALID);
   pawl_lda_model_destroy(model);
 }
@@ -289,7 +289,7 @@ static void test_a_topic_that_is_all_there_is_scores_as_by_hand(void **state) {
 static void test_what_cannot_be_scored_is_said(void **state) {
   (void)state;
   struct pawl_lda_model *model = lda_test_model(PAWL_LDA_GIBBS, 4, WORDS, 6, NULL);
-  struct pawl_lda_folding folding = {.alpha = (double)NAN};
+  struct pawl_lda_folding folding = {.struct_size = sizeof folding, .alpha = (double)NAN};
   struct pawl_lda_score is;
   write_documents(WORDS, true);
   struct pawl_data *data = open_documents(0);

@@ -2,13 +2,15 @@
 #include <math.h>
 #include <stdatomic.h>
 
+#include "apps/common/sized.h"
 #include "apps/lda/fold.h"
 #include "apps/lda/model_inside.h"
 
 #define UNKNOWN_MAX 1e15 /* rows need not be counts; caps absurd sums */
 
-void pawl_lda_folding_init(struct pawl_lda_folding *folding) {
-  *folding = (struct pawl_lda_folding){.iterations = LDA_FOLD_ITERATIONS, .seed = 1};
+void pawl_lda_folding_init_sized(struct pawl_lda_folding *folding, size_t struct_size) {
+  const struct pawl_lda_folding defaults = {.iterations = LDA_FOLD_ITERATIONS, .seed = 1};
+  apps_sized_init(folding, struct_size, &defaults, sizeof defaults);
 }
 
 struct inference {
@@ -48,12 +50,11 @@ static pawl_status infer_some(void *context, struct lda_fold *fold, size_t begin
 
 pawl_status pawl_lda_infer(const struct pawl_lda_model *model, const struct pawl_batch *batch,
                            const struct pawl_lda_folding *folding, float *theta_out, uint64_t *unknown_out) {
-  struct pawl_lda_folding defaults;
+  struct pawl_lda_folding is;
   struct inference inference = {.model = model, .batch = batch, .theta = theta_out};
-  pawl_lda_folding_init(&defaults);
-  if (!folding) folding = &defaults;
-  pawl_status status =
-      lda_fold_crew(model, folding->alpha, folding->iterations, folding->threads, batch->rows, infer_some, &inference);
+  pawl_lda_folding_init(&is);
+  if (folding && !apps_sized_read(folding, &is, sizeof is)) return PAWL_INVALID;
+  pawl_status status = lda_fold_crew(model, is.alpha, is.iterations, is.threads, batch->rows, infer_some, &inference);
   if (status == PAWL_OK && unknown_out) *unknown_out = atomic_load(&inference.unknown) + batch->unknown;
   return status;
 }

@@ -79,6 +79,10 @@ struct lda_reply {
 
 void lda_reply_fini(struct lda_reply *reply);
 
+/* Copies the options of a program, which may have been built with an older or newer <pawl/lda.h>. False if they
+ * were not initialised, or set an option that is unknown here. */
+bool lda_options_take(const struct pawl_lda_options *options, struct pawl_lda_options *is_out);
+
 /* JSON texts. Writing returns NULL if it is out of memory; the caller frees the text with apps_json_free.
  * Reading returns false for any incomplete message. */
 char *lda_spec_write(const struct lda_spec *spec);

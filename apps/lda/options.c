@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/common/sized.h"
 #include "apps/lda/inside.h"
 
-void pawl_lda_options_init(struct pawl_lda_options *options) {
+static void set_defaults(struct pawl_lda_options *options) {
   memset(options, 0, sizeof *options);
   options->method = PAWL_LDA_GIBBS;
   pawl_data_options_init(&options->reading);
@@ -21,6 +22,17 @@ void pawl_lda_options_init(struct pawl_lda_options *options) {
   options->offset = 1;
   options->measure_every = 10;
   options->workers = 1;
+}
+
+void pawl_lda_options_init_sized(struct pawl_lda_options *options, size_t struct_size) {
+  struct pawl_lda_options defaults;
+  set_defaults(&defaults);
+  apps_sized_init(options, struct_size, &defaults, sizeof defaults);
+}
+
+bool lda_options_take(const struct pawl_lda_options *options, struct pawl_lda_options *is_out) {
+  set_defaults(is_out);
+  return apps_sized_read(options, is_out, sizeof *is_out);
 }
 
 static bool is_positive(double value) { return isfinite(value) && value > 0; }
@@ -61,9 +73,11 @@ static const char *wrong_with_paths(const struct pawl_lda_options *options) {
 }
 
 bool pawl_lda_check(const struct pawl_lda_options *options, char error[PAWL_LDA_TEXT]) {
-  const char *wrong = wrong_with_model(options);
-  if (!wrong) wrong = wrong_with_svi(options);
-  if (!wrong) wrong = wrong_with_paths(options);
+  struct pawl_lda_options is;
+  bool is_known = lda_options_take(options, &is);
+  const char *wrong = is_known ? wrong_with_model(&is) : "the options were not initialised with pawl_lda_options_init";
+  if (!wrong) wrong = wrong_with_svi(&is);
+  if (!wrong) wrong = wrong_with_paths(&is);
   if (wrong && error) snprintf(error, PAWL_LDA_TEXT, "%s", wrong);
   return !wrong;
 }

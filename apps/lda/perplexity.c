@@ -10,6 +10,7 @@
 
 #include <pawl/session.h>
 
+#include "apps/common/sized.h"
 #include "apps/lda/fold.h"
 #include "apps/lda/model_inside.h"
 #include "apps/common/model_file.h"
@@ -149,12 +150,13 @@ static pawl_status explain(const struct scoring *scoring, pawl_status status, ch
 pawl_status pawl_lda_perplexity(const struct pawl_lda_model *model, struct pawl_data *data,
                                 const struct pawl_lda_folding *folding, struct pawl_lda_score *score_out,
                                 char error[PAWL_LDA_TEXT]) {
-  struct pawl_lda_folding defaults;
+  struct pawl_lda_folding is;
   struct pawl_data_info info;
-  pawl_lda_folding_init(&defaults);
-  struct scoring scoring = {.model = model, .folding = folding ? folding : &defaults};
-  if (folding && (!(folding->alpha >= 0) || !isfinite(folding->alpha)))
-    return apps_say(error, PAWL_INVALID, "alpha must be a number above 0");
+  pawl_lda_folding_init(&is);
+  struct scoring scoring = {.model = model, .folding = &is};
+  if (folding && !apps_sized_read(folding, &is, sizeof is))
+    return apps_say(error, PAWL_INVALID, "folding was not initialised with pawl_lda_folding_init");
+  if (!(is.alpha >= 0) || !isfinite(is.alpha)) return apps_say(error, PAWL_INVALID, "alpha must be a number above 0");
   pawl_data_info(data, &info);
   pawl_status status = pawl_data_read_all(data, 0, info.pieces, 1, take, &scoring);
   if (status) return explain(&scoring, status, error);

@@ -557,9 +557,10 @@ pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_o
                            struct pawl_lda_model **model_out, struct pawl_lda_result *result_out,
                            char error[PAWL_LDA_TEXT]) {
   char room[PAWL_LDA_TEXT];
-  struct lda_training run = {.session = session, .options = options, .error = error ? error : room};
+  struct pawl_lda_options is;
+  struct lda_training run = {.session = session, .options = &is, .error = error ? error : room};
   run.error[0] = 0;
-  if (!pawl_lda_check(options, run.error)) return PAWL_INVALID;
+  if (!pawl_lda_check(options, run.error) || !lda_options_take(options, &is)) return PAWL_INVALID;
   run.begun_ns = lda_now();
   run.progress.log_likelihood = run.progress.perplexity = run.progress.part = run.progress.left_s = NAN;
   run.result.log_likelihood = run.result.perplexity = NAN;

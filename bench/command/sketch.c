@@ -82,7 +82,7 @@ struct speed_figures {
 
 static bool pour(const struct pwi_bench_sketch *bench, struct pawl_sketch *sketch, const struct speed *speed,
                  const uint64_t *stream, struct speed_figures *figures_out) {
-  struct pawl_sketch_writer_options options = {.no_aggregate = speed->no_aggregate};
+  struct pawl_sketch_writer_options options = {.struct_size = sizeof options, .no_aggregate = speed->no_aggregate};
   struct pawl_sketch_writer *writer;
   struct pawl_sketch_figures is;
   pawl_status status = pawl_sketch_writer_open(sketch, &options, &writer);

@@ -54,7 +54,7 @@ static pawl_status pour(struct kill_run *run, struct pawl_sketch_writer *writer,
 
 static bool pour_and_kill(struct kill_run *run, struct pawl_sketch *sketch) {
   /* few, so that pauses show */
-  struct pawl_sketch_writer_options options = {.no_aggregate = true, .outstanding = 4};
+  struct pawl_sketch_writer_options options = {.struct_size = sizeof options, .no_aggregate = true, .outstanding = 4};
   struct pawl_sketch_writer *writer;
   size_t chain[SERVERS], count;
   pawl_status status = pawl_sketch_writer_open(sketch, &options, &writer);

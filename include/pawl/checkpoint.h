@@ -15,6 +15,7 @@
 #ifndef PAWL_CHECKPOINT_H
 #define PAWL_CHECKPOINT_H
 
+#include <stddef.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,6 +38,7 @@ struct pawl_checkpoint_progress {
 };
 
 struct pawl_checkpoint_options {
+  size_t struct_size;    /* set by pawl_checkpoint_options_init */
   const char *directory; /* directory of checkpoints; NULL when saving: the directory configured at the
                             manager */
   const char *name;      /* NULL: the manager chooses a name for saving, and the newest checkpoint is
@@ -52,7 +54,10 @@ struct pawl_checkpoint_options {
 };
 
 /* Sets everything to 0 or NULL, and the timeout to PAWL_FOREVER. */
-PAWL_API void pawl_checkpoint_options_init(struct pawl_checkpoint_options *options);
+PAWL_API void pawl_checkpoint_options_init_sized(struct pawl_checkpoint_options *options, size_t struct_size);
+static inline void pawl_checkpoint_options_init(struct pawl_checkpoint_options *options) {
+  pawl_checkpoint_options_init_sized(options, sizeof *options);
+}
 
 struct pawl_checkpoint_info {
   char name[PAWL_CHECKPOINT_NAME_MAX + 1];

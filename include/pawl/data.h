@@ -90,6 +90,7 @@ enum pawl_data_format {
 };
 
 struct pawl_data_options {
+  size_t struct_size;             /* set by pawl_data_options_init */
   enum pawl_data_format format;   /* AUTO: detected from the first rows of each file */
   uint32_t hash_bits;             /* bits of hashed names; default 22, at most 62 */
   const char *label;              /* csv: the label column, by name or by number from 1; NULL: the first */
@@ -114,7 +115,10 @@ struct pawl_data_options {
                                      words are hashed */
 };
 
-PAWL_API void pawl_data_options_init(struct pawl_data_options *options);
+PAWL_API void pawl_data_options_init_sized(struct pawl_data_options *options, size_t struct_size);
+static inline void pawl_data_options_init(struct pawl_data_options *options) {
+  pawl_data_options_init_sized(options, sizeof *options);
+}
 
 /* Opens a data set. A path may be a pattern (*, ?, [..]), which stands for the matching files in the order of
  * their names. Options are copied.

@@ -173,6 +173,7 @@ struct pawl_filters;
 typedef bool pawl_filter_rule(void *context, uint64_t key, const void *weights, const void *gradients);
 
 struct pawl_filters_options {
+  size_t struct_size;  /* set by pawl_filters_options_init */
   enum pawl_type type; /* default PAWL_F32 */
   uint32_t width;      /* default 1 */
   bool adds;           /* pushes are added to the stored values; default true */
@@ -186,7 +187,10 @@ struct pawl_filters_options {
 };
 
 /* Sets all options to their defaults. */
-PAWL_API void pawl_filters_options_init(struct pawl_filters_options *options);
+PAWL_API void pawl_filters_options_init_sized(struct pawl_filters_options *options, size_t struct_size);
+static inline void pawl_filters_options_init(struct pawl_filters_options *options) {
+  pawl_filters_options_init_sized(options, sizeof *options);
+}
 
 /* Creates a chain from its text. `options` may be NULL.
  *   PAWL_INVALID      the text is malformed, a parameter is missing or out of its limits, or an encoding

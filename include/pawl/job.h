@@ -88,8 +88,9 @@ struct pawl_job_event {
 };
 
 struct pawl_job_options {
-  const char *name; /* a word of letters, digits, '.', '_' and '-' */
-  const void *spec; /* bytes that every worker receives when it joins; copied */
+  size_t struct_size; /* set by pawl_job_options_init */
+  const char *name;   /* a word of letters, digits, '.', '_' and '-' */
+  const void *spec;   /* bytes that every worker receives when it joins; copied */
   size_t spec_size;
   uint64_t pieces;      /* number of pieces; workers without a piece still take part in rounds */
   uint32_t least, most; /* number of workers: no round begins with fewer than `least`; beyond `most` workers
@@ -104,7 +105,10 @@ struct pawl_job_options {
   void *context;
 };
 
-PAWL_API void pawl_job_options_init(struct pawl_job_options *options);
+PAWL_API void pawl_job_options_init_sized(struct pawl_job_options *options, size_t struct_size);
+static inline void pawl_job_options_init(struct pawl_job_options *options) {
+  pawl_job_options_init_sized(options, sizeof *options);
+}
 
 /* Creates a job and asks for `least` workers with `start`. Does not wait for them. Options are copied.
  * PAWL_EXISTS, PAWL_INVALID. */

@@ -137,13 +137,17 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_lda_coherence(const struct pawl_lda_mode
 /* --- new documents -------------------------------------------------------------------------------------- */
 
 struct pawl_lda_folding {
+  size_t struct_size;  /* set by pawl_lda_folding_init */
   double alpha;        /* the same for every topic; 0: that of the model */
   uint32_t iterations; /* EM iterations; default 100 */
   uint32_t threads;    /* 0: one per available processor */
   uint64_t seed;       /* for splitting documents into halves (pawl_lda_perplexity) */
 };
 
-PAWL_API void pawl_lda_folding_init(struct pawl_lda_folding *folding);
+PAWL_API void pawl_lda_folding_init_sized(struct pawl_lda_folding *folding, size_t struct_size);
+static inline void pawl_lda_folding_init(struct pawl_lda_folding *folding) {
+  pawl_lda_folding_init_sized(folding, sizeof *folding);
+}
 
 /* Infers theta for each document of a batch: rows * topics numbers. A document without known words gets the
  * mean of the prior. `*unknown_out` counts tokens of words that the model does not have, including those that
@@ -212,6 +216,7 @@ struct pawl_lda_result {
 };
 
 struct pawl_lda_options {
+  size_t struct_size;          /* set by pawl_lda_options_init */
   enum pawl_lda_method method; /* default GIBBS */
   const char *const *paths;    /* absolute: workers open them too */
   size_t path_count;
@@ -262,7 +267,10 @@ struct pawl_lda_options {
   void *context;
 };
 
-PAWL_API void pawl_lda_options_init(struct pawl_lda_options *options);
+PAWL_API void pawl_lda_options_init_sized(struct pawl_lda_options *options, size_t struct_size);
+static inline void pawl_lda_options_init(struct pawl_lda_options *options) {
+  pawl_lda_options_init_sized(options, sizeof *options);
+}
 
 /* Checks the options. Returns false, with a message that says what to change, if they are invalid. */
 PAWL_API bool pawl_lda_check(const struct pawl_lda_options *options, char error[PAWL_LDA_TEXT]);

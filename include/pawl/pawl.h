@@ -25,6 +25,10 @@
  * Two headers are not included: function.h is for authors of server functions, and lda.h, topic models, is a
  * learning method built on the rest.
  *
+ * OPTION STRUCTS begin with their size, which their init function sets: call it first, then set the options that
+ * differ. So a program works with a later library whose structs have grown at the end. A struct that was not
+ * initialised is PAWL_INVALID, and so is an option that only a later library knows.
+ *
  * A complete program, which needs no cluster (examples/hello.c):
  *
  *   struct pawl_session *session;

@@ -40,6 +40,7 @@ extern "C" {
 struct pawl_session;
 
 struct pawl_session_options {
+  size_t struct_size;  /* set by pawl_session_options_init */
   const char *address; /* of the manager: host:port, tcp://… or unix:/…; addresses of several managers are
                           separated by commas; NULL: see above */
   const char *job;     /* name of the work of this process, shown by `pawl status`; NULL: "default" */
@@ -78,7 +79,10 @@ struct pawl_session_options {
 };
 
 /* Fills in the defaults: all zeros. */
-PAWL_API void pawl_session_options_init(struct pawl_session_options *options);
+PAWL_API void pawl_session_options_init_sized(struct pawl_session_options *options, size_t struct_size);
+static inline void pawl_session_options_init(struct pawl_session_options *options) {
+  pawl_session_options_init_sized(options, sizeof *options);
+}
 
 /* Opens a session. `options` may be NULL for the defaults, and is copied.
  *   PAWL_INVALID          an option is invalid

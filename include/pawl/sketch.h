@@ -48,6 +48,7 @@ enum pawl_sketch_kind { PAWL_SKETCH_COUNTMIN = 1, PAWL_SKETCH_COUNTSKETCH = 2 };
 
 /* A sketch takes banks * depth * columns * 8 bytes per window on the servers. */
 struct pawl_sketch_options {
+  size_t struct_size;         /* set by pawl_sketch_options_init */
   enum pawl_sketch_kind kind; /* default PAWL_SKETCH_COUNTMIN */
   uint32_t banks;             /* default 64; at most 65536 */
   uint32_t depth;             /* lines of a bank, at most 8; 0: 4, or 5 for a count sketch */
@@ -58,7 +59,10 @@ struct pawl_sketch_options {
 };
 
 /* Sets all options to their defaults. */
-PAWL_API void pawl_sketch_options_init(struct pawl_sketch_options *options);
+PAWL_API void pawl_sketch_options_init_sized(struct pawl_sketch_options *options, size_t struct_size);
+static inline void pawl_sketch_options_init(struct pawl_sketch_options *options) {
+  pawl_sketch_options_init_sized(options, sizeof *options);
+}
 
 /* Creates and opens a sketch. `ensure` also opens an existing sketch that has the same options. PAWL_EXISTS
  * if the sketch exists; for `ensure`, if it exists with other options. PAWL_INVALID for inconsistent
@@ -98,12 +102,19 @@ PAWL_API void pawl_sketch_list_free(struct pawl_sketch_info *infos);
 /* --- adding --------------------------------------------------------------------------------------------- */
 
 struct pawl_sketch_writer_options {
+  size_t struct_size;   /* set by pawl_sketch_writer_options_init */
   bool no_aggregate;    /* send items as they come, without combining repeated ones */
   uint32_t outstanding; /* maximum number of pushes in progress; 0: 64 */
   int64_t timeout_ns;   /* how long a call waits for servers before it fails; 0: 60 seconds */
 };
 
-/* Opens a writer. `options` may be NULL for the defaults, which are zeros. */
+/* Sets all options to their defaults: zeros. */
+PAWL_API void pawl_sketch_writer_options_init_sized(struct pawl_sketch_writer_options *options, size_t struct_size);
+static inline void pawl_sketch_writer_options_init(struct pawl_sketch_writer_options *options) {
+  pawl_sketch_writer_options_init_sized(options, sizeof *options);
+}
+
+/* Opens a writer. `options` may be NULL for the defaults. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_writer_open(struct pawl_sketch *sketch,
                                                            const struct pawl_sketch_writer_options *options,
                                                            struct pawl_sketch_writer **writer_out);

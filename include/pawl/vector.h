@@ -94,6 +94,7 @@ enum pawl_placement { PAWL_PLACE_AUTO = 0, PAWL_PLACE_ORDERED = 1, PAWL_PLACE_MI
 enum pawl_layout { PAWL_LAYOUT_AUTO = 0, PAWL_LAYOUT_DENSE = 1, PAWL_LAYOUT_SPARSE = 2 };
 
 struct pawl_vector_options {
+  size_t struct_size;            /* set by pawl_vector_options_init */
   enum pawl_type type;           /* default PAWL_F32 */
   uint32_t width;                /* default 1 */
   uint64_t size;                 /* keys are [0, size); default PAWL_KEY_END, all 64 bits (but the last
@@ -116,7 +117,10 @@ struct pawl_vector_options {
 };
 
 /* Sets all options to their defaults. */
-PAWL_API void pawl_vector_options_init(struct pawl_vector_options *options);
+PAWL_API void pawl_vector_options_init_sized(struct pawl_vector_options *options, size_t struct_size);
+static inline void pawl_vector_options_init(struct pawl_vector_options *options) {
+  pawl_vector_options_init_sized(options, sizeof *options);
+}
 
 /* Bytes of one value; 0 for an unknown type. */
 PAWL_API size_t pawl_type_size(enum pawl_type type);

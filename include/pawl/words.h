@@ -49,6 +49,7 @@ PAWL_API uint64_t pawl_words_count(const struct pawl_words *words);
 PAWL_API const char *pawl_words_at(const struct pawl_words *words, uint64_t number); /* NULL beyond the end */
 
 struct pawl_words_options {
+  size_t struct_size;       /* set by pawl_words_options_init */
   uint64_t least_documents; /* skip words that occur in fewer documents; default 2 */
   double most_share;        /* skip words that occur in a larger fraction of the documents; default 0.5 */
   uint64_t most;            /* keep at most this many words, the most frequent ones; default 1,000,000 */
@@ -61,7 +62,10 @@ struct pawl_words_options {
   void *context;
 };
 
-PAWL_API void pawl_words_options_init(struct pawl_words_options *options);
+PAWL_API void pawl_words_options_init_sized(struct pawl_words_options *options, size_t struct_size);
+static inline void pawl_words_options_init(struct pawl_words_options *options) {
+  pawl_words_options_init_sized(options, sizeof *options);
+}
 
 /* Reads a corpus that was opened as text once (a vocabulary of the handle is ignored) and numbers the words
  * that it keeps: by descending count, words of equal count by their bytes. The same corpus thus gives the

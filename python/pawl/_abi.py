@@ -63,6 +63,7 @@ class Node(ctypes.Structure):
 
 class SessionOptions(ctypes.Structure):
     _fields_ = [
+        ("struct_size", ctypes.c_size_t),
         ("address", ctypes.c_char_p),
         ("job", ctypes.c_char_p),
         ("read_only", ctypes.c_bool),
@@ -95,6 +96,7 @@ class SessionFigures(ctypes.Structure):
 
 class VectorOptions(ctypes.Structure):
     _fields_ = [
+        ("struct_size", ctypes.c_size_t),
         ("type", ctypes.c_int),
         ("width", ctypes.c_uint32),
         ("size", ctypes.c_uint64),
@@ -153,7 +155,7 @@ const char *pawl_status_group(pawl_status);
 const char *pawl_error_text(void);
 void pawl_text_free(char *);
 
-void pawl_session_options_init(struct pawl_session_options *);
+void pawl_session_options_init_sized(struct pawl_session_options *, size_t);
 pawl_status pawl_session_open(const struct pawl_session_options *, struct pawl_session **);
 pawl_status pawl_session_close(struct pawl_session *, int64_t);
 pawl_status pawl_session_flush(struct pawl_session *, int64_t);
@@ -163,7 +165,7 @@ void pawl_session_figures(struct pawl_session *, struct pawl_session_figures *);
 pawl_status pawl_session_status(struct pawl_session *, int64_t, char **);
 pawl_status pawl_session_check(struct pawl_session *);
 
-void pawl_vector_options_init(struct pawl_vector_options *);
+void pawl_vector_options_init_sized(struct pawl_vector_options *, size_t);
 pawl_status pawl_vector_create(struct pawl_session *, const char *, const struct pawl_vector_options *, int64_t, struct pawl_vector **);
 pawl_status pawl_vector_ensure(struct pawl_session *, const char *, const struct pawl_vector_options *, int64_t, struct pawl_vector **);
 pawl_status pawl_vector_open(struct pawl_session *, const char *, int64_t, struct pawl_vector **);

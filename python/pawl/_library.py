@@ -60,11 +60,11 @@ def _check_layout(path, library):
     """Checks where the library writes the defaults of its structs. Detects a build between two versions."""
     room, pattern = 2048, b"\xa5"
     for struct, init, expected in (
-        (_abi.VectorOptions, library.pawl_vector_options_init, {"type": 1, "width": 1, "size": _abi.KEY_END, "layout": 0}),
-        (_abi.SessionOptions, library.pawl_session_options_init, {"address": None, "replicas": 0, "timeout_ns": 0}),
+        (_abi.VectorOptions, library.pawl_vector_options_init_sized, {"type": 1, "width": 1, "size": _abi.KEY_END, "layout": 0}),
+        (_abi.SessionOptions, library.pawl_session_options_init_sized, {"address": None, "replicas": 0, "timeout_ns": 0}),
     ):
         memory = ctypes.create_string_buffer(pattern * room, room)
-        init(ctypes.cast(memory, ctypes.c_void_p))
+        init(ctypes.cast(memory, ctypes.c_void_p), ctypes.sizeof(struct))
         options = struct.from_buffer(memory)
         size = ctypes.sizeof(struct)
         found = {name: getattr(options, name) for name in expected}

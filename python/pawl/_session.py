@@ -83,7 +83,7 @@ class Session:
         timeout=30.0,
     ):
         options, pointer = _abi.SessionOptions(), ctypes.c_void_p()
-        lib.pawl_session_options_init(ctypes.byref(options))
+        lib.pawl_session_options_init_sized(ctypes.byref(options), ctypes.sizeof(options))
         texts = dict(address=address, job=job, listen=listen, key_file=key_file, key=key)
         texts.update(certificate=certificate, private_key=private_key, authority=authority)
         for name, value in texts.items():
@@ -199,7 +199,7 @@ class Session:
         timeout=30.0,
     ):
         options, pointer = _abi.VectorOptions(), ctypes.c_void_p()
-        lib.pawl_vector_options_init(ctypes.byref(options))
+        lib.pawl_vector_options_init_sized(ctypes.byref(options), ctypes.sizeof(options))
         options.function = _choice("function", function, _FUNCTIONS)
         options.type, options.width = _arrays.type_of(dtype), _number("width", width, 32)
         if size is not None:

@@ -8,6 +8,7 @@
 
 #include <pawl/checkpoint.h>
 
+#include "api/options.h"
 #include "api/session.h"
 #include "base/memory.h"
 #include "checkpoint/checkpoint.h"
@@ -248,8 +249,8 @@ static pawl_status find_newest(struct pwi_files *files, char name[PAWL_CHECKPOIN
   return at > 0 ? PAWL_OK : pwi_error(PAWL_NOT_FOUND, "load: the directory contains no checkpoint");
 }
 
-pawl_status pawl_checkpoint_load(struct pawl_session *session, const struct pawl_checkpoint_options *options,
-                                 struct pawl_checkpoint_info *info_out) {
+static pawl_status load(struct pawl_session *session, const struct pawl_checkpoint_options *options,
+                        struct pawl_checkpoint_info *info_out) {
   struct loading loading = {
       .session = session, .options = options, .deadline = pwi_driver_deadline(options->timeout_ns)};
   char name[PAWL_CHECKPOINT_NAME_MAX + 1] = "";
@@ -277,4 +278,12 @@ pawl_status pawl_checkpoint_load(struct pawl_session *session, const struct pawl
   pwi_files_posix_close(files);
   if (!status && info_out) *info_out = loading.info;
   return status;
+}
+
+pawl_status pawl_checkpoint_load(struct pawl_session *session, const struct pawl_checkpoint_options *options,
+                                 struct pawl_checkpoint_info *info_out) {
+  struct pawl_checkpoint_options is;
+  pawl_checkpoint_options_init(&is);
+  pawl_status status = pwi_take_options("checkpoint", options, &is, sizeof is);
+  return status ? status : load(session, &is, info_out);
 }

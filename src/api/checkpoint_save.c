@@ -7,12 +7,14 @@
 #include <pawl/checkpoint.h>
 
 #include "api/session.h"
+#include "api/options.h"
 #include "base/memory.h"
 
 #define LOOK_NS INT64_C(50000000)
 
-void pawl_checkpoint_options_init(struct pawl_checkpoint_options *options) {
-  *options = (struct pawl_checkpoint_options){.timeout_ns = PAWL_FOREVER};
+void pawl_checkpoint_options_init_sized(struct pawl_checkpoint_options *options, size_t struct_size) {
+  const struct pawl_checkpoint_options defaults = {.timeout_ns = PAWL_FOREVER};
+  pwi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 enum { INCREMENTAL = 1, PACKED = 2 };
@@ -95,8 +97,8 @@ static pawl_status look(struct pawl_session *session, const struct pawl_checkpoi
   return status;
 }
 
-pawl_status pawl_checkpoint_save(struct pawl_session *session, const struct pawl_checkpoint_options *options,
-                                 struct pawl_checkpoint_info *info_out) {
+static pawl_status save(struct pawl_session *session, const struct pawl_checkpoint_options *options,
+                        struct pawl_checkpoint_info *info_out) {
   struct pawl_checkpoint_info info = {0};
   int64_t deadline = pwi_driver_deadline(options->timeout_ns);
   pawl_status status = ask(session, options, deadline, &info.number);
@@ -128,4 +130,12 @@ pawl_status pawl_checkpoint_save(struct pawl_session *session, const struct pawl
                              "checkpoint: timed out; the save continues, and 'pawl status' shows its progress");
   if (!status && info_out) *info_out = info;
   return status;
+}
+
+pawl_status pawl_checkpoint_save(struct pawl_session *session, const struct pawl_checkpoint_options *options,
+                                 struct pawl_checkpoint_info *info_out) {
+  struct pawl_checkpoint_options is;
+  pawl_checkpoint_options_init(&is);
+  pawl_status status = pwi_take_options("checkpoint", options, &is, sizeof is);
+  return status ? status : save(session, &is, info_out);
 }

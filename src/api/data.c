@@ -6,6 +6,7 @@
 #include <pawl/session.h>
 
 #include "api/error.h"
+#include "api/options.h"
 #include "data/data.h"
 #include "data/names.h"
 #include "data/formats/csv_layout.h"
@@ -16,16 +17,18 @@ static pawl_status say(pawl_status status, const struct pwi_fault *fault) {
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
-void pawl_data_options_init(struct pawl_data_options *options) {
-  *options = (struct pawl_data_options){.hash_bits = PWI_DATA_HASH_BITS};
+void pawl_data_options_init_sized(struct pawl_data_options *options, size_t struct_size) {
+  const struct pawl_data_options defaults = {.hash_bits = PWI_DATA_HASH_BITS};
+  pwi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 pawl_status pawl_data_open(const char *const *paths, size_t count, const struct pawl_data_options *options,
                            struct pawl_data **data_out) {
-  struct pawl_data_options defaults;
+  struct pawl_data_options is;
   struct pwi_fault fault = {""};
-  pawl_data_options_init(&defaults);
-  return say(pwi_data_open(paths, count, options ? options : &defaults, data_out, &fault), &fault);
+  pawl_data_options_init(&is);
+  pawl_status status = pwi_take_options("data", options, &is, sizeof is);
+  return status ? status : say(pwi_data_open(paths, count, &is, data_out, &fault), &fault);
 }
 
 void pawl_data_close(struct pawl_data *data) { pwi_data_close(data); }

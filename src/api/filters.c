@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "api/options.h"
 #include "api/vector.h"
 #include "wire/filters.h"
 
@@ -52,12 +53,16 @@ pawl_status pwi_filters_settle(const char *name, struct pawl_vector_options *is)
 pawl_status pawl_vector_filter(struct pawl_vector *vector, const char *text,
                                const struct pawl_filters_options *options) {
   char problem[PWI_FILTERS_PROBLEM_MAX] = "";
+  struct pawl_filters_options is;
   if (!vector || !text) return pwi_error(PAWL_INVALID, "filter: vector or text is NULL");
+  pawl_filters_options_init(&is);
+  pawl_status status = pwi_take_options("filters", options, &is, sizeof is);
+  if (status) return status;
   struct pawl_session *session = vector->session;
   pwi_driver_enter(&session->driver);
-  pawl_status status = PAWL_NODE_STOPPED;
+  status = PAWL_NODE_STOPPED;
   if (!session->is_closed)
-    status = pwi_client_filter(session->client, vector->flow, text, options, problem, sizeof problem);
+    status = pwi_client_filter(session->client, vector->flow, text, options ? &is : NULL, problem, sizeof problem);
   pwi_driver_leave(&session->driver);
   if (!status) return PAWL_OK;
   if (*problem) return pwi_error(status, "filters of %s: %s", vector->name, problem);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/credentials.h"
+#include "api/options.h"
 #include "base/memory.h"
 #include "host/clock.h"
 #include "net/address.h"
@@ -21,7 +22,10 @@
 #define PATIENCE_NS (PWI_HOST_SECOND / 10) /* between two checks */
 #define LEAVE_NS (2 * PWI_HOST_SECOND)     /* longest wait for a manager that does not answer */
 
-void pawl_session_options_init(struct pawl_session_options *options) { *options = (struct pawl_session_options){0}; }
+void pawl_session_options_init_sized(struct pawl_session_options *options, size_t struct_size) {
+  const struct pawl_session_options defaults = {0};
+  pwi_sized_init(options, struct_size, &defaults, sizeof defaults);
+}
 
 /* --- creating the parts --------------------------------------------------------------------------------- */
 
@@ -227,9 +231,11 @@ static pawl_status build(struct pawl_session *session, const struct pawl_session
 }
 
 pawl_status pawl_session_open(const struct pawl_session_options *options, struct pawl_session **session_out) {
-  static const struct pawl_session_options defaults;
-  if (!options) options = &defaults;
-  if (!session_out || options->timeout_ns < 0)
+  struct pawl_session_options is;
+  pawl_session_options_init(&is);
+  pawl_status status = pwi_take_options("session", options, &is, sizeof is);
+  if (status) return status;
+  if (!session_out || is.timeout_ns < 0)
     return pwi_error(PAWL_INVALID, "open: session_out is NULL, or timeout_ns is negative");
   struct pawl_session *session = pwi_alloc_zero(1, sizeof *session);
   if (!session) return pwi_error_status(PAWL_NO_MEMORY, "session");
@@ -241,7 +247,7 @@ pawl_status pawl_session_open(const struct pawl_session_options *options, struct
   pwi_owned_init(&session->vectors);
   pwi_owned_init(&session->lists);
   pwi_owned_init(&session->groups);
-  pawl_status status = build(session, options, pwi_host_after(options->timeout_ns ? options->timeout_ns : OPEN_NS));
+  status = build(session, &is, pwi_host_after(is.timeout_ns ? is.timeout_ns : OPEN_NS));
   if (status) {
     destroy(session);
     return status;

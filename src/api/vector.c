@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/options.h"
 #include "api/shape.h"
 #include "base/memory.h"
 
-void pawl_vector_options_init(struct pawl_vector_options *options) {
-  *options = (struct pawl_vector_options){.type = PAWL_F32, .width = 1, .size = PAWL_KEY_END};
+void pawl_vector_options_init_sized(struct pawl_vector_options *options, size_t struct_size) {
+  const struct pawl_vector_options defaults = {.type = PAWL_F32, .width = 1, .size = PAWL_KEY_END};
+  pwi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 size_t pawl_type_size(enum pawl_type type) {
@@ -102,12 +104,13 @@ static pawl_status explain_size(const char *name) {
                    name);
 }
 
-static pawl_status settle(const char *name, const struct pawl_vector_options *asked,
+static pawl_status settle(const char *name, const struct pawl_vector_options *options,
                           struct pawl_vector_options *settled_out) {
-  struct pawl_vector_options defaults;
-  pawl_vector_options_init(&defaults);
-  if (!asked) asked = &defaults;
-  pawl_status status = pwi_options_settle(asked, NULL, settled_out);
+  struct pawl_vector_options is, *asked = &is;
+  pawl_vector_options_init(&is);
+  pawl_status status = pwi_take_options("vector", options, &is, sizeof is);
+  if (status) return status;
+  status = pwi_options_settle(asked, NULL, settled_out);
   if (status == PAWL_OK) return pwi_filters_settle(name, settled_out);
   if (status == PAWL_TOO_LARGE) return explain_size(name);
   struct pwi_function_problem problem;
@@ -262,6 +265,7 @@ static struct pawl_vector_info info_of(const struct pwi_entry *entry) {
                                   .options = entry->is,
                                   .pushed_width = pwi_options_pushed(&entry->is),
                                   .pulled_width = pwi_options_stored(&entry->is)};
+  info.options.struct_size = sizeof info.options; /* a program may create another vector with them */
   memcpy(info.name, entry->name, sizeof info.name);
   return info;
 }

@@ -2,6 +2,7 @@
 #include <pawl/words.h>
 
 #include "api/error.h"
+#include "api/options.h"
 #include "base/checked.h"
 #include "base/memory.h"
 #include "data/data.h"
@@ -47,14 +48,17 @@ uint64_t pawl_words_count(const struct pawl_words *words) { return words->count;
 
 const char *pawl_words_at(const struct pawl_words *words, uint64_t number) { return pwi_words_at(words, number); }
 
-void pawl_words_options_init(struct pawl_words_options *options) {
-  *options = (struct pawl_words_options){.least_documents = LEAST_DOCUMENTS, .most_share = MOST_SHARE, .most = MOST};
+void pawl_words_options_init_sized(struct pawl_words_options *options, size_t struct_size) {
+  const struct pawl_words_options defaults = {
+      .least_documents = LEAST_DOCUMENTS, .most_share = MOST_SHARE, .most = MOST};
+  pwi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 pawl_status pawl_words_build(struct pawl_data *data, const struct pawl_words_options *options,
                              struct pawl_words **words_out) {
-  struct pawl_words_options defaults;
+  struct pawl_words_options is;
   struct pwi_fault fault = {""};
-  pawl_words_options_init(&defaults);
-  return say(pwi_words_build(data, options ? options : &defaults, words_out, &fault), &fault);
+  pawl_words_options_init(&is);
+  pawl_status status = pwi_take_options("words", options, &is, sizeof is);
+  return status ? status : say(pwi_words_build(data, &is, words_out, &fault), &fault);
 }

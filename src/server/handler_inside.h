@@ -58,7 +58,7 @@ struct pwi_handler_link {
   struct pwi_link link;
   struct pwi_peering peering;
   struct pwi_rights rights;
-  struct pwi_shown shown;      /* the proven identity of the client */
+  struct pwi_shown shown;            /* the proven identity of the client */
   struct pwi_quota_account *account; /* NULL: no quota */
 
   struct pwi_inbox inbox; /* the request that is being received */

@@ -34,13 +34,13 @@ struct server_peer {
   bool has_spoken;
 
   struct pwi_peering peering;
-  char *identity, *address;         /* of a link that is up, for a later check of its rights */
-  struct pwi_quota_account *account;      /* PEER_CLIENT: its quotas; NULL: none */
-  int64_t began_at;                 /* PEER_NEXT: when the connection was begun */
-  uint64_t node;                    /* PEER_PREVIOUS, PEER_NEXT */
-  struct pwi_handler_link *handler; /* PEER_CLIENT */
-  struct pwi_control control;       /* PEER_MANAGER */
-  struct pwi_inbox inbox;           /* PEER_PREVIOUS, PEER_NEXT */
+  char *identity, *address;          /* of a link that is up, for a later check of its rights */
+  struct pwi_quota_account *account; /* PEER_CLIENT: its quotas; NULL: none */
+  int64_t began_at;                  /* PEER_NEXT: when the connection was begun */
+  uint64_t node;                     /* PEER_PREVIOUS, PEER_NEXT */
+  struct pwi_handler_link *handler;  /* PEER_CLIENT */
+  struct pwi_control control;        /* PEER_MANAGER */
+  struct pwi_inbox inbox;            /* PEER_PREVIOUS, PEER_NEXT */
 };
 
 /* A chain, and how its neighbours are reached (server/chain_traffic.c). */

@@ -23,9 +23,10 @@ struct pwi_quota_accounts {
 /* Adds a link, and sets the limits of its rights. `*account_out` is NULL if the rights have no quotas.
  * PAWL_QUOTA_LINKS, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_quota_account_enter(struct pwi_quota_accounts *accounts, const char *identity,
-                                            const struct pwi_rights *rights, int64_t now,
-                                            struct pwi_quota_account **account_out);
-void pwi_quota_account_leave(struct pwi_quota_accounts *accounts, struct pwi_quota_account *account); /* NULL is allowed */
+                                                  const struct pwi_rights *rights, int64_t now,
+                                                  struct pwi_quota_account **account_out);
+void pwi_quota_account_leave(struct pwi_quota_accounts *accounts,
+                             struct pwi_quota_account *account); /* NULL is allowed */
 void pwi_quota_accounts_fini(struct pwi_quota_accounts *accounts);
 
 /* Sets other limits. */

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/sized.h"
 
 #define KEY_BYTES sizeof(uint64_t)
 
@@ -28,8 +29,9 @@ struct pawl_filters {
   struct stage stages[PAWL_FILTERS_MAX]; /* one for each of the list */
 };
 
-void pawl_filters_options_init(struct pawl_filters_options *options) {
-  *options = (struct pawl_filters_options){.type = PAWL_F32, .width = 1, .adds = true, .direction = PAWL_ON_PUSH};
+void pawl_filters_options_init_sized(struct pawl_filters_options *options, size_t struct_size) {
+  const struct pawl_filters_options defaults = {.type = PAWL_F32, .width = 1, .adds = true, .direction = PAWL_ON_PUSH};
+  pwi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -106,13 +108,12 @@ pawl_status pwi_filters_open(const struct pwi_filter_list *list, const struct pa
 
 pawl_status pawl_filters_create(const char *text, const struct pawl_filters_options *options,
                                 struct pawl_filters **filters_out) {
-  struct pawl_filters_options defaults;
+  struct pawl_filters_options is;
   struct pwi_filter_list list;
-  pawl_filters_options_init(&defaults);
-  if (!options) options = &defaults;
-  if (!text) return PAWL_INVALID;
-  pawl_status status = pwi_filter_list_parse(text, options->problem, options->problem_size, &list);
-  return status ? status : pwi_filters_open(&list, options, filters_out);
+  pawl_filters_options_init(&is);
+  if (!text || (options && !pwi_sized_read(options, &is, sizeof is))) return PAWL_INVALID;
+  pawl_status status = pwi_filter_list_parse(text, is.problem, is.problem_size, &list);
+  return status ? status : pwi_filters_open(&list, &is, filters_out);
 }
 
 void pawl_filters_destroy(struct pawl_filters *filters) {

@@ -233,7 +233,8 @@ static void test_joining_twice_is_refused_and_leaving_lets_join_again(void **sta
 }
 
 static void test_a_vector_opened_locally_is_apart_from_the_servers(void **state) {
-  struct pawl_session_options options = {.address = pawl_session_address(session), .listen = "127.0.0.1:0"};
+  struct pawl_session_options options = {
+      .struct_size = sizeof options, .address = pawl_session_address(session), .listen = "127.0.0.1:0"};
   struct pawl_session *handler;
   struct pawl_vector *held, *vector = create(session, "g/local", PAWL_I64, 10);
   struct pawl_where there = pawl_at_range(0, 2);

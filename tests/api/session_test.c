@@ -23,29 +23,76 @@ static pawl_status try_open(const struct pawl_session_options *options) {
 
 /* --- it cannot be opened --------------------------------------------------------------------------------------------- */
 
+static void test_options_that_were_not_initialised_are_refused(void **state) {
+  struct pawl_session_options options;
+  struct pawl_vector_options of_vector;
+  struct pawl_session *session = NULL;
+  (void)state;
+  memset(&options, 0, sizeof options);
+  must_fail(pawl_session_open(&options, &session), PAWL_INVALID, "pawl_session_options_init");
+  session = open_embedded(1, 1);
+  struct pawl_vector *vector;
+  memset(&of_vector, 0, sizeof of_vector);
+  must_fail(pawl_vector_create(session, "t/raw", &of_vector, PATIENCE, &vector), PAWL_INVALID,
+            "pawl_vector_options_init");
+  must(pawl_session_close(session, PATIENCE));
+}
+
+/* A program that was built when the struct ended with `size`, and one whose struct has more at its end. */
+static void test_programs_of_other_versions_are_served(void **state) {
+  struct {
+    struct pawl_vector_options options;
+    uint64_t more;
+  } newer;
+  struct pawl_vector_options older;
+  struct pawl_vector_info info;
+  struct pawl_session *session = open_embedded(1, 1);
+  struct pawl_vector *vector;
+  (void)state;
+  memset(&older, 0xa5, sizeof older);
+  pawl_vector_options_init_sized(&older, offsetof(struct pawl_vector_options, function));
+  assert_int_equal((unsigned char)older.rule[0], 0xa5);
+  older.size = 77;
+  must(pawl_vector_create(session, "t/older", &older, PATIENCE, &vector));
+  pawl_vector_info(vector, &info);
+  assert_true(info.options.size == 77 && info.options.function == PAWL_ADD && !info.options.rule[0]);
+  pawl_vector_options_init_sized(&newer.options, sizeof newer);
+  assert_int_equal(newer.more, 0);
+  newer.options.size = 78;
+  must(pawl_vector_create(session, "t/newer", &newer.options, PATIENCE, &vector));
+  newer.more = 1;
+  must_fail(pawl_vector_create(session, "t/newest", &newer.options, PATIENCE, &vector), PAWL_INVALID, "does not know");
+  must(pawl_session_close(session, PATIENCE));
+}
+
 static void test_an_address_that_cannot_be_read_is_invalid(void **state) {
-  struct pawl_session_options options = {.address = "tcp://nowhere", .timeout_ns = PAWL_SECOND};
+  struct pawl_session_options options = {
+      .struct_size = sizeof options, .address = "tcp://nowhere", .timeout_ns = PAWL_SECOND};
   (void)state;
   must_fail(try_open(&options), PAWL_INVALID, "tcp://nowhere");
 }
 
 static void test_nobody_at_the_address_is_told_after_the_time_out(void **state) {
-  struct pawl_session_options options = {.address = "127.0.0.1:1", .timeout_ns = PAWL_SECOND / 5};
+  struct pawl_session_options options = {
+      .struct_size = sizeof options, .address = "127.0.0.1:1", .timeout_ns = PAWL_SECOND / 5};
   (void)state;
   must_fail(try_open(&options), PAWL_LINK_REFUSED, "127.0.0.1:1");
 }
 
 static void test_options_that_contradict_themselves_are_invalid(void **state) {
-  struct pawl_session_options options = {.address = "127.0.0.1:1", .certificate = "a.pem", .timeout_ns = PAWL_SECOND};
+  struct pawl_session_options options = {
+      .struct_size = sizeof options, .address = "127.0.0.1:1", .certificate = "a.pem", .timeout_ns = PAWL_SECOND};
   (void)state;
   must_fail(try_open(&options), PAWL_INVALID, "must be given together");
   options.private_key = options.authority = "b.pem";
   options.key = "pawl1-00";
   must_fail(try_open(&options), PAWL_INVALID, "not both");
-  options = (struct pawl_session_options){.address = "127.0.0.1:1", .key = "secret-with-a-mistake"};
+  options = (struct pawl_session_options){
+      .struct_size = sizeof options, .address = "127.0.0.1:1", .key = "secret-with-a-mistake"};
   must_fail(try_open(&options), PAWL_INVALID, "not a key");
   assert_null(strstr(pawl_error_text(), "secret"));
-  options = (struct pawl_session_options){.address = "127.0.0.1:1", .key_file = "/nowhere/cluster.key"};
+  options = (struct pawl_session_options){
+      .struct_size = sizeof options, .address = "127.0.0.1:1", .key_file = "/nowhere/cluster.key"};
   must_fail(try_open(&options), PAWL_NOT_FOUND, "/nowhere/cluster.key");
 }
 
@@ -66,7 +113,7 @@ static void test_a_cluster_without_servers_times_out(void **state) {
                          "--ready-fd", "3",       "--data",   "none",        NULL};
   struct pwi_child_config config = {
       .path = getenv("PAWL_COMMAND"), .argv = words, .output_fd = PWI_CHILD_OUTPUT_KEEP, .own_group = true};
-  struct pawl_session_options options = {.timeout_ns = PAWL_SECOND / 2};
+  struct pawl_session_options options = {.struct_size = sizeof options, .timeout_ns = PAWL_SECOND / 2};
   struct pwi_child *manager;
   const char *line;
   char address[256];
@@ -81,7 +128,8 @@ static void test_a_cluster_without_servers_times_out(void **state) {
 
 static void test_another_key_does_not_open_an_embedded_cluster(void **state) {
   struct pawl_session *session = open_embedded(1, 1);
-  struct pawl_session_options options = {.address = pawl_session_address(session), .timeout_ns = 2 * PAWL_SECOND};
+  struct pawl_session_options options = {
+      .struct_size = sizeof options, .address = pawl_session_address(session), .timeout_ns = 2 * PAWL_SECOND};
   char key[PWI_KEY_TEXT_MAX];
   (void)state;
   must(pwi_key_new(key));
@@ -336,6 +384,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_children_go_when_their_parent_is_killed), /* first: it forks */
       cmocka_unit_test(test_an_address_that_cannot_be_read_is_invalid),
+      cmocka_unit_test(test_options_that_were_not_initialised_are_refused),
+      cmocka_unit_test(test_programs_of_other_versions_are_served),
       cmocka_unit_test(test_that_nobody_is_there_is_told_long_before_the_time_is_up),
       cmocka_unit_test(test_nobody_at_the_address_is_told_after_the_time_out),
       cmocka_unit_test(test_options_that_contradict_themselves_are_invalid),

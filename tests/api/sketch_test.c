@@ -38,7 +38,8 @@ static struct pawl_sketch *make(const char *name, enum pawl_sketch_kind kind, ui
 }
 
 static struct pawl_sketch_writer *write_to(struct pawl_sketch *sketch, bool no_aggregate) {
-  struct pawl_sketch_writer_options options = {.no_aggregate = no_aggregate, .outstanding = 4};
+  struct pawl_sketch_writer_options options = {
+      .struct_size = sizeof options, .no_aggregate = no_aggregate, .outstanding = 4};
   struct pawl_sketch_writer *writer = NULL;
   must(pawl_sketch_writer_open(sketch, &options, &writer));
   return writer;

@@ -27,7 +27,7 @@ static void kill_server(void) {
 
 /* Everything is made while the server lives; then it dies. */
 static int begin(void **state) {
-  struct pawl_sketch_writer_options options = {.timeout_ns = 20 * MOMENT};
+  struct pawl_sketch_writer_options options = {.struct_size = sizeof options, .timeout_ns = 20 * MOMENT};
   (void)state;
   is.session = open_embedded(1, 1);
   is.vector = create(is.session, "a/v", PAWL_F32, 100);

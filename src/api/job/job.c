@@ -17,6 +17,7 @@
 #include "api/job/input_queue.h"
 #include "api/job/fence.h"
 #include "api/job/round.h"
+#include "api/options.h"
 #include "api/session.h"
 #include "base/memory.h"
 #include "host/clock.h"
@@ -50,8 +51,9 @@ struct pawl_job {
   size_t argument_size;
 };
 
-void pawl_job_options_init(struct pawl_job_options *options) {
-  *options = (struct pawl_job_options){.least = 1, .most = UINT32_MAX, .patience_ns = PATIENCE_NS};
+void pawl_job_options_init_sized(struct pawl_job_options *options, size_t struct_size) {
+  const struct pawl_job_options defaults = {.least = 1, .most = UINT32_MAX, .patience_ns = PATIENCE_NS};
+  pwi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- workers -------------------------------------------------------------------------------------------- */
@@ -350,7 +352,12 @@ static pawl_status build(struct pawl_job *job, const struct pawl_job_options *op
 pawl_status pawl_job_create(struct pawl_session *session, const struct pawl_job_options *options, int64_t timeout_ns,
                             struct pawl_job **job_out) {
   struct pwi_job_names names;
+  struct pawl_job_options is;
   if (!session || !options || !job_out) return pwi_error(PAWL_INVALID, "job: session, options or job_out is NULL");
+  pawl_job_options_init(&is);
+  pawl_status status = pwi_take_options("job", options, &is, sizeof is);
+  if (status) return status;
+  options = &is;
   if (pwi_job_names(options->name, &names) || (!options->spec && options->spec_size > 0))
     return pwi_error(
         PAWL_INVALID,
@@ -362,7 +369,7 @@ pawl_status pawl_job_create(struct pawl_session *session, const struct pawl_job_
   if (!job) return pwi_error_status(PAWL_NO_MEMORY, "job %s", options->name);
   job->session = session;
   job->names = names;
-  pawl_status status = build(job, options, pwi_driver_deadline(timeout_ns));
+  status = build(job, options, pwi_driver_deadline(timeout_ns));
   if (status) {
     destroy(job);
     return status;

@@ -11,6 +11,7 @@
 #include <pawl/task.h>
 
 #include "api/error.h"
+#include "api/options.h"
 #include "base/memory.h"
 #include "store/functions/functions.h"
 #include "store/sketch_distinct.h"
@@ -22,8 +23,9 @@
 #define DISTINCT ".distinct"
 #define LONGEST_ENDING 9
 
-void pawl_sketch_options_init(struct pawl_sketch_options *options) {
-  *options = (struct pawl_sketch_options){.kind = PAWL_SKETCH_COUNTMIN, .banks = BANKS, .columns = COLUMNS};
+void pawl_sketch_options_init_sized(struct pawl_sketch_options *options, size_t struct_size) {
+  const struct pawl_sketch_options defaults = {.kind = PAWL_SKETCH_COUNTMIN, .banks = BANKS, .columns = COLUMNS};
+  pwi_sized_init(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* --- options and vectors -------------------------------------------------------------------------------- */
@@ -38,7 +40,8 @@ static bool settle_windows(const struct pawl_sketch_options *options) {
 static pawl_status settle(const char *name, const struct pawl_sketch_options *asked, struct pawl_sketch *made) {
   struct pawl_sketch_options is;
   pawl_sketch_options_init(&is);
-  if (asked) is = *asked;
+  pawl_status status = pwi_take_options("sketch", asked, &is, sizeof is);
+  if (status) return status;
   if (is.depth == 0) is.depth = is_signed(is.kind) ? 5 : 4;
   if (!name || strlen(name) + LONGEST_ENDING > PAWL_NAME_MAX)
     return pwi_error(PAWL_INVALID, "sketch: the name is NULL or too long");
@@ -101,7 +104,8 @@ static bool read_info(const struct pawl_vector_info *vector, struct pawl_sketch_
   uint32_t slots = (uint32_t)is[PWI_SKETCH_WINDOWS];
   uint64_t banks = vector->options.size / slots;
   if (slots != is[PWI_SKETCH_WINDOWS] || vector->options.size % slots || banks > PWI_SKETCH_BANKS_MAX) return false;
-  *options_out = (struct pawl_sketch_options){.kind = is_count ? PAWL_SKETCH_COUNTSKETCH : PAWL_SKETCH_COUNTMIN,
+  *options_out = (struct pawl_sketch_options){.struct_size = sizeof *options_out,
+                                              .kind = is_count ? PAWL_SKETCH_COUNTSKETCH : PAWL_SKETCH_COUNTMIN,
                                               .banks = (uint32_t)banks,
                                               .depth = bank.depth,
                                               .columns = bank.columns,

@@ -1,3 +1,4 @@
+#include "api/options.h"
 #include "api/sketch/sketch_writer.h"
 
 #include <stdio.h>
@@ -336,9 +337,16 @@ static pawl_status take_offers(struct pawl_sketch_writer *writer) {
   return status;
 }
 
+void pawl_sketch_writer_options_init_sized(struct pawl_sketch_writer_options *options, size_t struct_size) {
+  const struct pawl_sketch_writer_options defaults = {0};
+  pwi_sized_init(options, struct_size, &defaults, sizeof defaults);
+}
+
 pawl_status pawl_sketch_writer_open(struct pawl_sketch *sketch, const struct pawl_sketch_writer_options *options,
                                     struct pawl_sketch_writer **writer_out) {
-  struct pawl_sketch_writer_options is = options ? *options : (struct pawl_sketch_writer_options){0};
+  struct pawl_sketch_writer_options is = {0};
+  pawl_status status = pwi_take_options("sketch_writer", options, &is, sizeof is);
+  if (status) return status;
   if (!sketch || !writer_out) return pwi_error(PAWL_INVALID, "writer: sketch or writer_out is NULL");
   if (is.outstanding > OUTSTANDING_MAX || is.timeout_ns < 0)
     return pwi_error(PAWL_INVALID, "writer: at most %d pushes may be under way, and the timeout must not be negative",
@@ -348,7 +356,6 @@ pawl_status pawl_sketch_writer_open(struct pawl_sketch *sketch, const struct paw
   if (!writer) return pwi_error_status(PAWL_NO_MEMORY, "writer of %s", sketch->info.name);
   writer->sketch = sketch;
   writer->timeout_ns = is.timeout_ns ? is.timeout_ns : TIMEOUT_NS;
-  pawl_status status = PAWL_OK;
   if (!take_memory(writer, is.outstanding))
     status = pwi_error_status(PAWL_NO_MEMORY, "writer of %s", sketch->info.name);
   if (status == PAWL_OK) status = take_rows(writer, is.outstanding);

@@ -234,6 +234,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   int letter, exit_code = PWI_EXIT_OK;
   const char *address = getenv("PAWL_ADDRESS");
   pwi_sketch_run_init(&insert.run, command, false);
+  pawl_sketch_writer_options_init(&insert.options);
   insert.is_embedded = !address || !*address;
   insert.is_terminal = isatty(STDERR_FILENO);
   pwi_cli_begin(&args, command, argc, argv);
