@@ -25,7 +25,8 @@ pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out,
 pawl_status apps_file_write(const char *path, pawl_status (*fill)(FILE *file, const void *context), const void *context,
                             char *error);
 
-/* The description of a model as text, one key a line or all in one, which the caller frees with free; NULL without memory. */
+/* The description of a model as text, one key a line or all in one. NULL without memory. The caller frees it
+ * with free. */
 char *apps_about_text(const json_t *about, bool lines);
 
 #endif

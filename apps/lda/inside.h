@@ -77,8 +77,8 @@ struct lda_reply {
 
 void lda_reply_fini(struct lda_reply *reply);
 
-/* Copies the options of a program, which may have been built with an older or newer <pawl/lda.h>. False if they were
- * not initialised, or set something that is not known here. */
+/* Copies the options of a program, which may have been built with an older or newer <pawl/lda.h>. False if they
+ * were not initialised, or set something that is not known here. */
 bool lda_options_take(const struct pawl_lda_options *options, struct pawl_lda_options *is_out);
 
 /* JSON texts; NULL without memory. The caller frees them with apps_json_free. Reading gives false for anything that is not whole. */

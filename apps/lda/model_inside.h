@@ -50,7 +50,8 @@ const struct lda_row *lda_model_row(const struct pawl_lda_model *model, uint64_t
 /* The weight of one topic. */
 double lda_row_weight(const struct lda_row *row, uint32_t topic);
 
-/* Takes a row that is not there yet, with its memory, which is from apps_alloc. Topics must rise and be the model's, values must be positive. */
+/* Takes a row that is not there yet, with its memory, which is from apps_alloc.
+ * Topics must rise and be the model's, values must be positive. */
 void lda_model_take(struct pawl_lda_model *model, uint64_t word, struct lda_row row);
 
 /* Reads what a file has: `bytes`, which a 0 follows. What it says in `why` is a sentence without the file's name. Nothing is allocated
