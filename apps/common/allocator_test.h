@@ -1,5 +1,5 @@
-/* An allocator for tests that recognises its own blocks: a block of malloc that comes back to it, or one of its own that goes
- * to free, ends the test. It counts the blocks. */
+/* An allocator for tests that recognises its own blocks: a block of malloc that comes back to it, or one of its
+ * own that goes to free, ends the test. It counts the blocks. */
 #ifndef APPS_COMMON_ALLOCATOR_TEST_H
 #define APPS_COMMON_ALLOCATOR_TEST_H
 

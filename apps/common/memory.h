@@ -1,4 +1,5 @@
-/* Memory of applications. It comes from the allocator of the library (<pawl/memory.h>), because applications are a part of it. */
+/* Memory of applications. It comes from the allocator of the library (<pawl/memory.h>), because applications
+ * are a part of the library. */
 #ifndef APPS_COMMON_MEMORY_H
 #define APPS_COMMON_MEMORY_H
 

@@ -123,17 +123,11 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_job_create(struct pawl_session *session,
  *                    message. The worker leaves, and the next round goes on without it. If more than `least`
  *                    workers are present, a refusal to begin is only reported to `tell`
  *   PAWL_TIMED_OUT   the round continues: call pawl_job_await. Also if the cluster has not declared a lost
- *                    worker dead within `patience_ns`
- *   PAWL_CANCELLED   pawl_job_interrupt was called */
+ *                    worker dead within `patience_ns` */
 PAWL_API PAWL_MUST_USE pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t size,
                                                   int64_t timeout_ns, struct pawl_round **round_out);
 PAWL_API PAWL_MUST_USE pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns,
                                                   struct pawl_round **round_out);
-
-/* Makes the waiting round, or the next one that waits, return PAWL_CANCELLED soon. pawl_job_await resumes it.
- * Workers are not notified. Any thread may call this, including one that reads a signal handler's
- * self-pipe. */
-PAWL_API void pawl_job_interrupt(struct pawl_job *job);
 
 /* Changes the number of workers from the next round on. The job asks for more with `start`, or lets surplus
  * workers go. As with pawl_job_round, one thread at a time. */

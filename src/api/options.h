@@ -5,8 +5,8 @@
 #include "api/error.h"
 #include "base/sized.h"
 
-/* Copies the options over `is`, which holds the defaults and has `size` bytes. NULL leaves them. `what` is the name
- * of the struct without pawl_ and _options. */
+/* Copies the options over `is`, which holds the defaults and has `size` bytes. NULL leaves them. `what` is the
+ * name of the struct without pawl_ and _options. */
 PAWL_MUST_USE static inline pawl_status pwi_take_options(const char *what, const void *options, void *is, size_t size) {
   if (!options || pwi_sized_read(options, is, size)) return PAWL_OK;
   return pwi_error(PAWL_INVALID,

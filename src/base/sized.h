@@ -1,8 +1,8 @@
 /* Option structs that carry their size.
  *
- * An option struct of the public headers begins with `size_t struct_size`, which its init function sets to the size
- * that the struct has in the program. The library may know a longer or a shorter struct: new options are added at
- * the end, and zero or the default means the behaviour before them.
+ * An option struct of the public headers begins with `size_t struct_size`, which its init function sets to the
+ * size that the struct has in the program. The library may know a longer or a shorter struct: new options are
+ * added at the end, and zero or the default means the behaviour before them.
  */
 #ifndef PWI_BASE_SIZED_H
 #define PWI_BASE_SIZED_H
@@ -20,9 +20,9 @@ static inline void pwi_sized_init(void *options, size_t size, const void *defaul
   memcpy(options, &size, sizeof size);
 }
 
-/* Copies the program's struct over `is`, which has `known` bytes and holds the defaults: options that the program
- * does not know keep them. False, with `is` unchanged, if the struct was not initialised, or if the program sets an
- * option that is not known here. */
+/* Copies the program's struct over `is`, which has `known` bytes and holds the defaults: options that the
+ * program does not know keep them. False, with `is` unchanged, if the struct was not initialised, or if the
+ * program sets an option that is not known here. */
 static inline bool pwi_sized_read(const void *options, void *is, size_t known) {
   const unsigned char *bytes = options;
   size_t size;

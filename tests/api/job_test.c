@@ -237,33 +237,27 @@ static void test_arguments_and_reports_may_be_large(void **state) {
   assert_int_equal(outcome, PAWL_OK);
 }
 
-static void *interrupt_soon(void *context) {
-  struct hand *hand = ((void **)context)[1];
-  while (atomic_load(&hand->working) < 1) nap(1000000);
-  pawl_job_interrupt(((void **)context)[0]);
-  return NULL;
+/* Begins a round, and returns when the worker works. */
+static void begin_round(struct pawl_job *job, struct hand *hand) {
+  struct pawl_round *round;
+  pawl_status status = pawl_job_round(job, NULL, 0, PAWL_SECOND / 100, &round);
+  while (status == PAWL_TIMED_OUT && atomic_load(&hand->working) < 1)
+    status = pawl_job_await(job, PAWL_SECOND / 100, &round);
+  assert_int_equal(status, PAWL_TIMED_OUT);
 }
 
-static void test_a_round_can_be_interrupted_timed_and_awaited(void **state) {
+static void test_a_round_can_be_timed_and_awaited(void **state) {
   (void)state;
   struct hand hand = {.hold = true};
   struct pawl_round *round;
   struct pawl_job *job = create_job("patient", 1, PAWL_LOSS_STOP, NULL);
-  void *both[] = {job, &hand};
-  pthread_t thread;
   hire(&hand, "patient");
-  assert_int_equal(pthread_create(&thread, NULL, interrupt_soon, both), 0);
-  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_CANCELLED, "interrupted");
-  pthread_join(thread, NULL);
+  begin_round(job, &hand);
   must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_INVALID, "under way");
   must_fail(pawl_job_await(job, 1000000, &round), PAWL_TIMED_OUT, "it continues");
   atomic_store(&hand.hold, false);
   must(pawl_job_await(job, PATIENCE, &round));
   assert_true(pawl_round_is_whole(round));
-  pawl_round_destroy(round);
-  pawl_job_interrupt(job); /* while none waits: the next one */
-  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_CANCELLED, "interrupted");
-  must(pawl_job_await(job, PATIENCE, &round));
   pawl_round_destroy(round);
   pawl_job_end(job);
   assert_int_equal(discharge(&hand), PAWL_OK);
@@ -272,14 +266,9 @@ static void test_a_round_can_be_interrupted_timed_and_awaited(void **state) {
 static void test_a_job_that_ends_in_mid_round_makes_its_workers_return(void **state) {
   (void)state;
   struct hand hand = {.hold = true};
-  struct pawl_round *round;
   struct pawl_job *job = create_job("cut", 1, PAWL_LOSS_STOP, NULL);
-  void *both[] = {job, &hand};
-  pthread_t thread;
   hire(&hand, "cut");
-  assert_int_equal(pthread_create(&thread, NULL, interrupt_soon, both), 0);
-  assert_int_equal(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_CANCELLED);
-  pthread_join(thread, NULL);
+  begin_round(job, &hand);
   pawl_job_end(job);
   assert_int_equal(discharge(&hand), PAWL_OK); /* it holds until pawl_worker_is_ending */
   assert_int_equal(hand.ended, 1);
@@ -350,7 +339,7 @@ int main(void) {
       cmocka_unit_test(test_a_worker_that_cannot_take_its_pieces_is_quoted),
       cmocka_unit_test(test_work_that_fails_is_reported_and_the_job_goes_on),
       cmocka_unit_test(test_arguments_and_reports_may_be_large),
-      cmocka_unit_test(test_a_round_can_be_interrupted_timed_and_awaited),
+      cmocka_unit_test(test_a_round_can_be_timed_and_awaited),
       cmocka_unit_test(test_a_job_that_ends_in_mid_round_makes_its_workers_return),
       cmocka_unit_test(test_a_job_shrinks_and_grows_as_it_is_told),
       cmocka_unit_test(test_a_worker_that_stays_slow_is_dropped),

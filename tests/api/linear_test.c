@@ -321,8 +321,8 @@ static void test_a_vector_with_a_rule_keeps_its_state(void **state) {
   for (size_t i = 0; i < 100; i++) gradients[i] = 1 + (float)(i % 3);
   push(ruled, pawl_at_range(0, 100), gradients);
   push(twin, pawl_at_range(0, 100), gradients);
-  must(pawl_vector_fill(ruled, PAWL_ALL, 0,
-                        NULL)); /* the sums of squares stay: the next step is as short as the twin's */
+  /* The sums of squares stay: the next step is as short as that of the twin. */
+  must(pawl_vector_fill(ruled, PAWL_ALL, 0, NULL));
   pull(twin, pawl_at_range(0, 100), first);
   push(ruled, pawl_at_range(0, 100), gradients);
   push(twin, pawl_at_range(0, 100), gradients);

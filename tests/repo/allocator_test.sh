@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every allocation of the library goes through the allocator that a program may set (<pawl/memory.h>): no source of it calls
-# the C library's. Memory that another library has allocated is freed with free, and the line says so.
+# Every allocation of the library goes through the allocator that a program may set (<pawl/memory.h>): no source
+# of it calls the C library's. Memory that another library has allocated is freed with free, and the line says so.
 set -eu
 cd "$PAWL_SOURCE"
 calls='(malloc|calloc|realloc|reallocarray|strdup|strndup|asprintf|vasprintf|aligned_alloc|posix_memalign|free)'

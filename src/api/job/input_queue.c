@@ -20,7 +20,7 @@ struct pwi_job_queue {
   pthread_mutex_t mutex; /* guards the fields below */
   size_t references;     /* one for the job, and one for each unfinished call */
   enum standing standing;
-  bool is_closed, is_interrupted;
+  bool is_closed;
   struct pwi_job_input *inputs, **inputs_end;
   uint64_t last_number;
 };
@@ -111,21 +111,6 @@ struct pwi_job_input *pwi_job_queue_take(struct pwi_job_queue *queue) {
 
 bool pwi_job_queue_wait(struct pwi_job_queue *queue, int64_t deadline) {
   return pwi_driver_wait(&queue->session->driver, &queue->bell, deadline);
-}
-
-void pwi_job_queue_interrupt(struct pwi_job_queue *queue) {
-  pthread_mutex_lock(&queue->mutex);
-  queue->is_interrupted = true;
-  pthread_mutex_unlock(&queue->mutex);
-  ring(queue);
-}
-
-bool pwi_job_queue_was_interrupted(struct pwi_job_queue *queue) {
-  pthread_mutex_lock(&queue->mutex);
-  bool was = queue->is_interrupted;
-  queue->is_interrupted = false;
-  pthread_mutex_unlock(&queue->mutex);
-  return was;
 }
 
 /* --- requests of other nodes ---------------------------------------------------------------------------- */

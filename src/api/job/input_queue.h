@@ -64,13 +64,8 @@ PAWL_MUST_USE pawl_status pwi_job_queue_expect(struct pwi_job_queue *queue, enum
  * bell. */
 struct pwi_job_input *pwi_job_queue_take(struct pwi_job_queue *queue);
 
-/* Waits until an input has come since the last take, or pwi_job_queue_interrupt is called; false if the
- * deadline passes first. */
+/* Waits until an input has come since the last take; false if the deadline passes first. */
 bool pwi_job_queue_wait(struct pwi_job_queue *queue, int64_t deadline);
-
-/* Any thread: wakes the waiting thread, and sets a flag that the second function returns and clears. */
-void pwi_job_queue_interrupt(struct pwi_job_queue *queue);
-bool pwi_job_queue_was_interrupted(struct pwi_job_queue *queue);
 
 /* Withdraw: admits no more workers. Close, once all inputs were read: drops later inputs; the queue is
  * freed with the last call. */

@@ -430,8 +430,6 @@ pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl
   for (;;) {
     bool is_fencing = step(job);
     if (pwi_scheduler_state(job->scheduler) == PWI_SCHEDULER_OVER) return conclude(job, round_out);
-    if (pwi_job_queue_was_interrupted(job->queue))
-      return pwi_error_status(PAWL_CANCELLED, "job %s: a round was interrupted", job->options.name);
     if (is_fencing && is_fencing_hopeless(job)) return give_up_fencing(job);
     int64_t wake_at = pwi_scheduler_wake_at(job->scheduler), soon = pwi_host_after(FENCE_NS);
     if (is_fencing && soon < wake_at) wake_at = soon;
@@ -458,10 +456,6 @@ pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t si
   if (status) return pwi_error_status(status, "job %s", job->options.name);
   job->is_wanted = true;
   return pawl_job_await(job, timeout_ns, round_out);
-}
-
-void pawl_job_interrupt(struct pawl_job *job) {
-  if (job) pwi_job_queue_interrupt(job->queue);
 }
 
 pawl_status pawl_job_resize(struct pawl_job *job, uint32_t least, uint32_t most) {
