@@ -202,6 +202,7 @@ static void writable(void *self, struct pwi_link link) {
   struct pwi_client *client = self;
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
   if (ours && ours->peer) pwi_peer_pump(client, ours->peer);
+  pwi_client_send_due(client);
 }
 
 const struct pwi_actor pwi_client_actor = {
