@@ -10,7 +10,7 @@ struct pwi_account {
   struct pwi_account *next;
   uint64_t links, rate; /* rate 0: no limit */
   double left;          /* bytes; below zero: overdrawn */
-  int64_t at;           /* when that was */
+  int64_t at;           /* time of `left` */
   char identity[];
 };
 
@@ -51,7 +51,7 @@ pawl_status pwi_account_enter(struct pwi_accounts *accounts, const char *identit
   return PAWL_OK;
 }
 
-/* An account outlives its links for as long as it is overdrawn: coming again does not fill it. It is cheap. */
+/* An overdrawn account outlives its links, so that reconnecting does not refill it. */
 void pwi_account_leave(struct pwi_accounts *accounts, struct pwi_account *account) {
   if (!account || --account->links > 0 || account->left < 0) return;
   struct pwi_account **at = &accounts->first;
