@@ -1,6 +1,6 @@
-/* What a server says to its neighbours in a chain, and what it makes of their messages: every state of the
- * link to the following member (sought, up, open, silent, cut off) and to the previous one (silent, greeted,
- * stuck). The net is a stub; the test plays the neighbours and the manager. */
+/* Messages between the members of a chain: every state of the link to the following member (sought, up, open,
+ * silent, cut off, being filled) and of the link to the previous one (silent, greeted, stuck, filling). The
+ * net is a stub; the test plays the neighbours and the manager. */
 #include "net/stub_testing.h"
 #include "server/chain_testing.h"
 #include "server/inside.h"
