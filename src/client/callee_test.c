@@ -1,4 +1,4 @@
-/* The callee: what runs, how often, in which order, and what is answered. */
+/* The callee: which calls run, how often and in which order, and their answers. */
 #include "client/callee.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 static struct pwi_callee *callee;
 static struct pwi_membership membership;
 
-/* What was asked to be run, in that order, and is not ended. */
+/* Calls that were run and have not ended, in order. */
 static struct pwi_running *running[ANSWERS];
 static size_t running_count, run_count;
 

@@ -171,10 +171,8 @@ static inline void start_scene(struct scene *scene) {
 
 static inline void stop_scene(struct scene *scene) {
   check_scene(scene);
-  for (size_t i = 0; i < scene->client->outgoing_count; i++)
-    pwi_net_region_close(&scene->net.net, scene->client->outgoings[i]->region);
   pwi_client_destroy(scene->client);
-  stub_clear(&scene->net);
+  stub_stop(&scene->net);
 }
 
 /* --- steps ---------------------------------------------------------------------------------------------- */

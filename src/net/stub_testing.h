@@ -25,8 +25,14 @@ struct stub_sent {
   size_t body_size;
 };
 
+struct stub_region {
+  struct pwi_region region; /* must be first */
+  struct stub_region *next;
+};
+
 struct stub_net {
   struct pwi_net net;
+  struct stub_region *regions; /* open ones */
   int64_t now;
 
   int64_t timer_at; /* of the timer that was set last and not cancelled; 0: none */
@@ -109,19 +115,22 @@ static inline pawl_status stub_send(struct pwi_net *net, struct pwi_link link, c
 }
 
 static inline pawl_status stub_region_open(struct pwi_net *net, size_t size, struct pwi_region **region_out) {
-  (void)net;
-  struct pwi_region *region = malloc(sizeof *region);
+  struct stub_region *region = malloc(sizeof *region);
   assert_non_null(region);
-  *region = (struct pwi_region){.memory = calloc(1, size), .size = size};
-  assert_non_null(region->memory);
-  *region_out = region;
+  *region = (struct stub_region){.region = {.memory = calloc(1, size), .size = size}, .next = stub_of(net)->regions};
+  assert_non_null(region->region.memory);
+  stub_of(net)->regions = region;
+  *region_out = &region->region;
   return PAWL_OK;
 }
 
 static inline void stub_region_close(struct pwi_net *net, struct pwi_region *region) {
-  (void)net;
-  free(region->memory);
-  free(region);
+  struct stub_region **at = &stub_of(net)->regions;
+  while (&(*at)->region != region) at = &(*at)->next;
+  struct stub_region *closed = *at;
+  *at = closed->next;
+  free(closed->region.memory);
+  free(closed);
 }
 
 /* The clock begins at one second, so that 0 can mean "never". */
@@ -144,6 +153,12 @@ static inline void stub_start(struct stub_net *stub, const struct pwi_actor *act
 static inline void stub_clear(struct stub_net *stub) {
   for (size_t i = 0; i < stub->sent_count; i++) free(stub->sent[i].body);
   stub->sent_count = stub->closed_count = stub->connects = 0;
+}
+
+/* Closes the regions that are still open, as a net does when it is destroyed. */
+static inline void stub_stop(struct stub_net *stub) {
+  while (stub->regions) stub_region_close(&stub->net, &stub->regions->region);
+  stub_clear(stub);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* Who may come to a server: rights of links, quotas, the audit. */
+/* Access to a server: rights of links, quotas, the audit. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void audit(const struct pwi_server *server, const struct pwi_audit_who *w
   pwi_audit(&server->config.auditor, server->config.log, who, verb, is_server ? "server" : "client", outcome);
 }
 
-/* The space's tables may take so much, from now on, whoever fills them. */
+/* Sets the memory limit of a space, for all its users. */
 static pawl_status limit_space(struct pwi_server *server, const struct pwi_rights *rights) {
   if (rights->memory == 0 || rights->space[0] == '\0') return PAWL_OK;
   uint64_t share = rights->memory / (server->config.shard_count ? server->config.shard_count : 1);
@@ -63,8 +63,8 @@ static void review_peer(struct pwi_server *server, struct server_peer *peer) {
   if (limit_space(server, &rights)) pwi_net_close(server->config.net, peer->link, PAWL_NO_MEMORY);
 }
 
-/* A link that we have made ourselves is ended too if its key is accepted no more: who is at its other end proved to hold that
- * key, and no other. */
+/* Links that this server made are closed too if their key is revoked: the peer has proved that it holds this
+ * key. */
 void pwi_server_review(struct pwi_server *server) {
   pwi_shard_lift_quotas(server->shard);
   for (struct server_peer *peer = server->peers, *next; peer; peer = next) {

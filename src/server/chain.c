@@ -1,4 +1,4 @@
-/* Chains: requests, changes and what is confirmed. */
+/* Chains: requests, changes and confirmations. */
 #include "server/chain_inside.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "ring/place.h"
 
-#define LOG_BYTES_MAX ((uint64_t)512 << 20) /* of all log entries that are kept: past this no more pushes are taken */
+#define LOG_BYTES_MAX ((uint64_t)512 << 20) /* of all log entries; beyond this, pushes are refused */
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
@@ -29,7 +29,7 @@ void pwi_chains_fini(struct pwi_chains *chains) {
   chains->count = 0;
 }
 
-/* The index of the chain that has the position; the number of chains if none has. */
+/* The index of the chain that contains the position; the number of chains if none does. */
 static size_t index_of(const struct pwi_chains *chains, uint64_t position) {
   size_t low = 0, high = chains->count;
   while (low < high) {
@@ -51,8 +51,8 @@ struct pwi_chain *pwi_chains_find(const struct pwi_chains *chains, uint64_t posi
 
 static bool is_ours(const struct pwi_chain *chain) { return chain->is_head && !chain->is_handing; }
 
-/* The last of the neighbouring chains, from `first` on, that the claim reaches into; SIZE_MAX if they cannot be asked
- * together. */
+/* The last of the adjacent chains, from `first` on, that the claim extends into; SIZE_MAX if one request may
+ * not cover them. */
 static size_t last_routed(const struct pwi_chains *chains, const struct pwi_place *place, size_t first,
                           struct pawl_range claim) {
   for (size_t i = first; i < chains->count; i++) {
@@ -75,8 +75,8 @@ struct pwi_chain *pwi_chains_route(struct pwi_chains *chains, const struct pwi_p
   return chains->items[first];
 }
 
-/* One that is being filled needs no changes before it has been sent the first chunk. Once its word counts it needs all of
- * them, also while there is no way to it: the next view may make it full. */
+/* A member that is being filled needs no changes before the first chunk was sent. Once its confirmations
+ * count, it needs all changes, even while its link is down: the next view may make it a full member. */
 bool pwi_chain_has_followers(const struct pwi_chain *chain) {
   return chain->following != 0 && (!chain->following_fills || chain->is_open || chain->is_synced);
 }
@@ -85,8 +85,8 @@ static bool is_whole(const struct pwi_chain *chain, struct pawl_range positions)
   return positions.begin == chain->positions.begin && positions.end == chain->positions.end;
 }
 
-/* Room for a change of all of the arc is not room for one of a part, which may cut the times in pieces; and the other parts
- * are then where the clock has them. The head's changes are of the whole arc, and need none. */
+/* A change of a part of the arc needs room in the clock, because it may split a range, and the clock must
+ * first have the versions of the other parts. A head changes only whole arcs and needs no room. */
 pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain, struct pawl_range positions) {
   pawl_status status = pwi_fifo_reserve(&chain->log, pwi_fifo_count(&chain->log) + 1);
   positions = pawl_range_common(positions, chain->positions);
@@ -111,7 +111,7 @@ pawl_status pwi_chain_prepare(struct pwi_chains *chains, struct pwi_chain *chain
   if (rows > 0 && (rows > SIZE_MAX / 4 / (row_bytes + state_bytes + 1))) return PAWL_TOO_LARGE;
   pawl_status status =
       pwi_log_entry_measure(keys, rows * row_bytes, rows * state_bytes, stamps * PWI_STAMP_SIZE, &bytes);
-  if (!status && bytes > PWI_CHANGE_MAX) status = PAWL_TOO_LARGE; /* no message could carry it */
+  if (!status && bytes > PWI_CHANGE_MAX) status = PAWL_TOO_LARGE; /* no message can carry the change */
   if (!status) status = pwi_chain_make_room(chains, chain, chain->positions);
   if (!status) status = pwi_log_entry_take(chains->log_entries, bytes, log_entry_out);
   if (status) return status;
@@ -133,7 +133,7 @@ static void fill_rows(struct pwi_log_entry *log_entry, struct pwi_shard *shard, 
   pwi_shard_result(shard, request, pwi_log_entry_values(log_entry), pwi_log_entry_state(log_entry));
 }
 
-/* Every change is one of the whole arc: now it has one version. */
+/* A change of the whole arc gives all its positions one version. */
 static void advance(struct pwi_chain *chain, uint64_t version) {
   chain->version = version;
   chain->is_even = true;
@@ -229,7 +229,7 @@ void pwi_chain_caught_up(struct pwi_chains *chains, struct pwi_chain *chain, uin
   pwi_chain_settle(chains, chain);
 }
 
-/* --- what is confirmed ---------------------------------------------------------------------------------- */
+/* --- confirmations -------------------------------------------------------------------------------------- */
 
 static void trim(struct pwi_chain *chain, uint64_t version) {
   while (pwi_fifo_count(&chain->log) > 0 && pwi_chain_log_at(chain, 0)->version <= version) {
@@ -256,12 +256,13 @@ void pwi_chain_settle(struct pwi_chains *chains, struct pwi_chain *chain) {
   confirm(chains, chain, pwi_chain_at(chain));
 }
 
-/* When all that we kept is confirmed, so is all that we have: after arcs were merged its number may be higher than that of
- * anything that was sent. A member may still be told of changes with lower numbers than its highest. */
+/* When the whole log is confirmed, so is everything that is here: after arcs were merged, the version may be
+ * higher than that of any entry that was sent. A member may still receive changes with lower versions than
+ * its highest. */
 void pwi_chain_heard(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version) {
   if (version > chain->heard) chain->heard = version;
   trim(chain, version);
-  if (version > chain->sent) chain->sent = version; /* it was sent before the following asked for it once more */
+  if (version > chain->sent) chain->sent = version; /* sent before the following member asked for it again */
   if (pwi_fifo_count(&chain->log) == 0 && version >= chain->sent) version = pwi_chain_at(chain);
   if (!chain->following_fills || chain->is_synced) confirm(chains, chain, version);
 }
@@ -274,7 +275,7 @@ void pwi_chain_rewind(struct pwi_chain *chain, uint64_t version) {
   chain->sent = version;
 }
 
-/* What is inherited waits until we have all that stands before it. */
+/* An inherited entry waits until all entries with lower versions are here. */
 struct pwi_log_entry *pwi_chain_next(const struct pwi_chain *chain) {
   if (chain->sent_count == pwi_fifo_count(&chain->log)) return NULL;
   struct pwi_log_entry *log_entry = pwi_chain_log_at(chain, chain->sent_count);

@@ -72,7 +72,7 @@ static void make_view(void) {
     if (cell > 0 && below(2)) continue;
     arcs[count++] = arc_of(cell * CELL, world.epoch, world.chain);
   }
-  /* An arc that is what it was keeps its age. */
+  /* An unchanged arc keeps its `since`. */
   for (size_t i = 0; i < count; i++)
     for (size_t j = 0; j < world.arc_count; j++) {
       uint64_t end = i + 1 < count ? arcs[i + 1].begin : PWI_RING_END;
@@ -98,7 +98,7 @@ static void drop_one(void) {
   make_view();
 }
 
-/* --- what members tell one another ---------------------------------------------------------------------- */
+/* --- messages between members --------------------------------------------------------------------------- */
 
 static struct pwi_chain *chain_of(uint64_t node, const struct pwi_chain *other) {
   struct pwi_chain *chain = node ? pwi_chains_find(&world.nodes[node - 1].member.chains, other->positions.begin) : NULL;

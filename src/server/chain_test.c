@@ -1,4 +1,4 @@
-/* What a member knows of its chains: who may be asked, versions, what is kept, and answers that wait. */
+/* The bookkeeping of chains: routing, versions, the log, and deferred replies. */
 #include "server/chain_testing.h"
 
 #include <string.h>
@@ -398,7 +398,7 @@ static void test_a_follower_is_sent_again_what_it_asks_for(void **state) {
   pwi_chain_rewind(chain, 2);
   assert_int_equal(chain->sent, 2);
   assert_int_equal(pwi_chain_next(chain)->version, 3);
-  pwi_chain_heard(&m.chains, chain, 3); /* what is confirmed need not be sent */
+  pwi_chain_heard(&m.chains, chain, 3); /* a confirmed entry need not be sent */
   assert_int_equal(pwi_chain_next(chain)->version, 4);
   pwi_chain_rewind(chain, 0);
   assert_int_equal(pwi_chain_next(chain)->version, 4);
@@ -631,7 +631,7 @@ static void test_versions_that_are_none_are_not_taken(void **state) {
     assert_int_equal(status, PAWL_NO_MEMORY);
   }
   stop_member(&m);
-  start_member(&m, 2); /* what the source held is less than the arc */
+  start_member(&m, 2); /* the source has only a part of the arc */
   struct pwi_clock part = {0};
   struct pawl_range left = pawl_range_of(0, HALF);
   assert_int_equal(pwi_clock_init(&part, &left, 1), PAWL_OK);

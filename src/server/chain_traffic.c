@@ -1,14 +1,16 @@
-/* What members of chains tell one another (protocol/protocol.h, "chains").
+/* Messages between the members of a chain (docs/replication.md; protocol/protocol.h, "chains").
  *
- * Whoever stands before somebody in a chain connects to it, and speaks first. One link serves all arcs of the pair. For each
- * arc the one behind says READY once it has the view that put the two together, and is sent everything that it lacks, then every change
- * as it comes. After a lost link or a new view this begins again: nothing depends on what was under way.
+ * A member connects to the following one and speaks first. One link serves all arcs of the two servers. For
+ * each arc the following member says READY once it has the view that made the two neighbours. It is then sent
+ * everything that it lacks, and afterwards every change. After a lost link or a new view this begins again;
+ * nothing depends on messages that were under way.
  *
- * FENCING. Messages of another `since` are ignored: a head that was deposed and does not know it hears no confirmation any
- * more, so it answers nobody.
+ * FENCING. A member ignores messages with another `since`. A head that was deposed and does not know it
+ * therefore receives no confirmations, and sends no replies about changes.
  *
- * COMPLAINTS. A member that has had no way to the one behind it for a while tells the manager, which drops one of the two. A
- * link that is up and brings no confirmation for seconds is no way either, whatever its heartbeats say.
+ * COMPLAINTS. A member that cannot reach the following one for a while tells the manager, which drops one of
+ * the two. A link that is up but brings no confirmation for seconds counts as lost, even if its heartbeats
+ * arrive.
  */
 #include <assert.h>
 #include <string.h>
@@ -20,9 +22,8 @@
 
 #define LOOK_NS INT64_C(50000000)
 #define COMPLAIN_NS INT64_C(200000000)
-#define CONNECT_NS                                                                                                     \
-  INT64_C(1000000000) /* a connection that takes longer is begun anew: packets of the first may be lost */
-#define SILENCES 3    /* looks, of one a second */
+#define CONNECT_NS INT64_C(1000000000) /* an attempt that takes longer is begun anew */
+#define SILENCES 3                     /* checks, one a second, without a confirmation */
 
 /* --- links ---------------------------------------------------------------------------------------------- */
 
@@ -40,7 +41,7 @@ static struct server_peer *find_up(const struct pwi_server *server, enum server_
   return peer && peer->is_up ? peer : NULL;
 }
 
-/* Links or chains have changed. */
+/* Finds the links of all chains again, after links or chains have changed. */
 static void relink(struct pwi_server *server) {
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
@@ -75,7 +76,7 @@ struct pwi_log_entry_address pwi_server_address_of(const struct pwi_server *serv
                                         .catalogue = server->catalogue.number};
 }
 
-/* What cannot be said takes the link down, and is said again on the next. */
+/* A failed send closes the link; the message is sent again over the next. */
 void pwi_server_note(struct pwi_server *server, struct server_peer *peer, const struct pwi_note *note) {
   struct pwi_message_builder builder;
   struct pwi_message_head head = {.kind = PWI_SAY_CHAIN,
@@ -89,7 +90,7 @@ void pwi_server_note(struct pwi_server *server, struct server_peer *peer, const 
   pwi_message_begin(&builder, &peer->peering.data, &head);
   pawl_status status = pwi_message_copy(&builder, &section, bytes);
   if (!status) status = pwi_message_finish(&builder);
-  assert(status == PAWL_OK && "a note of ours is sound");
+  assert(status == PAWL_OK && "the note is well-formed");
   struct pwi_send send = {
       .lane = PWI_LANE_DATA, .head = builder.head, .body = builder.parts, .body_count = builder.part_count};
   status = pwi_net_send(server->config.net, peer->link, &send);
@@ -108,7 +109,8 @@ static void look_later(struct pwi_server *server) {
   if (pwi_net_timer_set(server->config.net, at, TIMER_CHAIN, &server->chain_timer)) server->chain_timer.id = 0;
 }
 
-/* Tells the one behind us that we are here; it answers READY. One that is being filled waits for its first chunk. */
+/* Announces this server to the following member, which answers READY. A member that is being filled waits for
+ * its first chunk instead. */
 static void open_chain(struct pwi_server *server, struct pwi_chain *chain) {
   if (!chain->following || chain->is_open || chain->following_fills) return;
   if (contact_of(chain)->cut_off_since == 0) contact_of(chain)->cut_off_since = pwi_net_now(server->config.net);
@@ -120,7 +122,8 @@ static void open_chain(struct pwi_server *server, struct pwi_chain *chain) {
   pwi_server_note(server, peer, &note);
 }
 
-/* What the one before us may take for safe: everything of which nothing is missing here or behind us. */
+/* The version that is confirmed to the previous member: everything up to it is here and in all full members
+ * behind. */
 static uint64_t told(const struct pwi_chain *chain) {
   if (chain->is_filling || pwi_chain_is_settled(chain)) return chain->processed;
   return chain->confirmed < chain->processed ? chain->confirmed : chain->processed;
@@ -170,7 +173,7 @@ void pwi_server_chain_down(struct pwi_server *server, const struct server_peer *
   look_later(server);
 }
 
-/* Links to nodes that are gone are closed; others may be needed again with the next view. */
+/* Closes links to nodes that left the view. The next view may need the other links again. */
 static void close_unneeded(struct pwi_server *server) {
   for (struct server_peer *peer = server->peers; peer; peer = peer->next)
     if (peer->kind == PEER_NEXT && !pwi_view_find(server->view, (struct pwi_node){peer->node}))
@@ -228,7 +231,8 @@ static void complain(struct pwi_server *server, const struct pwi_chain *chain, u
   pwi_server_say_payload(server, server->manager, PWI_SAY_COMPLAIN);
 }
 
-/* A head that cannot even refuse is of no use: whoever stands behind it has everything that was answered. */
+/* A head without memory is useless. The following member has everything that was acknowledged, and can be the
+ * head. */
 void pwi_server_chain_starve(void *context, struct pwi_chain *chain) {
   struct pwi_server *server = context;
   int64_t now = pwi_net_now(server->config.net);
@@ -263,7 +267,7 @@ void pwi_server_chain_timer(struct pwi_server *server) {
   }
 }
 
-/* Links that are being made for longer than this are given up; link_down brings the next attempt about. */
+/* Closes links that have been in the making for longer than `age`; `link_down` leads to the next attempt. */
 static void give_up_attempts(struct pwi_server *server, int64_t age) {
   int64_t now = pwi_net_now(server->config.net);
   for (struct server_peer *peer = server->peers; peer; peer = peer->next)
@@ -271,7 +275,8 @@ static void give_up_attempts(struct pwi_server *server, int64_t age) {
       pwi_net_close(server->config.net, peer->link, PAWL_TIMED_OUT);
 }
 
-/* While we had no way to the manager we may have had none to anybody. Nobody is complained of for that time. */
+/* Without the manager this server may have been cut off from everybody, so that time does not count for
+ * complaints. */
 void pwi_server_chains_afresh(struct pwi_server *server) {
   int64_t now = pwi_net_now(server->config.net);
   give_up_attempts(server, LOOK_NS);
@@ -281,7 +286,7 @@ void pwi_server_chains_afresh(struct pwi_server *server) {
   }
 }
 
-/* True if nothing has been confirmed for a while of what was sent. */
+/* True if entries were sent and none has been confirmed for several checks. */
 static bool is_silent(struct pwi_chain *chain) {
   bool should_come = chain->is_open && !chain->following_fills && contact_of(chain)->following && chain->sent_count > 0;
   contact_of(chain)->silences =
@@ -325,10 +330,10 @@ static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
     note.version = log_entry->version;
     note.prior = chain->sent;
     note.other = 2 * pwi_chain_siblings(chain) + pwi_chain_has_more(chain);
-    /* One that is being filled knows no lists. */
+    /* A member that is being filled knows no key lists. */
     bool full = chain->is_full_wanted || chain->following_fills;
     pawl_status status = pwi_log_entry_send_update(log_entry, &address, &note, full);
-    if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return; /* later, or over another link */
+    if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return; /* sent later, or over another link */
     if (status) {
       pwi_net_close(server->config.net, peer->link, status);
       return;
@@ -341,7 +346,8 @@ static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
   if (pwi_chain_is_ahead(chain)) say_all_sent(server, chain, peer);
 }
 
-/* Whoever answers too early also dawdles here: else the next member mostly has it before anybody can be killed. */
+/* The planted error that replies too early also sends late; otherwise the next member mostly has the change
+ * before a test can kill the head. */
 void pwi_server_chain_pump(void *context, struct pwi_chain *chain) {
   if (pwi_is_planted(PWI_PLANTED_EARLY_ACK))
     look_later(context);
@@ -362,7 +368,7 @@ void pwi_server_chain_writable(struct pwi_server *server, const struct server_pe
 
 /* --- receiving ------------------------------------------------------------------------------------------ */
 
-/* Who else is in a sum. */
+/* Reads the stamps of an aggregate: its senders and their tasks. */
 static pawl_status read_stamps(struct pwi_server *server, const struct pwi_inbox *inbox,
                                const struct pwi_sections *sections, struct pwi_change *change) {
   const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_STAMPS);
@@ -374,7 +380,7 @@ static pawl_status read_stamps(struct pwi_server *server, const struct pwi_inbox
   struct pwi_stamp *stamps = server->stamps.memory;
   const unsigned char *bytes =
       pwi_inbox_at(inbox, section->offset, section->length, (char *)server->stamps.memory + section->length);
-  for (size_t i = 0; i < count; i++) /* in place at worst: a stamp is read before it is written over */
+  for (size_t i = 0; i < count; i++) /* possibly in place: a stamp is read before it is overwritten */
     stamps[i] =
         (struct pwi_stamp){{pwi_get_u64(bytes + i * PWI_STAMP_SIZE)}, pwi_get_u64(bytes + i * PWI_STAMP_SIZE + 8)};
   change->stamps = stamps;
@@ -382,7 +388,7 @@ static pawl_status read_stamps(struct pwi_server *server, const struct pwi_inbox
   return PAWL_OK;
 }
 
-/* What is kept beside the rows. Its size is checked by whoever puts it where it belongs. */
+/* Reads the hidden state of the rows. The shard checks its size. */
 static pawl_status read_state(struct pwi_server *server, const struct pwi_inbox *inbox,
                               const struct pwi_sections *sections, struct pwi_change *change) {
   const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_STATE);
@@ -394,7 +400,7 @@ static pawl_status read_state(struct pwi_server *server, const struct pwi_inbox 
   return PAWL_OK;
 }
 
-/* Reads what the head changed. */
+/* Reads the change of an update. */
 static pawl_status read_change(struct pwi_server *server, struct server_peer *peer, const struct pwi_sections *sections,
                                const struct pwi_note *note, struct pwi_change *change) {
   const struct pwi_message_head *head = &peer->inbox.head;
@@ -405,7 +411,7 @@ static pawl_status read_change(struct pwi_server *server, struct server_peer *pe
   pawl_status status = pwi_reading_terms(&peer->inbox, sections, &change->request.terms);
   if (status || note->effect != PWI_EFFECT_ROWS) return status;
   const struct pwi_entry *entry = pwi_catalogue_find(&server->catalogue, change->request.terms.vector);
-  if (entry) change->request.value_type = (uint8_t)entry->is.type; /* of no values, if none came */
+  if (entry) change->request.value_type = (uint8_t)entry->is.type; /* even if there are no values */
   status = pwi_reading_body(&server->reading, &peer->inbox, sections, &change->request);
   if (!status) status = read_state(server, &peer->inbox, sections, change);
   return status ? status : read_stamps(server, &peer->inbox, sections, change);
@@ -417,7 +423,7 @@ static size_t bytes_of(const struct iovec *parts, size_t count) {
   return sum;
 }
 
-/* A copy to be passed on. */
+/* Copies a change to a log entry, to pass it on. */
 static pawl_status copy_change(struct pwi_server *server, const struct pwi_change *change, const struct pwi_note *note,
                                struct pwi_log_entry **log_entry_out) {
   const struct pwi_request *request = &change->request;
@@ -460,8 +466,8 @@ static pawl_status copy_change(struct pwi_server *server, const struct pwi_chang
   return PAWL_OK;
 }
 
-/* Keys that have only a signature are kept with the log entry: the one behind us may ask for them. This does not depend on
- * whether anything is due here. */
+/* Keeps the keys of a signature with the log entry, because the following member may ask for them; false if
+ * this server does not know them. This is necessary even if nothing is due here. */
 static bool has_keys(struct pwi_server *server, const struct pwi_change *change, struct pwi_log_entry *log_entry) {
   const struct pwi_request *request = &change->request;
   if (change->effect != PWI_EFFECT_ROWS || request->terms.keys != PWI_KEYS_SIGNED) return true;
@@ -469,7 +475,8 @@ static bool has_keys(struct pwi_server *server, const struct pwi_change *change,
   return log_entry->list != NULL;
 }
 
-/* Something is missing here: nothing is taken until it has come. One that is being filled cannot ask for it again. */
+/* An update cannot be applied now: later ones are ignored until READY asks for it again. A member that is
+ * being filled cannot ask, and its fill begins anew. */
 static void stick(struct pwi_server *server, struct pwi_chain *chain, pawl_status why) {
   bool was_stuck = contact_of(chain)->is_stuck;
   contact_of(chain)->is_stuck = true;
@@ -478,7 +485,7 @@ static void stick(struct pwi_server *server, struct pwi_chain *chain, pawl_statu
   look_later(server);
 }
 
-/* Applies the change where it is due. */
+/* Applies the change on the positions that do not have it yet. */
 static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_change *change,
                          const struct pwi_note *note, uint32_t catalogue, bool *wanted_out) {
   struct pawl_range rest = note->positions, piece;
@@ -489,7 +496,7 @@ static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, con
       *wanted_out = true;
       return PAWL_OK;
     }
-    /* A vector that was deleted here will be so everywhere; one that we have not heard of will come. */
+    /* A vector that was deleted here is deleted everywhere; a vector that is unknown yet will come. */
     bool is_gone = outcome.status == PAWL_NOT_FOUND && catalogue <= (uint32_t)server->catalogue.number;
     if (outcome.code == PWI_CODE_FAILED && !is_gone) return outcome.status;
     if (change->effect == PWI_EFFECT_ROWS && outcome.code == PWI_CODE_OK)
@@ -506,7 +513,8 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
   bool is_wanted = false;
   if (note->version <= chain->processed || note->prior != chain->processed || contact_of(chain)->is_stuck)
     return PAWL_OK;
-  if (note->other / 2 != chain->siblings) return PAWL_OK; /* one before it was not taken, and comes again */
+  /* A sibling before it is missing, and will be sent again. */
+  if (note->other / 2 != chain->siblings) return PAWL_OK;
   if (note->effect == PWI_EFFECT_NONE) {
     pwi_chain_caught_up(&server->chains, chain, note->version);
     pwi_server_chain_confirm(server, chain);
@@ -558,7 +566,7 @@ static const void *payload_of(const struct pwi_server *server, const struct pwi_
   return pwi_inbox_at(inbox, section->offset, section->length, scratch->memory);
 }
 
-/* The arc that a note is about, if it is ours as the note says: the same session, and the same neighbours. */
+/* The chain of a message; NULL unless `since` and the neighbour match. */
 static struct pwi_chain *chain_of(const struct pwi_server *server, const struct server_peer *peer,
                                   const struct pwi_note *note) {
   struct pwi_chain *chain = pwi_chains_find(&server->chains, note->positions.begin);

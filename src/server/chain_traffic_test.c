@@ -1,6 +1,6 @@
-/* What a server says to its neighbours in a chain, and what it makes of their messages: every state of the
- * link to the following member (sought, up, open, silent, cut off) and to the previous one (silent, greeted,
- * stuck). The net is a stub; the test plays the neighbours and the manager. */
+/* Messages between the members of a chain: every state of the link to the following member (sought, up, open,
+ * silent, cut off, being filled) and of the link to the previous one (silent, greeted, stuck, filling). The
+ * net is a stub; the test plays the neighbours and the manager. */
 #include "net/stub_testing.h"
 #include "server/chain_testing.h"
 #include "server/inside.h"
@@ -57,7 +57,7 @@ static void start_scene(struct scene *scene, uint64_t node, const char *members)
 
 static void stop_scene(struct scene *scene) {
   pwi_server_destroy(scene->server);
-  stub_clear(&scene->net);
+  stub_stop(&scene->net);
 }
 
 static struct pwi_chain *chain_of(const struct scene *scene) {
@@ -210,7 +210,7 @@ static void pass(struct scene *scene, int64_t milliseconds) {
   pwi_server_actor.timer(scene->server, (struct pwi_timer){1}, TIMER_CHAIN);
 }
 
-/* The head serves a request that changes something, and defers its reply. */
+/* The head serves a request that changes something, and sends or defers its reply. */
 static void change(struct scene *scene, uint64_t reply) {
   struct pwi_chains *chains = &scene->server->chains;
   struct pwi_request request = {
@@ -223,7 +223,10 @@ static void change(struct scene *scene, uint64_t reply) {
   assert_non_null(chain);
   assert_int_equal(pwi_chain_prepare(chains, chain, &request, 4, 0, 0, &log_entry), PAWL_OK);
   pwi_chain_commit(chains, chain, scene->server->shard, &request, &served, NULL, log_entry);
-  assert_int_equal(pwi_chain_defer(chain, pawl_range_of(0, QUARTER), reply_of(reply)), PAWL_OK);
+  if (pwi_chain_is_settled(chain))
+    note_reply(scene->server, reply_of(reply), false);
+  else
+    assert_int_equal(pwi_chain_defer(chain, pawl_range_of(0, QUARTER), reply_of(reply)), PAWL_OK);
 }
 
 #define NOTE(...) ((struct pwi_note){__VA_ARGS__})
@@ -396,7 +399,7 @@ static void test_a_target_that_is_being_filled_is_not_opened(void **state) {
   say(&s, next, NOTE(.step = PWI_NOTE_READY));
   assert_false(chain->is_open);
   change(&s, 1);
-  assert_int_equal(s.replies.told_count + pwi_fifo_count(&chain->deferred), 1);
+  assert_int_equal(s.replies.told_count, 1);
   assert_int_equal(notes(&s, next), 0);
   stop_scene(&s);
 }
@@ -593,6 +596,127 @@ static void test_an_update_that_cannot_be_read_ends_the_link(void **state) {
   stop_scene(&s);
 }
 
+/* --- filling and handing over --------------------------------------------------------------------------- */
+
+static size_t moves_reported(const struct scene *scene) {
+  size_t count = 0;
+  for (size_t i = 0; i < scene->net.sent_count; i++)
+    count += scene->net.sent[i].link == MANAGER_LINK && pwi_message_peek_kind(scene->net.sent[i].head) == PWI_SAY_MOVED;
+  return count;
+}
+
+static void order(struct scene *scene, enum pwi_move_step step, uint64_t target, bool cancel) {
+  struct pwi_move move = {
+      .move = 77, .epoch = 1, .positions = RING, .target = target, .step = (uint8_t)step, .cancel = cancel};
+  pwi_server_move_ordered(scene->server, &move);
+}
+
+static void test_a_source_fills_its_target_until_it_is_in_step(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 1, "12f");
+  struct pwi_chain *chain = chain_of(&s);
+  order(&s, PWI_MOVE_FILL, 2, false);
+  struct server_peer *next = follow(&s, 2);
+  struct pwi_note last = heard(&s, next); /* the arc is empty: all chunks go at once */
+  assert_int_equal(last.step, PWI_NOTE_CHUNK);
+  assert_int_equal(last.effect, PWI_CHUNK_END);
+  assert_true(chain->is_open); /* changes follow */
+  change(&s, 11);
+  assert_int_equal(heard(&s, next).step, PWI_NOTE_UPDATE);
+  assert_int_equal(s.replies.told_count, 1); /* the confirmations of the target do not count yet */
+  assert_false(chain->is_synced);
+  say(&s, next, NOTE(.step = PWI_NOTE_TAKEN, .version = last.version, .other = 76)); /* of another order */
+  assert_false(chain->is_synced);
+  say(&s, next, NOTE(.step = PWI_NOTE_TAKEN, .version = last.version, .other = 77));
+  assert_true(chain->is_synced);
+  assert_int_equal(moves_reported(&s), 0); /* it lacks the change */
+  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1));
+  assert_int_equal(moves_reported(&s), 1);
+  change(&s, 12); /* and now its confirmation counts */
+  assert_int_equal(heard(&s, next).version, 2);
+  assert_int_equal(s.replies.told_count, 1);
+  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 2));
+  assert_int_equal(s.replies.told_count, 2);
+  stop_scene(&s);
+}
+
+static void test_a_fill_ends_with_its_link(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 1, "12f");
+  order(&s, PWI_MOVE_FILL, 2, false);
+  struct server_peer *next = follow(&s, 2);
+  change(&s, 11);
+  take_down(&s, next);
+  assert_int_equal(moves_reported(&s), 1);
+  assert_int_equal(s.server->movings->order.status, PAWL_LINK_CLOSED);
+  assert_false(chain_of(&s)->is_open);
+  assert_int_equal(s.replies.told_count, 1);
+  assert_int_equal(pwi_fifo_count(&chain_of(&s)->log), 0); /* nothing is kept for it */
+  stop_scene(&s);
+}
+
+static void test_a_target_that_cannot_go_on_says_so(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 2, "12f");
+  struct pwi_chain *chain = chain_of(&s);
+  assert_true(chain->is_filling);
+  struct server_peer *previous = precede(&s, 1);
+  say(&s, previous, NOTE(.step = PWI_NOTE_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 5, .other = 77));
+  assert_int_equal(heard(&s, previous).step, PWI_NOTE_TAKEN);
+  assert_int_equal(heard(&s, previous).status, PAWL_OK);
+  assert_int_equal(chain->processed, 5);
+  say(&s, previous, NOTE(.step = PWI_NOTE_CHUNK, .effect = PWI_CHUNK_DATA, .version = 3, .prior = 5, .other = 77));
+  assert_int_equal(heard(&s, previous).status, PAWL_CANCELLED); /* a chunk is missing */
+  say(&s, previous, NOTE(.step = PWI_NOTE_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 5, .other = 78));
+  update(&s, previous, 6, 9); /* of an unknown vector */
+  assert_true(contact_of(chain)->is_stuck);
+  assert_int_equal(heard(&s, previous).step, PWI_NOTE_TAKEN);
+  assert_int_equal(heard(&s, previous).status, PAWL_CANCELLED);
+  say(&s, previous, NOTE(.step = PWI_NOTE_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 6, .other = 79));
+  assert_false(contact_of(chain)->is_stuck); /* it begins anew */
+  stop_scene(&s);
+}
+
+static void test_a_head_hands_over_when_all_members_are_equal(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 1, "12");
+  struct pwi_chain *chain = chain_of(&s);
+  struct server_peer *next = follow(&s, 2);
+  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  change(&s, 11);
+  order(&s, PWI_MOVE_HANDOVER, 2, false);
+  assert_true(chain->is_handing);
+  assert_null(pwi_chains_route(&s.server->chains, &(struct pwi_place){.size = 1000}, pawl_range_of(0, 1)));
+  assert_int_equal(moves_reported(&s), 0);
+  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1));
+  assert_int_equal(moves_reported(&s), 1);
+  assert_true(chain->is_handing);
+  stop_scene(&s);
+}
+
+static void test_a_handover_is_cancelled_by_order_or_with_the_manager(void **state) {
+  (void)state;
+  struct scene s;
+  for (int by_order = 0; by_order < 2; by_order++) {
+    start_scene(&s, 1, "12");
+    struct server_peer *next = follow(&s, 2);
+    say(&s, next, NOTE(.step = PWI_NOTE_READY));
+    change(&s, 11);
+    order(&s, PWI_MOVE_HANDOVER, 2, false);
+    if (by_order)
+      order(&s, PWI_MOVE_HANDOVER, 2, true);
+    else
+      pwi_server_moves_without_manager(s.server);
+    assert_false(chain_of(&s)->is_handing);
+    change(&s, 12); /* it serves again */
+    stop_scene(&s);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test(test_##name)
@@ -613,6 +737,11 @@ int main(void) {
       T(a_member_that_lacks_something_is_stuck_and_asks_again),
       T(a_member_asks_for_keys_that_it_does_not_know),
       T(an_update_that_cannot_be_read_ends_the_link),
+      T(a_source_fills_its_target_until_it_is_in_step),
+      T(a_fill_ends_with_its_link),
+      T(a_target_that_cannot_go_on_says_so),
+      T(a_head_hands_over_when_all_members_are_equal),
+      T(a_handover_is_cancelled_by_order_or_with_the_manager),
 #undef T
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

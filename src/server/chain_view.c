@@ -1,4 +1,4 @@
-/* Chains: versions by position, and what a new view makes of chains. */
+/* Chains: versions by position, and the change to a new view. */
 #include "server/chain_inside.h"
 
 #include <assert.h>
@@ -98,7 +98,7 @@ static void place_in(struct pwi_chain *chain, const struct pwi_arc *arc, size_t 
   chain->is_head = place == 0;
   chain->is_filling = arc->chain[place].filling;
   chain->previous = place > 0 ? arc->chain[place - 1].node.id : 0;
-  /* One that fills is fed by the last full member; several may fill, each after the other. */
+  /* The last full member feeds the first filling one; several are filled one after the other. */
   bool has_next = place + 1 < arc->count && (place + 1 < full || place + 1 == full);
   chain->following = has_next && !chain->is_filling ? arc->chain[place + 1].node.id : 0;
   chain->following_fills = chain->following && arc->chain[place + 1].filling;
@@ -110,7 +110,7 @@ static bool is_same(const struct pwi_chain *chain, struct pawl_range positions, 
          chain->positions.end == positions.end;
 }
 
-/* At one position there is one change of a version: where two meet they are the same. */
+/* A position has one change of each version, so two entries of a version that overlap are the same. */
 static bool is_in_log(const struct pwi_chain *chain, const struct pwi_log_entry *log_entry) {
   struct pawl_range positions = pawl_range_common(log_entry->positions, chain->positions);
   for (size_t i = pwi_fifo_count(&chain->log); i > 0; i--) {
@@ -121,8 +121,8 @@ static bool is_in_log(const struct pwi_chain *chain, const struct pwi_log_entry 
   return false;
 }
 
-/* Merged arcs have logs of their own, by rising version each, and what a member has inherited may be of later versions than
- * what it is sent: the log keeps that order. */
+/* Inserts by version: merged arcs bring a sorted log each, and inherited entries may have higher versions
+ * than received ones. */
 pawl_status pwi_chain_add_to_log(struct pwi_chain *chain, struct pwi_log_entry *log_entry) {
   if (is_in_log(chain, log_entry)) return PAWL_OK;
   struct pwi_log_entry **place = pwi_fifo_push(&chain->log);
@@ -137,7 +137,7 @@ pawl_status pwi_chain_add_to_log(struct pwi_chain *chain, struct pwi_log_entry *
   return PAWL_OK;
 }
 
-/* Log entries of the old chain that concern the new one. */
+/* Takes over the log entries of an old chain that overlap the new one. */
 static pawl_status inherit_log(struct pwi_chain *chain, const struct pwi_chain *old) {
   for (size_t i = 0; i < pwi_fifo_count(&old->log); i++) {
     struct pwi_log_entry *log_entry = pwi_chain_log_at(old, i);
@@ -148,8 +148,8 @@ static pawl_status inherit_log(struct pwi_chain *chain, const struct pwi_chain *
   return PAWL_OK;
 }
 
-/* One that is about more than one of the new arcs cannot be given: what it waits for may be safe in one of them and be lost
- * in the other. */
+/* Takes over deferred replies. A reply that concerns several new arcs is lost: its change may be confirmed in
+ * one of them and lost in another. */
 static pawl_status inherit_answers(struct pwi_chain *chain, const struct pwi_chain *old) {
   for (size_t i = 0; i < pwi_fifo_count(&old->deferred); i++) {
     const struct pwi_deferred *waiting = pwi_fifo_at(&old->deferred, i);
@@ -190,13 +190,13 @@ static pawl_status make_chain(const struct pwi_chains *chains, const struct pwi_
   }
   chain->processed = pwi_chain_lowest(chains, chain);
   chain->sent = chain->processed;
-  /* What was confirmed in another chain need not be so in this one; the following will tell. */
+  /* Confirmations of another chain do not count in this one; the following member confirms again. */
   chain->confirmed = 0;
   *chain_out = chain;
   return PAWL_OK;
 }
 
-/* Answers that nobody can give any more here. */
+/* Replies that this server cannot send any more. */
 static void lose_answers(struct pwi_chains *chains, struct pwi_chain *chain) {
   for (; pwi_fifo_count(&chain->deferred) > 0; pwi_fifo_pop(&chain->deferred)) {
     const struct pwi_deferred *waiting = pwi_fifo_at(&chain->deferred, 0);
@@ -204,7 +204,7 @@ static void lose_answers(struct pwi_chains *chains, struct pwi_chain *chain) {
   }
 }
 
-/* Those that another chain goes on to wait for are not lost. */
+/* Removes the replies that a new chain has taken over. */
 static void leave_answers(struct pwi_chain *old, struct pwi_chain *const *items, size_t count) {
   size_t left = pwi_fifo_count(&old->deferred);
   while (left-- > 0) {
@@ -214,7 +214,7 @@ static void leave_answers(struct pwi_chain *old, struct pwi_chain *const *items,
       is_taken |= items[i] != old && items[i]->is_head && pawl_range_contains(items[i]->positions, waiting.positions);
     pwi_fifo_pop(&old->deferred);
     if (is_taken) continue;
-    struct pwi_deferred *place = pwi_fifo_push(&old->deferred); /* there is room: one was just taken out */
+    struct pwi_deferred *place = pwi_fifo_push(&old->deferred); /* there is room: one was just removed */
     assert(place);
     *place = waiting;
   }

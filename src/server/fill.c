@@ -1,17 +1,19 @@
-/* Filling a new member of a chain, and handing an arc over (design, section 9).
+/* Filling a new member of a chain, and handing an arc over (docs/replication.md).
  *
- * FILLING. The last full member copies what it has to the one behind it, chunk by chunk, a few under way at a time, while
- * traffic goes on: every change is sent down as well, in the same order, and a chunk is taken only at the version that it is
- * true of. Chunk or change, whichever comes later is newer, so nothing is lost however they fall. When the last chunk is
- * taken the new member's word begins to count: from then on nothing is confirmed that it does not have. Once it has all that
- * was confirmed before, the manager is told.
+ * FILLING. The last full member copies its data to the following one chunk by chunk, with a few chunks under
+ * way, while requests go on. It also sends every change, in the same sequence, and each chunk is exact for
+ * the version in its note. The later of chunk and change is always newer, so nothing is lost. When the last
+ * chunk is stored, the confirmations of the new member begin to count: from then on no change is confirmed
+ * that it lacks. Once it has everything that was confirmed before, the manager is told.
  *
- * RESTS. Copying takes memory and processors away from requests, here and where the target is. So the source rests after
- * each burst of chunks if requests have moved more meanwhile than the burst: the more they move, the longer, up to five times
- * as long as the burst took. Requests come first where they take all there is; filling does where they take little.
+ * PAUSES. Copying takes memory bandwidth and processors from requests, on both servers. So the source pauses
+ * after a burst of chunks if requests have moved more bytes than the burst meanwhile: the more they moved,
+ * the longer, up to five times the duration of the burst. So requests come first under high load, and filling
+ * under low load.
  *
- * HANDING OVER. The head takes no more requests and waits until all full members are equal. It serves again with the next
- * view that makes it the head, if the manager takes the order back, or if the manager is lost before it was told.
+ * HANDING OVER. The head accepts no more requests, and waits until all full members are equal. It serves
+ * again with the next view that makes it the head, if the manager cancels the order, or if the manager is
+ * lost before it was told.
  *
  * Only views decide what becomes of an arc.
  */
@@ -21,11 +23,11 @@
 #include "base/memory.h"
 #include "server/inside.h"
 
-#define CHUNK ((size_t)256 << 10) /* requests wait behind one: it should take no longer than they do */
+#define CHUNK ((size_t)256 << 10) /* requests wait behind a chunk, so it should take no longer than they do */
 #define WINDOW 16                 /* chunks under way */
-#define BURST 16                  /* chunks between rests */
+#define BURST 16                  /* chunks between pauses */
 #define BURST_BYTES (BURST * CHUNK)
-#define SILENCES 3 /* looks, of one a second, without anything taken */
+#define SILENCES 3 /* checks, one a second, without a stored chunk */
 #define REST_MAX INT64_C(20000000)
 
 /* --- orders --------------------------------------------------------------------------------------------- */
@@ -38,7 +40,7 @@ static void report(struct pwi_server *server, const struct moving *moving) {
   pwi_server_say_payload(server, server->manager, PWI_SAY_MOVED);
 }
 
-/* The chain that the order is about, if it is still as the order takes it to be. */
+/* The chain of an order; NULL if it is no longer as the order says. */
 static struct pwi_chain *chain_of(const struct pwi_server *server, const struct moving *moving) {
   struct pwi_chain *chain = pwi_chains_find(&server->chains, moving->order.positions.begin);
   if (!chain || chain->positions.begin != moving->order.positions.begin ||
@@ -54,7 +56,7 @@ static void end_move(struct pwi_server *server, struct moving *moving, pawl_stat
   moving->is_over = true;
   moving->order.status = status;
   if (!status) server->moves_out++;
-  if (chain && status) { /* what was meant for the target need not be kept for it */
+  if (chain && status) { /* entries for the target need not be kept */
     chain->is_open = chain->is_synced = chain->is_handing = false;
     pwi_chain_settle(&server->chains, chain);
   }
@@ -87,12 +89,12 @@ static void begin_move(struct pwi_server *server, struct moving *moving) {
     pwi_server_moves_look(server, chain);
   } else if (pwi_server_reach(server, moving->order.target)) {
     pwi_server_fill_go(server, moving->order.target);
-  } else if (!pwi_server_seeks(server, moving->order.target)) { /* and nobody would tell us */
+  } else if (!pwi_server_seeks(server, moving->order.target)) { /* no link_down would end the order */
     end_move(server, moving, PAWL_LINK_CLOSED);
   }
 }
 
-/* The head goes on as before. */
+/* Ends a handover: the head serves again. */
 static void take_back(struct pwi_server *server, const struct moving *moving) {
   struct pwi_chain *chain = moving->order.step == PWI_MOVE_HANDOVER ? chain_of(server, moving) : NULL;
   if (chain) chain->is_handing = false;
@@ -106,7 +108,7 @@ void pwi_server_move_ordered(struct pwi_server *server, const struct pwi_move *o
     take_back(server, moving);
     return;
   }
-  if (moving) { /* repeated: the manager did not hear how it ended */
+  if (moving) { /* a repeated order: the manager has not received the result */
     if (moving->is_over) report(server, moving);
     return;
   }
@@ -121,14 +123,14 @@ void pwi_server_move_ordered(struct pwi_server *server, const struct pwi_move *o
   begin_move(server, moving);
 }
 
-/* A handover holds until the next view, whatever that is about; a filling as long as its chain is what it was. */
+/* A handover is valid until any next view, a fill as long as its chain is unchanged. */
 static bool is_overtaken(const struct pwi_server *server, const struct moving *moving) {
   if (!moving->has_begun) return false;
   if (moving->order.step == PWI_MOVE_HANDOVER && server->numbers.view > moving->order.epoch) return true;
   return !chain_of(server, moving);
 }
 
-/* A view has come: orders that it has overtaken are forgotten, together with how they ended. */
+/* A view has come: forgets outdated orders and their results. */
 void pwi_server_moves_seen(struct pwi_server *server) {
   for (struct moving *moving = server->movings; moving; moving = moving->next) begin_move(server, moving);
   for (struct moving **at = &server->movings; *at;) {
@@ -149,7 +151,7 @@ void pwi_server_moves_report(struct pwi_server *server) {
     if (moving->is_over) report(server, moving);
 }
 
-/* What it was not told of it cannot have decided. */
+/* The manager has decided nothing about handovers of which it was not told, so they are cancelled. */
 void pwi_server_moves_without_manager(struct pwi_server *server) {
   for (struct moving *moving = server->movings; moving; moving = moving->next)
     if (moving->order.step == PWI_MOVE_HANDOVER && !moving->is_over) end_move(server, moving, PAWL_CANCELLED);
@@ -188,7 +190,7 @@ static pawl_status send_chunk(struct pwi_server *server, struct pwi_chain *chain
   return status;
 }
 
-/* The first word: throw away what you have, we begin at this version. Changes follow from here on. */
+/* Begins: the target drops what it has of the arc. Changes after this version follow. */
 static pawl_status begin_copying(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   struct pwi_log_entry *log_entry;
   pawl_status status = pwi_log_entry_take(&server->log_entries, 0, &log_entry);
@@ -202,7 +204,7 @@ static pawl_status begin_copying(struct pwi_server *server, struct pwi_chain *ch
   return PAWL_OK;
 }
 
-/* The next chunk, or what comes last. */
+/* The kind of the next chunk. */
 static pawl_status write_chunk(struct pwi_server *server, struct pwi_chain *chain, struct pwi_copying *copying,
                                struct pwi_writer *writer, bool *more_out) {
   pawl_status status = pwi_shard_copy(server->shard, copying, CHUNK, writer, more_out);
@@ -210,7 +212,7 @@ static pawl_status write_chunk(struct pwi_server *server, struct pwi_chain *chai
   return status ? status : writer->status;
 }
 
-/* Rows are written where they are sent from. Clocks may be longer, and are copied there. */
+/* Rows are written to the memory that they are sent from. Clocks may be larger, and are copied to it. */
 static pawl_status fill_log_entry(struct pwi_server *server, struct pwi_chain *chain, struct pwi_copying *copying,
                                   struct pwi_log_entry **log_entry_out, bool *more_out) {
   struct pwi_copying before = *copying;
@@ -237,8 +239,8 @@ static pawl_status fill_log_entry(struct pwi_server *server, struct pwi_chain *c
   return status;
 }
 
-/* A chunk is read and sent at once, so that it is true of the version in its note. It goes behind all changes up to that:
- * if one of them could not be sent yet, it waits. */
+/* A chunk is read and sent at once, so that it is exact for the version in its note. It follows all changes
+ * up to that version: if one of them is still unsent, the chunk waits. */
 static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   struct pwi_copying going = moving->copying;
   struct pwi_log_entry *log_entry;
@@ -253,7 +255,7 @@ static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain,
   return PAWL_OK;
 }
 
-/* One timer serves all: where it comes too early it is set again, where it comes late the rest is a little longer. */
+/* One timer serves all fills: too early, it is set again; too late, a pause is a little longer. */
 static bool set_timer(struct pwi_server *server, int64_t at) {
   if (server->fill_timer.id != 0) return true;
   pawl_status status = pwi_net_timer_set(server->config.net, at, TIMER_FILL, &server->fill_timer);
@@ -261,7 +263,7 @@ static bool set_timer(struct pwi_server *server, int64_t at) {
   return !status;
 }
 
-/* Bytes that requests have moved, also those that they have moved down chains. */
+/* Bytes that requests have moved, including those passed on in chains. */
 static uint64_t traffic_of(const struct pwi_server *server) {
   return pwi_shard_traffic(server->shard) + server->chain_bytes;
 }
@@ -272,14 +274,14 @@ static void begin_burst(struct pwi_server *server, struct moving *moving) {
   moving->traffic_before = traffic_of(server);
 }
 
-/* How long to rest after a burst that took so long, while requests moved so many bytes. */
+/* The pause after a burst of this duration, while requests moved so many bytes. */
 static int64_t rest_after(int64_t burst, uint64_t traffic) {
   double more = (double)traffic / (double)BURST_BYTES - 1, times = more < 5 ? more : 5;
   int64_t rest = more > 0 ? (int64_t)((double)burst * times) : 0;
   return rest < REST_MAX ? rest : REST_MAX;
 }
 
-/* A burst is given and taken: the next one comes at once, or after a rest. */
+/* A burst was sent and stored: the next begins at once, or after a pause. */
 static void end_burst(struct pwi_server *server, struct moving *moving) {
   int64_t now = pwi_net_now(server->config.net);
   uint64_t traffic = traffic_of(server) - moving->traffic_before;
@@ -354,7 +356,8 @@ void pwi_server_fills_cancel(struct pwi_server *server) {
       end_move(server, moving, PAWL_CANCELLED);
 }
 
-/* The target has all chunks. What it is sent from now on counts, and what was confirmed without it must arrive first. */
+/* The target has all chunks. Its confirmations count from now on, after it has everything confirmed
+ * before. */
 static void count_target(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving, uint64_t has) {
   pwi_chain_heard(&server->chains, chain, has);
   chain->is_synced = true;
@@ -405,7 +408,7 @@ static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *ch
   return PAWL_OK;
 }
 
-/* A chunk that comes too early or too late in the sequence would bring old rows back: then it all begins anew. */
+/* A chunk out of sequence would restore old rows, so the fill begins anew. */
 static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note,
                            uint32_t catalogue, const void *chunk, size_t size) {
   struct filling *filling = pwi_server_filling(server, chain);

@@ -1,4 +1,4 @@
-/* Requests on their way in: receiving, checking, serving. */
+/* Requests: receiving, checking, serving. */
 #include "server/handler.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 
 #define DEFERRED_MAX 16384 /* replies of one link that wait for chains */
 
-/* A head that has no memory for so many bytes is of no use as a head. That there is none for more says nothing about it. */
+/* A head that lacks memory for so many bytes is useless. A larger request may fail on any server. */
 #define MODEST_BYTES ((size_t)4 << 20)
 
 pawl_status pwi_handler_create(const struct pwi_handler_config *config, struct pwi_handler **handler_out) {
@@ -41,7 +41,7 @@ static void free_link(struct pwi_handler_link *link) {
   pwi_free(link);
 }
 
-/* The net may be gone by now, and the regions with it. */
+/* The net may be destroyed already, with its regions. */
 void pwi_handler_destroy(struct pwi_handler *handler) {
   if (!handler) return;
   while (handler->links) free_link(handler->links);
@@ -99,11 +99,12 @@ void pwi_handler_piece(struct pwi_handler_link *link, size_t offset, const void 
 
 /* --- serving -------------------------------------------------------------------------------------------- */
 
-/* Others would wait for a member's push that was taken for a stranger's. */
+/* A push of an aggregate needs the newest membership: otherwise a member could be taken for a stranger. */
 static bool is_aggregate(const struct pwi_request *request) { return pwi_terms_are_aggregate(&request->terms); }
 
-/* True if we lack news that the client has, and without which we would give a wrong answer. Whoever takes over from one that it
- * knows to be retired reads by a PUSHPULL: nothing of that one may be applied after it. */
+/* True if this server lacks news that the client has, and could answer wrongly without them. A client that
+ * takes over from a retired one reads with a PUSHPULL: no push of the retired client may be applied
+ * afterwards. */
 static bool is_behind(const struct pwi_handler_link *link, const struct pwi_request *request,
                       const struct pwi_entry *entry) {
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
@@ -115,12 +116,13 @@ static bool is_behind(const struct pwi_handler_link *link, const struct pwi_requ
        request->terms.kind == PWI_REQUEST_ENTER || request->terms.kind == PWI_REQUEST_PUSHPULL ||
        is_aggregate(request)))
     return true;
-  /* What a live sender did cannot be told for good. */
+  /* The pushes of a live sender are not final. */
   struct pwi_sender other = {request->terms.other};
   return request->terms.kind == PWI_REQUEST_COLLECT && pwi_membership_is_live(numbers->membership, other);
 }
 
-/* A live sender's numbers are taken from nobody else. Who is not live is told so in any case. */
+/* Numbered requests of a live sender are accepted only with its proof. A sender that is not live is told so
+ * anyway. */
 static bool is_impostor(struct pwi_handler_link *link, const struct pwi_request *request) {
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
   if (!pwi_request_is_numbered(request->terms.kind) || link->shown.bound == request->sender.id) return false;
@@ -129,14 +131,14 @@ static bool is_impostor(struct pwi_handler_link *link, const struct pwi_request 
          !pwi_shown_is(&link->shown, numbers->membership, numbers->cluster, verifier, request->sender.id);
 }
 
-/* What a sender did, and on which keys, is told to the client that it was and to nobody else: to one that shows the same key. */
+/* A COLLECT about a retired sender is answered only to a client that proves the same key. */
 static bool may_collect(struct pwi_handler_link *link, const struct pwi_request *request, struct pwi_outcome *outcome) {
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
   const struct pwi_membership_sender *sender = pwi_membership_find(numbers->membership, request->sender);
   const struct pwi_membership_sender *other =
       pwi_membership_find(numbers->membership, (struct pwi_sender){request->terms.other});
   uint64_t verifier = numbers->node | (numbers->is_sender ? PWI_VERIFIER_IS_SENDER : 0);
-  *outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE}; /* we may not have heard of it yet, or it not of us */
+  *outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE}; /* one side may lack the newest membership */
   if (!sender || sender->retired) return false;
   *outcome = (struct pwi_outcome){.code = PWI_CODE_UNPROVEN};
   if (!pwi_shown_is(&link->shown, numbers->membership, numbers->cluster, verifier, request->sender.id)) return false;
@@ -150,14 +152,14 @@ static bool is_allowed(const struct pwi_handler_link *link, const struct pwi_req
   return changes ? pwi_rights_may_change(&link->rights, entry->name) : pwi_rights_may_read(&link->rights, entry->name);
 }
 
-/* Of another space nothing is here, whether it exists or not. */
+/* Vectors of other spaces are not visible, whether they exist or not. */
 static const struct pwi_entry *find_entry(const struct pwi_handler_link *link, struct pwi_vector_id vector) {
   const struct pwi_entry *entry = pwi_catalogue_find(link->handler->config.numbers->catalogue, vector);
   return entry && pwi_rights_reach(&link->rights, entry->name) ? entry : NULL;
 }
 
-/* Past its rate a link is refused what moves values. Ticks and pushes that others of a group wait for are counted, and go
- * through. */
+/* Beyond its rate, a link may not move values. Ticks and pushes for which a group waits are counted, but
+ * served. */
 static pawl_status charge(struct pwi_handler_link *link, const struct pwi_request *request) {
   if (!link->account) return PAWL_OK;
   int64_t now = pwi_net_now(link->handler->config.net);
@@ -169,7 +171,8 @@ static pawl_status charge(struct pwi_handler_link *link, const struct pwi_reques
   return PAWL_QUOTA_RATE;
 }
 
-/* What is meant is not what is here: it was loaded from a checkpoint since, or we have not heard of that yet. */
+/* The request is for another incarnation: the vector was loaded from a checkpoint, or this server does not
+ * know it yet. */
 static bool is_other_incarnation(const struct pwi_handler_link *link, const struct pwi_request *request,
                                  struct pwi_outcome *outcome) {
   uint32_t here = pwi_shard_incarnation(link->handler->config.shard, request->terms.vector);
@@ -178,8 +181,8 @@ static bool is_other_incarnation(const struct pwi_handler_link *link, const stru
   return request->terms.incarnation != here;
 }
 
-/* Of two vectors, the other one: whether it can be read here, by this client. What cannot be uses up its number, if it has
- * one. */
+/* Checks whether this client may read the second vector of an operation here. A failing change uses up its
+ * number. */
 static bool decide_other(const struct pwi_handler_link *link, struct pwi_request *request,
                          struct pwi_outcome *outcome) {
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
@@ -199,7 +202,7 @@ static bool decide_other(const struct pwi_handler_link *link, struct pwi_request
   return !pwi_request_is_numbered(request->terms.kind);
 }
 
-/* Decided before the shard is asked: PAWL_OK in `outcome->code` if it is to be. */
+/* The checks before the shard is asked; PWI_CODE_OK if it is to be asked. */
 static bool decide_early(struct pwi_handler_link *link, const struct pwi_request *request,
                          const struct pwi_entry *entry, struct pwi_outcome *outcome) {
   if (is_behind(link, request, entry))
@@ -215,37 +218,38 @@ static bool decide_early(struct pwi_handler_link *link, const struct pwi_request
   return true;
 }
 
-/* The chain whose head we are: false if the claim is not ours to serve. A request handler without chains serves what it holds. */
+/* Finds the chain of the claim; false if this server is not its head. A handler without chains serves the
+ * whole shard. */
 static bool route(const struct pwi_handler_link *link, const struct pwi_request *request, const struct pwi_entry *entry,
                   struct pwi_chain **chain_out) {
   struct pwi_place place = pwi_entry_place(entry);
   if (!link->handler->config.chains) return true;
-  if (request->terms.claim.begin >= place.size) return true; /* the shard will say what is wrong with it */
+  if (request->terms.claim.begin >= place.size) return true; /* the shard reports the error */
   *chain_out = pwi_chains_route(link->handler->config.chains, &place, request->terms.claim);
   return *chain_out != NULL;
 }
 
-/* What the answer may have to hold: values and, behind them, for a scan keys, and clocks. */
+/* The size of an answer: values, then the keys of a scan, then clocks. */
 static pawl_status answer_room(struct pwi_handler_link *link, struct pwi_request *request, size_t row_bytes,
                                size_t *bytes_out) {
   size_t values;
   if (request->terms.kind == PWI_REQUEST_SCAN) {
-    uint64_t most = ANSWER_MAX / row_bytes; /* the rest comes with the next one */
+    uint64_t most = ANSWER_MAX / row_bytes; /* the next scan reads the rest */
     if (most > SCAN_ROWS_MAX) most = SCAN_ROWS_MAX;
     if (request->terms.rows > most) request->terms.rows = most > 0 ? most : 1;
   }
   pawl_status status = pwi_shard_answer_bytes(link->handler->config.shard, request, ANSWER_MAX, &values);
   if (status) return status;
   *bytes_out = values;
-  if (request->terms.kind == PWI_REQUEST_SCAN) /* the keys are a section more, too */
+  if (request->terms.kind == PWI_REQUEST_SCAN) /* and another section */
     *bytes_out += (size_t)request->terms.rows * sizeof(uint64_t) + PWI_ANSWER_PREFIX;
   size_t clocks = pwi_shard_clock_bytes(link->handler->config.shard, request);
   if (clocks > ANSWER_MAX) return PAWL_TOO_LARGE;
-  if (clocks > 0) *bytes_out += clocks + PWI_ANSWER_PREFIX; /* a section more */
+  if (clocks > 0) *bytes_out += clocks + PWI_ANSWER_PREFIX; /* and another section */
   return PAWL_OK;
 }
 
-/* A payload that the net does not copy, or that has to wait, needs a buffer of the link as well. */
+/* A payload that the net does not copy, or that has to wait, needs a buffer of the link. */
 static pawl_status make_payload_room(struct pwi_handler_link *link, const struct pwi_served *served, bool may_wait,
                                      struct pwi_handler_buffer **buffer) {
   char *unused;
@@ -266,7 +270,7 @@ static void starve(struct pwi_handler *handler, struct pwi_chain *chain) {
   if (chain && chains->starve) chains->starve(chains->context, chain);
 }
 
-/* The answer goes out now, or when everything that it has seen is with all members of the chain. */
+/* Sends the answer now, or defers it until all members of the chain have everything that it has seen. */
 static void answer(struct pwi_handler_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                    const struct pwi_entry *entry, struct pwi_served *served, struct pwi_handler_buffer *buffer,
                    const char *values, struct pwi_answer_form form) {
@@ -289,20 +293,21 @@ static void answer(struct pwi_handler_link *link, struct pwi_chain *chain, const
   }
   struct pawl_range positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
                                               pwi_place_position(&place, request->terms.claim.end - 1) + 1);
-  if (link->deferred_count >= DEFERRED_MAX) { /* far more than a client has under way; a resend finds its effect */
+  /* Far more than a client has under way; a resend finds its effect. */
+  if (link->deferred_count >= DEFERRED_MAX) {
     struct pwi_outcome later = {.code = PWI_CODE_NOT_HERE};
     pwi_handler_unmake_room(buffer);
     pwi_handler_say(link, request->terms.number, request->task, &later);
     return;
   }
   if (pwi_handler_defer(chain, positions, &reply) == PAWL_OK) return;
-  /* It cannot be remembered: the client will ask again over another link. */
+  /* No memory to defer it: the client asks again over another link. */
   starve(link->handler, chain);
   pwi_handler_unmake_room(buffer);
   pwi_net_close(link->handler->config.net, link->link, PAWL_NO_MEMORY);
 }
 
-/* Bytes that the request takes here, for what came and for the rows that it is about; SIZE_MAX if they cannot be counted. */
+/* Bytes that the request needs, for its body and its rows; SIZE_MAX if the sum overflows. */
 static size_t bytes_needed(const struct pwi_handler_link *link, const struct pwi_request *request) {
   const struct pwi_entry *entry = pwi_catalogue_find(link->handler->config.numbers->catalogue, request->terms.vector);
   struct pwi_table_options table = entry ? pwi_entry_table(entry) : (struct pwi_table_options){0};
@@ -312,8 +317,8 @@ static size_t bytes_needed(const struct pwi_handler_link *link, const struct pwi
   return is_counted ? bytes : SIZE_MAX;
 }
 
-/* Whoever stands behind a head without memory has everything and will be the head: the client tries again. But nobody can have a
- * head deposed by asking for much. */
+/* A head without memory is replaced by the following member, and the client tries again. A large request is
+ * no reason for that, so that no client can depose a head. */
 static struct pwi_outcome failure(struct pwi_handler_link *link, struct pwi_chain *chain,
                                   const struct pwi_request *request, pawl_status status) {
   bool is_starved = status == PAWL_NO_MEMORY && chain && pwi_chain_has_followers(chain) &&
@@ -329,11 +334,12 @@ static void say_failed(struct pwi_handler_link *link, struct pwi_chain *chain, c
   pwi_handler_say(link, request->terms.number, request->task, &outcome);
 }
 
-/* What no client sends: the link is not worth keeping. */
+/* Malformed: the link is closed. */
 static bool is_garbage(pawl_status status) { return status == PAWL_CORRUPT || status == PAWL_TRUNCATED; }
 
-/* A push that cannot be served can still be refused: that takes next to nothing, and uses up its number, which later pushes name.
- * A member of a group is waited for, and has to try again, unless it is for more memory than there may ever be. */
+/* A push that cannot be served is refused: this needs hardly any memory, and uses up the number that later
+ * pushes name. A push of an aggregate has to try again instead, because the group waits for it, unless it
+ * needs too much memory. */
 static bool may_refuse(const struct pwi_handler_link *link, const struct pwi_request *request, pawl_status why) {
   if (why == PAWL_OK || why == PAWL_QUEUE_FULL || is_garbage(why) || request->refusal) return false;
   if (!pwi_request_has_rows(request->terms.kind)) return false;
@@ -354,7 +360,7 @@ static pawl_status prepare_log_entry(struct pwi_handler *handler, struct pwi_cha
                            log_entry_out);
 }
 
-/* A log entry for what the request may change; false if an answer was given instead. */
+/* Prepares the log entry of a request; false if an answer was sent instead. */
 static bool prepare(struct pwi_handler_link *link, struct pwi_chain *chain, struct pwi_request *request,
                     const struct pwi_entry *entry, struct pwi_log_entry **log_entry_out) {
   *log_entry_out = NULL;
@@ -398,7 +404,7 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
   bool may_wait = chain && (log_entry || !pwi_chain_is_settled(chain));
   status = request->refusal ? PAWL_OK : answer_room(link, request, pwi_entry_row_bytes(entry), &bytes);
   if (!status) status = pwi_handler_make_room(link, bytes, may_wait && bytes > 0, &buffer, &values);
-  if (may_refuse(link, request, status)) { /* the log entry may be larger than is needed now */
+  if (may_refuse(link, request, status)) { /* the log entry may be larger than a refusal needs */
     request->refusal = status;
     status = pwi_handler_make_room(link, 0, false, &buffer, &values);
   }
@@ -416,7 +422,7 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
     return;
   }
   status = pwi_handler_filter(link, request, entry, filters, values, &served, &form);
-  if (status) { /* without memory it may be asked for again: a push is then a duplicate */
+  if (status) { /* the client may ask again; a push is then a duplicate */
     served.outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
     if (status == PAWL_NO_MEMORY) served.outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
     served.value_bytes = 0;
@@ -449,7 +455,8 @@ struct telling {
   struct pwi_request request;
 };
 
-/* The rows as the sum has left them. Without room for them they have to be asked for again, and the push is then a duplicate. */
+/* Reads the rows after an aggregate. Without memory for them the client asks again, and its push is then a
+ * duplicate. */
 static void fetch_rows(struct pwi_handler_link *link, struct pwi_chain *chain, struct pwi_request *pull,
                        const struct pwi_entry *entry, struct pwi_served *served, struct pwi_handler_buffer **buffer,
                        char **values) {
@@ -463,7 +470,7 @@ static void fetch_rows(struct pwi_handler_link *link, struct pwi_chain *chain, s
   *served = (struct pwi_served){.outcome = {.code = PWI_CODE_NOT_HERE}};
 }
 
-/* One of those whose push is in. */
+/* Answers one sender of an aggregate. */
 static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, const struct pwi_request *pull) {
   struct telling *telling = context;
   struct pwi_handler_link *link = find_link(telling->handler, waiter.owner);
@@ -480,7 +487,7 @@ static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, cons
   answer(link, telling->chain, &telling->request, telling->entry, &served, buffer, values, (struct pwi_answer_form){0});
 }
 
-/* The sum becomes one change of the chain. */
+/* An aggregate becomes one change of the chain. */
 static pawl_status settle_sum(struct pwi_handler *handler, struct pwi_aggregate *sum, struct telling *telling) {
   const struct pwi_request *request = &telling->request;
   size_t count = pwi_aggregate_stamps(sum, NULL);
@@ -501,7 +508,7 @@ static pawl_status settle_sum(struct pwi_handler *handler, struct pwi_aggregate 
   return PAWL_OK;
 }
 
-/* Whoever waited for ticks that are counted now is told as everybody is: once the chain has all that we have. */
+/* Answers AWAITs whose tick is reached, once the chain has confirmed everything that is here. */
 static void tell_released(struct pwi_handler *handler) {
   for (size_t i = 0; i < handler->released_count; i++) {
     const struct pwi_released *released = &handler->released[i];
@@ -541,14 +548,14 @@ void pwi_handler_settle_sums(struct pwi_handler *handler) {
       pwi_shard_end_sum(shard, sum, tell_in, &telling);
     else if (status == PAWL_NODE_FULL || status == PAWL_QUOTA_MEMORY || status == PAWL_REFUSED ||
              status == PAWL_TOO_LARGE)
-      /* then each uses up its own number */
+      /* each push uses up its number */
       pwi_shard_break_sum(shard, sum);
-    else /* nothing has happened: they send it again */
+    else /* no effect: the clients send again */
       pwi_shard_drop_sum(shard, sum, PWI_CODE_NOT_HERE, PAWL_OK);
   }
 }
 
-/* Where only the beginning of a message is here the proof may be missing: it is then asked for. */
+/* If the body was dropped, the proof may be missing; the client is then asked for it again. */
 static void take_proof(struct pwi_handler_link *link, const struct pwi_sections *sections) {
   const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_PROOF);
   uint8_t scratch[PWI_SEAL_SIZE];
@@ -557,7 +564,7 @@ static void take_proof(struct pwi_handler_link *link, const struct pwi_sections 
                  pwi_inbox_at(&link->inbox, section->offset, sizeof scratch, scratch), sizeof scratch);
 }
 
-/* Of what there was no memory to receive only the beginning is here: it is refused, or fails, by its terms alone. */
+/* If the body was not buffered for lack of memory, the request is refused, or fails, by its terms alone. */
 static pawl_status deal_with(struct pwi_handler_link *link) {
   struct pwi_sections sections;
   struct pwi_request request = {
@@ -581,7 +588,7 @@ static pawl_status deal_with(struct pwi_handler_link *link) {
     return PAWL_OK;
   }
   if (status) request.refusal = status;
-  request.value_type = (uint8_t)entry->is.type; /* of no values, if none came */
+  request.value_type = (uint8_t)entry->is.type; /* even if there are no values */
   status = link->inbox.is_dropped ? PAWL_NO_MEMORY
                                   : pwi_reading_body(&link->handler->reading, &link->inbox, &sections, &request);
   if (may_refuse(link, &request, status)) {
@@ -598,7 +605,8 @@ static pawl_status deal_with(struct pwi_handler_link *link) {
   if (chain && is_aggregate(&request)) {
     struct pwi_place place = pwi_entry_place(entry);
     request.arc = pwi_place_keys(&place, chain->positions);
-    is_ours = pawl_range_contains(request.arc, request.terms.claim); /* else it was cut by another view */
+    /* Otherwise the client cut it by another view. */
+    is_ours = pawl_range_contains(request.arc, request.terms.claim);
   }
   if (!is_ours) {
     outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
@@ -611,7 +619,7 @@ static pawl_status deal_with(struct pwi_handler_link *link) {
 }
 
 void pwi_handler_message_end(struct pwi_handler_link *link, pawl_status status) {
-  if (status) return; /* incomplete: nothing of it is applied */
+  if (status) return; /* incomplete: not applied */
   status = deal_with(link);
   if (status) {
     pwi_log(link->handler->config.log, PAWL_LOG_WARN, "request.bad", "link=%llu why=%s",

@@ -1,4 +1,4 @@
-/* The request handler: serves requests that arrive over links from a shard (shard/shard.h).
+/* The request handler: receives requests over links, and serves them from a shard (shard/shard.h).
  *
  * It is the hot path of a server, and of a client that opened vectors locally. Its owner passes it the
  * requests of its links (`message`, `piece`, `message_end` and `done` of the actor) and keeps the numbers in

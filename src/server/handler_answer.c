@@ -1,4 +1,4 @@
-/* Answers on their way out. */
+/* Answers: their memory, deferring and sending them. */
 #include <assert.h>
 #include <string.h>
 
@@ -7,10 +7,10 @@
 #include "wire/values.h"
 
 #define BUFFER_MIN ((size_t)64 << 10)
-#define BUFFERS_MAX 1024            /* of one link: as many requests as a client keeps under way */
+#define BUFFERS_MAX 1024            /* of one link; a client has as many requests under way */
 #define KEEP_MAX ((size_t)64 << 20) /* a buffer larger than this is not kept */
 
-/* Room in front of the values that the net copies along with them: table, outcome, and what lies between. */
+/* Bytes of values that the net copies together with table and outcome. */
 #define SMALL_MAX (PWI_NET_COPY_MAX - PWI_ANSWER_PREFIX)
 
 void pwi_handler_close_buffer(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {
@@ -20,7 +20,7 @@ void pwi_handler_close_buffer(struct pwi_handler_link *link, struct pwi_handler_
   buffer->size = 0;
 }
 
-/* A place that is free: best one whose region is large enough, else one without a region. */
+/* A free buffer, preferably the smallest whose region is large enough. */
 static struct pwi_handler_buffer *find_buffer(struct pwi_handler_link *link, size_t bytes) {
   struct pwi_handler_buffer *best = NULL;
   for (size_t i = 0; i < link->buffer_count; i++) {
@@ -42,7 +42,7 @@ static struct pwi_handler_buffer *add_buffer(struct pwi_handler_link *link) {
   return buffer;
 }
 
-/* A client that does not read its answers must not fill our memory with them: it is told to ask again later. */
+/* Unread answers of a client must not fill the memory; beyond the limits it has to ask again later. */
 static pawl_status open_region(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer, size_t bytes) {
   size_t size = BUFFER_MIN;
   while (size < bytes && size <= SIZE_MAX / 4) size *= 2;
@@ -117,7 +117,7 @@ static pawl_status add_values(struct pwi_message_builder *builder, const struct 
   return pwi_message_add(builder, &section, answer->values);
 }
 
-/* A client keeps so little under way that the queue does not fill. One that does not is not worth waiting for. */
+/* A proper client keeps so little under way that the queue never fills; otherwise the link is closed. */
 static void give(struct pwi_handler_link *link, const struct pwi_message_builder *builder,
                  struct pwi_handler_buffer *buffer, size_t buffer_index) {
   struct pwi_send send = {.lane = PWI_LANE_DATA,
@@ -155,15 +155,15 @@ void pwi_handler_send(struct pwi_reply *answer) {
   struct pwi_handler_buffer *buffer = answer->buffer;
   struct pwi_message_builder local, *builder = buffer ? &buffer->builder : &local;
   struct pwi_message_head head = answer_head(link->handler, answer->number, answer->task);
-  if (buffer) pwi_handler_keep_payload(answer); /* it must live as long as the values: behind them */
+  if (buffer) pwi_handler_keep_payload(answer); /* behind the values, with the same lifetime */
   const struct pwi_served *served = &answer->served;
   pwi_message_begin(builder, &link->peering.data, &head);
   pawl_status status = add_outcome(builder, &served->outcome);
   if (!status && served->payload_size > 0) status = add_payload(builder, served->payload, served->payload_size);
   if (!status && served->value_bytes > 0) status = add_values(builder, answer);
   if (!status) status = pwi_message_finish(builder);
-  assert(status == PAWL_OK && "an answer of ours is sound");
-  /* Without a buffer the net has to copy. */
+  assert(status == PAWL_OK && "the answer is well-formed");
+  /* Without a buffer the net must copy the body. */
   assert(buffer || builder->body_size <= PWI_NET_COPY_MAX);
   give(link, builder, buffer, buffer ? index_of(link, buffer) : 0);
 }
@@ -215,7 +215,7 @@ void pwi_handler_answer_deferred(void *context, void *deferred, bool is_lost) {
   struct pwi_reply *kept = deferred, reply = *kept;
   (void)context;
   give_back(kept->handler, kept);
-  if (!reply.link) return; /* its buffers went with it */
+  if (!reply.link) return; /* its buffers were freed with it */
   reply.link->deferred_count--;
   if (!is_lost) {
     pwi_handler_send(&reply);
@@ -242,7 +242,7 @@ void pwi_handler_replies_fini(struct pwi_handler *handler) {
 
 /* --- what was carried ----------------------------------------------------------------------------------- */
 
-/* What was sent behind another was carried after it. */
+/* The time of a message begins when the net has finished the message before it. */
 static void note_carried(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {
   int64_t now = pwi_net_now(link->handler->config.net), from = buffer->sent_at;
   if (link->pace->last_done > from) from = link->pace->last_done;
@@ -292,8 +292,8 @@ static bool remember(struct pwi_handler *handler, struct pwi_waiter waiter, cons
   return true;
 }
 
-/* The tick that lets somebody go has just been counted here, and the chain has not even been given it: so this is told by
- * pwi_handler_settle_sums, after that. Without memory to remember it the client asks again. */
+/* The chain has not been given the tick yet that completes an AWAIT. So pwi_handler_settle_sums answers it
+ * afterwards. Without memory to keep the answer the client asks again. */
 void pwi_handler_answer(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
   struct pwi_handler *handler = context;
   struct pwi_handler_link *link = find_link(handler, waiter.owner);

@@ -38,7 +38,7 @@ static void start_scene(struct scene *s) {
 static void stop_scene(struct scene *s) {
   stop_member(&s->member);
   pwi_handler_destroy(s->handler);
-  stub_clear(&s->net);
+  stub_stop(&s->net);
 }
 
 static struct pwi_chain *chain_of(const struct scene *s) { return s->member.chains.items[0]; }

@@ -1,21 +1,22 @@
-/* Memory for answers on their way out: bounded by link, by key and in all.
+/* Limits on the memory of answers: by link, by identity and in total.
  *
- * An answer that the net does not copy lies in a region until its client has taken it. A client that asks and does not read
- * could fill our memory with them, and one with many links, or a key with many clients, all the more. So bytes of regions are
- * counted. Where there is no room for another, those that nobody uses any more are closed, whoever they belong to; then
- * the request is answered NOT_HERE, and comes again. One answer at a time may go beyond the bound, so that a bound that is smaller
- * than a single answer stops nobody.
+ * An answer that the net does not copy lies in a region until its client has taken it. A client that does not
+ * read its answers could fill the memory, and more so with many links. So bytes of regions are counted. If a
+ * limit is reached, unused regions of all links are closed; if that is not enough, the request is answered
+ * NOT_HERE, and the client sends it again. One answer at a time may exceed the limit, so that a limit below
+ * the size of a single answer blocks nobody.
  *
- * While somebody lacks room, a client that was sent an answer has to read it: if it takes longer than a second and as long as
- * 16 MiB a second would take, it loses its link. While nobody does anybody may be slow.
+ * While some link lacks memory, clients must read their answers: a client that needs more than a second, and
+ * more time than at 16 MiB a second, loses its link. Otherwise clients may be slow.
  */
 #include <string.h>
 
 #include "base/memory.h"
 #include "server/handler_inside.h"
 
-#define ANSWERS_MAX ((uint64_t)512 << 20) /* unless the owner says */
-#define LINK_BYTES ((uint64_t)128 << 20)  /* of one link, but for a single larger answer; a client asks for 32 MiB */
+#define ANSWERS_MAX ((uint64_t)512 << 20) /* the default */
+/* Of one link, except for a single larger answer; clients ask for 32 MiB. */
+#define LINK_BYTES ((uint64_t)128 << 20)
 #define PATIENCE_NS INT64_C(1000000000)
 #define NS_PER_BYTE INT64_C(60) /* 16 MiB a second */
 
@@ -92,7 +93,7 @@ static void close_idle(struct pwi_handler_link *link, const struct pwi_handler_l
     if (!link->buffers[i]->busy && link->buffers[i]->region) pwi_handler_close_buffer(link, link->buffers[i]);
 }
 
-/* The answer that was sent first of those that the client has not taken. */
+/* The oldest answer that the client has not taken. */
 static const struct pwi_handler_buffer *oldest(const struct pwi_handler_link *link) {
   const struct pwi_handler_buffer *found = NULL;
   for (size_t i = 0; i < link->buffer_count; i++) {

@@ -1,10 +1,11 @@
-/* Answers on their way through filters and codecs.
+/* Filters and codecs of answers.
  *
- * A pull names the lossy filters that its answer is to pass through, as the list of wire/filters.h. A chain is made for each
- * vector and list, and kept, since it draws random numbers: the same one for everybody who asks for the same. A filter that
- * is not known here fails the request before it is served, so nothing is ever sent unfiltered to somebody who wanted less.
+ * A pull names the lossy filters for its answer, as a list of wire/filters.h. A chain is made for each vector
+ * and list. It is kept, because it draws random numbers, and used for all requests with the same list. An
+ * unknown filter fails the request before it is served, so nothing is ever sent unfiltered.
  *
- * Filters see rows by their place in the answer, not by key, and must not drop any: the asker counts on one row a key.
+ * Filters see rows by their place in the answer, not by key. They must not drop any, because the client
+ * expects one row for each key.
  */
 #include <assert.h>
 #include <string.h>
@@ -28,7 +29,7 @@ void pwi_handler_filters_fini(struct pwi_handler_filters *filters) {
 
 /* --- chains --------------------------------------------------------------------------------------------- */
 
-/* What works on pulls and loses something; anything else in the list means nothing here. */
+/* True for lossy filters on pulls; others in the list are ignored. */
 static bool is_for_pulls(const struct pwi_filter_list *list) {
   for (size_t i = 0; i < list->count; i++)
     if (!(list->items[i].on & PAWL_ON_PULL)) return false;
@@ -108,7 +109,8 @@ static pawl_status run(struct pwi_handler_filters *filters, struct pawl_filters 
 
 /* --- encoding ------------------------------------------------------------------------------------------- */
 
-/* What is known of a link and of vectors on it, for whoever leaves the choice of a compressor to us. */
+/* Measurements of a link and its vectors, for requests that leave the choice of a compressor to the
+ * server. */
 static struct pwi_adapt *find_adapt(struct pwi_handler_link *link, const struct pwi_entry *entry) {
   if (!link->pace) link->pace = pwi_alloc_zero(1, sizeof *link->pace);
   if (!link->pace) return NULL;
@@ -123,7 +125,7 @@ static struct pwi_adapt *find_adapt(struct pwi_handler_link *link, const struct 
 static unsigned codecs_for(const struct pwi_handler_link *link, const struct pwi_request *request,
                            const struct pawl_filters *chain) {
   unsigned codecs = request->terms.codecs & link->peering.codecs;
-  if (link->peering.in_place) return 0; /* nothing is carried, so nothing is saved */
+  if (link->peering.in_place) return 0; /* read in place: a codec would save nothing */
   unsigned ready = chain ? pwi_filters_codecs(chain) : 0;
   return codecs & (~pwi_codecs_lossy() | ready);
 }

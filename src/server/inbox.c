@@ -10,7 +10,7 @@ void pwi_staging_fini(struct pwi_staging *staging) {
   staging->bytes = 0;
 }
 
-/* The smallest that is large enough, or else an empty one. */
+/* The smallest spare memory that is large enough, otherwise an empty one. */
 static struct pwi_pages take_spare(struct pwi_staging *staging, size_t size) {
   struct pwi_pages *best = NULL;
   for (size_t i = 0; i < PWI_STAGING_SLOTS; i++) {
@@ -24,7 +24,8 @@ static struct pwi_pages take_spare(struct pwi_staging *staging, size_t size) {
   return taken;
 }
 
-/* Keeps it if there is room; smaller ones make room for it, as whoever sends much now is likely to send much again. */
+/* Keeps the memory if the limit permits. It replaces smaller ones, because large messages are likely to come
+ * again. */
 static void give_spare(struct pwi_staging *staging, struct pwi_pages *pages) {
   struct pwi_pages *place = NULL;
   if (pages->size == 0 || pages->size > PWI_STAGING_MAX) {

@@ -8,14 +8,14 @@
 #include "wire/values.h"
 
 #define REGION_MIN ((size_t)64 << 10)
-#define KEEP_MAX ((size_t)128 << 20) /* of regions that nobody uses */
+#define KEEP_MAX ((size_t)128 << 20) /* bytes of unused regions */
 #define ALIGN 64
 
 void pwi_log_entries_init(struct pwi_log_entries *log_entries, struct pwi_net *net) {
   *log_entries = (struct pwi_log_entries){.net = net};
 }
 
-/* The net may be gone by now, and the regions with it. */
+/* The net may be destroyed already, with its regions. */
 void pwi_log_entries_fini(struct pwi_log_entries *log_entries) {
   for (size_t i = 0; i < log_entries->count; i++) {
     pwi_list_unpin(log_entries->all[i]->list);
@@ -43,14 +43,15 @@ static struct pwi_log_entry *add_log_entry(struct pwi_log_entries *log_entries) 
   return log_entry;
 }
 
-/* Regions are REGION_MIN, twice that, four times, …: which power of two? PWI_LOG_ENTRY_CLASSES: none is so large. */
+/* Regions have REGION_MIN times a power of two bytes: the exponent for `bytes`, or PWI_LOG_ENTRY_CLASSES if
+ * too large. */
 static size_t power_of(size_t bytes) {
   size_t power = 0;
   while (power < PWI_LOG_ENTRY_CLASSES && REGION_MIN << power < bytes) power++;
   return power;
 }
 
-/* The smallest region that does, and of those the one used last: its memory may still be in the caches. */
+/* The smallest sufficient region, and of these the last used: its memory may still be in the caches. */
 static struct pwi_log_entry *take_large(struct pwi_log_entries *log_entries, size_t bytes) {
   size_t power = power_of(bytes);
   while (power < PWI_LOG_ENTRY_CLASSES && !log_entries->idle_large[power]) power++;
@@ -239,7 +240,8 @@ static pawl_status give(struct pwi_log_entry *log_entry, const struct pwi_messag
   return status;
 }
 
-/* A log entry that is still being sent elsewhere has its builder in use: it waits, which is rare (an arc that was split). */
+/* While an entry is being sent, its builder is in use, and another send waits. This is rare (after a split of
+ * an arc). */
 pawl_status pwi_log_entry_send_update(struct pwi_log_entry *log_entry, const struct pwi_log_entry_address *address,
                                       const struct pwi_note *note, bool full) {
   struct pwi_message_builder *builder = &log_entry->builder;

@@ -302,7 +302,7 @@ static void test_an_update_carries_all_that_a_member_needs(void **state) {
     assert_int_equal(log_entry->in_flight, is_kept);
     if (is_kept) { /* the builder is in use */
       assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_QUEUE_FULL);
-      /* Whoever was refused is to be told. */
+      /* The refused send can be tried again. */
       assert_true(pwi_log_entry_done(&log_entries, paper.cookie, PAWL_OK));
       assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_OK);
       assert_false(pwi_log_entry_done(&log_entries, paper.cookie, PAWL_OK));

@@ -10,7 +10,7 @@ struct pwi_quota_account {
   struct pwi_quota_account *next;
   uint64_t links, rate; /* rate 0: no limit */
   double left;          /* bytes; below zero: overdrawn */
-  int64_t at;           /* when that was */
+  int64_t at;           /* time of `left` */
   char identity[];
 };
 
@@ -52,7 +52,7 @@ pawl_status pwi_quota_account_enter(struct pwi_quota_accounts *accounts, const c
   return PAWL_OK;
 }
 
-/* An account outlives its links for as long as it is overdrawn: coming again does not fill it. It is cheap. */
+/* An overdrawn account outlives its links, so that reconnecting does not refill it. */
 void pwi_quota_account_leave(struct pwi_quota_accounts *accounts, struct pwi_quota_account *account) {
   if (!account || --account->links > 0 || account->left < 0) return;
   struct pwi_quota_account **at = &accounts->first;

@@ -8,11 +8,11 @@
 #include "wire/keys.h"
 #include "wire/values.h"
 
-#define PLAIN_KEEP ((size_t)32 << 20) /* room for unpacked values beyond this is given back */
+#define PLAIN_KEEP ((size_t)32 << 20) /* larger memory for decoded values is given back */
 
-/* A few bytes can stand for many keys or values. No client sends more of them at once: see PAWL_SLICE_BYTES. */
+/* A few bytes can encode many keys or values. No client sends more at once: see PAWL_SLICE_BYTES. */
 #define LIST_MAX ((uint32_t)1 << 24)
-#define PLAIN_MAX ((size_t)PAWL_SLICE_BYTES) /* but for a single row */
+#define PLAIN_MAX ((size_t)PAWL_SLICE_BYTES) /* except for a single row */
 
 void pwi_reading_fini(struct pwi_reading *reading) {
   pwi_pages_fini(&reading->keys);
@@ -91,7 +91,7 @@ static pawl_status read_keys(struct pwi_reading *reading, const struct pwi_inbox
   return PAWL_OK;
 }
 
-/* Values in a codec are unpacked; the table of the message bounds what they take. */
+/* Decodes values in a codec. The table of the message limits their size. */
 static pawl_status unpack_values(struct pwi_reading *reading, const struct pwi_inbox *inbox,
                                  const struct pwi_section *section, struct pwi_request *request) {
   size_t bytes, value_size = pwi_value_size((enum pwi_value_type)section->value_type);
@@ -120,7 +120,7 @@ static pawl_status find_values(struct pwi_reading *reading, const struct pwi_inb
   return PAWL_OK;
 }
 
-/* The filters that the answer is to pass through. */
+/* Reads the filters for the answer. */
 static pawl_status find_filters(struct pwi_reading *reading, const struct pwi_inbox *inbox,
                                 const struct pwi_sections *sections, struct pwi_request *request) {
   const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_FILTERS);

@@ -1,14 +1,15 @@
-/* Saving arcs for a checkpoint, while traffic goes on (design, section 9).
+/* Saving arcs for a checkpoint while requests go on (docs/checkpoints.md, "Saving").
  *
- * One arc after another. Of each, rows are copied chunk by chunk, a slice at a time; then those that changed meanwhile, and
- * again, until little is left or it does not become much less; then the rest and all clocks in one step, between two requests.
- * That is the *cut*: what the arc was at this version. It counts once the version is confirmed, for else it might be a
- * version that never was. If the arc gets another head first, it is left out, and the manager orders it from that one. Rows
- * of it that are in the file already do no harm: the manifest lists the file before the one that has the arc, and later rows
+ * Arcs are saved one after the other. The rows of an arc are copied chunk by chunk, a slice at a time.
+ * Further passes copy the rows that changed meanwhile, until little is left or the rest stops shrinking. The
+ * last step copies this rest and all clocks between two requests. This is the *cut*: the arc at one version.
+ * The cut counts once the version is confirmed; otherwise it could be a version that never existed. If the
+ * arc gets another head first, it is left out, and the manager orders it from that head. Rows of it that are
+ * in the file already do no harm: the manifest lists the file before the one with the arc, and later rows
  * count.
  *
- * Whatever touches the disk is a disk job (checkpoint/disk_queue.h): here chunks are only copied into *sheets*, which are carried out
- * in their order. How many may be on their way, and how fast, is limited.
+ * All disk accesses are disk jobs (checkpoint/disk_queue.h). Here chunks are only copied to *sheets*, which
+ * are carried out in order. The number of sheets under way and their rate are limited.
  */
 #include <string.h>
 
@@ -17,8 +18,8 @@
 #include "server/saving.h"
 
 #define CHUNK (PWI_ARCHIVE_BLOCK - 64)
-#define SLICE 4                    /* chunks copied before others have their turn */
-#define REST_MAX ((size_t)8 << 20) /* what may be left for the last step: some milliseconds */
+#define SLICE 4                    /* chunks copied at a time */
+#define REST_MAX ((size_t)8 << 20) /* bytes left for the last step: some milliseconds */
 #define PASSES_MAX 6
 #define PAUSE_NS INT64_C(500000)
 #define PAUSE_MAX_NS INT64_C(20000000)
@@ -55,7 +56,7 @@ static const struct pawl_range *positions_of(const struct server_saving *saving)
   return &saving->order.arcs[saving->arc].positions;
 }
 
-/* The chain that has the arc, if we are its head. */
+/* The chain of the arc; NULL if this server is not its head. */
 static struct pwi_chain *chain_of(const struct server_saving *saving) {
   const struct pawl_range *positions = positions_of(saving);
   struct pwi_chain *chain = pwi_chains_find(&saving->server->chains, positions->begin);
@@ -110,7 +111,7 @@ static pawl_status copy_all(struct server_saving *saving) {
   return status;
 }
 
-/* The rest, in one step: nothing changes meanwhile. */
+/* Copies the rest in one step, so that nothing changes meanwhile. */
 static pawl_status cut_arc(struct server_saving *saving, const struct pwi_chain *chain) {
   begin_pass(saving, chain, true, saving->pass_version);
   pawl_status status = copy_all(saving);
@@ -146,14 +147,14 @@ static pawl_status write_cut(struct server_saving *saving) {
   return PAWL_OK;
 }
 
-/* One step; `*waits_out` if there is nothing to be done before something else has happened. */
+/* One step. `*waits_out`: nothing can be done before something else happens. */
 static pawl_status step(struct server_saving *saving, bool *waits_out) {
   if (saving->state == ARC_NEXT) {
     begin_arc(saving);
     return PAWL_OK;
   }
   const struct pwi_chain *chain = chain_of(saving);
-  if (!chain || chain->since != saving->since) { /* another order will bring it */
+  if (!chain || chain->since != saving->since) { /* another order saves it */
     next_arc(saving);
     return PAWL_OK;
   }
@@ -173,7 +174,7 @@ static void look_again(struct pwi_server *server, int64_t delay) {
 
 static void end_with(struct server_saving *saving, enum sheet_kind kind) {
   struct sheet *sheet = pwi_sheet_take(saving, kind);
-  if (!sheet) return; /* tried again */
+  if (!sheet) return; /* tried again later */
   saving->is_ending = true;
   pwi_sheet_line_up(saving, sheet);
 }
@@ -222,7 +223,7 @@ static void begin_saving(struct pwi_server *server, struct pwi_save *order) {
   look_again(server, 0);
 }
 
-/* All sheets are done: tell how it went. */
+/* All sheets are done: reports the result. */
 static void end_saving(struct pwi_server *server) {
   struct server_saving *saving = server->saving;
   struct pwi_save *following = saving->following;
@@ -234,7 +235,7 @@ static void end_saving(struct pwi_server *server) {
   pwi_free(following);
 }
 
-/* Copies on, within the slice and the rate. */
+/* Continues copying, within the slice and the rate. */
 static pawl_status work(struct server_saving *saving) {
   pawl_status status = PAWL_OK;
   bool waits = false;
@@ -246,7 +247,7 @@ static pawl_status work(struct server_saving *saving) {
   return status;
 }
 
-/* What comes next: more of the arcs, or the end, for better or worse. */
+/* Continues with the arcs, or ends the order. */
 static void go_on(struct server_saving *saving) {
   if (!saving->trouble && !saving->is_given_up) saving->trouble = work(saving);
   if (saving->trouble || saving->is_given_up)
@@ -255,8 +256,8 @@ static void go_on(struct server_saving *saving) {
     end_with(saving, SHEET_FINISH);
 }
 
-/* Until there is something to do. Who is held up by the rate alone need not look before it allows more: looking often would
- * cost as much as a tenth of the work. */
+/* Sets the timer for the next step. If only the rate holds the order up, it waits until the rate permits
+ * more: frequent checks would cost a tenth of the work. */
 static int64_t pause_of(const struct server_saving *saving) {
   int64_t wait = pwi_sheets_wait_ns(saving);
   bool is_held_up =
@@ -273,14 +274,14 @@ void pwi_server_save_timer(struct pwi_server *server) {
     end_saving(server);
     return;
   }
-  if (is_over) saving->is_ending = false; /* it failed at the very end */
+  if (is_over) saving->is_ending = false; /* it failed at the end */
   if (!saving->is_ending) go_on(saving);
   pwi_sheets_send(saving);
   if (pwi_net_now(server->config.net) - saving->reported > REPORT_NS) report(saving, false, PAWL_OK);
   look_again(server, pause_of(saving));
 }
 
-/* Changes are remembered from now on; what was there before counts as changed by the last version. */
+/* Changes are recorded from now on; older rows count as changed by the last version. */
 static void begin_marks(struct pwi_server *server) {
   if (pwi_shard_is_marking(server->shard)) return;
   pwi_shard_begin_marks(server->shard);

@@ -1,4 +1,4 @@
-/* Membership: joining, and keeping the link to the manager; links of others; reports. */
+/* The life of a server: joining, the link to the manager, other links, reports. */
 #include "server/server.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include "server/inside.h"
 
 #define RETRY_MIN INT64_C(20000000)
-#define GOOD_NS INT64_C(100000000) /* a link that held for so long was good */
+#define GOOD_NS INT64_C(100000000) /* a link that was up for so long was good */
 #define REPORT_NS INT64_C(1000000000)
 #define LOADS_MAX 512
 
@@ -65,7 +65,7 @@ void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pw
                                   .view = (uint32_t)server->numbers.view,
                                   .membership = (uint32_t)server->membership->number,
                                   .catalogue = (uint32_t)server->catalogue.number};
-  /* Whatever cannot be sent takes the link down, and what matters is said again on the next. */
+  /* A failed send closes the link; everything important is sent again over the next. */
   pawl_status status =
       pwi_messenger_send(&server->messenger, peer->link, &peer->peering.link, &head, enclosures, count);
   (void)status;
@@ -86,15 +86,15 @@ static void look_after(struct pwi_server *server, int64_t delay) {
   pwi_net_timer_cancel(server->config.net, server->retry);
   server->retry.id = 0;
   if (delay == PWI_NET_NEVER) return;
-  /* Without memory for a timer the report's does it. */
+  /* Without memory for a timer, the report timer does it. */
   int64_t at = pwi_net_now(server->config.net) + delay;
   if (pwi_net_timer_set(server->config.net, at, TIMER_RETRY, &server->retry)) server->retry.id = 0;
 }
 
 static void retry_later(struct pwi_server *server) { look_after(server, pwi_managers_failed(&server->managers)); }
 
-/* A link that was good for a while and broke is made again at once: the manager waits for us. One that breaks as often as it
- * is made waits as for any failure. */
+/* Reconnects at once if the link was good for a while, because the manager waits for this server. Otherwise
+ * it waits as after any failure. */
 static void return_soon(struct pwi_server *server) {
   bool was_good = server->joined_at != 0 && pwi_net_now(server->config.net) - server->joined_at >= GOOD_NS;
   server->joined_at = 0;
@@ -113,7 +113,7 @@ static void seek_manager(struct pwi_server *server) {
     retry_later(server);
 }
 
-/* The link that is being made takes too long: somebody else is asked, and of this one nothing is heard any more. */
+/* Gives up an attempt that takes too long, and tries the next address. */
 static void give_up_attempt(struct pwi_server *server) {
   if (!server->manager || server->manager->is_up) return;
   pwi_net_close(server->config.net, server->manager->link, PAWL_TIMED_OUT);
@@ -143,12 +143,13 @@ static void send_join(struct pwi_server *server) {
 static void take_joined(struct pwi_server *server, const struct pwi_joined *joined) {
   if (joined->status) {
     bool is_standby = joined->status == PAWL_NODE_STANDBY;
-    if (server->trouble != joined->status) /* it is tried again and again */
+    if (server->trouble != joined->status) /* log it once: joining is tried again */
       pwi_log(server->config.log, is_standby ? PAWL_LOG_DEBUG : PAWL_LOG_ERROR, "server.refused", "why=%s",
               pawl_status_name(joined->status));
     server->trouble = joined->status;
     if (joined->status == PAWL_NODE_RETIRED && server->numbers.view == 0) server->node = server->secret = 0;
-    if (joined->status == PAWL_NODE_RETIRED && server->is_leaving) server->has_left = true; /* LEFT was lost */
+    /* LEFT was lost. */
+    if (joined->status == PAWL_NODE_RETIRED && server->is_leaving) server->has_left = true;
     pwi_net_close(server->config.net, server->manager->link, PAWL_OK);
     return;
   }
@@ -215,7 +216,8 @@ static void was_probed(void *context, const struct pwi_probe *probe) {
   pwi_server_say_payload(server, server->manager, PWI_SAY_PROBED);
 }
 
-/* The manager has lost a server, and asks us. One that we have not heard of is not tried: there is news on its way. */
+/* The manager has lost a server and asks this one to probe it. An unknown server is not probed; news will
+ * come. */
 static pawl_status probe(struct pwi_server *server, const void *payload, size_t size) {
   struct pwi_probe order;
   pawl_status status = pwi_probe_decode(payload, size, &order);
@@ -225,7 +227,7 @@ static pawl_status probe(struct pwi_server *server, const void *payload, size_t 
   return PAWL_OK;
 }
 
-/* It has come behind the news of a membership in which these are retired. */
+/* The manager has sent the membership in which these senders are retired before. */
 static pawl_status settle(struct pwi_server *server, const void *payload, size_t size) {
   struct pwi_settle senders[PWI_SETTLE_MAX];
   uint64_t number, unsettled[PWI_SETTLE_MAX];
@@ -286,7 +288,7 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
   return pwi_greeting_check(&server->greeting, info, &peering);
 }
 
-/* Somebody connected to us. */
+/* A client or server has connected. */
 static void accept_peer(struct pwi_server *server, struct pwi_link link, const struct pwi_link_info *info,
                         const struct pwi_peering *peering) {
   struct pwi_rights rights;

@@ -1,5 +1,5 @@
-/* Sheets: what is saved on its way to the disk (server/saving.h). How many may be under way, and how fast they go, is limited
- * here. */
+/* Sheets: saved data on its way to the disk (server/saving.h). This file limits their number and their
+ * rate. */
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -44,7 +44,7 @@ static pawl_status abandon_file(struct server_saving *saving) {
   char path[PWI_SAVE_FOLDER_SIZE + PWI_CHECKPOINT_NAME_MAX + 2];
   path_of(saving, path, sizeof path);
   pawl_status status = saving->file ? pwi_files_remove(saving->files, path) : PAWL_OK;
-  (void)status; /* what stays behind is in no manifest */
+  (void)status; /* a file that remains is in no manifest */
   close_file(saving);
   return PAWL_OK;
 }
@@ -65,7 +65,7 @@ static pawl_status carry_out(struct server_saving *saving, struct sheet *sheet) 
   return abandon_file(saving);
 }
 
-/* After a failure only what closes the file is done. */
+/* After a failure only closing the file is done. */
 static void run_sheet(struct pwi_disk_job *disk_job) {
   struct sheet *sheet = (struct sheet *)disk_job;
   struct server_saving *saving = sheet->saving;
@@ -109,8 +109,7 @@ void pwi_sheet_line_up(struct server_saving *saving, struct sheet *sheet) {
 int64_t pwi_sheets_wait_ns(const struct server_saving *saving) {
   if (saving->order.rate == 0 || saving->is_ending || saving->given < BURST) return 0;
   int64_t elapsed = pwi_net_now(saving->server->config.net) - saving->began;
-  double due =
-      (double)(saving->given - BURST) / (double)saving->order.rate * 1e9; /* when so much may have been given */
+  double due = (double)(saving->given - BURST) / (double)saving->order.rate * 1e9;
   return due < (double)elapsed ? 0 : (int64_t)(due - (double)elapsed) + 1;
 }
 

@@ -1,8 +1,8 @@
-/* News: catalogue, membership and view take effect here.
+/* News: catalogue, membership and view take effect.
  *
- * In this order: a view may give us arcs of vectors that the same letter tells of. Each part is decoded before it
- * replaces what was there, so that a letter for which there is no memory changes nothing that it cannot change whole;
- * the link is then closed, and the manager sends everything again.
+ * They are applied in this order, because a view may assign arcs of vectors that the same message announces.
+ * Each part is decoded before it replaces the old one, so that without memory each part changes whole or not
+ * at all; the link is then closed, and the manager sends everything again.
  */
 #include "protocol/membership_delta.h"
 #include "server/inside.h"
@@ -14,7 +14,7 @@ static pawl_status open_new(struct pwi_server *server, const struct pwi_catalogu
     const struct pwi_entry *entry = &catalogue->entries[i];
     bool is_here = pwi_shard_has(server->shard, entry->id);
     if (is_here && pwi_shard_incarnation(server->shard, entry->id) >= entry->incarnation) continue;
-    if (is_here) pwi_server_fills_cancel(server); /* what they have copied is not what is here now */
+    if (is_here) pwi_server_fills_cancel(server); /* they have copied outdated rows */
     pawl_status status = is_here ? pwi_shard_renew(server->shard, entry) : pwi_shard_open(server->shard, entry);
     if (status) return status;
   }
@@ -63,7 +63,7 @@ static void forget_sender(void *server, struct pwi_sender sender) {
   pwi_shard_forget(((struct pwi_server *)server)->shard, sender);
 }
 
-/* What was applied before it failed counts: the number says how far it is. */
+/* A failure may leave news partly applied; the number tells how far. */
 static pawl_status take_membership_delta(struct pwi_server *server, const void *bytes, size_t size) {
   pawl_status status = pwi_membership_apply_delta(server->membership, bytes, size, forget_sender, server);
   pwi_shard_membership_changed(server->shard);
@@ -73,18 +73,18 @@ static pawl_status take_membership_delta(struct pwi_server *server, const void *
 
 /* --- view ----------------------------------------------------------------------------------------------- */
 
-/* Gives up what the view says others hold, or what we are to be filled with anew. */
+/* Drops positions that the view assigns to others, or with which this server will be filled again. */
 static pawl_status drop(struct pwi_server *server, struct pawl_range positions) {
   pwi_server_fillings_forget(server, positions);
   pawl_status status = pwi_shard_drop(server->shard, positions);
   return status ? status : pwi_chains_drop(&server->chains, positions);
 }
 
-/* Takes a part of an arc of which we are a full member, and that we do not hold yet. */
+/* Adds positions of an arc whose full member this server has become. */
 static pawl_status take(struct pwi_server *server, struct pawl_range positions, bool is_first) {
   bool is_filled = pwi_server_is_filled(server, positions);
   if (!is_first && !is_filled) {
-    /* To serve it empty would be to lose it silently. */
+    /* Serving the arc empty would lose its data silently. */
     pwi_log(server->config.log, PAWL_LOG_ERROR, "arc.missing", "node=%llu begin=%016llx end=%016llx",
             (unsigned long long)server->node, (unsigned long long)positions.begin, (unsigned long long)positions.end);
     return PAWL_OK;
@@ -98,7 +98,8 @@ static pawl_status take(struct pwi_server *server, struct pawl_range positions, 
   return status;
 }
 
-/* What is held is what has a version: that comes last, so that what memory ran out for is tried again. */
+/* Adds all positions without a version. Versions are added last, so that a step that failed for lack of
+ * memory is tried again. */
 static pawl_status take_missing(struct pwi_server *server, struct pawl_range positions, bool is_first) {
   struct pawl_range gap;
   for (uint64_t at = positions.begin; at < positions.end; at = gap.end) {
@@ -111,7 +112,7 @@ static pawl_status take_missing(struct pwi_server *server, struct pawl_range pos
   return PAWL_OK;
 }
 
-/* Filling goes on only in the chain in which it began. */
+/* A fill continues only in the chain in which it began. */
 static pawl_status await_filling(struct pwi_server *server, struct pawl_range positions, uint64_t since) {
   const struct pwi_chain *chain = pwi_chains_find(&server->chains, positions.begin);
   if (chain && chain->is_filling && chain->since == since) return PAWL_OK;
@@ -123,12 +124,12 @@ static pawl_status apply_arc(struct pwi_server *server, const struct pwi_view *v
   size_t place = pwi_arc_find(&view->arcs[arc], (struct pwi_node){server->node});
   const struct pwi_chain *old = pwi_chains_find(&server->chains, positions.begin);
   bool is_cut_anew = old && (old->positions.begin != positions.begin || old->positions.end != positions.end);
-  /* What is added up by arcs goes on only as long as the arc is what it was. */
+  /* Aggregates are kept by arc, and end when the arc changes. */
   if (place != 0 || is_cut_anew) pwi_shard_dismiss(server->shard, positions);
   if (place == PWI_CHAIN_MAX) return drop(server, positions);
   if (view->arcs[arc].chain[place].filling) return await_filling(server, positions, view->arcs[arc].since);
   bool is_anew = server->view && view->arcs[arc].lost > server->view->epoch;
-  pawl_status status = is_anew ? drop(server, positions) : PAWL_OK; /* what we may have had of it is given up */
+  pawl_status status = is_anew ? drop(server, positions) : PAWL_OK; /* the arc restarted empty */
   return status ? status : take_missing(server, positions, is_first || is_anew);
 }
 
