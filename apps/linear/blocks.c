@@ -19,11 +19,13 @@
  * A worker's z belongs to its own copy of w: whatever was lost, delayed or left out, a later pull brings the weight as it is, and z is
  * corrected by the difference. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/linear/control.h"
 #include "apps/linear/inside.h"
-#include "apps/linear/slopes.h"
+#include "apps/linear/losses.h"
 
 /* A step under way. */
 struct step {
@@ -112,7 +114,7 @@ static void sum_bias(const float *pairs, size_t rows, double out[2]) {
 
 static void compute_block(const struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                           struct step *step) {
-  const struct blocks *blocks = worker->method;
+  const struct blocks *blocks = worker->state;
   step->count = 0;
   for (size_t j = blocks->begins[block]; j < blocks->begins[block + 1]; j++) {
     if (!blocks->is_active[j]) continue;
@@ -133,7 +135,7 @@ static struct pawl_range block_range(uint64_t span, uint32_t block, uint32_t cou
 /* From its push on the step is under way, even if its tick cannot be sent: its arrays are the task's until that has finished. */
 static pawl_status send_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                              struct step *step) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   struct pawl_group *group = pawl_worker_group(worker->worker);
   struct pawl_where where = pawl_at_keys(step->keys, step->count);
   where.range = step->is_bias ? (struct pawl_range){0, 1} : block_range(order->features, block, order->blocks);
@@ -158,7 +160,7 @@ static void count_violation(struct linear_reply *reply, double violation) {
 
 static void apply_step(struct linear_worker *worker, const struct linear_order *order, const struct step *step,
                        struct linear_reply *reply) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   if (step->is_bias) {
     move_bias(blocks, worker->share.rows, step->pulled[0] - blocks->bias);
     blocks->bias = step->pulled[0];
@@ -178,7 +180,7 @@ static void apply_step(struct linear_worker *worker, const struct linear_order *
 /* The oldest step under way: waits for it. */
 static pawl_status finish_step(struct linear_worker *worker, const struct linear_order *order,
                                struct linear_reply *reply) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   struct step *step = &blocks->steps[blocks->first];
   int64_t before = linear_now();
   pawl_status status = pawl_task_finish(step->task, PAWL_FOREVER);
@@ -194,7 +196,7 @@ static pawl_status finish_step(struct linear_worker *worker, const struct linear
 
 static pawl_status begin_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                               bool is_bias, struct linear_reply *reply) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   pawl_status status = PAWL_OK;
   while (!status && blocks->under_way > 0 &&
          (blocks->under_way > worker->spec.tau || pawl_task_is_done(blocks->steps[blocks->first].task)))
@@ -214,7 +216,7 @@ static pawl_status begin_step(struct linear_worker *worker, const struct linear_
 }
 
 static pawl_status drain(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   pawl_status status = PAWL_OK;
   while (blocks->under_way > 0 && !status) status = finish_step(worker, order, reply);
   return status;
@@ -224,7 +226,7 @@ static pawl_status drain(struct linear_worker *worker, const struct linear_order
 static bool is_due(uint32_t step, uint32_t count, uint32_t times) { return step % ((count + times - 1) / times) == 0; }
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   int64_t begun = linear_now();
   pawl_status status = PAWL_OK;
   uint64_t random = order->seed << 32 ^ order->round;
@@ -249,7 +251,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
 /* --- beginning ------------------------------------------------------------------------------------------------------------------------ */
 
 static void end(struct linear_worker *worker) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   if (!blocks) return;
   while (blocks->under_way > 0) { /* the arrays are the tasks' until they have finished */
     pawl_task_finish(blocks->steps[blocks->first].task, PAWL_FOREVER);
@@ -272,7 +274,7 @@ static void end(struct linear_worker *worker) {
   free(blocks->pairs);
   free(blocks->order);
   free(blocks);
-  worker->method = NULL;
+  worker->state = NULL;
 }
 
 static void *array(size_t count, size_t size) { return calloc(count + 1, size); }
@@ -347,7 +349,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   end(worker);
   struct blocks *blocks = array(1, sizeof *blocks);
   if (!blocks) return PAWL_NO_MEMORY;
-  worker->method = blocks;
+  worker->state = blocks;
   if (!allocate(blocks, share, order->blocks)) return PAWL_NO_MEMORY;
   if (!allocate_steps(blocks, worker->spec.tau, divide(blocks, share, order->features) + 1)) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < share->rows; i++) {
@@ -359,4 +361,24 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   return read_weights(worker, blocks);
 }
 
-const struct linear_method_calls linear_blocks = {.begin = begin, .sweep = sweep, .end = end};
+/* --- the method ------------------------------------------------------------------------------------------------ */
+
+static void rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                 struct pawl_vector_options *options) {
+  (void)spec, (void)order;
+  snprintf(options->rule, sizeof options->rule, "block_newton l1=%.17g l2=%.17g", l1, l2);
+}
+
+const struct linear_method_descriptor linear_blocks = {
+    .name = "blocks",
+    .number = LINEAR_METHOD_BLOCKS,
+    .losses = LINEAR_CURVED_LOSSES,
+    .other_loss = LINEAR_NEEDS_CURVATURE,
+    .rule = rule,
+    .begin = begin,
+    .sweep = sweep,
+    .end = end,
+    .begin_control = linear_control_begin_blocks,
+    .hear = linear_control_hear_blocks,
+    .left = linear_control_left_blocks,
+};

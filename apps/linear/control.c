@@ -39,21 +39,31 @@ void linear_control_next(struct linear_control *control) {
 }
 
 void linear_control_init(struct linear_control *control, const struct linear_options *options,
-                         enum linear_method method, uint64_t rows, double crowd) {
+                         const struct linear_method_descriptor *method, uint64_t rows, double crowd) {
   memset(control, 0, sizeof *control);
   control->method = method;
   control->tolerance = options->tolerance > 0 ? options->tolerance : 1e-3;
   control->keep_all = options->keep_all;
   control->rows = rows;
   control->workers = options->workers_most > options->workers ? options->workers_most : options->workers;
-  control->least_damping = control->damping = crowd > 1 && method == LINEAR_METHOD_BLOCKS ? crowd : 1;
-  /* dual.c: without delay few rows are under way together; with it, begin with what is safe whatever they are */
-  if (method == LINEAR_METHOD_DUAL && options->tau > 0) control->damping = control->workers;
+  control->least_damping = control->damping = 1;
   control->rate = options->rate;
   control->has_penalty = true;
-  control->is_smooth = options->loss != LINEAR_SQUARED_HINGE;
+  control->is_smooth = linear_loss_of(options->loss)->is_smooth;
   control->balance = 1;
+  if (method->begin_control) method->begin_control(control, options, crowd);
   linear_control_next(control);
+}
+
+void linear_control_begin_blocks(struct linear_control *control, const struct linear_options *options, double crowd) {
+  (void)options;
+  if (crowd > 1) control->least_damping = control->damping = crowd;
+}
+
+/* Without delay few rows are under way at a time (dual.c). With it, steps begin with a damping that is always safe. */
+void linear_control_begin_dual(struct linear_control *control, const struct linear_options *options, double crowd) {
+  (void)crowd;
+  if (options->tau > 0) control->damping = control->workers;
 }
 
 /* Steps that overshoot make the objective rise. Then the weights go back to the best there were, and steps become shorter: by more, the
@@ -127,7 +137,7 @@ void linear_control_measured(struct linear_control *control, const struct linear
   control->is_stuck = !control->is_done && control->last_fall <= STILL * fabs(control->best);
 }
 
-static void hear_blocks(struct linear_control *control, const struct linear_outcome *outcome) {
+void linear_control_hear_blocks(struct linear_control *control, const struct linear_outcome *outcome) {
   control->since_full = outcome->was_full ? 0 : control->since_full + 1;
   control->is_full = control->keep_all || !outcome->is_whole || control->since_full >= ACTIVE_ROUNDS;
   if (!outcome->is_whole) return;
@@ -141,7 +151,7 @@ static void hear_blocks(struct linear_control *control, const struct linear_outc
 /* The step that a quadratic asks for was taken, as far as it brings the objective down. With little penalty for the size of the values the bound says
  * nothing. Then the quadratic has to: with the whole Hessian, by how much it fell tells how far it was, before the step. Beyond the squared hinge the loss is less than the quadratic thinks, so there it has to
  * promise little twice in a row. */
-static void hear_newton(struct linear_control *control, const struct linear_outcome *outcome) {
+void linear_control_hear_newton(struct linear_control *control, const struct linear_outcome *outcome) {
   if (isnan(control->start)) control->start = outcome->objective;
   control->gap = control->has_penalty ? outcome->gap : NAN;
   control->left = outcome->left;
@@ -168,7 +178,7 @@ static void adjust_dual_damping(struct linear_control *control, const struct lin
   control->last_dual = outcome->dual;
 }
 
-static void hear_dual(struct linear_control *control, const struct linear_outcome *outcome) {
+void linear_control_hear_dual(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->is_whole || !isfinite(outcome->objective) || !isfinite(outcome->dual)) return;
   adjust_dual_damping(control, outcome);
   if (isfinite(outcome->before) && !(control->best < outcome->before)) control->best = outcome->before;
@@ -185,7 +195,7 @@ static void hear_dual(struct linear_control *control, const struct linear_outcom
 }
 
 /* Distributed gradients: half the rate, from the best weights on, when the objective rises. */
-static void hear_gradient(struct linear_control *control, const struct linear_outcome *outcome) {
+void linear_control_hear_gradient(struct linear_control *control, const struct linear_outcome *outcome) {
   double first = control->first_rate;
   control->lowers_rate = false;
   if (!outcome->is_whole) return;
@@ -208,22 +218,21 @@ static void hear_gradient(struct linear_control *control, const struct linear_ou
 void linear_control_hear(struct linear_control *control, const struct linear_outcome *outcome) {
   control->rounds++;
   control->wants_check = control->keeps = control->goes_back = false;
-  if (control->method == LINEAR_METHOD_BLOCKS)
-    hear_blocks(control, outcome);
-  else if (control->method == LINEAR_METHOD_NEWTON)
-    hear_newton(control, outcome);
-  else if (control->method == LINEAR_METHOD_DUAL)
-    hear_dual(control, outcome);
-  else if (control->method == LINEAR_METHOD_SUBGRADIENT)
-    hear_gradient(control, outcome);
+  if (control->method->hear) control->method->hear(control, outcome);
   if (outcome->is_whole && isfinite(outcome->objective)) control->previous = outcome->objective;
 }
 
+double linear_control_left_dual(const struct linear_control *control) {
+  if (!(control->log_slope < 0)) return NAN;
+  return log(control->tolerance * fabs(control->previous) / control->last_violation) / control->log_slope;
+}
+
+double linear_control_left_blocks(const struct linear_control *control) {
+  if (!isfinite(control->left) || !(control->last_factors[0] < 1)) return NAN;
+  return (ACTIVE_ROUNDS + 1) * log(GUESSED * control->tolerance / control->left) / log(control->last_factors[0]);
+}
+
 double linear_control_left(const struct linear_control *control) {
-  double left = NAN;
-  if (control->method == LINEAR_METHOD_DUAL && control->log_slope < 0)
-    left = log(control->tolerance * fabs(control->previous) / control->last_violation) / control->log_slope;
-  if (control->method == LINEAR_METHOD_BLOCKS && isfinite(control->left) && control->last_factors[0] < 1)
-    left = (ACTIVE_ROUNDS + 1) * log(GUESSED * control->tolerance / control->left) / log(control->last_factors[0]);
+  double left = control->method->left ? control->method->left(control) : NAN;
   return isnan(left) || left > 0 ? left : 0;
 }

@@ -23,7 +23,7 @@ struct linear_outcome {
 };
 
 struct linear_control {
-  enum linear_method method;
+  const struct linear_method_descriptor *method;
   double tolerance;
   bool keep_all;
   uint64_t rows;
@@ -57,7 +57,7 @@ struct linear_control {
 
 /* `crowd`: how many features of a row, about, are changed without knowing of one another (train.c). */
 void linear_control_init(struct linear_control *control, const struct linear_options *options,
-                         enum linear_method method, uint64_t rows, double crowd);
+                         const struct linear_method_descriptor *method, uint64_t rows, double crowd);
 
 /* A new penalty: begins with what the last one ended with. */
 void linear_control_next(struct linear_control *control);
@@ -75,6 +75,19 @@ struct linear_distance {
 void linear_control_measured(struct linear_control *control, const struct linear_distance *distance);
 
 void linear_control_hear(struct linear_control *control, const struct linear_outcome *outcome);
+
+/* The part of linear_control_hear that differs from method to method. Descriptors of methods name one of these, or a
+ * function of their own. */
+void linear_control_hear_blocks(struct linear_control *control, const struct linear_outcome *outcome);
+void linear_control_hear_newton(struct linear_control *control, const struct linear_outcome *outcome);
+void linear_control_hear_dual(struct linear_control *control, const struct linear_outcome *outcome);
+void linear_control_hear_gradient(struct linear_control *control, const struct linear_outcome *outcome);
+
+/* The first damping of steps, and the rounds that are left, likewise. */
+void linear_control_begin_blocks(struct linear_control *control, const struct linear_options *options, double crowd);
+void linear_control_begin_dual(struct linear_control *control, const struct linear_options *options, double crowd);
+double linear_control_left_blocks(const struct linear_control *control);
+double linear_control_left_dual(const struct linear_control *control);
 
 /* Rounds that are still needed, about; NAN if there is no telling. */
 double linear_control_left(const struct linear_control *control);

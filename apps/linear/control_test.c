@@ -19,7 +19,7 @@ static struct linear_control begin(enum linear_method method, double tolerance, 
   options.tau = tau;
   options.workers = options.workers_most = workers;
   options.rate = 0.5;
-  linear_control_init(&control, &options, method, 1000, 0.5);
+  linear_control_init(&control, &options, linear_method_of(method), 1000, 0.5);
   return control;
 }
 
@@ -180,7 +180,7 @@ static void test_without_the_filter_every_round_is_full(void **state) {
   struct linear_control control;
   linear_options_init(&options);
   options.keep_all = true;
-  linear_control_init(&control, &options, LINEAR_METHOD_BLOCKS, 10, 0);
+  linear_control_init(&control, &options, &linear_blocks, 10, 0);
   for (int round = 0; round < 6; round++) {
     assert_true(control.is_full);
     hear(&control, 1000 / (round + 1.0));
@@ -257,7 +257,7 @@ static void test_crowded_blocks_begin_with_shorter_steps_and_keep_them(void **st
   struct linear_options options;
   struct linear_control control;
   linear_options_init(&options);
-  linear_control_init(&control, &options, LINEAR_METHOD_BLOCKS, 1000, 3);
+  linear_control_init(&control, &options, &linear_blocks, 1000, 3);
   assert_true(control.damping == 3);
   for (int round = 0; round < 50; round++) hear(&control, 1000.0 / (round + 1));
   assert_true(control.damping == 3);

@@ -97,7 +97,7 @@ static void judge(const struct linear_worker *worker, const struct linear_order 
   reply->loss += c * linear_loss_value(loss, y, z);
   reply->loss_of_nothing += c * linear_loss_value(loss, y, 0);
   *curvature = c * linear_loss_curvature(loss, y, z);
-  if (loss == LINEAR_SQUARED) {
+  if (linear_is_regression(loss)) {
     reply->slopes[0] += slope;
     reply->slopes[1] += c;
     reply->conjugates[0][0] -= slope * y;
@@ -116,7 +116,7 @@ static void judge(const struct linear_worker *worker, const struct linear_order 
 static void sum_columns(const struct linear_worker *worker, const struct linear_order *order, const double *slopes,
                         double *pairs) {
   const struct linear_share *share = &worker->share;
-  bool is_regression = worker->spec.loss == LINEAR_SQUARED;
+  bool is_regression = linear_is_regression(worker->spec.loss);
   for (size_t j = 0; j < share->features; j++)
     for (uint64_t k = share->starts[j]; k < share->starts[j + 1]; k++) {
       size_t row = share->row_of[k];
@@ -134,7 +134,7 @@ static void sum_columns(const struct linear_worker *worker, const struct linear_
 static void sum_rows(const struct linear_worker *worker, const struct linear_order *order, const double *slopes,
                      double *pairs) {
   const struct linear_rows *rows = &worker->rows;
-  bool is_regression = worker->spec.loss == LINEAR_SQUARED;
+  bool is_regression = linear_is_regression(worker->spec.loss);
   for (size_t i = 0; i < worker->share.rows; i++) {
     double slope = slopes[i], c = (double)worker->share.weights[i];
     double *sums = pairs + (!is_regression && y_of(worker, order, i) > 0);
@@ -268,14 +268,3 @@ pawl_status linear_search(struct linear_worker *worker, const struct linear_orde
   free(by);
   return status;
 }
-
-/* --- a method that the scheduler steps for -------------------------------------------------------------------------------------------- */
-
-static pawl_status begin(struct linear_worker *worker, const struct linear_order *order) {
-  (void)worker, (void)order;
-  return PAWL_OK;
-}
-
-static void end(struct linear_worker *worker) { (void)worker; }
-
-const struct linear_method_calls linear_newton = {.begin = begin, .sweep = linear_derive, .end = end};

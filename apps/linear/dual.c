@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "apps/linear/ascent.h"
+#include "apps/linear/control.h"
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 
@@ -132,7 +133,7 @@ static uint32_t *sort(uint32_t *numbers, uint32_t *other, size_t count, size_t l
 
 /* The features that occur in the rows of the chunk, in the order of their keys. */
 static pawl_status find_features(const struct linear_worker *worker, struct chunk *chunk) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   size_t count = 0;
   dual->sign++;
   for (size_t i = 0; i < chunk->rows; i++) {
@@ -169,7 +170,7 @@ static pawl_status settle_pushes(struct chunk *chunk) {
 /* --- a chunk is worked on ------------------------------------------------------------------------------------------------------------ */
 
 static pawl_status ask(struct linear_worker *worker, struct chunk *chunk, size_t first, size_t rows) {
-  const struct dual *dual = worker->method;
+  const struct dual *dual = worker->state;
   pawl_status status = settle_pushes(chunk); /* its arrays are about to be used again */
   chunk->first = first;
   chunk->rows = rows;
@@ -204,7 +205,7 @@ static void ascend(struct dual *dual, size_t row, double l2, double crowd, bool 
 }
 
 static pawl_status push(struct linear_worker *worker, struct chunk *chunk, double crowd, double bias_before) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   for (size_t i = 0; i < chunk->count; i++) {
     uint32_t j = chunk->features[i];
     chunk->pushed[i] = (dual->v[j] - chunk->pulled[i]) / crowd;
@@ -222,7 +223,7 @@ static pawl_status push(struct linear_worker *worker, struct chunk *chunk, doubl
 
 static pawl_status work(struct linear_worker *worker, const struct linear_order *order, struct chunk *chunk,
                         struct linear_reply *reply) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   double crowd = order->damping;
   int64_t before = linear_now();
   pawl_status status = settle(&chunk->pull), bias_status = settle(&chunk->bias_pull);
@@ -249,7 +250,7 @@ static bool is_alone(const struct linear_worker *worker) {
 
 static pawl_status push_all(struct linear_worker *worker, double bias) {
   const struct linear_share *share = &worker->share;
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   struct pawl_task *task = NULL, *bias_task = NULL;
   double by_bias = dual->ascent.bias - bias;
   for (size_t j = 0; j < share->features; j++) dual->ours[j] = dual->v[j] - dual->ours[j];
@@ -264,7 +265,7 @@ static pawl_status push_all(struct linear_worker *worker, double bias) {
 static pawl_status go_alone(struct linear_worker *worker, const struct linear_order *order, uint64_t *random,
                             struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   struct linear_ascent *ascent = &dual->ascent;
   int64_t before = linear_now();
   double bias = 0;
@@ -291,7 +292,7 @@ static size_t count_chunks(const struct linear_worker *worker) {
 
 static pawl_status go_through(struct linear_worker *worker, const struct linear_order *order,
                               struct linear_reply *reply) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   size_t count = count_chunks(worker), ahead = worker->spec.tau, rows = worker->share.rows;
   pawl_status status = PAWL_OK;
   for (size_t asked = 0, i = 0; i < count && !status; i++) {
@@ -305,7 +306,7 @@ static pawl_status go_through(struct linear_worker *worker, const struct linear_
 }
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   int64_t begun = linear_now();
   uint64_t random = order->seed << 32 ^ order->round;
   bool alone = is_alone(worker);
@@ -331,7 +332,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
 /* --- beginning -------------------------------------------------------------------------------------------------------------------------- */
 
 static void end(struct linear_worker *worker) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   if (!dual) return;
   for (size_t i = 0; i < dual->ring_size; i++) {
     struct chunk *chunk = &dual->ring[i];
@@ -356,7 +357,7 @@ static void end(struct linear_worker *worker) {
   free(dual->seen);
   free(dual->found);
   free(dual);
-  worker->method = NULL;
+  worker->state = NULL;
 }
 
 static bool allocate(struct dual *dual, const struct linear_share *share, uint32_t tau) {
@@ -380,7 +381,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   end(worker);
   struct dual *dual = array(1, sizeof *dual);
   if (!dual) return PAWL_NO_MEMORY;
-  worker->method = dual;
+  worker->state = dual;
   if (!allocate(dual, share, worker->spec.tau)) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < share->rows; i++) {
     double y = linear_y(&worker->spec, order, (double)share->labels[i]);
@@ -401,7 +402,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
 
 /* Our part of w(a). */
 static pawl_status gather(struct linear_worker *worker, const struct linear_order *order) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   const struct linear_share *share = &worker->share;
   struct pawl_task *task = NULL, *bias_task = NULL;
   double bias = 0;
@@ -420,5 +421,36 @@ static pawl_status gather(struct linear_worker *worker, const struct linear_orde
   return status ? status : ended ? ended : bias_ended;
 }
 
-const struct linear_method_calls linear_dual = {
-    .gathers = true, .begin = begin, .sweep = sweep, .gather = gather, .end = end};
+/* --- the method ------------------------------------------------------------------------------------------------ */
+
+static const char *wrong_point(const struct linear_point *point) {
+  if (point->l1 == 0 && point->l2 != 0) return NULL;
+  return "the hinge loss is trained by its dual, which needs --l2 above 0 and no --l1; for sparse weights, use --loss "
+         "squared-hinge";
+}
+
+/* An element per row, by piece and row: move_multipliers computes the keys. */
+static void multipliers(const struct linear_spec *spec, struct pawl_vector_options *options) {
+  options->function = PAWL_ASSIGN;
+  options->size = (spec->pieces + 1) << 32;
+  options->placement = PAWL_PLACE_ORDERED;
+  options->layout = PAWL_LAYOUT_SPARSE;
+}
+
+const struct linear_method_descriptor linear_dual = {
+    .name = "dual",
+    .number = LINEAR_METHOD_DUAL,
+    .losses = LINEAR_LOSS_BIT(LINEAR_HINGE),
+    .other_loss = "--method dual needs the hinge loss; use 'pawl train svm --loss hinge'",
+    .no_start = "the dual method cannot start from a model, which does not have the multipliers of the rows",
+    .wrong_point = wrong_point,
+    .multipliers = multipliers,
+    .gathers = true,
+    .begin = begin,
+    .sweep = sweep,
+    .gather = gather,
+    .end = end,
+    .begin_control = linear_control_begin_dual,
+    .hear = linear_control_hear_dual,
+    .left = linear_control_left_dual,
+};

@@ -35,7 +35,7 @@
 struct linear_spec {
   char job[64]; /* also the space of the vectors */
   enum linear_loss loss;
-  enum linear_method method; /* never AUTO */
+  const struct linear_method_descriptor *method; /* its number travels */
   char **paths;
   size_t path_count;
   struct pawl_data_options reading;
@@ -157,36 +157,19 @@ struct linear_worker {
   size_t point; /* that the vectors are open for; SIZE_MAX: none */
   uint32_t generation;
   struct pawl_vector *weights, *bias, *alpha;
-  const struct linear_method_calls *calls;
-  void *method; /* what the method keeps */
+  void *state; /* of the method */
   bool is_begun;
   bool has_said; /* by pawl_worker_say, why the work fails */
 };
 
 /* y of a label: -1 or +1, or for regression the label itself. c: the weight of a row of that class. */
 static inline double linear_y(const struct linear_spec *spec, const struct linear_order *order, double label) {
-  return spec->loss == LINEAR_SQUARED ? label : label == order->labels[1] ? 1 : -1;
+  return linear_is_regression(spec->loss) ? label : label == order->labels[1] ? 1 : -1;
 }
 
 static inline double linear_c(const struct linear_spec *spec, double y) {
-  return spec->loss == LINEAR_SQUARED ? 1 : spec->class_weights[y > 0];
+  return linear_is_regression(spec->loss) ? 1 : spec->class_weights[y > 0];
 }
-
-/* `begin` is called before the first sweep, and again after a new point was begun or pieces have come or gone: it reads what the
- * servers hold and forgets what it had. All return the first failure. */
-struct linear_method_calls {
-  bool streams; /* reads pieces as it goes, and keeps none */
-  bool gathers; /* weights are a sum of what workers hold: a new generation, and a round GATHER, whenever pieces move */
-  pawl_status (*begin)(struct linear_worker *worker, const struct linear_order *order);
-  pawl_status (*sweep)(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
-  pawl_status (*gather)(struct linear_worker *worker, const struct linear_order *order); /* NULL unless it gathers */
-  void (*end)(struct linear_worker *worker);
-};
-
-extern const struct linear_method_calls linear_blocks, linear_subgradient, linear_stream, linear_dual, linear_newton;
-
-const struct linear_method_calls *linear_calls_of(enum linear_method method);
-const char *linear_method_name(enum linear_method method);
 
 /* Loss and accuracy over this worker's rows with the weights that the servers hold: of any method. */
 pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);

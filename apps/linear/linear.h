@@ -24,20 +24,8 @@
 
 #include <pawl/pawl.h>
 
+#include "apps/linear/methods.h"
 #include "apps/linear/model/model.h"
-
-enum linear_method {
-  LINEAR_METHOD_AUTO = 0,        /* DUAL for the hinge loss, NEWTON where features are few, else BLOCKS */
-  LINEAR_METHOD_BLOCKS = 1,      /* Algorithm 3: delayed block proximal gradient with diagonal second order */
-  LINEAR_METHOD_SUBGRADIENT = 2, /* Algorithm 1: distributed subgradient descent */
-  LINEAR_METHOD_SGD = 3,         /* asynchronous, on data streamed once, or `passes` times */
-  LINEAR_METHOD_ADAGRAD = 4,
-  LINEAR_METHOD_FTRL = 5,
-  LINEAR_METHOD_DUAL =
-      6, /* dual coordinate ascent at each worker, sums of steps on the servers; hinge losses, l2 only */
-  LINEAR_METHOD_NEWTON =
-      7, /* Newton steps with the whole Hessian: data with few features, dense, correlated or unscaled */
-};
 
 #define LINEAR_NEVER_DONE 1e-15 /* a tolerance with which Algorithm 3 goes on for all its rounds */
 

@@ -42,7 +42,6 @@ static pawl_status hear_spec(struct pawl_worker *handle, void *context, const vo
   worker->worker = handle;
   worker->session = pawl_worker_session(handle);
   if (!linear_spec_read(bytes, size, &worker->spec)) return PAWL_MISMATCH;
-  worker->calls = linear_calls_of(worker->spec.method);
   return pawl_data_open((const char *const *)worker->spec.paths, worker->spec.path_count, &worker->spec.reading,
                         &worker->data);
 }

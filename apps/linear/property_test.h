@@ -279,7 +279,7 @@ static inline void check_kinds(enum linear_method method, uint64_t first_seed, u
                                 .l2 = penalties[penalty].l2,
                                 .bias = (pick + seed) % 2,
                                 .penalises_bias = loss == LINEAR_HINGE};
-      draw_problem(kind, loss == LINEAR_SQUARED, seed);
+      draw_problem(kind, linear_is_regression(loss), seed);
       double best = loss == LINEAR_HINGE ? solve_hinge_exactly(&problem, w) : solve_plainly(&problem, w);
       uint32_t workers = many[(pick / 2 + seed) % 3], tau = taus[(pick + seed) % 3];
       const char *wrong = judge(&problem, method, workers, tau, best, &counts, &outcome);

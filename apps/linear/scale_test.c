@@ -92,7 +92,7 @@ static void map_back(size_t point_of) {
 static void check_scaled(enum linear_loss loss, enum linear_method method, double l1, double l2) {
   for (enum linear_scale scale = LINEAR_SCALE_MAX; scale <= LINEAR_SCALE_DEVIATION; scale++) {
     struct problem problem = {&scaled, loss, l1, l2, true, loss == LINEAR_HINGE, {0}};
-    draw_both(scale, loss == LINEAR_SQUARED);
+    draw_both(scale, linear_is_regression(loss));
     double best = loss == LINEAR_HINGE ? solve_hinge(&problem, w) : solve(&problem, w);
     for (uint32_t workers = 1; workers <= 3; workers += 2) {
       begin_scaled(&problem, scale, method);

@@ -12,7 +12,6 @@
 
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
-#include "apps/linear/slopes.h"
 
 static const enum linear_loss smooth[] = {LINEAR_LOGISTIC, LINEAR_SQUARED_HINGE, LINEAR_SQUARED};
 
@@ -62,9 +61,9 @@ static void test_slopes_are_those_of_the_plain_losses(void **state) {
   }
 }
 
-/* The least curvature that slopes.h promises: an eighth of that of a quadratic above the loss. */
+/* The least curvature that losses.h promises: an eighth of that of a quadratic above the loss. */
 static double least(enum linear_loss loss, double score) {
-  if (loss == LINEAR_SQUARED) return 1;
+  if (linear_is_regression(loss)) return 1;
   if (loss == LINEAR_SQUARED_HINGE) return 0.25;
   double away = fabs(score);
   return away < 1e-3 ? 0.25 / 8 : tanh(away / 2) / (2 * away) / 8;

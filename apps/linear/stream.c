@@ -5,6 +5,7 @@
  * other workers (OSDI'14 3.4: eventual between workers, bounded by tau at each).
  *
  * The loss that is reported is that of each row before the model has seen it: progressive validation. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,14 +32,14 @@ static pawl_status settle(struct slot *slot) {
 }
 
 static void end(struct linear_worker *worker) {
-  struct stream *stream = worker->method;
+  struct stream *stream = worker->state;
   for (uint32_t i = 0; stream && stream->slots && i <= worker->spec.tau; i++) {
     settle(&stream->slots[i]);
     linear_minibatch_fini(&stream->slots[i].minibatch);
   }
   if (stream) free(stream->slots);
   free(stream);
-  worker->method = NULL;
+  worker->state = NULL;
 }
 
 static pawl_status begin(struct linear_worker *worker, const struct linear_order *order) {
@@ -46,7 +47,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   end(worker);
   struct stream *stream = calloc(1, sizeof *stream);
   if (stream) stream->slots = calloc(worker->spec.tau + 1, sizeof *stream->slots);
-  worker->method = stream;
+  worker->state = stream;
   return stream && stream->slots ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
@@ -81,7 +82,7 @@ static pawl_status push(struct linear_worker *worker, struct slot *slot) {
 /* Rows whose label is neither class came after the first piece, by which the classes were found. */
 static pawl_status check_labels(struct linear_worker *worker, const struct linear_order *order,
                                 const struct pawl_batch *batch) {
-  if (worker->spec.loss == LINEAR_SQUARED) return PAWL_OK;
+  if (linear_is_regression(worker->spec.loss)) return PAWL_OK;
   for (size_t i = 0; i < batch->rows; i++) {
     double label = (double)batch->labels[i];
     if (label == order->labels[0] || label == order->labels[1]) continue;
@@ -95,7 +96,7 @@ static pawl_status check_labels(struct linear_worker *worker, const struct linea
 
 static pawl_status learn_batch(struct linear_worker *worker, const struct linear_order *order,
                                const struct pawl_batch *batch, struct linear_reply *reply) {
-  struct stream *stream = worker->method;
+  struct stream *stream = worker->state;
   pawl_status status = check_labels(worker, order, batch);
   for (size_t row = 0; row < batch->rows && !status; row += worker->spec.minibatch) {
     struct slot *slot = &stream->slots[stream->next++ % (worker->spec.tau + 1)];
@@ -135,7 +136,7 @@ static pawl_status learn_piece(void *context, size_t piece, struct pawl_batch *b
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   struct pass pass = {worker, order, reply};
-  struct stream *stream = worker->method;
+  struct stream *stream = worker->state;
   int64_t begun = linear_now();
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < worker->piece_count && !status; i++)
@@ -149,4 +150,54 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   return status;
 }
 
-const struct linear_method_calls linear_stream = {.streams = true, .begin = begin, .sweep = sweep, .end = end};
+/* --- the methods ----------------------------------------------------------------------------------------------- */
+
+/* A minibatch of b of N rows has b / N of the penalty. FTRL keeps sums over all rows so far, and has all of it. */
+static double share_of(const struct linear_spec *spec, const struct linear_order *order) {
+  return (double)spec->minibatch / (double)(order->rows ? order->rows : 1);
+}
+
+static void sgd_rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                     struct pawl_vector_options *options) {
+  double share = share_of(spec, order);
+  snprintf(options->rule, sizeof options->rule, "prox_elastic rate=%.17g l1=%.17g l2=%.17g",
+           spec->rate / spec->minibatch, l1 * share, l2 * share);
+}
+
+static void adagrad_rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                         struct pawl_vector_options *options) {
+  (void)l1;
+  snprintf(options->rule, sizeof options->rule, "adagrad rate=%.17g eps=1e-8 decay=%.17g", spec->rate,
+           l2 * share_of(spec, order));
+}
+
+static void ftrl_rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                      struct pawl_vector_options *options) {
+  (void)order;
+  snprintf(options->rule, sizeof options->rule, "ftrl rate=%.17g beta=1 l1=%.17g l2=%.17g", spec->rate, l1, l2);
+}
+
+static const char *wrong_adagrad_point(const struct linear_point *point) {
+  return point->l1 == 0 ? NULL : "adagrad does not support --l1; use --method ftrl or --method sgd";
+}
+
+#define STREAM .losses = LINEAR_ALL_LOSSES, .streams = true, .begin = begin, .sweep = sweep, .end = end
+
+const struct linear_method_descriptor linear_sgd = {STREAM, .name = "sgd", .number = LINEAR_METHOD_SGD,
+                                                    .rule = sgd_rule, .rate = 0.5};
+
+const struct linear_method_descriptor linear_adagrad = {STREAM,
+                                                        .name = "adagrad",
+                                                        .number = LINEAR_METHOD_ADAGRAD,
+                                                        .wrong_point = wrong_adagrad_point,
+                                                        .rule = adagrad_rule,
+                                                        .rate = 0.1};
+
+const struct linear_method_descriptor linear_ftrl = {
+    STREAM,
+    .name = "ftrl",
+    .number = LINEAR_METHOD_FTRL,
+    .no_start = "ftrl cannot start from a model, which does not have the sums that its weights are computed from; use "
+                "--method sgd or adagrad",
+    .rule = ftrl_rule,
+    .rate = 0.1};

@@ -4,8 +4,11 @@
  * add the parts up and take one step, w <- prox(w - rate * g), in which the penalty is the proximal operator's business
  * (`prox_elastic`): that is the subgradient step of the paper, but for zeros, which it reaches exactly. The simplest of the methods,
  * and the one to read first. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "apps/linear/control.h"
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 
@@ -74,4 +77,29 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   return status;
 }
 
-const struct linear_method_calls linear_subgradient = {.begin = begin, .sweep = sweep, .end = end};
+/* --- the method ------------------------------------------------------------------------------------------------ */
+
+static void rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                 struct pawl_vector_options *options) {
+  (void)spec;
+  snprintf(options->rule, sizeof options->rule, "prox_elastic rate=%.17g l1=%.17g l2=%.17g", order->rate, l1, l2);
+}
+
+/* One over the highest curvature of any direction would be right. The curvature of all directions together is some
+ * times as high. */
+static double settle_rate(const struct linear_spec *spec, uint64_t rows, double squares) {
+  return linear_loss_of(spec->loss)->rate / fmax(squares + (double)rows, 1);
+}
+
+const struct linear_method_descriptor linear_subgradient = {
+    .name = "subgradient",
+    .number = LINEAR_METHOD_SUBGRADIENT,
+    .losses = LINEAR_ALL_LOSSES,
+    .rule = rule,
+    .begin = begin,
+    .sweep = sweep,
+    .end = end,
+    .steps_last = true,
+    .settle_rate = settle_rate,
+    .hear = linear_control_hear_gradient,
+};

@@ -80,7 +80,7 @@ static pawl_status pull(struct linear_run *run, double *w, double *bias) {
   const struct linear_share *share = &run->validation.share;
   struct linear_worker reader = {.weights = run->weights, .bias = run->bias};
   struct linear_scatter scatter;
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   size_t count = known_features(share, run->order.features);
   struct place *places = malloc((count + 1) * sizeof *places);
   uint64_t *keys = malloc((count + 1) * sizeof *keys);
@@ -103,7 +103,7 @@ static pawl_status pull(struct linear_run *run, double *w, double *bias) {
 
 static void judge(struct linear_run *run, const double *z, double bias) {
   const struct linear_share *share = &run->validation.share;
-  bool is_regression = run->spec.loss == LINEAR_SQUARED;
+  bool is_regression = linear_is_regression(run->spec.loss);
   double loss = 0;
   size_t correct = 0;
   for (size_t i = 0; i < share->rows; i++) {

@@ -28,7 +28,7 @@ char *linear_spec_write(const struct linear_spec *spec) {
   json_t *reading = apps_json_reading(&spec->reading, spec->label);
   return apps_json_print(json_pack(
       "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[f, f], s:s, s:I, s:I, s:I, s:f}", "app", "linear", "job",
-      spec->job, "loss", (int)spec->loss, "method", (int)spec->method, "paths", paths, "reading", reading,
+      spec->job, "loss", (int)spec->loss, "method", (int)spec->method->number, "paths", paths, "reading", reading,
       "fingerprint", apps_json_wide(spec->fingerprint), "pieces", apps_json_wide(spec->pieces), "bias", spec->bias,
       "digests", spec->digests, "class_weights", spec->class_weights[0], spec->class_weights[1], "scale",
       linear_scale_name(spec->scale), "tau", (json_int_t)spec->tau, "threads", (json_int_t)spec->threads, "minibatch",
@@ -48,20 +48,19 @@ static bool read_spec(json_t *object, struct linear_spec *spec) {
                   &minibatch, "rate", &spec->rate))
     return false;
   if (strcmp(app, "linear") || strlen(job) >= sizeof spec->job || tau < 0 || tau > UINT16_MAX || threads < 0 ||
-      threads > 4096 || minibatch < 1 || minibatch > UINT32_MAX || loss < LINEAR_LOGISTIC || loss > LINEAR_SQUARED ||
+      threads > 4096 || minibatch < 1 || minibatch > UINT32_MAX || !linear_loss_of((enum linear_loss)loss) ||
       !apps_json_wide_of(fingerprint, &spec->fingerprint) || !apps_json_wide_of(pieces, &spec->pieces) ||
       spec->pieces > UINT32_MAX || !linear_scale_parse(scale, &spec->scale))
     return false;
   memcpy(spec->job, job, strlen(job) + 1);
   spec->loss = (enum linear_loss)loss;
-  spec->method = (enum linear_method)method;
+  spec->method = linear_method_of((enum linear_method)method);
   spec->bias = bias;
   spec->digests = digests;
   spec->tau = (uint32_t)tau;
   spec->threads = (uint32_t)threads;
   spec->minibatch = (uint32_t)minibatch;
-  return linear_calls_of(spec->method) &&
-         apps_json_reading_of(reading, &spec->reading, spec->label, sizeof spec->label) &&
+  return spec->method && apps_json_reading_of(reading, &spec->reading, spec->label, sizeof spec->label) &&
          apps_json_texts_of(paths, &spec->paths, &spec->path_count);
 }
 

@@ -18,7 +18,7 @@ static char *two_paths[] = {"/data/a b.svm", "/data/\xc3\xa4\"\\.svm"};
 static struct linear_spec make_spec(void) {
   struct linear_spec spec = {.job = "job-1",
                              .loss = LINEAR_SQUARED_HINGE,
-                             .method = LINEAR_METHOD_BLOCKS,
+                             .method = &linear_blocks,
                              .paths = two_paths,
                              .path_count = 2,
                              .label = "clicked",

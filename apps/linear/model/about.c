@@ -65,14 +65,7 @@ static bool take_pair(const json_t *about, const char *key, double *values) {
 
 static bool take_loss(const json_t *about, enum linear_loss *loss) {
   const json_t *is = json_object_get(about, "loss");
-  const char *name = json_string_value(is);
-  if (!is) return true;
-  for (int i = LINEAR_LOGISTIC; name && i <= LINEAR_SQUARED; i++)
-    if (strcmp(name, linear_loss_name((enum linear_loss)i)) == 0) {
-      *loss = (enum linear_loss)i;
-      return true;
-    }
-  return false;
+  return !is || (json_is_string(is) && linear_loss_find(json_string_value(is), loss));
 }
 
 static bool take_scale(const json_t *about, enum linear_scale *scale) {

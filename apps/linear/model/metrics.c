@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "apps/linear/losses.h"
+#include "apps/linear/model/model.h"
 
 struct sum {
   double value, lost; /* what `value` has rounded away */

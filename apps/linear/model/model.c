@@ -31,17 +31,8 @@ bool linear_scale_parse(const char *name, enum linear_scale *scale_out) {
 }
 
 const char *linear_loss_name(enum linear_loss loss) {
-  switch (loss) {
-  case LINEAR_LOGISTIC:
-    return "logistic";
-  case LINEAR_HINGE:
-    return "hinge";
-  case LINEAR_SQUARED_HINGE:
-    return "squared hinge";
-  case LINEAR_SQUARED:
-    return "squared";
-  }
-  return "";
+  const struct linear_loss_descriptor *is = linear_loss_of(loss);
+  return is ? is->name : "";
 }
 
 const char *linear_format_name(enum linear_format format) {
@@ -98,7 +89,7 @@ static bool weights_are_sound(const struct linear_model *model, char *why) {
 bool linear_model_is_sound(const struct linear_model *model, char *why) {
   const char *what = NULL;
   const double *labels = model->labels, *class_weights = model->class_weights;
-  if (linear_loss_name(model->loss)[0] == 0)
+  if (!linear_loss_of(model->loss))
     what = "unknown loss";
   else if (!model->is_regression && !(isfinite(labels[0]) && isfinite(labels[1]) && labels[0] != labels[1]))
     what = "the labels are not two different numbers";

@@ -23,8 +23,7 @@
 #include <pawl/pawl.h>
 
 #include "apps/common/model_file.h"
-
-enum linear_loss { LINEAR_LOGISTIC = 1, LINEAR_HINGE = 2, LINEAR_SQUARED_HINGE = 3, LINEAR_SQUARED = 4 };
+#include "apps/linear/losses.h"
 
 /* What features were divided by while the model was trained: scale.h. Weights are those of features as they are in the files. */
 enum linear_scale { LINEAR_SCALE_NONE = 0, LINEAR_SCALE_MAX = 1, LINEAR_SCALE_DEVIATION = 2 };

@@ -151,7 +151,7 @@ static bool is(const char *why, const char *word) { return why && strcmp(why, wo
 static bool has_diverged(const struct linear_run *run) {
   double objective = run->result.objective;
   if (is(run->result.why, "interrupted") || is(run->result.why, "failed")) return false; /* it is not known */
-  return !isfinite(objective) || (linear_calls_of(run->spec.method)->streams && objective > run->nothing);
+  return !isfinite(objective) || (run->spec.method->streams && objective > run->nothing);
 }
 
 void linear_judge_end(struct linear_run *run) {
@@ -161,11 +161,11 @@ void linear_judge_end(struct linear_run *run) {
   bool diverged = has_diverged(run);
   if (diverged) result->why = "diverged";
   result->gap = run->control.gap;
-  result->method = linear_method_name(run->spec.method);
+  result->method = run->spec.method->name;
   result->is_certain = !diverged && (is(result->why, "converged") || is(result->why, "streamed") ||
                                      is(result->why, "early stop") || (is(result->why, "rounds") && asked_for));
   result->advice = NULL;
-  if (diverged && linear_calls_of(run->spec.method)->streams)
+  if (diverged && run->spec.method->streams)
     result->advice = "a lower --rate, --unit-rows, or a method that does not stream";
   else if (is(result->why, "diverged") || is(result->why, "stuck"))
     result->advice = "values of similar size (--scale max, or --unit-rows), a larger penalty, or a larger --tolerance";

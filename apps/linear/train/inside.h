@@ -109,8 +109,7 @@ pawl_status linear_measure(struct linear_run *run, struct linear_distance *dista
 /* Whether the result is what was asked for, and what to try if it is not. */
 void linear_judge_end(struct linear_run *run);
 
-/* A Newton step: apps/linear/train/newton.c. */
-pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome);
+/* Frees the scheduler's state of Newton steps: train/newton.c. */
 void linear_newton_end(struct linear_run *run);
 
 /* Trains for the order's point: rounds until it is done, then evaluation, and `found`. */

@@ -55,7 +55,7 @@ static pawl_status sort_weights(struct linear_model *model) {
 static pawl_status scan_weights(struct linear_run *run, struct linear_model *model) {
   struct pawl_vector_info info;
   struct linear_scatter scatter;
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   size_t room = 0, count = 0;
   pawl_vector_info(run->weights, &info);
   linear_scatter_init(&scatter, run->order.features);
@@ -115,7 +115,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   const struct linear_options *options = run->options;
   struct linear_model model = {
       .loss = run->spec.loss,
-      .is_regression = run->spec.loss == LINEAR_SQUARED,
+      .is_regression = linear_is_regression(run->spec.loss),
       .labels = {run->order.labels[0], run->order.labels[1]},
       .l1 = run->order.l1,
       .l2 = run->order.l2,
@@ -137,7 +137,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   pawl_status status = scan_weights(run, &model);
   if (!status && run->bias) status = linear_read_bias(run, &model.bias);
   model.zero_based = run->zero_based || (model.count && model.ids[0] == 0); /* a stream may meet it late */
-  if (linear_calls_of(run->spec.method)->streams)
+  if (run->spec.method->streams)
     model.features = model.count ? model.ids[model.count - 1] : 0;
   else
     model.features = run->order.features - 1;
@@ -183,7 +183,7 @@ pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vect
 }
 
 pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model) {
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   if (!streams && model->count && model->ids[model->count - 1] >= run->order.features)
     return linear_fail(
         run, PAWL_MISMATCH,

@@ -119,7 +119,7 @@ static double penalty_of(const struct linear_run *run, const struct linear_newto
 
 static pawl_status take_gradient(struct linear_run *run, struct linear_newton *newton, struct pawl_vector *vector) {
   size_t features = newton->count - 1;
-  bool is_regression = run->spec.loss == LINEAR_SQUARED;
+  bool is_regression = linear_is_regression(run->spec.loss);
   struct linear_certificate certificate;
   struct pawl_task *task = NULL;
   double *pairs = malloc((2 * features + 1) * sizeof *pairs);
@@ -238,7 +238,7 @@ static pawl_status begin(struct linear_run *run) {
   return status ? status : derive(run, newton);
 }
 
-pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome) {
+static pawl_status newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome) {
   pawl_status status = run->newton ? PAWL_OK : begin(run);
   struct linear_newton *newton = run->newton;
   bool moved = false, is_done = newton && newton->gap <= run->control.tolerance;
@@ -248,8 +248,8 @@ pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum
     outcome->is_stuck = !moved && (newton->ridge > RIDGE_MOST || !(newton->fall > 0));
   }
   if (status) return status;
-  double trust =
-      run->spec.loss == LINEAR_LOGISTIC ? 1 + LINEAR_HESSIAN_SLACK : 1; /* other Hessians are exact: hessian.h */
+  bool is_inexact = linear_loss_of(run->spec.loss)->curvature_varies; /* the Hessian: hessian.h */
+  double trust = is_inexact ? 1 + LINEAR_HESSIAN_SLACK : 1;
   *sum_out = newton->at;
   outcome->is_whole = outcome->was_full = true;
   outcome->objective = newton->objective;
@@ -257,3 +257,32 @@ pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum
   outcome->left = newton->is_exact ? trust * newton->fall / fabs(newton->objective) : INFINITY;
   return PAWL_OK;
 }
+
+/* --- the method ------------------------------------------------------------------------------------------------ */
+
+static void rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                 struct pawl_vector_options *options) {
+  (void)spec, (void)order, (void)l1, (void)l2;
+  options->function = PAWL_ASSIGN;
+}
+
+/* Workers keep nothing of the method: derive.c keeps derivatives for all of them. */
+static pawl_status begin_worker(struct linear_worker *worker, const struct linear_order *order) {
+  (void)worker, (void)order;
+  return PAWL_OK;
+}
+
+static void end_worker(struct linear_worker *worker) { (void)worker; }
+
+const struct linear_method_descriptor linear_newton = {
+    .name = "newton",
+    .number = LINEAR_METHOD_NEWTON,
+    .losses = LINEAR_CURVED_LOSSES,
+    .other_loss = LINEAR_NEEDS_CURVATURE,
+    .rule = rule,
+    .begin = begin_worker,
+    .sweep = linear_derive,
+    .end = end_worker,
+    .hear = linear_control_hear_newton,
+    .round = newton_round,
+};

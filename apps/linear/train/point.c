@@ -126,9 +126,9 @@ static void order_sweep(struct linear_run *run) {
  * dual method's bias is penalised like a weight. */
 static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, bool *whole, double *extra_out) {
   struct linear_reply evaluated;
-  bool is_whole, gathers = linear_calls_of(run->spec.method)->gathers;
+  bool is_whole, gathers = run->spec.method->gathers;
   double bias = 0;
-  if (!gathers && run->spec.method != LINEAR_METHOD_SUBGRADIENT) return PAWL_OK;
+  if (!gathers && !run->spec.method->steps_last) return PAWL_OK;
   run->order.what = LINEAR_EVALUATE;
   pawl_status status = linear_round(run, &evaluated, &is_whole);
   if (!status && run->bias) status = linear_read_bias(run, &bias);
@@ -140,7 +140,7 @@ static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, 
   return PAWL_OK;
 }
 
-/* A round of any method but Newton's. */
+/* A round of methods that have none of their own. */
 static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct linear_outcome *outcome,
                         double *extra) {
   bool is_whole;
@@ -160,7 +160,7 @@ static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct
   outcome->dual = sum->dual - penalty - *extra;
   if (is_whole) outcome->objective = sum->loss + penalty + *extra;
   if (is_whole) linear_state_digest(run, &sum->census.digest); /* a pass over a stream */
-  bool is_resumed = run->order.round == run->resumed_round && run->spec.method == LINEAR_METHOD_DUAL;
+  bool is_resumed = run->order.round == run->resumed_round && run->spec.method->gathers;
   if (is_whole && run->order.is_first && !is_resumed) outcome->before = sum->loss_before + before;
   return PAWL_OK;
 }
@@ -170,8 +170,8 @@ static pawl_status sweep(struct linear_run *run) {
   struct linear_outcome outcome = {.objective = NAN, .before = NAN, .gap = NAN};
   double extra = 0, penalty;
   int64_t begun = linear_now();
-  pawl_status status = run->spec.method == LINEAR_METHOD_NEWTON ? linear_newton_round(run, &sum, &outcome)
-                                                                : work(run, &sum, &outcome, &extra);
+  const struct linear_method_descriptor *method = run->spec.method;
+  pawl_status status = method->round ? method->round(run, &sum, &outcome) : work(run, &sum, &outcome, &extra);
   if (status) return status;
   linear_control_hear(&run->control, &outcome);
   run->seen_moved = run->moved;
@@ -213,7 +213,7 @@ static pawl_status save_if_due(struct linear_run *run) {
 
 static const char *why_to_end(struct linear_run *run) {
   const struct linear_options *options = run->options;
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   uint64_t most = options->rounds ? options->rounds : streams ? 1 : 1000;
   if (linear_is_stopping(run)) return "interrupted";
   if (run->control.is_done) return "converged";
@@ -239,10 +239,10 @@ static pawl_status draw_conclusions(struct linear_run *run) {
 }
 
 static pawl_status rounds(struct linear_run *run) {
-  bool gathers = linear_calls_of(run->spec.method)->gathers, streams = linear_calls_of(run->spec.method)->streams;
+  bool gathers = run->spec.method->gathers, streams = run->spec.method->streams;
   pawl_status status = gathers ? gather(run) : PAWL_OK;
   run->result.why = NULL;
-  if (!status && !streams && run->spec.method != LINEAR_METHOD_NEWTON) status = linear_keep(run);
+  if (!status && !streams && !run->spec.method->round) status = linear_keep(run);
   while (!status && !run->result.why) {
     if (gathers && run->moved != run->gathered_moved) status = gather(run);
     if (!status) status = sweep(run);
@@ -272,7 +272,8 @@ static pawl_status evaluate(struct linear_run *run) {
   run->penalty = penalty;
   run->result.rows = sum.rows;
   run->nothing = sum.loss_of_nothing;
-  if (run->spec.loss != LINEAR_SQUARED && sum.rows > 0) run->result.accuracy = (double)sum.correct / (double)sum.rows;
+  if (!linear_is_regression(run->spec.loss) && sum.rows > 0)
+    run->result.accuracy = (double)sum.correct / (double)sum.rows;
   run->progress.objective = run->result.objective;
   run->progress.nonzeros = run->result.nonzeros;
   return status;
@@ -312,7 +313,7 @@ static pawl_status hand_out(struct linear_run *run, size_t point) {
   model.penalty = run->penalty;
   linear_name_features(run, &model);
   run->result.nonzeros = model.count;
-  if (linear_calls_of(run->spec.method)->streams) run->result.features = linear_model_width(&model);
+  if (run->spec.method->streams) run->result.features = linear_model_width(&model);
   if (run->options->found) status = run->options->found(run->options->context, point, &model, &run->result);
   linear_model_fini(&model);
   return status;
@@ -336,8 +337,7 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
   run->first_round = run->order.round;
   run->resumed = 0;
   linear_control_next(&run->control);
-  if (point > 0 && run->weights && !linear_calls_of(run->spec.method)->streams &&
-      !linear_calls_of(run->spec.method)->gathers)
+  if (point > 0 && run->weights && !run->spec.method->streams && !run->spec.method->gathers)
     return linear_begin_vectors(run, point, 0, run->weights, run->bias, false);
   if (point > 0) linear_delete_vectors(run, &run->order);
   linear_close_vectors(run);
@@ -358,8 +358,8 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
   run->progress.objective = run->result.objective = run->result.accuracy = run->penalty =
       NAN; /* those of the point before are not this one's */
   pawl_status ended = rounds(run);
-  bool is_cut_short = ended == PAWL_CANCELLED && linear_calls_of(run->spec.method)->streams; /* it learns as it goes */
-  if (ended && run->order.round < 2 && !is_cut_short) return ended; /* nothing was learned yet */
+  bool is_cut_short = ended == PAWL_CANCELLED && run->spec.method->streams; /* it learns as it goes */
+  if (ended && run->order.round < 2 && !is_cut_short) return ended;         /* nothing was learned yet */
   if (!run->result.why) run->result.why = run->is_stopping ? "interrupted" : "failed";
   linear_show(run, "finishing");
   pawl_status best = strcmp(run->result.why, "early stop") ? linear_end_with_the_best(run) : go_back(run);

@@ -30,7 +30,7 @@ static json_t *make_terms(const struct linear_run *run) {
     snprintf(l2 + also, sizeof l2 - also, "%s%.12g", i ? "," : "", options->points[i].l2);
   }
   apps_term(terms, "--loss", "%s", linear_loss_name(run->spec.loss));
-  apps_term(terms, "--method", "%s", linear_method_name(run->spec.method));
+  apps_term(terms, "--method", "%s", run->spec.method->name);
   apps_term(terms, "--l1", "%s", l1);
   apps_term(terms, "--l2", "%s", l2);
   apps_term_flag(terms, "--no-bias", !run->spec.bias);
@@ -38,7 +38,7 @@ static json_t *make_terms(const struct linear_run *run) {
             run->spec.class_weights[1]);
   apps_term(terms, "--scale", "%s", linear_scale_name(run->spec.scale));
   apps_terms_reading(terms, &run->spec.reading);
-  if (!linear_calls_of(run->spec.method)->streams) return terms;
+  if (!run->spec.method->streams) return terms;
   apps_term(terms, "--minibatch", "%u", (unsigned)run->spec.minibatch);
   apps_term(terms, "--rate", "%.12g", run->spec.rate);
   return terms;
@@ -58,7 +58,7 @@ static json_t *describe(const struct linear_run *run, const char *checkpoint) {
       (json_int_t)order->generation, "blocks", (json_int_t)order->blocks, "labels", order->labels[0], order->labels[1],
       "damping", run->control.damping, "rate", run->control.rate, "objective",
       isfinite(run->progress.objective) ? json_real(run->progress.objective) : json_null(), "l1", order->l1, "l2",
-      order->l2, "loss", (int)run->spec.loss, "method", (int)run->spec.method);
+      order->l2, "loss", (int)run->spec.loss, "method", (int)run->spec.method->number);
   if (!object) return NULL;
   json_object_set_new(object, "terms", make_terms(run));
   json_object_set_new(object, "files", apps_files_write(run->data));
@@ -144,7 +144,7 @@ static bool unpack(json_t *object, const struct linear_run *run, struct linear_s
   state->blocks = (uint32_t)blocks;
   state->objective = json_is_number(objective) ? json_number_value(objective) : NAN;
   return apps_digest_of(json_object_get(object, "digest"), &state->digest) && loss == (int)run->spec.loss &&
-         method == (int)run->spec.method && state->point < run->options->point_count &&
+         method == (int)run->spec.method->number && state->point < run->options->point_count &&
          l1 == run->options->points[state->point].l1 && l2 == run->options->points[state->point].l2;
 }
 
@@ -172,7 +172,7 @@ static pawl_status digest_stream(struct linear_run *run, const struct apps_diges
 
 static pawl_status check_data(struct linear_run *run, const json_t *object, const struct linear_state *state) {
   char text[APPS_RESUME_TEXT] = "";
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   bool has_same_files = apps_files_same(json_object_get(object, "files"), run->data, text);
   pawl_status status = streams ? digest_stream(run, &state->digest, has_same_files) : PAWL_OK;
   if (status) return status;
@@ -187,7 +187,7 @@ static pawl_status check_data(struct linear_run *run, const json_t *object, cons
 }
 
 static pawl_status check_size(struct linear_run *run, const struct linear_state *state) {
-  if (linear_calls_of(run->spec.method)->streams) { /* a guess from some pieces, which is part of the vectors' rules */
+  if (run->spec.method->streams) { /* a guess from some pieces, which is part of the vectors' rules */
     run->order.rows = state->rows;
     return PAWL_OK;
   }

@@ -153,7 +153,7 @@ static pawl_status run_round(struct linear_run *run, const char *text, struct pa
   pawl_status status = pawl_job_round(run->job, text, strlen(text), PAWL_SECOND, round_out);
   while (status == PAWL_TIMED_OUT) {
     if (stage) linear_show(run, stage);
-    if (linear_is_stopping(run) && (stage || linear_calls_of(run->spec.method)->streams)) return PAWL_CANCELLED;
+    if (linear_is_stopping(run) && (stage || run->spec.method->streams)) return PAWL_CANCELLED;
     status = pawl_job_await(run->job, PAWL_SECOND, round_out);
   }
   if (status == PAWL_REFUSED && *run->refusal.line) return linear_fail(run, status, "%s", run->refusal.line);
@@ -182,7 +182,7 @@ pawl_status linear_round(struct linear_run *run, struct linear_reply *sum_out, b
 /* --- what the data is ------------------------------------------------------------------------------------------------------------ */
 
 static pawl_status settle_labels(struct linear_run *run, const struct linear_census *census) {
-  if (run->spec.loss == LINEAR_SQUARED) return PAWL_OK;
+  if (linear_is_regression(run->spec.loss)) return PAWL_OK;
   if (census->label_count > 2)
     return linear_fail(run, PAWL_INVALID,
                        "the labels are not of two classes: there are %g, %g, %g and perhaps more; to predict numbers, "
@@ -219,14 +219,14 @@ static pawl_status choose_method(struct linear_run *run, const struct linear_cen
                        (unsigned long long)census->max_id, LINEAR_NEWTON_MOST);
   bool is_small = census->max_id <= LINEAR_NEWTON_SPARSE || census->entries / census->rows >= census->max_id / 16;
   bool fits = is_small && census->max_id <= LINEAR_NEWTON_AUTO && pairs <= LINEAR_NEWTON_PAIRS && !run->options->blocks;
-  if (fits || run->options->method == LINEAR_METHOD_NEWTON) run->spec.method = LINEAR_METHOD_NEWTON;
+  if (fits || run->options->method == LINEAR_METHOD_NEWTON) run->spec.method = &linear_newton;
   return PAWL_OK;
 }
 
-/* Of the whole gradient: one over the highest curvature would be right. That of all directions together is some times as much. */
 void linear_settle_rate(struct linear_run *run, double squares) {
-  if (run->options->rate == 0 && run->spec.method == LINEAR_METHOD_SUBGRADIENT)
-    run->control.rate = (run->spec.loss == LINEAR_LOGISTIC ? 16 : 4) / fmax(squares + (double)run->order.rows, 1);
+  const struct linear_method_descriptor *method = run->spec.method;
+  if (run->options->rate == 0 && method->settle_rate)
+    run->control.rate = method->settle_rate(&run->spec, run->order.rows, squares);
   run->control.first_rate = run->control.rate;
 }
 
@@ -234,7 +234,7 @@ static pawl_status settle(struct linear_run *run, const struct linear_census *ce
   if (census->rows == 0) return linear_fail(run, PAWL_TRUNCATED, "the data has no rows");
   pawl_status status = settle_labels(run, census);
   if (status) return status;
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   double per_row = (double)census->entries / (double)census->rows;
   run->order.features = streams ? PAWL_ID_MAX : census->max_id + 1;
   run->order.rows = run->progress.rows = run->result.rows = census->rows;
@@ -243,7 +243,7 @@ static pawl_status settle(struct linear_run *run, const struct linear_census *ce
   run->progress.entries = run->result.entries = census->entries;
   run->order.blocks = choose_blocks(run, per_row);
   run->progress.skipped = run->result.skipped = census->skipped;
-  if (run->options->method != LINEAR_METHOD_BLOCKS && run->spec.method == LINEAR_METHOD_BLOCKS) {
+  if (run->options->method != LINEAR_METHOD_BLOCKS && run->spec.method == &linear_blocks) {
     status = choose_method(run, census);
     if (status) return status;
   }
@@ -251,7 +251,7 @@ static pawl_status settle(struct linear_run *run, const struct linear_census *ce
                       2 * per_row * (run->spec.tau + 1) / run->order.blocks);
   if (run->control.rate == 0) run->control.rate = run->spec.rate;
   linear_settle_rate(run, census->squares);
-  if (run->spec.loss != LINEAR_SQUARED && !streams)
+  if (!linear_is_regression(run->spec.loss) && !streams)
     run->control.balance = fmin(run->class_rows[0], run->class_rows[1]) / (double)census->rows;
   return PAWL_OK;
 }
@@ -273,20 +273,14 @@ static pawl_status describe(struct linear_run *run) {
 
 /* --- the job ------------------------------------------------------------------------------------------------------------------- */
 
-static double default_rate(enum linear_method method) {
-  return method == LINEAR_METHOD_FTRL ? 0.1 : method == LINEAR_METHOD_ADAGRAD ? 0.1 : 0.5;
-}
-
 static pawl_status write_spec(struct linear_run *run) {
   const struct linear_options *options = run->options;
   struct linear_spec *spec = &run->spec;
   struct pawl_data_info info;
   snprintf(spec->job, sizeof spec->job, "%s", options->job ? options->job : "linear");
   spec->loss = options->loss;
-  spec->method = options->method;
-  if (spec->method == LINEAR_METHOD_NEWTON) spec->method = LINEAR_METHOD_BLOCKS; /* until the data is known: settle */
-  if (spec->method == LINEAR_METHOD_AUTO)
-    spec->method = options->loss == LINEAR_HINGE ? LINEAR_METHOD_DUAL : LINEAR_METHOD_BLOCKS;
+  spec->method = linear_method_chosen(options);
+  if (spec->method == &linear_newton) spec->method = &linear_blocks; /* until the data is known: settle */
   spec->paths = calloc(options->path_count + 1, sizeof *spec->paths);
   for (size_t i = 0; spec->paths && i < options->path_count; i++) {
     spec->paths[i] = strdup(options->paths[i]);
@@ -307,7 +301,7 @@ static pawl_status write_spec(struct linear_run *run) {
   spec->tau = options->tau;
   spec->threads = options->threads;
   spec->minibatch = options->minibatch ? options->minibatch : 1000;
-  spec->rate = options->rate > 0 ? options->rate : default_rate(spec->method);
+  spec->rate = options->rate > 0 ? options->rate : spec->method->rate;
   return PAWL_OK;
 }
 

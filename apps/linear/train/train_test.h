@@ -90,7 +90,7 @@ static inline double y_of(const struct problem *problem, size_t row) { return pr
 
 static inline double c_of(const struct problem *problem, size_t row) {
   double c = problem->class_weights[problem->rows->labels[row] > 0];
-  return problem->loss == LINEAR_SQUARED || c == 0 ? 1 : c;
+  return linear_is_regression(problem->loss) || c == 0 ? 1 : c;
 }
 
 static inline double x_of(const struct problem *problem, size_t row, size_t id) {

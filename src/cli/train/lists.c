@@ -28,8 +28,7 @@
 #define METHOD                                                                                                         \
   PWI_CLI_HEADING("method"),                                                                                           \
       {PWI_TRAIN_METHOD, "method", "NAME",                                                                             \
-       "method: newton, blocks, subgradient, sgd, adagrad, ftrl or dual (default: newton or blocks, chosen from the "  \
-       "data; dual for the hinge loss)"},                                                                              \
+       "method: " LINEAR_METHOD_NAMES " (default: newton or blocks, chosen from the data; dual for the hinge loss)"},  \
       {PWI_TRAIN_SCALE, "scale", "HOW",                                                                                \
        "divide features by their largest value (max) or their standard deviation (deviation) in training; the model "  \
        "applies to unscaled features, the penalty to scaled ones (default: none)"},                                    \
