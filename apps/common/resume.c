@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "apps/common/json.h"
+#include "apps/common/model_file.h"
 
 /* --- rows ------------------------------------------------------------------------------------------------------------------ */
 
@@ -152,4 +153,16 @@ bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TE
     return false;
   }
   return true;
+}
+
+/* --- the state's file ------------------------------------------------------------------------------------------ */
+
+static pawl_status fill(FILE *file, const void *object) {
+  return json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) == 0 ? PAWL_OK : PAWL_IO;
+}
+
+pawl_status apps_state_write(const char *path, json_t *object, char *error) {
+  pawl_status status = object ? apps_file_write(path, fill, object, error) : PAWL_NO_MEMORY;
+  json_decref(object);
+  return status;
 }

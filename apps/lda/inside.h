@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include <pawl/pawl.h>
 
+#include "apps/common/clock.h"
 #include "apps/lda/block.h"
 #include "apps/lda/piece.h"
 #include "apps/lda/sample.h"
@@ -129,11 +129,5 @@ pawl_status lda_sweep_block(struct lda_worker *worker, struct lda_block *block);
 /* A part of a pass of SVI over this worker's documents. */
 pawl_status lda_svi_pass(struct lda_worker *worker, const struct lda_order *order, struct lda_reply *reply);
 void lda_svi_destroy(struct lda_worker *worker);
-
-static inline int64_t lda_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 #endif

@@ -1,13 +1,13 @@
 /* The scheduler of topic models: who works, on what, and for how long. See inside.h. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apps/common/json.h"
 #include "apps/lda/train_inside.h"
 
 enum { PIECES = 32, PIECES_OF_SMALL = 64, ROUND_SWEEPS_MOST = 100 };
@@ -18,52 +18,18 @@ enum { PIECES = 32, PIECES_OF_SMALL = 64, ROUND_SWEEPS_MOST = 100 };
 
 /* --- what others see ------------------------------------------------------------------------------------------------------------ */
 
-pawl_status lda_fail(struct lda_training *run, pawl_status status, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  if (!*run->error) vsnprintf(run->error, PAWL_LDA_TEXT, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-/* With what pawl has said of it, or what the status says. */
-static pawl_status fail_plainly(struct lda_training *run, pawl_status status) {
-  return lda_fail(run, status, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
-}
-
-void lda_tell(struct lda_training *run, const char *format, ...) {
-  char line[PAWL_LDA_TEXT];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  if (run->options->tell) run->options->tell(run->options->context, line);
-}
-
 void lda_show(struct lda_training *run, const char *stage) {
   run->progress.stage = stage;
-  run->progress.seconds = (double)(lda_now() - run->begun_ns) * 1e-9;
+  run->progress.seconds = apps_seconds_since(run->common.begun_ns);
   if (run->options->progress) run->options->progress(run->options->context, &run->progress);
 }
 
-bool lda_is_stopping(struct lda_training *run) {
-  if (!run->is_stopping && run->options->stopping) run->is_stopping = run->options->stopping(run->options->context);
-  return run->is_stopping;
-}
-
-static void tell_event(void *context, const struct pawl_job_event *event) {
-  struct lda_training *run = context;
-  char line[APPS_NEWS_MAX];
+static bool hear(void *application, const struct pawl_job_event *event) {
+  struct lda_training *run = application;
   run->progress.workers = event->workers;
   run->result.workers_lost += event->what == PAWL_JOB_LOST;
   if (event->what == PAWL_JOB_WAITING) lda_show(run, "starting");
-  if (event->what == PAWL_JOB_MOVED && run->order.what != LDA_SWEEP) return; /* everybody's first */
-  if (!apps_refusal_keep(&run->refusal, event) && apps_news(event, line)) lda_tell(run, "%s", line);
-}
-
-static pawl_status start_worker(void *context) {
-  struct lda_training *run = context;
-  return run->options->start_worker(run->options->context);
+  return event->what != PAWL_JOB_MOVED || run->order.what == LDA_SWEEP; /* all pieces move when the job begins */
 }
 
 /* --- a round -------------------------------------------------------------------------------------------------------------------- */
@@ -123,52 +89,46 @@ static pawl_status note_worker(struct lda_training *run, size_t index, const str
   return PAWL_OK;
 }
 
-static pawl_status add_reports(struct lda_training *run, const struct pawl_round *round, struct lda_reply *sum) {
-  size_t replies = 0;
-  pawl_status status = PAWL_OK;
-  for (size_t i = 0; i < pawl_round_count(round) && !status; i++) {
-    struct pawl_report report;
-    struct lda_reply reply;
-    if (pawl_round_get(round, i, &report) || report.status == PAWL_NODE_GONE) continue;
-    if (report.status)
-      return lda_fail(run, report.status, "worker %llu at %s: %s", (unsigned long long)report.pid, report.host,
-                      *report.text ? report.text : pawl_status_text(report.status));
-    if (!lda_reply_read(report.bytes, report.size, &reply))
-      return lda_fail(run, PAWL_CORRUPT, "worker %llu at %s sent an invalid reply", (unsigned long long)report.pid,
-                      report.host);
-    status = add_reply(sum, &reply);
-    if (!status) status = note_worker(run, replies++, &report, &reply);
-    lda_reply_fini(&reply);
-  }
-  for (size_t i = 0; i < replies && !status; i++) run->each[i].host = run->hosts[i];
-  run->progress.workers = (uint32_t)replies;
-  run->progress.each = run->each;
-  run->progress.each_count = replies;
+/* What one_round adds up. */
+struct sums {
+  struct lda_training *run;
+  struct lda_reply *sum;
+};
+
+static pawl_status add_report(void *context, size_t index, const struct pawl_report *report) {
+  const struct sums *sums = context;
+  struct lda_reply reply;
+  if (!lda_reply_read(report->bytes, report->size, &reply)) return PAWL_CORRUPT;
+  pawl_status status = add_reply(sums->sum, &reply);
+  if (!status) status = note_worker(sums->run, index, report, &reply);
+  lda_reply_fini(&reply);
   return status;
 }
 
-/* Waits, and looks once a second whether it is time to stop: then, unless sweeps are under way, which are seen through. */
-static pawl_status wait_for_round(struct lda_training *run, const char *text, struct pawl_round **round_out) {
+static pawl_status add_reports(struct lda_training *run, const struct pawl_round *round, struct lda_reply *sum) {
+  struct sums sums = {run, sum};
+  size_t count;
+  pawl_status status = apps_reports(&run->common, round, add_report, &sums, &count);
+  if (status) return status;
+  for (size_t i = 0; i < count; i++) run->each[i].host = run->hosts[i];
+  run->progress.workers = (uint32_t)count;
+  run->progress.each = run->each;
+  run->progress.each_count = count;
+  return PAWL_OK;
+}
+
+/* Sweeps are finished, also when the caller wants to stop. */
+static bool wait(void *application) {
+  struct lda_training *run = application;
   bool is_sweep = run->order.what == LDA_SWEEP;
-  pawl_status status = pawl_job_round(run->job, text, strlen(text), PAWL_SECOND, round_out);
-  while (status == PAWL_TIMED_OUT) {
-    lda_show(run, is_sweep ? "sampling" : "loading");
-    if (lda_is_stopping(run) && !is_sweep) return PAWL_CANCELLED;
-    status = pawl_job_await(run->job, PAWL_SECOND, round_out);
-  }
-  if (status == PAWL_REFUSED && *run->refusal.line) return lda_fail(run, status, "%s", run->refusal.line);
-  if (*run->refusal.line) lda_tell(run, "%s", run->refusal.line); /* and others did the round */
-  run->refusal.line[0] = '\0';
-  return status ? fail_plainly(run, status) : PAWL_OK;
+  lda_show(run, is_sweep ? "sampling" : "loading");
+  return apps_is_stopping(&run->common) && !is_sweep;
 }
 
 static pawl_status one_round(struct lda_training *run, struct lda_reply *sum_out, bool *whole_out) {
   struct pawl_round *round = NULL;
-  char *text = lda_order_write(&run->order);
-  if (!text) return PAWL_NO_MEMORY;
   memset(sum_out, 0, sizeof *sum_out);
-  pawl_status status = wait_for_round(run, text, &round);
-  free(text);
+  pawl_status status = apps_round(&run->common, lda_order_write(&run->order), &round);
   if (status) return status;
   status = add_reports(run, round, sum_out);
   *whole_out = pawl_round_is_whole(round);
@@ -182,9 +142,9 @@ static pawl_status one_round(struct lda_training *run, struct lda_reply *sum_out
 static pawl_status settle(struct lda_training *run, const struct lda_reply *sum) {
   uint64_t words = run->vocabulary ? pawl_words_count(run->vocabulary) : sum->words;
   if (sum->tokens == 0)
-    return lda_fail(run, PAWL_TRUNCATED, "the corpus has no words: %llu documents are empty%s",
-                    (unsigned long long)sum->documents,
-                    sum->unknown > 0 ? ", because none of their words is in the vocabulary" : "");
+    return apps_fail(&run->common, PAWL_TRUNCATED, "the corpus has no words: %llu documents are empty%s",
+                     (unsigned long long)sum->documents,
+                     sum->unknown > 0 ? ", because none of their words is in the vocabulary" : "");
   run->order.words = run->progress.words = run->result.words = words;
   run->order.tokens = run->progress.tokens = run->result.tokens = sum->tokens;
   run->order.documents = run->progress.documents = run->result.documents = sum->documents;
@@ -192,10 +152,11 @@ static pawl_status settle(struct lda_training *run, const struct lda_reply *sum)
   run->result.unknown = sum->unknown;
   run->result.skipped = sum->skipped;
   if (sum->empty > 0)
-    lda_tell(run, "%llu of %llu documents have no words and are ignored", (unsigned long long)sum->empty,
-             (unsigned long long)sum->documents);
+    apps_tell(&run->common, "%llu of %llu documents have no words and are ignored", (unsigned long long)sum->empty,
+              (unsigned long long)sum->documents);
   if (sum->unknown > 0)
-    lda_tell(run, "%llu words of the text are not in the vocabulary and are ignored", (unsigned long long)sum->unknown);
+    apps_tell(&run->common, "%llu words of the text are not in the vocabulary and are ignored",
+              (unsigned long long)sum->unknown);
   return PAWL_OK;
 }
 
@@ -219,17 +180,17 @@ static pawl_status check_start(struct lda_training *run) {
   struct pawl_lda_model *model;
   struct pawl_lda_about about;
   if (!run->options->start) return PAWL_OK;
-  pawl_status status = pawl_lda_model_read(run->options->start, &model, run->error);
+  pawl_status status = pawl_lda_model_read(run->options->start, &model, run->common.error);
   if (status) return status;
   pawl_lda_model_about(model, &about);
   pawl_lda_model_destroy(model);
   if (about.topics != run->spec.topics)
-    return lda_fail(run, PAWL_MISMATCH, "%s has %u topics, not %u; to start from it, use --topics %u",
-                    run->options->start, about.topics, run->spec.topics, about.topics);
+    return apps_fail(&run->common, PAWL_MISMATCH, "%s has %u topics, not %u; to start from it, use --topics %u",
+                     run->options->start, about.topics, run->spec.topics, about.topics);
   if (run->vocabulary && about.words != pawl_words_count(run->vocabulary))
-    return lda_fail(run, PAWL_MISMATCH, "%s has %llu words, but the vocabulary has %llu; they do not match",
-                    run->options->start, (unsigned long long)about.words,
-                    (unsigned long long)pawl_words_count(run->vocabulary));
+    return apps_fail(&run->common, PAWL_MISMATCH, "%s has %llu words, but the vocabulary has %llu; they do not match",
+                     run->options->start, (unsigned long long)about.words,
+                     (unsigned long long)pawl_words_count(run->vocabulary));
   return PAWL_OK;
 }
 
@@ -240,7 +201,7 @@ static void plan(struct lda_training *run) {
   run->end = run->options->sweeps ? run->options->sweeps : run->spec.method == PAWL_LDA_SVI ? 1 : 500;
   if (run->end > run->order.sweep) return;
   run->end = run->order.sweep + 1;
-  lda_tell(run, "all %llu sweeps are done; running one more", (unsigned long long)run->order.sweep);
+  apps_tell(&run->common, "all %llu sweeps are done; running one more", (unsigned long long)run->order.sweep);
 }
 
 static uint64_t until_multiple(uint64_t sweep, uint64_t every) { return every ? every - sweep % every : UINT64_MAX; }
@@ -321,7 +282,7 @@ static pawl_status sample(struct lda_training *run) {
   while (run->order.sweep < run->end && !status) {
     struct lda_reply sum;
     bool is_whole = false;
-    if (lda_is_stopping(run)) {
+    if (apps_is_stopping(&run->common)) {
       run->result.why = "interrupted";
       break;
     }
@@ -332,9 +293,9 @@ static pawl_status sample(struct lda_training *run) {
     lda_reply_fini(&sum);
     if (!status) status = look_at_heldout(run);
     if (!status) show_round(run);
-    if (!status && lda_now() - run->saved_ns > PAWL_SECOND) {
+    if (!status && apps_now() - run->saved_ns > PAWL_SECOND) {
       status = lda_state_save(run);
-      run->saved_ns = lda_now();
+      run->saved_ns = apps_now();
     }
   }
   return status;
@@ -346,7 +307,7 @@ static bool show_vocabulary(void *context, uint64_t pieces, uint64_t of) {
   struct lda_training *run = context;
   run->progress.part = of > 0 ? (double)pieces / (double)of : NAN;
   lda_show(run, "vocabulary");
-  return !lda_is_stopping(run);
+  return !apps_is_stopping(&run->common);
 }
 
 /* A text without a vocabulary: one is made, into the run's directory, where workers find it. */
@@ -408,16 +369,6 @@ static pawl_status open_data(struct lda_training *run) {
   return pawl_data_open(options->heldout, options->heldout_count, &reading, &run->heldout);
 }
 
-static pawl_status copy_paths(struct lda_spec *spec, const struct pawl_lda_options *options) {
-  spec->paths = calloc(options->path_count + 1, sizeof *spec->paths);
-  for (size_t i = 0; spec->paths && i < options->path_count; i++) {
-    spec->paths[i] = strdup(options->paths[i]);
-    if (!spec->paths[i]) return PAWL_NO_MEMORY;
-    spec->path_count = i + 1;
-  }
-  return spec->paths ? PAWL_OK : PAWL_NO_MEMORY;
-}
-
 static pawl_status write_spec(struct lda_training *run) {
   const struct pawl_lda_options *options = run->options;
   struct lda_spec *spec = &run->spec;
@@ -440,32 +391,21 @@ static pawl_status write_spec(struct lda_training *run) {
   if (!run->order.alpha) return PAWL_NO_MEMORY;
   run->order.alpha_count = options->topics;
   for (uint32_t k = 0; k < options->topics; k++) run->order.alpha[k] = options->alpha;
-  return copy_paths(spec, options);
+  bool is_copied = apps_texts_copy(options->paths, options->path_count, &spec->paths, &spec->path_count);
+  return is_copied ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static pawl_status create_job(struct lda_training *run) {
   const struct pawl_lda_options *options = run->options;
   struct pawl_job_options job;
-  char *spec = lda_spec_write(&run->spec);
-  if (!spec) return PAWL_NO_MEMORY;
   pawl_job_options_init(&job);
   job.name = run->spec.job;
-  job.spec = spec;
-  job.spec_size = strlen(spec);
   job.pieces = run->spec.pieces;
   job.least = options->workers ? options->workers : 1;
   job.most = options->workers_most > job.least ? options->workers_most : job.least;
   job.on_loss = options->on_loss;
   job.drop_slowest = options->drop_slowest;
-  job.start = options->start_worker ? start_worker : NULL;
-  job.tell = tell_event;
-  job.context = run;
-  pawl_status status = pawl_job_create(run->session, &job, LDA_TIMEOUT, &run->job);
-  free(spec);
-  if (status == PAWL_EXISTS)
-    return lda_fail(run, status, "a job named %s already runs on this cluster; choose another name with --job",
-                    run->spec.job);
-  return status ? lda_fail(run, status, "cannot start the job: %s", pawl_error_text()) : PAWL_OK;
+  return apps_job_create(&run->common, &job, lda_spec_write(&run->spec), LDA_TIMEOUT);
 }
 
 /* A table that an earlier run has left behind counts what nobody remembers. */
@@ -474,21 +414,21 @@ static pawl_status create_vector(struct lda_training *run) {
   struct pawl_vector_options options;
   lda_vector_name(&run->spec, name);
   lda_vector_options(&run->spec, run->order.words, &options);
-  pawl_status status = pawl_vector_delete(run->session, name, LDA_TIMEOUT);
+  pawl_status status = pawl_vector_delete(run->common.session, name, LDA_TIMEOUT);
   if (!status || status == PAWL_NOT_FOUND)
-    status = pawl_vector_create(run->session, name, &options, LDA_TIMEOUT, &run->vector);
-  return status ? fail_plainly(run, status) : PAWL_OK;
+    status = pawl_vector_create(run->common.session, name, &options, LDA_TIMEOUT, &run->vector);
+  return status ? apps_fail_as_said(&run->common, status) : PAWL_OK;
 }
 
 /* --- the whole -------------------------------------------------------------------------------------------------------------------- */
 
 static pawl_status prepare(struct lda_training *run) {
   pawl_status status = write_spec(run);
-  if (status) return fail_plainly(run, status);
+  if (status) return apps_fail_as_said(&run->common, status);
   if (mkdir(run->spec.directory, 0777) != 0 && errno != EEXIST)
-    return lda_fail(run, PAWL_IO, "%s: %s", run->spec.directory, strerror(errno));
+    return apps_fail(&run->common, PAWL_IO, "%s: %s", run->spec.directory, strerror(errno));
   status = open_data(run);
-  if (status) return fail_plainly(run, status);
+  if (status) return apps_fail_as_said(&run->common, status);
   status = check_start(run);
   if (!status) status = lda_state_open(run);
   if (!status) status = create_job(run);
@@ -500,7 +440,8 @@ static pawl_status prepare(struct lda_training *run) {
 static pawl_status finish(struct lda_training *run, struct pawl_lda_model **model_out) {
   struct pawl_lda_model *model = NULL;
   if (run->sampled == 0)
-    return lda_fail(run, PAWL_CANCELLED, "interrupted before the first sweep was complete; there is no model yet");
+    return apps_fail(&run->common, PAWL_CANCELLED,
+                     "interrupted before the first sweep was complete; there is no model yet");
   int64_t *sums = calloc(run->order.words + 1, sizeof *sums), all = 0;
   if (!sums) return PAWL_NO_MEMORY;
   lda_show(run, "finishing");
@@ -509,8 +450,8 @@ static pawl_status finish(struct lda_training *run, struct pawl_lda_model **mode
   if (!status) status = lda_read_model(run, sums, &model);
   for (uint64_t word = 0; word < run->order.words; word++) all += sums[word];
   if (!status && run->spec.method == PAWL_LDA_GIBBS && (uint64_t)all != run->order.tokens)
-    status = lda_fail(run, PAWL_CORRUPT, "the model counts %lld tokens, but the corpus has %llu", (long long)all,
-                      (unsigned long long)run->order.tokens);
+    status = apps_fail(&run->common, PAWL_CORRUPT, "the model counts %lld tokens, but the corpus has %llu",
+                       (long long)all, (unsigned long long)run->order.tokens);
   if (!status && run->options->check && run->spec.method == PAWL_LDA_GIBBS) status = lda_check_counts(run, sums);
   if (!status) status = lda_evaluate(run, model);
   free(sums);
@@ -525,7 +466,7 @@ static pawl_status finish(struct lda_training *run, struct pawl_lda_model **mode
 static void fill_result(struct lda_training *run) {
   struct pawl_lda_result *result = &run->result;
   result->sweeps = run->order.sweep;
-  result->seconds = (double)(lda_now() - run->begun_ns) * 1e-9;
+  result->seconds = apps_seconds_since(run->common.begun_ns);
   result->sample_s = run->sampled_s;
   result->tokens_per_s = run->sampled_s > 0 ? (double)run->sampled / run->sampled_s : 0;
   result->log_likelihood = run->progress.log_likelihood;
@@ -535,12 +476,12 @@ static void fill_result(struct lda_training *run) {
 
 static void clean_up(struct lda_training *run) {
   char name[PAWL_NAME_MAX + 1];
-  pawl_job_end(run->job);
+  pawl_job_end(run->common.job);
   lda_svi_end(run);
   pawl_vector_close(run->vector);
   if (run->vector) {
     lda_vector_name(&run->spec, name);
-    pawl_vector_delete(run->session, name, LDA_TIMEOUT);
+    pawl_vector_delete(run->common.session, name, LDA_TIMEOUT);
   }
   pawl_data_close(run->data);
   pawl_data_close(run->heldout);
@@ -555,10 +496,19 @@ pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_o
                            struct pawl_lda_model **model_out, struct pawl_lda_result *result_out,
                            char error[PAWL_LDA_TEXT]) {
   char room[PAWL_LDA_TEXT];
-  struct lda_training run = {.session = session, .options = options, .error = error ? error : room};
-  run.error[0] = 0;
-  if (!pawl_lda_check(options, run.error)) return PAWL_INVALID;
-  run.begun_ns = lda_now();
+  struct lda_training run = {.options = options};
+  run.common = (struct apps_run){.session = session,
+                                 .tell = options->tell,
+                                 .stopping = options->stopping,
+                                 .start_worker = options->start_worker,
+                                 .context = options->context,
+                                 .hear = hear,
+                                 .wait = wait,
+                                 .application = &run,
+                                 .error = error ? error : room,
+                                 .begun_ns = apps_now()};
+  run.common.error[0] = 0;
+  if (!pawl_lda_check(options, run.common.error)) return PAWL_INVALID;
   run.progress.log_likelihood = run.progress.perplexity = run.progress.part = run.progress.left_s = NAN;
   run.result.log_likelihood = run.result.perplexity = NAN;
   pawl_status status = prepare(&run);
@@ -566,7 +516,7 @@ pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_o
   if (!status) status = finish(&run, model_out);
   fill_result(&run);
   if (!status) *result_out = run.result;
-  if (status) fail_plainly(&run, status);
+  if (status) apps_fail_as_said(&run.common, status);
   clean_up(&run);
   return status;
 }

@@ -2,16 +2,15 @@
 #ifndef LDA_TRAIN_INSIDE_H
 #define LDA_TRAIN_INSIDE_H
 
+#include "apps/common/run.h"
 #include "apps/lda/inside.h"
-#include "apps/common/news.h"
 
 struct lda_training {
-  struct pawl_session *session;
+  struct apps_run common;
   const struct pawl_lda_options *options;
   struct lda_spec spec;
   struct pawl_data *data, *heldout;
   struct pawl_words *vocabulary;
-  struct pawl_job *job;
   struct pawl_vector *vector, *steps; /* steps: of SVI */
   struct lda_order order;             /* of the next round */
   struct pawl_lda_progress progress;
@@ -19,24 +18,18 @@ struct lda_training {
   size_t each_room;
   char (*hosts)[128]; /* of `each` */
   struct pawl_lda_result result;
-  int64_t begun_ns, saved_ns;
-  uint64_t end;            /* sweeps in all */
-  double sweep_s;          /* how long one takes, about; 0: not known */
-  uint64_t sampled;        /* tokens, */
-  double sampled_s;        /* in so many seconds of rounds */
-  double pass_s, pass_log; /* of SVI: of the parts of this pass so far, */
-  uint64_t pass_tokens;    /* which had so many */
-  struct apps_refusal refusal;
-  bool is_stopping;
+  int64_t saved_ns;
+  uint64_t end;              /* sweeps in all */
+  double sweep_s;            /* how long one takes, about; 0: not known */
+  uint64_t sampled;          /* tokens, */
+  double sampled_s;          /* in so many seconds of rounds */
+  double pass_s, pass_log;   /* of SVI: of the parts of this pass so far, */
+  uint64_t pass_tokens;      /* which had so many */
   struct apps_digest digest; /* of the corpus; its pieces are 0 while it is not known */
-  char *error;               /* PAWL_LDA_TEXT */
 };
 
-/* A failure, with a sentence for people if there is none yet. Returns the status. */
-pawl_status lda_fail(struct lda_training *run, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
-void lda_tell(struct lda_training *run, const char *format, ...) PAWL_PRINTF(2, 3);
+/* Tells the caller how far the training is. */
 void lda_show(struct lda_training *run, const char *stage);
-bool lda_is_stopping(struct lda_training *run);
 
 /* The model that the servers hold. With `sums_out`, of `words` elements, also how many tokens each word has. */
 pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_lda_model **model_out);

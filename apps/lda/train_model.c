@@ -47,8 +47,8 @@ static pawl_status set_row(struct lda_training *run, struct pawl_lda_model *mode
   if (run->spec.method == PAWL_LDA_SVI) return set_weights(run, model, word, row);
   for (uint32_t k = 0; k < run->spec.topics; k++) {
     if (counts[k] < 0)
-      return lda_fail(run, PAWL_CORRUPT, "word %llu has %d tokens of topic %u; a count has overflowed 2^31",
-                      (unsigned long long)word, counts[k], k);
+      return apps_fail(&run->common, PAWL_CORRUPT, "word %llu has %d tokens of topic %u; a count has overflowed 2^31",
+                       (unsigned long long)word, counts[k], k);
     sum += counts[k];
   }
   *sum_out = sum;
@@ -86,8 +86,8 @@ pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_
   if (!status) status = fill(run, model, sums);
   if (status) {
     pawl_lda_model_destroy(model);
-    return lda_fail(run, status, "cannot read the model from the servers: %s",
-                    *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+    return apps_fail(&run->common, status, "cannot read the model from the servers: %s",
+                     *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   }
   *model_out = model;
   return PAWL_OK;
@@ -122,11 +122,11 @@ pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums) {
     if (wrong++ == 0) first = word;
   }
   if (!status && wrong > 0)
-    status = lda_fail(run, PAWL_CORRUPT,
-                      "the counts of %llu words are wrong; the first is word %llu, with %lld tokens in the corpus but "
-                      "%lld in the model",
-                      (unsigned long long)wrong, (unsigned long long)first, (long long)census.counts[first],
-                      (long long)sums[first]);
+    status = apps_fail(&run->common, PAWL_CORRUPT,
+                       "the counts of %llu words are wrong; the first is word %llu, with %lld tokens in the corpus but "
+                       "%lld in the model",
+                       (unsigned long long)wrong, (unsigned long long)first, (long long)census.counts[first],
+                       (long long)sums[first]);
   if (!status) run->result.is_exact = true;
   free(census.counts);
   return status;
@@ -139,7 +139,7 @@ pawl_status lda_evaluate(struct lda_training *run, const struct pawl_lda_model *
   struct pawl_lda_score score;
   if (!run->heldout) return PAWL_OK;
   pawl_lda_folding_init(&folding);
-  pawl_status status = pawl_lda_perplexity(model, run->heldout, &folding, &score, run->error);
+  pawl_status status = pawl_lda_perplexity(model, run->heldout, &folding, &score, run->common.error);
   if (!status) run->progress.perplexity = run->result.perplexity = score.perplexity;
   return status;
 }

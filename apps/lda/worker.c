@@ -296,18 +296,18 @@ static pawl_status sweep_all(struct lda_worker *worker, struct lda_reply *reply)
 
 /* Waits until nobody is more than `staleness` sweeps behind: OSDI'14's bounded delay, in sweeps. */
 static pawl_status wait_for_others(struct lda_worker *worker, uint64_t first_tick, uint64_t done) {
-  int64_t begun = lda_now();
+  int64_t begun = apps_now();
   if (done <= worker->spec.staleness) return PAWL_OK;
   pawl_status status =
       pawl_group_await(pawl_worker_group(worker->worker), first_tick + done - worker->spec.staleness, PAWL_FOREVER);
-  worker->waited_s += (double)(lda_now() - begun) * 1e-9;
+  worker->waited_s += apps_seconds_since(begun);
   return status;
 }
 
 static pawl_status sweeps(struct lda_worker *worker, const struct lda_order *order, struct lda_reply *reply) {
   struct pawl_group *group = pawl_worker_group(worker->worker);
   uint64_t first_tick = pawl_group_tick(group);
-  int64_t begun = lda_now();
+  int64_t begun = apps_now();
   pawl_status status = PAWL_OK;
   for (uint64_t done = 0; done < order->sweeps && !status; done++) {
     bool is_last = done + 1 == order->sweeps;
@@ -319,7 +319,7 @@ static pawl_status sweeps(struct lda_worker *worker, const struct lda_order *ord
     if (!status) status = pawl_group_clock(group, NULL);
     if (!status && pawl_worker_is_ending(worker->worker)) status = PAWL_CANCELLED;
   }
-  reply->sampled_ns = (uint64_t)(lda_now() - begun);
+  reply->sampled_ns = (uint64_t)(apps_now() - begun);
   return status;
 }
 
@@ -374,7 +374,7 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
   struct lda_order order;
   struct lda_reply reply = {0};
   struct pawl_session_figures figures;
-  int64_t begun = lda_now();
+  int64_t begun = apps_now();
   if (!lda_order_read(argument, size, &order)) return PAWL_CORRUPT;
   worker->waited_s = 0;
   pawl_status status = obey(worker, &order, &reply);
@@ -384,7 +384,7 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
   reply.bytes_received = figures.bytes_received;
   reply.memory = worker->memory;
   reply.waited_s = worker->waited_s;
-  reply.worked_s = (double)(lda_now() - begun) * 1e-9;
+  reply.worked_s = apps_seconds_since(begun);
   char *text = status ? NULL : lda_reply_write(&reply);
   if (!status) status = text ? pawl_worker_report(handle, text, strlen(text)) : PAWL_NO_MEMORY;
   free(text);

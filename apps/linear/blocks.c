@@ -182,9 +182,9 @@ static pawl_status finish_step(struct linear_worker *worker, const struct linear
                                struct linear_reply *reply) {
   struct blocks *blocks = worker->state;
   struct step *step = &blocks->steps[blocks->first];
-  int64_t before = linear_now();
+  int64_t before = apps_now();
   pawl_status status = pawl_task_finish(step->task, PAWL_FOREVER);
-  reply->waited_s += (double)(linear_now() - before) * 1e-9;
+  reply->waited_s += apps_seconds_since(before);
   step->task = NULL;
   blocks->first = (blocks->first + 1) % (worker->spec.tau + 1);
   blocks->under_way--;
@@ -227,7 +227,7 @@ static bool is_due(uint32_t step, uint32_t count, uint32_t times) { return step 
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   struct blocks *blocks = worker->state;
-  int64_t begun = linear_now();
+  int64_t begun = apps_now();
   pawl_status status = PAWL_OK;
   uint64_t random = order->seed << 32 ^ order->round;
   linear_shuffle(&random, blocks->order, blocks->count);
@@ -244,7 +244,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
     status = drain(worker, order, reply); /* whoever joins between rounds has no part in steps that began before */
   reply->loss = linear_losses(worker->spec.loss, worker->share.rows, blocks->y, blocks->z, blocks->c);
   reply->rows = worker->share.rows;
-  reply->worked_s = (double)(linear_now() - begun) * 1e-9 - reply->waited_s;
+  reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
   return status;
 }
 

@@ -48,11 +48,20 @@ void linear_control_init(struct linear_control *control, const struct linear_opt
   control->workers = options->workers_most > options->workers ? options->workers_most : options->workers;
   control->least_damping = control->damping = 1;
   control->rate = options->rate;
+  control->is_rate_given = options->rate != 0;
   control->has_penalty = true;
   control->is_smooth = linear_loss_of(options->loss)->is_smooth;
   control->balance = 1;
   if (method->begin_control) method->begin_control(control, options, crowd);
   linear_control_next(control);
+}
+
+void linear_control_settle_rate(struct linear_control *control, const struct linear_spec *spec, uint64_t rows,
+                                double squares) {
+  const struct linear_method_descriptor *method = control->method;
+  if (!control->is_rate_given)
+    control->rate = method->settle_rate ? method->settle_rate(spec, rows, squares) : method->rate;
+  control->first_rate = control->rate;
 }
 
 void linear_control_begin_blocks(struct linear_control *control, const struct linear_options *options, double crowd) {

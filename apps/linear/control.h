@@ -34,6 +34,7 @@ struct linear_control {
       last_factors[2]; /* the objective after the last full round, and how it falls between them */
   double last_dual, best_dual;
   double first_rate;
+  bool is_rate_given;                     /* by the user */
   double left;                            /* to the optimum, as a part of the objective, about: a guess */
   double gap;                             /* the same, as it was measured last: a bound; NAN before */
   double start;                           /* the first objective */
@@ -58,6 +59,11 @@ struct linear_control {
 /* `crowd`: how many features of a row, about, are changed without knowing of one another (train.c). */
 void linear_control_init(struct linear_control *control, const struct linear_options *options,
                          const struct linear_method_descriptor *method, uint64_t rows, double crowd);
+
+/* The first learning rate: the one that the user gave, or the method's choice for data with so many rows and this sum of
+ * all squared values. May be called again when features are scaled. */
+void linear_control_settle_rate(struct linear_control *control, const struct linear_spec *spec, uint64_t rows,
+                                double squares);
 
 /* A new penalty: begins with what the last one ended with. */
 void linear_control_next(struct linear_control *control);

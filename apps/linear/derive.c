@@ -216,7 +216,7 @@ static pawl_status push_hessian(struct linear_worker *worker, const struct linea
 
 pawl_status linear_derive(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
-  int64_t begun = linear_now();
+  int64_t begun = apps_now();
   double *slopes = malloc((share->rows + 1) * sizeof *slopes);
   double *curvatures = malloc((share->rows + 1) * sizeof *curvatures);
   pawl_status status = slopes && curvatures ? PAWL_OK : PAWL_NO_MEMORY;
@@ -228,7 +228,7 @@ pawl_status linear_derive(struct linear_worker *worker, const struct linear_orde
   if (!status && order->is_curved) status = push_hessian(worker, order, curvatures);
   reply->rows = share->rows;
   reply->looked_at = share->features;
-  reply->worked_s = (double)(linear_now() - begun) * 1e-9;
+  reply->worked_s = apps_seconds_since(begun);
   free(slopes);
   free(curvatures);
   return status;
@@ -251,7 +251,7 @@ static pawl_status pull_step(struct linear_worker *worker, const struct linear_o
 
 pawl_status linear_search(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
-  int64_t begun = linear_now();
+  int64_t begun = apps_now();
   double by_bias = 0, *step = malloc((share->features + 1) * sizeof *step);
   double *by = malloc((share->rows + 1) * sizeof *by);
   pawl_status status = step && by ? score_rows(worker) : PAWL_NO_MEMORY;
@@ -263,7 +263,7 @@ pawl_status linear_search(struct linear_worker *worker, const struct linear_orde
       reply->trials[k] += c * linear_loss_value(worker->spec.loss, y, z + length * by[i]);
   }
   reply->rows = share->rows;
-  reply->worked_s = (double)(linear_now() - begun) * 1e-9;
+  reply->worked_s = apps_seconds_since(begun);
   free(step);
   free(by);
   return status;

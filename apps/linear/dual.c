@@ -225,9 +225,9 @@ static pawl_status work(struct linear_worker *worker, const struct linear_order 
                         struct linear_reply *reply) {
   struct dual *dual = worker->state;
   double crowd = order->damping;
-  int64_t before = linear_now();
+  int64_t before = apps_now();
   pawl_status status = settle(&chunk->pull), bias_status = settle(&chunk->bias_pull);
-  reply->waited_s += (double)(linear_now() - before) * 1e-9;
+  reply->waited_s += apps_seconds_since(before);
   if (status || bias_status) return status ? status : bias_status;
   for (size_t i = 0; i < chunk->count; i++) { /* with what we have pushed since we asked */
     uint32_t j = chunk->features[i];
@@ -267,10 +267,10 @@ static pawl_status go_alone(struct linear_worker *worker, const struct linear_or
   const struct linear_share *share = &worker->share;
   struct dual *dual = worker->state;
   struct linear_ascent *ascent = &dual->ascent;
-  int64_t before = linear_now();
+  int64_t before = apps_now();
   double bias = 0;
   pawl_status status = linear_pull_weights(worker, share->keys, share->features, dual->v, &bias);
-  reply->waited_s += (double)(linear_now() - before) * 1e-9;
+  reply->waited_s += apps_seconds_since(before);
   if (status) return status;
   memcpy(dual->ours, dual->v, share->features * sizeof *dual->ours);
   if (dual->passes == 0) linear_ascent_begin(ascent);
@@ -307,7 +307,7 @@ static pawl_status go_through(struct linear_worker *worker, const struct linear_
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   struct dual *dual = worker->state;
-  int64_t begun = linear_now();
+  int64_t begun = apps_now();
   uint64_t random = order->seed << 32 ^ order->round;
   bool alone = is_alone(worker);
   if (!alone) {
@@ -315,17 +315,17 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
     dual->passes = 0; /* the order is another one's */
   }
   pawl_status status = alone ? go_alone(worker, order, &random, reply) : go_through(worker, order, reply);
-  int64_t before = linear_now();
+  int64_t before = apps_now();
   for (size_t i = 0; i < dual->ring_size; i++) {
     pawl_status ended = settle_pushes(&dual->ring[i]);
     if (!status) status = ended;
   }
   if (!status) status = move_multipliers(worker, dual->a, true);
-  reply->waited_s += (double)(linear_now() - before) * 1e-9;
+  reply->waited_s += apps_seconds_since(before);
   for (size_t i = 0; i < worker->share.rows; i++) reply->dual += dual->a[i];
   reply->rows = worker->share.rows;
   reply->looked_at = worker->share.features;
-  reply->worked_s = (double)(linear_now() - begun) * 1e-9 - reply->waited_s;
+  reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
   return status;
 }
 

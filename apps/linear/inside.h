@@ -12,6 +12,7 @@
 
 #include <pawl/pawl.h>
 
+#include "apps/common/clock.h"
 #include "apps/linear/hessian.h"
 #include "apps/linear/linear.h"
 #include "apps/linear/rows.h"
@@ -200,8 +201,5 @@ static inline void linear_shuffle(uint64_t *state, uint32_t *order, uint32_t cou
     order[k] = swapped;
   }
 }
-
-/* Nanoseconds of a clock that never runs back. */
-int64_t linear_now(void);
 
 #endif

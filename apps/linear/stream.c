@@ -101,15 +101,15 @@ static pawl_status learn_batch(struct linear_worker *worker, const struct linear
   for (size_t row = 0; row < batch->rows && !status; row += worker->spec.minibatch) {
     struct slot *slot = &stream->slots[stream->next++ % (worker->spec.tau + 1)];
     size_t last = row + worker->spec.minibatch < batch->rows ? row + worker->spec.minibatch : batch->rows;
-    int64_t before = linear_now();
+    int64_t before = apps_now();
     status = settle(slot);
-    int64_t waited = linear_now() - before;
+    int64_t waited = apps_now() - before;
     if (!status) status = linear_minibatch_fill(&slot->minibatch, batch, row, last);
     if (status) break;
-    before = linear_now();
+    before = apps_now();
     status = linear_pull_weights(worker, slot->minibatch.keys, slot->minibatch.features, slot->minibatch.weights,
                                  &slot->minibatch.bias);
-    reply->waited_s += (double)(waited + linear_now() - before) * 1e-9;
+    reply->waited_s += (double)(waited + apps_now() - before) * 1e-9;
     if (status) break;
     learn(worker, order, &slot->minibatch, reply);
     status = push(worker, slot);
@@ -137,7 +137,7 @@ static pawl_status learn_piece(void *context, size_t piece, struct pawl_batch *b
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   struct pass pass = {worker, order, reply};
   struct stream *stream = worker->state;
-  int64_t begun = linear_now();
+  int64_t begun = apps_now();
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < worker->piece_count && !status; i++)
     status = pawl_data_read_all(worker->data, (size_t)worker->pieces[i].begin, (size_t)worker->pieces[i].end,
@@ -146,7 +146,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
     pawl_status ended = settle(&stream->slots[i]);
     if (!status) status = ended;
   }
-  reply->worked_s = (double)(linear_now() - begun) * 1e-9 - reply->waited_s;
+  reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
   return status;
 }
 

@@ -52,25 +52,25 @@ static pawl_status push(struct linear_worker *worker, double *gradient, double *
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
-  int64_t begun = linear_now();
+  int64_t begun = apps_now();
   double bias = 0, bias_gradient = 0;
   double *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
   double *gradient = calloc(share->features + 1, sizeof *gradient);
   pawl_status status = w && z && gradient ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) status = linear_pull_weights(worker, share->keys, share->features, w, &bias);
-  int64_t pulled = linear_now(), computed = pulled;
+  int64_t pulled = apps_now(), computed = pulled;
   if (!status) {
     bias_gradient = slopes(worker, order, w, bias, z, reply);
     for (size_t j = 0; j < share->features; j++)
       for (uint64_t k = share->starts[j]; k < share->starts[j + 1]; k++)
         gradient[j] += (double)share->values[k] * z[share->row_of[k]];
-    computed = linear_now();
+    computed = apps_now();
     status = push(worker, gradient, &bias_gradient);
   }
   reply->rows = share->rows;
   reply->looked_at = share->features;
   reply->worked_s = (double)(computed - pulled) * 1e-9;
-  reply->waited_s = (double)(linear_now() - begun) * 1e-9 - reply->worked_s;
+  reply->waited_s = apps_seconds_since(begun) - reply->worked_s;
   free(w);
   free(z);
   free(gradient);

@@ -64,12 +64,12 @@ pawl_status lda_svi_begin(struct lda_training *run) {
   options.type = PAWL_I64;
   options.size = 1;
   lda_svi_steps_name(&run->spec, name);
-  pawl_status status = pawl_vector_delete(run->session, name, LDA_TIMEOUT);
+  pawl_status status = pawl_vector_delete(run->common.session, name, LDA_TIMEOUT);
   if (!status || status == PAWL_NOT_FOUND)
-    status = pawl_vector_create(run->session, name, &options, LDA_TIMEOUT, &run->steps);
+    status = pawl_vector_create(run->common.session, name, &options, LDA_TIMEOUT, &run->steps);
   if (!status) status = push_first(run);
-  return status ? lda_fail(run, status, "cannot store the initial weights: %s",
-                           *pawl_error_text() ? pawl_error_text() : pawl_status_text(status))
+  return status ? apps_fail(&run->common, status, "cannot store the initial weights: %s",
+                            *pawl_error_text() ? pawl_error_text() : pawl_status_text(status))
                 : PAWL_OK;
 }
 
@@ -78,7 +78,7 @@ void lda_svi_end(struct lda_training *run) {
   if (!run->steps) return;
   pawl_vector_close(run->steps);
   lda_svi_steps_name(&run->spec, name);
-  pawl_vector_delete(run->session, name, LDA_TIMEOUT);
+  pawl_vector_delete(run->common.session, name, LDA_TIMEOUT);
   run->steps = NULL;
 }
 

@@ -57,7 +57,7 @@ pawl_status linear_keep(struct linear_run *run) {
   pawl_status status = keep_weights(run, kept);
   if (!status && run->bias) status = linear_read_bias(run, &kept->bias);
   kept->is_there = run->is_best = !status;
-  return status ? linear_fail(run, status, "cannot keep the best weights: %s", pawl_error_text()) : PAWL_OK;
+  return status ? apps_fail(&run->common, status, "cannot keep the best weights: %s", pawl_error_text()) : PAWL_OK;
 }
 
 static pawl_status write_back(struct linear_run *run) {
@@ -67,7 +67,7 @@ static pawl_status write_back(struct linear_run *run) {
   if (!status && run->bias) status = linear_write_vector(run, run->bias, &zero, &kept->bias, 1);
   run->is_best = !status;
   run->progress.objective = run->control.best;
-  return status ? linear_fail(run, status, "cannot restore the best weights: %s", pawl_error_text()) : PAWL_OK;
+  return status ? apps_fail(&run->common, status, "cannot restore the best weights: %s", pawl_error_text()) : PAWL_OK;
 }
 
 pawl_status linear_go_back(struct linear_run *run) {

@@ -2,9 +2,9 @@
 #ifndef APPS_LINEAR_TRAIN_INSIDE_H
 #define APPS_LINEAR_TRAIN_INSIDE_H
 
+#include "apps/common/run.h"
 #include "apps/linear/control.h"
 #include "apps/linear/inside.h"
-#include "apps/common/news.h"
 
 /* Validation data, in this process. */
 struct linear_validation {
@@ -35,11 +35,10 @@ struct linear_kept {
 };
 
 struct linear_run {
-  struct pawl_session *session;
+  struct apps_run common;
   const struct linear_options *options;
   struct linear_spec spec;
   struct pawl_data *data;
-  struct pawl_job *job;
   struct linear_order order; /* of the next round */
   struct linear_control control;
   struct linear_validation validation;
@@ -52,7 +51,7 @@ struct linear_run {
   char slowest_host[256];
   struct linear_result result;
   char saved[2][PAWL_CHECKPOINT_NAME_MAX + 1]; /* the newest checkpoints, the newer first: the others are removed */
-  int64_t begun_ns, trained_ns, saved_ns;
+  int64_t trained_ns, saved_ns;
   uint64_t first_round;      /* of the point */
   uint64_t resumed;          /* rounds of it that an earlier run has done */
   struct apps_digest digest; /* of the data; its pieces are 0 while it is not known */
@@ -60,26 +59,28 @@ struct linear_run {
   uint64_t moved,
       seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round, */
   uint64_t gathered_moved; /* and when the weights were last gathered */
-  struct apps_refusal refusal;
-  bool is_stopping;
-  bool is_best;           /* the weights on the servers are those that are kept */
-  uint64_t resumed_round; /* the first one after resuming */
-  double nothing;         /* the loss with all weights zero */
-  double penalty;         /* at the end */
-  bool zero_based;        /* ids of features begin at 0 */
+  bool is_best;            /* the weights on the servers are those that are kept */
+  uint64_t resumed_round;  /* the first one after resuming */
+  double nothing;          /* the loss with all weights zero */
+  double penalty;          /* at the end */
+  bool zero_based;         /* ids of features begin at 0 */
   double class_rows[2];
-  char *error; /* APPS_TEXT_MAX */
 };
 
-/* A failure, with a sentence for people if there is none yet. Returns the status. */
-pawl_status linear_fail(struct linear_run *run, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
-void linear_tell(struct linear_run *run, const char *format, ...) PAWL_PRINTF(2, 3);
+/* Tells the caller how far the training is: round.c. */
 void linear_show(struct linear_run *run, const char *stage);
-bool linear_is_stopping(struct linear_run *run);
 
-/* One round of the order as it stands; the sum of the replies. `*whole_out`: nobody was missing. A worker's failure is the
- * round's. PAWL_CANCELLED: it is time to stop. */
+/* For struct apps_run. A pass over streamed data may take hours, and is left in the middle when the caller wants to stop;
+ * rounds of other methods are short, and finished. */
+bool linear_hear(void *application, const struct pawl_job_event *event);
+bool linear_wait(void *application);
+
+/* One round of the order as it stands; the sum of the replies. `*whole_out`: no worker was missing. A worker's failure
+ * is the round's. PAWL_CANCELLED: the caller wants to stop. */
 pawl_status linear_round(struct linear_run *run, struct linear_reply *sum_out, bool *whole_out);
+
+/* The first round: describe.c. */
+pawl_status linear_describe(struct linear_run *run);
 
 /* Vectors of the order's point and generation: made (or opened, if they are there), closed, deleted. */
 pawl_status linear_make_vectors(struct linear_run *run);
@@ -89,6 +90,9 @@ void linear_delete_vectors(struct linear_run *run, const struct linear_order *or
 /* One of them: made, or opened if it is there; deleted. */
 pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out);
 void linear_delete_vector(struct linear_run *run, const struct linear_order *order, enum linear_vector which);
+
+/* Vectors that a job of this name has left behind, which would not be zeros. */
+pawl_status linear_delete_leftovers(struct linear_run *run);
 
 /* New vectors of a point and a generation that begin as `weights` and `bias` are; those of the order before are deleted. */
 pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
@@ -119,9 +123,6 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
 pawl_status linear_scale_settle(struct linear_run *run);
 pawl_status linear_scale_open(struct linear_run *run);
 pawl_status linear_scale_pull(struct linear_run *run, const uint64_t *keys, size_t count, double *scales);
-
-/* The learning rate of distributed gradients, from the sum of the squares of all values, unless one was given. */
-void linear_settle_rate(struct linear_run *run, double squares);
 
 /* The weights that the servers hold, as a model. */
 pawl_status linear_read_bias(struct linear_run *run, double *bias_out);

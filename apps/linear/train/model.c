@@ -1,4 +1,4 @@
-/* Weights between servers and models: see train_inside.h. */
+/* Weights between servers and models: see inside.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "apps/linear/model/inside.h"
 #include "apps/linear/train/inside.h"
 
 enum { ROWS_AT_ONCE = 1 << 16, NAMED_WEIGHTS = 1 << 20 };
@@ -13,21 +14,6 @@ enum { ROWS_AT_ONCE = 1 << 16, NAMED_WEIGHTS = 1 << 20 };
 #define NAMED_BYTES (UINT64_C(1) << 30) /* of data: more is not read again for names */
 
 /* --- from the servers ------------------------------------------------------------------------------------------------------------- */
-
-static pawl_status add_weight(struct linear_model *model, size_t *room, uint64_t id, double weight) {
-  if (model->count == *room) {
-    size_t wider = *room ? 2 * *room : 1024;
-    uint64_t *ids = realloc(model->ids, wider * sizeof *ids);
-    if (ids) model->ids = ids;
-    double *weights = realloc(model->weights, wider * sizeof *weights);
-    if (weights) model->weights = weights;
-    if (!ids || !weights) return PAWL_NO_MEMORY;
-    *room = wider;
-  }
-  model->ids[model->count] = id;
-  model->weights[model->count++] = weight;
-  return PAWL_OK;
-}
 
 struct named {
   uint64_t id;
@@ -69,7 +55,7 @@ static pawl_status scan_weights(struct linear_run *run, struct linear_model *mod
     if (!status) status = linear_scale_pull(run, keys, count, scales);
     for (size_t i = 0; i < count && !status; i++) {
       double weight = rows[i * info.pulled_width] / scales[i];
-      if (weight != 0) status = add_weight(model, &room, streams ? keys[i] : linear_id(&scatter, keys[i]), weight);
+      status = linear_model_append(model, &room, streams ? keys[i] : linear_id(&scatter, keys[i]), weight);
     }
   }
   free(keys);
@@ -167,7 +153,7 @@ pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vect
   options.layout = info.options.layout;
   options.function = PAWL_ASSIGN;
   snprintf(name, sizeof name, "%s/start", run->spec.job);
-  pawl_status status = pawl_vector_create(run->session, name, &options, LINEAR_TIMEOUT, &plain);
+  pawl_status status = pawl_vector_create(run->common.session, name, &options, LINEAR_TIMEOUT, &plain);
   if (status) return status;
   double *rows = calloc(count * info.pulled_width + 1, sizeof *rows);
   for (size_t i = 0; rows && i < count; i++) rows[i * info.pulled_width] = values[i];
@@ -178,15 +164,15 @@ pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vect
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   free(rows);
   pawl_vector_close(plain);
-  pawl_vector_delete(run->session, name, LINEAR_TIMEOUT);
+  pawl_vector_delete(run->common.session, name, LINEAR_TIMEOUT);
   return status;
 }
 
 pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model) {
   bool streams = run->spec.method->streams;
   if (!streams && model->count && model->ids[model->count - 1] >= run->order.features)
-    return linear_fail(
-        run, PAWL_MISMATCH,
+    return apps_fail(
+        &run->common, PAWL_MISMATCH,
         "the model to start from has features up to %llu, but the data up to %llu; was it trained on other data?",
         (unsigned long long)model->ids[model->count - 1], (unsigned long long)run->order.features - 1);
   /* Our labels rise; those of a model that LIBLINEAR wrote may fall. */

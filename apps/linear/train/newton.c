@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "apps/linear/certificate.h"
-#include "apps/linear/quadratic.h"
+#include "apps/linear/train/quadratic.h"
 #include "apps/linear/train/inside.h"
 
 #define RIDGE_MOST 1e12
@@ -203,9 +203,9 @@ static pawl_status step(struct linear_run *run, struct linear_newton *newton, bo
   double length = 0;
   *moved_out = false;
   if (!is_finite(newton->g, newton->count) || !is_finite(newton->hessian, newton->count * newton->count))
-    return linear_fail(run, PAWL_INVALID,
-                       "the derivatives of the loss are not finite: values of the data, or of the model to start from, "
-                       "are too large; scale them, or use --unit-rows");
+    return apps_fail(&run->common, PAWL_INVALID,
+                     "the derivatives of the loss are not finite: values of the data, or of the model to start from, "
+                     "are too large; scale them, or use --unit-rows");
   pawl_status status = linear_quadratic_solve(&quadratic, newton->step, &newton->fall);
   if (status) return status;
   if (newton->fall > 0 && is_finite(newton->step, newton->count)) {

@@ -6,93 +6,6 @@
 
 #include "apps/linear/train/inside.h"
 
-/* --- vectors ---------------------------------------------------------------------------------------------------------------------- */
-
-pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out) {
-  char name[PAWL_NAME_MAX + 1];
-  struct pawl_vector_options options;
-  if (!linear_vector_options(&run->spec, &run->order, which, &options)) return PAWL_OK;
-  linear_vector_name(&run->spec, &run->order, which, name);
-  pawl_status status = pawl_vector_ensure(run->session, name, &options, LINEAR_TIMEOUT, vector_out);
-  return status ? linear_fail(run, status, "%s", pawl_error_text()) : PAWL_OK;
-}
-
-pawl_status linear_make_vectors(struct linear_run *run) {
-  linear_close_vectors(run);
-  run->has_vectors = true;
-  pawl_status status = linear_make_vector(run, LINEAR_WEIGHTS, &run->weights);
-  if (!status) status = linear_make_vector(run, LINEAR_BIAS, &run->bias);
-  if (!status) status = linear_make_vector(run, LINEAR_ALPHA, &run->alpha);
-  return status;
-}
-
-void linear_close_vectors(struct linear_run *run) {
-  pawl_vector_close(run->weights);
-  pawl_vector_close(run->bias);
-  pawl_vector_close(run->alpha);
-  run->weights = run->bias = run->alpha = NULL;
-}
-
-void linear_delete_vector(struct linear_run *run, const struct linear_order *order, enum linear_vector which) {
-  char name[PAWL_NAME_MAX + 1];
-  struct pawl_vector_options options;
-  if (!linear_vector_options(&run->spec, order, which, &options)) return;
-  linear_vector_name(&run->spec, order, which, name);
-  pawl_vector_delete(run->session, name, LINEAR_TIMEOUT); /* that it is gone is all we want */
-}
-
-void linear_delete_vectors(struct linear_run *run, const struct linear_order *order) {
-  linear_delete_vector(run, order, LINEAR_WEIGHTS);
-  linear_delete_vector(run, order, LINEAR_BIAS);
-  if (order->point != run->order.point || order == &run->order) linear_delete_vector(run, order, LINEAR_ALPHA);
-}
-
-/* Leftovers of a job of this name that did not come to its end would not be zeros. */
-static pawl_status delete_leftovers(struct linear_run *run) {
-  struct pawl_vector_info *infos;
-  size_t count;
-  pawl_status status = pawl_vector_list(run->session, run->spec.job, LINEAR_TIMEOUT, &infos, &count);
-  if (status) return status == PAWL_NOT_FOUND ? PAWL_OK : status;
-  for (size_t i = 0; i < count && !status; i++)
-    status = pawl_vector_delete(run->session, infos[i].name, LINEAR_TIMEOUT);
-  pawl_vector_list_free(infos);
-  return status;
-}
-
-pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
-                                 struct pawl_vector *bias, bool with_alpha) {
-  struct linear_order before = run->order;
-  struct pawl_vector *was[] = {run->weights, run->bias, run->alpha};
-  const struct pawl_range all = {0, 0};
-  run->weights = run->bias = run->alpha = NULL;
-  run->order.point = point;
-  run->order.generation = generation;
-  pawl_status status = linear_make_vectors(run);
-  if (!status) status = pawl_vector_copy(run->weights, weights, all, NULL);
-  if (!status && bias) status = pawl_vector_copy(run->bias, bias, all, NULL);
-  if (!status && was[2] && with_alpha) status = pawl_vector_copy(run->alpha, was[2], all, NULL);
-  if (!status) status = pawl_session_flush(run->session, PAWL_FOREVER);
-  for (size_t i = 0; i < sizeof was / sizeof *was; i++) pawl_vector_close(was[i]);
-  if (!status) linear_delete_vectors(run, &before);
-  return status;
-}
-
-/* --- the objective ------------------------------------------------------------------------------------------------------------------ */
-
-/* Sums that the servers make themselves. */
-pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out) {
-  const struct pawl_range all = {0, 0};
-  double count = 0, sum = 0, root = 0;
-  pawl_status status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_COUNT, PAWL_FOREVER, &count);
-  if (!status && run->order.l1 > 0)
-    status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_1, PAWL_FOREVER, &sum);
-  if (!status && run->order.l2 > 0)
-    status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_2, PAWL_FOREVER, &root);
-  *penalty_out = run->order.l1 * sum + run->order.l2 / 2 * root * root;
-  *nonzeros_out = (uint64_t)count;
-  return status;
-}
-
 /* --- rounds ------------------------------------------------------------------------------------------------------------------------- */
 
 static void note_round(struct linear_run *run, const struct linear_reply *sum, double seconds) {
@@ -109,7 +22,7 @@ static void note_round(struct linear_run *run, const struct linear_reply *sum, d
   double busy = sum->waited_s + sum->worked_s;
   progress->wait_pct = busy > 0 ? 100 * sum->waited_s / busy : 0;
   double left = linear_control_left(&run->control);
-  progress->left_s = left * (double)(linear_now() - run->trained_ns) * 1e-9 / (double)(run->control.rounds + 1);
+  progress->left_s = left * apps_seconds_since(run->trained_ns) / (double)(run->control.rounds + 1);
 }
 
 /* The order of the next sweep, as the control has it. */
@@ -151,7 +64,7 @@ static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct
   if (!status) status = linear_round(run, sum, &is_whole);
   if (!status) status = look_again(run, sum, &is_whole, extra);
   if (!status) status = linear_read_penalty(run, &penalty, &nonzeros);
-  if (status) return linear_fail(run, status, "cannot compute the penalty: %s", pawl_error_text());
+  if (status) return apps_fail(&run->common, status, "cannot compute the penalty: %s", pawl_error_text());
   if (!is_whole) run->moved++; /* whatever the reason: what was pushed may be more than what was kept of it */
   outcome->is_whole = is_whole && run->moved == run->seen_moved;
   outcome->was_full = run->order.is_full;
@@ -169,7 +82,7 @@ static pawl_status sweep(struct linear_run *run) {
   struct linear_reply sum = {0};
   struct linear_outcome outcome = {.objective = NAN, .before = NAN, .gap = NAN};
   double extra = 0, penalty;
-  int64_t begun = linear_now();
+  int64_t begun = apps_now();
   const struct linear_method_descriptor *method = run->spec.method;
   pawl_status status = method->round ? method->round(run, &sum, &outcome) : work(run, &sum, &outcome, &extra);
   if (status) return status;
@@ -180,7 +93,7 @@ static pawl_status sweep(struct linear_run *run) {
   run->progress.objective = outcome.objective - extra;
   run->progress.loss = isfinite(outcome.objective) ? sum.loss : NAN;
   run->progress.penalty = penalty;
-  note_round(run, &sum, (double)(linear_now() - begun + 1) * 1e-9);
+  note_round(run, &sum, (double)(apps_now() - begun + 1) * 1e-9);
   return status ? status : linear_validate(run);
 }
 
@@ -207,7 +120,7 @@ static pawl_status gather(struct linear_run *run) {
 static pawl_status save_if_due(struct linear_run *run) {
   const struct linear_options *options = run->options;
   double every = options->checkpoint_every_s > 0 ? options->checkpoint_every_s : 60;
-  if (!options->checkpoints || (double)(linear_now() - run->saved_ns) * 1e-9 < every) return PAWL_OK;
+  if (!options->checkpoints || apps_seconds_since(run->saved_ns) < every) return PAWL_OK;
   return linear_state_save(run);
 }
 
@@ -215,7 +128,7 @@ static const char *why_to_end(struct linear_run *run) {
   const struct linear_options *options = run->options;
   bool streams = run->spec.method->streams;
   uint64_t most = options->rounds ? options->rounds : streams ? 1 : 1000;
-  if (linear_is_stopping(run)) return "interrupted";
+  if (apps_is_stopping(&run->common)) return "interrupted";
   if (run->control.is_done) return "converged";
   if (run->control.is_stuck && run->control.tolerance > LINEAR_NEVER_DONE) return "stuck";
   if (options->patience && run->validation.worse >= options->patience) return "early stop";
@@ -284,8 +197,8 @@ static void sum_up(struct linear_run *run) {
   double busy = run->waited_s + run->worked_s;
   result->rounds = run->order.round - run->first_round - run->resumed;
   result->resumed = run->resumed;
-  result->seconds = (double)(linear_now() - run->begun_ns) * 1e-9;
-  result->train_s = (double)(linear_now() - run->trained_ns) * 1e-9;
+  result->seconds = apps_seconds_since(run->common.begun_ns);
+  result->train_s = apps_seconds_since(run->trained_ns);
   result->wait_pct = busy > 0 ? 100 * run->waited_s / busy : 0;
   result->bytes_sent = run->progress.bytes_sent;
   result->bytes_received = run->progress.bytes_received;
@@ -297,9 +210,9 @@ static void sum_up(struct linear_run *run) {
 /* After an early stop: the weights of the round that validated best. */
 static pawl_status go_back(struct linear_run *run) {
   pawl_status status = linear_write_start(run, &run->validation.model);
-  if (status) return linear_fail(run, status, "cannot restore the best model: %s", pawl_error_text());
-  linear_tell(run, "returning to the weights of %u rounds ago, which had the best validation loss",
-              run->validation.worse);
+  if (status) return apps_fail(&run->common, status, "cannot restore the best model: %s", pawl_error_text());
+  apps_tell(&run->common, "returning to the weights of %u rounds ago, which had the best validation loss",
+            run->validation.worse);
   return linear_validate(run);
 }
 
@@ -307,7 +220,7 @@ static pawl_status go_back(struct linear_run *run) {
 static pawl_status hand_out(struct linear_run *run, size_t point) {
   struct linear_model model = {0};
   pawl_status status = linear_read_model(run, &model);
-  if (status) return linear_fail(run, status, "cannot read the model: %s", pawl_error_text());
+  if (status) return apps_fail(&run->common, status, "cannot read the model: %s", pawl_error_text());
   if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective; /* rounds have failed */
   model.objective = run->result.objective;
   model.penalty = run->penalty;
@@ -343,7 +256,7 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
   linear_close_vectors(run);
   run->order.point = point;
   run->order.generation = 0;
-  pawl_status status = point == 0 ? delete_leftovers(run) : PAWL_OK;
+  pawl_status status = point == 0 ? linear_delete_leftovers(run) : PAWL_OK;
   if (!status && point == 0) status = linear_scale_settle(run);
   if (!status) status = linear_make_vectors(run);
   if (!status && point == 0 && run->options->start) status = linear_write_start(run, run->options->start);
@@ -352,7 +265,7 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
 
 pawl_status linear_train_point(struct linear_run *run, size_t point, bool resumes) {
   pawl_status status = begin_point(run, point, resumes);
-  if (status) return linear_fail(run, status, "%s", pawl_error_text());
+  if (status) return apps_fail(&run->common, status, "%s", pawl_error_text());
   run->validation.best = INFINITY;
   run->validation.worse = 0;
   run->progress.objective = run->result.objective = run->result.accuracy = run->penalty =
@@ -360,7 +273,7 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
   pawl_status ended = rounds(run);
   bool is_cut_short = ended == PAWL_CANCELLED && run->spec.method->streams; /* it learns as it goes */
   if (ended && run->order.round < 2 && !is_cut_short) return ended;         /* nothing was learned yet */
-  if (!run->result.why) run->result.why = run->is_stopping ? "interrupted" : "failed";
+  if (!run->result.why) run->result.why = run->common.is_stopping ? "interrupted" : "failed";
   linear_show(run, "finishing");
   pawl_status best = strcmp(run->result.why, "early stop") ? linear_end_with_the_best(run) : go_back(run);
   if (!ended) ended = best;

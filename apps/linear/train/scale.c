@@ -74,9 +74,9 @@ pawl_status linear_scale_settle(struct linear_run *run) {
   pawl_status status = linear_scale_open(run);
   while (!is_whole && !status) status = measure_once(run, &is_whole, &squares);
   if (status)
-    return linear_fail(run, status, "cannot scale the features: %s",
-                       *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
-  linear_settle_rate(run, squares);
+    return apps_fail(&run->common, status, "cannot scale the features: %s",
+                     *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  linear_control_settle_rate(&run->control, &run->spec, run->order.rows, squares);
   run->order.rate = run->control.rate;
   return PAWL_OK;
 }

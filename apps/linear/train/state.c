@@ -1,6 +1,5 @@
 /* Checkpoints of a job: the vectors are saved by the servers (<pawl/checkpoint.h>), and a small file beside them says how far the
  * job had got. A file is there whole or not at all, and names a checkpoint that is. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -12,8 +11,8 @@
 
 #include "apps/linear/train/inside.h"
 
-static bool state_path(const struct linear_run *run, const char *suffix, char *path, size_t size) {
-  int length = snprintf(path, size, "%s/%s.json%s", run->options->checkpoints, run->spec.job, suffix);
+static bool state_path(const struct linear_run *run, char *path, size_t size) {
+  int length = snprintf(path, size, "%s/%s.json", run->options->checkpoints, run->spec.job);
   return length > 0 && (size_t)length < size;
 }
 
@@ -66,23 +65,6 @@ static json_t *describe(const struct linear_run *run, const char *checkpoint) {
   return object;
 }
 
-static pawl_status write_file(const struct linear_run *run, json_t *object) {
-  char path[4096], fresh[4096];
-  if (!object || !state_path(run, "", path, sizeof path) || !state_path(run, ".new", fresh, sizeof fresh)) {
-    json_decref(object);
-    return PAWL_INVALID;
-  }
-  FILE *file = fopen(fresh, "w");
-  bool is_good = file && json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) == 0;
-  json_decref(object);
-  if (file) {
-    is_good = fflush(file) == 0 && fsync(fileno(file)) == 0 && is_good;
-    is_good = fclose(file) == 0 && is_good;
-  }
-  if (is_good) is_good = rename(fresh, path) == 0;
-  return is_good ? PAWL_OK : errno == ENOSPC ? PAWL_NO_SPACE : PAWL_IO;
-}
-
 /* A checkpoint that two newer ones have taken the place of. One that holds anything else stays. */
 static void remove_checkpoint(const struct linear_run *run, const char *name) {
   pawl_status status = *name ? pawl_checkpoint_remove(run->options->checkpoints, name) : PAWL_OK;
@@ -99,17 +81,19 @@ static void keep_two(struct linear_run *run, const char *newest) {
 pawl_status linear_state_save(struct linear_run *run) {
   struct pawl_checkpoint_options options;
   struct pawl_checkpoint_info info;
-  run->saved_ns = linear_now();
+  char path[4096];
+  run->saved_ns = apps_now();
   mkdir(run->options->checkpoints, 0700); /* if it cannot be made, saving says so */
   pawl_checkpoint_options_init(&options);
   options.directory = run->options->checkpoints;
-  pawl_status status = pawl_checkpoint_save(run->session, &options, &info);
-  if (!status) status = write_file(run, describe(run, info.name));
+  pawl_status status = state_path(run, path, sizeof path) ? PAWL_OK : PAWL_INVALID;
+  if (!status) status = pawl_checkpoint_save(run->common.session, &options, &info);
+  if (!status) status = apps_state_write(path, describe(run, info.name), NULL);
   if (!status)
     keep_two(run, info.name);
   else
-    linear_tell(run, "cannot write a checkpoint to %s: %s", run->options->checkpoints,
-                *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+    apps_tell(&run->common, "cannot write a checkpoint to %s: %s", run->options->checkpoints,
+              *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   return PAWL_OK;
 }
 
@@ -155,19 +139,19 @@ static pawl_status check_terms(struct linear_run *run, const json_t *object, con
   json_decref(now);
   if (!now) return PAWL_NO_MEMORY;
   if (is_same) return PAWL_OK;
-  return linear_fail(run, PAWL_MISMATCH,
-                     "the checkpoint at %.200s is of a run with other options: %.200s; give the same options, or start "
-                     "over without --resume",
-                     path, text);
+  return apps_fail(&run->common, PAWL_MISMATCH,
+                   "the checkpoint at %.200s is of a run with other options: %.200s; give the same options, or start "
+                   "over without --resume",
+                   path, text);
 }
 
 /* Methods that stream have not read the data yet: they do so if a file seems to have changed. */
 static pawl_status digest_stream(struct linear_run *run, const struct apps_digest *before, bool has_same_files) {
   run->digest = *before;
   if (has_same_files || before->pieces == 0) return PAWL_OK;
-  linear_tell(run, "reading the data once, to check that it has not changed");
+  apps_tell(&run->common, "reading the data once, to check that it has not changed");
   pawl_status status = apps_digest_read(run->data, run->options->threads, &run->digest);
-  return status ? linear_fail(run, status, "%s", pawl_error_text()) : PAWL_OK;
+  return status ? apps_fail(&run->common, status, "%s", pawl_error_text()) : PAWL_OK;
 }
 
 static pawl_status check_data(struct linear_run *run, const json_t *object, const struct linear_state *state) {
@@ -180,8 +164,8 @@ static pawl_status check_data(struct linear_run *run, const json_t *object, cons
   bool is_same =
       is_known ? state->digest.sum == run->digest.sum && state->digest.pieces == run->digest.pieces : has_same_files;
   if (is_same) return PAWL_OK;
-  return linear_fail(
-      run, PAWL_MISMATCH,
+  return apps_fail(
+      &run->common, PAWL_MISMATCH,
       "the data has changed since the checkpoint was written: %s; restore it, or start over without --resume",
       has_same_files ? "the rows differ, although names, sizes and times of the files are the same" : text);
 }
@@ -192,21 +176,23 @@ static pawl_status check_size(struct linear_run *run, const struct linear_state 
     return PAWL_OK;
   }
   if (state->features == run->order.features && state->rows == run->order.rows) return PAWL_OK;
-  return linear_fail(run, PAWL_MISMATCH, "the checkpoint is of data with %" PRIu64 " rows, but this data has %" PRIu64,
-                     state->rows, run->order.rows);
+  return apps_fail(&run->common, PAWL_MISMATCH,
+                   "the checkpoint is of data with %" PRIu64 " rows, but this data has %" PRIu64, state->rows,
+                   run->order.rows);
 }
 
 static pawl_status read_file(struct linear_run *run, struct linear_state *state) {
   char path[4096];
   json_error_t problem;
-  if (!state_path(run, "", path, sizeof path)) return PAWL_INVALID;
+  if (!state_path(run, path, sizeof path)) return PAWL_INVALID;
   json_t *object = json_load_file(path, 0, &problem);
   if (!object && access(path, F_OK))
-    return linear_fail(run, PAWL_NOT_FOUND, "no checkpoint of this job found at %s; start it without --resume", path);
-  if (!object) return linear_fail(run, PAWL_CORRUPT, "%s:%d: %s", path, problem.line, problem.text);
+    return apps_fail(&run->common, PAWL_NOT_FOUND, "no checkpoint of this job found at %s; start it without --resume",
+                     path);
+  if (!object) return apps_fail(&run->common, PAWL_CORRUPT, "%s:%d: %s", path, problem.line, problem.text);
   pawl_status status = check_terms(run, object, path);
   if (!status && !unpack(object, run, state))
-    status = linear_fail(run, PAWL_CORRUPT, "cannot resume from %s: it is damaged", path);
+    status = apps_fail(&run->common, PAWL_CORRUPT, "cannot resume from %s: it is damaged", path);
   if (!status) status = check_data(run, object, state);
   json_decref(object);
   return status ? status : check_size(run, state);
@@ -222,8 +208,9 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   options.directory = run->options->checkpoints;
   options.name = state.checkpoint;
   options.space = run->spec.job;
-  status = pawl_checkpoint_load(run->session, &options, &info);
-  if (status) return linear_fail(run, status, "cannot load the checkpoint %s: %s", state.checkpoint, pawl_error_text());
+  status = pawl_checkpoint_load(run->common.session, &options, &info);
+  if (status)
+    return apps_fail(&run->common, status, "cannot load the checkpoint %s: %s", state.checkpoint, pawl_error_text());
   memcpy(run->saved[0], state.checkpoint, sizeof run->saved[0]);
   memcpy(run->saved[1], state.before, sizeof run->saved[1]);
   run->order.round = state.round;
@@ -237,10 +224,10 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   run->control.rate = state.rate;
   memcpy(run->order.labels, state.labels, sizeof state.labels);
   if (isfinite(state.objective))
-    linear_tell(run, "resuming from round %" PRIu64 " with objective %.8g (checkpoint %s)", state.round - 1,
-                state.objective, state.checkpoint);
+    apps_tell(&run->common, "resuming from round %" PRIu64 " with objective %.8g (checkpoint %s)", state.round - 1,
+              state.objective, state.checkpoint);
   else
-    linear_tell(run, "resuming from round %" PRIu64 " (checkpoint %s)", state.round - 1, state.checkpoint);
+    apps_tell(&run->common, "resuming from round %" PRIu64 " (checkpoint %s)", state.round - 1, state.checkpoint);
   *state_out = state;
   return PAWL_OK;
 }

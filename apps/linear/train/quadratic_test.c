@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "apps/linear/inside.h"
-#include "apps/linear/quadratic.h"
+#include "apps/linear/train/quadratic.h"
 
 enum { MOST = 24 };
 
@@ -82,5 +82,5 @@ int main(void) {
       cmocka_unit_test(test_the_optimality_conditions_hold_at_the_solution),
       cmocka_unit_test(test_a_weight_without_curvature_goes_to_zero_if_it_is_penalised),
   };
-  return cmocka_run_group_tests_name("apps.linear.quadratic", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("apps.linear.train.quadratic", tests, NULL, NULL);
 }

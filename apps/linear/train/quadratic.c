@@ -1,5 +1,5 @@
 /* The least of a quadratic with a penalty: see quadratic.h. */
-#include "apps/linear/quadratic.h"
+#include "apps/linear/train/quadratic.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -30,16 +30,16 @@ pawl_status linear_validation_load(struct linear_run *run) {
   if (splits) linear_split(options, PAWL_PART_HELD, &reading);
   pawl_status status = pawl_data_open(splits ? options->paths : options->valid_paths,
                                       splits ? options->path_count : options->valid_count, &reading, &data);
-  if (status) return linear_fail(run, status, "%s", pawl_error_text());
+  if (status) return apps_fail(&run->common, status, "%s", pawl_error_text());
   pawl_data_info(data, &info);
   struct pawl_range all = {0, info.pieces};
   status = linear_share_take(&run->validation.share, data, &all, 1, options->threads);
-  if (status) linear_fail(run, status, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  if (status) apps_fail_as_said(&run->common, status);
   pawl_data_close(data);
   if (!status && splits && count_rows(&run->validation.share) == 0)
-    status = linear_fail(run, PAWL_INVALID,
-                         "--valid-split %g holds out no row; there are too few rows, or the share is too small",
-                         options->valid_split);
+    status = apps_fail(&run->common, PAWL_INVALID,
+                       "--valid-split %g holds out no row; there are too few rows, or the share is too small",
+                       options->valid_split);
   return status;
 }
 
@@ -139,5 +139,5 @@ pawl_status linear_validate(struct linear_run *run) {
   }
   free(w);
   free(z);
-  return status ? linear_fail(run, status, "validation: %s", pawl_error_text()) : PAWL_OK;
+  return status ? apps_fail(&run->common, status, "validation: %s", pawl_error_text()) : PAWL_OK;
 }
