@@ -1,4 +1,5 @@
-/* JSON as the programs of a job send it to one another: what applications share. What is read comes from another process, and is looked at. */
+/* JSON as the programs of a job send it to one another: what applications share. What is read comes from
+ * another process, and is looked at. */
 #ifndef APPS_COMMON_JSON_H
 #define APPS_COMMON_JSON_H
 
@@ -68,7 +69,8 @@ static inline json_t *apps_json_texts(char *const *texts, size_t count) {
   return array;
 }
 
-/* A copy of texts, for apps_json_texts_free. False without memory: what was copied so far is then to be freed too. */
+/* A copy of texts, for apps_json_texts_free. False without memory: what was copied so far is then to be freed
+ * too. */
 static inline bool apps_texts_copy(const char *const *texts, size_t count, char ***texts_out, size_t *count_out) {
   char **copy = calloc(count + 1, sizeof *copy);
   *texts_out = copy;
@@ -86,7 +88,8 @@ static inline void apps_json_texts_free(char **texts, size_t count) {
   free(texts);
 }
 
-/* At least one; false if they are not texts, or without memory: what was read so far is then to be freed too. */
+/* At least one; false if they are not texts, or without memory: what was read so far is then to be freed
+ * too. */
 static inline bool apps_json_texts_of(const json_t *array, char ***texts_out, size_t *count_out) {
   size_t count = json_array_size(array);
   char **texts = calloc(count + 1, sizeof *texts);

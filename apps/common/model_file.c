@@ -27,7 +27,7 @@ static pawl_status fail(char *error, const char *doing, const char *path, int nu
   return apps_say(error, apps_status_of_errno(number), "cannot %s %s: %s", doing, path, strerror(number));
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 /* Makes room for `more` bytes and the 0 behind them. */
 static bool have_room(char **bytes, size_t *room, size_t size, size_t more) {
@@ -74,9 +74,10 @@ pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out,
   return fail(error, "read", path, number);
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
-/* Names in a directory are safe once it is; where that cannot be had, as on some file systems, we have tried. */
+/* Names in a directory are safe once it is; where that cannot be had, as on some file systems, we have
+ * tried. */
 static void sync_directory(const char *path) {
   const char *slash = strrchr(path, '/');
   char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
@@ -141,7 +142,7 @@ pawl_status apps_file_write(const char *path, pawl_status (*fill)(FILE *file, co
   return status;
 }
 
-/* --- descriptions ---------------------------------------------------------------------------------------------------------- */
+/* --- descriptions --------------------------------------------------------------------------------------- */
 
 char *apps_about_text(const json_t *about, bool lines) {
   char *text = NULL;

@@ -1,8 +1,10 @@
-/* What a run remembers of its options and of its data, so that nobody goes on with it under others: what applications share.
+/* What a run remembers of its options and of its data, so that nobody goes on with it under others: what
+ * applications share.
  *
- * TERMS are the options that must be the same, as a JSON object of texts by the option's name. DATA is remembered twice: as the list of its files,
- * with sizes and times of modification, which names the one that has changed; and as a digest of the rows themselves, a sum over pieces
- * that does not depend on who has read which.
+ * TERMS are the options that must be the same, as a JSON object of texts by the option's name. DATA is
+ * remembered twice: as the list of its files, with sizes and times of modification, which names the one that
+ * has changed; and as a digest of the rows themselves, a sum over pieces that does not depend on who has read
+ * which.
  */
 #ifndef APPS_COMMON_RESUME_H
 #define APPS_COMMON_RESUME_H
@@ -47,7 +49,8 @@ void apps_terms_reading(json_t *terms, const struct pawl_data_options *reading);
 /* Whether all terms are what they were. If not, `text` names the first that differs, and both values. */
 bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TEXT]);
 
-/* Writes the state of a training, whole or not at all. Takes the object; NULL: PAWL_NO_MEMORY. `error` may be NULL. */
+/* Writes the state of a training, whole or not at all. Takes the object; NULL: PAWL_NO_MEMORY. `error` may be
+ * NULL. */
 pawl_status apps_state_write(const char *path, json_t *object, char *error);
 
 #endif

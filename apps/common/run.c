@@ -8,7 +8,7 @@
 
 #include <pawl/session.h>
 
-/* --- messages -------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 pawl_status apps_fail(struct apps_run *run, pawl_status status, const char *format, ...) {
   va_list arguments;
@@ -36,7 +36,7 @@ bool apps_is_stopping(struct apps_run *run) {
   return run->is_stopping;
 }
 
-/* --- the job --------------------------------------------------------------------------------------------------- */
+/* --- the job -------------------------------------------------------------------------------------------- */
 
 /* An event as a line for people. False if there is nothing to say. */
 static bool say_event(const struct pawl_job_event *event, char line[APPS_NEWS_MAX]) {
@@ -67,8 +67,8 @@ static bool say_event(const struct pawl_job_event *event, char line[APPS_NEWS_MA
   return false;
 }
 
-/* A refusal of a worker may end the round, and is then the failure's text, or it may not. So its line is kept until the
- * round has ended, and told only once. */
+/* A refusal of a worker may end the round, and is then the failure's text, or it may not. So its line is kept
+ * until the round has ended, and told only once. */
 static void hear_event(void *context, const struct pawl_job_event *event) {
   struct apps_run *run = context;
   char line[APPS_NEWS_MAX];
@@ -99,7 +99,7 @@ pawl_status apps_job_create(struct apps_run *run, struct pawl_job_options *job, 
   return status ? apps_fail(run, status, "cannot start the job: %s", pawl_error_text()) : PAWL_OK;
 }
 
-/* --- rounds ---------------------------------------------------------------------------------------------------- */
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
 pawl_status apps_round(struct apps_run *run, char *order, struct pawl_round **round_out) {
   if (!order) return PAWL_NO_MEMORY;

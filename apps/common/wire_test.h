@@ -1,4 +1,5 @@
-/* What tests of specs, orders and replies share: texts that are not whole, or not what they should be, are refused. */
+/* What tests of specs, orders and replies share: texts that are not whole, or not what they should be, are
+ * refused. */
 #ifndef APPS_COMMON_WIRE_TEST_H
 #define APPS_COMMON_WIRE_TEST_H
 
@@ -15,8 +16,8 @@
 
 enum kind { SPEC, ORDER, REPLY, KINDS };
 
-/* The test that includes this file defines both. `reads` copies the text to memory that ends where the text ends, and
- * checks that a reader that refuses the text leaves its result as it was. */
+/* The test that includes this file defines both. `reads` copies the text to memory that ends where the text
+ * ends, and checks that a reader that refuses the text leaves its result as it was. */
 static char *write_kind(enum kind kind);
 static bool reads(enum kind kind, const char *text, size_t size);
 

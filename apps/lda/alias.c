@@ -1,5 +1,5 @@
-/* Alias tables: see alias.h. Weights are whole numbers; each cell holds `sum` of them after all were multiplied by the number of cells, so
- * that nothing is lost to rounding before the thresholds. */
+/* Alias tables: see alias.h. Weights are whole numbers; each cell holds `sum` of them after all were
+ * multiplied by the number of cells, so that nothing is lost to rounding before the thresholds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Alias tables (Walker 1977): drawing one of n things with given weights in constant time, after O(n) of preparation. */
+/* Alias tables (Walker 1977): drawing one of n things with given weights in constant time, after O(n) of
+ * preparation. */
 #ifndef LDA_ALIAS_H
 #define LDA_ALIAS_H
 

@@ -1,4 +1,5 @@
-/* A block: pieces that are in memory together, and their words in one order, so that each row of the table is asked for once. */
+/* A block: pieces that are in memory together, and their words in one order, so that each row of the table is
+ * asked for once. */
 #ifndef LDA_BLOCK_H
 #define LDA_BLOCK_H
 
@@ -36,15 +37,16 @@ struct lda_block {
   size_t slice_count;
 };
 
-/* Cuts pieces into blocks of at most `memory` bytes and `tokens`, but of one piece at least. Nothing is loaded. The blocks are freed with
- * lda_blocks_destroy. */
+/* Cuts pieces into blocks of at most `memory` bytes and `tokens`, but of one piece at least. Nothing is
+ * loaded. The blocks are freed with lda_blocks_destroy. */
 pawl_status lda_blocks_create(struct lda_piece **pieces, size_t count, uint64_t memory, uint64_t tokens,
                               struct lda_block **blocks_out, size_t *count_out);
 
-/* How many tokens a block should have at most, of a corpus of `tokens` that `workers` share. All tokens of a block are sampled with the counts that
- * the others of it had half a sweep before, and so are those that other workers have in hand. In a small corpus, where counts are
- * small, so many at once are drawn to the topics that they have; so a part of it at a time. A large one does not mind, and large blocks ask
- * for each row less often. */
+/* How many tokens a block should have at most, of a corpus of `tokens` that `workers` share. All tokens of a
+ * block are sampled with the counts that the others of it had half a sweep before, and so are those that
+ * other workers have in hand. In a small corpus, where counts are small, so many at once are drawn to the
+ * topics that they have; so a part of it at a time. A large one does not mind, and large blocks ask for each
+ * row less often. */
 uint64_t lda_block_tokens(uint64_t tokens, uint32_t workers);
 void lda_blocks_destroy(struct lda_block *blocks, size_t count); /* unloads all pieces */
 

@@ -1,7 +1,8 @@
 /* Coherence of topics: see <pawl/lda.h>.
  *
- * Only the top words of each topic are looked at, and only pairs of words of the same topic. A *place* is a word in the list of one
- * topic; a word of the corpus leads to all its places, and a document to pairs of places, topic by topic.
+ * Only the top words of each topic are looked at, and only pairs of words of the same topic. A *place* is a
+ * word in the list of one topic; a word of the corpus leads to all its places, and a document to pairs of
+ * places, topic by topic.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -65,7 +66,7 @@ static void index_places(struct counting *counting) {
   for (size_t i = 0; i < places; i++) counting->places[starts[counting->tops[i].word + 1]++] = (uint32_t)i;
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 static void meet(struct counting *counting, uint64_t word) {
   counting->alone[word]++;
@@ -104,7 +105,7 @@ static pawl_status take(void *context, size_t piece, struct pawl_batch *batch) {
   return PAWL_OK;
 }
 
-/* --- figures ---------------------------------------------------------------------------------------------------------------- */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 /* Words that are in all documents are together as often as can be. */
 static double npmi(double both, double one, double other, double documents) {

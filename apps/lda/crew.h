@@ -12,7 +12,8 @@
 
 enum { LDA_BUFFERS = 4 }; /* slices of a thread that are under way */
 
-/* Rows of a slice: as they came, and what is to be added to them. In memory that servers on this machine read in place. */
+/* Rows of a slice: as they came, and what is to be added to them. In memory that servers on this machine read
+ * in place. */
 struct lda_rows {
   int32_t *rows, *changes;
   struct pawl_task *pull, *push;

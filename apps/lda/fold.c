@@ -1,7 +1,8 @@
 /* Folding in: see fold.h.
  *
- * phi_w is kept in one of two ways. A word that has many of the topics has a row of all K, which loops without branches go through; of
- * a word that has few, only those are kept, and what beta adds to each topic, the same for all words, is added for all of them together.
+ * phi_w is kept in one of two ways. A word that has many of the topics has a row of all K, which loops
+ * without branches go through; of a word that has few, only those are kept, and what beta adds to each topic,
+ * the same for all words, is added for all of them together.
  */
 #include "apps/lda/fold.h"
 
@@ -43,7 +44,7 @@ struct lda_fold {
   double base_mass; /* base . theta, after a run */
 };
 
-/* --- life ------------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static void fill_constants(struct lda_fold *fold, double alpha) {
   const struct pawl_lda_model *model = fold->model;
@@ -84,7 +85,7 @@ void lda_fold_destroy(struct lda_fold *fold) {
   free(fold);
 }
 
-/* --- words ------------------------------------------------------------------------------------------------------------------ */
+/* --- words ---------------------------------------------------------------------------------------------- */
 
 void lda_fold_clear(struct lda_fold *fold) { fold->word_count = fold->full_count = fold->some_count = 0; }
 
@@ -134,7 +135,7 @@ pawl_status lda_fold_add(struct lda_fold *fold, uint64_t word, float count) {
   return PAWL_OK;
 }
 
-/* --- theta ------------------------------------------------------------------------------------------------------------------ */
+/* --- theta ---------------------------------------------------------------------------------------------- */
 
 static float dot(const float *restrict a, const float *restrict b, size_t count) {
   float sums[LANES] = {0};
@@ -209,7 +210,7 @@ double lda_fold_probability(const struct lda_fold *fold, uint64_t word) {
   return probability;
 }
 
-/* --- many documents --------------------------------------------------------------------------------------------------------- */
+/* --- many documents ------------------------------------------------------------------------------------- */
 
 struct crew {
   const struct pawl_lda_model *model;

@@ -1,7 +1,8 @@
 /* Folding in: the topics of one document at a time, with those of words fixed.
  *
- * theta is the most probable one under Dirichlet(alpha + 1), found by expectation and maximisation. It begins even; each step shares
- * out every token of word w, c_w of them, by q_wk = phi_kw theta_k / sum_j phi_jw theta_j, and then
+ * theta is the most probable one under Dirichlet(alpha + 1), found by expectation and maximisation. It begins
+ * even; each step shares out every token of word w, c_w of them, by q_wk = phi_kw theta_k / sum_j phi_jw
+ * theta_j, and then
  *
  *   theta_k = (alpha_k + sum_w c_w q_wk) / sum of all of those
  *
@@ -16,12 +17,14 @@
 
 struct lda_fold;
 
-/* alpha 0: the model's own; iterations 0: the default. PAWL_INVALID: an alpha that is negative or not finite. */
+/* alpha 0: the model's own; iterations 0: the default. PAWL_INVALID: an alpha that is negative or not
+ * finite. */
 pawl_status lda_fold_create(const struct pawl_lda_model *model, double alpha, uint32_t iterations,
                             struct lda_fold **fold_out);
 void lda_fold_destroy(struct lda_fold *fold); /* NULL is fine */
 
-/* A document: clear, add its words, each once and each one that the model has, and run, which writes `topics` numbers whose sum is 1. */
+/* A document: clear, add its words, each once and each one that the model has, and run, which writes `topics`
+ * numbers whose sum is 1. */
 void lda_fold_clear(struct lda_fold *fold);
 pawl_status lda_fold_add(struct lda_fold *fold, uint64_t word, float count);
 void lda_fold_run(struct lda_fold *fold, float *theta_out);
@@ -29,16 +32,17 @@ void lda_fold_run(struct lda_fold *fold, float *theta_out);
 /* theta . phi_w, with the theta of the last run; 0 before that. */
 double lda_fold_probability(const struct lda_fold *fold, uint64_t word);
 
-/* --- many documents --------------------------------------------------------------------------------------------------------- */
+/* --- many documents ------------------------------------------------------------------------------------- */
 
-/* Handles `count` documents with that many threads (0: as many as processors may be used), each with a fold of its own: `work` is
- * called with some of them, [begin, end), until all are done or one call has failed. */
+/* Handles `count` documents with that many threads (0: as many as processors may be used), each with a fold
+ * of its own: `work` is called with some of them, [begin, end), until all are done or one call has failed. */
 pawl_status lda_fold_crew(const struct pawl_lda_model *model, double alpha, uint32_t iterations, uint32_t threads,
                           size_t count,
                           pawl_status (*work)(void *context, struct lda_fold *fold, size_t begin, size_t end),
                           void *context);
 
-/* The word and the count of an entry. False: not one of this model's words, or a count that is not above 0. */
+/* The word and the count of an entry. False: not one of this model's words, or a count that is not above
+ * 0. */
 static inline bool lda_entry(const struct pawl_batch *batch, size_t entry, uint64_t words, uint64_t *word_out,
                              float *count_out) {
   *word_out = batch->ids[entry] - 1; /* an id of 0 becomes a word that no model has */

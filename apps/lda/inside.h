@@ -1,7 +1,9 @@
-/* What the scheduler (train.c) and the workers (worker.c) of topic models tell one another, and what a worker has.
+/* What the scheduler (train.c) and the workers (worker.c) of topic models tell one another, and what a worker
+ * has.
  *
- * When a worker joins it gets a *spec*: what never changes. Each round has an *order*, which says all the rest, so that a worker that has
- * just come needs to know nothing of earlier rounds; and every worker returns a *reply*. All three travel as JSON.
+ * When a worker joins it gets a *spec*: what never changes. Each round has an *order*, which says all the
+ * rest, so that a worker that has just come needs to know nothing of earlier rounds; and every worker returns
+ * a *reply*. All three travel as JSON.
  */
 #ifndef LDA_INSIDE_H
 #define LDA_INSIDE_H
@@ -55,7 +57,8 @@ struct lda_order {
   size_t alpha_count;
   bool measures, optimises; /* in the last of the sweeps */
   uint64_t base, part, groups,
-      splits; /* of SVI: apps/lda/svi/step.h; which part of a pass, and how it is cut (apps/lda/svi/train.c) */
+      /* of SVI: apps/lda/svi/step.h; which part of a pass, and how it is cut (apps/lda/svi/train.c) */
+      splits;
 };
 
 void lda_order_fini(struct lda_order *order);
@@ -76,7 +79,8 @@ struct lda_reply {
 
 void lda_reply_fini(struct lda_reply *reply);
 
-/* JSON texts; NULL without memory. Freed by the caller with free. Reading gives false for anything that is not whole. */
+/* JSON texts; NULL without memory. Freed by the caller with free. Reading gives false for anything that is
+ * not whole. */
 char *lda_spec_write(const struct lda_spec *spec);
 bool lda_spec_read(const void *bytes, size_t size, struct lda_spec *spec_out);
 char *lda_order_write(const struct lda_order *order);
@@ -84,17 +88,17 @@ bool lda_order_read(const void *bytes, size_t size, struct lda_order *order_out)
 char *lda_reply_write(const struct lda_reply *reply);
 bool lda_reply_read(const void *bytes, size_t size, struct lda_reply *reply_out);
 
-/* --- vectors ---------------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
-/* `job/counts`: rows of topics and marks (marks.h), one for each word and one for the totals. `job/lambda` of SVI: rows of floats, likewise with
- * the totals at the end. */
+/* `job/counts`: rows of topics and marks (marks.h), one for each word and one for the totals. `job/lambda` of
+ * SVI: rows of floats, likewise with the totals at the end. */
 void lda_vector_name(const struct lda_spec *spec, char name[PAWL_NAME_MAX + 1]);
 void lda_vector_options(const struct lda_spec *spec, uint64_t words, struct pawl_vector_options *options_out);
 
 /* `job/steps` of SVI: one number, how many steps have been begun. */
 void lda_svi_steps_name(const struct lda_spec *spec, char name[PAWL_NAME_MAX + 1]);
 
-/* --- a worker ----------------------------------------------------------------------------------------------------------------- */
+/* --- a worker ------------------------------------------------------------------------------------------- */
 
 struct lda_worker {
   struct pawl_worker *worker;
@@ -120,7 +124,8 @@ struct lda_worker {
   char error[PAWL_LDA_TEXT];
 };
 
-/* Finishes what a worker that died had under way with this piece: see marks.h. The piece is loaded and unloaded. */
+/* Finishes what a worker that died had under way with this piece: see marks.h. The piece is loaded and
+ * unloaded. */
 pawl_status lda_recover(struct lda_worker *worker, struct lda_piece *piece);
 
 /* One sweep over a block whose pieces are loaded. */

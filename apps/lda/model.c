@@ -6,12 +6,13 @@
 
 #define WORDS_MAX ((uint64_t)1 << 31)
 
-/* --- life ------------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static bool is_positive(double number) { return isfinite(number) && number > 0; }
 
 static bool is_sound(const struct pawl_lda_about *about, const double *alpha, const struct pawl_words *words) {
-  double beta_sum = (double)about->words * about->beta; /* with one that is too small phi would be no number */
+  /* with one that is too small phi would be no number */
+  double beta_sum = (double)about->words * about->beta;
   bool is_fine = about->topics >= 1 && about->topics <= PAWL_LDA_TOPICS_MAX && about->words >= 1 &&
                  about->words < WORDS_MAX && is_positive(about->beta) && is_positive(beta_sum) &&
                  is_positive(1 / beta_sum) && (about->method == PAWL_LDA_GIBBS || about->method == PAWL_LDA_SVI);
@@ -51,7 +52,7 @@ void pawl_lda_model_destroy(struct pawl_lda_model *model) {
   free(model);
 }
 
-/* --- setting ---------------------------------------------------------------------------------------------------------------- */
+/* --- setting -------------------------------------------------------------------------------------------- */
 
 void lda_model_take(struct pawl_lda_model *model, uint64_t word, struct lda_row row) {
   const uint16_t *topics = lda_row_topics(&row);
@@ -108,7 +109,7 @@ pawl_status pawl_lda_model_set_counts(struct pawl_lda_model *model, uint64_t wor
   return status ? status : set(model, word, counts, count, LDA_ROW_COUNTS);
 }
 
-/* --- getting ---------------------------------------------------------------------------------------------------------------- */
+/* --- getting -------------------------------------------------------------------------------------------- */
 
 void pawl_lda_model_about(const struct pawl_lda_model *model, struct pawl_lda_about *about_out) {
   *about_out = model->about;

@@ -1,5 +1,5 @@
-/* Topic models as files, of the same family as linear ones (apps/linear/model/pawl.c): text that a person can read with `head`, then
- * numbers, then a checksum.
+/* Topic models as files, of the same family as linear ones (apps/linear/model/pawl.c): text that a person can
+ * read with `head`, then numbers, then a checksum.
  *
  *   pawl-model 1 00000384\n     version, and where the numbers begin
  *   { … }\n                     "kind": "topics", and what the model says of itself, one key a line; blanks up to there
@@ -10,8 +10,8 @@
  *   vocabulary                  a word a line; nothing if words are numbers
  *   checksum                    XXH3 of everything before, 64 bits
  *
- * All little-endian. docs/model-format.md has it to the byte. No number of a file is believed before it has been compared with the
- * file's size.
+ * All little-endian. docs/model-format.md has it to the byte. No number of a file is believed before it has
+ * been compared with the file's size.
  */
 #include <assert.h>
 #include <locale.h>
@@ -48,7 +48,7 @@ static void put(char *bytes, uint64_t number, int width) {
   for (int i = 0; i < width; i++) bytes[i] = (char)(unsigned char)(number >> (8 * i));
 }
 
-/* --- writing ---------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 struct sink {
   FILE *file;
@@ -174,7 +174,7 @@ pawl_status lda_model_fill(FILE *file, const void *context) {
   return status;
 }
 
-/* --- reading: the head ------------------------------------------------------------------------------------------------------ */
+/* --- reading: the head ---------------------------------------------------------------------------------- */
 
 struct shape {
   struct pawl_lda_about about;
@@ -263,7 +263,7 @@ static pawl_status read_head(const char *bytes, size_t size, size_t *begin_out, 
   return status;
 }
 
-/* --- reading: the numbers --------------------------------------------------------------------------------------------------- */
+/* --- reading: the numbers ------------------------------------------------------------------------------- */
 
 /* Where the parts of a file begin. */
 struct parts {
@@ -374,7 +374,7 @@ pawl_status lda_model_decode(const char *bytes, size_t size, struct pawl_lda_mod
   return status;
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 /* Numbers in text have points, whatever the language of the program around us. */
 static locale_t enter_c(locale_t *before_out) {

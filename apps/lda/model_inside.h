@@ -1,7 +1,8 @@
 /* Topic models inside: for apps/lda/model*.c, top.c, fold.c, coherence.c, the command's export, and tests.
  *
- * A model is mostly zeros: of a word's K counts only those that are not 0 are kept, by rising topic. Counts are whole and stay so;
- * weights of variational inference are floats. Both are 4 bytes, and lie before their topics in one piece of memory.
+ * A model is mostly zeros: of a word's K counts only those that are not 0 are kept, by rising topic. Counts
+ * are whole and stay so; weights of variational inference are floats. Both are 4 bytes, and lie before their
+ * topics in one piece of memory.
  */
 #ifndef LDA_MODEL_INSIDE_H
 #define LDA_MODEL_INSIDE_H
@@ -48,16 +49,17 @@ const struct lda_row *lda_model_row(const struct pawl_lda_model *model, uint64_t
 /* The weight of one topic. */
 double lda_row_weight(const struct lda_row *row, uint32_t topic);
 
-/* Takes a row that is not there yet, with its memory, which is malloc's. Topics must rise and be the model's, values must be positive. */
+/* Takes a row that is not there yet, with its memory, which is malloc's. Topics must rise and be the model's,
+ * values must be positive. */
 void lda_model_take(struct pawl_lda_model *model, uint64_t word, struct lda_row row);
 
-/* Reads what a file has: `bytes`, which a 0 follows. What it says in `why` is a sentence without the file's name. Nothing is allocated
- * but in proportion to what is there. */
+/* Reads what a file has: `bytes`, which a 0 follows. What it says in `why` is a sentence without the file's
+ * name. Nothing is allocated but in proportion to what is there. */
 pawl_status lda_model_decode(const char *bytes, size_t size, struct pawl_lda_model **model_out, char *why);
 pawl_status lda_model_fill(FILE *file, const void *model);
 
-/* The most probable words of all topics in one walk through the model: `room` for each topic, of which the number that is returned
- * are filled. */
+/* The most probable words of all topics in one walk through the model: `room` for each topic, of which the
+ * number that is returned are filled. */
 size_t lda_model_tops(const struct pawl_lda_model *model, size_t room, struct pawl_lda_word *words_out);
 
 #endif

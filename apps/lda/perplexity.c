@@ -1,8 +1,9 @@
 /* Held-out perplexity by document completion: see <pawl/lda.h>.
  *
- * Which half a token goes to is drawn from a generator that begins with the seed and the document's own words and counts, so that the
- * same documents are cut in the same way whoever reads them, in whatever pieces and order. For the same reason logarithms are added up
- * as whole numbers of 2^-20: then the order does not matter.
+ * Which half a token goes to is drawn from a generator that begins with the seed and the document's own words
+ * and counts, so that the same documents are cut in the same way whoever reads them, in whatever pieces and
+ * order. For the same reason logarithms are added up as whole numbers of 2^-20: then the order does not
+ * matter.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -27,7 +28,7 @@ struct scoring {
   _Atomic bool is_uncountable; /* a value is no count */
 };
 
-/* --- halves ----------------------------------------------------------------------------------------------------------------- */
+/* --- halves --------------------------------------------------------------------------------------------- */
 
 /* SplitMix64 (Steele et al., OOPSLA 2014). */
 static uint64_t draw(uint64_t *state) {
@@ -57,7 +58,7 @@ static uint32_t toss(uint64_t *state, uint32_t count) {
   return heads;
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 struct sums {
   int64_t sum;
@@ -123,7 +124,7 @@ static pawl_status score_some(void *context, struct lda_fold *fold, size_t begin
   return PAWL_OK;
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------------------------ */
 
 static pawl_status take(void *context, size_t piece, struct pawl_batch *batch) {
   struct scoring *scoring = context;

@@ -1,4 +1,5 @@
-/* Pieces as files: see piece.h. Numbers are as this machine writes them; a file of a machine with another order of bytes has another magic. */
+/* Pieces as files: see piece.h. Numbers are as this machine writes them; a file of a machine with another
+ * order of bytes has another magic. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@ struct head {
 enum { HEAD_BYTES = 4096 };
 static_assert(sizeof(struct head) <= HEAD_BYTES, "the head has its place");
 
-/* --- small things ------------------------------------------------------------------------------------------------------------- */
+/* --- small things --------------------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const void *bytes, size_t size) {
   const unsigned char *at = bytes;
@@ -69,7 +70,7 @@ static pawl_status read_at(int file, void *bytes, size_t size, uint64_t offset) 
   return PAWL_OK;
 }
 
-/* --- where things are in the file, and in memory -------------------------------------------------------------------------------- */
+/* --- where things are in the file, and in memory -------------------------------------------------------- */
 
 static uint64_t index_words(const struct lda_piece *piece) { /* of 4 bytes, before the topics */
   return (uint64_t)piece->words + piece->words + 1 + piece->documents + 1 + piece->tokens;
@@ -115,7 +116,7 @@ static void path_of(const char *directory, uint64_t number, char path[static 409
   snprintf(path, 4096, "%s/piece-%06llu", directory, (unsigned long long)number);
 }
 
-/* --- making it ------------------------------------------------------------------------------------------------------------------- */
+/* --- making it ------------------------------------------------------------------------------------------ */
 
 static uint32_t count_of(const struct pawl_batch *batch, size_t entry) { /* 0: not a count */
   if (!batch->values) return 1;
@@ -189,8 +190,8 @@ static void arrange_documents(struct lda_piece *piece, const struct pawl_batch *
   piece->documents_at[document] = token;
 }
 
-/* The first to make it has made it: one that comes late, because it was stopped and taken for dead meanwhile, must not undo what others have
- * done since. Where there are no links it has to be believed. */
+/* The first to make it has made it: one that comes late, because it was stopped and taken for dead meanwhile,
+ * must not undo what others have done since. Where there are no links it has to be believed. */
 static pawl_status put_in_place(const char *other, const char *path) {
   if (link(other, path) == 0 || errno == EEXIST) {
     unlink(other);
@@ -266,7 +267,7 @@ pawl_status lda_piece_make(const char *directory, uint64_t number, uint64_t corp
   return status;
 }
 
-/* --- opening it ------------------------------------------------------------------------------------------------------------------- */
+/* --- opening it ----------------------------------------------------------------------------------------- */
 
 static pawl_status read_head(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   struct head head;
@@ -347,7 +348,7 @@ pawl_status lda_piece_load(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   return PAWL_OK;
 }
 
-/* --- versions ------------------------------------------------------------------------------------------------------------------- */
+/* --- versions ------------------------------------------------------------------------------------------- */
 
 pawl_status lda_piece_write(const struct lda_piece *piece, uint32_t begin, uint32_t end) {
   return write_at(piece->file, piece->pairs + begin, 4 * (size_t)(end - begin),
@@ -385,8 +386,9 @@ static pawl_status copy(int from, int to, uint64_t size) {
   return status;
 }
 
-/* Of words that are counted in the next version the last owner has written the topics before it pushed them, and will not again; of the others
- * nobody believes what it writes; and it writes to the array of this version only if all are counted. So the copy may be taken while it writes. */
+/* Of words that are counted in the next version the last owner has written the topics before it pushed them,
+ * and will not again; of the others nobody believes what it writes; and it writes to the array of this
+ * version only if all are counted. So the copy may be taken while it writes. */
 pawl_status lda_piece_renew(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   char other[4200];
   int before = piece->file;
@@ -411,7 +413,8 @@ pawl_status lda_piece_commit(struct lda_piece *piece) {
   return write_state(piece, piece->generation, piece->version + 1);
 }
 
-/* The topics, as what tokens that are not counted are to have. To do it twice changes nothing, so that it may be interrupted. */
+/* The topics, as what tokens that are not counted are to have. To do it twice changes nothing, so that it may
+ * be interrupted. */
 pawl_status lda_piece_adopt(struct lda_piece *piece, uint64_t generation, char error[PAWL_LDA_TEXT]) {
   if (piece->generation == generation) return PAWL_OK;
   pawl_status status = lda_piece_renew(piece, error);

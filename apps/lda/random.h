@@ -1,5 +1,5 @@
-/* Random numbers: splitmix64 (Steele et al. 2014), seeded for each document and each word of a sweep, so that what is drawn does not
- * depend on how many threads share the work. */
+/* Random numbers: splitmix64 (Steele et al. 2014), seeded for each document and each word of a sweep, so that
+ * what is drawn does not depend on how many threads share the work. */
 #ifndef LDA_RANDOM_H
 #define LDA_RANDOM_H
 

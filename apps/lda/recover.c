@@ -1,9 +1,10 @@
 /* Taking over a piece from a worker that has died: see marks.h.
  *
- * The rows of the piece's words are read with a push that changes nothing, so that what is read is what the servers will never lose, and
- * nothing that was sent before can take effect later: the one who died is on no membership any more. A copy takes the place of the file,
- * since that one may only have been stopped, and go on writing. Words that are not at the version that was under way are brought there as
- * they are, with their topics unchanged; then the totals, then the head of the file. All of it may be interrupted and done again.
+ * The rows of the piece's words are read with a push that changes nothing, so that what is read is what the
+ * servers will never lose, and nothing that was sent before can take effect later: the one who died is on no
+ * membership any more. A copy takes the place of the file, since that one may only have been stopped, and go
+ * on writing. Words that are not at the version that was under way are brought there as they are, with their
+ * topics unchanged; then the totals, then the head of the file. All of it may be interrupted and done again.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* The sampler's two phases: see sample.h. The loops have no branches that depend on what was drawn, but for the rare ones. */
+/* The sampler's two phases: see sample.h. The loops have no branches that depend on what was drawn, but for
+ * the rare ones. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@ enum { AHEAD = 32 }; /* tokens whose pairs are asked for before they are needed 
 /* `b` if it is so, else `a`; by arithmetic, since what chance decides no processor foresees. */
 static inline uint32_t choose(bool is_so, uint32_t a, uint32_t b) { return a ^ ((a ^ b) & (0 - (uint32_t)is_so)); }
 
-/* --- what is prepared -------------------------------------------------------------------------------------------------------- */
+/* --- what is prepared ----------------------------------------------------------------------------------- */
 
 bool lda_sampler_init(struct lda_sampler *sampler, uint32_t topics) {
   *sampler = (struct lda_sampler){.topics = topics};
@@ -80,7 +81,7 @@ void lda_tally_add(struct lda_tally *sum, const struct lda_tally *tally, uint32_
   sum->beta_sum += tally->beta_sum;
 }
 
-/* --- documents ---------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 /* What the document says of alpha and of the likelihood; leaves counts of zeros. */
 static void tally_document(const struct lda_sampler *sampler, struct lda_scratch *scratch, uint32_t count) {
@@ -114,7 +115,8 @@ static void accept_in_document(const struct lda_sampler *sampler, struct lda_scr
   }
 }
 
-/* Another token's topic, or one by alpha: in such parts that each topic has n_dk + alpha_k, the token itself left out. */
+/* Another token's topic, or one by alpha: in such parts that each topic has n_dk + alpha_k, the token itself
+ * left out. */
 static void propose_by_document(const struct lda_sampler *sampler, struct lda_scratch *scratch,
                                 struct lda_random *random, uint32_t *pairs, const uint32_t *at, uint32_t count) {
   double others = (double)count - 1; /* none: then the threshold is 0 */
@@ -147,9 +149,10 @@ void lda_sample_document(const struct lda_sampler *sampler, struct lda_scratch *
     for (uint32_t i = 0; i < count; i++) scratch->counts[scratch->topics[i]] = 0;
 }
 
-/* --- words -------------------------------------------------------------------------------------------------------------------- */
+/* --- words ---------------------------------------------------------------------------------------------- */
 
-/* The row with the topics that the tokens have now, in place of those that it has counted. Returns how many tokens there are. */
+/* The row with the topics that the tokens have now, in place of those that it has counted. Returns how many
+ * tokens there are. */
 static uint64_t bring_up_to_date(const struct lda_span *spans, size_t span_count, int32_t *row) {
   uint64_t tokens = 0;
   for (size_t j = 0; j < span_count; j++) {
@@ -181,8 +184,9 @@ static void accept_in_word(const struct lda_sampler *sampler, struct lda_random 
   }
 }
 
-/* A topic by n_wk + beta, without the token itself: if the draw from the row may have been the token itself, the row is drawn from again. That
- * it is the row, and not beta, was decided before, by the number of the others: a token without others never comes to it. */
+/* A topic by n_wk + beta, without the token itself: if the draw from the row may have been the token itself,
+ * the row is drawn from again. That it is the row, and not beta, was decided before, by the number of the
+ * others: a token without others never comes to it. */
 static void propose_by_word(const struct lda_sampler *sampler, const struct lda_urn *urn, struct lda_random *random,
                             const struct lda_span *span, const int32_t *row, uint32_t threshold) {
   for (uint32_t i = 0; i < span->count; i++) {
@@ -226,7 +230,7 @@ void lda_sample_word(const struct lda_sampler *sampler, struct lda_scratch *scra
   if (sampler->measures || sampler->optimises) tally_word(sampler, scratch, row, (double)tokens / (double)all);
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------------------------- */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 double lda_log_rising(double x, uint64_t n) {
   if (n == 1) return log(x);

@@ -1,23 +1,26 @@
-/* The sampler: collapsed Gibbs by Metropolis-Hastings, with a cost for each token that does not depend on the number of topics.
+/* The sampler: collapsed Gibbs by Metropolis-Hastings, with a cost for each token that does not depend on the
+ * number of topics.
  *
  * The topic of a token is to be drawn from (all counts without the token itself)
  *
  *   p(k)  ~  (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta)
  *
- * A Metropolis-Hastings step proposes a topic from some q, and accepts t in place of s with probability min(1, p(t) q(s) / (p(s) q(t))).
- * Two kinds of proposals take turns (Yuan et al., LightLDA, 2015):
+ * A Metropolis-Hastings step proposes a topic from some q, and accepts t in place of s with probability
+ * min(1, p(t) q(s) / (p(s) q(t))). Two kinds of proposals take turns (Yuan et al., LightLDA, 2015):
  *
  *   q_word(k) ~ n_wk + beta       p q falls to  (n_dt + alpha_t) / (n_ds + alpha_s) * (n_s + V beta) / (n_t + V beta)
  *   q_doc(k)  ~ n_dk + alpha_k    p q falls to  (n_wt + beta) / (n_ws + beta) * (n_s + V beta) / (n_t + V beta)
  *
- * The first needs the counts of the document alone, the second those of the word alone. So a sweep has two phases (Chen et al., WarpLDA,
- * VLDB 2016): one goes through the documents, accepts what was proposed by words and proposes by documents; one goes through the
- * words, accepts that and proposes by words. Each has the counts that it needs in the fastest cache, and the second meets the rows of
- * the table in their order, once each: which is how a parameter server likes to be asked, and why a worker need not keep
- * any of the table. n_k is as it was at the sweep's beginning.
+ * The first needs the counts of the document alone, the second those of the word alone. So a sweep has two
+ * phases (Chen et al., WarpLDA, VLDB 2016): one goes through the documents, accepts what was proposed by
+ * words and proposes by documents; one goes through the words, accepts that and proposes by words. Each has
+ * the counts that it needs in the fastest cache, and the second meets the rows of the table in their order,
+ * once each: which is how a parameter server likes to be asked, and why a worker need not keep any of the
+ * table. n_k is as it was at the sweep's beginning.
  *
- * A token is a *pair*: its topic in the lower 16 bits, the topic that is proposed for it in the upper. Functions here have no state and touch
- * nothing but what they are given: any number of threads may work on different documents, or different words.
+ * A token is a *pair*: its topic in the lower 16 bits, the topic that is proposed for it in the upper.
+ * Functions here have no state and touch nothing but what they are given: any number of threads may work on
+ * different documents, or different words.
  */
 #ifndef LDA_SAMPLE_H
 #define LDA_SAMPLE_H
@@ -58,12 +61,14 @@ void lda_sampler_fini(struct lda_sampler *sampler);
 /* alpha and beta must be set; `totals` are n_k. */
 void lda_sampler_prepare(struct lda_sampler *sampler, const int32_t *totals);
 
-/* What one thread adds up. Words that several workers have count for each in part: by the part of the word's tokens that it has. */
+/* What one thread adds up. Words that several workers have count for each in part: by the part of the word's
+ * tokens that it has. */
 struct lda_tally {
   double document_part, word_part; /* of log p(w, z) */
-  double *alpha_sums;              /* sum over documents of digamma(n_dk + alpha_k) - digamma(alpha_k), by topic */
-  double alpha_length;             /* of digamma(n_d + alpha_sum) - digamma(alpha_sum) */
-  double beta_sum;                 /* over words and topics, of digamma(n_wk + beta) - digamma(beta) */
+  /* sum over documents of digamma(n_dk + alpha_k) - digamma(alpha_k), by topic */
+  double *alpha_sums;
+  double alpha_length; /* of digamma(n_d + alpha_sum) - digamma(alpha_sum) */
+  double beta_sum;     /* over words and topics, of digamma(n_wk + beta) - digamma(beta) */
 };
 
 /* One thread's room. */
@@ -81,18 +86,21 @@ void lda_scratch_fini(struct lda_scratch *scratch);
 void lda_tally_clear(struct lda_tally *tally, uint32_t topics);
 void lda_tally_add(struct lda_tally *sum, const struct lda_tally *tally, uint32_t topics);
 
-/* A document: its tokens are pairs[at[0]] … pairs[at[count - 1]]; none is without a topic. `name` makes its random numbers its own. */
+/* A document: its tokens are pairs[at[0]] … pairs[at[count - 1]]; none is without a topic. `name` makes its
+ * random numbers its own. */
 void lda_sample_document(const struct lda_sampler *sampler, struct lda_scratch *scratch, uint64_t name, uint32_t *pairs,
                          const uint32_t *at, uint32_t count);
 
-/* A word's tokens in one piece, one after another. `counted` are the topics that the row has counted for them. */
+/* A word's tokens in one piece, one after another. `counted` are the topics that the row has counted for
+ * them. */
 struct lda_span {
   uint32_t *pairs;
   uint16_t *counted;
   uint32_t count;
 };
 
-/* A word: `row` are its counts as the servers have them; on return, as they will be when the change has been pushed. `counted` follows. */
+/* A word: `row` are its counts as the servers have them; on return, as they will be when the change has been
+ * pushed. `counted` follows. */
 void lda_sample_word(const struct lda_sampler *sampler, struct lda_scratch *scratch, uint64_t word,
                      const struct lda_span *spans, size_t span_count, int32_t *row);
 

@@ -1,8 +1,10 @@
-/* A sweep over a block: the documents' phase, then the words' phase, which is where rows are exchanged with the servers.
+/* A sweep over a block: the documents' phase, then the words' phase, which is where rows are exchanged with
+ * the servers.
  *
- * The words come in slices. While a thread works on one, the rows of its next are on their way to it, and the changes of those before on
- * their way to the servers. For each slice topics are written to the pieces' files before the changes are pushed; when all have been
- * answered the totals are pushed, and then the versions in the files are raised: see marks.h and piece.h.
+ * The words come in slices. While a thread works on one, the rows of its next are on their way to it, and the
+ * changes of those before on their way to the servers. For each slice topics are written to the pieces' files
+ * before the changes are pushed; when all have been answered the totals are pushed, and then the versions in
+ * the files are raised: see marks.h and piece.h.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@ struct sweep {
   atomic_size_t next_share, next_slice; /* documents, and rows, that nobody has yet */
 };
 
-/* --- rows ---------------------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
 static struct pawl_where rows_of(const struct lda_block *block, const struct lda_slice *slice) {
   return slice->list ? pawl_at_list(slice->list) : pawl_at_keys(block->keys + slice->key, slice->keys);
@@ -40,7 +42,7 @@ static pawl_status ask(struct sweep *sweep, struct lda_hand *hand, struct lda_ro
   return status;
 }
 
-/* --- documents ---------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 /* Shares are numbered through all pieces: which piece the next one is of, and where it begins. */
 static bool next_share(struct sweep *sweep, size_t *piece, uint32_t *begin) {
@@ -75,7 +77,7 @@ static pawl_status go_through_documents(void *context, struct lda_hand *hand) {
   return status;
 }
 
-/* --- words -------------------------------------------------------------------------------------------------------------------- */
+/* --- words ---------------------------------------------------------------------------------------------- */
 
 /* One word: `change` receives what the row's counts rise by. */
 static void work_on_word(struct sweep *sweep, struct lda_hand *hand, const struct lda_run *runs, size_t count,
@@ -138,7 +140,8 @@ static pawl_status work_on_slice(struct sweep *sweep, struct lda_hand *hand, con
   return status;
 }
 
-/* The rows of LDA_BUFFERS - 1 slices are on their way while one is worked on; each buffer's turn comes again when its push was answered. */
+/* The rows of LDA_BUFFERS - 1 slices are on their way while one is worked on; each buffer's turn comes again
+ * when its push was answered. */
 static pawl_status go_through_words(void *context, struct lda_hand *hand) {
   struct sweep *sweep = context;
   const struct lda_slice **slices = hand->slices;
@@ -158,9 +161,10 @@ static pawl_status go_through_words(void *context, struct lda_hand *hand) {
   return status;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------------------ */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
-/* What all threads have changed in the totals, and every piece's mark in their row; the answer is the new totals. */
+/* What all threads have changed in the totals, and every piece's mark in their row; the answer is the new
+ * totals. */
 static pawl_status push_totals(struct lda_worker *worker, const struct lda_block *block) {
   uint32_t topics = worker->sampler.topics;
   uint64_t key = worker->sampler.words;
@@ -184,7 +188,8 @@ pawl_status lda_sweep_block(struct lda_worker *worker, struct lda_block *block) 
   struct sweep sweep = {.worker = worker, .block = block};
   lda_sampler_prepare(&worker->sampler, worker->totals);
   pawl_status status = lda_crew_run(worker->crew, go_through_documents, &sweep);
-  pawl_status counted = lda_crew_run(worker->crew, go_through_words, &sweep); /* also to end what is under way */
+  /* also to end what is under way */
+  pawl_status counted = lda_crew_run(worker->crew, go_through_words, &sweep);
   if (!status) status = counted;
   if (!status) status = push_totals(worker, block);
   for (size_t p = 0; p < block->piece_count && !status; p++) status = lda_piece_commit(block->pieces[p]);

@@ -1,7 +1,8 @@
 /* The most probable words of topics.
  *
- * Those that were seen so far are a heap with the least of them on top, in the caller's own array, so that nothing is allocated, and a
- * word that is not among them costs one comparison. In the end the heap is sorted in place.
+ * Those that were seen so far are a heap with the least of them on top, in the caller's own array, so that
+ * nothing is allocated, and a word that is not among them costs one comparison. In the end the heap is sorted
+ * in place.
  */
 #include "apps/lda/model_inside.h"
 
@@ -47,7 +48,8 @@ static void sort(struct pawl_lda_word *heap, size_t count) {
   }
 }
 
-/* Words that the topic does not have are all as probable as beta makes them: they follow by number. `count` words are there, sorted. */
+/* Words that the topic does not have are all as probable as beta makes them: they follow by number. `count`
+ * words are there, sorted. */
 static void finish(const struct pawl_lda_model *model, uint32_t topic, size_t count, size_t room,
                    struct pawl_lda_word *words) {
   double beta = model->about.beta, by = model->inverse[topic];

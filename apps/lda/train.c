@@ -16,7 +16,7 @@ enum { PIECES = 32, PIECES_OF_SMALL = 64, ROUND_SWEEPS_MOST = 100 };
 #define PIECE_BYTES_MOST (UINT64_C(32) << 20)
 #define ROUND_S 2.0 /* that a round should take at most: workers come and go between rounds */
 
-/* --- what others see ------------------------------------------------------------------------------------------------------------ */
+/* --- what others see ------------------------------------------------------------------------------------ */
 
 void lda_show(struct lda_training *run, const char *stage) {
   run->progress.stage = stage;
@@ -29,10 +29,11 @@ static bool hear(void *application, const struct pawl_job_event *event) {
   run->progress.workers = event->workers;
   run->result.workers_lost += event->what == PAWL_JOB_LOST;
   if (event->what == PAWL_JOB_WAITING) lda_show(run, "starting");
-  return event->what != PAWL_JOB_MOVED || run->order.what == LDA_SWEEP; /* all pieces move when the job begins */
+  /* all pieces move when the job begins */
+  return event->what != PAWL_JOB_MOVED || run->order.what == LDA_SWEEP;
 }
 
-/* --- a round -------------------------------------------------------------------------------------------------------------------- */
+/* --- a round -------------------------------------------------------------------------------------------- */
 
 static pawl_status add_alpha_sums(struct lda_reply *sum, const struct lda_reply *part) {
   if (part->alpha_count == 0) return PAWL_OK;
@@ -137,7 +138,7 @@ static pawl_status one_round(struct lda_training *run, struct lda_reply *sum_out
   return status;
 }
 
-/* --- what the corpus is ----------------------------------------------------------------------------------------------------------- */
+/* --- what the corpus is --------------------------------------------------------------------------------- */
 
 static pawl_status settle(struct lda_training *run, const struct lda_reply *sum) {
   uint64_t words = run->vocabulary ? pawl_words_count(run->vocabulary) : sum->words;
@@ -194,7 +195,7 @@ static pawl_status check_start(struct lda_training *run) {
   return PAWL_OK;
 }
 
-/* --- sweeps ---------------------------------------------------------------------------------------------------------------------- */
+/* --- sweeps --------------------------------------------------------------------------------------------- */
 
 /* Of a run that is resumed and has done all its sweeps, one more: with it the counts come to the servers. */
 static void plan(struct lda_training *run) {
@@ -301,7 +302,7 @@ static pawl_status sample(struct lda_training *run) {
   return status;
 }
 
-/* --- the job --------------------------------------------------------------------------------------------------------------------- */
+/* --- the job -------------------------------------------------------------------------------------------- */
 
 static bool show_vocabulary(void *context, uint64_t pieces, uint64_t of) {
   struct lda_training *run = context;
@@ -327,7 +328,8 @@ static pawl_status build_vocabulary(struct lda_training *run) {
   return status;
 }
 
-/* Pieces are small enough to be shared out evenly, and large enough that a row of the table is asked for once for many tokens. */
+/* Pieces are small enough to be shared out evenly, and large enough that a row of the table is asked for once
+ * for many tokens. */
 static uint64_t choose_piece_bytes(uint64_t bytes) {
   uint64_t each = bytes / (bytes < SMALL_BYTES ? PIECES_OF_SMALL : PIECES) + 1;
   return each < PIECE_BYTES_LEAST ? PIECE_BYTES_LEAST : each > PIECE_BYTES_MOST ? PIECE_BYTES_MOST : each;
@@ -420,7 +422,7 @@ static pawl_status create_vector(struct lda_training *run) {
   return status ? apps_fail_as_said(&run->common, status) : PAWL_OK;
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
 static pawl_status prepare(struct lda_training *run) {
   pawl_status status = write_spec(run);

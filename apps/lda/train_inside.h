@@ -31,11 +31,13 @@ struct lda_training {
 /* Tells the caller how far the training is. */
 void lda_show(struct lda_training *run, const char *stage);
 
-/* The model that the servers hold. With `sums_out`, of `words` elements, also how many tokens each word has. */
+/* The model that the servers hold. With `sums_out`, of `words` elements, also how many tokens each word
+ * has. */
 pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_lda_model **model_out);
 pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums); /* against the corpus */
 pawl_status lda_evaluate(struct lda_training *run,
-                         const struct pawl_lda_model *model); /* on the held-out documents, if there are any */
+                         /* on the held-out documents, if there are any */
+                         const struct pawl_lda_model *model);
 
 /* The run's directory: makes it, finds out whether a run is in it, goes on with that if it is to. */
 pawl_status lda_state_open(struct lda_training *run);
@@ -45,14 +47,16 @@ pawl_status lda_state_save(struct lda_training *run);
 void lda_optimise(struct lda_order *order, const struct lda_reply *sum, const int32_t *totals);
 pawl_status lda_pull_totals(struct lda_training *run, int32_t *totals);
 
-/* SVI. First weights; the next round's order; what came of it. `lda_svi_part`: how much of the pass is done. */
+/* SVI. First weights; the next round's order; what came of it. `lda_svi_part`: how much of the pass is
+ * done. */
 pawl_status lda_svi_begin(struct lda_training *run);
 void lda_svi_end(struct lda_training *run);
 void lda_svi_plan(struct lda_training *run);
 double lda_svi_part(const struct lda_training *run);
 pawl_status lda_svi_learn(struct lda_training *run, const struct lda_reply *sum);
 
-/* Scales mu, so that it is lambda, if that `is_wanted` or the scale has become small. Not while workers work. */
+/* Scales mu, so that it is lambda, if that `is_wanted` or the scale has become small. Not while workers
+ * work. */
 pawl_status lda_svi_settle(struct lda_training *run, bool is_wanted);
 
 #endif

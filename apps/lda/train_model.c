@@ -29,8 +29,8 @@ pawl_status lda_pull_totals(struct lda_training *run, int32_t *totals) {
   return status;
 }
 
-/* Weights that are next to nothing beside beta are left out: of most words in most topics there is no more than a rest of what they began
- * with. */
+/* Weights that are next to nothing beside beta are left out: of most words in most topics there is no more
+ * than a rest of what they began with. */
 static pawl_status set_weights(struct lda_training *run, struct pawl_lda_model *model, uint64_t word, float *weights) {
   float least = (float)(WEIGHT_LEAST * run->order.beta);
   for (uint32_t k = 0; k < run->spec.topics; k++)
@@ -93,7 +93,7 @@ pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_
   return PAWL_OK;
 }
 
-/* --- exactness ------------------------------------------------------------------------------------------------------------------ */
+/* --- exactness ------------------------------------------------------------------------------------------ */
 
 struct census {
   int64_t *counts;
@@ -132,7 +132,7 @@ pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums) {
   return status;
 }
 
-/* --- quality ---------------------------------------------------------------------------------------------------------------------- */
+/* --- quality -------------------------------------------------------------------------------------------- */
 
 pawl_status lda_evaluate(struct lda_training *run, const struct pawl_lda_model *model) {
   struct pawl_lda_folding folding;
@@ -144,9 +144,10 @@ pawl_status lda_evaluate(struct lda_training *run, const struct pawl_lda_model *
   return status;
 }
 
-/* --- alpha and beta --------------------------------------------------------------------------------------------------------------- */
+/* --- alpha and beta ------------------------------------------------------------------------------------- */
 
-/* Minka 2000, "Estimating a Dirichlet distribution", (55): each alpha_k by the ratio of what its documents say to what all say. */
+/* Minka 2000, "Estimating a Dirichlet distribution", (55): each alpha_k by the ratio of what its documents
+ * say to what all say. */
 void lda_optimise(struct lda_order *order, const struct lda_reply *sum, const int32_t *totals) {
   double beta_sum = order->beta * (double)order->words, below = 0;
   if (sum->alpha_length > 0)

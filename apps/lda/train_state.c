@@ -25,7 +25,8 @@ static uint64_t corpus_of(const struct lda_training *run) {
   return lda_mix(run->spec.fingerprint + lda_mix(words + 1));
 }
 
-/* The options under which topics of tokens mean what they mean. Priors may be fitted, but begin with the same. */
+/* The options under which topics of tokens mean what they mean. Priors may be fitted, but begin with the
+ * same. */
 static json_t *make_terms(const struct lda_training *run) {
   json_t *terms = json_object();
   apps_term(terms, "--topics", "%u", (unsigned)run->spec.topics);
@@ -48,7 +49,8 @@ static pawl_status check_terms(struct lda_training *run, const json_t *object) {
       run->spec.directory, text);
 }
 
-/* Nothing reads the corpus again when a run goes on. So a file that seems to have changed is read now, once, to be sure. */
+/* Nothing reads the corpus again when a run goes on. So a file that seems to have changed is read now, once,
+ * to be sure. */
 static pawl_status check_files(struct lda_training *run, const json_t *object) {
   char text[APPS_RESUME_TEXT];
   struct apps_digest now = {0};

@@ -1,7 +1,7 @@
 /* An urn: a row of the table as something to draw tokens' topics from, each with a chance that is its count.
  *
- * For most words the tokens are simply put in: a topic stands in the urn as often as the word has it, and a draw is one look. Where that
- * would be many for each topic, an alias table takes their place.
+ * For most words the tokens are simply put in: a topic stands in the urn as often as the word has it, and a
+ * draw is one look. Where that would be many for each topic, an alias table takes their place.
  */
 #ifndef LDA_URN_H
 #define LDA_URN_H

@@ -8,7 +8,7 @@
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
 
-/* --- numbers by topic --------------------------------------------------------------------------------------------------------- */
+/* --- numbers by topic ----------------------------------------------------------------------------------- */
 
 static bool numbers_of(const json_t *array, double **values_out, size_t *count_out) {
   size_t count = json_array_size(array);
@@ -18,7 +18,7 @@ static bool numbers_of(const json_t *array, double **values_out, size_t *count_o
   return (*values_out || count == 0) && apps_json_numbers_of(array, count, *values_out);
 }
 
-/* --- spec --------------------------------------------------------------------------------------------------------------------- */
+/* --- spec ----------------------------------------------------------------------------------------------- */
 
 void lda_spec_fini(struct lda_spec *spec) {
   apps_json_texts_free(spec->paths, spec->path_count);
@@ -91,7 +91,7 @@ bool lda_spec_read(const void *bytes, size_t size, struct lda_spec *spec_out) {
   return true;
 }
 
-/* --- order --------------------------------------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------- */
 
 void lda_order_fini(struct lda_order *order) {
   free(order->alpha);
@@ -144,7 +144,7 @@ bool lda_order_read(const void *bytes, size_t size, struct lda_order *order_out)
   return true;
 }
 
-/* --- reply --------------------------------------------------------------------------------------------------------------------- */
+/* --- reply ---------------------------------------------------------------------------------------------- */
 
 void lda_reply_fini(struct lda_reply *reply) {
   free(reply->alpha_sums);
@@ -196,7 +196,7 @@ bool lda_reply_read(const void *bytes, size_t size, struct lda_reply *reply_out)
   return true;
 }
 
-/* --- vectors --------------------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 void lda_vector_name(const struct lda_spec *spec, char name[PAWL_NAME_MAX + 1]) {
   snprintf(name, PAWL_NAME_MAX + 1, "%s/%s", spec->job, spec->method == PAWL_LDA_SVI ? "lambda" : "counts");

@@ -73,7 +73,7 @@ static struct lda_reply make_reply(void) {
                             .memory = 9};
 }
 
-/* --- there and back --------------------------------------------------------------------------------------------------------------- */
+/* --- there and back ------------------------------------------------------------------------------------- */
 
 static void test_a_spec_comes_back_as_it_went(void **state) {
   (void)state;
@@ -161,7 +161,7 @@ static void test_figures_that_are_not_finite_arrive_as_not_known(void **state) {
   lda_reply_fini(&again);
 }
 
-/* --- what is not whole -------------------------------------------------------------------------------------------------------------- */
+/* --- what is not whole ---------------------------------------------------------------------------------- */
 
 static char *write_kind(enum kind kind) {
   struct lda_spec spec = make_spec();

@@ -1,4 +1,5 @@
-/* A worker of a topic model: makes files of its pieces, and does in each round what the order says. See inside.h. */
+/* A worker of a topic model: makes files of its pieces, and does in each round what the order says. See
+ * inside.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static pawl_status complain(struct lda_worker *worker, pawl_status status) {
   return status;
 }
 
-/* --- beginning ---------------------------------------------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static pawl_status open_data(struct lda_worker *worker) {
   struct lda_spec *spec = &worker->spec;
@@ -46,7 +47,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
   return complain(worker, status);
 }
 
-/* --- pieces -------------------------------------------------------------------------------------------------------------------- */
+/* --- pieces --------------------------------------------------------------------------------------------- */
 
 static void forget_blocks(struct lda_worker *worker) {
   lda_blocks_destroy(worker->blocks, worker->block_count);
@@ -166,7 +167,7 @@ static void describe(const struct lda_worker *worker, struct lda_reply *reply) {
   }
 }
 
-/* --- before the first sweep ------------------------------------------------------------------------------------------------------ */
+/* --- before the first sweep ----------------------------------------------------------------------------- */
 
 /* Topics of one word's tokens that have none: evenly, or as the model that we begin with has them. */
 static void draw_topics(const struct lda_worker *worker, struct lda_piece *piece, uint32_t index, float *weights,
@@ -274,7 +275,7 @@ static pawl_status prepare(struct lda_worker *worker, const struct lda_order *or
   return status ? status : ask_for_totals(worker, width);
 }
 
-/* --- sweeps -------------------------------------------------------------------------------------------------------------------- */
+/* --- sweeps --------------------------------------------------------------------------------------------- */
 
 static pawl_status sweep_all(struct lda_worker *worker, struct lda_reply *reply) {
   pawl_status status = PAWL_OK;
@@ -363,7 +364,8 @@ static pawl_status obey(struct lda_worker *worker, const struct lda_order *order
   return worker->spec.method == PAWL_LDA_SVI ? lda_svi_pass(worker, order, reply) : gibbs(worker, order, reply);
 }
 
-/* After a failure what is in memory may be ahead of what was counted. The files know: as if somebody else had had the pieces. */
+/* After a failure what is in memory may be ahead of what was counted. The files know: as if somebody else had
+ * had the pieces. */
 static void distrust(struct lda_worker *worker) {
   forget_blocks(worker);
   for (size_t i = 0; i < worker->piece_count; i++) worker->is_new[i] = false;

@@ -1,23 +1,25 @@
 /* Delayed block proximal gradient with diagonal second order: OSDI'14 Algorithm 3, the worker's side.
  *
- * Features are divided into blocks, which are gone through in a random order that all workers draw alike. For each feature j of
- * a block a worker computes, over its own rows i,
+ * Features are divided into blocks, which are gone through in a random order that all workers draw alike. For
+ * each feature j of a block a worker computes, over its own rows i,
  *
  *   g_j = sum_i c_i x_ij loss'(z_i)          u_j = sum_i c_i x_ij^2 loss''(z_i)
  *
- * and pushes both. When all workers' parts are in, the servers apply the step once (`block_newton`, docs/functions.md derives it):
+ * and pushes both. When all workers' parts are in, the servers apply the step once (`block_newton`,
+ * docs/functions.md derives it):
  *
  *   w_j <- argmin_v  g_j (v - w_j) + u_j/2 (v - w_j)^2 + l1 |v| + l2/2 v^2
  *
- * and the answer brings w_j and the summed g_j. The worker then corrects z = X w of the rows concerned. Up to tau steps may be
- * under way at a time: the next ones are computed from what is there (bounded delay). Since features of one block, and of blocks that
- * are under way together, do not know of one another's steps, the number of blocks is chosen so that a row has few of them (train.c).
+ * and the answer brings w_j and the summed g_j. The worker then corrects z = X w of the rows concerned. Up to
+ * tau steps may be under way at a time: the next ones are computed from what is there (bounded delay). Since
+ * features of one block, and of blocks that are under way together, do not know of one another's steps, the
+ * number of blocks is chosen so that a row has few of them (train.c).
  *
- * KKT FILTER (OSDI'14 5.1). A feature with w_j = 0 and |g_j| < l1 stays where it is. The summed gradient comes with the weight, so
- * all workers know this alike, and leave the feature out until the next full round.
+ * KKT FILTER (OSDI'14 5.1). A feature with w_j = 0 and |g_j| < l1 stays where it is. The summed gradient
+ * comes with the weight, so all workers know this alike, and leave the feature out until the next full round.
  *
- * A worker's z belongs to its own copy of w: whatever was lost, delayed or left out, a later pull brings the weight as it is, and z is
- * corrected by the difference. */
+ * A worker's z belongs to its own copy of w: whatever was lost, delayed or left out, a later pull brings the
+ * weight as it is, and z is corrected by the difference. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +53,7 @@ struct blocks {
   uint32_t *order;
 };
 
-/* --- rows --------------------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
 /* Slopes and curvatures of all rows, from z. */
 static void refresh(struct blocks *blocks, enum linear_loss loss, size_t rows) {
@@ -63,8 +65,9 @@ static void refresh(struct blocks *blocks, enum linear_loss loss, size_t rows) {
   }
 }
 
-/* z of the rows that have the feature, after its weight has changed by `change`. Until the next refresh, which comes some times in
- * a sweep, slopes follow by their curvature alone: exp for every row that a step touches would take most of the time. */
+/* z of the rows that have the feature, after its weight has changed by `change`. Until the next refresh,
+ * which comes some times in a sweep, slopes follow by their curvature alone: exp for every row that a step
+ * touches would take most of the time. */
 static void move_feature(const struct linear_share *share, struct blocks *blocks, size_t feature, double change) {
   for (uint64_t k = share->starts[feature]; k < share->starts[feature + 1]; k++) {
     size_t row = share->row_of[k];
@@ -81,7 +84,7 @@ static void move_bias(struct blocks *blocks, size_t rows, double change) {
   }
 }
 
-/* --- a step is computed ---------------------------------------------------------------------------------------------------------- */
+/* --- a step is computed --------------------------------------------------------------------------------- */
 
 /* Four sums side by side: one addition need not wait for the one before. */
 static void sum_feature(const struct linear_share *share, const float *pairs, size_t feature, double out[2]) {
@@ -132,7 +135,8 @@ static struct pawl_range block_range(uint64_t span, uint32_t block, uint32_t cou
   return (struct pawl_range){(uint64_t)(wide * block / count), (uint64_t)(wide * (block + 1) / count)};
 }
 
-/* From its push on the step is under way, even if its tick cannot be sent: its arrays are the task's until that has finished. */
+/* From its push on the step is under way, even if its tick cannot be sent: its arrays are the task's until
+ * that has finished. */
 static pawl_status send_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                              struct step *step) {
   struct blocks *blocks = worker->state;
@@ -146,7 +150,7 @@ static pawl_status send_step(struct linear_worker *worker, const struct linear_o
   return pawl_group_clock(group, NULL);
 }
 
-/* --- a step has been taken ------------------------------------------------------------------------------------------------------- */
+/* --- a step has been taken ------------------------------------------------------------------------------ */
 
 static double violation_of(const struct linear_order *order, double w, double g) {
   if (w != 0) return fabs(g + order->l2 * w + (w > 0 ? order->l1 : -order->l1));
@@ -192,7 +196,7 @@ static pawl_status finish_step(struct linear_worker *worker, const struct linear
   return status;
 }
 
-/* --- a sweep ----------------------------------------------------------------------------------------------------------------------- */
+/* --- a sweep -------------------------------------------------------------------------------------------- */
 
 static pawl_status begin_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                               bool is_bias, struct linear_reply *reply) {
@@ -222,7 +226,8 @@ static pawl_status drain(struct linear_worker *worker, const struct linear_order
   return status;
 }
 
-/* In a sweep the bias, which acts on every row, is looked at four times, and slopes are made anew sixteen times. */
+/* In a sweep the bias, which acts on every row, is looked at four times, and slopes are made anew sixteen
+ * times. */
 static bool is_due(uint32_t step, uint32_t count, uint32_t times) { return step % ((count + times - 1) / times) == 0; }
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
@@ -240,15 +245,15 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
     if (worker->spec.bias && is_due(s, blocks->count, 4)) status = begin_step(worker, order, 0, true, reply);
     if (!status) status = begin_step(worker, order, blocks->order[s], false, reply);
   }
-  if (!status)
-    status = drain(worker, order, reply); /* whoever joins between rounds has no part in steps that began before */
+  if (!status) /* whoever joins between rounds has no part in steps that began before */
+    status = drain(worker, order, reply);
   reply->loss = linear_losses(worker->spec.loss, worker->share.rows, blocks->y, blocks->z, blocks->c);
   reply->rows = worker->share.rows;
   reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
   return status;
 }
 
-/* --- beginning ------------------------------------------------------------------------------------------------------------------------ */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static void end(struct linear_worker *worker) {
   struct blocks *blocks = worker->state;
@@ -361,7 +366,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   return read_weights(worker, blocks);
 }
 
-/* --- the method ------------------------------------------------------------------------------------------------ */
+/* --- the method ----------------------------------------------------------------------------------------- */
 
 static void rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
                  struct pawl_vector_options *options) {

@@ -1,7 +1,8 @@
-/* A step whose tick cannot be sent: the arrays belong to the task until it has finished, however the sweep ends.
+/* A step whose tick cannot be sent: the arrays belong to the task until it has finished, however the sweep
+ * ends.
  *
- * The method is compiled into this test with a group whose clock fails on demand. Tasks here do what real ones may: they write to the
- * answer's array at the last moment, when somebody finishes them. */
+ * The method is compiled into this test with a group whose clock fails on demand. Tasks here do what real
+ * ones may: they write to the answer's array at the last moment, when somebody finishes them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -69,14 +69,16 @@ void linear_control_begin_blocks(struct linear_control *control, const struct li
   if (crowd > 1) control->least_damping = control->damping = crowd;
 }
 
-/* Without delay few rows are under way at a time (dual.c). With it, steps begin with a damping that is always safe. */
+/* Without delay few rows are under way at a time (dual.c). With it, steps begin with a damping that is always
+ * safe. */
 void linear_control_begin_dual(struct linear_control *control, const struct linear_options *options, double crowd) {
   (void)crowd;
   if (options->tau > 0) control->damping = control->workers;
 }
 
-/* Steps that overshoot make the objective rise. Then the weights go back to the best there were, and steps become shorter: by more, the
- * further they went astray, and never again as long as those that failed. Else the weights are the best so far, and steps slowly become longer. */
+/* Steps that overshoot make the objective rise. Then the weights go back to the best there were, and steps
+ * become shorter: by more, the further they went astray, and never again as long as those that failed. Else
+ * the weights are the best so far, and steps slowly become longer. */
 static void guard(struct linear_control *control, const struct linear_outcome *outcome) {
   if (isfinite(outcome->before) && !(control->best < outcome->before)) control->best = outcome->before;
   if (isnan(control->start)) control->start = isfinite(outcome->before) ? outcome->before : outcome->objective;
@@ -105,8 +107,9 @@ static void judge_violation(struct linear_control *control, const struct linear_
   control->last_violation = outcome->violation;
 }
 
-/* How far it is to the optimum, by a guess: if falls from one full round to the next shrink by a constant factor, as they do when a method like
- * this converges, what is left is the sum of a geometric series. Of three factors in a row the worst is believed. The guess says when to look. */
+/* How far it is to the optimum, by a guess: if falls from one full round to the next shrink by a constant
+ * factor, as they do when a method like this converges, what is left is the sum of a geometric series. Of
+ * three factors in a row the worst is believed. The guess says when to look. */
 static void guess(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->was_full) return;
   double fallen = fabs(control->last_full - outcome->objective), factor = 1;
@@ -119,8 +122,8 @@ static void guess(struct linear_control *control, const struct linear_outcome *o
   control->last_full = outcome->objective;
 }
 
-/* Nothing can be less than 0, of rows that are told apart without a penalty. Without any penalty there is no bound either: then the guess has
- * to do. */
+/* Nothing can be less than 0, of rows that are told apart without a penalty. Without any penalty there is no
+ * bound either: then the guess has to do. */
 static void judge_end(struct linear_control *control, const struct linear_outcome *outcome) {
   control->since_check++;
   if (!outcome->was_full || control->tolerance <= LINEAR_NEVER_DONE) return;
@@ -131,9 +134,12 @@ static void judge_end(struct linear_control *control, const struct linear_outcom
                          (outcome->violation <= control->check_below || control->since_check >= CHECK_AFTER);
 }
 
-/* It is done if the bound is within the tolerance. With little penalty for the size of the values there is no bound worth the name; then LIBLINEAR's
- * rule has to do, that the violation of the optimality conditions is a hundredth, by default, of the first one (fewer where a class is rare: Yuan et al.
- * 2010, 6), with a guess that is a tenth of the tolerance, without which nobody looks, steps that are not damped: short ones creep, and so little violation that walking as far as the weights are long brings little. The bound falls about as the violation does, which each round tells. */
+/* It is done if the bound is within the tolerance. With little penalty for the size of the values there is no
+ * bound worth the name; then LIBLINEAR's rule has to do, that the violation of the optimality conditions is a
+ * hundredth, by default, of the first one (fewer where a class is rare: Yuan et al. 2010, 6), with a guess
+ * that is a tenth of the tolerance, without which nobody looks, steps that are not damped: short ones creep,
+ * and so little violation that walking as far as the weights are long brings little. The bound falls about as
+ * the violation does, which each round tells. */
 void linear_control_measured(struct linear_control *control, const struct linear_distance *distance) {
   double gap = distance->gap;
   bool is_flat = control->damping <= 1 && distance->reach <= REACH * control->tolerance &&
@@ -157,9 +163,10 @@ void linear_control_hear_blocks(struct linear_control *control, const struct lin
   judge_end(control, outcome);
 }
 
-/* The step that a quadratic asks for was taken, as far as it brings the objective down. With little penalty for the size of the values the bound says
- * nothing. Then the quadratic has to: with the whole Hessian, by how much it fell tells how far it was, before the step. Beyond the squared hinge the loss is less than the quadratic thinks, so there it has to
- * promise little twice in a row. */
+/* The step that a quadratic asks for was taken, as far as it brings the objective down. With little penalty
+ * for the size of the values the bound says nothing. Then the quadratic has to: with the whole Hessian, by
+ * how much it fell tells how far it was, before the step. Beyond the squared hinge the loss is less than the
+ * quadratic thinks, so there it has to promise little twice in a row. */
 void linear_control_hear_newton(struct linear_control *control, const struct linear_outcome *outcome) {
   if (isnan(control->start)) control->start = outcome->objective;
   control->gap = control->has_penalty ? outcome->gap : NAN;
@@ -174,8 +181,8 @@ void linear_control_hear_newton(struct linear_control *control, const struct lin
   control->is_done = is_nothing || is_flat || control->gap <= control->tolerance;
 }
 
-/* A dual objective that falls means that steps were too long together: shorter ones, and never again as long. Twice the number of
- * workers is always short enough (dual.c). */
+/* A dual objective that falls means that steps were too long together: shorter ones, and never again as long.
+ * Twice the number of workers is always short enough (dual.c). */
 static void adjust_dual_damping(struct linear_control *control, const struct linear_outcome *outcome) {
   double most = 2 * control->workers;
   if (outcome->dual < control->last_dual) {

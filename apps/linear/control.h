@@ -1,5 +1,5 @@
-/* What the scheduler decides from one round to the next: when to stop, when to look at all features, how far to step. A pure
- * function of what the rounds have brought. */
+/* What the scheduler decides from one round to the next: when to stop, when to look at all features, how far
+ * to step. A pure function of what the rounds have brought. */
 #ifndef LINEAR_CONTROL_H
 #define LINEAR_CONTROL_H
 
@@ -16,8 +16,9 @@ struct linear_outcome {
   double violation, violation_max;
   double dual;   /* of dual methods */
   double before; /* the objective before the round, if it was the first; else NAN */
-  double
-      gap; /* a bound on how far it is to the optimum, as a part of the objective (certificate.h); NAN if there is none */
+  /* a bound on how far it is to the optimum, as a part of the objective (certificate.h); NAN if there is
+   * none */
+  double gap;
   double left;   /* of Newton steps: how far it is by the quadratic that the step came from */
   bool is_stuck; /* of Newton steps: none brings the objective down */
 };
@@ -39,7 +40,8 @@ struct linear_control {
   double gap;                             /* the same, as it was measured last: a bound; NAN before */
   double start;                           /* the first objective */
   double first_violation, last_violation; /* of full rounds; first: 0 while not known */
-  double log_slope;                       /* of the violation, per round: for guessing how long it will take */
+  /* of the violation, per round: for guessing how long it will take */
+  double log_slope;
   uint32_t since_full, since_check, rises, flat_rounds;
   double check_below;          /* the violation from which on it is worth another look at how far it is */
   bool has_penalty, is_smooth; /* the loss has a second derivative everywhere */
@@ -60,8 +62,8 @@ struct linear_control {
 void linear_control_init(struct linear_control *control, const struct linear_options *options,
                          const struct linear_method_descriptor *method, uint64_t rows, double crowd);
 
-/* The first learning rate: the one that the user gave, or the method's choice for data with so many rows and this sum of
- * all squared values. May be called again when features are scaled. */
+/* The first learning rate: the one that the user gave, or the method's choice for data with so many rows and
+ * this sum of all squared values. May be called again when features are scaled. */
 void linear_control_settle_rate(struct linear_control *control, const struct linear_spec *spec, uint64_t rows,
                                 double squares);
 
@@ -82,8 +84,8 @@ void linear_control_measured(struct linear_control *control, const struct linear
 
 void linear_control_hear(struct linear_control *control, const struct linear_outcome *outcome);
 
-/* The part of linear_control_hear that differs from method to method. Descriptors of methods name one of these, or a
- * function of their own. */
+/* The part of linear_control_hear that differs from method to method. Descriptors of methods name one of
+ * these, or a function of their own. */
 void linear_control_hear_blocks(struct linear_control *control, const struct linear_outcome *outcome);
 void linear_control_hear_newton(struct linear_control *control, const struct linear_outcome *outcome);
 void linear_control_hear_dual(struct linear_control *control, const struct linear_outcome *outcome);

@@ -1,12 +1,15 @@
-/* Derivatives at the weights that the servers hold, written plainly and in double precision: what Newton steps are made of
- * (apps/linear/train/newton.c), and what says how far the weights are from the optimum (certificate.h).
+/* Derivatives at the weights that the servers hold, written plainly and in double precision: what Newton
+ * steps are made of (apps/linear/train/newton.c), and what says how far the weights are from the optimum
+ * (certificate.h).
  *
  *   g_j = sum_i c_i x_ij loss'(z_i)          h_jk = sum_i c_i x_ij x_ik loss''(z_i)
  *
- * g is pushed apart for each class. Of the Hessian the upper triangle is pushed, row after row, the bias last.
+ * g is pushed apart for each class. Of the Hessian the upper triangle is pushed, row after row, the bias
+ * last.
  *
- * A worker keeps the scores of its rows, which hold as long as the servers hold the same weights, and its part of the Hessian (hessian.h). Both only save
- * work: a worker that has just come, or has taken over rows, computes them anew. */
+ * A worker keeps the scores of its rows, which hold as long as the servers hold the same weights, and its
+ * part of the Hessian (hessian.h). Both only save work: a worker that has just come, or has taken over rows,
+ * computes them anew. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +17,7 @@
 #include "apps/linear/certificate.h"
 #include "apps/linear/losses.h"
 
-/* --- scores ----------------------------------------------------------------------------------------------------------------------- */
+/* --- scores --------------------------------------------------------------------------------------------- */
 
 /* out = X w + bias, by columns: */
 static void score_columns(const struct linear_share *share, const double *w, double bias, double *out) {
@@ -86,7 +89,7 @@ static pawl_status open_vector(struct linear_worker *worker, const struct linear
   return pawl_vector_open(worker->session, name, LINEAR_TIMEOUT, vector_out);
 }
 
-/* --- the gradient ------------------------------------------------------------------------------------------------------------------ */
+/* --- the gradient --------------------------------------------------------------------------------------- */
 
 /* The sums of a row: see certificate.h; its slope and its curvature. */
 static void judge(const struct linear_worker *worker, const struct linear_order *order, size_t row, double *slope_out,
@@ -166,7 +169,7 @@ static pawl_status push_gradient(struct linear_worker *worker, const struct line
   return status ? status : ended;
 }
 
-/* --- the Hessian -------------------------------------------------------------------------------------------------------------------- */
+/* --- the Hessian ---------------------------------------------------------------------------------------- */
 
 enum { PUSHED_AT_ONCE = 1 << 20 };
 
@@ -212,7 +215,7 @@ static pawl_status push_hessian(struct linear_worker *worker, const struct linea
   return status;
 }
 
-/* --- orders -------------------------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 pawl_status linear_derive(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;

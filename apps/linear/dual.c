@@ -2,24 +2,29 @@
  *
  *   maximise over 0 <= a_i <= c_i    sum_i a_i - l2/2 |w(a)|^2          where  w(a) = 1/l2 sum_i a_i y_i x_i
  *
- * A worker has the multipliers a_i of its rows. It goes through them in a random order and sets each to what is best while the others
- * stay (Hsieh et al. 2008); the weights that this adds up to are on the servers. It works on some rows at a time, a *chunk*: it
- * pulls the weights of their features, goes through the rows, and pushes by how much they have changed the weights. Chunks are drawn
- * anew in each round: with the same rows together every time it took ten times as many rounds.
+ * A worker has the multipliers a_i of its rows. It goes through them in a random order and sets each to what
+ * is best while the others stay (Hsieh et al. 2008); the weights that this adds up to are on the servers. It
+ * works on some rows at a time, a *chunk*: it pulls the weights of their features, goes through the rows, and
+ * pushes by how much they have changed the weights. Chunks are drawn anew in each round: with the same rows
+ * together every time it took ten times as many rounds.
  *
- * A worker that has all rows, which is how it is for data that one can hold (train.c), has nobody to hear of: it makes several passes in a round,
- * and leaves out rows that stay where they are (ascent.h).
+ * A worker that has all rows, which is how it is for data that one can hold (train.c), has nobody to hear of:
+ * it makes several passes in a round, and leaves out rows that stay where they are (ascent.h).
  *
- * Else other workers do the same meanwhile, each on rows that stay its own. Where rows have much in common, as texts have common words, going
- * through the rows in two parts, one after the other, converges ten times as slowly as in one random order (Lee and Wright 2019 show why), and
- * so do two workers that hear of each other once in a round. So chunks are small, and everybody's steps are mixed. What few rows are under way
- * together hardly matters (PASSCoDe, Hsieh et al. 2015); if it does, and the dual objective falls, the scheduler lets each row step as if
- * its change were made `damping` times, which cannot overshoot once that is the number of workers (CoCoA+, Ma et al. 2015).
+ * Else other workers do the same meanwhile, each on rows that stay its own. Where rows have much in common,
+ * as texts have common words, going through the rows in two parts, one after the other, converges ten times
+ * as slowly as in one random order (Lee and Wright 2019 show why), and so do two workers that hear of each
+ * other once in a round. So chunks are small, and everybody's steps are mixed. What few rows are under way
+ * together hardly matters (PASSCoDe, Hsieh et al. 2015); if it does, and the dual objective falls, the
+ * scheduler lets each row step as if its change were made `damping` times, which cannot overshoot once that
+ * is the number of workers (CoCoA+, Ma et al. 2015).
  *
- * DELAY. The pull for a chunk is sent tau chunks ahead. What this worker itself has pushed since is added to what it brings.
+ * DELAY. The pull for a chunk is sent tau chunks ahead. What this worker itself has pushed since is added to
+ * what it brings.
  *
- * LOSSES. After each round a worker stores its multipliers on the servers. Whoever takes over rows takes over their multipliers, and
- * when pieces have moved the weights are made anew from the multipliers that are stored (the order's generation).
+ * LOSSES. After each round a worker stores its multipliers on the servers. Whoever takes over rows takes over
+ * their multipliers, and when pieces have moved the weights are made anew from the multipliers that are
+ * stored (the order's generation).
  *
  * The bias is the weight of a feature that is 1 in each row, and penalised like the others. */
 #include <math.h>
@@ -62,7 +67,7 @@ struct dual {
   uint32_t *found;             /* its features, twice the room */
 };
 
-/* --- the share by rows ------------------------------------------------------------------------------------------------------------ */
+/* --- the share by rows ---------------------------------------------------------------------------------- */
 
 static void *array(size_t count, size_t size) { return calloc(count + 1, size); }
 
@@ -74,8 +79,8 @@ static bool turn(const struct linear_share *share, struct dual *dual) {
   return true;
 }
 
-/* Multipliers are stored by row: the piece in the upper half of the key, the row's number in it in the lower. That is the same for
- * whoever has the piece. */
+/* Multipliers are stored by row: the piece in the upper half of the key, the row's number in it in the lower.
+ * That is the same for whoever has the piece. */
 static pawl_status move_multipliers(struct linear_worker *worker, double *a, bool stores) {
   const struct linear_share *share = &worker->share;
   struct pawl_task **tasks = calloc(share->piece_count + 1, sizeof(struct pawl_task *));
@@ -97,7 +102,7 @@ static pawl_status move_multipliers(struct linear_worker *worker, double *a, boo
   return status;
 }
 
-/* --- chunks ----------------------------------------------------------------------------------------------------------------------- */
+/* --- chunks --------------------------------------------------------------------------------------------- */
 
 static pawl_status make_room(struct chunk *chunk, size_t count) {
   if (count <= chunk->room) return PAWL_OK;
@@ -117,7 +122,8 @@ static pawl_status make_room(struct chunk *chunk, size_t count) {
   return is_there ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* Sorts numbers below `limit`: a byte at a time, from the lowest. `other` has the same room; the result is in either. */
+/* Sorts numbers below `limit`: a byte at a time, from the lowest. `other` has the same room; the result is in
+ * either. */
 static uint32_t *sort(uint32_t *numbers, uint32_t *other, size_t count, size_t limit) {
   for (unsigned shift = 0; shift < 32 && (limit - 1) >> shift > 0; shift += 8) {
     size_t begins[257] = {0};
@@ -167,7 +173,7 @@ static pawl_status settle_pushes(struct chunk *chunk) {
   return status ? status : bias_status;
 }
 
-/* --- a chunk is worked on ------------------------------------------------------------------------------------------------------------ */
+/* --- a chunk is worked on ------------------------------------------------------------------------------- */
 
 static pawl_status ask(struct linear_worker *worker, struct chunk *chunk, size_t first, size_t rows) {
   const struct dual *dual = worker->state;
@@ -240,10 +246,10 @@ static pawl_status work(struct linear_worker *worker, const struct linear_order 
   return push(worker, chunk, crowd, bias_before);
 }
 
-/* --- a round -------------------------------------------------------------------------------------------------------------------------- */
+/* --- a round -------------------------------------------------------------------------------------------- */
 
-/* With nobody else there is nothing to hear of, nor to tell, in the middle of a round: then it has several passes, a tenth of those so far, and
- * leaves out rows that stay where they are. */
+/* With nobody else there is nothing to hear of, nor to tell, in the middle of a round: then it has several
+ * passes, a tenth of those so far, and leaves out rows that stay where they are. */
 static bool is_alone(const struct linear_worker *worker) {
   return pawl_worker_count(worker->worker) == 1 && worker->spec.tau == 0;
 }
@@ -329,7 +335,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   return status;
 }
 
-/* --- beginning -------------------------------------------------------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static void end(struct linear_worker *worker) {
   struct dual *dual = worker->state;
@@ -421,7 +427,7 @@ static pawl_status gather(struct linear_worker *worker, const struct linear_orde
   return status ? status : ended ? ended : bias_ended;
 }
 
-/* --- the method ------------------------------------------------------------------------------------------------ */
+/* --- the method ----------------------------------------------------------------------------------------- */
 
 static const char *wrong_point(const struct linear_point *point) {
   if (point->l1 == 0 && point->l2 != 0) return NULL;

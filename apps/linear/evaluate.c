@@ -1,4 +1,5 @@
-/* Loss and accuracy with the weights that the servers hold. Written plainly: this is what the figures at the end are made by. */
+/* Loss and accuracy with the weights that the servers hold. Written plainly: this is what the figures at the
+ * end are made by. */
 #include <stdlib.h>
 
 #include "apps/linear/inside.h"

@@ -1,7 +1,9 @@
-/* What the scheduler (train.c) and the workers (worker.c) of linear methods tell one another, and what a method is.
+/* What the scheduler (train.c) and the workers (worker.c) of linear methods tell one another, and what a
+ * method is.
  *
- * When a worker joins it gets a *spec*: what never changes. Each round has an *order*, which says all the rest, so that a worker
- * that has just come needs to know nothing of earlier rounds; and every worker returns a *reply*. All three travel as JSON.
+ * When a worker joins it gets a *spec*: what never changes. Each round has an *order*, which says all the
+ * rest, so that a worker that has just come needs to know nothing of earlier rounds; and every worker returns
+ * a *reply*. All three travel as JSON.
  */
 #ifndef LINEAR_INSIDE_H
 #define LINEAR_INSIDE_H
@@ -20,7 +22,8 @@
 
 #define LINEAR_TIMEOUT (60 * PAWL_SECOND) /* for opening what should be there */
 
-/* Newton steps: the most features there may be, and up to which, and to how many pairs of entries of a row, they are chosen by themselves. */
+/* Newton steps: the most features there may be, and up to which, and to how many pairs of entries of a row,
+ * they are chosen by themselves. */
 #define LINEAR_NEWTON_MOST 16383
 #define LINEAR_NEWTON_AUTO 3200
 #define LINEAR_NEWTON_SPARSE                                                                                           \
@@ -29,7 +32,8 @@
 
 /* By what part of itself the curvature of a row may have changed before the Hessian takes note: hessian.h. */
 #define LINEAR_HESSIAN_SLACK 0.5
-/* The hinge loss: up to so many bytes of text one worker has all rows; and how many times as large a compressed file is, about. */
+/* The hinge loss: up to so many bytes of text one worker has all rows; and how many times as large a
+ * compressed file is, about. */
 #define LINEAR_DUAL_ALONE (UINT64_C(256) << 20)
 #define LINEAR_PACKED 5
 
@@ -58,9 +62,11 @@ enum linear_do {
   LINEAR_SWEEP = 2,    /* one pass of the method over the data */
   LINEAR_EVALUATE = 3, /* loss and accuracy with the weights that are on the servers */
   LINEAR_GATHER = 4,   /* begin, and push what the weights are the sum of */
-  LINEAR_DERIVE = 5,   /* derivatives at the weights that are on the servers, and what bounds the optimum: derive.c */
-  LINEAR_SEARCH = 6,   /* losses at some points between the weights and a step that the scheduler proposes: derive.c */
-  LINEAR_MEASURE = 7,  /* how large features are: scale.h */
+  /* derivatives at the weights that are on the servers, and what bounds the optimum: derive.c */
+  LINEAR_DERIVE = 5,
+  /* losses at some points between the weights and a step that the scheduler proposes: derive.c */
+  LINEAR_SEARCH = 6,
+  LINEAR_MEASURE = 7, /* how large features are: scale.h */
 };
 
 /* Points of a search: steps of `rate`, half of it, a quarter, … */
@@ -72,9 +78,10 @@ extern const double linear_shrinks[LINEAR_SHRINKS];
 
 struct linear_order {
   enum linear_do what;
-  uint64_t round;      /* counted over all points */
-  size_t point;        /* which vectors: see linear_vector_name */
-  uint32_t generation; /* likewise: methods whose sums depend on who takes part begin new ones when that changes */
+  uint64_t round; /* counted over all points */
+  size_t point;   /* which vectors: see linear_vector_name */
+  /* likewise: methods whose sums depend on who takes part begin new ones when that changes */
+  uint32_t generation;
   double l1, l2;
   uint64_t features; /* the span of ids: the highest, and one more */
   uint64_t rows;     /* of all workers */
@@ -94,8 +101,9 @@ struct linear_reply {
   struct linear_census census;
   uint64_t rows, correct;
   double loss;
-  double violation, violation_max; /* of the optimality conditions: sum and largest, over features looked at */
-  uint64_t looked_at;              /* features, in this round */
+  /* of the optimality conditions: sum and largest, over features looked at */
+  double violation, violation_max;
+  uint64_t looked_at; /* features, in this round */
   double waited_s, worked_s;
   uint64_t bytes_sent, bytes_received;
   double dual;                         /* of dual methods: this worker's part of the dual objective */
@@ -105,7 +113,8 @@ struct linear_reply {
   double trials[LINEAR_TRIALS];         /* of SEARCH: losses */
 };
 
-/* JSON texts; NULL without memory. Freed by the caller with free. Reading gives false for anything that is not whole. */
+/* JSON texts; NULL without memory. Freed by the caller with free. Reading gives false for anything that is
+ * not whole. */
 char *linear_spec_write(const struct linear_spec *spec);
 bool linear_spec_read(const void *bytes, size_t size, struct linear_spec *spec_out);
 char *linear_order_write(const struct linear_order *order);
@@ -113,7 +122,7 @@ bool linear_order_read(const void *bytes, size_t size, struct linear_order *orde
 char *linear_reply_write(const struct linear_reply *reply);
 bool linear_reply_read(const void *bytes, size_t size, struct linear_reply *reply_out);
 
-/* --- vectors ---------------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 /* What the servers hold for a point: weights by key, the bias, and what else a method needs. */
 enum linear_vector {
@@ -135,7 +144,7 @@ void linear_vector_name(const struct linear_spec *spec, const struct linear_orde
 bool linear_vector_options(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
                            struct pawl_vector_options *options_out);
 
-/* --- methods ------------------------------------------------------------------------------------------------------------------ */
+/* --- methods -------------------------------------------------------------------------------------------- */
 
 /* What a worker keeps of derivatives: derive.c. */
 struct linear_derived {

@@ -1,11 +1,11 @@
-/* The descriptors of losses, with their loops over many rows: see losses.h. CMakeLists.txt compiles this file with
- * options that let compilers turn the loops into vectors. */
+/* The descriptors of losses, with their loops over many rows: see losses.h. CMakeLists.txt compiles this file
+ * with options that let compilers turn the loops into vectors. */
 #include "apps/linear/losses.h"
 
 #include <string.h>
 
-/* exp(x) for x <= 0, with a relative error of about 2e-7: 2^n e^r with |r| <= ln 2 / 2. Below -87, and for NAN, it is
- * exp(-87). */
+/* exp(x) for x <= 0, with a relative error of about 2e-7: 2^n e^r with |r| <= ln 2 / 2. Below -87, and for
+ * NAN, it is exp(-87). */
 static inline float exp_below_zero(float x) {
   x = x > -87.0f ? x : -87.0f;
   int n = (int)(x * 1.44269504f - 0.5f);
@@ -75,7 +75,8 @@ static double logistic_losses(size_t count, const float *y, const double *z, con
     for (size_t k = 0; k < 8; k++) {
       double m = (double)y[i + k] * z[i + k], away = m < 0 ? -m : m;
       double e = (double)exp_below_zero((float)-away);
-      sums[k] += (double)c[i + k] * (log_above_one(e) + (m > 0 ? 0 : away)); /* what is no number stays none */
+      /* what is no number stays none */
+      sums[k] += (double)c[i + k] * (log_above_one(e) + (m > 0 ? 0 : away));
     }
   for (; i < count; i++) all += (double)c[i] * linear_log_loss((double)y[i] * z[i]);
   for (size_t k = 0; k < 8; k++) all += sums[k];
@@ -100,7 +101,7 @@ static double squared_losses(size_t count, const float *y, const double *z, cons
   return sum;
 }
 
-/* --- conjugates ---------------------------------------------------------------------------------------------- */
+/* --- conjugates ----------------------------------------------------------------------------------------- */
 
 static double entropy(double p) { return (p > 0 ? -p * log(p) : 0) - (p < 1 ? (1 - p) * log1p(-p) : 0); }
 
@@ -113,7 +114,7 @@ static double hinge_conjugate(double c, double a) {
   return a;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------ */
+/* --- the table ------------------------------------------------------------------------------------------ */
 
 static const struct linear_loss_descriptor linear_logistic = {.name = "logistic",
                                                               .is_smooth = true,

@@ -1,9 +1,10 @@
-/* The losses of linear methods, as functions of a row's score z: value, slope, curvature; and the table of them.
+/* The losses of linear methods, as functions of a row's score z: value, slope, curvature; and the table of
+ * them.
  *
  * Training and metrics share these functions, so `pawl predict` computes the same objective that training
- * minimised. y is -1 or +1, or any number for regression; m = y z is the margin. No score overflows to a wrong
- * result. A score that is not a number gives a result that is not a number. The functions are inlined, and the
- * compiler moves the choice of the loss out of a loop over rows.
+ * minimised. y is -1 or +1, or any number for regression; m = y z is the margin. No score overflows to a
+ * wrong result. A score that is not a number gives a result that is not a number. The functions are inlined,
+ * and the compiler moves the choice of the loss out of a loop over rows.
  *
  * A new loss needs three functions here, a line in LINEAR_LOSSES, and its descriptor in losses.c:
  * docs/write-your-own-method.md.
@@ -17,13 +18,16 @@
 #include <stdint.h>
 
 /* The table: X(NAME, number, prefix of the functions, is regression, has curvature). Jobs and checkpoints
- * hold the numbers: a number never changes its meaning. Regression: labels are numbers, not two classes. Methods
- * of second order need curvature. */
+ * hold the numbers: a number never changes its meaning. Regression: labels are numbers, not two classes.
+ * Methods of second order need curvature. */
 #define LINEAR_LOSSES(X)                                                                                               \
   X(LOGISTIC, 1, linear_logistic, false, true)                                                                         \
   X(HINGE, 2, linear_hinge, false, false)                                                                              \
   X(SQUARED_HINGE, 3, linear_squared_hinge, false, true)                                                               \
   X(SQUARED, 4, linear_squared, true, true)
+
+/* The words of `pawl train svm --loss`, for the help of the command. */
+#define LINEAR_LOSS_WORDS "hinge or squared-hinge"
 
 #define LINEAR_LOSS_NUMBER(NAME, number, prefix, is_regression, is_curved) LINEAR_##NAME = number,
 enum linear_loss { LINEAR_LOSSES(LINEAR_LOSS_NUMBER) };
@@ -114,18 +118,20 @@ static inline double linear_loss_curvature(enum linear_loss loss, double y, doub
 
 /* The rest of a loss. The descriptor is named `prefix`, and is in losses.c. */
 struct linear_loss_descriptor {
-  const char *name;      /* in model files and messages */
-  const char *word;      /* of `pawl train svm --loss`; NULL: the command does not offer this loss */
-  bool is_smooth;        /* it has a second derivative everywhere */
-  bool curvature_varies; /* curvature changes gradually: workers keep the Hessian up to LINEAR_HESSIAN_SLACK */
-  double rate;           /* the first learning rate of subgradients is this over the sum of all squared values */
+  const char *name; /* in model files and messages */
+  const char *word; /* of `pawl train svm --loss`; NULL: the command does not offer this loss */
+  bool is_smooth;   /* it has a second derivative everywhere */
+  /* curvature changes gradually: workers keep the Hessian up to LINEAR_HESSIAN_SLACK */
+  bool curvature_varies;
+  /* the first learning rate of subgradients is this over the sum of all squared values */
+  double rate;
 
   /* For many rows at a time, in vectors. Slopes: NULL if the loss has no curvature. */
   void (*slopes)(size_t count, const float *y, const float *z, const float *c, float *pairs);
   double (*sum)(size_t count, const float *y, const double *z, const float *c);
 
-  /* The conjugate of the loss of a row of weight c > 0 at slope a >= 0: certificate.h. NULL for regression, which
-   * certificate.c computes from sums. */
+  /* The conjugate of the loss of a row of weight c > 0 at slope a >= 0: certificate.h. NULL for regression,
+   * which certificate.c computes from sums. */
   double (*conjugate)(double c, double a);
 };
 
@@ -138,15 +144,15 @@ bool linear_loss_find_word(const char *word, enum linear_loss *loss_out);
 
 #define LINEAR_SLOPES_ROWS 256 /* how many rows block steps handle at a time */
 
-/* Slope and curvature of the loss at many rows: the inner loop of block steps, in single precision and without a
- * call, so that compilers turn it into vectors. For each row i: pairs[2 i] = c[i] * slope,
- * pairs[2 i + 1] = c[i] * curvature.
+/* Slope and curvature of the loss at many rows: the inner loop of block steps, in single precision and
+ * without a call, so that compilers turn it into vectors. For each row i: pairs[2 i] = c[i] * slope, pairs[2
+ * i + 1] = c[i] * curvature.
  *
- * The curvature is the one to step by, and not the second derivative where that would mislead. Rows far on the
- * wrong side of the logistic loss have almost none, although a step soon meets more; rows beyond the squared hinge
- * have none. A quadratic that lies above the logistic loss everywhere has curvature tanh(|z| / 2) / (2 |z|)
- * (Jaakkola and Jordan 2000); an eighth of it is the least that is returned. So no single step is longer than eight
- * times a safe one. */
+ * The curvature is the one to step by, and not the second derivative where that would mislead. Rows far on
+ * the wrong side of the logistic loss have almost none, although a step soon meets more; rows beyond the
+ * squared hinge have none. A quadratic that lies above the logistic loss everywhere has curvature tanh(|z| /
+ * 2) / (2 |z|) (Jaakkola and Jordan 2000); an eighth of it is the least that is returned. So no single step
+ * is longer than eight times a safe one. */
 static inline void linear_slopes(enum linear_loss loss, size_t count, const float *y, const float *z, const float *c,
                                  float *pairs) {
   linear_loss_of(loss)->slopes(count, y, z, c, pairs);

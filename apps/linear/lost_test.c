@@ -1,4 +1,5 @@
-/* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is the same. */
+/* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is
+ * the same. */
 #include "apps/linear/train/train_test.h"
 
 #include <fcntl.h>
@@ -30,7 +31,7 @@ static int begin(void **state) {
   return 0;
 }
 
-/* --- workers that are processes --------------------------------------------------------------------------------------------------- */
+/* --- workers that are processes ------------------------------------------------------------------------- */
 
 enum { PROCESSES = 8 };
 
@@ -129,7 +130,8 @@ static void check_killed_after(const struct problem *problem, const char *name, 
   pawl_status status = train_and_kill(problem, name, on_loss, tau);
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
   assert_string_equal(outcome.last.why, "converged");
-  assert_in_range(outcome.last.workers_lost, kill_after == 0, 1); /* a quick machine may be done before a late blow */
+  /* a quick machine may be done before a late blow */
+  assert_in_range(outcome.last.workers_lost, kill_after == 0, 1);
   assert_int_equal(outcome.last.rows, rows.count);
   assert_int_equal(strstr(outcome.told, "was lost") != NULL, outcome.last.workers_lost);
   map_back();
@@ -172,7 +174,8 @@ static void test_the_multipliers_of_a_killed_worker_live_on(void **state) {
   check_killed(&hinge, "dual-continued", PAWL_LOSS_CONTINUE, 2);
 }
 
-/* The worker that has all rows: another one is started in its place, also where the others were to go on without it. */
+/* The worker that has all rows: another one is started in its place, also where the others were to go on
+ * without it. */
 static void test_a_worker_that_has_all_rows_of_the_hinge_is_replaced(void **state) {
   (void)state;
   double best = solve_hinge(&hinge, w);
@@ -209,7 +212,7 @@ static void test_a_job_that_is_to_stop_hands_out_what_it_has(void **state) {
   assert_true(outcome.error[0] != 0);
 }
 
-/* --- workers that come later ---------------------------------------------------------------------------------------------------- */
+/* --- workers that come later ---------------------------------------------------------------------------- */
 
 static void await_signs(size_t count) {
   char byte;
@@ -263,7 +266,7 @@ static void test_a_worker_that_joins_in_the_middle_takes_its_share(void **state)
   check_joined(&hinge, "joined-dual", 0);
 }
 
-/* --- servers ---------------------------------------------------------------------------------------------------------------------- */
+/* --- servers -------------------------------------------------------------------------------------------- */
 
 static void kill_server(void *context, const struct linear_progress *progress) {
   count_round(context, progress);

@@ -51,31 +51,36 @@ struct linear_method_descriptor {
   enum linear_method number;
 
   /* Options that the method cannot do. Each text is a sentence for the user that says what to do instead. */
-  uint32_t losses;                                              /* the set of losses that it trains: losses.h */
-  const char *other_loss;                                       /* the text for all other losses */
-  const char *no_start;                                         /* why it cannot start from a model; NULL: it can */
-  const char *(*wrong_point)(const struct linear_point *point); /* NULL, and a result of NULL: all penalties */
+  /* the set of losses that it trains: losses.h */
+  uint32_t losses;
+  const char *other_loss; /* the text for all other losses */
+  /* why it cannot start from a model; NULL: it can */
+  const char *no_start;
+  /* NULL, and a result of NULL: all penalties */
+  const char *(*wrong_point)(const struct linear_point *point);
 
-  /* Vectors. `rule` completes the options of the vectors of weights and of the bias, which it tells apart by their
-   * penalties; NULL: pushes are added. `multipliers` completes those of a vector with an element per row, which
-   * checkpoints hold; NULL: the method has none. */
+  /* Vectors. `rule` completes the options of the vectors of weights and of the bias, which it tells apart by
+   * their penalties; NULL: pushes are added. `multipliers` completes those of a vector with an element per
+   * row, which checkpoints hold; NULL: the method has none. */
   void (*rule)(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
                struct pawl_vector_options *options);
   void (*multipliers)(const struct linear_spec *spec, struct pawl_vector_options *options);
 
-  /* The worker. `begin` is called before the first sweep, and again after a new point was begun or pieces have
-   * moved: it reads from the servers and discards what it had. `gather` is called if `gathers`. `end` settles all
-   * tasks and frees everything; it may be called twice. All return the first failure. */
+  /* The worker. `begin` is called before the first sweep, and again after a new point was begun or pieces
+   * have moved: it reads from the servers and discards what it had. `gather` is called if `gathers`. `end`
+   * settles all tasks and frees everything; it may be called twice. All return the first failure. */
   bool streams; /* reads pieces as it goes, and keeps none */
-  bool gathers; /* weights are sums over rows: when pieces move, a new generation of vectors and a round GATHER */
+  /* weights are sums over rows: when pieces move, a new generation of vectors and a round GATHER */
+  bool gathers;
   pawl_status (*begin)(struct linear_worker *worker, const struct linear_order *order);
   pawl_status (*sweep)(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
   pawl_status (*gather)(struct linear_worker *worker, const struct linear_order *order);
   void (*end)(struct linear_worker *worker);
 
-  /* The scheduler. `settle_rate` computes the first learning rate from the data if the user gave none. `begin_control`
-   * sets the first damping. `hear` decides after each round how to go on, and `left` guesses how many rounds are
-   * left: control.h. `round` takes the place of the usual round: a sweep of all workers. */
+  /* The scheduler. `settle_rate` computes the first learning rate from the data if the user gave none.
+   * `begin_control` sets the first damping. `hear` decides after each round how to go on, and `left` guesses
+   * how many rounds are left: control.h. `round` takes the place of the usual round: a sweep of all
+   * workers. */
   bool steps_last; /* servers step at the end of a round: the objective needs another evaluation */
   double rate;     /* the default learning rate */
   double (*settle_rate)(const struct linear_spec *spec, uint64_t rows, double squares);

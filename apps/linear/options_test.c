@@ -67,7 +67,9 @@ static void test_every_method_of_the_table_is_whole(void **state) {
   assert_true(linear_loss_find(linear_loss_of(LINEAR_##NAME)->name, &found) && found == LINEAR_##NAME);                \
   assert_true(!is_curved == !linear_loss_of(LINEAR_##NAME)->slopes && linear_loss_of(LINEAR_##NAME)->sum);             \
   assert_true(is_regression == !linear_loss_of(LINEAR_##NAME)->conjugate);                                             \
-  assert_true(is_regression == linear_is_regression(LINEAR_##NAME));
+  assert_true(is_regression == linear_is_regression(LINEAR_##NAME));                                                   \
+  if (linear_loss_of(LINEAR_##NAME)->word)                                                                             \
+    assert_non_null(strstr(LINEAR_LOSS_WORDS, linear_loss_of(LINEAR_##NAME)->word));
 
 static void test_every_loss_of_the_table_is_whole(void **state) {
   (void)state;

@@ -11,7 +11,8 @@ void linear_spec_fini(struct linear_spec *spec) {
 }
 
 char *linear_spec_write(const struct linear_spec *spec) {
-  json_t *paths = apps_json_texts(spec->paths, spec->path_count); /* no memory, or no UTF-8: linear_check looks */
+  /* no memory, or no UTF-8: linear_check looks */
+  json_t *paths = apps_json_texts(spec->paths, spec->path_count);
   json_t *reading = apps_json_reading(&spec->reading, spec->label);
   return apps_json_print(json_pack(
       "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[f, f], s:s, s:I, s:I, s:I, s:f}", "app", "linear", "job",

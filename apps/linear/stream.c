@@ -1,8 +1,10 @@
-/* Asynchronous SGD, AdaGrad and FTRL-proximal on data that is streamed: nothing is kept but a minibatch or some.
+/* Asynchronous SGD, AdaGrad and FTRL-proximal on data that is streamed: nothing is kept but a minibatch or
+ * some.
  *
- * For each minibatch a worker pulls the weights of its features, computes the gradient of its losses, and pushes it; the servers
- * step by their rule (vectors.c). Up to tau pushes of a worker may be under way when the next minibatch is pulled, and nobody waits for
- * other workers (OSDI'14 3.4: eventual between workers, bounded by tau at each).
+ * For each minibatch a worker pulls the weights of its features, computes the gradient of its losses, and
+ * pushes it; the servers step by their rule (vectors.c). Up to tau pushes of a worker may be under way when
+ * the next minibatch is pulled, and nobody waits for other workers (OSDI'14 3.4: eventual between workers,
+ * bounded by tau at each).
  *
  * The loss that is reported is that of each row before the model has seen it: progressive validation. */
 #include <stdio.h>
@@ -51,7 +53,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   return stream && stream->slots ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* --- a minibatch ---------------------------------------------------------------------------------------------------------------- */
+/* --- a minibatch ---------------------------------------------------------------------------------------- */
 
 static void learn(const struct linear_worker *worker, const struct linear_order *order,
                   struct linear_minibatch *minibatch, struct linear_reply *reply) {
@@ -118,7 +120,7 @@ static pawl_status learn_batch(struct linear_worker *worker, const struct linear
   return status;
 }
 
-/* --- a pass ----------------------------------------------------------------------------------------------------------------------- */
+/* --- a pass --------------------------------------------------------------------------------------------- */
 
 struct pass {
   struct linear_worker *worker;
@@ -150,9 +152,10 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   return status;
 }
 
-/* --- the methods ----------------------------------------------------------------------------------------------- */
+/* --- the methods ---------------------------------------------------------------------------------------- */
 
-/* A minibatch of b of N rows has b / N of the penalty. FTRL keeps sums over all rows so far, and has all of it. */
+/* A minibatch of b of N rows has b / N of the penalty. FTRL keeps sums over all rows so far, and has all of
+ * it. */
 static double share_of(const struct linear_spec *spec, const struct linear_order *order) {
   return (double)spec->minibatch / (double)(order->rows ? order->rows : 1);
 }

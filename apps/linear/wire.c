@@ -9,7 +9,7 @@
 #include "apps/common/json.h"
 #include "apps/linear/inside.h"
 
-/* --- order --------------------------------------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------- */
 
 char *linear_order_write(const struct linear_order *order) {
   return apps_json_print(
@@ -53,7 +53,7 @@ bool linear_order_read(const void *bytes, size_t size, struct linear_order *orde
   return true;
 }
 
-/* --- reply --------------------------------------------------------------------------------------------------------------------- */
+/* --- reply ---------------------------------------------------------------------------------------------- */
 
 char *linear_reply_write(const struct linear_reply *reply) {
   const struct linear_census *census = &reply->census;

@@ -79,7 +79,7 @@ static struct linear_reply make_reply(void) {
                                .trials = {7, 8, 9}};
 }
 
-/* --- there and back --------------------------------------------------------------------------------------------------------------- */
+/* --- there and back ------------------------------------------------------------------------------------- */
 
 static void test_a_spec_comes_back_as_it_went(void **state) {
   (void)state;
@@ -192,7 +192,7 @@ static void test_figures_that_are_not_finite_arrive_as_not_known(void **state) {
   free(text);
 }
 
-/* --- what is not whole -------------------------------------------------------------------------------------------------------------- */
+/* --- what is not whole ---------------------------------------------------------------------------------- */
 
 static char *write_kind(enum kind kind) {
   struct linear_spec spec = make_spec();

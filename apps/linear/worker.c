@@ -7,7 +7,7 @@
 #include "apps/linear/losses.h"
 #include "apps/linear/scale.h"
 
-/* --- pieces -------------------------------------------------------------------------------------------------------------------- */
+/* --- pieces --------------------------------------------------------------------------------------------- */
 
 static pawl_status begin(struct pawl_worker *handle, void *context, const void *bytes, size_t size) {
   struct linear_worker *worker = context;
@@ -84,7 +84,7 @@ static pawl_status drop(struct pawl_worker *handle, void *context, const struct 
   return status;
 }
 
-/* --- vectors -------------------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 static void close_vectors(struct linear_worker *worker) {
   pawl_vector_close(worker->weights);
@@ -117,7 +117,7 @@ static pawl_status open_vectors(struct linear_worker *worker, const struct linea
   return status;
 }
 
-/* --- rounds ---------------------------------------------------------------------------------------------------------------------- */
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
 /* Methods that stream look at the first piece of their share alone, and take the rest to be like it. */
 static pawl_status describe(struct linear_worker *worker, struct linear_reply *reply) {
@@ -150,7 +150,8 @@ static pawl_status prepare(struct linear_worker *worker, const struct linear_ord
     status = linear_share_arrange(&worker->share, &worker->scatter);
     if (!status && order->what != LINEAR_MEASURE) status = linear_scale_apply(worker, order);
   }
-  bool is_work = order->what == LINEAR_SWEEP || order->what == LINEAR_GATHER; /* else the method has no part in it */
+  /* else the method has no part in it */
+  bool is_work = order->what == LINEAR_SWEEP || order->what == LINEAR_GATHER;
   if (status || worker->is_begun || !is_work) return status;
   worker->spec.method->end(worker);
   status = worker->spec.method->begin(worker, order);

@@ -1,16 +1,18 @@
-/* Stochastic variational inference in a worker: a part of a pass over its documents. apps/lda/svi/step.h has the mathematics.
+/* Stochastic variational inference in a worker: a part of a pass over its documents. apps/lda/svi/step.h has
+ * the mathematics.
  *
- * Documents are streamed: pieces are read one after the other, in an order that is another one in each pass, and so are the documents of
- * a piece; batches go on across the ends of pieces. For each batch a worker
+ * Documents are streamed: pieces are read one after the other, in an order that is another one in each pass,
+ * and so are the documents of a piece; batches go on across the ends of pieces. For each batch a worker
  *
  *   takes a ticket        by adding 1 to the number of steps, one number on a server: t is the answer, and nobody else's,
  *   pulls                 the rows of mu of the batch's words, and the totals; they are s_(t-1) mu,
  *   finds gamma           of each document,
  *   pushes                rho_t D/|S| / s_t times what it has summed up.
  *
- * STALENESS. What others have tickets for and have not pushed yet is not in what is pulled, while its decay is: with W workers a worker sees
- * lambda as it was about W - 1 steps before, too small by as many times rho, which for all words and topics is about the same factor, and so
- * changes little in exp(E log beta). What is added does not depend on the order of pushes. A worker that dies between ticket and push leaves a decay
+ * STALENESS. What others have tickets for and have not pushed yet is not in what is pulled, while its decay
+ * is: with W workers a worker sees lambda as it was about W - 1 steps before, too small by as many times rho,
+ * which for all words and topics is about the same factor, and so changes little in exp(E log beta). What is
+ * added does not depend on the order of pushes. A worker that dies between ticket and push leaves a decay
  * behind for which nothing came in; one step more of forgetting, which those after it make up for.
  */
 #include <math.h>
@@ -88,7 +90,7 @@ static pawl_status prepare(struct lda_worker *worker, const struct lda_order *or
   return PAWL_OK;
 }
 
-/* --- a batch -------------------------------------------------------------------------------------------------------------------- */
+/* --- a batch -------------------------------------------------------------------------------------------- */
 
 /* Room for the batch's rows. What was pushed before has arrived by then. */
 static pawl_status make_room(struct lda_worker *worker) {
@@ -159,7 +161,7 @@ static pawl_status run_batch(struct lda_worker *worker, const struct lda_order *
   return status;
 }
 
-/* --- documents ------------------------------------------------------------------------------------------------------------------ */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 static bool has_part(const struct lda_order *order, uint64_t piece) {
   return piece % order->groups == order->part % order->groups;
@@ -180,7 +182,8 @@ static void shuffle(uint32_t *items, size_t count, struct lda_random random) {
   }
 }
 
-/* How far this part has got: `done` of `all` documents, which are shared out evenly to `batches`, each about as large as it should be. */
+/* How far this part has got: `done` of `all` documents, which are shared out evenly to `batches`, each about
+ * as large as it should be. */
 struct walk {
   uint64_t all, done, batches, batch;
 };

@@ -1,8 +1,10 @@
-/* Stochastic variational inference in the scheduler: first weights, parts of passes, the scale. See apps/lda/svi/svi.c and apps/lda/svi/step.h.
+/* Stochastic variational inference in the scheduler: first weights, parts of passes, the scale. See
+ * apps/lda/svi/svi.c and apps/lda/svi/step.h.
  *
- * A pass is done in parts, each a round: workers can come and go in between, and it is the time to scale mu, since nobody works on it. Parts are
- * short enough for floats to hold what the scale does to mu. Part r has the pieces whose number is r modulo `groups`, whoever has them, and of
- * their documents, if there are not enough pieces, every splits-th.
+ * A pass is done in parts, each a round: workers can come and go in between, and it is the time to scale mu,
+ * since nobody works on it. Parts are short enough for floats to hold what the scale does to mu. Part r has
+ * the pieces whose number is r modulo `groups`, whoever has them, and of their documents, if there are not
+ * enough pieces, every splits-th.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@ static struct lda_svi_rate rate_of(const struct lda_training *run) {
   return (struct lda_svi_rate){run->spec.kappa, run->spec.offset};
 }
 
-/* --- beginning and end ------------------------------------------------------------------------------------------------------------ */
+/* --- beginning and end ---------------------------------------------------------------------------------- */
 
 static pawl_status push_rows(struct lda_training *run, uint64_t begin, uint64_t end, const float *rows) {
   struct pawl_task *task;
@@ -82,7 +84,7 @@ void lda_svi_end(struct lda_training *run) {
   run->steps = NULL;
 }
 
-/* --- parts of passes -------------------------------------------------------------------------------------------------------------- */
+/* --- parts of passes ------------------------------------------------------------------------------------ */
 
 /* How many steps from `base` on decay by no more than a part may. */
 static uint64_t steps_in_part(const struct lda_training *run, uint64_t most) {
@@ -93,7 +95,8 @@ static uint64_t steps_in_part(const struct lda_training *run, uint64_t most) {
   return decay >= PART_DECAY && steps > 1 ? steps - 1 : steps;
 }
 
-/* How a pass is cut. Each worker should have pieces of each part, so there are not as many groups as pieces. */
+/* How a pass is cut. Each worker should have pieces of each part, so there are not as many groups as
+ * pieces. */
 static void cut_pass(struct lda_training *run) {
   struct lda_order *order = &run->order;
   uint64_t workers = run->progress.workers > 0 ? run->progress.workers : 1, pieces = run->spec.pieces;

@@ -1,5 +1,5 @@
-/* What a model says of itself besides its weights, as JSON: the head of pawl's format, the last line of a LIBLINEAR model, and the
- * file beside an .npy. docs/model-format.md lists the keys. */
+/* What a model says of itself besides its weights, as JSON: the head of pawl's format, the last line of a
+ * LIBLINEAR model, and the file beside an .npy. docs/model-format.md lists the keys. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ json_t *linear_about_make(const struct linear_model *model) {
       (json_int_t)model->count, "written_by", json_sprintf("pawl %s", pawl_version()));
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 /* A key that is lacking leaves what was there. All return false for what is not of the kind. */
 static bool take_real(const json_t *about, const char *key, double *value) {

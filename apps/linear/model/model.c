@@ -35,7 +35,7 @@ const char *linear_loss_name(enum linear_loss loss) {
   return is ? is->name : "";
 }
 
-/* --- weights -------------------------------------------------------------------------------------------------------------- */
+/* --- weights -------------------------------------------------------------------------------------------- */
 
 static bool grow(struct linear_model *model, size_t *room) {
   size_t wanted = *room ? *room * 2 : 1024;

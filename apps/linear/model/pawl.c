@@ -37,7 +37,7 @@ static void put_u64(char *bytes, uint64_t number) {
   for (int i = 0; i < 8; i++) bytes[i] = (char)(unsigned char)(number >> (8 * i));
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 static const char *name_of(const struct linear_model *model, size_t i) {
   const char *name = model->names && model->names[i] ? model->names[i] : "";
@@ -114,7 +114,7 @@ pawl_status linear_pawl_fill(FILE *file, const void *context) {
   return status;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 /* Where the weights begin, or 0 and why not. */
 static size_t read_line(const char *bytes, size_t size, char *why, pawl_status *status_out) {

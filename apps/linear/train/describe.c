@@ -1,5 +1,5 @@
-/* What the data is: workers describe their pieces, and the scheduler settles labels, blocks, the method and the first
- * learning rate. */
+/* What the data is: workers describe their pieces, and the scheduler settles labels, blocks, the method and
+ * the first learning rate. */
 #include <math.h>
 
 #include "apps/linear/train/inside.h"
@@ -22,8 +22,8 @@ static pawl_status settle_labels(struct linear_run *run, const struct linear_cen
   return PAWL_OK;
 }
 
-/* Blocks so many that a row has one feature, about, in every two of them that are under way at a time: then steps that do not
- * know of one another hardly act on the same rows (see blocks.c). */
+/* Blocks so many that a row has one feature, about, in every two of them that are under way at a time: then
+ * steps that do not know of one another hardly act on the same rows (see blocks.c). */
 static uint32_t choose_blocks(const struct linear_run *run, double per_row) {
   double wanted = 2 * per_row * (run->spec.tau + 1);
   double most = fmin((double)run->order.features, 1 << 16);
@@ -31,8 +31,9 @@ static uint32_t choose_blocks(const struct linear_run *run, double per_row) {
   return (uint32_t)fmax(1, fmin(ceil(wanted), most));
 }
 
-/* Newton steps where the Hessian is no trouble: a matrix that fits, and not too many pairs of entries of the same row. They are chosen when the data is
- * known, and workers need not know: they are told what to compute. */
+/* Newton steps where the Hessian is no trouble: a matrix that fits, and not too many pairs of entries of the
+ * same row. They are chosen when the data is known, and workers need not know: they are told what to
+ * compute. */
 static pawl_status choose_method(struct linear_run *run, const struct linear_census *census) {
   double pairs = (double)census->entries * (double)census->entries / (double)census->rows / 2;
   if (run->options->method == LINEAR_METHOD_NEWTON && census->max_id > LINEAR_NEWTON_MOST)

@@ -1,11 +1,14 @@
-/* What keeps a run honest: the best weights are kept and gone back to, and the distance to the optimum is measured.
+/* What keeps a run honest: the best weights are kept and gone back to, and the distance to the optimum is
+ * measured.
  *
- * Steps that do not know of one another can overshoot, on correlated columns without end. So after each round that is the best so far the
- * scheduler reads the weights that are not zero, and when the objective has risen it writes them back, into vectors of a new generation, from which
- * all workers begin anew; control.c makes the steps shorter. Whatever happens, what is handed out is the best there was.
+ * Steps that do not know of one another can overshoot, on correlated columns without end. So after each round
+ * that is the best so far the scheduler reads the weights that are not zero, and when the objective has risen
+ * it writes them back, into vectors of a new generation, from which all workers begin anew; control.c makes
+ * the steps shorter. Whatever happens, what is handed out is the best there was.
  *
- * The distance is measured by a round of derivatives (derive.c), added up by the servers, and by a point of the dual that is made of them
- * (certificate.h). It costs about half a round, and is done when the run seems to be at its end. */
+ * The distance is measured by a round of derivatives (derive.c), added up by the servers, and by a point of
+ * the dual that is made of them (certificate.h). It costs about half a round, and is done when the run seems
+ * to be at its end. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +18,7 @@
 
 enum { ROWS_AT_ONCE = 1 << 16 };
 
-/* --- the best so far ---------------------------------------------------------------------------------------------------------------- */
+/* --- the best so far ------------------------------------------------------------------------------------ */
 
 static pawl_status keep_row(struct linear_kept *kept, uint64_t key, double weight) {
   if (kept->count == kept->room) {
@@ -90,7 +93,7 @@ void linear_forget_kept(struct linear_run *run) {
   run->is_best = false;
 }
 
-/* --- how far it is ---------------------------------------------------------------------------------------------------------------------- */
+/* --- how far it is -------------------------------------------------------------------------------------- */
 
 /* Gradients by rising key, as the servers have them, each with its weight. */
 static pawl_status look_at_features(struct linear_run *run, struct pawl_vector *gradient,
@@ -143,7 +146,7 @@ pawl_status linear_measure(struct linear_run *run, struct linear_distance *dista
   return status;
 }
 
-/* --- what is said at the end ---------------------------------------------------------------------------------------------------------- */
+/* --- what is said at the end ---------------------------------------------------------------------------- */
 
 static bool is(const char *why, const char *word) { return why && strcmp(why, word) == 0; }
 

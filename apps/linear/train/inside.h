@@ -1,4 +1,5 @@
-/* The scheduler of a linear job, inside: what train.c, apps/linear/train/point.c, train_state.c and validate.c share. */
+/* The scheduler of a linear job, inside: what train.c, apps/linear/train/point.c, train_state.c and
+ * validate.c share. */
 #ifndef APPS_LINEAR_TRAIN_INSIDE_H
 #define APPS_LINEAR_TRAIN_INSIDE_H
 
@@ -50,14 +51,15 @@ struct linear_run {
   struct linear_progress progress;
   char slowest_host[256];
   struct linear_result result;
-  char saved[2][PAWL_CHECKPOINT_NAME_MAX + 1]; /* the newest checkpoints, the newer first: the others are removed */
+  /* the newest checkpoints, the newer first: the others are removed */
+  char saved[2][PAWL_CHECKPOINT_NAME_MAX + 1];
   int64_t trained_ns, saved_ns;
   uint64_t first_round;      /* of the point */
   uint64_t resumed;          /* rounds of it that an earlier run has done */
   struct apps_digest digest; /* of the data; its pieces are 0 while it is not known */
   double waited_s, worked_s;
-  uint64_t moved,
-      seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round, */
+  /* how often pieces have changed hands, or workers were lost: so far, and at the last round, */
+  uint64_t moved, seen_moved;
   uint64_t gathered_moved; /* and when the weights were last gathered */
   bool is_best;            /* the weights on the servers are those that are kept */
   uint64_t resumed_round;  /* the first one after resuming */
@@ -70,13 +72,13 @@ struct linear_run {
 /* Tells the caller how far the training is: round.c. */
 void linear_show(struct linear_run *run, const char *stage);
 
-/* For struct apps_run. A pass over streamed data may take hours, and is left in the middle when the caller wants to stop;
- * rounds of other methods are short, and finished. */
+/* For struct apps_run. A pass over streamed data may take hours, and is left in the middle when the caller
+ * wants to stop; rounds of other methods are short, and finished. */
 bool linear_hear(void *application, const struct pawl_job_event *event);
 bool linear_wait(void *application);
 
-/* One round of the order as it stands; the sum of the replies. `*whole_out`: no worker was missing. A worker's failure
- * is the round's. PAWL_CANCELLED: the caller wants to stop. */
+/* One round of the order as it stands; the sum of the replies. `*whole_out`: no worker was missing. A
+ * worker's failure is the round's. PAWL_CANCELLED: the caller wants to stop. */
 pawl_status linear_round(struct linear_run *run, struct linear_reply *sum_out, bool *whole_out);
 
 /* The first round: describe.c. */
@@ -94,7 +96,8 @@ void linear_delete_vector(struct linear_run *run, const struct linear_order *ord
 /* Vectors that a job of this name has left behind, which would not be zeros. */
 pawl_status linear_delete_leftovers(struct linear_run *run);
 
-/* New vectors of a point and a generation that begin as `weights` and `bias` are; those of the order before are deleted. */
+/* New vectors of a point and a generation that begin as `weights` and `bias` are; those of the order before
+ * are deleted. */
 pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
                                  struct pawl_vector *bias, bool with_alpha);
 
@@ -119,7 +122,8 @@ void linear_newton_end(struct linear_run *run);
 /* Trains for the order's point: rounds until it is done, then evaluation, and `found`. */
 pawl_status linear_train_point(struct linear_run *run, size_t point, bool resumes);
 
-/* Features divided by their size: apps/linear/train/scale.c. The divisors are measured, or opened where a run goes on; and read, by rising key. */
+/* Features divided by their size: apps/linear/train/scale.c. The divisors are measured, or opened where a run
+ * goes on; and read, by rising key. */
 pawl_status linear_scale_settle(struct linear_run *run);
 pawl_status linear_scale_open(struct linear_run *run);
 pawl_status linear_scale_pull(struct linear_run *run, const uint64_t *keys, size_t count, double *scales);

@@ -13,7 +13,7 @@ enum { ROWS_AT_ONCE = 1 << 16, NAMED_WEIGHTS = 1 << 20 };
 
 #define NAMED_BYTES (UINT64_C(1) << 30) /* of data: more is not read again for names */
 
-/* --- from the servers ------------------------------------------------------------------------------------------------------------- */
+/* --- from the servers ----------------------------------------------------------------------------------- */
 
 struct named {
   uint64_t id;
@@ -83,7 +83,8 @@ static void name_label(const struct pawl_data *data, struct linear_model *model)
   json_decref(text);
 }
 
-/* Names are for people, and worth one more look at data that is not too large. Without them the model is as good. */
+/* Names are for people, and worth one more look at data that is not too large. Without them the model is as
+ * good. */
 void linear_name_features(struct linear_run *run, struct linear_model *model) {
   struct pawl_data_info info;
   struct pawl_names *names;
@@ -134,10 +135,10 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   return status;
 }
 
-/* --- to the servers ----------------------------------------------------------------------------------------------------------------- */
+/* --- to the servers ------------------------------------------------------------------------------------- */
 
-/* Rules compute what is stored from what is pushed, so the weights come by way of a plain vector of the same shape, which the servers
- * copy. */
+/* Rules compute what is stored from what is pushed, so the weights come by way of a plain vector of the same
+ * shape, which the servers copy. */
 pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
                                 const double *values, size_t count) {
   char name[PAWL_NAME_MAX + 1];

@@ -3,14 +3,16 @@
  *   v <- argmin  g . (v - w) + 1/2 (v - w)' H (v - w) + l1 |v|_1 + l2/2 |v|^2          (quadratic.h)
  *   w <- w + t (v - w)        with the t of 4, 2, 1, 1/2, 1/4, … that brings the objective down most (with l1: from 1 on)
  *
- * Workers compute g, H and the losses along the step (derive.c), the servers add them up, and the scheduler does the rest: a proximal Newton
- * method (Lee, Sun and Saunders 2014; newGLMNET, Yuan, Ho and Lin 2012, of which it keeps the whole Hessian instead of approximating its
- * least by some coordinate steps). The Hessian is that of the weights up to a factor that is known (hessian.h): steps by it still fall, and the stop rule counts with
- * the factor. How features are scaled and correlated does not matter to it; per-feature scaling changes nothing but rounding.
+ * Workers compute g, H and the losses along the step (derive.c), the servers add them up, and the scheduler
+ * does the rest: a proximal Newton method (Lee, Sun and Saunders 2014; newGLMNET, Yuan, Ho and Lin 2012, of
+ * which it keeps the whole Hessian instead of approximating its least by some coordinate steps). The Hessian
+ * is that of the weights up to a factor that is known (hessian.h): steps by it still fall, and the stop rule
+ * counts with the factor. How features are scaled and correlated does not matter to it; per-feature scaling
+ * changes nothing but rounding.
  *
- * The objective never rises: weights are written only once the losses along the step have shown that it falls. Where no t does, which with
- * exact derivatives takes a t below 2^-LINEAR_TRIALS, the diagonal of H is made heavier (Levenberg and Marquardt), which bends the step towards
- * the gradient and makes it shorter.
+ * The objective never rises: weights are written only once the losses along the step have shown that it
+ * falls. Where no t does, which with exact derivatives takes a t below 2^-LINEAR_TRIALS, the diagonal of H is
+ * made heavier (Levenberg and Marquardt), which bends the step towards the gradient and makes it shorter.
  *
  * Each derivative comes with a certificate of how far it is to the optimum (certificate.h); that ends it. */
 #include <math.h>
@@ -49,7 +51,7 @@ void linear_newton_end(struct linear_run *run) {
   run->newton = NULL;
 }
 
-/* --- between here and the servers ---------------------------------------------------------------------------------------------------- */
+/* --- between here and the servers ----------------------------------------------------------------------- */
 
 static pawl_status finish(pawl_status status, struct pawl_task *task) {
   pawl_status ended = pawl_task_finish(task, PAWL_FOREVER);
@@ -105,7 +107,7 @@ static pawl_status read_hessian(struct linear_run *run, struct linear_newton *ne
   return status;
 }
 
-/* --- derivatives ------------------------------------------------------------------------------------------------------------------------ */
+/* --- derivatives ---------------------------------------------------------------------------------------- */
 
 static double penalty_of(const struct linear_run *run, const struct linear_newton *newton, double t) {
   double sum = 0, squares = 0;
@@ -136,7 +138,8 @@ static pawl_status take_gradient(struct linear_run *run, struct linear_newton *n
   return status;
 }
 
-/* One round of the workers, whose sums go to vectors of its own: a part that comes late must not be added to anything else. */
+/* One round of the workers, whose sums go to vectors of its own: a part that comes late must not be added to
+ * anything else. */
 static pawl_status derive_once(struct linear_run *run, struct linear_newton *newton, bool *whole_out) {
   struct pawl_vector *gradient = NULL, *hessian = NULL;
   run->order.what = LINEAR_DERIVE;
@@ -164,10 +167,11 @@ static pawl_status derive(struct linear_run *run, struct linear_newton *newton) 
   return status;
 }
 
-/* --- a step ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- a step --------------------------------------------------------------------------------------------- */
 
-/* The best of some lengths of the step; 0 if the objective falls with none. Losses that flatten out, all but the squared one, are less than the quadratic has
- * them, and far from the optimum steps that are longer than it asks for bring more. With l1 they would carry weights past zero, which at 1 become zero. */
+/* The best of some lengths of the step; 0 if the objective falls with none. Losses that flatten out, all but
+ * the squared one, are less than the quadratic has them, and far from the optimum steps that are longer than
+ * it asks for bring more. With l1 they would carry weights past zero, which at 1 become zero. */
 static pawl_status search(struct linear_run *run, struct linear_newton *newton, double *length_out) {
   double best = newton->objective * (1 - FALL_LEAST), length = run->order.l1 > 0 ? 1 : LONGEST;
   *length_out = 0;
@@ -244,7 +248,8 @@ static pawl_status newton_round(struct linear_run *run, struct linear_reply *sum
   bool moved = false, is_done = newton && newton->gap <= run->control.tolerance;
   if (!status && (!is_done || run->control.tolerance <= LINEAR_NEVER_DONE)) {
     status = step(run, newton, &moved);
-    if (!status) status = derive(run, newton); /* also if there was none: who was lost meanwhile has to be noticed */
+    /* also if there was none: who was lost meanwhile has to be noticed */
+    if (!status) status = derive(run, newton);
     outcome->is_stuck = !moved && (newton->ridge > RIDGE_MOST || !(newton->fall > 0));
   }
   if (status) return status;
@@ -258,7 +263,7 @@ static pawl_status newton_round(struct linear_run *run, struct linear_reply *sum
   return PAWL_OK;
 }
 
-/* --- the method ------------------------------------------------------------------------------------------------ */
+/* --- the method ----------------------------------------------------------------------------------------- */
 
 static void rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
                  struct pawl_vector_options *options) {

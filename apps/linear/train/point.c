@@ -1,4 +1,5 @@
-/* One penalty: rounds until the method is done, then one more look at all data, and the model. See train.c. */
+/* One penalty: rounds until the method is done, then one more look at all data, and the model. See
+ * train.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "apps/linear/train/inside.h"
 
-/* --- rounds ------------------------------------------------------------------------------------------------------------------------- */
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
 static void note_round(struct linear_run *run, const struct linear_reply *sum, double seconds) {
   struct linear_progress *progress = &run->progress;
@@ -35,8 +36,8 @@ static void order_sweep(struct linear_run *run) {
   run->order.is_first = run->control.rounds == 0 || run->order.round == run->resumed_round;
 }
 
-/* Methods that take a step at the end of a round, and the dual, whose steps are only then all in, have their loss looked at once more. The
- * dual method's bias is penalised like a weight. */
+/* Methods that take a step at the end of a round, and the dual, whose steps are only then all in, have their
+ * loss looked at once more. The dual method's bias is penalised like a weight. */
 static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, bool *whole, double *extra_out) {
   struct linear_reply evaluated;
   bool is_whole, gathers = run->spec.method->gathers;
@@ -97,7 +98,8 @@ static pawl_status sweep(struct linear_run *run) {
   return status ? status : linear_validate(run);
 }
 
-/* Methods whose weights are sums of what workers hold: a new generation, made from what is saved of each row. */
+/* Methods whose weights are sums of what workers hold: a new generation, made from what is saved of each
+ * row. */
 static pawl_status gather(struct linear_run *run) {
   struct linear_order before = run->order;
   struct linear_reply sum;
@@ -169,7 +171,7 @@ static pawl_status rounds(struct linear_run *run) {
   return status;
 }
 
-/* --- the end of a point ---------------------------------------------------------------------------------------------------------------- */
+/* --- the end of a point --------------------------------------------------------------------------------- */
 
 static pawl_status evaluate(struct linear_run *run) {
   struct linear_reply sum;
@@ -221,7 +223,8 @@ static pawl_status hand_out(struct linear_run *run, size_t point) {
   struct linear_model model = {0};
   pawl_status status = linear_read_model(run, &model);
   if (status) return apps_fail(&run->common, status, "cannot read the model: %s", pawl_error_text());
-  if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective; /* rounds have failed */
+  /* rounds have failed */
+  if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective;
   model.objective = run->result.objective;
   model.penalty = run->penalty;
   linear_name_features(run, &model);

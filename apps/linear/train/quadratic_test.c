@@ -15,7 +15,8 @@ enum { MOST = 24 };
 
 static double hessian[MOST * MOST], g[MOST], w[MOST], step[MOST];
 
-/* H = X' X of as many random rows as are asked for: fewer rows than columns leave directions without curvature. */
+/* H = X' X of as many random rows as are asked for: fewer rows than columns leave directions without
+ * curvature. */
 static void draw(size_t count, size_t rows, uint64_t seed, double spread) {
   uint64_t random = seed;
   memset(hessian, 0, sizeof hessian);

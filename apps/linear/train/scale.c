@@ -14,7 +14,8 @@ static pawl_status pull(struct pawl_vector *vector, const uint64_t *keys, size_t
   return status ? status : pawl_task_finish(task, PAWL_FOREVER);
 }
 
-/* From some features' `most` and sums to their divisors, which take the place of `most`. Adds the squares of the values as they will be. */
+/* From some features' `most` and sums to their divisors, which take the place of `most`. Adds the squares of
+ * the values as they will be. */
 static void divide(const struct linear_run *run, size_t count, double *most, const double *sums, double *squares) {
   for (size_t i = 0; i < count; i++) {
     struct linear_spread spread = {most[i], sums[2 * i], sums[2 * i + 1]};
@@ -45,7 +46,8 @@ static pawl_status make_scales(struct linear_run *run, struct pawl_vector *large
   return status;
 }
 
-/* One round of the workers, whose figures go to vectors of its own: of one that not all took part in, nothing is kept. */
+/* One round of the workers, whose figures go to vectors of its own: of one that not all took part in, nothing
+ * is kept. */
 static pawl_status measure_once(struct linear_run *run, bool *whole_out, double *squares) {
   struct pawl_vector *largest = NULL, *added = NULL;
   struct linear_reply sum;

@@ -1,5 +1,5 @@
-/* Checkpoints of a job: the vectors are saved by the servers (<pawl/checkpoint.h>), and a small file beside them says how far the
- * job had got. A file is there whole or not at all, and names a checkpoint that is. */
+/* Checkpoints of a job: the vectors are saved by the servers (<pawl/checkpoint.h>), and a small file beside
+ * them says how far the job had got. A file is there whole or not at all, and names a checkpoint that is. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -16,7 +16,7 @@ static bool state_path(const struct linear_run *run, char *path, size_t size) {
   return length > 0 && (size_t)length < size;
 }
 
-/* --- saving ------------------------------------------------------------------------------------------------------------------------ */
+/* --- saving --------------------------------------------------------------------------------------------- */
 
 /* The options under which weights, and what else a checkpoint holds, mean what they mean. */
 static json_t *make_terms(const struct linear_run *run) {
@@ -97,7 +97,7 @@ pawl_status linear_state_save(struct linear_run *run) {
   return PAWL_OK;
 }
 
-/* --- loading ------------------------------------------------------------------------------------------------------------------------- */
+/* --- loading -------------------------------------------------------------------------------------------- */
 
 static bool unpack(json_t *object, const struct linear_run *run, struct linear_state *state) {
   const char *checkpoint, *before = "";

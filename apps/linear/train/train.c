@@ -1,5 +1,5 @@
-/* The scheduler of linear methods: the job, and the path of penalties. See linear.h and train/inside.h; point.c trains
- * for one penalty. */
+/* The scheduler of linear methods: the job, and the path of penalties. See linear.h and train/inside.h;
+ * point.c trains for one penalty. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "apps/common/json.h"
 #include "apps/linear/train/inside.h"
 
-/* --- the job ------------------------------------------------------------------------------------------------------------------- */
+/* --- the job -------------------------------------------------------------------------------------------- */
 
 static pawl_status write_spec(struct linear_run *run) {
   const struct linear_options *options = run->options;
@@ -51,8 +51,9 @@ static uint64_t count_bytes(const struct linear_run *run) {
   return sum;
 }
 
-/* The dual of the hinge loss is gone up row by row, each step knowing of all before. Workers that share the rows have to tell one another of their steps,
- * which takes many times as long as making them (dual.c). So one worker has all rows, if it can, unless the method was asked for by its name. */
+/* The dual of the hinge loss is gone up row by row, each step knowing of all before. Workers that share the
+ * rows have to tell one another of their steps, which takes many times as long as making them (dual.c). So
+ * one worker has all rows, if it can, unless the method was asked for by its name. */
 static bool is_for_one(const struct linear_run *run) {
   const struct linear_options *options = run->options;
   return options->method == LINEAR_METHOD_AUTO && options->loss == LINEAR_HINGE &&
@@ -107,7 +108,7 @@ static pawl_status open_data(struct linear_run *run) {
   return status ? status : linear_validation_load(run);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------------ */
+/* --- all of it ------------------------------------------------------------------------------------------ */
 
 static pawl_status train_points(struct linear_run *run) {
   struct linear_state state = {0};

@@ -1,4 +1,5 @@
-/* Validation: the scheduler's own data, scored after each round with the weights that the servers hold then. */
+/* Validation: the scheduler's own data, scored after each round with the weights that the servers hold
+ * then. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,8 @@ void linear_validation_fini(struct linear_run *run) {
   linear_model_fini(&run->validation.model);
 }
 
-/* Features that the training data does not have lie beyond the vector's span, or were never written: their weights are 0. */
+/* Features that the training data does not have lie beyond the vector's span, or were never written: their
+ * weights are 0. */
 static size_t known_features(const struct linear_share *share, uint64_t span) {
   size_t count = share->features;
   while (count > 0 && share->keys[count - 1] >= span) count--;

@@ -72,7 +72,7 @@ const struct pwi_cli_option pwi_train_logistic_options[] = {PENALTY, CLASSES,   
 
 const struct pwi_cli_option pwi_train_svm_options[] = {
     PENALTY,
-    {PWI_TRAIN_LOSS, "loss", "NAME", "loss: hinge (default) or squared-hinge"},
+    {PWI_TRAIN_LOSS, "loss", "NAME", "loss: " LINEAR_LOSS_WORDS " (default: hinge)"},
     CLASSES,
     FURTHER,
     METHOD,

@@ -132,7 +132,7 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
                ? NULL
                : "a number, at least 0, or up to 64 different ones separated by commas";
   case PWI_TRAIN_LOSS:
-    return read_loss(options, value) ? NULL : "hinge or squared-hinge";
+    return read_loss(options, value) ? NULL : LINEAR_LOSS_WORDS;
   case PWI_TRAIN_METHOD:
     return read_method(options, value) ? NULL : LINEAR_METHOD_NAMES;
   case PWI_TRAIN_SCALE:
