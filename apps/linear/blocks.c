@@ -1,25 +1,29 @@
 /* Delayed block proximal gradient with diagonal second order: OSDI'14 Algorithm 3, the worker's side.
  *
- * Features are divided into blocks, which are gone through in a random order that all workers draw alike. For
- * each feature j of a block a worker computes, over its own rows i,
+ * Features are divided into blocks. All workers visit the blocks in the same random order. For each feature j
+ * of a block a worker computes, over its own rows i,
  *
  *   g_j = sum_i c_i x_ij loss'(z_i)          u_j = sum_i c_i x_ij^2 loss''(z_i)
  *
- * and pushes both. When all workers' parts are in, the servers apply the step once (`block_newton`,
- * docs/functions.md derives it):
+ * and pushes both. When the parts of all workers are in, the servers apply the step once (`block_newton`,
+ * which docs/functions.md derives):
  *
  *   w_j <- argmin_v  g_j (v - w_j) + u_j/2 (v - w_j)^2 + l1 |v| + l2/2 v^2
  *
- * and the answer brings w_j and the summed g_j. The worker then corrects z = X w of the rows concerned. Up to
- * tau steps may be under way at a time: the next ones are computed from what is there (bounded delay). Since
- * features of one block, and of blocks that are under way together, do not know of one another's steps, the
- * number of blocks is chosen so that a row has few of them (train.c).
+ * The answer contains w_j and the summed g_j. The worker then corrects z = X w of the rows concerned.
  *
- * KKT FILTER (OSDI'14 5.1). A feature with w_j = 0 and |g_j| < l1 stays where it is. The summed gradient
- * comes with the weight, so all workers know this alike, and leave the feature out until the next full round.
+ * BOUNDED DELAY. A step is an iteration under the policy "bounded tau" (<pawl/policy.h>): up to tau earlier
+ * steps may be unfinished, and the next step is computed without their results. Features of the same block,
+ * and of blocks in progress at the same time, do not know of one another's steps. So the number of blocks is
+ * chosen such that a row has few of these features (train/describe.c).
  *
- * A worker's z belongs to its own copy of w: whatever was lost, delayed or left out, a later pull brings the
- * weight as it is, and z is corrected by the difference. */
+ * KKT FILTER (OSDI'14 5.1). A feature with w_j = 0 and |g_j| < l1 keeps its weight. The answer contains the
+ * summed gradient, so all workers know this alike, and leave the feature out until the next full round. The
+ * filter `kkt` of <pawl/filter.h> would not do: it runs on a worker's own part of the gradient, after the
+ * worker has computed it, and computing it is most of the work.
+ *
+ * z belongs to the worker's own copy of w. Whatever was lost, delayed or left out, a later answer brings the
+ * present weight, and the worker corrects z by the difference. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +33,7 @@
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 
-/* A step under way. */
+/* A step in progress. */
 struct step {
   size_t count;       /* of features */
   uint32_t *features; /* their numbers in the share */
@@ -47,8 +51,9 @@ struct blocks {
   double bias;
   float *y, *c;
   double *z;
-  float *pairs;       /* slope and curvature at z, both times c */
-  struct step *steps; /* a ring of tau + 1 */
+  float *pairs;                       /* slope and curvature at z, both times c */
+  struct pawl_iterations *iterations; /* each step is one; the policy lets tau of them be unfinished */
+  struct step *steps;                 /* a ring of tau + 1 */
   size_t first, under_way;
   uint32_t *order;
 };
@@ -147,7 +152,8 @@ static pawl_status send_step(struct linear_worker *worker, const struct linear_o
   pawl_status status = pawl_group_pushpull(group, vector, where, step->pushed, step->pulled, &step->task);
   if (status) return status;
   blocks->under_way++;
-  return pawl_group_clock(group, NULL);
+  status = pawl_iteration_add(blocks->iterations, step->task);
+  return status ? status : pawl_iteration_end(blocks->iterations, NAN); /* clocks the group */
 }
 
 /* --- a step has been taken ------------------------------------------------------------------------------ */
@@ -201,9 +207,10 @@ static pawl_status finish_step(struct linear_worker *worker, const struct linear
 static pawl_status begin_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                               bool is_bias, struct linear_reply *reply) {
   struct blocks *blocks = worker->state;
-  pawl_status status = PAWL_OK;
-  while (!status && blocks->under_way > 0 &&
-         (blocks->under_way > worker->spec.tau || pawl_task_is_done(blocks->steps[blocks->first].task)))
+  int64_t before = apps_now();
+  pawl_status status = pawl_iteration_begin(blocks->iterations, PAWL_FOREVER, NULL);
+  reply->waited_s += apps_seconds_since(before);
+  while (!status && blocks->under_way > 0 && pawl_task_is_done(blocks->steps[blocks->first].task))
     status = finish_step(worker, order, reply);
   if (status) return status;
   struct step *step = &blocks->steps[(blocks->first + blocks->under_way) % (worker->spec.tau + 1)];
@@ -263,6 +270,7 @@ static void end(struct linear_worker *worker) {
     blocks->first = (blocks->first + 1) % (worker->spec.tau + 1);
     blocks->under_way--;
   }
+  pawl_iterations_destroy(blocks->iterations);
   for (uint32_t i = 0; blocks->steps && i <= worker->spec.tau; i++) {
     free(blocks->steps[i].features);
     free(blocks->steps[i].keys);
@@ -363,7 +371,11 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
     blocks->c[i] = (float)linear_c(&worker->spec, y) * share->weights[i];
   }
   for (size_t j = 0; j < share->features; j++) blocks->is_active[j] = true;
-  return read_weights(worker, blocks);
+  char policy[32];
+  snprintf(policy, sizeof policy, "bounded %u", (unsigned)worker->spec.tau);
+  struct pawl_group *group = pawl_worker_group(worker->worker);
+  pawl_status status = pawl_iterations_create(worker->session, group, policy, &blocks->iterations);
+  return status ? status : read_weights(worker, blocks);
 }
 
 /* --- the method ----------------------------------------------------------------------------------------- */
