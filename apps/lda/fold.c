@@ -17,7 +17,7 @@
 
 #include "apps/lda/model_inside.h"
 
-#define LANES 16                            /* sums that run side by side; rows are padded to a multiple of it */
+#define LANES 16                            /* parallel sums; rows are padded to a multiple of this */
 #define FULL 8                              /* a word with a topic in so many has a row of all of them */
 #define ROWS_MAX ((size_t)64 * 1024 * 1024) /* floats in rows; words beyond are kept the other way */
 #define SHARE 16                            /* documents that a thread takes at once */

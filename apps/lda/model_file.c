@@ -2,9 +2,9 @@
  * read with `head`, then numbers, then a checksum.
  *
  *   pawl-model 1 00000384\n     version, and where the numbers begin
- *   { … }\n                     "kind": "topics", and what the model says of itself, one key a line; blanks up to there
+ *   { … }\n                     "kind": "topics" and the description of the model, one key a line; padded
  *   alpha                       K float64
- *   lengths                     V of 32 bits: how many topics each word has; bit 31: its values are float32, else int32
+ *   lengths                     V of 32 bits: number of topics of each word; bit 31: values are float32, else int32
  *   values                      4 bytes each, those of word 0 first
  *   topics                      2 bytes each, in the same order; they rise within a word
  *   vocabulary                  a word a line; nothing if words are numbers

@@ -8,8 +8,8 @@
  * A Metropolis-Hastings step proposes a topic from some q, and accepts t in place of s with probability
  * min(1, p(t) q(s) / (p(s) q(t))). Two kinds of proposals take turns (Yuan et al., LightLDA, 2015):
  *
- *   q_word(k) ~ n_wk + beta       p q falls to  (n_dt + alpha_t) / (n_ds + alpha_s) * (n_s + V beta) / (n_t + V beta)
- *   q_doc(k)  ~ n_dk + alpha_k    p q falls to  (n_wt + beta) / (n_ws + beta) * (n_s + V beta) / (n_t + V beta)
+ *   q_word(k) ~ n_wk + beta     p q falls to  (n_dt + alpha_t) / (n_ds + alpha_s) * (n_s + V beta) / (n_t + V beta)
+ *   q_doc(k)  ~ n_dk + alpha_k  p q falls to  (n_wt + beta) / (n_ws + beta) * (n_s + V beta) / (n_t + V beta)
  *
  * The first needs the counts of the document alone, the second those of the word alone. So a sweep has two
  * phases (Chen et al., WarpLDA, VLDB 2016): one goes through the documents, accepts what was proposed by
@@ -31,8 +31,8 @@
 
 #include "apps/lda/urn.h"
 
-#define LDA_NONE                                                                                                       \
-  0xffffu /* not a topic: a token that is not counted yet; the topic that it will have is then in the upper bits, or none */
+/* Not a topic: a token that is not counted yet. The upper bits then have the topic that it will have, or none. */
+#define LDA_NONE 0xffffu
 
 static inline uint32_t lda_pair(uint32_t topic, uint32_t proposed) { return topic | proposed << 16; }
 static inline uint32_t lda_topic(uint32_t pair) { return pair & 0xffff; }

@@ -3,7 +3,7 @@
  *
  * For any numbers a_i the dual
  *
- *   D(a) = - sum_i loss*_i(-a_i)  -  sum_j penalty*(g_j)          g = X' (-a),   sum_i a_i = 0 if there is a bias
+ *   D(a) = - sum_i loss*_i(-a_i)  -  sum_j penalty*(g_j)       g = X' (-a),   sum_i a_i = 0 if there is a bias
  *
  * is at most the least objective there is (Fenchel; for l1 see Kim et al. 2007, and Fercoq, Gramfort and
  * Salmon 2015). Near the optimum the slopes at the weights, a_i = -c_i loss'(z_i), nearly are the best ones,

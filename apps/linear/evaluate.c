@@ -1,5 +1,4 @@
-/* Loss and accuracy with the weights that the servers hold. Written plainly: this is what the figures at the
- * end are made by. */
+/* Loss and accuracy with the weights on the servers. The code is plain, as it computes the final figures. */
 #include <stdlib.h>
 
 #include "apps/linear/inside.h"

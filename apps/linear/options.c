@@ -1,4 +1,4 @@
-/* Options of linear methods, and what is wrong with them: see linear.h. */
+/* Defaults and checks of the options of linear methods: see linear.h. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static bool check_method(const struct linear_options *options, const struct line
   return true;
 }
 
-/* Workers are told by JSON, which is UTF-8, what to read. */
+/* Paths are sent to workers as JSON, which is UTF-8. */
 static bool check_names(const struct linear_options *options, char error[APPS_TEXT_MAX]) {
   for (size_t i = 0; i < options->path_count; i++) {
     json_t *name = json_string(options->paths[i]);

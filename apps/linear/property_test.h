@@ -71,7 +71,7 @@ static inline void draw_problem(enum kind kind, bool is_regression, uint64_t see
  * cycles bring nothing. */
 static inline double best_of_one(const struct problem *problem, size_t id, const double *w, const double *z) {
   double l1 = id ? problem->l1 : 0, l2 = id ? problem->l2 : 0, low = -1, high = 1;
-  for (int widen = 0; widen < 2; widen++) /* first outwards until the slope changes its sign, for both sides */
+  for (int widen = 0; widen < 2; widen++) /* first outwards until the slope changes its sign */
     for (int i = 0; i < 60; i++) {
       double v = widen ? high : low, slope = l2 * v + (v > 0 ? l1 : -l1);
       for (size_t row = 0; row < problem->rows->count; row++) {

@@ -1,12 +1,11 @@
-/* Asynchronous SGD, AdaGrad and FTRL-proximal on data that is streamed: nothing is kept but a minibatch or
- * some.
+/* Asynchronous SGD, AdaGrad and FTRL-proximal on streamed data: a worker keeps only some minibatches.
  *
  * For each minibatch a worker pulls the weights of its features, computes the gradient of its losses, and
- * pushes it; the servers step by their rule (vectors.c). Up to tau pushes of a worker may be under way when
- * the next minibatch is pulled, and nobody waits for other workers (OSDI'14 3.4: eventual between workers,
- * bounded by tau at each).
+ * pushes it. The servers step by the rule of the vector. Up to tau pushes of a worker may be unfinished when
+ * it pulls the next minibatch, and workers do not wait for one another (OSDI'14 3.4: eventual between
+ * workers, bounded by tau for each).
  *
- * The loss that is reported is that of each row before the model has seen it: progressive validation. */
+ * The reported loss is that of each row before the model has seen the row: progressive validation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "apps/linear/losses.h"
 #include "apps/linear/minibatch.h"
 
-/* A minibatch whose pushes are under way: its arrays are theirs until they have finished. */
+/* A minibatch whose pushes are in progress. Its arrays belong to the tasks until these have finished. */
 struct slot {
   struct linear_minibatch minibatch;
   struct pawl_task *task, *bias_task;
@@ -81,7 +80,7 @@ static pawl_status push(struct linear_worker *worker, struct slot *slot) {
   return status;
 }
 
-/* Rows whose label is neither class came after the first piece, by which the classes were found. */
+/* The first piece determined the two classes. Later rows may have other labels, which are refused. */
 static pawl_status check_labels(struct linear_worker *worker, const struct linear_order *order,
                                 const struct pawl_batch *batch) {
   if (linear_is_regression(worker->spec.loss)) return PAWL_OK;
@@ -132,7 +131,7 @@ static pawl_status learn_piece(void *context, size_t piece, struct pawl_batch *b
   struct pass *pass = context;
   if (pass->worker->spec.digests) apps_digest_add(&pass->reply->census.digest, piece, batch);
   pawl_status status = learn_batch(pass->worker, pass->order, batch, pass->reply);
-  pawl_batch_destroy(batch); /* pushes are of the minibatch's own arrays */
+  pawl_batch_destroy(batch); /* the minibatch has copied what it pushes */
   return status;
 }
 

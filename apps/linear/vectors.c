@@ -1,4 +1,4 @@
-/* The vectors of linear jobs, and reading weights from them: see inside.h. */
+/* Names and options of the vectors of linear jobs, and pulling weights: see inside.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +17,11 @@ void linear_vector_name(const struct linear_spec *spec, const struct linear_orde
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c", spec->job, letters[which]);
   else if (which == LINEAR_GRADIENT || which == LINEAR_HESSIAN || which == LINEAR_MOST || which == LINEAR_SUMS)
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%" PRIu64, spec->job, letters[which], order->point, order->serial);
-  else /* outlives generations */
+  else /* the same in all generations */
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu", spec->job, letters[which], order->point);
 }
 
-/* What the scheduler adds up, tries and keeps. */
+/* Options of vectors that are the same for all methods. */
 static void plain_options(const struct linear_order *order, enum linear_vector which,
                           struct pawl_vector_options *options) {
   uint64_t all = order->features + 1;

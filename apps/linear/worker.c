@@ -1,4 +1,4 @@
-/* A worker of a linear job: reads its pieces, and does in each round what the order says. See inside.h. */
+/* A worker of a linear job: reads its pieces, and carries out the order of each round. See inside.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static pawl_status take(struct pawl_worker *handle, void *context, const struct 
   return status;
 }
 
-/* [begin, end) without what lies in `gone`: nothing, one range or two. */
+/* The parts of the range outside of `gone`: none, one or two. */
 static size_t without(struct pawl_range range, struct pawl_range gone, struct pawl_range out[2]) {
   size_t count = 0;
   struct pawl_range before = {range.begin, gone.begin < range.end ? gone.begin : range.end};
@@ -119,7 +119,7 @@ static pawl_status open_vectors(struct linear_worker *worker, const struct linea
 
 /* --- rounds --------------------------------------------------------------------------------------------- */
 
-/* Methods that stream look at the first piece of their share alone, and take the rest to be like it. */
+/* Methods that stream read only the first piece of their share, and assume that the others are like it. */
 static pawl_status describe(struct linear_worker *worker, struct linear_reply *reply) {
   if (!worker->spec.method->streams) {
     linear_share_count(&worker->share, &reply->census);
@@ -150,7 +150,7 @@ static pawl_status prepare(struct linear_worker *worker, const struct linear_ord
     status = linear_share_arrange(&worker->share, &worker->scatter);
     if (!status && order->what != LINEAR_MEASURE) status = linear_scale_apply(worker, order);
   }
-  /* else the method has no part in it */
+  /* other orders do not involve the method */
   bool is_work = order->what == LINEAR_SWEEP || order->what == LINEAR_GATHER;
   if (status || worker->is_begun || !is_work) return status;
   worker->spec.method->end(worker);

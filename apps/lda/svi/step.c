@@ -17,8 +17,9 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define LANES 16 /* rows are padded with zeros to a multiple of it */
-#define TURNS                                                                                                          \
-  30 /* at most: with 50 and 100, and other cuts of topics, held-out documents fared worse on the one corpus that was tried */
+/* At most so many turns. With 50 and 100, and other cuts of topics, held-out documents fared worse on the one
+ * corpus that was tried. */
+#define TURNS 30
 #define ENOUGH 1e-3f /* the mean change of gamma_dk by which a document is done */
 #define TINY 1e-35f
 #define NO_TOKENS 1e-6f /* of a word and topic in a batch: zeros travel for less */

@@ -4,12 +4,12 @@
  * Topic k is believed to be Dirichlet(lambda_k), document d's topics Dirichlet(gamma_d). Given lambda, gamma
  * of each document of a batch S is found by itself, by turns of
  *
- *   p_dwk   ~  exp(psi(gamma_dk)) exp(psi(lambda_wk) - psi(sum_w lambda_wk))       that a token of word w is of topic k
+ *   p_dwk   ~  exp(psi(gamma_dk)) exp(psi(lambda_wk) - psi(sum_w lambda_wk))   that a token of w is of topic k
  *   gamma_dk = alpha_k + sum_w n_dw p_dwk
  *
  * and then lambda takes a step towards what it would be if all D documents were like those of the batch:
  *
- *   lambda_wk <- (1 - rho_t) lambda_wk + rho_t (beta + D/|S| sum_(d in S) n_dw p_dwk),     rho_t = (offset + t)^-kappa
+ *   lambda_wk <- (1 - rho_t) lambda_wk + rho_t (beta + D/|S| sum_(d in S) n_dw p_dwk),   rho_t = (offset + t)^-kappa
  *
  * What is kept are *weights*, lambda less beta, for which the step is the same without beta.
  *

@@ -4,7 +4,7 @@
  * Documents are streamed: pieces are read one after the other, in an order that is another one in each pass,
  * and so are the documents of a piece; batches go on across the ends of pieces. For each batch a worker
  *
- *   takes a ticket        by adding 1 to the number of steps, one number on a server: t is the answer, and nobody else's,
+ *   takes a ticket        by adding 1 to the number of steps, one number on a server: t is the answer,
  *   pulls                 the rows of mu of the batch's words, and the totals; they are s_(t-1) mu,
  *   finds gamma           of each document,
  *   pushes                rho_t D/|S| / s_t times what it has summed up.

@@ -1,4 +1,4 @@
-/* What the data is: workers describe their pieces, and the scheduler settles labels, blocks, the method and
+/* The first round: workers describe their pieces, and the scheduler settles labels, blocks, the method and
  * the first learning rate. */
 #include <math.h>
 
@@ -22,8 +22,8 @@ static pawl_status settle_labels(struct linear_run *run, const struct linear_cen
   return PAWL_OK;
 }
 
-/* Blocks so many that a row has one feature, about, in every two of them that are under way at a time: then
- * steps that do not know of one another hardly act on the same rows (see blocks.c). */
+/* Chooses so many blocks that a row has about one feature in every two blocks that are in progress at a time.
+ * Then steps that do not know of one another rarely affect the same rows (blocks.c). */
 static uint32_t choose_blocks(const struct linear_run *run, double per_row) {
   double wanted = 2 * per_row * (run->spec.tau + 1);
   double most = fmin((double)run->order.features, 1 << 16);
@@ -31,9 +31,9 @@ static uint32_t choose_blocks(const struct linear_run *run, double per_row) {
   return (uint32_t)fmax(1, fmin(ceil(wanted), most));
 }
 
-/* Newton steps where the Hessian is no trouble: a matrix that fits, and not too many pairs of entries of the
- * same row. They are chosen when the data is known, and workers need not know: they are told what to
- * compute. */
+/* Chooses Newton steps if the Hessian is small enough: the matrix fits into memory, and rows do not have too
+ * many pairs of entries. The scheduler chooses when the data is known. Workers need not know, as orders tell
+ * them what to compute. */
 static pawl_status choose_method(struct linear_run *run, const struct linear_census *census) {
   double pairs = (double)census->entries * (double)census->entries / (double)census->rows / 2;
   if (run->options->method == LINEAR_METHOD_NEWTON && census->max_id > LINEAR_NEWTON_MOST)

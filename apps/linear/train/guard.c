@@ -1,14 +1,13 @@
-/* What keeps a run honest: the best weights are kept and gone back to, and the distance to the optimum is
- * measured.
+/* Keeps the best weights and goes back to them, and measures the distance to the optimum.
  *
  * Steps that do not know of one another can overshoot, on correlated columns without end. So after each round
- * that is the best so far the scheduler reads the weights that are not zero, and when the objective has risen
- * it writes them back, into vectors of a new generation, from which all workers begin anew; control.c makes
- * the steps shorter. Whatever happens, what is handed out is the best there was.
+ * that is the best so far the scheduler reads the weights that are not zero. When the objective has risen, it
+ * writes them to vectors of a new generation, from which all workers begin again, and control.c makes steps
+ * shorter. The model that the user gets always has the best weights of all rounds.
  *
- * The distance is measured by a round of derivatives (derive.c), added up by the servers, and by a point of
- * the dual that is made of them (certificate.h). It costs about half a round, and is done when the run seems
- * to be at its end. */
+ * The distance is measured with a round of derivatives (derive.c), which the servers add up, and a point of
+ * the dual that is computed from them (certificate.h). This costs about half a round, and happens when
+ * training seems to have converged. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +55,7 @@ static pawl_status keep_weights(struct linear_run *run, struct linear_kept *kept
 pawl_status linear_keep(struct linear_run *run) {
   struct linear_kept *kept = &run->kept;
   kept->count = 0;
-  kept->is_there = run->is_best = false; /* until all of it is */
+  kept->is_there = run->is_best = false; /* until all weights are read */
   pawl_status status = keep_weights(run, kept);
   if (!status && run->bias) status = linear_read_bias(run, &kept->bias);
   kept->is_there = run->is_best = !status;
@@ -95,7 +94,8 @@ void linear_forget_kept(struct linear_run *run) {
 
 /* --- how far it is -------------------------------------------------------------------------------------- */
 
-/* Gradients by rising key, as the servers have them, each with its weight. */
+/* Adds all features to the certificate: their gradients from the servers, by ascending key, and their
+ * weights. */
 static pawl_status look_at_features(struct linear_run *run, struct pawl_vector *gradient,
                                     struct linear_certificate *certificate) {
   struct linear_worker reader = {.weights = run->weights};
@@ -150,17 +150,17 @@ pawl_status linear_measure(struct linear_run *run, struct linear_distance *dista
 
 static bool is(const char *why, const char *word) { return why && strcmp(why, word) == 0; }
 
-/* A stream has no bound. But no model, all weights zero, is better than one that is worse than that. */
+/* Streams have no bound on the distance. But a model that is worse than all weights zero has diverged. */
 static bool has_diverged(const struct linear_run *run) {
   double objective = run->result.objective;
-  if (is(run->result.why, "interrupted") || is(run->result.why, "failed")) return false; /* it is not known */
+  if (is(run->result.why, "interrupted") || is(run->result.why, "failed"))
+    return false; /* the objective is not known */
   return !isfinite(objective) || (run->spec.method->streams && objective > run->nothing);
 }
 
 void linear_judge_end(struct linear_run *run) {
   struct linear_result *result = &run->result;
-  bool asked_for =
-      run->options->rounds > 0; /* as many rounds as were asked for, and it says that it is not converged */
+  bool asked_for = run->options->rounds > 0; /* the user limited the rounds */
   bool diverged = has_diverged(run);
   if (diverged) result->why = "diverged";
   result->gap = run->control.gap;

@@ -143,7 +143,7 @@ pawl_status linear_validation_load(struct linear_run *run);
 pawl_status linear_validate(struct linear_run *run);
 void linear_validation_fini(struct linear_run *run);
 
-/* Checkpoints: state.c. linear_state_digest takes a digest that workers have sent, if it covers all pieces. */
+/* Checkpoints: state.c. linear_state_digest takes a digest from workers if it covers all pieces. */
 void linear_state_digest(struct linear_run *run, const struct apps_digest *digest);
 pawl_status linear_state_save(struct linear_run *run);
 pawl_status linear_state_load(struct linear_run *run, struct linear_state *state_out);

@@ -1,4 +1,4 @@
-/* Weights between servers and models: see inside.h. */
+/* Reads weights from the servers into a model, and writes them back: see inside.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { ROWS_AT_ONCE = 1 << 16, NAMED_WEIGHTS = 1 << 20 };
 
-#define NAMED_BYTES (UINT64_C(1) << 30) /* of data: more is not read again for names */
+#define NAMED_BYTES (UINT64_C(1) << 30) /* larger data is not read again for names */
 
 /* --- from the servers ----------------------------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ pawl_status linear_read_bias(struct linear_run *run, double *bias_out) {
   return status;
 }
 
-/* A name that is no UTF-8 cannot be kept, nor can a long one. */
+/* The name of the label column is dropped if it is too long or not UTF-8. */
 static void name_label(const struct pawl_data *data, struct linear_model *model) {
   size_t room = sizeof model->label_name;
   if (model->label_column && pawl_data_column_name(data, model->label_column, model->label_name, room) >= room)
@@ -83,8 +83,7 @@ static void name_label(const struct pawl_data *data, struct linear_model *model)
   json_decref(text);
 }
 
-/* Names are for people, and worth one more look at data that is not too large. Without them the model is as
- * good. */
+/* Reads the data once more for names, unless it is too large. The model is complete without names. */
 void linear_name_features(struct linear_run *run, struct linear_model *model) {
   struct pawl_data_info info;
   struct pawl_names *names;
@@ -123,7 +122,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   name_label(run->data, &model);
   pawl_status status = scan_weights(run, &model);
   if (!status && run->bias) status = linear_read_bias(run, &model.bias);
-  model.zero_based = run->zero_based || (model.count && model.ids[0] == 0); /* a stream may meet it late */
+  model.zero_based = run->zero_based || (model.count && model.ids[0] == 0); /* a stream may meet id 0 late */
   if (run->spec.method->streams)
     model.features = model.count ? model.ids[model.count - 1] : 0;
   else
@@ -137,7 +136,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
 
 /* --- to the servers ------------------------------------------------------------------------------------- */
 
-/* Rules compute what is stored from what is pushed, so the weights come by way of a plain vector of the same
+/* A push to the vector would go through its rule. So the weights are pushed to a plain vector of the same
  * shape, which the servers copy. */
 pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
                                 const double *values, size_t count) {
@@ -176,7 +175,7 @@ pawl_status linear_write_start(struct linear_run *run, const struct linear_model
         &run->common, PAWL_MISMATCH,
         "the model to start from has features up to %llu, but the data up to %llu; was it trained on other data?",
         (unsigned long long)model->ids[model->count - 1], (unsigned long long)run->order.features - 1);
-  /* Our labels rise; those of a model that LIBLINEAR wrote may fall. */
+  /* Labels of a run ascend; those of a model that LIBLINEAR wrote may descend. */
   double sign = !model->is_regression && model->labels[0] > model->labels[1] ? -1 : 1, bias = sign * model->bias;
   struct linear_scatter scatter;
   linear_scatter_init(&scatter, run->order.features);

@@ -1,7 +1,7 @@
 /* Newton steps, the scheduler's side: for data with so few features that the whole Hessian fits.
  *
  *   v <- argmin  g . (v - w) + 1/2 (v - w)' H (v - w) + l1 |v|_1 + l2/2 |v|^2          (quadratic.h)
- *   w <- w + t (v - w)        with the t of 4, 2, 1, 1/2, 1/4, … that brings the objective down most (with l1: from 1 on)
+ *   w <- w + t (v - w)   with the t of 4, 2, 1, 1/2, 1/4, … that lowers the objective most (with l1: from 1 on)
  *
  * Workers compute g, H and the losses along the step (derive.c), the servers add them up, and the scheduler
  * does the rest: a proximal Newton method (Lee, Sun and Saunders 2014; newGLMNET, Yuan, Ho and Lin 2012, of

@@ -1,5 +1,5 @@
-/* One penalty: rounds until the method is done, then one more look at all data, and the model. See
- * train.c. */
+/* Training for one penalty: rounds until the method is done, then an evaluation over all data, and the
+ * model. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void note_round(struct linear_run *run, const struct linear_reply *sum, d
   progress->left_s = left * apps_seconds_since(run->trained_ns) / (double)(run->control.rounds + 1);
 }
 
-/* The order of the next sweep, as the control has it. */
+/* Fills in the order of the next sweep from the decisions of the control. */
 static void order_sweep(struct linear_run *run) {
   run->order.what = LINEAR_SWEEP;
   run->order.is_full = run->control.is_full || run->moved != run->seen_moved;
@@ -36,8 +36,8 @@ static void order_sweep(struct linear_run *run) {
   run->order.is_first = run->control.rounds == 0 || run->order.round == run->resumed_round;
 }
 
-/* Methods that take a step at the end of a round, and the dual, whose steps are only then all in, have their
- * loss looked at once more. The dual method's bias is penalised like a weight. */
+/* Evaluates the loss once more for methods that step at the end of a round, and for methods that gather,
+ * whose steps are complete only then. The bias of the latter is penalised like a weight. */
 static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, bool *whole, double *extra_out) {
   struct linear_reply evaluated;
   bool is_whole, gathers = run->spec.method->gathers;
@@ -48,13 +48,13 @@ static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, 
   if (!status && run->bias) status = linear_read_bias(run, &bias);
   if (status) return status;
   *whole = *whole && is_whole;
-  sum->loss_before = gathers ? evaluated.loss_of_nothing : sum->loss; /* sums begin as nothing */
+  sum->loss_before = gathers ? evaluated.loss_of_nothing : sum->loss; /* sums begin with weights of zero */
   sum->loss = evaluated.loss;
   *extra_out = gathers ? run->order.l2 / 2 * bias * bias : 0;
   return PAWL_OK;
 }
 
-/* A round of methods that have none of their own. */
+/* A round of methods that have no `round` of their own. */
 static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct linear_outcome *outcome,
                         double *extra) {
   bool is_whole;
@@ -66,14 +66,14 @@ static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct
   if (!status) status = look_again(run, sum, &is_whole, extra);
   if (!status) status = linear_read_penalty(run, &penalty, &nonzeros);
   if (status) return apps_fail(&run->common, status, "cannot compute the penalty: %s", pawl_error_text());
-  if (!is_whole) run->moved++; /* whatever the reason: what was pushed may be more than what was kept of it */
+  if (!is_whole) run->moved++; /* the servers may have applied pushes of a worker that is missing */
   outcome->is_whole = is_whole && run->moved == run->seen_moved;
   outcome->was_full = run->order.is_full;
   outcome->violation = sum->violation;
   outcome->violation_max = sum->violation_max;
   outcome->dual = sum->dual - penalty - *extra;
   if (is_whole) outcome->objective = sum->loss + penalty + *extra;
-  if (is_whole) linear_state_digest(run, &sum->census.digest); /* a pass over a stream */
+  if (is_whole) linear_state_digest(run, &sum->census.digest); /* of a pass over streamed data */
   bool is_resumed = run->order.round == run->resumed_round && run->spec.method->gathers;
   if (is_whole && run->order.is_first && !is_resumed) outcome->before = sum->loss_before + before;
   return PAWL_OK;
@@ -89,7 +89,7 @@ static pawl_status sweep(struct linear_run *run) {
   if (status) return status;
   linear_control_hear(&run->control, &outcome);
   run->seen_moved = run->moved;
-  run->is_best = false; /* until they are kept */
+  run->is_best = false; /* until linear_keep */
   status = linear_read_penalty(run, &penalty, &run->progress.nonzeros);
   run->progress.objective = outcome.objective - extra;
   run->progress.loss = isfinite(outcome.objective) ? sum.loss : NAN;
@@ -98,8 +98,7 @@ static pawl_status sweep(struct linear_run *run) {
   return status ? status : linear_validate(run);
 }
 
-/* Methods whose weights are sums of what workers hold: a new generation, made from what is saved of each
- * row. */
+/* Methods that gather: creates a new generation of weights from the multipliers on the servers. */
 static pawl_status gather(struct linear_run *run) {
   struct linear_order before = run->order;
   struct linear_reply sum;
@@ -138,7 +137,8 @@ static const char *why_to_end(struct linear_run *run) {
   return NULL;
 }
 
-/* What the round has shown: keep the weights, go back, or measure how far they are from the optimum. */
+/* Carries out the decisions of the control: keep the weights, go back, or measure the distance to the
+ * optimum. */
 static pawl_status draw_conclusions(struct linear_run *run) {
   struct linear_control *control = &run->control;
   struct linear_distance distance = {NAN, NAN, NAN};
@@ -209,7 +209,7 @@ static void sum_up(struct linear_run *run) {
   result->valid_accuracy = run->progress.valid_accuracy;
 }
 
-/* After an early stop: the weights of the round that validated best. */
+/* After an early stop: restores the weights of the round with the best validation loss. */
 static pawl_status go_back(struct linear_run *run) {
   pawl_status status = linear_write_start(run, &run->validation.model);
   if (status) return apps_fail(&run->common, status, "cannot restore the best model: %s", pawl_error_text());
@@ -218,12 +218,12 @@ static pawl_status go_back(struct linear_run *run) {
   return linear_validate(run);
 }
 
-/* Whatever the rounds came to, what there is is handed out. */
+/* Passes the model to the caller, also if rounds have failed. */
 static pawl_status hand_out(struct linear_run *run, size_t point) {
   struct linear_model model = {0};
   pawl_status status = linear_read_model(run, &model);
   if (status) return apps_fail(&run->common, status, "cannot read the model: %s", pawl_error_text());
-  /* rounds have failed */
+  /* rounds failed before the evaluation */
   if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective;
   model.objective = run->result.objective;
   model.penalty = run->penalty;
@@ -272,9 +272,9 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
   run->validation.best = INFINITY;
   run->validation.worse = 0;
   run->progress.objective = run->result.objective = run->result.accuracy = run->penalty =
-      NAN; /* those of the point before are not this one's */
+      NAN; /* the figures of the point before do not apply */
   pawl_status ended = rounds(run);
-  bool is_cut_short = ended == PAWL_CANCELLED && run->spec.method->streams; /* it learns as it goes */
+  bool is_cut_short = ended == PAWL_CANCELLED && run->spec.method->streams; /* streams learn within a pass */
   if (ended && run->order.round < 2 && !is_cut_short) return ended;         /* nothing was learned yet */
   if (!run->result.why) run->result.why = run->common.is_stopping ? "interrupted" : "failed";
   linear_show(run, "finishing");

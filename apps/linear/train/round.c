@@ -68,7 +68,7 @@ static int by_size(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* How much longer than the median the slowest worker took. */
+/* Finds the slowest worker, and its time over the median. */
 static void find_slowest(struct linear_run *run, const struct pawl_round *round) {
   size_t count = pawl_round_count(round), known = 0;
   int64_t *times = malloc((count + 1) * sizeof *times), most = -1;

@@ -1,4 +1,4 @@
-/* Features divided by their size, the scheduler's side: see scale.h. */
+/* Scaling of features, the scheduler's side: see scale.h. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,8 +14,8 @@ static pawl_status pull(struct pawl_vector *vector, const uint64_t *keys, size_t
   return status ? status : pawl_task_finish(task, PAWL_FOREVER);
 }
 
-/* From some features' `most` and sums to their divisors, which take the place of `most`. Adds the squares of
- * the values as they will be. */
+/* Computes divisors from the largest values and sums of some features, in place of `most`, and adds up the
+ * squares of the scaled values. */
 static void divide(const struct linear_run *run, size_t count, double *most, const double *sums, double *squares) {
   for (size_t i = 0; i < count; i++) {
     struct linear_spread spread = {most[i], sums[2 * i], sums[2 * i + 1]};
@@ -46,8 +46,7 @@ static pawl_status make_scales(struct linear_run *run, struct pawl_vector *large
   return status;
 }
 
-/* One round of the workers, whose figures go to vectors of its own: of one that not all took part in, nothing
- * is kept. */
+/* One round, with vectors of its own. The results of a round in which a worker was missing are discarded. */
 static pawl_status measure_once(struct linear_run *run, bool *whole_out, double *squares) {
   struct pawl_vector *largest = NULL, *added = NULL;
   struct linear_reply sum;

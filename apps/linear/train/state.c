@@ -1,5 +1,6 @@
-/* Checkpoints of a job: the vectors are saved by the servers (<pawl/checkpoint.h>), and a small file beside
- * them says how far the job had got. A file is there whole or not at all, and names a checkpoint that is. */
+/* Checkpoints of a job. The servers save the vectors (<pawl/checkpoint.h>), and the scheduler writes the
+ * state of the training to a small file beside them. The file is replaced as a whole, and names a complete
+ * checkpoint. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -18,7 +19,7 @@ static bool state_path(const struct linear_run *run, char *path, size_t size) {
 
 /* --- saving --------------------------------------------------------------------------------------------- */
 
-/* The options under which weights, and what else a checkpoint holds, mean what they mean. */
+/* The options that must be the same when training resumes, as weights depend on them. */
 static json_t *make_terms(const struct linear_run *run) {
   const struct linear_options *options = run->options;
   char l1[1024] = "", l2[1024] = "";
@@ -65,7 +66,7 @@ static json_t *describe(const struct linear_run *run, const char *checkpoint) {
   return object;
 }
 
-/* A checkpoint that two newer ones have taken the place of. One that holds anything else stays. */
+/* Removes a checkpoint after two newer ones. A directory with other files stays. */
 static void remove_checkpoint(const struct linear_run *run, const char *name) {
   pawl_status status = *name ? pawl_checkpoint_remove(run->options->checkpoints, name) : PAWL_OK;
   (void)status;
@@ -77,13 +78,13 @@ static void keep_two(struct linear_run *run, const char *newest) {
   snprintf(run->saved[0], sizeof run->saved[0], "%s", newest);
 }
 
-/* Training goes on without a checkpoint that could not be made: losing the run for it would be worse. */
+/* A checkpoint that fails does not end the training. */
 pawl_status linear_state_save(struct linear_run *run) {
   struct pawl_checkpoint_options options;
   struct pawl_checkpoint_info info;
   char path[4096];
   run->saved_ns = apps_now();
-  mkdir(run->options->checkpoints, 0700); /* if it cannot be made, saving says so */
+  mkdir(run->options->checkpoints, 0700); /* saving reports a failure */
   pawl_checkpoint_options_init(&options);
   options.directory = run->options->checkpoints;
   pawl_status status = state_path(run, path, sizeof path) ? PAWL_OK : PAWL_INVALID;
@@ -145,7 +146,7 @@ static pawl_status check_terms(struct linear_run *run, const json_t *object, con
                    path, text);
 }
 
-/* Methods that stream have not read the data yet: they do so if a file seems to have changed. */
+/* Methods that stream have not read the data yet. They read it if a file seems to have changed. */
 static pawl_status digest_stream(struct linear_run *run, const struct apps_digest *before, bool has_same_files) {
   run->digest = *before;
   if (has_same_files || before->pieces == 0) return PAWL_OK;
@@ -171,7 +172,7 @@ static pawl_status check_data(struct linear_run *run, const json_t *object, cons
 }
 
 static pawl_status check_size(struct linear_run *run, const struct linear_state *state) {
-  if (run->spec.method->streams) { /* a guess from some pieces, which is part of the vectors' rules */
+  if (run->spec.method->streams) { /* an estimate from some pieces, which the rules of vectors contain */
     run->order.rows = state->rows;
     return PAWL_OK;
   }

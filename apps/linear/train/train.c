@@ -17,7 +17,7 @@ static pawl_status write_spec(struct linear_run *run) {
   snprintf(spec->job, sizeof spec->job, "%s", options->job ? options->job : "linear");
   spec->loss = options->loss;
   spec->method = linear_method_chosen(options);
-  if (spec->method == &linear_newton) spec->method = &linear_blocks; /* until the data is known: settle */
+  if (spec->method == &linear_newton) spec->method = &linear_blocks; /* until describe.c knows the data */
   if (!apps_texts_copy(options->paths, options->path_count, &spec->paths, &spec->path_count)) return PAWL_NO_MEMORY;
   spec->reading = options->reading;
   linear_split(options, PAWL_PART_TRAIN, &spec->reading);
@@ -36,7 +36,7 @@ static pawl_status write_spec(struct linear_run *run) {
   return PAWL_OK;
 }
 
-/* About how many bytes of text the data is. */
+/* Estimate of the size of the data as text, in bytes. */
 static uint64_t count_bytes(const struct linear_run *run) {
   static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2"};
   uint64_t sum = 0, size;
@@ -51,9 +51,10 @@ static uint64_t count_bytes(const struct linear_run *run) {
   return sum;
 }
 
-/* The dual of the hinge loss is gone up row by row, each step knowing of all before. Workers that share the
- * rows have to tell one another of their steps, which takes many times as long as making them (dual.c). So
- * one worker has all rows, if it can, unless the method was asked for by its name. */
+/* Dual ascent of the hinge loss goes row by row, and each step uses the results of all steps before.
+ * Workers that share the rows have to exchange their steps, which takes many times as long as computing
+ * them (dual.c). So one worker has all rows if they are few enough, unless the user asked for the method
+ * by name. */
 static bool is_for_one(const struct linear_run *run) {
   const struct linear_options *options = run->options;
   return options->method == LINEAR_METHOD_AUTO && options->loss == LINEAR_HINGE &&
@@ -65,7 +66,7 @@ static pawl_status create_job(struct linear_run *run) {
   struct pawl_job_options job;
   struct pawl_data_info info;
   bool is_one = is_for_one(run);
-  if (is_one) run->spec.tau = 0; /* there is nobody to wait for */
+  if (is_one) run->spec.tau = 0; /* one worker waits for no other */
   pawl_data_info(run->data, &info);
   pawl_job_options_init(&job);
   job.name = run->spec.job;
@@ -79,13 +80,13 @@ static pawl_status create_job(struct linear_run *run) {
               "--method dual",
               (unsigned)job.most);
     job.least = job.most = 1;
-    if (job.on_loss == PAWL_LOSS_CONTINUE) job.on_loss = PAWL_LOSS_REPLACE; /* nobody would be left */
+    if (job.on_loss == PAWL_LOSS_CONTINUE) job.on_loss = PAWL_LOSS_REPLACE; /* no worker would be left */
   }
   job.drop_slowest = options->drop_slowest;
   return apps_job_create(&run->common, &job, linear_spec_write(&run->spec), LINEAR_TIMEOUT);
 }
 
-/* Documents have no labels, also for a method that could do with zeros. */
+/* Refuses documents, which have no labels, also for methods that would accept zeros. */
 static pawl_status check_labels(struct linear_run *run) {
   struct pawl_data_info info;
   pawl_data_info(run->data, &info);

@@ -1,5 +1,4 @@
-/* Validation: the scheduler's own data, scored after each round with the weights that the servers hold
- * then. */
+/* Validation: the scheduler scores data of its own after each round, with the weights on the servers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,15 +48,15 @@ void linear_validation_fini(struct linear_run *run) {
   linear_model_fini(&run->validation.model);
 }
 
-/* Features that the training data does not have lie beyond the vector's span, or were never written: their
- * weights are 0. */
+/* Features that the training data does not have lie beyond the span of the vector, or were never written.
+ * Their weights are 0. */
 static size_t known_features(const struct linear_share *share, uint64_t span) {
   size_t count = share->features;
   while (count > 0 && share->keys[count - 1] >= span) count--;
   return count;
 }
 
-/* The validation data has ids of its own beyond the training data's, so it is arranged by plain id. */
+/* The validation data may have higher ids than the training data, so it is arranged by plain id. */
 static pawl_status arrange(struct linear_run *run) {
   struct linear_share *share = &run->validation.share;
   struct linear_census census;
@@ -67,7 +66,7 @@ static pawl_status arrange(struct linear_run *run) {
   return linear_share_arrange(share, &plain);
 }
 
-/* Weights by plain id: pulled by scattered key, in rising order, and put back. */
+/* For weights by plain id, which are pulled by ascending scattered key. */
 struct place {
   uint64_t key;
   size_t feature;
@@ -135,7 +134,7 @@ pawl_status linear_validate(struct linear_run *run) {
     for (uint64_t k = share->starts[j]; w[j] != 0 && k < share->starts[j + 1]; k++)
       z[share->row_of[k]] += w[j] * (double)share->values[k];
   if (!status) judge(run, z, bias);
-  if (!status && run->options->patience && run->validation.worse == 0) { /* an early stop goes back to it */
+  if (!status && run->options->patience && run->validation.worse == 0) {
     linear_model_fini(&run->validation.model);
     status = linear_read_model(run, &run->validation.model);
   }

@@ -1,4 +1,4 @@
-/* The vectors of a linear job on the scheduler's side: made, copied and deleted. */
+/* The vectors of a linear job, as the scheduler creates, copies and deletes them. */
 #include "apps/linear/train/inside.h"
 
 pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out) {
@@ -31,7 +31,7 @@ void linear_delete_vector(struct linear_run *run, const struct linear_order *ord
   struct pawl_vector_options options;
   if (!linear_vector_options(&run->spec, order, which, &options)) return;
   linear_vector_name(&run->spec, order, which, name);
-  pawl_vector_delete(run->common.session, name, LINEAR_TIMEOUT); /* that it is gone is all we want */
+  pawl_vector_delete(run->common.session, name, LINEAR_TIMEOUT); /* it may be gone already */
 }
 
 void linear_delete_vectors(struct linear_run *run, const struct linear_order *order) {
@@ -40,7 +40,7 @@ void linear_delete_vectors(struct linear_run *run, const struct linear_order *or
   if (order->point != run->order.point || order == &run->order) linear_delete_vector(run, order, LINEAR_ALPHA);
 }
 
-/* Leftovers of a job of this name that did not come to its end would not be zeros. */
+/* A job of this name that did not end may have left vectors behind, which are not zeros. */
 pawl_status linear_delete_leftovers(struct linear_run *run) {
   struct pawl_vector_info *infos;
   size_t count;
@@ -70,7 +70,7 @@ pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t 
   return status;
 }
 
-/* Sums that the servers make themselves. */
+/* The servers compute the norms. */
 pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out) {
   const struct pawl_range all = {0, 0};
   double count = 0, sum = 0, root = 0;
