@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pawl/session.h>
+#include "apps/common/errors.h"
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
@@ -19,7 +19,7 @@ pawl_status apps_fail(struct apps_run *run, pawl_status status, const char *form
 }
 
 pawl_status apps_fail_as_said(struct apps_run *run, pawl_status status) {
-  return apps_fail(run, status, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  return apps_fail(run, status, "%s", apps_error_text(status));
 }
 
 void apps_tell(struct apps_run *run, const char *format, ...) {

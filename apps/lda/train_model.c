@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/errors.h"
 #include "apps/lda/marks.h"
 #include "apps/lda/train_inside.h"
 
@@ -86,8 +87,7 @@ pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_
   if (!status) status = fill(run, model, sums);
   if (status) {
     pawl_lda_model_destroy(model);
-    return apps_fail(&run->common, status, "cannot read the model from the servers: %s",
-                     *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+    return apps_fail(&run->common, status, "cannot read the model from the servers: %s", apps_error_text(status));
   }
   *model_out = model;
   return PAWL_OK;

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/errors.h"
 #include "apps/lda/crew.h"
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
 #include "apps/lda/random.h"
 
 static pawl_status complain(struct lda_worker *worker, pawl_status status) {
-  const char *text = *worker->error ? worker->error : *pawl_error_text() ? pawl_error_text() : pawl_status_text(status);
+  const char *text = *worker->error ? worker->error : apps_error_text(status);
   if (status) pawl_worker_say(worker->worker, "%s", text);
   worker->error[0] = 0;
   return status;
@@ -423,8 +424,7 @@ pawl_status pawl_lda_work(struct pawl_session *session, const char *job, int64_t
   struct lda_worker *worker = calloc(1, sizeof *worker);
   if (!worker) return PAWL_NO_MEMORY;
   pawl_status status = pawl_worker_run(session, job ? job : "lda", &calls, worker, timeout_ns);
-  if (status && error)
-    snprintf(error, PAWL_LDA_TEXT, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  if (status && error) snprintf(error, PAWL_LDA_TEXT, "%s", apps_error_text(status));
   free(worker);
   return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/errors.h"
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 #include "apps/linear/scale.h"
@@ -49,7 +50,7 @@ static pawl_status take(struct pawl_worker *handle, void *context, const struct 
   pawl_status status = worker->spec.method->streams
                            ? remember(worker, pieces, count)
                            : linear_share_take(&worker->share, worker->data, pieces, count, worker->spec.threads);
-  if (status) pawl_worker_say(handle, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  if (status) pawl_worker_say(handle, "%s", apps_error_text(status));
   return status;
 }
 
@@ -180,8 +181,7 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
   worker->has_said = false;
   pawl_status status = obey(worker, &order, &reply);
   if (status) {
-    if (!worker->has_said)
-      pawl_worker_say(handle, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+    if (!worker->has_said) pawl_worker_say(handle, "%s", apps_error_text(status));
     return status;
   }
   pawl_session_figures(worker->session, &figures);
@@ -212,6 +212,6 @@ pawl_status linear_work(struct pawl_session *session, const char *job, int64_t t
   static const struct pawl_worker_calls calls = {begin, take, drop, work, finish};
   struct linear_worker worker = {0};
   pawl_status status = pawl_worker_run(session, job, &calls, &worker, timeout_ns);
-  if (status) snprintf(error, APPS_TEXT_MAX, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  if (status) snprintf(error, APPS_TEXT_MAX, "%s", apps_error_text(status));
   return status;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/errors.h"
 #include "apps/lda/svi/step.h"
 #include "apps/lda/train_inside.h"
 
@@ -70,8 +71,7 @@ pawl_status lda_svi_begin(struct lda_training *run) {
   if (!status || status == PAWL_NOT_FOUND)
     status = pawl_vector_create(run->common.session, name, &options, LDA_TIMEOUT, &run->steps);
   if (!status) status = push_first(run);
-  return status ? apps_fail(&run->common, status, "cannot store the initial weights: %s",
-                            *pawl_error_text() ? pawl_error_text() : pawl_status_text(status))
+  return status ? apps_fail(&run->common, status, "cannot store the initial weights: %s", apps_error_text(status))
                 : PAWL_OK;
 }
 

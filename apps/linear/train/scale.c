@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "apps/common/errors.h"
 #include "apps/linear/scale.h"
 #include "apps/linear/train/inside.h"
 
@@ -74,9 +75,7 @@ pawl_status linear_scale_settle(struct linear_run *run) {
   if (run->spec.scale == LINEAR_SCALE_NONE) return PAWL_OK;
   pawl_status status = linear_scale_open(run);
   while (!is_whole && !status) status = measure_once(run, &is_whole, &squares);
-  if (status)
-    return apps_fail(&run->common, status, "cannot scale the features: %s",
-                     *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  if (status) return apps_fail(&run->common, status, "cannot scale the features: %s", apps_error_text(status));
   linear_control_settle_rate(&run->control, &run->spec, run->order.rows, squares);
   run->order.rate = run->control.rate;
   return PAWL_OK;

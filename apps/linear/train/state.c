@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apps/common/errors.h"
 #include "apps/linear/train/inside.h"
 
 static bool state_path(const struct linear_run *run, char *path, size_t size) {
@@ -93,8 +94,7 @@ pawl_status linear_state_save(struct linear_run *run) {
   if (!status)
     keep_two(run, info.name);
   else
-    apps_tell(&run->common, "cannot write a checkpoint to %s: %s", run->options->checkpoints,
-              *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+    apps_tell(&run->common, "cannot write a checkpoint to %s: %s", run->options->checkpoints, apps_error_text(status));
   return PAWL_OK;
 }
 
