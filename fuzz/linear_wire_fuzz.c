@@ -1,6 +1,6 @@
 /* Specs, orders and replies of linear jobs, all decoded from the same bytes.
  *
- * covers: apps/linear/wire.c
+ * covers: apps/linear/wire.c apps/linear/spec.c
  */
 #include "fuzz.h"
 
