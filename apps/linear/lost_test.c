@@ -64,11 +64,11 @@ static int be_worker(const char *address, const char *name, int sign) {
   return status == PAWL_OK ? 0 : 1;
 }
 
-/* After so many rounds, and so much later: from a thread of its own, wherever training may be then. */
+/* After so many rounds: at once, or so much later from a thread of its own, wherever training may be then. */
 static uint64_t kill_at;
 static useconds_t kill_after;
 static pthread_t killer;
-static bool has_killer;
+static bool has_killer, has_killed;
 
 static void *kill_later(void *context) {
   (void)context;
@@ -79,14 +79,15 @@ static void *kill_later(void *context) {
 
 static void kill_one(void *context, const struct linear_progress *progress) {
   count_round(context, progress);
-  if (strcmp(progress->stage, "training") != 0 || progress->round != kill_at || has_killer) return;
-  has_killer = pthread_create(&killer, NULL, kill_later, NULL) == 0;
+  if (strcmp(progress->stage, "training") != 0 || progress->round != kill_at || has_killer || has_killed) return;
+  if (kill_after == 0) has_killed = kill(pids[0], SIGKILL) == 0;
+  if (!has_killed) has_killer = pthread_create(&killer, NULL, kill_later, NULL) == 0;
 }
 
 /* Every worker that was not killed ends well. */
 static void reap(void) {
   if (has_killer) pthread_join(killer, NULL);
-  has_killer = false;
+  has_killer = has_killed = false;
   for (size_t i = 0; i < pid_count; i++) {
     int status = 0;
     assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
