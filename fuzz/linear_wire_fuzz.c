@@ -1,6 +1,6 @@
 /* Specs, orders and replies of linear jobs, all decoded from the same bytes.
  *
- * covers: apps/linear/wire.c
+ * covers: apps/linear/wire.c apps/linear/spec.c
  */
 #include "fuzz.h"
 
@@ -15,7 +15,7 @@
 static void check_spec(const void *bytes, size_t size) {
   struct linear_spec spec, again;
   if (!linear_spec_read(bytes, size, &spec)) return;
-  assert(linear_calls_of(spec.method) && spec.loss >= LINEAR_LOGISTIC && spec.loss <= LINEAR_SQUARED);
+  assert(spec.method && linear_loss_of(spec.loss));
   assert(spec.path_count > 0 && spec.minibatch > 0 && spec.tau <= UINT16_MAX && spec.pieces <= UINT32_MAX);
   assert(memchr(spec.job, 0, sizeof spec.job) && memchr(spec.label, 0, sizeof spec.label));
   assert(spec.label[0] ? spec.reading.label == spec.label : !spec.reading.label);

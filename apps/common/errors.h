@@ -4,8 +4,15 @@
 
 #include <errno.h>
 
+#include <pawl/session.h>
 #include <pawl/status.h>
 
+/* The text of the last failure of pawl in this thread, or that of the status if there is none. */
+static inline const char *apps_error_text(pawl_status status) {
+  return *pawl_error_text() ? pawl_error_text() : pawl_status_text(status);
+}
+
+/* The status of an errno. */
 static inline pawl_status apps_status_of_errno(int number) {
   switch (number) {
   case ENOENT:

@@ -34,6 +34,24 @@ static inline double apps_json_number_of(const json_t *value) {
   return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+/* An array of numbers; NULL without memory. */
+static inline json_t *apps_json_numbers(const double *values, size_t count) {
+  json_t *array = json_array();
+  for (size_t i = 0; i < count; i++)
+    if (json_array_append_new(array, apps_json_number(values[i]))) {
+      json_decref(array);
+      return NULL;
+    }
+  return array;
+}
+
+/* False if it is not an array of `count` elements. */
+static inline bool apps_json_numbers_of(const json_t *array, size_t count, double *values) {
+  if (!json_is_array(array) || json_array_size(array) != count) return false;
+  for (size_t i = 0; i < count; i++) values[i] = apps_json_number_of(json_array_get(array, i));
+  return true;
+}
+
 /* 64-bit unsigned numbers do not fit in JSON's signed integers, so they are sent as hexadecimal strings. */
 static inline json_t *apps_json_wide(uint64_t value) { return json_sprintf("%" PRIx64, value); }
 
@@ -54,6 +72,20 @@ static inline json_t *apps_json_texts(char *const *texts, size_t count) {
       return NULL;
     }
   return array;
+}
+
+/* A copy of texts, for apps_json_texts_free. False without memory: what was copied so far is then to be freed
+ * too. */
+static inline bool apps_texts_copy(const char *const *texts, size_t count, char ***texts_out, size_t *count_out) {
+  char **copy = apps_alloc_zero(count + 1, sizeof *copy);
+  *texts_out = copy;
+  *count_out = 0;
+  for (size_t i = 0; copy && i < count; i++) {
+    copy[i] = apps_copy_text(texts[i]);
+    if (!copy[i]) return false;
+    *count_out = i + 1;
+  }
+  return copy != NULL;
 }
 
 static inline void apps_json_texts_free(char **texts, size_t count) {

@@ -28,7 +28,7 @@ static pawl_status fail(char *error, const char *doing, const char *path, int nu
   return apps_say(error, apps_status_of_errno(number), "cannot %s %s: %s", doing, path, strerror(number));
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 /* Makes room for `more` bytes and a terminating 0. */
 static bool have_room(char **bytes, size_t *room, size_t size, size_t more) {
@@ -75,7 +75,7 @@ pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out,
   return fail(error, "read", path, number);
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 /* Syncs the directory, so that the new name is durable. Some file systems do not support it; the failure is
  * ignored. */
@@ -144,7 +144,7 @@ pawl_status apps_file_write(const char *path, pawl_status (*fill)(FILE *file, co
   return status;
 }
 
-/* --- descriptions ---------------------------------------------------------------------------------------------------------- */
+/* --- descriptions --------------------------------------------------------------------------------------- */
 
 char *apps_about_text(const json_t *about, bool lines) {
   char *text = NULL;

@@ -9,8 +9,9 @@
 #include <xxhash.h>
 
 #include "apps/common/json.h"
+#include "apps/common/model_file.h"
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------ */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
 static uint64_t hash(const void *bytes, size_t size, uint64_t seed) {
   return size ? XXH3_64bits_withSeed(bytes, size, seed) : seed;
@@ -51,7 +52,7 @@ bool apps_digest_of(const json_t *object, struct apps_digest *digest_out) {
          apps_json_wide_of(json_object_get(object, "sum"), &digest_out->sum);
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 /* The time of modification in nanoseconds; 0: unknown. */
 static uint64_t time_of(const char *path) {
@@ -105,7 +106,7 @@ bool apps_files_same(const json_t *files, const struct pawl_data *data, char tex
   return false;
 }
 
-/* --- options ---------------------------------------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------------------- */
 
 void apps_term(json_t *terms, const char *option, const char *format, ...) {
   char value[2048];
@@ -153,4 +154,16 @@ bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TE
     return false;
   }
   return true;
+}
+
+/* --- the state's file ----------------------------------------------------------------------------------- */
+
+static pawl_status fill(FILE *file, const void *object) {
+  return json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) == 0 ? PAWL_OK : PAWL_IO;
+}
+
+pawl_status apps_state_write(const char *path, json_t *object, char *error) {
+  pawl_status status = object ? apps_file_write(path, fill, object, error) : PAWL_NO_MEMORY;
+  json_decref(object);
+  return status;
 }

@@ -48,4 +48,8 @@ void apps_terms_reading(json_t *terms, const struct pawl_data_options *reading);
 /* Whether all terms are equal. If not, `text` names the first that differs, with both values. */
 bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TEXT]);
 
+/* Writes the state of a training, whole or not at all. Takes the object; NULL: PAWL_NO_MEMORY. `error` may be
+ * NULL. */
+pawl_status apps_state_write(const char *path, json_t *object, char *error);
+
 #endif

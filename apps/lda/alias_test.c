@@ -31,7 +31,8 @@ static int end(void **state) {
   return 0;
 }
 
-/* What is drawn of each topic, and how far its cells may be from the truth: thresholds are cut off to 32 bits. */
+/* What is drawn of each topic, and how far its cells may be from the truth: thresholds are cut off to 32
+ * bits. */
 static void add_up(uint32_t topics) {
   memset(chance, 0, sizeof chance);
   memset(slack, 0, sizeof slack);
@@ -122,7 +123,8 @@ static void test_draws_are_as_the_cells_say(void **state) {
   static const int32_t few[5] = {1, 0, 5, 100, 22};
   memcpy(counts, few, sizeof few);
   check_counts(5);
-  for (uint32_t i = 0; i < DRAWS; i++) drawn[lda_alias_draw(&alias, i << 12)]++; /* evenly spread: no chance in it */
+  /* evenly spread: no chance in it */
+  for (uint32_t i = 0; i < DRAWS; i++) drawn[lda_alias_draw(&alias, i << 12)]++;
   for (uint32_t k = 0; k < 5; k++) assert_true(fabs(drawn[k] / (double)DRAWS - few[k] / 128.0) < 1e-5);
 }
 
@@ -132,7 +134,8 @@ static void test_the_largest_counts_of_most_topics_do_not_overflow(void **state)
   check_counts(MOST);
   for (uint32_t k = 0; k < MOST; k++) counts[k] = k % 2 ? INT32_MAX : 1;
   check_counts(MOST);
-  for (uint32_t k = 0; k < MOST; k++) counts[k] = k == 12345 ? INT32_MAX : 1; /* one that gives to all others */
+  /* one that gives to all others */
+  for (uint32_t k = 0; k < MOST; k++) counts[k] = k == 12345 ? INT32_MAX : 1;
   check_counts(MOST);
   for (uint32_t k = 0; k < MOST; k++) counts[k] = INT32_MAX - (int32_t)(k % 3);
   check_counts(MOST);

@@ -7,8 +7,9 @@
 
 enum { SLICE_BYTES = 256 << 10, SLICE_ROWS_LEAST = 16 };
 
-#define SMALL_TOKENS UINT64_C(12000000)    /* over the tokens of a corpus: in how many parts it is worked on, */
-enum { PARTS_LEAST = 4, PARTS_MOST = 16 }; /* of which there are so many; where it would be fewer, it is not cut */
+#define SMALL_TOKENS UINT64_C(12000000) /* over the tokens of a corpus: in how many parts it is worked on, */
+/* of which there are so many; where it would be fewer, it is not cut */
+enum { PARTS_LEAST = 4, PARTS_MOST = 16 };
 
 uint64_t lda_block_tokens(uint64_t tokens, uint32_t workers) {
   uint64_t parts = SMALL_TOKENS / (tokens + 1);
@@ -67,7 +68,7 @@ uint64_t lda_block_bytes(const struct lda_block *block) {
   return bytes;
 }
 
-/* --- the order of words ------------------------------------------------------------------------------------------------------- */
+/* --- the order of words --------------------------------------------------------------------------------- */
 
 /* Counting sort: `next[w]` is the position of the next run of word w. */
 static void sort_runs(struct lda_block *block, uint64_t words, uint32_t *next) {

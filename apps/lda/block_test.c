@@ -1,4 +1,5 @@
-/* Blocks: words of several pieces in one order, cut into slices, and pieces cut into blocks by the memory they take. */
+/* Blocks: words of several pieces in one order, cut into slices, and pieces cut into blocks by the memory
+ * they take. */
 #include "apps/lda/block.h"
 #include "apps/lda/piece_test.h"
 
@@ -55,7 +56,7 @@ static size_t row_bytes_of(size_t rows) {
   return bytes;
 }
 
-/* --- blocks --------------------------------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
 /* One after the other, all of them, and what they say of themselves is the sum of their pieces. */
 static void check_blocks(uint64_t memory) {
@@ -74,7 +75,8 @@ static void check_blocks(uint64_t memory) {
     assert_int_equal(blocks[b].tokens, tokens);
     assert_int_equal(blocks[b].longest, longest);
     if (blocks[b].piece_count > 1) assert_true(bytes <= memory);
-    if (at < PIECES) assert_true(bytes + lda_piece_bytes(pieces[at]) > memory); /* the next one had no place */
+    /* the next one had no place */
+    if (at < PIECES) assert_true(bytes + lda_piece_bytes(pieces[at]) > memory);
   }
   assert_int_equal(at, PIECES);
 }
@@ -102,7 +104,7 @@ static void test_no_pieces_are_no_blocks(void **state) {
   assert_int_equal(block_count, 0);
 }
 
-/* --- the order of words --------------------------------------------------------------------------------------------------------- */
+/* --- the order of words --------------------------------------------------------------------------------- */
 
 /* By word and then by piece, each word of each piece once. */
 static void check_runs(const struct lda_block *block) {

@@ -67,7 +67,7 @@ static void index_places(struct counting *counting) {
   for (size_t i = 0; i < places; i++) counting->places[starts[counting->tops[i].word + 1]++] = (uint32_t)i;
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 static void meet(struct counting *counting, uint64_t word) {
   counting->alone[word]++;
@@ -106,7 +106,7 @@ static pawl_status take(void *context, size_t piece, struct pawl_batch *batch) {
   return PAWL_OK;
 }
 
-/* --- figures ---------------------------------------------------------------------------------------------------------------- */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 /* Two words that are in all documents have the maximal coherence. */
 static double npmi(double both, double one, double other, double documents) {

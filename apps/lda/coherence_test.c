@@ -81,7 +81,7 @@ static void test_words_that_never_occur_say_nothing_and_those_of_all_documents_g
   pawl_lda_model_destroy(model);
 }
 
-/* --- many topics ------------------------------------------------------------------------------------------------------------ */
+/* --- many topics ---------------------------------------------------------------------------------------- */
 
 static bool has(const struct pawl_batch *batch, size_t row, uint64_t word) {
   for (size_t i = batch->starts[row]; i < batch->starts[row + 1]; i++)

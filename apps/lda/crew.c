@@ -58,10 +58,10 @@ uint64_t lda_crew_bytes(const struct lda_crew *crew) {
 
 pawl_status lda_hand_finish(struct lda_hand *hand, struct pawl_task **task) {
   if (!*task) return PAWL_OK;
-  int64_t begun = lda_now();
+  int64_t begun = apps_now();
   pawl_status status = pawl_task_finish(*task, PAWL_FOREVER);
   *task = NULL;
-  hand->waited_ns += lda_now() - begun;
+  hand->waited_ns += apps_now() - begun;
   return status;
 }
 

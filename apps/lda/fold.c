@@ -45,7 +45,7 @@ struct lda_fold {
   double base_mass; /* base . theta, after a run */
 };
 
-/* --- life ------------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static void fill_constants(struct lda_fold *fold, double alpha) {
   const struct pawl_lda_model *model = fold->model;
@@ -86,7 +86,7 @@ void lda_fold_destroy(struct lda_fold *fold) {
   apps_free(fold);
 }
 
-/* --- words ------------------------------------------------------------------------------------------------------------------ */
+/* --- words ---------------------------------------------------------------------------------------------- */
 
 void lda_fold_clear(struct lda_fold *fold) { fold->word_count = fold->full_count = fold->some_count = 0; }
 
@@ -136,7 +136,7 @@ pawl_status lda_fold_add(struct lda_fold *fold, uint64_t word, float count) {
   return PAWL_OK;
 }
 
-/* --- theta ------------------------------------------------------------------------------------------------------------------ */
+/* --- theta ---------------------------------------------------------------------------------------------- */
 
 static float dot(const float *restrict a, const float *restrict b, size_t count) {
   float sums[LANES] = {0};
@@ -211,7 +211,7 @@ double lda_fold_probability(const struct lda_fold *fold, uint64_t word) {
   return probability;
 }
 
-/* --- many documents --------------------------------------------------------------------------------------------------------- */
+/* --- many documents ------------------------------------------------------------------------------------- */
 
 struct crew {
   const struct pawl_lda_model *model;

@@ -30,7 +30,7 @@ void lda_fold_run(struct lda_fold *fold, float *theta_out);
 /* theta . phi_w, with the theta of the last run; 0 before the first. */
 double lda_fold_probability(const struct lda_fold *fold, uint64_t word);
 
-/* --- many documents --------------------------------------------------------------------------------------------------------- */
+/* --- many documents ------------------------------------------------------------------------------------- */
 
 /* Handles `count` documents with `threads` threads (0: one per available processor), each with its own fold.
  * Calls `work` with ranges [begin, end) of documents until all are done or a call fails. */

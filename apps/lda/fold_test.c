@@ -24,7 +24,7 @@ static int tear_down(void **state) {
   return chdir("/") == 0 ? rmdir(folder) : -1;
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 /* Documents of a few words, one empty, as LIBSVM rows; some words are beyond the model's. */
 static void write_documents(uint64_t words, bool broken) {
@@ -63,7 +63,7 @@ static struct pawl_batch *read_documents(void) {
   return batch;
 }
 
-/* --- the reference ---------------------------------------------------------------------------------------------------------- */
+/* --- the reference -------------------------------------------------------------------------------------- */
 
 static void fold_plainly(const struct pawl_lda_model *model, const uint64_t *words, const double *counts, size_t count,
                          const double *alpha, uint32_t iterations, double *theta) {
@@ -102,7 +102,7 @@ static void infer_plainly(const struct pawl_lda_model *model, const struct pawl_
   fold_plainly(model, words, counts, known, alpha, iterations, theta);
 }
 
-/* --- inference -------------------------------------------------------------------------------------------------------------- */
+/* --- inference ------------------------------------------------------------------------------------------ */
 
 static void check_inference(uint32_t topics, uint32_t zeros_in_8, double alpha) {
   struct pawl_lda_model *model = lda_test_model(PAWL_LDA_GIBBS, topics, WORDS, zeros_in_8, NULL);
@@ -200,7 +200,7 @@ static void test_the_probability_of_a_word_is_theta_times_phi(void **state) {
   pawl_lda_model_destroy(model);
 }
 
-/* --- perplexity ------------------------------------------------------------------------------------------------------------- */
+/* --- perplexity ----------------------------------------------------------------------------------------- */
 
 static struct pawl_lda_score score(const struct pawl_lda_model *model, uint64_t piece_bytes, uint32_t threads,
                                    uint64_t seed) {

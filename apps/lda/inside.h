@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include <pawl/lda.h>
 #include <pawl/pawl.h>
 
+#include "apps/common/clock.h"
 #include "apps/lda/block.h"
 #include "apps/lda/piece.h"
 #include "apps/lda/sample.h"
@@ -58,7 +58,8 @@ struct lda_order {
   size_t alpha_count;
   bool measures, optimises; /* in the last of the sweeps */
   uint64_t base, part, groups,
-      splits; /* of SVI: apps/lda/svi/step.h; which part of a pass, and how it is cut (apps/lda/svi/train.c) */
+      /* of SVI: apps/lda/svi/step.h; which part of a pass, and how it is cut (apps/lda/svi/train.c) */
+      splits;
 };
 
 void lda_order_fini(struct lda_order *order);
@@ -92,7 +93,7 @@ bool lda_order_read(const void *bytes, size_t size, struct lda_order *order_out)
 char *lda_reply_write(const struct lda_reply *reply);
 bool lda_reply_read(const void *bytes, size_t size, struct lda_reply *reply_out);
 
-/* --- vectors ---------------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 /* The vector `job/counts`: rows of topic counts and marks (marks.h), one per word, and one for the totals.
  * For SVI `job/lambda`: rows of floats, also with the totals last. */
@@ -102,7 +103,7 @@ void lda_vector_options(const struct lda_spec *spec, uint64_t words, struct pawl
 /* The vector `job/steps` of SVI: one number, the count of steps begun. */
 void lda_svi_steps_name(const struct lda_spec *spec, char name[PAWL_NAME_MAX + 1]);
 
-/* --- a worker ----------------------------------------------------------------------------------------------------------------- */
+/* --- a worker ------------------------------------------------------------------------------------------- */
 
 struct lda_worker {
   struct pawl_worker *worker;
@@ -137,11 +138,5 @@ pawl_status lda_sweep_block(struct lda_worker *worker, struct lda_block *block);
 /* Does a part of a pass of SVI over this worker's documents. */
 pawl_status lda_svi_pass(struct lda_worker *worker, const struct lda_order *order, struct lda_reply *reply);
 void lda_svi_destroy(struct lda_worker *worker);
-
-static inline int64_t lda_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 #endif

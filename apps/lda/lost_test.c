@@ -1,4 +1,5 @@
-/* Trainings whose workers and servers are processes that are killed in the middle: afterwards every count is exact. */
+/* Trainings whose workers and servers are processes that are killed in the middle: afterwards every count is
+ * exact. */
 #include <pthread.h>
 
 #include "apps/lda/train_test.h"
@@ -16,9 +17,10 @@ static int begin(void **state) {
   return 0;
 }
 
-/* --- blows -------------------------------------------------------------------------------------------------------------------- */
+/* --- blows ---------------------------------------------------------------------------------------------- */
 
-/* From a thread of its own, wherever the training may be then: so many workers one after the other, each after a pause that is drawn. */
+/* From a thread of its own, wherever the training may be then: so many workers one after the other, each
+ * after a pause that is drawn. */
 struct blows {
   pthread_t thread;
   struct lda_random random;
@@ -96,7 +98,7 @@ static void train_under_blows(const char *name, enum pawl_on_loss on_loss, unsig
   check_exact(&corpus, &outcome);
 }
 
-/* --- tests --------------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_counts_are_exact_when_workers_are_killed_and_replaced(void **state) {
   (void)state;

@@ -7,7 +7,7 @@
 
 #define WORDS_MAX ((uint64_t)1 << 31)
 
-/* --- life ------------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static bool is_positive(double number) { return isfinite(number) && number > 0; }
 
@@ -52,7 +52,7 @@ void pawl_lda_model_destroy(struct pawl_lda_model *model) {
   apps_free(model);
 }
 
-/* --- setting ---------------------------------------------------------------------------------------------------------------- */
+/* --- setting -------------------------------------------------------------------------------------------- */
 
 void lda_model_take(struct pawl_lda_model *model, uint64_t word, struct lda_row row) {
   const uint16_t *topics = lda_row_topics(&row);
@@ -109,7 +109,7 @@ pawl_status pawl_lda_model_set_counts(struct pawl_lda_model *model, uint64_t wor
   return status ? status : set(model, word, counts, count, LDA_ROW_COUNTS);
 }
 
-/* --- getting ---------------------------------------------------------------------------------------------------------------- */
+/* --- getting -------------------------------------------------------------------------------------------- */
 
 void pawl_lda_model_about(const struct pawl_lda_model *model, struct pawl_lda_about *about_out) {
   *about_out = model->about;

@@ -49,7 +49,7 @@ static void put(char *bytes, uint64_t number, int width) {
   for (int i = 0; i < width; i++) bytes[i] = (char)(unsigned char)(number >> (8 * i));
 }
 
-/* --- writing ---------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 struct sink {
   FILE *file;
@@ -175,7 +175,7 @@ pawl_status lda_model_fill(FILE *file, const void *context) {
   return status;
 }
 
-/* --- reading: the head ------------------------------------------------------------------------------------------------------ */
+/* --- reading: the head ---------------------------------------------------------------------------------- */
 
 struct shape {
   struct pawl_lda_about about;
@@ -264,7 +264,7 @@ static pawl_status read_head(const char *bytes, size_t size, size_t *begin_out, 
   return status;
 }
 
-/* --- reading: the numbers --------------------------------------------------------------------------------------------------- */
+/* --- reading: the numbers ------------------------------------------------------------------------------- */
 
 /* The parts of a file. */
 struct parts {
@@ -375,7 +375,7 @@ pawl_status lda_model_decode(const char *bytes, size_t size, struct pawl_lda_mod
   return status;
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 /* Uses the C locale, so that numbers have decimal points. */
 static locale_t enter_c(locale_t *before_out) {

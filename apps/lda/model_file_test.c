@@ -103,7 +103,7 @@ static void test_counts_beyond_what_floats_count_are_kept(void **state) {
   pawl_lda_model_destroy(again);
 }
 
-/* --- damage ----------------------------------------------------------------------------------------------------------------- */
+/* --- damage --------------------------------------------------------------------------------------------- */
 
 /* Reads a copy that ends where its memory ends, but for the 0 behind it. */
 static pawl_status decode(const char *bytes, size_t size, char *why) {
@@ -157,7 +157,8 @@ static void test_wherever_it_is_cut_off_is_noticed(void **state) {
   pawl_lda_model_destroy(model);
 }
 
-/* With the checksum made to fit, so that what stands before it is looked at. Whatever is accepted is sound. */
+/* With the checksum made to fit, so that what stands before it is looked at. Whatever is accepted is
+ * sound. */
 static void test_bytes_that_lie_do_no_harm_even_with_a_checksum_that_fits(void **state) {
   (void)state;
   char why[PAWL_LDA_TEXT];

@@ -121,7 +121,7 @@ static void test_a_vocabulary_of_another_size_is_refused(void **state) {
   pawl_lda_model_destroy(model);
 }
 
-/* --- the most probable words ------------------------------------------------------------------------------------------------ */
+/* --- the most probable words ---------------------------------------------------------------------------- */
 
 /* Whether all is sorted, and nobody is left out who belongs there. */
 static void check_top(const struct pawl_lda_model *model, uint32_t topic, const struct pawl_lda_word *top, size_t count,

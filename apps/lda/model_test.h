@@ -1,4 +1,5 @@
-/* Models that tests make up: word w of V has topic k of K with a count that a small generator gives, many of them 0. */
+/* Models that tests make up: word w of V has topic k of K with a count that a small generator gives, many of
+ * them 0. */
 #ifndef LDA_MODEL_TEST_H
 #define LDA_MODEL_TEST_H
 

@@ -28,7 +28,7 @@ struct scoring {
   _Atomic bool is_uncountable; /* a value is not a count */
 };
 
-/* --- halves ----------------------------------------------------------------------------------------------------------------- */
+/* --- halves --------------------------------------------------------------------------------------------- */
 
 /* SplitMix64 (Steele et al., OOPSLA 2014). */
 static uint64_t draw(uint64_t *state) {
@@ -58,7 +58,7 @@ static uint32_t toss(uint64_t *state, uint32_t count) {
   return heads;
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 struct sums {
   int64_t sum;
@@ -124,7 +124,7 @@ static pawl_status score_some(void *context, struct lda_fold *fold, size_t begin
   return PAWL_OK;
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------------------------ */
 
 static pawl_status take(void *context, size_t piece, struct pawl_batch *batch) {
   struct scoring *scoring = context;

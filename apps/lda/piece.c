@@ -27,7 +27,7 @@ struct head {
 enum { HEAD_BYTES = 4096 };
 static_assert(sizeof(struct head) <= HEAD_BYTES, "the head has its place");
 
-/* --- small things ------------------------------------------------------------------------------------------------------------- */
+/* --- small things --------------------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const void *bytes, size_t size) {
   const unsigned char *at = bytes;
@@ -71,7 +71,7 @@ static pawl_status read_at(int file, void *bytes, size_t size, uint64_t offset) 
   return PAWL_OK;
 }
 
-/* --- where things are in the file, and in memory -------------------------------------------------------------------------------- */
+/* --- where things are in the file, and in memory -------------------------------------------------------- */
 
 static uint64_t index_words(const struct lda_piece *piece) { /* of 4 bytes, before the topics */
   return (uint64_t)piece->words + piece->words + 1 + piece->documents + 1 + piece->tokens;
@@ -117,7 +117,7 @@ static void path_of(const char *directory, uint64_t number, char path[static 409
   snprintf(path, 4096, "%s/piece-%06llu", directory, (unsigned long long)number);
 }
 
-/* --- making it ------------------------------------------------------------------------------------------------------------------- */
+/* --- making it ------------------------------------------------------------------------------------------ */
 
 static uint32_t count_of(const struct pawl_batch *batch, size_t entry) { /* 0: not a count */
   if (!batch->values) return 1;
@@ -270,7 +270,7 @@ pawl_status lda_piece_make(const char *directory, uint64_t number, uint64_t corp
   return status;
 }
 
-/* --- opening it ------------------------------------------------------------------------------------------------------------------- */
+/* --- opening it ----------------------------------------------------------------------------------------- */
 
 static pawl_status read_head(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   struct head head;
@@ -351,7 +351,7 @@ pawl_status lda_piece_load(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   return PAWL_OK;
 }
 
-/* --- versions ------------------------------------------------------------------------------------------------------------------- */
+/* --- versions ------------------------------------------------------------------------------------------- */
 
 pawl_status lda_piece_write(const struct lda_piece *piece, uint32_t begin, uint32_t end) {
   return write_at(piece->file, piece->pairs + begin, 4 * (size_t)(end - begin),

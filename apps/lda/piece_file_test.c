@@ -1,4 +1,5 @@
-/* What is in the files of pieces: tokens are those of the documents, versions are seen by whoever opens the file next, and damage is noticed. */
+/* What is in the files of pieces: tokens are those of the documents, versions are seen by whoever opens the
+ * file next, and damage is noticed. */
 #include <fcntl.h>
 #include <math.h>
 
@@ -52,7 +53,7 @@ static void make_and_load(void) {
   must(lda_piece_load(&piece, error));
 }
 
-/* --- tokens ------------------------------------------------------------------------------------------------------------------- */
+/* --- tokens --------------------------------------------------------------------------------------------- */
 
 static uint32_t word_of(uint32_t token) {
   uint32_t w = 0;
@@ -134,7 +135,7 @@ static void test_a_word_may_fill_a_document(void **state) {
   assert_true(piece.longest == 50000 && piece.words == 1 && piece.last_word == 1);
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------------------ */
+/* --- what is refused ------------------------------------------------------------------------------------ */
 
 static void is_refused(uint64_t id, float value, uint64_t words, pawl_status status, const char *sentence) {
   clear_documents(&documents);
@@ -198,7 +199,7 @@ static void test_a_piece_of_another_run_is_refused(void **state) {
   assert_int_equal(piece.file, -1);
 }
 
-/* --- versions -------------------------------------------------------------------------------------------------------------------- */
+/* --- versions ------------------------------------------------------------------------------------------- */
 
 static uint32_t pair_of(uint32_t token, uint64_t version) {
   return lda_pair((uint32_t)(token * 7 + version) % TOPICS, (uint32_t)(token + version * 3) % TOPICS);
@@ -252,7 +253,7 @@ static void test_what_was_not_committed_does_not_count_but_can_be_read(void **st
   free(next);
 }
 
-/* --- generations ------------------------------------------------------------------------------------------------------------------ */
+/* --- generations ---------------------------------------------------------------------------------------- */
 
 static void check_adopted(uint64_t generation, uint64_t version) {
   assert_true(piece.generation == generation && piece.version == 0 && !piece.is_loaded);
@@ -306,7 +307,7 @@ static void test_an_adoption_that_was_interrupted_is_done_again(void **state) {
   free(before);
 }
 
-/* --- damage ----------------------------------------------------------------------------------------------------------------------- */
+/* --- damage --------------------------------------------------------------------------------------------- */
 
 static unsigned char good[16384], bad[16384];
 static size_t size;

@@ -1,6 +1,8 @@
-/* Taking over pieces: wherever in a sweep its worker died, the table is in the end what the topics on disk say, and so are the marks.
+/* Taking over pieces: wherever in a sweep its worker died, the table is in the end what the topics on disk
+ * say, and so are the marks.
  *
- * The worker that dies is this test itself: it writes topics and pushes rows as a sweep does (sweep.c), as far as it is to come. */
+ * The worker that dies is this test itself: it writes topics and pushes rows as a sweep does (sweep.c), as
+ * far as it is to come. */
 #include "apps/lda/crew.h"
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
@@ -58,7 +60,7 @@ static void push_row(uint64_t key, const int32_t *change) {
   must(pawl_task_finish(task, PATIENCE));
 }
 
-/* --- what is true -------------------------------------------------------------------------------------------------------------- */
+/* --- what is true --------------------------------------------------------------------------------------- */
 
 static void expect_marks(int32_t *row, const struct lda_piece *piece) {
   if (piece->version & 1) lda_mark_flip(row, TOPICS, piece->number, 0);
@@ -92,7 +94,7 @@ static void check_table(void) {
         fail_msg("row %zu, column %zu: %d is stored, but it is %d", w, i, table[w][i], expected[w][i]);
 }
 
-/* --- one who dies --------------------------------------------------------------------------------------------------------------- */
+/* --- one who dies --------------------------------------------------------------------------------------- */
 
 /* The piece's part of one row, as a sweep pushes it; adds to the change of the totals. */
 static void push_word(const struct lda_piece *piece, uint32_t w, int32_t *totals) {
@@ -111,8 +113,8 @@ static bool toss(uint32_t percent) { return lda_draw(&dice) % 100 < percent; }
 
 enum how_far { ROWS, TOTALS, COMMITTED };
 
-/* A sweep over one piece. Rows come to be pushed in any order: each is, with so many chances in a hundred. Their topics are on
- * disk before, and maybe those of others. What remains in `is_pushed` says which. */
+/* A sweep over one piece. Rows come to be pushed in any order: each is, with so many chances in a hundred.
+ * Their topics are on disk before, and maybe those of others. What remains in `is_pushed` says which. */
 static void sweep_by_hand(size_t p, uint32_t percent, enum how_far how_far, bool is_pushed[static VOCABULARY]) {
   struct lda_piece *piece = &pieces[p];
   int32_t totals[WIDTH] = {0};
@@ -130,7 +132,8 @@ static void sweep_by_hand(size_t p, uint32_t percent, enum how_far how_far, bool
   lda_piece_unload(piece);
 }
 
-/* The first steps of a recovery that does not come to its end: old topics on disk for rows that were not pushed, and then some marks. */
+/* The first steps of a recovery that does not come to its end: old topics on disk for rows that were not
+ * pushed, and then some marks. */
 static void recover_in_part(size_t p, uint32_t percent, bool with_totals, const bool is_pushed[static VOCABULARY]) {
   struct lda_piece *piece = &pieces[p];
   int32_t totals[WIDTH] = {0};
@@ -165,7 +168,7 @@ static void recover(size_t p) {
   assert_false(pieces[p].is_loaded);
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static bool is_pushed[VOCABULARY];
 

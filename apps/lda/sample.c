@@ -12,7 +12,7 @@ enum { AHEAD = 32 }; /* tokens to prefetch */
 /* `b` if the condition holds, else `a`; by arithmetic, because random branches are mispredicted. */
 static inline uint32_t choose(bool is_so, uint32_t a, uint32_t b) { return a ^ ((a ^ b) & (0 - (uint32_t)is_so)); }
 
-/* --- what is prepared -------------------------------------------------------------------------------------------------------- */
+/* --- what is prepared ----------------------------------------------------------------------------------- */
 
 bool lda_sampler_init(struct lda_sampler *sampler, uint32_t topics) {
   *sampler = (struct lda_sampler){.topics = topics};
@@ -81,7 +81,7 @@ void lda_tally_add(struct lda_tally *sum, const struct lda_tally *tally, uint32_
   sum->beta_sum += tally->beta_sum;
 }
 
-/* --- documents ---------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 /* Adds the document to the sums for alpha and the likelihood, and clears the counts. */
 static void tally_document(const struct lda_sampler *sampler, struct lda_scratch *scratch, uint32_t count) {
@@ -149,7 +149,7 @@ void lda_sample_document(const struct lda_sampler *sampler, struct lda_scratch *
     for (uint32_t i = 0; i < count; i++) scratch->counts[scratch->topics[i]] = 0;
 }
 
-/* --- words -------------------------------------------------------------------------------------------------------------------- */
+/* --- words ---------------------------------------------------------------------------------------------- */
 
 /* Updates the row from the counted topics to the current topics of the tokens. Returns the number of
  * tokens. */
@@ -184,8 +184,9 @@ static void accept_in_word(const struct lda_sampler *sampler, struct lda_random 
   }
 }
 
-/* A topic by n_wk + beta, without the token itself: if the draw from the row may have been the token itself, the row is drawn from again. That
- * it is the row, and not beta, was decided before, by the number of the others: a token without others never comes to it. */
+/* A topic by n_wk + beta, without the token itself: if the draw from the row may have been the token itself,
+ * the row is drawn from again. That it is the row, and not beta, was decided before, by the number of the
+ * others: a token without others never comes to it. */
 static void propose_by_word(const struct lda_sampler *sampler, const struct lda_urn *urn, struct lda_random *random,
                             const struct lda_span *span, const int32_t *row, uint32_t threshold) {
   for (uint32_t i = 0; i < span->count; i++) {
@@ -229,7 +230,7 @@ void lda_sample_word(const struct lda_sampler *sampler, struct lda_scratch *scra
   if (sampler->measures || sampler->optimises) tally_word(sampler, scratch, row, (double)tokens / (double)all);
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------------------------- */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 double lda_log_rising(double x, uint64_t n) {
   if (n == 1) return log(x);

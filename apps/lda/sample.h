@@ -29,8 +29,8 @@
 
 #include "apps/lda/urn.h"
 
-#define LDA_NONE                                                                                                       \
-  0xffffu /* not a topic: the token is not counted yet; the upper bits have its future topic, or this value */
+/* Not a topic: a token that is not counted yet. The upper bits then have the topic that it will have, or none. */
+#define LDA_NONE 0xffffu
 
 static inline uint32_t lda_pair(uint32_t topic, uint32_t proposed) { return topic | proposed << 16; }
 static inline uint32_t lda_topic(uint32_t pair) { return pair & 0xffff; }
@@ -63,9 +63,10 @@ void lda_sampler_prepare(struct lda_sampler *sampler, const int32_t *totals);
  * has. */
 struct lda_tally {
   double document_part, word_part; /* of log p(w, z) */
-  double *alpha_sums;              /* sum over documents of digamma(n_dk + alpha_k) - digamma(alpha_k), by topic */
-  double alpha_length;             /* of digamma(n_d + alpha_sum) - digamma(alpha_sum) */
-  double beta_sum;                 /* over words and topics, of digamma(n_wk + beta) - digamma(beta) */
+  /* sum over documents of digamma(n_dk + alpha_k) - digamma(alpha_k), by topic */
+  double *alpha_sums;
+  double alpha_length; /* of digamma(n_d + alpha_sum) - digamma(alpha_sum) */
+  double beta_sum;     /* over words and topics, of digamma(n_wk + beta) - digamma(beta) */
 };
 
 /* The scratch memory of one thread. */

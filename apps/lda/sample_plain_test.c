@@ -1,4 +1,5 @@
-/* The sampler beside the plain one that it stands for: collapsed Gibbs sampling, a token at a time (Griffiths and Steyvers 2004). */
+/* The sampler beside the plain one that it stands for: collapsed Gibbs sampling, a token at a time (Griffiths
+ * and Steyvers 2004). */
 #include "apps/lda/sample_test.h"
 
 enum { CHAINS = 2, KEPT = 50 };
@@ -79,7 +80,8 @@ static void test_it_arrives_where_the_plain_sampler_does(void **state) {
 
 static void test_it_stays_where_the_plain_sampler_stays(void **state) {
   (void)state;
-  for (uint32_t k = TRUE_TOPICS; k < TOPICS; k++) sampler.alpha[k] = 1e-6; /* so that there is no drift to them */
+  /* so that there is no drift to them */
+  for (uint32_t k = TRUE_TOPICS; k < TOPICS; k++) sampler.alpha[k] = 1e-6;
   assert_true(compare(TRUE_ONES, 240) < 0.002);
 }
 

@@ -1,7 +1,8 @@
-/* The sampler's parts: what it adds up is right, and what it proposes and accepts has the chances that sample.h says. */
+/* The sampler's parts: what it adds up is right, and what it proposes and accepts has the chances that
+ * sample.h says. */
 #include "apps/lda/sample_test.h"
 
-/* --- tallies -------------------------------------------------------------------------------------------------------------------------- */
+/* --- tallies -------------------------------------------------------------------------------------------- */
 
 static bool is_near(double a, double b, double part) { return fabs(a - b) <= part * (fabs(b) + 1e-300); }
 
@@ -106,9 +107,10 @@ static void test_figures_agree_with_sums(void **state) {
   }
 }
 
-/* --- proposals ------------------------------------------------------------------------------------------------------------------------ */
+/* --- proposals ------------------------------------------------------------------------------------------ */
 
-/* What was drawn `n` times is as `weights` say, by Pearson's measure: its mean is TOPICS - 1, its spread the root of twice that. */
+/* What was drawn `n` times is as `weights` say, by Pearson's measure: its mean is TOPICS - 1, its spread the
+ * root of twice that. */
 static void check_drawn(const uint32_t *drawn, const double *weights) {
   double sum = 0, n = 0, measure = 0;
   for (uint32_t k = 0; k < TOPICS; k++) sum += weights[k], n += drawn[k];
@@ -179,9 +181,10 @@ static void test_words_propose_by_their_other_tokens_and_beta(void **state) {
       for (int32_t more = 0; more < 3; more++) check_word(lengths[i], kinds, more);
 }
 
-/* --- what is accepted ---------------------------------------------------------------------------------------------------------------- */
+/* --- what is accepted ----------------------------------------------------------------------------------- */
 
-/* Four tokens of topic 0 and two of topic 1; to one of the former topic 1 is proposed. How often it goes there, of so many times. */
+/* Four tokens of topic 0 and two of topic 1; to one of the former topic 1 is proposed. How often it goes
+ * there, of so many times. */
 enum { TRIALS = 20000 };
 
 static void begin_trials(void) {

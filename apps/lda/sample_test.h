@@ -1,4 +1,5 @@
-/* What the tests of the sampler share: a corpus in memory, sweeps over it, and log p(w, z) as it is in the book. */
+/* What the tests of the sampler share: a corpus in memory, sweeps over it, and log p(w, z) as it is in the
+ * book. */
 #ifndef LDA_SAMPLE_TEST_H
 #define LDA_SAMPLE_TEST_H
 
@@ -16,7 +17,8 @@
 #include "apps/lda/random.h"
 #include "apps/lda/sample.h"
 
-/* A corpus like that of train_test.h, in memory: five true topics with 40 words each, of which a document has two. */
+/* A corpus like that of train_test.h, in memory: five true topics with 40 words each, of which a document has
+ * two. */
 enum { TRUE_TOPICS = 5, WORDS = 200, TOPICS = 8, DOCUMENTS = 200, ROOM = DOCUMENTS * 60 };
 
 static uint32_t documents_at[DOCUMENTS + 1], starts[WORDS + 1], at[ROOM], document_of[ROOM], word_of[ROOM], pairs[ROOM];
@@ -86,7 +88,7 @@ static inline int end(void **state) {
   return 0;
 }
 
-/* --- sweeps ----------------------------------------------------------------------------------------------------------------------- */
+/* --- sweeps --------------------------------------------------------------------------------------------- */
 
 static inline void sample_documents(void) {
   for (uint32_t d = 0; d < DOCUMENTS; d++)
@@ -133,7 +135,7 @@ static inline void check_counts(void) {
   for (uint32_t k = 0; k < TOPICS; k++) assert_true(scratch.counts[k] == 0);
 }
 
-/* --- what is compared with ---------------------------------------------------------------------------------------------------------- */
+/* --- what is compared with ------------------------------------------------------------------------------ */
 
 struct counts {
   int32_t documents[DOCUMENTS][TOPICS], words[WORDS][TOPICS], totals[TOPICS];

@@ -23,7 +23,7 @@ struct sweep {
   atomic_size_t next_share, next_slice; /* next unassigned share of documents, and next unassigned slice */
 };
 
-/* --- rows ---------------------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
 static struct pawl_where rows_of(const struct lda_block *block, const struct lda_slice *slice) {
   return slice->list ? pawl_at_list(slice->list) : pawl_at_keys(block->keys + slice->key, slice->keys);
@@ -42,7 +42,7 @@ static pawl_status ask(struct sweep *sweep, struct lda_hand *hand, struct lda_ro
   return status;
 }
 
-/* --- documents ---------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 /* Shares are numbered across all pieces. Finds the piece and the start of the next share. */
 static bool next_share(struct sweep *sweep, size_t *piece, uint32_t *begin) {
@@ -77,7 +77,7 @@ static pawl_status go_through_documents(void *context, struct lda_hand *hand) {
   return status;
 }
 
-/* --- words -------------------------------------------------------------------------------------------------------------------- */
+/* --- words ---------------------------------------------------------------------------------------------- */
 
 /* Samples one word. `change` gets the change of its row. */
 static void work_on_word(struct sweep *sweep, struct lda_hand *hand, const struct lda_run *runs, size_t count,
@@ -161,7 +161,7 @@ static pawl_status go_through_words(void *context, struct lda_hand *hand) {
   return status;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------------------ */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
 /* Pushes the changes of the totals by all threads, and every piece's mark in their row; pulls the new
  * totals. */

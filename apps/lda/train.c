@@ -1,7 +1,6 @@
 /* The scheduler of topic models. See inside.h. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,57 +17,24 @@ enum { PIECES = 32, PIECES_OF_SMALL = 64, ROUND_SWEEPS_MOST = 100 };
 #define PIECE_BYTES_MOST (UINT64_C(32) << 20)
 #define ROUND_S 2.0 /* maximum of seconds per round: workers join and leave between rounds */
 
-/* --- what others see ------------------------------------------------------------------------------------------------------------ */
-
-pawl_status lda_fail(struct lda_training *run, pawl_status status, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  if (!*run->error) vsnprintf(run->error, PAWL_LDA_TEXT, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-/* Fails with the library's error text, or the text of the status. */
-static pawl_status fail_plainly(struct lda_training *run, pawl_status status) {
-  return lda_fail(run, status, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
-}
-
-void lda_tell(struct lda_training *run, const char *format, ...) {
-  char line[PAWL_LDA_TEXT];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  if (run->options->tell) run->options->tell(run->options->context, line);
-}
+/* --- what others see ------------------------------------------------------------------------------------ */
 
 void lda_show(struct lda_training *run, const char *stage) {
   run->progress.stage = stage;
-  run->progress.seconds = (double)(lda_now() - run->begun_ns) * 1e-9;
+  run->progress.seconds = apps_seconds_since(run->common.begun_ns);
   if (run->options->progress) run->options->progress(run->options->context, &run->progress);
 }
 
-bool lda_is_stopping(struct lda_training *run) {
-  if (!run->is_stopping && run->options->stopping) run->is_stopping = run->options->stopping(run->options->context);
-  return run->is_stopping;
-}
-
-static void tell_event(void *context, const struct pawl_job_event *event) {
-  struct lda_training *run = context;
-  char line[APPS_NEWS_MAX];
+static bool hear(void *application, const struct pawl_job_event *event) {
+  struct lda_training *run = application;
   run->progress.workers = event->workers;
   run->result.workers_lost += event->what == PAWL_JOB_LOST;
   if (event->what == PAWL_JOB_WAITING) lda_show(run, "starting");
-  if (event->what == PAWL_JOB_MOVED && run->order.what != LDA_SWEEP) return; /* everybody's first */
-  if (!apps_refusal_keep(&run->refusal, event) && apps_news(event, line)) lda_tell(run, "%s", line);
+  /* all pieces move when the job begins */
+  return event->what != PAWL_JOB_MOVED || run->order.what == LDA_SWEEP;
 }
 
-static pawl_status start_worker(void *context) {
-  struct lda_training *run = context;
-  return run->options->start_worker(run->options->context);
-}
-
-/* --- a round -------------------------------------------------------------------------------------------------------------------- */
+/* --- a round -------------------------------------------------------------------------------------------- */
 
 static pawl_status add_alpha_sums(struct lda_reply *sum, const struct lda_reply *part) {
   if (part->alpha_count == 0) return PAWL_OK;
@@ -125,52 +91,46 @@ static pawl_status note_worker(struct lda_training *run, size_t index, const str
   return PAWL_OK;
 }
 
-static pawl_status add_reports(struct lda_training *run, const struct pawl_round *round, struct lda_reply *sum) {
-  size_t replies = 0;
-  pawl_status status = PAWL_OK;
-  for (size_t i = 0; i < pawl_round_count(round) && !status; i++) {
-    struct pawl_report report;
-    struct lda_reply reply;
-    if (pawl_round_get(round, i, &report) || report.status == PAWL_NODE_GONE) continue;
-    if (report.status)
-      return lda_fail(run, report.status, "worker %llu at %s: %s", (unsigned long long)report.pid, report.host,
-                      *report.text ? report.text : pawl_status_text(report.status));
-    if (!lda_reply_read(report.bytes, report.size, &reply))
-      return lda_fail(run, PAWL_CORRUPT, "worker %llu at %s sent an invalid reply", (unsigned long long)report.pid,
-                      report.host);
-    status = add_reply(sum, &reply);
-    if (!status) status = note_worker(run, replies++, &report, &reply);
-    lda_reply_fini(&reply);
-  }
-  for (size_t i = 0; i < replies && !status; i++) run->each[i].host = run->hosts[i];
-  run->progress.workers = (uint32_t)replies;
-  run->progress.each = run->each;
-  run->progress.each_count = replies;
+/* What one_round adds up. */
+struct sums {
+  struct lda_training *run;
+  struct lda_reply *sum;
+};
+
+static pawl_status add_report(void *context, size_t index, const struct pawl_report *report) {
+  const struct sums *sums = context;
+  struct lda_reply reply;
+  if (!lda_reply_read(report->bytes, report->size, &reply)) return PAWL_CORRUPT;
+  pawl_status status = add_reply(sums->sum, &reply);
+  if (!status) status = note_worker(sums->run, index, report, &reply);
+  lda_reply_fini(&reply);
   return status;
 }
 
-/* Waits for the round, and checks once a second whether to stop. Sweeps in progress are completed. */
-static pawl_status wait_for_round(struct lda_training *run, const char *text, struct pawl_round **round_out) {
+static pawl_status add_reports(struct lda_training *run, const struct pawl_round *round, struct lda_reply *sum) {
+  struct sums sums = {run, sum};
+  size_t count;
+  pawl_status status = apps_reports(&run->common, round, add_report, &sums, &count);
+  if (status) return status;
+  for (size_t i = 0; i < count; i++) run->each[i].host = run->hosts[i];
+  run->progress.workers = (uint32_t)count;
+  run->progress.each = run->each;
+  run->progress.each_count = count;
+  return PAWL_OK;
+}
+
+/* Sweeps are finished, also when the caller wants to stop. */
+static bool wait(void *application) {
+  struct lda_training *run = application;
   bool is_sweep = run->order.what == LDA_SWEEP;
-  pawl_status status = pawl_job_round(run->job, text, strlen(text), PAWL_SECOND, round_out);
-  while (status == PAWL_TIMED_OUT) {
-    lda_show(run, is_sweep ? "sampling" : "loading");
-    if (lda_is_stopping(run) && !is_sweep) return PAWL_CANCELLED;
-    status = pawl_job_await(run->job, PAWL_SECOND, round_out);
-  }
-  if (status == PAWL_REFUSED && *run->refusal.line) return lda_fail(run, status, "%s", run->refusal.line);
-  if (*run->refusal.line) lda_tell(run, "%s", run->refusal.line); /* and others did the round */
-  run->refusal.line[0] = '\0';
-  return status ? fail_plainly(run, status) : PAWL_OK;
+  lda_show(run, is_sweep ? "sampling" : "loading");
+  return apps_is_stopping(&run->common) && !is_sweep;
 }
 
 static pawl_status one_round(struct lda_training *run, struct lda_reply *sum_out, bool *whole_out) {
   struct pawl_round *round = NULL;
-  char *text = lda_order_write(&run->order);
-  if (!text) return PAWL_NO_MEMORY;
   memset(sum_out, 0, sizeof *sum_out);
-  pawl_status status = wait_for_round(run, text, &round);
-  apps_json_free(text);
+  pawl_status status = apps_round(&run->common, lda_order_write(&run->order), &round);
   if (status) return status;
   status = add_reports(run, round, sum_out);
   *whole_out = pawl_round_is_whole(round);
@@ -179,14 +139,14 @@ static pawl_status one_round(struct lda_training *run, struct lda_reply *sum_out
   return status;
 }
 
-/* --- what the corpus is ----------------------------------------------------------------------------------------------------------- */
+/* --- what the corpus is --------------------------------------------------------------------------------- */
 
 static pawl_status settle(struct lda_training *run, const struct lda_reply *sum) {
   uint64_t words = run->vocabulary ? pawl_words_count(run->vocabulary) : sum->words;
   if (sum->tokens == 0)
-    return lda_fail(run, PAWL_TRUNCATED, "the corpus has no words: %llu documents are empty%s",
-                    (unsigned long long)sum->documents,
-                    sum->unknown > 0 ? ", because none of their words is in the vocabulary" : "");
+    return apps_fail(&run->common, PAWL_TRUNCATED, "the corpus has no words: %llu documents are empty%s",
+                     (unsigned long long)sum->documents,
+                     sum->unknown > 0 ? ", because none of their words is in the vocabulary" : "");
   run->order.words = run->progress.words = run->result.words = words;
   run->order.tokens = run->progress.tokens = run->result.tokens = sum->tokens;
   run->order.documents = run->progress.documents = run->result.documents = sum->documents;
@@ -194,10 +154,11 @@ static pawl_status settle(struct lda_training *run, const struct lda_reply *sum)
   run->result.unknown = sum->unknown;
   run->result.skipped = sum->skipped;
   if (sum->empty > 0)
-    lda_tell(run, "%llu of %llu documents have no words and are ignored", (unsigned long long)sum->empty,
-             (unsigned long long)sum->documents);
+    apps_tell(&run->common, "%llu of %llu documents have no words and are ignored", (unsigned long long)sum->empty,
+              (unsigned long long)sum->documents);
   if (sum->unknown > 0)
-    lda_tell(run, "%llu words of the text are not in the vocabulary and are ignored", (unsigned long long)sum->unknown);
+    apps_tell(&run->common, "%llu words of the text are not in the vocabulary and are ignored",
+              (unsigned long long)sum->unknown);
   return PAWL_OK;
 }
 
@@ -221,28 +182,28 @@ static pawl_status check_start(struct lda_training *run) {
   struct pawl_lda_model *model;
   struct pawl_lda_about about;
   if (!run->options->start) return PAWL_OK;
-  pawl_status status = pawl_lda_model_read(run->options->start, &model, run->error);
+  pawl_status status = pawl_lda_model_read(run->options->start, &model, run->common.error);
   if (status) return status;
   pawl_lda_model_about(model, &about);
   pawl_lda_model_destroy(model);
   if (about.topics != run->spec.topics)
-    return lda_fail(run, PAWL_MISMATCH, "%s has %u topics, not %u; to start from it, use --topics %u",
-                    run->options->start, about.topics, run->spec.topics, about.topics);
+    return apps_fail(&run->common, PAWL_MISMATCH, "%s has %u topics, not %u; to start from it, use --topics %u",
+                     run->options->start, about.topics, run->spec.topics, about.topics);
   if (run->vocabulary && about.words != pawl_words_count(run->vocabulary))
-    return lda_fail(run, PAWL_MISMATCH, "%s has %llu words, but the vocabulary has %llu; they do not match",
-                    run->options->start, (unsigned long long)about.words,
-                    (unsigned long long)pawl_words_count(run->vocabulary));
+    return apps_fail(&run->common, PAWL_MISMATCH, "%s has %llu words, but the vocabulary has %llu; they do not match",
+                     run->options->start, (unsigned long long)about.words,
+                     (unsigned long long)pawl_words_count(run->vocabulary));
   return PAWL_OK;
 }
 
-/* --- sweeps ---------------------------------------------------------------------------------------------------------------------- */
+/* --- sweeps --------------------------------------------------------------------------------------------- */
 
 /* A resumed run that has done all its sweeps does one more, which brings the counts to the servers. */
 static void plan(struct lda_training *run) {
   run->end = run->options->sweeps ? run->options->sweeps : run->spec.method == PAWL_LDA_SVI ? 1 : 500;
   if (run->end > run->order.sweep) return;
   run->end = run->order.sweep + 1;
-  lda_tell(run, "all %llu sweeps are done; running one more", (unsigned long long)run->order.sweep);
+  apps_tell(&run->common, "all %llu sweeps are done; running one more", (unsigned long long)run->order.sweep);
 }
 
 static uint64_t until_multiple(uint64_t sweep, uint64_t every) { return every ? every - sweep % every : UINT64_MAX; }
@@ -323,7 +284,7 @@ static pawl_status sample(struct lda_training *run) {
   while (run->order.sweep < run->end && !status) {
     struct lda_reply sum;
     bool is_whole = false;
-    if (lda_is_stopping(run)) {
+    if (apps_is_stopping(&run->common)) {
       run->result.why = "interrupted";
       break;
     }
@@ -334,21 +295,21 @@ static pawl_status sample(struct lda_training *run) {
     lda_reply_fini(&sum);
     if (!status) status = look_at_heldout(run);
     if (!status) show_round(run);
-    if (!status && lda_now() - run->saved_ns > PAWL_SECOND) {
+    if (!status && apps_now() - run->saved_ns > PAWL_SECOND) {
       status = lda_state_save(run);
-      run->saved_ns = lda_now();
+      run->saved_ns = apps_now();
     }
   }
   return status;
 }
 
-/* --- the job --------------------------------------------------------------------------------------------------------------------- */
+/* --- the job -------------------------------------------------------------------------------------------- */
 
 static bool show_vocabulary(void *context, uint64_t pieces, uint64_t of) {
   struct lda_training *run = context;
   run->progress.part = of > 0 ? (double)pieces / (double)of : NAN;
   lda_show(run, "vocabulary");
-  return !lda_is_stopping(run);
+  return !apps_is_stopping(&run->common);
 }
 
 /* Builds a vocabulary of a text in the directory of the run, where workers find it. */
@@ -410,16 +371,6 @@ static pawl_status open_data(struct lda_training *run) {
   return pawl_data_open(options->heldout, options->heldout_count, &reading, &run->heldout);
 }
 
-static pawl_status copy_paths(struct lda_spec *spec, const struct pawl_lda_options *options) {
-  spec->paths = apps_alloc_zero(options->path_count + 1, sizeof *spec->paths);
-  for (size_t i = 0; spec->paths && i < options->path_count; i++) {
-    spec->paths[i] = apps_copy_text(options->paths[i]);
-    if (!spec->paths[i]) return PAWL_NO_MEMORY;
-    spec->path_count = i + 1;
-  }
-  return spec->paths ? PAWL_OK : PAWL_NO_MEMORY;
-}
-
 static pawl_status write_spec(struct lda_training *run) {
   const struct pawl_lda_options *options = run->options;
   struct lda_spec *spec = &run->spec;
@@ -442,32 +393,21 @@ static pawl_status write_spec(struct lda_training *run) {
   if (!run->order.alpha) return PAWL_NO_MEMORY;
   run->order.alpha_count = options->topics;
   for (uint32_t k = 0; k < options->topics; k++) run->order.alpha[k] = options->alpha;
-  return copy_paths(spec, options);
+  bool is_copied = apps_texts_copy(options->paths, options->path_count, &spec->paths, &spec->path_count);
+  return is_copied ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static pawl_status create_job(struct lda_training *run) {
   const struct pawl_lda_options *options = run->options;
   struct pawl_job_options job;
-  char *spec = lda_spec_write(&run->spec);
-  if (!spec) return PAWL_NO_MEMORY;
   pawl_job_options_init(&job);
   job.name = run->spec.job;
-  job.spec = spec;
-  job.spec_size = strlen(spec);
   job.pieces = run->spec.pieces;
   job.least = options->workers ? options->workers : 1;
   job.most = options->workers_most > job.least ? options->workers_most : job.least;
   job.on_loss = options->on_loss;
   job.drop_slowest = options->drop_slowest;
-  job.start = options->start_worker ? start_worker : NULL;
-  job.tell = tell_event;
-  job.context = run;
-  pawl_status status = pawl_job_create(run->session, &job, LDA_TIMEOUT, &run->job);
-  apps_json_free(spec);
-  if (status == PAWL_EXISTS)
-    return lda_fail(run, status, "a job named %s already runs on this cluster; choose another name with --job",
-                    run->spec.job);
-  return status ? lda_fail(run, status, "cannot start the job: %s", pawl_error_text()) : PAWL_OK;
+  return apps_job_create(&run->common, &job, lda_spec_write(&run->spec), LDA_TIMEOUT);
 }
 
 /* Deletes the table of an earlier run, whose counts are meaningless now. */
@@ -476,21 +416,21 @@ static pawl_status create_vector(struct lda_training *run) {
   struct pawl_vector_options options;
   lda_vector_name(&run->spec, name);
   lda_vector_options(&run->spec, run->order.words, &options);
-  pawl_status status = pawl_vector_delete(run->session, name, LDA_TIMEOUT);
+  pawl_status status = pawl_vector_delete(run->common.session, name, LDA_TIMEOUT);
   if (!status || status == PAWL_NOT_FOUND)
-    status = pawl_vector_create(run->session, name, &options, LDA_TIMEOUT, &run->vector);
-  return status ? fail_plainly(run, status) : PAWL_OK;
+    status = pawl_vector_create(run->common.session, name, &options, LDA_TIMEOUT, &run->vector);
+  return status ? apps_fail_as_said(&run->common, status) : PAWL_OK;
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
 static pawl_status prepare(struct lda_training *run) {
   pawl_status status = write_spec(run);
-  if (status) return fail_plainly(run, status);
+  if (status) return apps_fail_as_said(&run->common, status);
   if (mkdir(run->spec.directory, 0777) != 0 && errno != EEXIST)
-    return lda_fail(run, PAWL_IO, "%s: %s", run->spec.directory, strerror(errno));
+    return apps_fail(&run->common, PAWL_IO, "%s: %s", run->spec.directory, strerror(errno));
   status = open_data(run);
-  if (status) return fail_plainly(run, status);
+  if (status) return apps_fail_as_said(&run->common, status);
   status = check_start(run);
   if (!status) status = lda_state_open(run);
   if (!status) status = create_job(run);
@@ -502,7 +442,8 @@ static pawl_status prepare(struct lda_training *run) {
 static pawl_status finish(struct lda_training *run, struct pawl_lda_model **model_out) {
   struct pawl_lda_model *model = NULL;
   if (run->sampled == 0)
-    return lda_fail(run, PAWL_CANCELLED, "interrupted before the first sweep was complete; there is no model yet");
+    return apps_fail(&run->common, PAWL_CANCELLED,
+                     "interrupted before the first sweep was complete; there is no model yet");
   int64_t *sums = apps_alloc_zero(run->order.words + 1, sizeof *sums), all = 0;
   if (!sums) return PAWL_NO_MEMORY;
   lda_show(run, "finishing");
@@ -511,8 +452,8 @@ static pawl_status finish(struct lda_training *run, struct pawl_lda_model **mode
   if (!status) status = lda_read_model(run, sums, &model);
   for (uint64_t word = 0; word < run->order.words; word++) all += sums[word];
   if (!status && run->spec.method == PAWL_LDA_GIBBS && (uint64_t)all != run->order.tokens)
-    status = lda_fail(run, PAWL_CORRUPT, "the model counts %lld tokens, but the corpus has %llu", (long long)all,
-                      (unsigned long long)run->order.tokens);
+    status = apps_fail(&run->common, PAWL_CORRUPT, "the model counts %lld tokens, but the corpus has %llu",
+                       (long long)all, (unsigned long long)run->order.tokens);
   if (!status && run->options->check && run->spec.method == PAWL_LDA_GIBBS) status = lda_check_counts(run, sums);
   if (!status) status = lda_evaluate(run, model);
   apps_free(sums);
@@ -527,7 +468,7 @@ static pawl_status finish(struct lda_training *run, struct pawl_lda_model **mode
 static void fill_result(struct lda_training *run) {
   struct pawl_lda_result *result = &run->result;
   result->sweeps = run->order.sweep;
-  result->seconds = (double)(lda_now() - run->begun_ns) * 1e-9;
+  result->seconds = apps_seconds_since(run->common.begun_ns);
   result->sample_s = run->sampled_s;
   result->tokens_per_s = run->sampled_s > 0 ? (double)run->sampled / run->sampled_s : 0;
   result->log_likelihood = run->progress.log_likelihood;
@@ -537,12 +478,12 @@ static void fill_result(struct lda_training *run) {
 
 static void clean_up(struct lda_training *run) {
   char name[PAWL_NAME_MAX + 1];
-  pawl_job_end(run->job);
+  pawl_job_end(run->common.job);
   lda_svi_end(run);
   pawl_vector_close(run->vector);
   if (run->vector) {
     lda_vector_name(&run->spec, name);
-    pawl_vector_delete(run->session, name, LDA_TIMEOUT);
+    pawl_vector_delete(run->common.session, name, LDA_TIMEOUT);
   }
   pawl_data_close(run->data);
   pawl_data_close(run->heldout);
@@ -558,10 +499,20 @@ pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_o
                            char error[PAWL_LDA_TEXT]) {
   char room[PAWL_LDA_TEXT];
   struct pawl_lda_options is;
-  struct lda_training run = {.session = session, .options = &is, .error = error ? error : room};
-  run.error[0] = 0;
-  if (!pawl_lda_check(options, run.error) || !lda_options_take(options, &is)) return PAWL_INVALID;
-  run.begun_ns = lda_now();
+  char *text = error ? error : room;
+  text[0] = 0;
+  if (!pawl_lda_check(options, text) || !lda_options_take(options, &is)) return PAWL_INVALID;
+  struct lda_training run = {.options = &is};
+  run.common = (struct apps_run){.session = session,
+                                 .tell = is.tell,
+                                 .stopping = is.stopping,
+                                 .start_worker = is.start_worker,
+                                 .context = is.context,
+                                 .hear = hear,
+                                 .wait = wait,
+                                 .application = &run,
+                                 .error = text,
+                                 .begun_ns = apps_now()};
   run.progress.log_likelihood = run.progress.perplexity = run.progress.part = run.progress.left_s = NAN;
   run.result.log_likelihood = run.result.perplexity = NAN;
   pawl_status status = prepare(&run);
@@ -569,7 +520,7 @@ pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_o
   if (!status) status = finish(&run, model_out);
   fill_result(&run);
   if (!status) *result_out = run.result;
-  if (status) fail_plainly(&run, status);
+  if (status) apps_fail_as_said(&run.common, status);
   clean_up(&run);
   return status;
 }

@@ -2,16 +2,15 @@
 #ifndef LDA_TRAIN_INSIDE_H
 #define LDA_TRAIN_INSIDE_H
 
+#include "apps/common/run.h"
 #include "apps/lda/inside.h"
-#include "apps/common/news.h"
 
 struct lda_training {
-  struct pawl_session *session;
+  struct apps_run common;
   const struct pawl_lda_options *options;
   struct lda_spec spec;
   struct pawl_data *data, *heldout;
   struct pawl_words *vocabulary;
-  struct pawl_job *job;
   struct pawl_vector *vector, *steps; /* steps: of SVI */
   struct lda_order order;             /* of the next round */
   struct pawl_lda_progress progress;
@@ -19,31 +18,26 @@ struct lda_training {
   size_t each_room;
   char (*hosts)[128]; /* of `each` */
   struct pawl_lda_result result;
-  int64_t begun_ns, saved_ns;
-  uint64_t end;            /* total number of sweeps */
-  double sweep_s;          /* estimated seconds per sweep; 0: unknown */
-  uint64_t sampled;        /* tokens sampled */
-  double sampled_s;        /* seconds of the rounds that sampled them */
-  double pass_s, pass_log; /* SVI: seconds and log likelihood of this pass so far */
-  uint64_t pass_tokens;    /* SVI: tokens of this pass so far */
-  struct apps_refusal refusal;
-  bool is_stopping;
+  int64_t saved_ns;
+  uint64_t end;              /* total number of sweeps */
+  double sweep_s;            /* estimated seconds per sweep; 0: unknown */
+  uint64_t sampled;          /* tokens sampled */
+  double sampled_s;          /* seconds of the rounds that sampled them */
+  double pass_s, pass_log;   /* SVI: seconds and log likelihood of this pass so far */
+  uint64_t pass_tokens;      /* SVI: tokens of this pass so far */
   struct apps_digest digest; /* digest of the corpus; 0 pieces: not known yet */
-  char *error;               /* PAWL_LDA_TEXT */
 };
 
-/* Sets the error text, unless one is set, and returns the status. */
-pawl_status lda_fail(struct lda_training *run, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
-void lda_tell(struct lda_training *run, const char *format, ...) PAWL_PRINTF(2, 3);
+/* Tells the caller how far the training is. */
 void lda_show(struct lda_training *run, const char *stage);
-bool lda_is_stopping(struct lda_training *run);
 
 /* Reads the model from the servers. With `sums_out`, of `words` elements, also the number of tokens of each
  * word. */
 pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_lda_model **model_out);
 pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums); /* against the corpus */
 pawl_status lda_evaluate(struct lda_training *run,
-                         const struct pawl_lda_model *model); /* on the held-out documents, if there are any */
+                         /* on the held-out documents, if there are any */
+                         const struct pawl_lda_model *model);
 
 /* Creates the directory of the run, or resumes the run in it if requested. */
 pawl_status lda_state_open(struct lda_training *run);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "apps/common/memory.h"
+#include "apps/common/errors.h"
 #include "apps/lda/marks.h"
 #include "apps/lda/train_inside.h"
 
@@ -30,8 +31,8 @@ pawl_status lda_pull_totals(struct lda_training *run, int32_t *totals) {
   return status;
 }
 
-/* Weights that are next to nothing beside beta are left out: of most words in most topics there is no more than a rest of what they began
- * with. */
+/* Weights that are next to nothing beside beta are left out: of most words in most topics there is no more
+ * than a rest of what they began with. */
 static pawl_status set_weights(struct lda_training *run, struct pawl_lda_model *model, uint64_t word, float *weights) {
   float least = (float)(WEIGHT_LEAST * run->order.beta);
   for (uint32_t k = 0; k < run->spec.topics; k++)
@@ -48,8 +49,8 @@ static pawl_status set_row(struct lda_training *run, struct pawl_lda_model *mode
   if (run->spec.method == PAWL_LDA_SVI) return set_weights(run, model, word, row);
   for (uint32_t k = 0; k < run->spec.topics; k++) {
     if (counts[k] < 0)
-      return lda_fail(run, PAWL_CORRUPT, "word %llu has %d tokens of topic %u; a count has overflowed 2^31",
-                      (unsigned long long)word, counts[k], k);
+      return apps_fail(&run->common, PAWL_CORRUPT, "word %llu has %d tokens of topic %u; a count has overflowed 2^31",
+                       (unsigned long long)word, counts[k], k);
     sum += counts[k];
   }
   *sum_out = sum;
@@ -87,14 +88,13 @@ pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_
   if (!status) status = fill(run, model, sums);
   if (status) {
     pawl_lda_model_destroy(model);
-    return lda_fail(run, status, "cannot read the model from the servers: %s",
-                    *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+    return apps_fail(&run->common, status, "cannot read the model from the servers: %s", apps_error_text(status));
   }
   *model_out = model;
   return PAWL_OK;
 }
 
-/* --- exactness ------------------------------------------------------------------------------------------------------------------ */
+/* --- exactness ------------------------------------------------------------------------------------------ */
 
 struct census {
   int64_t *counts;
@@ -123,31 +123,32 @@ pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums) {
     if (wrong++ == 0) first = word;
   }
   if (!status && wrong > 0)
-    status = lda_fail(run, PAWL_CORRUPT,
-                      "the counts of %llu words are wrong; the first is word %llu, with %lld tokens in the corpus but "
-                      "%lld in the model",
-                      (unsigned long long)wrong, (unsigned long long)first, (long long)census.counts[first],
-                      (long long)sums[first]);
+    status = apps_fail(&run->common, PAWL_CORRUPT,
+                       "the counts of %llu words are wrong; the first is word %llu, with %lld tokens in the corpus but "
+                       "%lld in the model",
+                       (unsigned long long)wrong, (unsigned long long)first, (long long)census.counts[first],
+                       (long long)sums[first]);
   if (!status) run->result.is_exact = true;
   apps_free(census.counts);
   return status;
 }
 
-/* --- quality ---------------------------------------------------------------------------------------------------------------------- */
+/* --- quality -------------------------------------------------------------------------------------------- */
 
 pawl_status lda_evaluate(struct lda_training *run, const struct pawl_lda_model *model) {
   struct pawl_lda_folding folding;
   struct pawl_lda_score score;
   if (!run->heldout) return PAWL_OK;
   pawl_lda_folding_init(&folding);
-  pawl_status status = pawl_lda_perplexity(model, run->heldout, &folding, &score, run->error);
+  pawl_status status = pawl_lda_perplexity(model, run->heldout, &folding, &score, run->common.error);
   if (!status) run->progress.perplexity = run->result.perplexity = score.perplexity;
   return status;
 }
 
-/* --- alpha and beta --------------------------------------------------------------------------------------------------------------- */
+/* --- alpha and beta ------------------------------------------------------------------------------------- */
 
-/* Minka 2000, "Estimating a Dirichlet distribution", (55): each alpha_k by the ratio of what its documents say to what all say. */
+/* Minka 2000, "Estimating a Dirichlet distribution", (55): each alpha_k by the ratio of what its documents
+ * say to what all say. */
 void lda_optimise(struct lda_order *order, const struct lda_reply *sum, const int32_t *totals) {
   double beta_sum = order->beta * (double)order->words, below = 0;
   if (sum->alpha_length > 0)

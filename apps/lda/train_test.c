@@ -16,7 +16,8 @@ static int begin(void **state) {
   return 0;
 }
 
-/* A unigram model would have a perplexity of about 150; words that are drawn by their true topics, about 50. */
+/* A unigram model would have a perplexity of about 150; words that are drawn by their true topics, about
+ * 50. */
 static void test_it_finds_the_topics(void **state) {
   (void)state;
   for (uint32_t workers = 1; workers <= 4; workers *= 2) {

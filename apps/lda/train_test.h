@@ -13,7 +13,7 @@
 #include "apps/lda/random.h"
 #include "apps/common/scene_test.h"
 
-/* --- a corpus ----------------------------------------------------------------------------------------------------------------- */
+/* --- a corpus ------------------------------------------------------------------------------------------- */
 
 enum { TRUE_TOPICS = 5, WORDS = 200, PROCESSES = 64 };
 enum { TOPICS = 8 }; /* some more than there are: with just as many, two of them may share one for long */
@@ -24,7 +24,8 @@ struct corpus {
   char path[256], heldout[256];
 };
 
-/* Each true topic has 40 words of its own, which differ in frequency; a document has two topics, mostly the first. */
+/* Each true topic has 40 words of its own, which differ in frequency; a document has two topics, mostly the
+ * first. */
 static inline uint32_t draw_word(struct lda_random *random, uint32_t first, uint32_t second) {
   uint32_t topic = lda_below((uint32_t)(lda_draw(random) >> 32), 10) < 7 ? first : second;
   double part = lda_unit(lda_draw(random));
@@ -62,7 +63,7 @@ static inline void draw_corpus(struct corpus *corpus, size_t documents, uint64_t
   write_documents(corpus->heldout, 50, &random, NULL);
 }
 
-/* --- workers that are processes --------------------------------------------------------------------------------------------------- */
+/* --- workers that are processes ------------------------------------------------------------------------- */
 
 static const char *job_name;
 static pid_t pids[PROCESSES];
@@ -101,7 +102,7 @@ static inline void reap(bool is_to_end_well) {
   pid_count = 0;
 }
 
-/* --- a training --------------------------------------------------------------------------------------------------------------------- */
+/* --- a training ----------------------------------------------------------------------------------------- */
 
 struct outcome {
   struct pawl_lda_model *model;

@@ -5,7 +5,8 @@
 #include "apps/common/memory.h"
 #include "apps/lda/urn.h"
 
-/* Writing a token takes a small part of what a cell of an alias table takes; and what is written should stay in the fastest cache. */
+/* Writing a token takes a small part of what a cell of an alias table takes; and what is written should stay
+ * in the fastest cache. */
 enum { TOKENS_MOST = 8192, TOKENS_FOR_A_TOPIC = 32, AT_ONCE = 4 };
 
 bool lda_urn_init(struct lda_urn *urn, uint32_t topics) {
@@ -24,7 +25,8 @@ void lda_urn_fini(struct lda_urn *urn) {
   memset(urn, 0, sizeof *urn);
 }
 
-/* One topic after the other is noted, and stays noted if its count is above zero: no branch is to be foreseen. */
+/* One topic after the other is noted, and stays noted if its count is above zero: no branch is to be
+ * foreseen. */
 static inline void look(struct lda_urn *urn, const int32_t *counts, uint32_t topic) {
   int32_t count = counts[topic], is_there = count > 0;
   urn->topics[urn->count] = (uint16_t)topic;

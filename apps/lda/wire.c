@@ -9,33 +9,17 @@
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
 
-/* --- numbers by topic --------------------------------------------------------------------------------------------------------- */
-
-static json_t *numbers(const double *values, size_t count) {
-  json_t *array = json_array();
-  for (size_t i = 0; i < count && array; i++)
-    if (json_array_append_new(array, apps_json_number(values[i]))) {
-      json_decref(array);
-      return NULL;
-    }
-  return array;
-}
+/* --- numbers by topic ----------------------------------------------------------------------------------- */
 
 static bool numbers_of(const json_t *array, double **values_out, size_t *count_out) {
   size_t count = json_array_size(array);
   if (count > PAWL_LDA_TOPICS_MAX) return false;
-  *values_out = NULL;
-  *count_out = 0;
-  if (count == 0) return json_is_array(array);
-  double *values = apps_alloc(count * sizeof *values);
-  if (!values) return false;
-  for (size_t i = 0; i < count; i++) values[i] = apps_json_number_of(json_array_get(array, i));
-  *values_out = values;
+  *values_out = count ? apps_alloc(count * sizeof **values_out) : NULL;
   *count_out = count;
-  return true;
+  return (*values_out || count == 0) && apps_json_numbers_of(array, count, *values_out);
 }
 
-/* --- spec --------------------------------------------------------------------------------------------------------------------- */
+/* --- spec ----------------------------------------------------------------------------------------------- */
 
 void lda_spec_fini(struct lda_spec *spec) {
   apps_json_texts_free(spec->paths, spec->path_count);
@@ -108,7 +92,7 @@ bool lda_spec_read(const void *bytes, size_t size, struct lda_spec *spec_out) {
   return true;
 }
 
-/* --- order --------------------------------------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------- */
 
 void lda_order_fini(struct lda_order *order) {
   apps_free(order->alpha);
@@ -120,9 +104,9 @@ char *lda_order_write(const struct lda_order *order) {
       "{s:i, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "do", (int)order->what, "sweep",
       apps_json_wide(order->sweep), "sweeps", apps_json_wide(order->sweeps), "words", apps_json_wide(order->words),
       "tokens", apps_json_wide(order->tokens), "documents", apps_json_wide(order->documents), "beta", order->beta,
-      "alpha", numbers(order->alpha, order->alpha_count), "measures", order->measures, "optimises", order->optimises,
-      "base", apps_json_wide(order->base), "part", apps_json_wide(order->part), "groups", apps_json_wide(order->groups),
-      "splits", apps_json_wide(order->splits)));
+      "alpha", apps_json_numbers(order->alpha, order->alpha_count), "measures", order->measures, "optimises",
+      order->optimises, "base", apps_json_wide(order->base), "part", apps_json_wide(order->part), "groups",
+      apps_json_wide(order->groups), "splits", apps_json_wide(order->splits)));
 }
 
 /* A sweep has priors, and divides by them. */
@@ -161,7 +145,7 @@ bool lda_order_read(const void *bytes, size_t size, struct lda_order *order_out)
   return true;
 }
 
-/* --- reply --------------------------------------------------------------------------------------------------------------------- */
+/* --- reply ---------------------------------------------------------------------------------------------- */
 
 void lda_reply_fini(struct lda_reply *reply) {
   apps_free(reply->alpha_sums);
@@ -175,9 +159,9 @@ char *lda_reply_write(const struct lda_reply *reply) {
       "words", apps_json_wide(reply->words), "skipped", apps_json_wide(reply->skipped), "unknown",
       apps_json_wide(reply->unknown), "sampled", apps_json_wide(reply->sampled), "sampled_ns",
       apps_json_wide(reply->sampled_ns), "document_part", apps_json_number(reply->document_part), "word_part",
-      apps_json_number(reply->word_part), "alpha_sums", numbers(reply->alpha_sums, reply->alpha_count), "alpha_length",
-      apps_json_number(reply->alpha_length), "beta_sum", apps_json_number(reply->beta_sum), "waited_s", reply->waited_s,
-      "worked_s", reply->worked_s, "bytes_sent", apps_json_wide(reply->bytes_sent), "bytes_received",
+      apps_json_number(reply->word_part), "alpha_sums", apps_json_numbers(reply->alpha_sums, reply->alpha_count),
+      "alpha_length", apps_json_number(reply->alpha_length), "beta_sum", apps_json_number(reply->beta_sum), "waited_s",
+      reply->waited_s, "worked_s", reply->worked_s, "bytes_sent", apps_json_wide(reply->bytes_sent), "bytes_received",
       apps_json_wide(reply->bytes_received), "memory", apps_json_wide(reply->memory), "digest",
       apps_digest_write(&reply->digest)));
 }
@@ -213,7 +197,7 @@ bool lda_reply_read(const void *bytes, size_t size, struct lda_reply *reply_out)
   return true;
 }
 
-/* --- vectors --------------------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 void lda_vector_name(const struct lda_spec *spec, char name[PAWL_NAME_MAX + 1]) {
   snprintf(name, PAWL_NAME_MAX + 1, "%s/%s", spec->job, spec->method == PAWL_LDA_SVI ? "lambda" : "counts");

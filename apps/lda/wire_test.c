@@ -1,16 +1,7 @@
 /* Specs, orders and replies on their way: they come back as they went, and nothing else is taken for one. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "apps/common/wire_test.h"
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
 
@@ -82,7 +73,7 @@ static struct lda_reply make_reply(void) {
                             .memory = 9};
 }
 
-/* --- there and back --------------------------------------------------------------------------------------------------------------- */
+/* --- there and back ------------------------------------------------------------------------------------- */
 
 static void test_a_spec_comes_back_as_it_went(void **state) {
   (void)state;
@@ -170,9 +161,7 @@ static void test_figures_that_are_not_finite_arrive_as_not_known(void **state) {
   lda_reply_fini(&again);
 }
 
-/* --- what is not whole -------------------------------------------------------------------------------------------------------------- */
-
-enum kind { SPEC, ORDER, REPLY, KINDS };
+/* --- what is not whole ---------------------------------------------------------------------------------- */
 
 static char *write_kind(enum kind kind) {
   struct lda_spec spec = make_spec();
@@ -208,48 +197,6 @@ static bool reads(enum kind kind, const char *text, size_t size) {
   else
     lda_reply_fini(&out.reply);
   return is_whole;
-}
-
-static void test_what_is_cut_off_is_refused(void **state) {
-  (void)state;
-  for (enum kind kind = SPEC; kind < KINDS; kind++) {
-    char *text = write_kind(kind);
-    size_t size = strlen(text);
-    assert_true(reads(kind, text, size));
-    for (size_t cut = 0; cut < size; cut++) assert_false(reads(kind, text, cut));
-    free(text);
-  }
-}
-
-static void test_one_kind_is_not_taken_for_another(void **state) {
-  (void)state;
-  for (enum kind kind = SPEC; kind < KINDS; kind++) {
-    char *text = write_kind(kind);
-    for (enum kind other = SPEC; other < KINDS; other++)
-      assert_int_equal(reads(other, text, strlen(text)), kind == other);
-    free(text);
-  }
-}
-
-static void test_other_json_and_no_json_is_refused(void **state) {
-  (void)state;
-  static const char *const texts[] = {"",           "{}",  "[]",   "null", "0",    "\"\"",
-                                      "{\"do\":1}", "{\"", "[[[[", "{}{}", "\xff", "{\"app\":\"lda\"}"};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    for (enum kind kind = SPEC; kind < KINDS; kind++) assert_false(reads(kind, texts[i], strlen(texts[i])));
-  char deep[100000];
-  memset(deep, '[', sizeof deep);
-  for (enum kind kind = SPEC; kind < KINDS; kind++) assert_false(reads(kind, deep, sizeof deep));
-}
-
-/* The text with `from`, which must be there, replaced by `to`. */
-static void must_not_read(enum kind kind, const char *from, const char *to) {
-  char *text = write_kind(kind), *changed = malloc(strlen(text) + strlen(to) + 1), *at = strstr(text, from);
-  if (!at) fail_msg("'%s' is not in '%s'", from, text);
-  sprintf(changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-  if (reads(kind, changed, strlen(changed))) fail_msg("taken with %.100s: '%.2000s'", to, changed);
-  free(text);
-  free(changed);
 }
 
 static void test_specs_with_senseless_values_are_refused(void **state) {

@@ -1,8 +1,10 @@
-/* A worker of a topic model: makes files of its pieces, and does in each round what the order says. See inside.h. */
+/* A worker of a topic model: makes files of its pieces, and does in each round what the order says. See
+ * inside.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/errors.h"
 #include "apps/common/json.h"
 #include "apps/common/memory.h"
 #include "apps/lda/crew.h"
@@ -11,13 +13,13 @@
 #include "apps/lda/random.h"
 
 static pawl_status complain(struct lda_worker *worker, pawl_status status) {
-  const char *text = *worker->error ? worker->error : *pawl_error_text() ? pawl_error_text() : pawl_status_text(status);
+  const char *text = *worker->error ? worker->error : apps_error_text(status);
   if (status) pawl_worker_say(worker->worker, "%s", text);
   worker->error[0] = 0;
   return status;
 }
 
-/* --- beginning ---------------------------------------------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static pawl_status open_data(struct lda_worker *worker) {
   struct lda_spec *spec = &worker->spec;
@@ -48,7 +50,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
   return complain(worker, status);
 }
 
-/* --- pieces -------------------------------------------------------------------------------------------------------------------- */
+/* --- pieces --------------------------------------------------------------------------------------------- */
 
 static void forget_blocks(struct lda_worker *worker) {
   lda_blocks_destroy(worker->blocks, worker->block_count);
@@ -168,7 +170,7 @@ static void describe(const struct lda_worker *worker, struct lda_reply *reply) {
   }
 }
 
-/* --- before the first sweep ------------------------------------------------------------------------------------------------------ */
+/* --- before the first sweep ----------------------------------------------------------------------------- */
 
 /* Topics of one word's tokens that have none: evenly, or as the model that we begin with has them. */
 static void draw_topics(const struct lda_worker *worker, struct lda_piece *piece, uint32_t index, float *weights,
@@ -276,7 +278,7 @@ static pawl_status prepare(struct lda_worker *worker, const struct lda_order *or
   return status ? status : ask_for_totals(worker, width);
 }
 
-/* --- sweeps -------------------------------------------------------------------------------------------------------------------- */
+/* --- sweeps --------------------------------------------------------------------------------------------- */
 
 static pawl_status sweep_all(struct lda_worker *worker, struct lda_reply *reply) {
   pawl_status status = PAWL_OK;
@@ -298,18 +300,18 @@ static pawl_status sweep_all(struct lda_worker *worker, struct lda_reply *reply)
 
 /* Waits until nobody is more than `staleness` sweeps behind: OSDI'14's bounded delay, in sweeps. */
 static pawl_status wait_for_others(struct lda_worker *worker, uint64_t first_tick, uint64_t done) {
-  int64_t begun = lda_now();
+  int64_t begun = apps_now();
   if (done <= worker->spec.staleness) return PAWL_OK;
   pawl_status status =
       pawl_group_await(pawl_worker_group(worker->worker), first_tick + done - worker->spec.staleness, PAWL_FOREVER);
-  worker->waited_s += (double)(lda_now() - begun) * 1e-9;
+  worker->waited_s += apps_seconds_since(begun);
   return status;
 }
 
 static pawl_status sweeps(struct lda_worker *worker, const struct lda_order *order, struct lda_reply *reply) {
   struct pawl_group *group = pawl_worker_group(worker->worker);
   uint64_t first_tick = pawl_group_tick(group);
-  int64_t begun = lda_now();
+  int64_t begun = apps_now();
   pawl_status status = PAWL_OK;
   for (uint64_t done = 0; done < order->sweeps && !status; done++) {
     bool is_last = done + 1 == order->sweeps;
@@ -321,7 +323,7 @@ static pawl_status sweeps(struct lda_worker *worker, const struct lda_order *ord
     if (!status) status = pawl_group_clock(group, NULL);
     if (!status && pawl_worker_is_ending(worker->worker)) status = PAWL_CANCELLED;
   }
-  reply->sampled_ns = (uint64_t)(lda_now() - begun);
+  reply->sampled_ns = (uint64_t)(apps_now() - begun);
   return status;
 }
 
@@ -365,7 +367,8 @@ static pawl_status obey(struct lda_worker *worker, const struct lda_order *order
   return worker->spec.method == PAWL_LDA_SVI ? lda_svi_pass(worker, order, reply) : gibbs(worker, order, reply);
 }
 
-/* After a failure what is in memory may be ahead of what was counted. The files know: as if somebody else had had the pieces. */
+/* After a failure what is in memory may be ahead of what was counted. The files know: as if somebody else had
+ * had the pieces. */
 static void distrust(struct lda_worker *worker) {
   forget_blocks(worker);
   for (size_t i = 0; i < worker->piece_count; i++) worker->is_new[i] = false;
@@ -376,7 +379,7 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
   struct lda_order order;
   struct lda_reply reply = {0};
   struct pawl_session_figures figures;
-  int64_t begun = lda_now();
+  int64_t begun = apps_now();
   if (!lda_order_read(argument, size, &order)) return PAWL_CORRUPT;
   worker->waited_s = 0;
   pawl_status status = obey(worker, &order, &reply);
@@ -386,7 +389,7 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
   reply.bytes_received = figures.bytes_received;
   reply.memory = worker->memory;
   reply.waited_s = worker->waited_s;
-  reply.worked_s = (double)(lda_now() - begun) * 1e-9;
+  reply.worked_s = apps_seconds_since(begun);
   char *text = status ? NULL : lda_reply_write(&reply);
   if (!status) status = text ? pawl_worker_report(handle, text, strlen(text)) : PAWL_NO_MEMORY;
   apps_json_free(text);
@@ -423,8 +426,7 @@ pawl_status pawl_lda_work(struct pawl_session *session, const char *job, int64_t
   struct lda_worker *worker = apps_alloc_zero(1, sizeof *worker);
   if (!worker) return PAWL_NO_MEMORY;
   pawl_status status = pawl_worker_run(session, job ? job : "lda", &calls, worker, timeout_ns);
-  if (status && error)
-    snprintf(error, PAWL_LDA_TEXT, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  if (status && error) snprintf(error, PAWL_LDA_TEXT, "%s", apps_error_text(status));
   apps_free(worker);
   return status;
 }

@@ -1,14 +1,14 @@
 /* From rows to columns, with what was arranged before: see share.h.
  *
- * Three passes over the entries: which ids there are and how many entries each has; then, when the features are in the order of
- * their keys, every entry goes to its place. */
+ * Three passes over the entries: which ids there are and how many entries each has; then, when the features
+ * are in the order of their keys, every entry goes to its place. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/linear/index.h"
 #include "apps/linear/share.h"
 
-/* --- rows that stay --------------------------------------------------------------------------------------------------------- */
+/* --- rows that stay ------------------------------------------------------------------------------------- */
 
 #define GONE UINT32_MAX
 
@@ -44,7 +44,7 @@ static pawl_status count_all(const struct linear_share *share, const uint32_t *m
   return status;
 }
 
-/* --- features in their order -------------------------------------------------------------------------------------------------- */
+/* --- features in their order ---------------------------------------------------------------------------- */
 
 struct named {
   uint64_t key;
@@ -56,8 +56,8 @@ static int by_key(const void *a, const void *b) {
   return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Fills keys, ids and starts of `next`, and puts into the index where each feature's next entry goes (counts) and its place (the
- * numbers stay). */
+/* Fills keys, ids and starts of `next`, and puts into the index where each feature's next entry goes (counts)
+ * and its place (the numbers stay). */
 static pawl_status order_features(struct linear_index *index, const struct linear_scatter *scatter,
                                   struct linear_share *next) {
   size_t count = index->count;
@@ -86,7 +86,7 @@ static pawl_status order_features(struct linear_index *index, const struct linea
   return PAWL_OK;
 }
 
-/* --- entries to their places --------------------------------------------------------------------------------------------------- */
+/* --- entries to their places ---------------------------------------------------------------------------- */
 
 static void put(struct linear_index *index, struct linear_share *next, uint64_t id, uint32_t row, float value) {
   uint64_t at = index->counts[linear_index_find(index, id)]++;

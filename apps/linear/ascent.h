@@ -1,9 +1,11 @@
-/* Dual coordinate ascent of the hinge loss over rows that are all here: a pass is one step for each row, in a random order (Hsieh et al. 2008).
+/* Dual coordinate ascent of the hinge loss over rows that are all here: a pass is one step for each row, in a
+ * random order (Hsieh et al. 2008).
  *
  *   maximise over 0 <= a_i <= c_i    sum_i a_i - l2/2 |w(a)|^2          where  w(a) = 1/l2 sum_i a_i y_i x_i
  *
- * SHRINKING (Hsieh et al. 2008, 4.2). Most multipliers end at 0 or at c_i, and stay there. A row whose slope says so more clearly than any
- * step of the pass before was long is left out of the passes that follow; linear_ascent_widen takes all in again.
+ * SHRINKING (Hsieh et al. 2008, 4.2). Most multipliers end at 0 or at c_i, and stay there. A row whose slope
+ * says so more clearly than any step of the pass before was long is left out of the passes that follow;
+ * linear_ascent_widen takes all in again.
  */
 #ifndef LINEAR_ASCENT_H
 #define LINEAR_ASCENT_H

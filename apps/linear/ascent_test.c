@@ -1,4 +1,5 @@
-/* Dual coordinate ascent where all rows are here: passes come to the optimum, and rows that are left out are those that stay where they are. */
+/* Dual coordinate ascent where all rows are here: passes come to the optimum, and rows that are left out are
+ * those that stay where they are. */
 #include "apps/linear/ascent.h"
 
 #include "apps/linear/train/train_test.h"
@@ -110,7 +111,8 @@ static void test_rows_that_stay_where_they_are_are_left_out(void **state) {
   assert_in_range(scene.ascent.active, free_ones, rows.count / 2);
   assert_true(scene.ascent.steps < 200 * rows.count / 2);
   for (size_t i = 9; i < rows.count; i += 10) assert_true(scene.a[i] == 1); /* draw_rows: without features */
-  bool is_there[ROWS_MOST] = {0};                                           /* the order still has every row, once */
+  /* the order still has every row, once */
+  bool is_there[ROWS_MOST] = {0};
   for (size_t i = 0; i < rows.count; i++) is_there[scene.order[i]] = true;
   for (size_t i = 0; i < rows.count; i++) assert_true(is_there[i]);
 }

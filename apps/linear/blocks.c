@@ -1,31 +1,39 @@
 /* Delayed block proximal gradient with diagonal second order: OSDI'14 Algorithm 3, the worker's side.
  *
- * Features are divided into blocks, which are gone through in a random order that all workers draw alike. For each feature j of
- * a block a worker computes, over its own rows i,
+ * Features are divided into blocks. All workers visit the blocks in the same random order. For each feature j
+ * of a block a worker computes, over its own rows i,
  *
  *   g_j = sum_i c_i x_ij loss'(z_i)          u_j = sum_i c_i x_ij^2 loss''(z_i)
  *
- * and pushes both. When all workers' parts are in, the servers apply the step once (`block_newton`, docs/functions.md derives it):
+ * and pushes both. When the parts of all workers are in, the servers apply the step once (`block_newton`,
+ * which docs/functions.md derives):
  *
  *   w_j <- argmin_v  g_j (v - w_j) + u_j/2 (v - w_j)^2 + l1 |v| + l2/2 v^2
  *
- * and the answer brings w_j and the summed g_j. The worker then corrects z = X w of the rows concerned. Up to tau steps may be
- * under way at a time: the next ones are computed from what is there (bounded delay). Since features of one block, and of blocks that
- * are under way together, do not know of one another's steps, the number of blocks is chosen so that a row has few of them (train.c).
+ * The answer contains w_j and the summed g_j. The worker then corrects z = X w of the rows concerned.
  *
- * KKT FILTER (OSDI'14 5.1). A feature with w_j = 0 and |g_j| < l1 stays where it is. The summed gradient comes with the weight, so
- * all workers know this alike, and leave the feature out until the next full round.
+ * BOUNDED DELAY. A step is an iteration under the policy "bounded tau" (<pawl/policy.h>): up to tau earlier
+ * steps may be unfinished, and the next step is computed without their results. Features of the same block,
+ * and of blocks in progress at the same time, do not know of one another's steps. So the number of blocks is
+ * chosen such that a row has few of these features (train/describe.c).
  *
- * A worker's z belongs to its own copy of w: whatever was lost, delayed or left out, a later pull brings the weight as it is, and z is
- * corrected by the difference. */
+ * KKT FILTER (OSDI'14 5.1). A feature with w_j = 0 and |g_j| < l1 keeps its weight. The answer contains the
+ * summed gradient, so all workers know this alike, and leave the feature out until the next full round. The
+ * filter `kkt` of <pawl/filter.h> would not do: it runs on a worker's own part of the gradient, after the
+ * worker has computed it, and computing it is most of the work.
+ *
+ * z belongs to the worker's own copy of w. Whatever was lost, delayed or left out, a later answer brings the
+ * present weight, and the worker corrects z by the difference. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/linear/control.h"
 #include "apps/linear/inside.h"
-#include "apps/linear/slopes.h"
+#include "apps/linear/losses.h"
 
-/* A step under way. */
+/* A step in progress. */
 struct step {
   size_t count;       /* of features */
   uint32_t *features; /* their numbers in the share */
@@ -43,13 +51,14 @@ struct blocks {
   double bias;
   float *y, *c;
   double *z;
-  float *pairs;       /* slope and curvature at z, both times c */
-  struct step *steps; /* a ring of tau + 1 */
+  float *pairs;                       /* slope and curvature at z, both times c */
+  struct pawl_iterations *iterations; /* each step is one; the policy lets tau of them be unfinished */
+  struct step *steps;                 /* a ring of tau + 1 */
   size_t first, under_way;
   uint32_t *order;
 };
 
-/* --- rows --------------------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
 /* Slopes and curvatures of all rows, from z. */
 static void refresh(struct blocks *blocks, enum linear_loss loss, size_t rows) {
@@ -61,8 +70,9 @@ static void refresh(struct blocks *blocks, enum linear_loss loss, size_t rows) {
   }
 }
 
-/* z of the rows that have the feature, after its weight has changed by `change`. Until the next refresh, which comes some times in
- * a sweep, slopes follow by their curvature alone: exp for every row that a step touches would take most of the time. */
+/* z of the rows that have the feature, after its weight has changed by `change`. Until the next refresh,
+ * which comes some times in a sweep, slopes follow by their curvature alone: exp for every row that a step
+ * touches would take most of the time. */
 static void move_feature(const struct linear_share *share, struct blocks *blocks, size_t feature, double change) {
   for (uint64_t k = share->starts[feature]; k < share->starts[feature + 1]; k++) {
     size_t row = share->row_of[k];
@@ -79,7 +89,7 @@ static void move_bias(struct blocks *blocks, size_t rows, double change) {
   }
 }
 
-/* --- a step is computed ---------------------------------------------------------------------------------------------------------- */
+/* --- a step is computed --------------------------------------------------------------------------------- */
 
 /* Four sums side by side: one addition need not wait for the one before. */
 static void sum_feature(const struct linear_share *share, const float *pairs, size_t feature, double out[2]) {
@@ -112,7 +122,7 @@ static void sum_bias(const float *pairs, size_t rows, double out[2]) {
 
 static void compute_block(const struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                           struct step *step) {
-  const struct blocks *blocks = worker->method;
+  const struct blocks *blocks = worker->state;
   step->count = 0;
   for (size_t j = blocks->begins[block]; j < blocks->begins[block + 1]; j++) {
     if (!blocks->is_active[j]) continue;
@@ -130,10 +140,11 @@ static struct pawl_range block_range(uint64_t span, uint32_t block, uint32_t cou
   return (struct pawl_range){(uint64_t)(wide * block / count), (uint64_t)(wide * (block + 1) / count)};
 }
 
-/* From its push on the step is under way, even if its tick cannot be sent: its arrays are the task's until that has finished. */
+/* From its push on the step is under way, even if its tick cannot be sent: its arrays are the task's until
+ * that has finished. */
 static pawl_status send_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                              struct step *step) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   struct pawl_group *group = pawl_worker_group(worker->worker);
   struct pawl_where where = pawl_at_keys(step->keys, step->count);
   where.range = step->is_bias ? (struct pawl_range){0, 1} : block_range(order->features, block, order->blocks);
@@ -141,10 +152,11 @@ static pawl_status send_step(struct linear_worker *worker, const struct linear_o
   pawl_status status = pawl_group_pushpull(group, vector, where, step->pushed, step->pulled, &step->task);
   if (status) return status;
   blocks->under_way++;
-  return pawl_group_clock(group, NULL);
+  status = pawl_iteration_add(blocks->iterations, step->task);
+  return status ? status : pawl_iteration_end(blocks->iterations, NAN); /* clocks the group */
 }
 
-/* --- a step has been taken ------------------------------------------------------------------------------------------------------- */
+/* --- a step has been taken ------------------------------------------------------------------------------ */
 
 static double violation_of(const struct linear_order *order, double w, double g) {
   if (w != 0) return fabs(g + order->l2 * w + (w > 0 ? order->l1 : -order->l1));
@@ -158,7 +170,7 @@ static void count_violation(struct linear_reply *reply, double violation) {
 
 static void apply_step(struct linear_worker *worker, const struct linear_order *order, const struct step *step,
                        struct linear_reply *reply) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   if (step->is_bias) {
     move_bias(blocks, worker->share.rows, step->pulled[0] - blocks->bias);
     blocks->bias = step->pulled[0];
@@ -178,11 +190,11 @@ static void apply_step(struct linear_worker *worker, const struct linear_order *
 /* The oldest step under way: waits for it. */
 static pawl_status finish_step(struct linear_worker *worker, const struct linear_order *order,
                                struct linear_reply *reply) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   struct step *step = &blocks->steps[blocks->first];
-  int64_t before = linear_now();
+  int64_t before = apps_now();
   pawl_status status = pawl_task_finish(step->task, PAWL_FOREVER);
-  reply->waited_s += (double)(linear_now() - before) * 1e-9;
+  reply->waited_s += apps_seconds_since(before);
   step->task = NULL;
   blocks->first = (blocks->first + 1) % (worker->spec.tau + 1);
   blocks->under_way--;
@@ -190,14 +202,15 @@ static pawl_status finish_step(struct linear_worker *worker, const struct linear
   return status;
 }
 
-/* --- a sweep ----------------------------------------------------------------------------------------------------------------------- */
+/* --- a sweep -------------------------------------------------------------------------------------------- */
 
 static pawl_status begin_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                               bool is_bias, struct linear_reply *reply) {
-  struct blocks *blocks = worker->method;
-  pawl_status status = PAWL_OK;
-  while (!status && blocks->under_way > 0 &&
-         (blocks->under_way > worker->spec.tau || pawl_task_is_done(blocks->steps[blocks->first].task)))
+  struct blocks *blocks = worker->state;
+  int64_t before = apps_now();
+  pawl_status status = pawl_iteration_begin(blocks->iterations, PAWL_FOREVER, NULL);
+  reply->waited_s += apps_seconds_since(before);
+  while (!status && blocks->under_way > 0 && pawl_task_is_done(blocks->steps[blocks->first].task))
     status = finish_step(worker, order, reply);
   if (status) return status;
   struct step *step = &blocks->steps[(blocks->first + blocks->under_way) % (worker->spec.tau + 1)];
@@ -214,18 +227,19 @@ static pawl_status begin_step(struct linear_worker *worker, const struct linear_
 }
 
 static pawl_status drain(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   pawl_status status = PAWL_OK;
   while (blocks->under_way > 0 && !status) status = finish_step(worker, order, reply);
   return status;
 }
 
-/* In a sweep the bias, which acts on every row, is looked at four times, and slopes are made anew sixteen times. */
+/* In a sweep the bias, which acts on every row, is looked at four times, and slopes are made anew sixteen
+ * times. */
 static bool is_due(uint32_t step, uint32_t count, uint32_t times) { return step % ((count + times - 1) / times) == 0; }
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
-  struct blocks *blocks = worker->method;
-  int64_t begun = linear_now();
+  struct blocks *blocks = worker->state;
+  int64_t begun = apps_now();
   pawl_status status = PAWL_OK;
   uint64_t random = order->seed << 32 ^ order->round;
   linear_shuffle(&random, blocks->order, blocks->count);
@@ -238,18 +252,18 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
     if (worker->spec.bias && is_due(s, blocks->count, 4)) status = begin_step(worker, order, 0, true, reply);
     if (!status) status = begin_step(worker, order, blocks->order[s], false, reply);
   }
-  if (!status)
-    status = drain(worker, order, reply); /* whoever joins between rounds has no part in steps that began before */
+  if (!status) /* whoever joins between rounds has no part in steps that began before */
+    status = drain(worker, order, reply);
   reply->loss = linear_losses(worker->spec.loss, worker->share.rows, blocks->y, blocks->z, blocks->c);
   reply->rows = worker->share.rows;
-  reply->worked_s = (double)(linear_now() - begun) * 1e-9 - reply->waited_s;
+  reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
   return status;
 }
 
-/* --- beginning ------------------------------------------------------------------------------------------------------------------------ */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static void end(struct linear_worker *worker) {
-  struct blocks *blocks = worker->method;
+  struct blocks *blocks = worker->state;
   if (!blocks) return;
   while (blocks->under_way > 0) { /* the arrays are the tasks' until they have finished */
     pawl_status status = pawl_task_finish(blocks->steps[blocks->first].task, PAWL_FOREVER);
@@ -257,6 +271,7 @@ static void end(struct linear_worker *worker) {
     blocks->first = (blocks->first + 1) % (worker->spec.tau + 1);
     blocks->under_way--;
   }
+  pawl_iterations_destroy(blocks->iterations);
   for (uint32_t i = 0; blocks->steps && i <= worker->spec.tau; i++) {
     free(blocks->steps[i].features);
     free(blocks->steps[i].keys);
@@ -273,7 +288,7 @@ static void end(struct linear_worker *worker) {
   free(blocks->pairs);
   free(blocks->order);
   free(blocks);
-  worker->method = NULL;
+  worker->state = NULL;
 }
 
 static void *array(size_t count, size_t size) { return calloc(count + 1, size); }
@@ -348,7 +363,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   end(worker);
   struct blocks *blocks = array(1, sizeof *blocks);
   if (!blocks) return PAWL_NO_MEMORY;
-  worker->method = blocks;
+  worker->state = blocks;
   if (!allocate(blocks, share, order->blocks)) return PAWL_NO_MEMORY;
   if (!allocate_steps(blocks, worker->spec.tau, divide(blocks, share, order->features) + 1)) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < share->rows; i++) {
@@ -357,7 +372,31 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
     blocks->c[i] = (float)linear_c(&worker->spec, y) * share->weights[i];
   }
   for (size_t j = 0; j < share->features; j++) blocks->is_active[j] = true;
-  return read_weights(worker, blocks);
+  char policy[32];
+  snprintf(policy, sizeof policy, "bounded %u", (unsigned)worker->spec.tau);
+  struct pawl_group *group = pawl_worker_group(worker->worker);
+  pawl_status status = pawl_iterations_create(worker->session, group, policy, &blocks->iterations);
+  return status ? status : read_weights(worker, blocks);
 }
 
-const struct linear_method_calls linear_blocks = {.begin = begin, .sweep = sweep, .end = end};
+/* --- the method ----------------------------------------------------------------------------------------- */
+
+static void rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                 struct pawl_vector_options *options) {
+  (void)spec, (void)order;
+  snprintf(options->rule, sizeof options->rule, "block_newton l1=%.17g l2=%.17g", l1, l2);
+}
+
+const struct linear_method_descriptor linear_blocks = {
+    .name = "blocks",
+    .number = LINEAR_METHOD_BLOCKS,
+    .losses = LINEAR_CURVED_LOSSES,
+    .other_loss = LINEAR_NEEDS_CURVATURE,
+    .rule = rule,
+    .begin = begin,
+    .sweep = sweep,
+    .end = end,
+    .begin_control = linear_control_begin_blocks,
+    .hear = linear_control_hear_blocks,
+    .left = linear_control_left_blocks,
+};

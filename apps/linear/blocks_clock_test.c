@@ -1,11 +1,14 @@
-/* A step whose tick cannot be sent: the arrays belong to the task until it has finished, however the sweep ends.
+/* A step whose tick cannot be sent: the arrays belong to the task until it has finished, however the sweep
+ * ends.
  *
- * The method is compiled into this test with a group whose clock fails on demand. Tasks here do what real ones may: they write to the
- * answer's array at the last moment, when somebody finishes them. */
+ * The method is compiled into this test with iterations whose end, which clocks the group, fails on demand.
+ * Tasks here do what real ones may: they write to the answer's array at the last moment, when somebody
+ * finishes them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +25,7 @@ struct fake_task {
 };
 
 static struct fake_task tasks[TASKS];
-static size_t task_count, clocks_left;
+static size_t task_count, clocks_left, bound;
 
 static struct pawl_group *group_of_test(struct pawl_worker *worker) { return (struct pawl_group *)worker; }
 
@@ -37,17 +40,39 @@ static pawl_status pushpull_of_test(struct pawl_group *group, struct pawl_vector
   return PAWL_OK;
 }
 
-static pawl_status clock_of_test(struct pawl_group *group, struct pawl_task **task_out) {
+static pawl_status create_of_test(struct pawl_session *session, struct pawl_group *group, const char *policy,
+                                  struct pawl_iterations **iterations_out) {
+  (void)session;
   (void)group;
-  (void)task_out;
+  assert_int_equal(sscanf(policy, "bounded %zu", &bound), 1);
+  *iterations_out = NULL;
+  return PAWL_OK;
+}
+
+static pawl_status begin_of_test(struct pawl_iterations *iterations, int64_t timeout_ns, uint64_t *number_out) {
+  (void)iterations;
+  (void)timeout_ns;
+  (void)number_out;
+  return PAWL_OK;
+}
+
+static pawl_status add_of_test(struct pawl_iterations *iterations, struct pawl_task *task) {
+  (void)iterations;
+  (void)task;
+  return PAWL_OK;
+}
+
+static pawl_status end_of_test(struct pawl_iterations *iterations, double objective) {
+  (void)iterations;
+  (void)objective;
   if (clocks_left == 0) return PAWL_NO_MEMORY;
   clocks_left--;
   return PAWL_OK;
 }
 
+/* The last `bound` tasks are not done until somebody finishes them. */
 static bool is_done_of_test(const struct pawl_task *task) {
-  (void)task;
-  return false; /* all stay under way until they must end */
+  return (size_t)((const struct fake_task *)task - tasks) + bound < task_count;
 }
 
 static pawl_status finish_of_test(struct pawl_task *task, int64_t timeout_ns) {
@@ -70,7 +95,10 @@ static pawl_status pull_of_test(struct pawl_vector *vector, struct pawl_where wh
 
 #define pawl_worker_group group_of_test
 #define pawl_group_pushpull pushpull_of_test
-#define pawl_group_clock clock_of_test
+#define pawl_iterations_create create_of_test
+#define pawl_iteration_begin begin_of_test
+#define pawl_iteration_add add_of_test
+#define pawl_iteration_end end_of_test
 #define pawl_task_is_done is_done_of_test
 #define pawl_task_finish finish_of_test
 #define pawl_vector_pull pull_of_test

@@ -6,13 +6,8 @@
 
 const double linear_shrinks[LINEAR_SHRINKS] = {1, 0.9999, 0.999, 0.99, 0.95, 0.8, 0.5, 0};
 
-static double entropy(double p) { return (p > 0 ? -p * log(p) : 0) - (p < 1 ? (1 - p) * log1p(-p) : 0); }
-
 double linear_conjugate(enum linear_loss loss, double c, double a) {
-  a = fabs(a);
-  if (c <= 0) return 0;
-  if (loss == LINEAR_LOGISTIC) return c * entropy(a / c);
-  return loss == LINEAR_SQUARED_HINGE ? a - a * a / (4 * c) : a;
+  return c <= 0 ? 0 : linear_loss_of(loss)->conjugate(c, fabs(a));
 }
 
 void linear_certificate_init(struct linear_certificate *certificate, enum linear_loss loss, bool has_bias, double l1,
@@ -22,10 +17,10 @@ void linear_certificate_init(struct linear_certificate *certificate, enum linear
   certificate->l1 = l1;
   certificate->l2 = l2;
   certificate->factors[0] = 1;
-  certificate->factors[1] = loss == LINEAR_SQUARED ? 0 : 1;
+  certificate->factors[1] = linear_is_regression(loss) ? 0 : 1;
   if (!has_bias) return;
   double first = fabs(sum->slopes[0]), second = fabs(sum->slopes[1]);
-  if (loss == LINEAR_SQUARED)
+  if (linear_is_regression(loss))
     certificate->factors[1] = second > 0 ? -sum->slopes[0] / second : 0;
   else if (first > second)
     certificate->factors[0] = second / first;
@@ -34,7 +29,7 @@ void linear_certificate_init(struct linear_certificate *certificate, enum linear
 }
 
 void linear_certificate_add(struct linear_certificate *certificate, double weight, const double g[2]) {
-  bool is_regression = certificate->loss == LINEAR_SQUARED;
+  bool is_regression = linear_is_regression(certificate->loss);
   double l1 = certificate->l1, l2 = certificate->l2;
   double fits = fabs(certificate->factors[0] * g[0] + certificate->factors[1] * g[1]);
   certificate->most = fits > certificate->most ? fits : certificate->most;
@@ -54,7 +49,7 @@ void linear_certificate_add(struct linear_certificate *certificate, double weigh
 /* The smooth part of D for slopes that are shrunk by the factor number k. */
 static double smooth(const struct linear_certificate *certificate, const struct linear_reply *sum, size_t k) {
   double s = linear_shrinks[k], all = 0;
-  if (certificate->loss == LINEAR_SQUARED) {
+  if (linear_is_regression(certificate->loss)) {
     double mean = certificate->factors[1]; /* of a, which is taken off */
     double ay = sum->conjugates[0][0] - mean * sum->conjugates[0][2];
     double aa = sum->conjugates[0][1] + mean * sum->slopes[0];

@@ -1,11 +1,13 @@
-/* How far weights are from the optimum, at most: a bound that is measured, and holds whatever led to the weights.
+/* How far weights are from the optimum, at most: a bound that is measured, and holds whatever led to the
+ * weights.
  *
  * For any numbers a_i the dual
  *
- *   D(a) = - sum_i loss*_i(-a_i)  -  sum_j penalty*(g_j)          g = X' (-a),   sum_i a_i = 0 if there is a bias
+ *   D(a) = - sum_i loss*_i(-a_i)  -  sum_j penalty*(g_j)       g = X' (-a),   sum_i a_i = 0 if there is a bias
  *
- * is at most the least objective there is (Fenchel; for l1 see Kim et al. 2007, and Fercoq, Gramfort and Salmon 2015). Near the
- * optimum the slopes at the weights, a_i = -c_i loss'(z_i), nearly are the best ones, so F(w) - D(a) is nearly how far it is:
+ * is at most the least objective there is (Fenchel; for l1 see Kim et al. 2007, and Fercoq, Gramfort and
+ * Salmon 2015). Near the optimum the slopes at the weights, a_i = -c_i loss'(z_i), nearly are the best ones,
+ * so F(w) - D(a) is nearly how far it is:
  *
  *   loss            -loss*(-a)                                penalty*(g)
  *   logistic        c h(|a| / c), h(p) = -p ln p - (1 - p) ln(1 - p)     l2 > 0:  max(0, |g| - l1)^2 / (2 l2)
@@ -13,13 +15,14 @@
  *   hinge           |a|
  *   squared         a y - a^2 / (2 c)
  *
- * The slopes have to be made to fit. If there is a bias, those of one class are shrunk until both classes weigh the same; for regression
- * their mean is taken off. Without l2 all are shrunk until no |g_j| is above l1. D is concave, so between two factors s at which it is
- * known it is at least the chord.
+ * The slopes have to be made to fit. If there is a bias, those of one class are shrunk until both classes
+ * weigh the same; for regression their mean is taken off. Without l2 all are shrunk until no |g_j| is above
+ * l1. D is concave, so between two factors s at which it is known it is at least the chord.
  *
- * A worker adds up over its rows, by class, the slopes, g and D for each of LINEAR_SHRINKS factors (derive.c). For regression the
- * "classes" are: g and the sum of slopes in the first; in the second sum_i c_i x_ij and sum_i c_i, by which the mean is taken off; and
- * the conjugates are sum a y, sum a^2 / c and sum c y. */
+ * A worker adds up over its rows, by class, the slopes, g and D for each of LINEAR_SHRINKS factors
+ * (derive.c). For regression the "classes" are: g and the sum of slopes in the first; in the second sum_i c_i
+ * x_ij and sum_i c_i, by which the mean is taken off; and the conjugates are sum a y, sum a^2 / c and sum c
+ * y. */
 #ifndef LINEAR_CERTIFICATE_H
 #define LINEAR_CERTIFICATE_H
 

@@ -1,24 +1,27 @@
-/* From one round to the next: see control.h. */
+/* Decisions between rounds: see control.h. */
 #include "apps/linear/control.h"
 
 #include <math.h>
 #include <string.h>
 
-/* So many rounds of active features alone come between two full ones. */
+/* Rounds that visit active features only, between two full rounds. */
 enum { ACTIVE_ROUNDS = 2 };
 
 #define DAMPING_MOST 1e9
-#define RATE_LEAST 1e-18 /* of the first rate */
-#define ROUNDING 1e-7 /* of the objective: what exponentials of single precision leave of it. A rise by less is none. */
-#define FLAT 2e-3     /* of the tolerance: what the last quadratic of Newton's may have promised */
-#define FLAT_TWICE 0.06 /* the same where it has to twice in a row */
-#define REACH 2 /* of the tolerance: what the violation of the conditions may bring, where it has to do as a bound */
-#define GUESSED 0.1 /* of the tolerance: when the guess of how far it is falls below, the distance is measured */
+#define RATE_LEAST 1e-18 /* lowest learning rate, relative to the first one */
 
-#define LEFT_LEAST 1e-12 /* of the objective: what double precision leaves of it */
-#define STILL 1e-10      /* of the objective: a full round that brings less brings nothing */
+/* Relative to the objective. */
+#define ROUNDING 1e-7    /* error of exponentials of single precision: a smaller rise does not count */
+#define LEFT_LEAST 1e-12 /* error of double precision */
+#define STILL 1e-10      /* a full round with a smaller fall is no progress */
 
-enum { CHECK_AFTER = 20 }; /* rounds since the last look */
+/* Relative to the tolerance. */
+#define FLAT 2e-3       /* the fall that the last Newton quadratic may have promised */
+#define FLAT_TWICE 0.06 /* the same for losses that are not smooth, twice in a row */
+#define REACH 2         /* the highest `reach` of struct linear_distance that counts as converged */
+#define GUESSED 0.1     /* the distance is measured when its estimate is below */
+
+enum { CHECK_AFTER = 20 }; /* rounds since the last measurement */
 
 void linear_control_next(struct linear_control *control) {
   control->rounds = 0;
@@ -30,7 +33,7 @@ void linear_control_next(struct linear_control *control) {
   control->log_slope = NAN;
   control->since_full = 0;
   control->is_full = true;
-  control->slack = 1e300; /* nobody is left out before anything is known; JSON has no infinity */
+  control->slack = 1e300; /* no feature is left out at first; JSON has no infinity */
   control->gap = control->start = NAN;
   control->since_check = control->rises = control->flat_rounds = 0;
   control->check_below = INFINITY;
@@ -39,25 +42,46 @@ void linear_control_next(struct linear_control *control) {
 }
 
 void linear_control_init(struct linear_control *control, const struct linear_options *options,
-                         enum linear_method method, uint64_t rows, double crowd) {
+                         const struct linear_method_descriptor *method, uint64_t rows, double crowd) {
   memset(control, 0, sizeof *control);
   control->method = method;
   control->tolerance = options->tolerance > 0 ? options->tolerance : 1e-3;
   control->keep_all = options->keep_all;
   control->rows = rows;
   control->workers = options->workers_most > options->workers ? options->workers_most : options->workers;
-  control->least_damping = control->damping = crowd > 1 && method == LINEAR_METHOD_BLOCKS ? crowd : 1;
-  /* dual.c: without delay few rows are under way together; with it, begin with what is safe whatever they are */
-  if (method == LINEAR_METHOD_DUAL && options->tau > 0) control->damping = control->workers;
+  control->least_damping = control->damping = 1;
   control->rate = options->rate;
+  control->is_rate_given = options->rate != 0;
   control->has_penalty = true;
-  control->is_smooth = options->loss != LINEAR_SQUARED_HINGE;
+  control->is_smooth = linear_loss_of(options->loss)->is_smooth;
   control->balance = 1;
+  if (method->begin_control) method->begin_control(control, options, crowd);
   linear_control_next(control);
 }
 
-/* Steps that overshoot make the objective rise. Then the weights go back to the best there were, and steps become shorter: by more, the
- * further they went astray, and never again as long as those that failed. Else the weights are the best so far, and steps slowly become longer. */
+void linear_control_settle_rate(struct linear_control *control, const struct linear_spec *spec, uint64_t rows,
+                                double squares) {
+  const struct linear_method_descriptor *method = control->method;
+  if (!control->is_rate_given)
+    control->rate = method->settle_rate ? method->settle_rate(spec, rows, squares) : method->rate;
+  control->first_rate = control->rate;
+}
+
+void linear_control_begin_blocks(struct linear_control *control, const struct linear_options *options, double crowd) {
+  (void)options;
+  if (crowd > 1) control->least_damping = control->damping = crowd;
+}
+
+/* Without delay few rows are in progress at a time (dual.c). With delay, the first damping is one that is
+ * always safe. */
+void linear_control_begin_dual(struct linear_control *control, const struct linear_options *options, double crowd) {
+  (void)crowd;
+  if (options->tau > 0) control->damping = control->workers;
+}
+
+/* If steps overshoot, the objective rises. Then the weights go back to the best ones so far, and steps become
+ * shorter: the more the objective rose, the shorter, and never again as long as the steps that failed.
+ * Otherwise the weights are the best so far, and steps slowly become longer. */
 static void guard(struct linear_control *control, const struct linear_outcome *outcome) {
   if (isfinite(outcome->before) && !(control->best < outcome->before)) control->best = outcome->before;
   if (isnan(control->start)) control->start = isfinite(outcome->before) ? outcome->before : outcome->objective;
@@ -75,7 +99,7 @@ static void guard(struct linear_control *control, const struct linear_outcome *o
   if (control->damping >= DAMPING_MOST) control->is_stuck = true;
   control->least_damping = fmin(1.3 * control->damping, DAMPING_MOST);
   control->damping = fmin(factor * control->damping, DAMPING_MOST);
-  control->last_full = control->last_fall = control->left = INFINITY; /* what it was leading to is given up */
+  control->last_full = control->last_fall = control->left = INFINITY;
   control->last_factors[0] = control->last_factors[1] = 1;
 }
 
@@ -86,8 +110,10 @@ static void judge_violation(struct linear_control *control, const struct linear_
   control->last_violation = outcome->violation;
 }
 
-/* How far it is to the optimum, by a guess: if falls from one full round to the next shrink by a constant factor, as they do when a method like
- * this converges, what is left is the sum of a geometric series. Of three factors in a row the worst is believed. The guess says when to look. */
+/* Estimates the distance to the optimum. When a method like this converges, the falls of the objective
+ * from one full round to the next shrink by a constant factor, so the remaining fall is the sum of a
+ * geometric series. The estimate uses the worst of three consecutive factors. It decides when to measure
+ * the distance. */
 static void guess(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->was_full) return;
   double fallen = fabs(control->last_full - outcome->objective), factor = 1;
@@ -100,8 +126,8 @@ static void guess(struct linear_control *control, const struct linear_outcome *o
   control->last_full = outcome->objective;
 }
 
-/* Nothing can be less than 0, of rows that are told apart without a penalty. Without any penalty there is no bound either: then the guess has
- * to do. */
+/* An objective of 0 cannot fall: rows that weights separate, without a penalty. Without a penalty there is no
+ * bound on the distance, and the estimate decides. */
 static void judge_end(struct linear_control *control, const struct linear_outcome *outcome) {
   control->since_check++;
   if (!outcome->was_full || control->tolerance <= LINEAR_NEVER_DONE) return;
@@ -112,9 +138,12 @@ static void judge_end(struct linear_control *control, const struct linear_outcom
                          (outcome->violation <= control->check_below || control->since_check >= CHECK_AFTER);
 }
 
-/* It is done if the bound is within the tolerance. With little penalty for the size of the values there is no bound worth the name; then LIBLINEAR's
- * rule has to do, that the violation of the optimality conditions is a hundredth, by default, of the first one (fewer where a class is rare: Yuan et al.
- * 2010, 6), with a guess that is a tenth of the tolerance, without which nobody looks, steps that are not damped: short ones creep, and so little violation that walking as far as the weights are long brings little. The bound falls about as the violation does, which each round tells. */
+/* Training is done if the bound is within the tolerance. If the penalty is small for the size of the values,
+ * the bound is useless. Then four conditions decide. The violation of the optimality conditions is, by
+ * default, a hundredth of the first one (LIBLINEAR's rule; less where a class is rare: Yuan et al. 2010, 6).
+ * The estimate is at most a tenth of the tolerance; otherwise nothing is measured. Steps are not damped, as
+ * short steps creep. And `reach` is small. The bound falls about as fast as the violation, which each round
+ * reports. */
 void linear_control_measured(struct linear_control *control, const struct linear_distance *distance) {
   double gap = distance->gap;
   bool is_flat = control->damping <= 1 && distance->reach <= REACH * control->tolerance &&
@@ -127,7 +156,7 @@ void linear_control_measured(struct linear_control *control, const struct linear
   control->is_stuck = !control->is_done && control->last_fall <= STILL * fabs(control->best);
 }
 
-static void hear_blocks(struct linear_control *control, const struct linear_outcome *outcome) {
+void linear_control_hear_blocks(struct linear_control *control, const struct linear_outcome *outcome) {
   control->since_full = outcome->was_full ? 0 : control->since_full + 1;
   control->is_full = control->keep_all || !outcome->is_whole || control->since_full >= ACTIVE_ROUNDS;
   if (!outcome->is_whole) return;
@@ -138,10 +167,10 @@ static void hear_blocks(struct linear_control *control, const struct linear_outc
   judge_end(control, outcome);
 }
 
-/* The step that a quadratic asks for was taken, as far as it brings the objective down. With little penalty for the size of the values the bound says
- * nothing. Then the quadratic has to: with the whole Hessian, by how much it fell tells how far it was, before the step. Beyond the squared hinge the loss is less than the quadratic thinks, so there it has to
- * promise little twice in a row. */
-static void hear_newton(struct linear_control *control, const struct linear_outcome *outcome) {
+/* After a Newton step. If the penalty is small for the size of the values, the bound is useless. Then the
+ * quadratic decides: with the whole Hessian, its fall is the distance to the optimum before the step. For
+ * losses that are not smooth the quadratic may be wrong, so it has to promise little twice in a row. */
+void linear_control_hear_newton(struct linear_control *control, const struct linear_outcome *outcome) {
   if (isnan(control->start)) control->start = outcome->objective;
   control->gap = control->has_penalty ? outcome->gap : NAN;
   control->left = outcome->left;
@@ -155,8 +184,8 @@ static void hear_newton(struct linear_control *control, const struct linear_outc
   control->is_done = is_nothing || is_flat || control->gap <= control->tolerance;
 }
 
-/* A dual objective that falls means that steps were too long together: shorter ones, and never again as long. Twice the number of
- * workers is always short enough (dual.c). */
+/* If the dual objective falls, the steps of all workers together were too long. Then they become shorter, and
+ * are never again as long. A damping of twice the number of workers is always enough (dual.c). */
 static void adjust_dual_damping(struct linear_control *control, const struct linear_outcome *outcome) {
   double most = 2 * control->workers;
   if (outcome->dual < control->last_dual) {
@@ -168,7 +197,7 @@ static void adjust_dual_damping(struct linear_control *control, const struct lin
   control->last_dual = outcome->dual;
 }
 
-static void hear_dual(struct linear_control *control, const struct linear_outcome *outcome) {
+void linear_control_hear_dual(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->is_whole || !isfinite(outcome->objective) || !isfinite(outcome->dual)) return;
   adjust_dual_damping(control, outcome);
   if (isfinite(outcome->before) && !(control->best < outcome->before)) control->best = outcome->before;
@@ -184,8 +213,9 @@ static void hear_dual(struct linear_control *control, const struct linear_outcom
   control->last_violation = gap;
 }
 
-/* Distributed gradients: half the rate, from the best weights on, when the objective rises. */
-static void hear_gradient(struct linear_control *control, const struct linear_outcome *outcome) {
+/* Distributed gradients: if the objective rises, the rate is halved, and training goes back to the best
+ * weights. */
+void linear_control_hear_gradient(struct linear_control *control, const struct linear_outcome *outcome) {
   double first = control->first_rate;
   control->lowers_rate = false;
   if (!outcome->is_whole) return;
@@ -208,22 +238,21 @@ static void hear_gradient(struct linear_control *control, const struct linear_ou
 void linear_control_hear(struct linear_control *control, const struct linear_outcome *outcome) {
   control->rounds++;
   control->wants_check = control->keeps = control->goes_back = false;
-  if (control->method == LINEAR_METHOD_BLOCKS)
-    hear_blocks(control, outcome);
-  else if (control->method == LINEAR_METHOD_NEWTON)
-    hear_newton(control, outcome);
-  else if (control->method == LINEAR_METHOD_DUAL)
-    hear_dual(control, outcome);
-  else if (control->method == LINEAR_METHOD_SUBGRADIENT)
-    hear_gradient(control, outcome);
+  if (control->method->hear) control->method->hear(control, outcome);
   if (outcome->is_whole && isfinite(outcome->objective)) control->previous = outcome->objective;
 }
 
+double linear_control_left_dual(const struct linear_control *control) {
+  if (!(control->log_slope < 0)) return NAN;
+  return log(control->tolerance * fabs(control->previous) / control->last_violation) / control->log_slope;
+}
+
+double linear_control_left_blocks(const struct linear_control *control) {
+  if (!isfinite(control->left) || !(control->last_factors[0] < 1)) return NAN;
+  return (ACTIVE_ROUNDS + 1) * log(GUESSED * control->tolerance / control->left) / log(control->last_factors[0]);
+}
+
 double linear_control_left(const struct linear_control *control) {
-  double left = NAN;
-  if (control->method == LINEAR_METHOD_DUAL && control->log_slope < 0)
-    left = log(control->tolerance * fabs(control->previous) / control->last_violation) / control->log_slope;
-  if (control->method == LINEAR_METHOD_BLOCKS && isfinite(control->left) && control->last_factors[0] < 1)
-    left = (ACTIVE_ROUNDS + 1) * log(GUESSED * control->tolerance / control->left) / log(control->last_factors[0]);
+  double left = control->method->left ? control->method->left(control) : NAN;
   return isnan(left) || left > 0 ? left : 0;
 }

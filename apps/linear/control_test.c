@@ -19,7 +19,7 @@ static struct linear_control begin(enum linear_method method, double tolerance, 
   options.tau = tau;
   options.workers = options.workers_most = workers;
   options.rate = 0.5;
-  linear_control_init(&control, &options, method, 1000, 0.5);
+  linear_control_init(&control, &options, linear_method_of(method), 1000, 0.5);
   return control;
 }
 
@@ -49,9 +49,10 @@ static void hear_measured(struct linear_control *control, double objective) {
   if (control->wants_check) measured(control, (objective - 100) / objective, 10, 0);
 }
 
-/* --- blocks: when it stops -------------------------------------------------------------------------------------------------------- */
+/* --- blocks: when it stops ------------------------------------------------------------------------------ */
 
-/* The objective falls towards 100 by a constant factor a round. Returns how far it was, as a part, when it was done; 1 if it never was. */
+/* The objective falls towards 100 by a constant factor a round. Returns how far it was, as a part, when it
+ * was done; 1 if it never was. */
 static double stops_at(double tolerance, double factor, double first, int most) {
   struct linear_control control = begin(LINEAR_METHOD_BLOCKS, tolerance, 0, 1);
   double above = first;
@@ -163,7 +164,7 @@ static void test_nothing_is_decided_by_an_objective_that_is_not_known(void **sta
   assert_true(isnan(linear_control_left(&control)));
 }
 
-/* --- blocks: which features, and how far --------------------------------------------------------------------------------------------- */
+/* --- blocks: which features, and how far ---------------------------------------------------------------- */
 
 static void test_full_rounds_come_first_and_then_every_third(void **state) {
   (void)state;
@@ -180,7 +181,7 @@ static void test_without_the_filter_every_round_is_full(void **state) {
   struct linear_control control;
   linear_options_init(&options);
   options.keep_all = true;
-  linear_control_init(&control, &options, LINEAR_METHOD_BLOCKS, 10, 0);
+  linear_control_init(&control, &options, &linear_blocks, 10, 0);
   for (int round = 0; round < 6; round++) {
     assert_true(control.is_full);
     hear(&control, 1000 / (round + 1.0));
@@ -207,7 +208,8 @@ static void test_the_filter_lets_all_through_until_something_is_known(void **sta
   assert_true(control.slack >= 1e300 && isfinite(control.slack));
   hear(&control, 1000);
   assert_true(control.slack ==
-              5.0 / 1000); /* the largest violation over the number of rows (OSDI'14 5.1, as Yuan et al. 2012) */
+              /* the largest violation over the number of rows (OSDI'14 5.1, as Yuan et al. 2012) */
+              5.0 / 1000);
   linear_control_next(&control);
   assert_true(control.slack >= 1e300 && control.is_full && control.rounds == 0);
 }
@@ -257,7 +259,7 @@ static void test_crowded_blocks_begin_with_shorter_steps_and_keep_them(void **st
   struct linear_options options;
   struct linear_control control;
   linear_options_init(&options);
-  linear_control_init(&control, &options, LINEAR_METHOD_BLOCKS, 1000, 3);
+  linear_control_init(&control, &options, &linear_blocks, 1000, 3);
   assert_true(control.damping == 3);
   for (int round = 0; round < 50; round++) hear(&control, 1000.0 / (round + 1));
   assert_true(control.damping == 3);
@@ -284,7 +286,7 @@ static void test_what_is_left_is_guessed_from_how_it_falls(void **state) {
   assert_true(guess > really / 2 && guess < really * 2);
 }
 
-/* --- the dual method ---------------------------------------------------------------------------------------------------------------- */
+/* --- the dual method ------------------------------------------------------------------------------------ */
 
 static void hear_gap(struct linear_control *control, double objective, double dual) {
   struct linear_outcome outcome = {.is_whole = true, .objective = objective, .dual = dual, .before = NAN};
@@ -330,7 +332,8 @@ static void test_the_dual_method_steps_shorter_when_its_objective_falls(void **s
   hear_gap(&control, 200, 40);
   assert_true(control.damping == 2);
   for (int round = 0; round < 40; round++) hear_gap(&control, 200, 60 + round);
-  assert_true(control.damping > 1 && control.damping < 2); /* never again as long as when they were too long */
+  /* never again as long as when they were too long */
+  assert_true(control.damping > 1 && control.damping < 2);
   for (int round = 0; round < 40; round++) hear_gap(&control, 200, 50 - round);
   assert_true(control.damping == 8); /* twice the workers is always short enough */
 }
@@ -341,7 +344,7 @@ static void test_with_delay_the_dual_method_begins_with_what_is_safe(void **stat
   assert_true(control.damping == 4);
 }
 
-/* --- gradients ---------------------------------------------------------------------------------------------------------------------- */
+/* --- gradients ------------------------------------------------------------------------------------------ */
 
 static void test_the_rate_of_gradients_is_halved_when_the_objective_rises(void **state) {
   (void)state;
@@ -360,7 +363,7 @@ static void test_the_rate_of_gradients_is_halved_when_the_objective_rises(void *
   assert_true(control.is_done);
 }
 
-/* --- Newton steps ------------------------------------------------------------------------------------------------------------------- */
+/* --- Newton steps --------------------------------------------------------------------------------------- */
 
 static void hear_newton(struct linear_control *control, double objective, double gap, double left) {
   struct linear_outcome outcome = whole(control, objective);

@@ -1,12 +1,15 @@
-/* Derivatives at the weights that the servers hold, written plainly and in double precision: what Newton steps are made of
- * (apps/linear/train/newton.c), and what says how far the weights are from the optimum (certificate.h).
+/* Derivatives at the weights that the servers hold, written plainly and in double precision: what Newton
+ * steps are made of (apps/linear/train/newton.c), and what says how far the weights are from the optimum
+ * (certificate.h).
  *
  *   g_j = sum_i c_i x_ij loss'(z_i)          h_jk = sum_i c_i x_ij x_ik loss''(z_i)
  *
- * g is pushed apart for each class. Of the Hessian the upper triangle is pushed, row after row, the bias last.
+ * g is pushed apart for each class. Of the Hessian the upper triangle is pushed, row after row, the bias
+ * last.
  *
- * A worker keeps the scores of its rows, which hold as long as the servers hold the same weights, and its part of the Hessian (hessian.h). Both only save
- * work: a worker that has just come, or has taken over rows, computes them anew. */
+ * A worker keeps the scores of its rows, which hold as long as the servers hold the same weights, and its
+ * part of the Hessian (hessian.h). Both only save work: a worker that has just come, or has taken over rows,
+ * computes them anew. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +17,7 @@
 #include "apps/linear/certificate.h"
 #include "apps/linear/losses.h"
 
-/* --- scores ----------------------------------------------------------------------------------------------------------------------- */
+/* --- scores --------------------------------------------------------------------------------------------- */
 
 /* out = X w + bias, by columns: */
 static void score_columns(const struct linear_share *share, const double *w, double bias, double *out) {
@@ -86,7 +89,7 @@ static pawl_status open_vector(struct linear_worker *worker, const struct linear
   return pawl_vector_open(worker->session, name, LINEAR_TIMEOUT, vector_out);
 }
 
-/* --- the gradient ------------------------------------------------------------------------------------------------------------------ */
+/* --- the gradient --------------------------------------------------------------------------------------- */
 
 /* The sums of a row: see certificate.h; its slope and its curvature. */
 static void judge(const struct linear_worker *worker, const struct linear_order *order, size_t row, double *slope_out,
@@ -97,7 +100,7 @@ static void judge(const struct linear_worker *worker, const struct linear_order 
   reply->loss += c * linear_loss_value(loss, y, z);
   reply->loss_of_nothing += c * linear_loss_value(loss, y, 0);
   *curvature = c * linear_loss_curvature(loss, y, z);
-  if (loss == LINEAR_SQUARED) {
+  if (linear_is_regression(loss)) {
     reply->slopes[0] += slope;
     reply->slopes[1] += c;
     reply->conjugates[0][0] -= slope * y;
@@ -116,7 +119,7 @@ static void judge(const struct linear_worker *worker, const struct linear_order 
 static void sum_columns(const struct linear_worker *worker, const struct linear_order *order, const double *slopes,
                         double *pairs) {
   const struct linear_share *share = &worker->share;
-  bool is_regression = worker->spec.loss == LINEAR_SQUARED;
+  bool is_regression = linear_is_regression(worker->spec.loss);
   for (size_t j = 0; j < share->features; j++)
     for (uint64_t k = share->starts[j]; k < share->starts[j + 1]; k++) {
       size_t row = share->row_of[k];
@@ -134,7 +137,7 @@ static void sum_columns(const struct linear_worker *worker, const struct linear_
 static void sum_rows(const struct linear_worker *worker, const struct linear_order *order, const double *slopes,
                      double *pairs) {
   const struct linear_rows *rows = &worker->rows;
-  bool is_regression = worker->spec.loss == LINEAR_SQUARED;
+  bool is_regression = linear_is_regression(worker->spec.loss);
   for (size_t i = 0; i < worker->share.rows; i++) {
     double slope = slopes[i], c = (double)worker->share.weights[i];
     double *sums = pairs + (!is_regression && y_of(worker, order, i) > 0);
@@ -166,7 +169,7 @@ static pawl_status push_gradient(struct linear_worker *worker, const struct line
   return status ? status : ended;
 }
 
-/* --- the Hessian -------------------------------------------------------------------------------------------------------------------- */
+/* --- the Hessian ---------------------------------------------------------------------------------------- */
 
 enum { PUSHED_AT_ONCE = 1 << 20 };
 
@@ -212,11 +215,11 @@ static pawl_status push_hessian(struct linear_worker *worker, const struct linea
   return status;
 }
 
-/* --- orders -------------------------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 
 pawl_status linear_derive(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
-  int64_t begun = linear_now();
+  int64_t begun = apps_now();
   double *slopes = malloc((share->rows + 1) * sizeof *slopes);
   double *curvatures = malloc((share->rows + 1) * sizeof *curvatures);
   pawl_status status = slopes && curvatures ? PAWL_OK : PAWL_NO_MEMORY;
@@ -228,7 +231,7 @@ pawl_status linear_derive(struct linear_worker *worker, const struct linear_orde
   if (!status && order->is_curved) status = push_hessian(worker, order, curvatures);
   reply->rows = share->rows;
   reply->looked_at = share->features;
-  reply->worked_s = (double)(linear_now() - begun) * 1e-9;
+  reply->worked_s = apps_seconds_since(begun);
   free(slopes);
   free(curvatures);
   return status;
@@ -251,7 +254,7 @@ static pawl_status pull_step(struct linear_worker *worker, const struct linear_o
 
 pawl_status linear_search(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
-  int64_t begun = linear_now();
+  int64_t begun = apps_now();
   double by_bias = 0, *step = malloc((share->features + 1) * sizeof *step);
   double *by = malloc((share->rows + 1) * sizeof *by);
   pawl_status status = step && by ? score_rows(worker) : PAWL_NO_MEMORY;
@@ -263,19 +266,8 @@ pawl_status linear_search(struct linear_worker *worker, const struct linear_orde
       reply->trials[k] += c * linear_loss_value(worker->spec.loss, y, z + length * by[i]);
   }
   reply->rows = share->rows;
-  reply->worked_s = (double)(linear_now() - begun) * 1e-9;
+  reply->worked_s = apps_seconds_since(begun);
   free(step);
   free(by);
   return status;
 }
-
-/* --- a method that the scheduler steps for -------------------------------------------------------------------------------------------- */
-
-static pawl_status begin(struct linear_worker *worker, const struct linear_order *order) {
-  (void)worker, (void)order;
-  return PAWL_OK;
-}
-
-static void end(struct linear_worker *worker) { (void)worker; }
-
-const struct linear_method_calls linear_newton = {.begin = begin, .sweep = linear_derive, .end = end};

@@ -2,24 +2,29 @@
  *
  *   maximise over 0 <= a_i <= c_i    sum_i a_i - l2/2 |w(a)|^2          where  w(a) = 1/l2 sum_i a_i y_i x_i
  *
- * A worker has the multipliers a_i of its rows. It goes through them in a random order and sets each to what is best while the others
- * stay (Hsieh et al. 2008); the weights that this adds up to are on the servers. It works on some rows at a time, a *chunk*: it
- * pulls the weights of their features, goes through the rows, and pushes by how much they have changed the weights. Chunks are drawn
- * anew in each round: with the same rows together every time it took ten times as many rounds.
+ * A worker has the multipliers a_i of its rows. It goes through them in a random order and sets each to what
+ * is best while the others stay (Hsieh et al. 2008); the weights that this adds up to are on the servers. It
+ * works on some rows at a time, a *chunk*: it pulls the weights of their features, goes through the rows, and
+ * pushes by how much they have changed the weights. Chunks are drawn anew in each round: with the same rows
+ * together every time it took ten times as many rounds.
  *
- * A worker that has all rows, which is how it is for data that one can hold (train.c), has nobody to hear of: it makes several passes in a round,
- * and leaves out rows that stay where they are (ascent.h).
+ * A worker that has all rows, which is how it is for data that one can hold (train.c), has nobody to hear of:
+ * it makes several passes in a round, and leaves out rows that stay where they are (ascent.h).
  *
- * Else other workers do the same meanwhile, each on rows that stay its own. Where rows have much in common, as texts have common words, going
- * through the rows in two parts, one after the other, converges ten times as slowly as in one random order (Lee and Wright 2019 show why), and
- * so do two workers that hear of each other once in a round. So chunks are small, and everybody's steps are mixed. What few rows are under way
- * together hardly matters (PASSCoDe, Hsieh et al. 2015); if it does, and the dual objective falls, the scheduler lets each row step as if
- * its change were made `damping` times, which cannot overshoot once that is the number of workers (CoCoA+, Ma et al. 2015).
+ * Else other workers do the same meanwhile, each on rows that stay its own. Where rows have much in common,
+ * as texts have common words, going through the rows in two parts, one after the other, converges ten times
+ * as slowly as in one random order (Lee and Wright 2019 show why), and so do two workers that hear of each
+ * other once in a round. So chunks are small, and everybody's steps are mixed. What few rows are under way
+ * together hardly matters (PASSCoDe, Hsieh et al. 2015); if it does, and the dual objective falls, the
+ * scheduler lets each row step as if its change were made `damping` times, which cannot overshoot once that
+ * is the number of workers (CoCoA+, Ma et al. 2015).
  *
- * DELAY. The pull for a chunk is sent tau chunks ahead. What this worker itself has pushed since is added to what it brings.
+ * DELAY. The pull for a chunk is sent tau chunks ahead. What this worker itself has pushed since is added to
+ * what it brings.
  *
- * LOSSES. After each round a worker stores its multipliers on the servers. Whoever takes over rows takes over their multipliers, and
- * when pieces have moved the weights are made anew from the multipliers that are stored (the order's generation).
+ * LOSSES. After each round a worker stores its multipliers on the servers. Whoever takes over rows takes over
+ * their multipliers, and when pieces have moved the weights are made anew from the multipliers that are
+ * stored (the order's generation).
  *
  * The bias is the weight of a feature that is 1 in each row, and penalised like the others. */
 #include <math.h>
@@ -27,6 +32,7 @@
 #include <string.h>
 
 #include "apps/linear/ascent.h"
+#include "apps/linear/control.h"
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 
@@ -61,7 +67,7 @@ struct dual {
   uint32_t *found;             /* its features, twice the room */
 };
 
-/* --- the share by rows ------------------------------------------------------------------------------------------------------------ */
+/* --- the share by rows ---------------------------------------------------------------------------------- */
 
 static void *array(size_t count, size_t size) { return calloc(count + 1, size); }
 
@@ -73,8 +79,8 @@ static bool turn(const struct linear_share *share, struct dual *dual) {
   return true;
 }
 
-/* Multipliers are stored by row: the piece in the upper half of the key, the row's number in it in the lower. That is the same for
- * whoever has the piece. */
+/* Multipliers are stored by row: the piece in the upper half of the key, the row's number in it in the lower.
+ * That is the same for whoever has the piece. */
 static pawl_status move_multipliers(struct linear_worker *worker, double *a, bool stores) {
   const struct linear_share *share = &worker->share;
   struct pawl_task **tasks = calloc(share->piece_count + 1, sizeof(struct pawl_task *));
@@ -96,7 +102,7 @@ static pawl_status move_multipliers(struct linear_worker *worker, double *a, boo
   return status;
 }
 
-/* --- chunks ----------------------------------------------------------------------------------------------------------------------- */
+/* --- chunks --------------------------------------------------------------------------------------------- */
 
 static pawl_status make_room(struct chunk *chunk, size_t count) {
   if (count <= chunk->room) return PAWL_OK;
@@ -116,7 +122,8 @@ static pawl_status make_room(struct chunk *chunk, size_t count) {
   return is_there ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* Sorts numbers below `limit`: a byte at a time, from the lowest. `other` has the same room; the result is in either. */
+/* Sorts numbers below `limit`: a byte at a time, from the lowest. `other` has the same room; the result is in
+ * either. */
 static uint32_t *sort(uint32_t *numbers, uint32_t *other, size_t count, size_t limit) {
   for (unsigned shift = 0; shift < 32 && (limit - 1) >> shift > 0; shift += 8) {
     size_t begins[257] = {0};
@@ -132,7 +139,7 @@ static uint32_t *sort(uint32_t *numbers, uint32_t *other, size_t count, size_t l
 
 /* The features that occur in the rows of the chunk, in the order of their keys. */
 static pawl_status find_features(const struct linear_worker *worker, struct chunk *chunk) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   size_t count = 0;
   dual->sign++;
   for (size_t i = 0; i < chunk->rows; i++) {
@@ -166,10 +173,10 @@ static pawl_status settle_pushes(struct chunk *chunk) {
   return status ? status : bias_status;
 }
 
-/* --- a chunk is worked on ------------------------------------------------------------------------------------------------------------ */
+/* --- a chunk is worked on ------------------------------------------------------------------------------- */
 
 static pawl_status ask(struct linear_worker *worker, struct chunk *chunk, size_t first, size_t rows) {
-  const struct dual *dual = worker->method;
+  const struct dual *dual = worker->state;
   pawl_status status = settle_pushes(chunk); /* its arrays are about to be used again */
   chunk->first = first;
   chunk->rows = rows;
@@ -204,7 +211,7 @@ static void ascend(struct dual *dual, size_t row, double l2, double crowd, bool 
 }
 
 static pawl_status push(struct linear_worker *worker, struct chunk *chunk, double crowd, double bias_before) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   for (size_t i = 0; i < chunk->count; i++) {
     uint32_t j = chunk->features[i];
     chunk->pushed[i] = (dual->v[j] - chunk->pulled[i]) / crowd;
@@ -222,11 +229,11 @@ static pawl_status push(struct linear_worker *worker, struct chunk *chunk, doubl
 
 static pawl_status work(struct linear_worker *worker, const struct linear_order *order, struct chunk *chunk,
                         struct linear_reply *reply) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   double crowd = order->damping;
-  int64_t before = linear_now();
+  int64_t before = apps_now();
   pawl_status status = settle(&chunk->pull), bias_status = settle(&chunk->bias_pull);
-  reply->waited_s += (double)(linear_now() - before) * 1e-9;
+  reply->waited_s += apps_seconds_since(before);
   if (status || bias_status) return status ? status : bias_status;
   for (size_t i = 0; i < chunk->count; i++) { /* with what we have pushed since we asked */
     uint32_t j = chunk->features[i];
@@ -239,17 +246,17 @@ static pawl_status work(struct linear_worker *worker, const struct linear_order 
   return push(worker, chunk, crowd, bias_before);
 }
 
-/* --- a round -------------------------------------------------------------------------------------------------------------------------- */
+/* --- a round -------------------------------------------------------------------------------------------- */
 
-/* With nobody else there is nothing to hear of, nor to tell, in the middle of a round: then it has several passes, a tenth of those so far, and
- * leaves out rows that stay where they are. */
+/* With nobody else there is nothing to hear of, nor to tell, in the middle of a round: then it has several
+ * passes, a tenth of those so far, and leaves out rows that stay where they are. */
 static bool is_alone(const struct linear_worker *worker) {
   return pawl_worker_count(worker->worker) == 1 && worker->spec.tau == 0;
 }
 
 static pawl_status push_all(struct linear_worker *worker, double bias) {
   const struct linear_share *share = &worker->share;
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   struct pawl_task *task = NULL, *bias_task = NULL;
   double by_bias = dual->ascent.bias - bias;
   for (size_t j = 0; j < share->features; j++) dual->ours[j] = dual->v[j] - dual->ours[j];
@@ -264,12 +271,12 @@ static pawl_status push_all(struct linear_worker *worker, double bias) {
 static pawl_status go_alone(struct linear_worker *worker, const struct linear_order *order, uint64_t *random,
                             struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   struct linear_ascent *ascent = &dual->ascent;
-  int64_t before = linear_now();
+  int64_t before = apps_now();
   double bias = 0;
   pawl_status status = linear_pull_weights(worker, share->keys, share->features, dual->v, &bias);
-  reply->waited_s += (double)(linear_now() - before) * 1e-9;
+  reply->waited_s += apps_seconds_since(before);
   if (status) return status;
   memcpy(dual->ours, dual->v, share->features * sizeof *dual->ours);
   if (dual->passes == 0) linear_ascent_begin(ascent);
@@ -291,7 +298,7 @@ static size_t count_chunks(const struct linear_worker *worker) {
 
 static pawl_status go_through(struct linear_worker *worker, const struct linear_order *order,
                               struct linear_reply *reply) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   size_t count = count_chunks(worker), ahead = worker->spec.tau, rows = worker->share.rows;
   pawl_status status = PAWL_OK;
   for (size_t asked = 0, i = 0; i < count && !status; i++) {
@@ -305,8 +312,8 @@ static pawl_status go_through(struct linear_worker *worker, const struct linear_
 }
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
-  struct dual *dual = worker->method;
-  int64_t begun = linear_now();
+  struct dual *dual = worker->state;
+  int64_t begun = apps_now();
   uint64_t random = order->seed << 32 ^ order->round;
   bool alone = is_alone(worker);
   if (!alone) {
@@ -314,24 +321,24 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
     dual->passes = 0; /* the order is another one's */
   }
   pawl_status status = alone ? go_alone(worker, order, &random, reply) : go_through(worker, order, reply);
-  int64_t before = linear_now();
+  int64_t before = apps_now();
   for (size_t i = 0; i < dual->ring_size; i++) {
     pawl_status ended = settle_pushes(&dual->ring[i]);
     if (!status) status = ended;
   }
   if (!status) status = move_multipliers(worker, dual->a, true);
-  reply->waited_s += (double)(linear_now() - before) * 1e-9;
+  reply->waited_s += apps_seconds_since(before);
   for (size_t i = 0; i < worker->share.rows; i++) reply->dual += dual->a[i];
   reply->rows = worker->share.rows;
   reply->looked_at = worker->share.features;
-  reply->worked_s = (double)(linear_now() - begun) * 1e-9 - reply->waited_s;
+  reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
   return status;
 }
 
-/* --- beginning -------------------------------------------------------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------------------------------ */
 
 static void end(struct linear_worker *worker) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   if (!dual) return;
   for (size_t i = 0; i < dual->ring_size; i++) {
     struct chunk *chunk = &dual->ring[i];
@@ -356,7 +363,7 @@ static void end(struct linear_worker *worker) {
   free(dual->seen);
   free(dual->found);
   free(dual);
-  worker->method = NULL;
+  worker->state = NULL;
 }
 
 static bool allocate(struct dual *dual, const struct linear_share *share, uint32_t tau) {
@@ -380,7 +387,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   end(worker);
   struct dual *dual = array(1, sizeof *dual);
   if (!dual) return PAWL_NO_MEMORY;
-  worker->method = dual;
+  worker->state = dual;
   if (!allocate(dual, share, worker->spec.tau)) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < share->rows; i++) {
     double y = linear_y(&worker->spec, order, (double)share->labels[i]);
@@ -401,7 +408,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
 
 /* Our part of w(a). */
 static pawl_status gather(struct linear_worker *worker, const struct linear_order *order) {
-  struct dual *dual = worker->method;
+  struct dual *dual = worker->state;
   const struct linear_share *share = &worker->share;
   struct pawl_task *task = NULL, *bias_task = NULL;
   double bias = 0;
@@ -420,5 +427,36 @@ static pawl_status gather(struct linear_worker *worker, const struct linear_orde
   return status ? status : ended ? ended : bias_ended;
 }
 
-const struct linear_method_calls linear_dual = {
-    .gathers = true, .begin = begin, .sweep = sweep, .gather = gather, .end = end};
+/* --- the method ----------------------------------------------------------------------------------------- */
+
+static const char *wrong_point(const struct linear_point *point) {
+  if (point->l1 == 0 && point->l2 != 0) return NULL;
+  return "the hinge loss is trained by its dual, which needs --l2 above 0 and no --l1; for sparse weights, use --loss "
+         "squared-hinge";
+}
+
+/* An element per row, by piece and row: move_multipliers computes the keys. */
+static void multipliers(const struct linear_spec *spec, struct pawl_vector_options *options) {
+  options->function = PAWL_ASSIGN;
+  options->size = (spec->pieces + 1) << 32;
+  options->placement = PAWL_PLACE_ORDERED;
+  options->layout = PAWL_LAYOUT_SPARSE;
+}
+
+const struct linear_method_descriptor linear_dual = {
+    .name = "dual",
+    .number = LINEAR_METHOD_DUAL,
+    .losses = LINEAR_LOSS_BIT(LINEAR_HINGE),
+    .other_loss = "--method dual needs the hinge loss; use 'pawl train svm --loss hinge'",
+    .no_start = "the dual method cannot start from a model, which does not have the multipliers of the rows",
+    .wrong_point = wrong_point,
+    .multipliers = multipliers,
+    .gathers = true,
+    .begin = begin,
+    .sweep = sweep,
+    .gather = gather,
+    .end = end,
+    .begin_control = linear_control_begin_dual,
+    .hear = linear_control_hear_dual,
+    .left = linear_control_left_dual,
+};

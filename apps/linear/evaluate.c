@@ -1,4 +1,4 @@
-/* Loss and accuracy with the weights that the servers hold. Written plainly: this is what the figures at the end are made by. */
+/* Loss and accuracy with the weights on the servers. The code is plain, as it computes the final figures. */
 #include <stdlib.h>
 
 #include "apps/linear/inside.h"
@@ -10,7 +10,7 @@ static void judge(const struct linear_worker *worker, const struct linear_order 
   double y = linear_y(&worker->spec, order, label);
   reply->loss += linear_c(&worker->spec, y) * weight * linear_loss_value(worker->spec.loss, y, z);
   reply->loss_of_nothing += linear_c(&worker->spec, y) * weight * linear_loss_value(worker->spec.loss, y, 0);
-  reply->correct += worker->spec.loss != LINEAR_SQUARED && (z > 0) == (y > 0);
+  reply->correct += !linear_is_regression(worker->spec.loss) && (z > 0) == (y > 0);
   reply->rows++;
 }
 
@@ -52,7 +52,7 @@ static pawl_status evaluate_piece(void *context, size_t piece, struct pawl_batch
 
 pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_order *order,
                             struct linear_reply *reply) {
-  if (!worker->calls->streams) return evaluate_share(worker, order, reply);
+  if (!worker->spec.method->streams) return evaluate_share(worker, order, reply);
   struct reading reading = {.worker = worker, .order = order, .reply = reply};
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < worker->piece_count && !status; i++)

@@ -6,15 +6,17 @@
 
 enum { TILE = 8, TILE_SUMS = TILE * TILE };
 
-/* What a row costs, in processor cycles about: for each pair of its entries, and for each pair of its tiles. */
+/* What a row costs, in processor cycles about: for each pair of its entries, and for each pair of its
+ * tiles. */
 #define ENTRY_PAIR 3
 #define TILE_PAIR 12
 
 #define CANCELLED 1e-8 /* of the highest that a sum has been: with less left, its rounding begins to matter */
 
-/* --- where sums are ------------------------------------------------------------------------------------------------------------------- */
+/* --- where sums are ------------------------------------------------------------------------------------- */
 
-/* Of rows of a triangle of `count` rows: where the given one begins, less its number, as what lies before the diagonal is left out. */
+/* Of rows of a triangle of `count` rows: where the given one begins, less its number, as what lies before the
+ * diagonal is left out. */
 static size_t row_begin(size_t count, size_t row) { return row * count - row * (row + 1) / 2; }
 
 static size_t positions(const struct linear_hessian *hessian) { return hessian->features + 1; }
@@ -53,7 +55,7 @@ void linear_hessian_read(const struct linear_hessian *hessian, const uint32_t *f
   }
 }
 
-/* --- entry by entry -------------------------------------------------------------------------------------------------------------------- */
+/* --- entry by entry ------------------------------------------------------------------------------------- */
 
 enum { PANEL_ENTRIES = 1 << 16 };
 
@@ -116,7 +118,7 @@ static pawl_status add_by_entries(struct linear_hessian *hessian, const struct l
   return status;
 }
 
-/* --- by tiles -------------------------------------------------------------------------------------------------------------------------- */
+/* --- by tiles ------------------------------------------------------------------------------------------- */
 
 /* NEAR groups of a panel stay in the processor's second cache while all others pass by. */
 enum { PANEL_ROWS = 256, WORDS = PANEL_ROWS / 64, NEAR = 8 };
@@ -175,7 +177,8 @@ static bool scale(const struct tiles *panel, size_t group) {
   return any != 0;
 }
 
-/* sums[i][k] += sum over rows of a[row][i] b[row][k], for half the rows of a tile and ACROSS of its columns. */
+/* sums[i][k] += sum over rows of a[row][i] b[row][k], for half the rows of a tile and ACROSS of its
+ * columns. */
 static inline void add_part(const double *a, const double *b, const uint64_t both[WORDS], double *sums) {
   pair held[TILE / 2][ACROSS / 2];
   for (size_t i = 0; i < TILE / 2; i++)
@@ -228,7 +231,7 @@ static pawl_status add_by_tiles(struct linear_hessian *hessian, const struct lin
   return status;
 }
 
-/* --- rows that change -------------------------------------------------------------------------------------------------------------------- */
+/* --- rows that change ----------------------------------------------------------------------------------- */
 
 static bool is_near(double was, double is, double slack) {
   return was <= (1 + slack) * is && is <= (1 + slack) * was; /* not for what is no number */
@@ -278,7 +281,7 @@ static pawl_status begin_anew(struct linear_hessian *hessian, const struct linea
   return add_changes(hessian, rows, curvatures);
 }
 
-/* --- sums of which little is left ---------------------------------------------------------------------------------------------------------- */
+/* --- sums of which little is left ----------------------------------------------------------------------- */
 
 /* Whether the sum has become so small that rounding of what it was may be seen in it. */
 static bool is_cancelled(struct linear_hessian *hessian, size_t place) {
@@ -321,7 +324,8 @@ static void note_peaks(struct linear_hessian *hessian) {
   for (size_t place = 0; place < positions(hessian); place++) is_cancelled(hessian, place);
 }
 
-/* Differences are added as long as they are clearly fewer than all rows: sums that begin anew have no rounding of earlier ones. */
+/* Differences are added as long as they are clearly fewer than all rows: sums that begin anew have no
+ * rounding of earlier ones. */
 pawl_status linear_hessian_update(struct linear_hessian *hessian, const struct linear_share *share,
                                   const struct linear_rows *rows, const double *curvatures, double slack) {
   size_t curved, changed = find_changes(hessian, curvatures, slack, &curved);
@@ -337,7 +341,7 @@ pawl_status linear_hessian_update(struct linear_hessian *hessian, const struct l
   return status;
 }
 
-/* --- beginning and end ------------------------------------------------------------------------------------------------------------------- */
+/* --- beginning and end ---------------------------------------------------------------------------------- */
 
 struct named {
   uint64_t id;
@@ -362,7 +366,8 @@ static bool place_by_id(struct linear_hessian *hessian, const struct linear_shar
 
 /* Whether tiles are the cheaper way. Needs the positions. */
 static pawl_status count_costs(const struct linear_hessian *hessian, const struct linear_rows *rows, bool *tiled_out) {
-  size_t *seen = calloc(hessian->groups + 1, sizeof *seen); /* the last row, counted from 1, that has the group */
+  /* the last row, counted from 1, that has the group */
+  size_t *seen = calloc(hessian->groups + 1, sizeof *seen);
   double by_entries = 0, by_tiles = 0;
   if (!seen) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < hessian->rows; i++) {

@@ -12,7 +12,8 @@
 #include "apps/linear/hessian.h"
 #include "apps/linear/inside.h"
 
-/* A share with made-up values: x[row * features + feature], of which zeros are left out. Every third key is no feature of the share. */
+/* A share with made-up values: x[row * features + feature], of which zeros are left out. Every third key is
+ * no feature of the share. */
 struct scene {
   struct linear_share share;
   struct linear_rows rows;

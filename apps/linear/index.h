@@ -1,5 +1,5 @@
-/* Ids that occur in some data, numbered from 0 in the order in which they were met, and counted: an array over all ids where that
- * is not much larger than the data, else a hash table of those that occur. */
+/* Ids that occur in some data, numbered from 0 in the order in which they were met, and counted: an array
+ * over all ids where that is not much larger than the data, else a hash table of those that occur. */
 #ifndef LINEAR_INDEX_H
 #define LINEAR_INDEX_H
 
@@ -17,7 +17,8 @@ struct linear_index {
   uint64_t mask;
 };
 
-/* For ids below `span` that have about so many entries. End it with linear_index_fini, also after a failure. */
+/* For ids below `span` that have about so many entries. End it with linear_index_fini, also after a
+ * failure. */
 pawl_status linear_index_init(struct linear_index *index, uint64_t span, uint64_t entries);
 void linear_index_fini(struct linear_index *index); /* a struct of zeros is fine */
 

@@ -9,7 +9,8 @@
 
 #include "apps/linear/losses.h"
 
-static const enum linear_loss all[] = {LINEAR_LOGISTIC, LINEAR_HINGE, LINEAR_SQUARED_HINGE, LINEAR_SQUARED};
+#define NUMBER(NAME, number, prefix, is_regression, is_curved) number,
+static const enum linear_loss all[] = {LINEAR_LOSSES(NUMBER)};
 
 static void close_to(double a, double b, double within) {
   if (!(fabs(a - b) <= within * (1 + fabs(b)))) fail_msg("%.17g is not %.17g", a, b);
@@ -31,7 +32,8 @@ static void test_losses_are_what_one_computes_by_hand(void **state) {
   close_to(linear_sigmoid(-2), 0.11920292202211755, 1e-15);
 }
 
-/* At points that are no kinks, central differences give the slope of the value and the curvature of the slope. */
+/* At points that are no kinks, central differences give the slope of the value and the curvature of the
+ * slope. */
 static void test_slope_and_curvature_are_the_derivatives(void **state) {
   (void)state;
   const double h = 1e-5;

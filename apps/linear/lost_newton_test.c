@@ -1,5 +1,6 @@
-/* Newton steps whose workers or servers are lost at a point of a round that is chosen, not met by chance: a worker of this test's own obeys like any other
- * until an order comes on which it kills itself, or a server. */
+/* Newton steps whose workers or servers are lost at a point of a round that is chosen, not met by chance: a
+ * worker of this test's own obeys like any other until an order comes on which it kills itself, or a
+ * server. */
 #include "apps/linear/train/train_test.h"
 
 #include <signal.h>
@@ -20,7 +21,7 @@ static int begin(void **state) {
   return 0;
 }
 
-/* --- a worker that strikes --------------------------------------------------------------------------------------------------------- */
+/* --- a worker that strikes ------------------------------------------------------------------------------ */
 
 enum blow { WHEN_TOLD, HALF_WAY, BEFORE_THE_REPLY };
 
@@ -42,7 +43,6 @@ static pawl_status hear_spec(struct pawl_worker *handle, void *context, const vo
   worker->worker = handle;
   worker->session = pawl_worker_session(handle);
   if (!linear_spec_read(bytes, size, &worker->spec)) return PAWL_MISMATCH;
-  worker->calls = linear_calls_of(worker->spec.method);
   return pawl_data_open((const char *const *)worker->spec.paths, worker->spec.path_count, &worker->spec.reading,
                         &worker->data);
 }
@@ -118,7 +118,7 @@ static pawl_status work_and_strike(const char *address, const char *job, struct 
   return status;
 }
 
-/* --- workers that are lost ----------------------------------------------------------------------------------------------------------- */
+/* --- workers that are lost ------------------------------------------------------------------------------ */
 
 static const struct problem problems[] = {
     {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true},
@@ -231,7 +231,7 @@ static void test_a_worker_that_is_lost_in_a_newton_round_leaves_its_rows_to_the_
   check_each_blow(PAWL_LOSS_CONTINUE);
 }
 
-/* --- servers that are lost ------------------------------------------------------------------------------------------------------------ */
+/* --- servers that are lost ------------------------------------------------------------------------------ */
 
 /* Until all that the last server held has two copies again: another one may die only then. */
 static void await_copies(void) {

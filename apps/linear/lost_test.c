@@ -1,4 +1,5 @@
-/* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is the same. */
+/* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is
+ * the same. */
 #include "apps/linear/train/train_test.h"
 
 #include <fcntl.h>
@@ -30,7 +31,7 @@ static int begin(void **state) {
   return 0;
 }
 
-/* --- workers that are processes --------------------------------------------------------------------------------------------------- */
+/* --- workers that are processes ------------------------------------------------------------------------- */
 
 enum { PROCESSES = 8 };
 
@@ -63,11 +64,11 @@ static int be_worker(const char *address, const char *name, int sign) {
   return status == PAWL_OK ? 0 : 1;
 }
 
-/* After so many rounds, and so much later: from a thread of its own, wherever training may be then. */
+/* After so many rounds: at once, or so much later from a thread of its own, wherever training may be then. */
 static uint64_t kill_at;
 static useconds_t kill_after;
 static pthread_t killer;
-static bool has_killer;
+static bool has_killer, has_killed;
 
 static void *kill_later(void *context) {
   (void)context;
@@ -78,14 +79,15 @@ static void *kill_later(void *context) {
 
 static void kill_one(void *context, const struct linear_progress *progress) {
   count_round(context, progress);
-  if (strcmp(progress->stage, "training") != 0 || progress->round != kill_at || has_killer) return;
-  has_killer = pthread_create(&killer, NULL, kill_later, NULL) == 0;
+  if (strcmp(progress->stage, "training") != 0 || progress->round != kill_at || has_killer || has_killed) return;
+  if (kill_after == 0) has_killed = kill(pids[0], SIGKILL) == 0;
+  if (!has_killed) has_killer = pthread_create(&killer, NULL, kill_later, NULL) == 0;
 }
 
 /* Every worker that was not killed ends well. */
 static void reap(void) {
   if (has_killer) pthread_join(killer, NULL);
-  has_killer = false;
+  has_killer = has_killed = false;
   for (size_t i = 0; i < pid_count; i++) {
     int status = 0;
     assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
@@ -129,7 +131,8 @@ static void check_killed_after(const struct problem *problem, const char *name, 
   pawl_status status = train_and_kill(problem, name, on_loss, tau);
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
   assert_string_equal(outcome.last.why, "converged");
-  assert_in_range(outcome.last.workers_lost, kill_after == 0, 1); /* a quick machine may be done before a late blow */
+  /* a quick machine may be done before a late blow */
+  assert_in_range(outcome.last.workers_lost, kill_after == 0, 1);
   assert_int_equal(outcome.last.rows, rows.count);
   assert_int_equal(strstr(outcome.told, "was lost") != NULL, outcome.last.workers_lost);
   map_back();
@@ -172,7 +175,8 @@ static void test_the_multipliers_of_a_killed_worker_live_on(void **state) {
   check_killed(&hinge, "dual-continued", PAWL_LOSS_CONTINUE, 2);
 }
 
-/* The worker that has all rows: another one is started in its place, also where the others were to go on without it. */
+/* The worker that has all rows: another one is started in its place, also where the others were to go on
+ * without it. */
 static void test_a_worker_that_has_all_rows_of_the_hinge_is_replaced(void **state) {
   (void)state;
   double best = solve_hinge(&hinge, w);
@@ -209,7 +213,7 @@ static void test_a_job_that_is_to_stop_hands_out_what_it_has(void **state) {
   assert_true(outcome.error[0] != 0);
 }
 
-/* --- workers that come later ---------------------------------------------------------------------------------------------------- */
+/* --- workers that come later ---------------------------------------------------------------------------- */
 
 static void await_signs(size_t count) {
   char byte;
@@ -263,7 +267,7 @@ static void test_a_worker_that_joins_in_the_middle_takes_its_share(void **state)
   check_joined(&hinge, "joined-dual", 0);
 }
 
-/* --- servers ---------------------------------------------------------------------------------------------------------------------- */
+/* --- servers -------------------------------------------------------------------------------------------- */
 
 static void kill_server(void *context, const struct linear_progress *progress) {
   count_round(context, progress);

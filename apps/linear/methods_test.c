@@ -184,7 +184,7 @@ static void test_the_hinge_with_more_workers_than_rows(void **state) {
   check_model(&problem, &outcome, 0, solve_hinge(&problem, w), 1e-3);
 }
 
-/* --- beginnings, and going on --------------------------------------------------------------------------------------------------- */
+/* --- beginnings, and going on --------------------------------------------------------------------------- */
 
 /* One pass in steps that are next to nothing: what it ends with is what it began with. */
 static void test_gradients_and_streams_begin_with_the_model_that_they_are_given(void **state) {

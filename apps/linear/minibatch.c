@@ -40,7 +40,8 @@ pawl_status linear_minibatch_fill(struct linear_minibatch *minibatch, const stru
     linear_index_clear(&minibatch->index);
   else
     status =
-        linear_index_init(&minibatch->index, UINT64_MAX, 0); /* by hash: a minibatch is small whatever the ids are */
+        /* by hash: a minibatch is small whatever the ids are */
+        linear_index_init(&minibatch->index, UINT64_MAX, 0);
   for (size_t k = first; k < last && !status; k++) status = linear_index_count(&minibatch->index, batch->ids[k], 1);
   size_t features = minibatch->index.count;
   if (!status) status = make_room(minibatch, features + 1);

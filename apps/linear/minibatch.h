@@ -1,5 +1,5 @@
-/* Some rows of a batch, with the features that occur in them numbered: for methods that pull what a minibatch needs, and
- * push its gradient. */
+/* Some rows of a batch, with the features that occur in them numbered: for methods that pull what a minibatch
+ * needs, and push its gradient. */
 #ifndef LINEAR_MINIBATCH_H
 #define LINEAR_MINIBATCH_H
 
@@ -23,7 +23,8 @@ struct linear_minibatch {
 
 void linear_minibatch_fini(struct linear_minibatch *minibatch);
 
-/* Rows [begin, end) of the batch, which must outlive the minibatch's use. Gradients become 0. PAWL_NO_MEMORY, PAWL_TOO_LARGE. */
+/* Rows [begin, end) of the batch, which must outlive the minibatch's use. Gradients become 0. PAWL_NO_MEMORY,
+ * PAWL_TOO_LARGE. */
 pawl_status linear_minibatch_fill(struct linear_minibatch *minibatch, const struct pawl_batch *batch, size_t begin,
                                   size_t end);
 

@@ -1,4 +1,4 @@
-/* Options of linear methods, and what is wrong with them: see linear.h. */
+/* Defaults and checks of the options of linear methods: see linear.h. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,33 +20,24 @@ static bool wrong(char error[APPS_TEXT_MAX], const char *text) {
   return false;
 }
 
-static bool check_points(const struct linear_options *options, enum linear_method method, char error[APPS_TEXT_MAX]) {
+static bool check_points(const struct linear_options *options, const struct linear_method_descriptor *method,
+                         char error[APPS_TEXT_MAX]) {
   if (options->point_count == 0) return wrong(error, "no penalty given; use --l1 or --l2");
   for (size_t i = 0; i < options->point_count; i++) {
     struct linear_point point = options->points[i];
     if (!isfinite(point.l1) || !isfinite(point.l2) || point.l1 < 0 || point.l2 < 0)
       return wrong(error, "--l1 and --l2 must not be negative");
-    if (method == LINEAR_METHOD_DUAL && (point.l1 != 0 || point.l2 == 0))
-      return wrong(error, "the hinge loss is trained by its dual, which needs --l2 above 0 and no --l1; for sparse "
-                          "weights, use --loss squared-hinge");
-    if (method == LINEAR_METHOD_ADAGRAD && point.l1 != 0)
-      return wrong(error, "adagrad does not support --l1; use --method ftrl or --method sgd");
+    const char *why = method->wrong_point ? method->wrong_point(&point) : NULL;
+    if (why) return wrong(error, why);
   }
   return true;
 }
 
-static bool check_method(const struct linear_options *options, enum linear_method method, char error[APPS_TEXT_MAX]) {
-  if (options->loss == LINEAR_HINGE &&
-      (method == LINEAR_METHOD_BLOCKS || method == LINEAR_METHOD_NEWTON || method == LINEAR_METHOD_AUTO))
-    return wrong(error, "the hinge loss has no curvature; use --method dual, or --loss squared-hinge");
-  if (method == LINEAR_METHOD_DUAL && options->loss != LINEAR_HINGE)
-    return wrong(error, "--method dual needs the hinge loss; use 'pawl train svm --loss hinge'");
-  if (method == LINEAR_METHOD_DUAL && options->start)
-    return wrong(error, "the dual method cannot start from a model, which does not have the multipliers of the rows");
-  if (method == LINEAR_METHOD_FTRL && options->start)
-    return wrong(error, "ftrl cannot start from a model, which does not have the sums that its weights are computed "
-                        "from; use --method sgd or adagrad");
-  if (options->scale != LINEAR_SCALE_NONE && linear_calls_of(method) && linear_calls_of(method)->streams)
+static bool check_method(const struct linear_options *options, const struct linear_method_descriptor *method,
+                         char error[APPS_TEXT_MAX]) {
+  if (!(method->losses & LINEAR_LOSS_BIT(options->loss))) return wrong(error, method->other_loss);
+  if (method->no_start && options->start) return wrong(error, method->no_start);
+  if (options->scale != LINEAR_SCALE_NONE && method->streams)
     return wrong(error, "--scale reads all data first, which sgd, adagrad and ftrl stream only once; use another "
                         "method, or scale the files");
   if (options->blocks > 1 << 20) return wrong(error, "--blocks must be at most 1048576");
@@ -54,7 +45,7 @@ static bool check_method(const struct linear_options *options, enum linear_metho
   return true;
 }
 
-/* Workers are told by JSON, which is UTF-8, what to read. */
+/* Paths are sent to workers as JSON, which is UTF-8. */
 static bool check_names(const struct linear_options *options, char error[APPS_TEXT_MAX]) {
   for (size_t i = 0; i < options->path_count; i++) {
     json_t *name = json_string(options->paths[i]);
@@ -70,9 +61,9 @@ static bool check_names(const struct linear_options *options, char error[APPS_TE
 }
 
 bool linear_check(const struct linear_options *options, char error[APPS_TEXT_MAX]) {
-  enum linear_method method = options->method;
-  if (method == LINEAR_METHOD_AUTO && options->loss == LINEAR_HINGE) method = LINEAR_METHOD_DUAL;
-  if (method == LINEAR_METHOD_AUTO) method = LINEAR_METHOD_BLOCKS;
+  const struct linear_method_descriptor *method = linear_method_chosen(options);
+  if (!method) return wrong(error, "unknown method");
+  if (!linear_loss_of(options->loss)) return wrong(error, "unknown loss");
   if (options->path_count == 0) return wrong(error, "no data given");
   if (!check_names(options, error)) return false;
   if (!check_points(options, method, error) || !check_method(options, method, error)) return false;

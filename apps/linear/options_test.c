@@ -46,6 +46,41 @@ static void test_what_the_defaults_are_is_fine(void **state) {
   assert_true(options.bias);
 }
 
+#define CHECK_METHOD(NAME, value, descriptor)                                                                          \
+  assert_ptr_equal(linear_method_of(LINEAR_METHOD_##NAME), &descriptor);                                               \
+  assert_int_equal(descriptor.number, value);                                                                          \
+  assert_true(linear_method_find(descriptor.name, &found) && found == LINEAR_METHOD_##NAME);                           \
+  assert_non_null(strstr(LINEAR_METHOD_NAMES, descriptor.name));                                                       \
+  assert_true(descriptor.losses == LINEAR_ALL_LOSSES || descriptor.other_loss);                                        \
+  assert_true(descriptor.begin &&descriptor.sweep &&descriptor.end &&descriptor.gathers == !!descriptor.gather);
+
+static void test_every_method_of_the_table_is_whole(void **state) {
+  (void)state;
+  enum linear_method found;
+  LINEAR_METHODS(CHECK_METHOD)
+  assert_null(linear_method_of(LINEAR_METHOD_AUTO));
+  assert_null(linear_method_of((enum linear_method)1000));
+  assert_false(linear_method_find("auto", &found));
+}
+
+#define CHECK_LOSS(NAME, number, prefix, is_regression, is_curved)                                                     \
+  assert_true(linear_loss_find(linear_loss_of(LINEAR_##NAME)->name, &found) && found == LINEAR_##NAME);                \
+  assert_true(!is_curved == !linear_loss_of(LINEAR_##NAME)->slopes && linear_loss_of(LINEAR_##NAME)->sum);             \
+  assert_true(is_regression == !linear_loss_of(LINEAR_##NAME)->conjugate);                                             \
+  assert_true(is_regression == linear_is_regression(LINEAR_##NAME));                                                   \
+  if (linear_loss_of(LINEAR_##NAME)->word)                                                                             \
+    assert_non_null(strstr(LINEAR_LOSS_WORDS, linear_loss_of(LINEAR_##NAME)->word));
+
+static void test_every_loss_of_the_table_is_whole(void **state) {
+  (void)state;
+  enum linear_loss found;
+  LINEAR_LOSSES(CHECK_LOSS)
+  assert_null(linear_loss_of((enum linear_loss)0));
+  assert_null(linear_loss_of((enum linear_loss)1000));
+  assert_true(linear_loss_find_word("squared-hinge", &found) && found == LINEAR_SQUARED_HINGE);
+  assert_false(linear_loss_find_word("squared", &found));
+}
+
 static void test_every_loss_goes_with_its_methods(void **state) {
   (void)state;
   static const enum linear_loss losses[] = {LINEAR_LOGISTIC, LINEAR_SQUARED_HINGE, LINEAR_SQUARED};
@@ -201,6 +236,8 @@ static void test_names_that_cannot_travel_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_what_the_defaults_are_is_fine, begin),
+      cmocka_unit_test_setup(test_every_method_of_the_table_is_whole, begin),
+      cmocka_unit_test_setup(test_every_loss_of_the_table_is_whole, begin),
       cmocka_unit_test_setup(test_every_loss_goes_with_its_methods, begin),
       cmocka_unit_test_setup(test_features_are_scaled_by_methods_that_keep_the_data, begin),
       cmocka_unit_test_setup(test_the_hinge_loss_is_not_for_every_method, begin),

@@ -1,4 +1,5 @@
-/* Random problems of every kind that is hard for descent methods, each against a serial solver: what property_test.c and its long variant share.
+/* Random problems of every kind that is hard for descent methods, each against a serial solver: what
+ * property_test.c and its long variant share.
  *
  * What must hold of each, whatever the method, the delay and the number of workers:
  *   - the model is within 0.1 % of the optimum, and it is said to have converged;
@@ -11,8 +12,9 @@
 
 #include "apps/linear/train/train_test.h"
 
-/* LONG: a few rows have all features, and the others two. Blocks, which are chosen by the average, then hold many features of those few, and steps that do
- * not know of one another overshoot: without a guard l1 logistic regression ends at 1e13. */
+/* LONG: a few rows have all features, and the others two. Blocks, which are chosen by the average, then hold
+ * many features of those few, and steps that do not know of one another overshoot: without a guard l1
+ * logistic regression ends at 1e13. */
 enum kind { PLAIN, DUPLICATED, CORRELATED, UNBALANCED, SEPARABLE, UNSCALED, CONSTANT, RARE, LONG, KINDS };
 
 static const char *const kind_names[KINDS] = {"plain",    "duplicated", "correlated", "unbalanced", "separable",
@@ -65,10 +67,11 @@ static inline void draw_problem(enum kind kind, bool is_regression, uint64_t see
   write_rows(&drawn, "drawn");
 }
 
-/* Coordinate by coordinate, each to its own least by bisection of the slope, which rises; until a hundred cycles bring nothing. */
+/* Coordinate by coordinate, each to its own least by bisection of the slope, which rises; until a hundred
+ * cycles bring nothing. */
 static inline double best_of_one(const struct problem *problem, size_t id, const double *w, const double *z) {
   double l1 = id ? problem->l1 : 0, l2 = id ? problem->l2 : 0, low = -1, high = 1;
-  for (int widen = 0; widen < 2; widen++) /* first outwards until the slope changes its sign, for both sides */
+  for (int widen = 0; widen < 2; widen++) /* first outwards until the slope changes its sign */
     for (int i = 0; i < 60; i++) {
       double v = widen ? high : low, slope = l2 * v + (v > 0 ? l1 : -l1);
       for (size_t row = 0; row < problem->rows->count; row++) {
@@ -118,11 +121,13 @@ static inline double solve_plainly(const struct problem *problem, double w[FEATU
   return objective_of(problem, w);
 }
 
-/* The hinge loss, exactly enough whatever the features' sizes are: the proximal point method on the dual, whose steps minimise
+/* The hinge loss, exactly enough whatever the features' sizes are: the proximal point method on the dual,
+ * whose steps minimise
  *
  *   l2/2 |w|^2 + sum_i max over 0 <= b <= c_i of  b (1 - y_i z_i) - (b - a_i)^2 / (2 sigma)
  *
- * by Newton's method, and take a to be the b there. It is done when the dual says so. The bias is penalised, as it is by the dual method. */
+ * by Newton's method, and take a to be the b there. It is done when the dual says so. The bias is penalised,
+ * as it is by the dual method. */
 enum { HINGE_MOST = FEATURES_MOST + 1 };
 
 struct hinge {
@@ -279,7 +284,7 @@ static inline void check_kinds(enum linear_method method, uint64_t first_seed, u
                                 .l2 = penalties[penalty].l2,
                                 .bias = (pick + seed) % 2,
                                 .penalises_bias = loss == LINEAR_HINGE};
-      draw_problem(kind, loss == LINEAR_SQUARED, seed);
+      draw_problem(kind, linear_is_regression(loss), seed);
       double best = loss == LINEAR_HINGE ? solve_hinge_exactly(&problem, w) : solve_plainly(&problem, w);
       uint32_t workers = many[(pick / 2 + seed) % 3], tau = taus[(pick + seed) % 3];
       const char *wrong = judge(&problem, method, workers, tau, best, &counts, &outcome);

@@ -1,5 +1,6 @@
-/* Features that are divided by their size: training comes to what it comes to on data that was divided before, whatever the method, the loss and the
- * number of workers; and the model is of the features as they were. */
+/* Features that are divided by their size: training comes to what it comes to on data that was divided
+ * before, whatever the method, the loss and the number of workers; and the model is of the features as they
+ * were. */
 #include "apps/linear/scale.h"
 
 #include "apps/linear/train/train_test.h"
@@ -11,7 +12,7 @@ static const char *path;
 static struct outcome outcome;
 static double w[FEATURES_MOST + 1], by[FEATURES_MOST + 1];
 
-/* --- one feature -------------------------------------------------------------------------------------------------------------------- */
+/* --- one feature ---------------------------------------------------------------------------------------- */
 
 static double scale_of(enum linear_scale scale, const double *x, size_t count, uint64_t rows) {
   struct linear_spread spread = {0};
@@ -56,9 +57,10 @@ static void test_a_deviation_does_not_depend_on_the_order_of_rows(void **state) 
   }
 }
 
-/* --- whole trainings ---------------------------------------------------------------------------------------------------------------- */
+/* --- whole trainings ------------------------------------------------------------------------------------ */
 
-/* Raw rows of sizes from 1e-3 to 1e4, and what they are once they were divided by hand. The last feature is the same everywhere. */
+/* Raw rows of sizes from 1e-3 to 1e4, and what they are once they were divided by hand. The last feature is
+ * the same everywhere. */
 static void draw_both(enum linear_scale scale, bool is_regression) {
   draw_rows(&raw, "raw", 300, 20, 1, is_regression, 21);
   uint64_t random = 8;
@@ -92,7 +94,7 @@ static void map_back(size_t point_of) {
 static void check_scaled(enum linear_loss loss, enum linear_method method, double l1, double l2) {
   for (enum linear_scale scale = LINEAR_SCALE_MAX; scale <= LINEAR_SCALE_DEVIATION; scale++) {
     struct problem problem = {&scaled, loss, l1, l2, true, loss == LINEAR_HINGE, {0}};
-    draw_both(scale, loss == LINEAR_SQUARED);
+    draw_both(scale, linear_is_regression(loss));
     double best = loss == LINEAR_HINGE ? solve_hinge(&problem, w) : solve(&problem, w);
     for (uint32_t workers = 1; workers <= 3; workers += 2) {
       begin_scaled(&problem, scale, method);
@@ -143,7 +145,7 @@ static void test_a_path_of_penalties_is_scaled_once(void **state) {
   }
 }
 
-/* --- what a model of raw features means on the way ---------------------------------------------------------------------------------- */
+/* --- what a model of raw features means on the way ------------------------------------------------------ */
 
 /* A model to start with is of raw features: begun with the best there is, nothing is left to do. */
 static void test_a_model_to_start_with_is_of_raw_features(void **state) {

@@ -7,8 +7,9 @@ uint64_t linear_times(uint64_t a, uint64_t b, uint64_t size) {
   return size >> 32 ? (uint64_t)((wide)a * b % size) : a * b % size;
 }
 
-/* The x with a x = 1 mod size, by Euclid, all of it mod size; 0 if there is none. Nothing here is signed: sanitizers check
- * products of signed numbers of 128 bits by a function that not every compiler brings along. */
+/* The x with a x = 1 mod size, by Euclid, all of it mod size; 0 if there is none. Nothing here is signed:
+ * sanitizers check products of signed numbers of 128 bits by a function that not every compiler brings
+ * along. */
 static uint64_t inverse_of(uint64_t a, uint64_t size) {
   uint64_t r = a, next_r = size, x = 1 % size, next_x = 0;
   while (next_r) {

@@ -1,11 +1,12 @@
-/* Where features lie: ids are scattered over the span of keys, so that a block of neighbouring keys is a random sample of the
- * features, with few of any row (OSDI'14 5.1 divides features into blocks; features that are numbered by topic or by frequency
- * would make blocks whose features act on the same rows, and block steps that overshoot).
+/* Where features lie: ids are scattered over the span of keys, so that a block of neighbouring keys is a
+ * random sample of the features, with few of any row (OSDI'14 5.1 divides features into blocks; features that
+ * are numbered by topic or by frequency would make blocks whose features act on the same rows, and block
+ * steps that overshoot).
  *
  *   key = id * factor mod size
  *
- * with a factor near the golden section of the size that has no divisor in common with it, so that every id has a key of its
- * own and neighbours lie far apart.
+ * with a factor near the golden section of the size that has no divisor in common with it, so that every id
+ * has a key of its own and neighbours lie far apart.
  */
 #ifndef LINEAR_SCATTER_H
 #define LINEAR_SCATTER_H

@@ -70,7 +70,7 @@ pawl_status linear_share_drop(struct linear_share *share, const struct pawl_rang
   return PAWL_OK;
 }
 
-/* --- scaling -------------------------------------------------------------------------------------------------------------- */
+/* --- scaling -------------------------------------------------------------------------------------------- */
 
 bool linear_share_is_raw(const struct linear_share *share) {
   for (size_t j = 0; share->raw && j < share->features; j++)
@@ -86,7 +86,7 @@ void linear_share_scale(struct linear_share *share, const double *by) {
   }
 }
 
-/* --- a census ------------------------------------------------------------------------------------------------------------- */
+/* --- a census ------------------------------------------------------------------------------------------- */
 
 static void count_label(struct linear_census *census, double label) {
   size_t i = 0;

@@ -1,9 +1,9 @@
 /* A worker's share of the data, by columns.
  *
- * Pieces are read as they are given to the worker, and stay as rows until the whole job knows how many features there are. Then
- * they are arranged: for each feature that occurs here, the rows that have it and its values there, features by rising key
- * (scatter.h). Pieces that come later are merged in, and those that go are taken out, by arranging again; what belongs to others
- * is then freed.
+ * Pieces are read as they are given to the worker, and stay as rows until the whole job knows how many
+ * features there are. Then they are arranged: for each feature that occurs here, the rows that have it and
+ * its values there, features by rising key (scatter.h). Pieces that come later are merged in, and those that
+ * go are taken out, by arranging again; what belongs to others is then freed.
  */
 #ifndef LINEAR_SHARE_H
 #define LINEAR_SHARE_H
@@ -41,8 +41,8 @@ struct linear_share {
   uint64_t *keys;   /* rising */
   uint64_t *ids;    /* of the same features */
   uint64_t *starts; /* features + 1: where the entries of each begin */
-  uint64_t
-      *raw; /* of each: where entries begin that linear_share_scale has not divided; NULL unless the share scales */
+  /* of each: where entries begin that linear_share_scale has not divided; NULL unless the share scales */
+  uint64_t *raw;
   uint32_t *row_of;
   float *values;
 };
@@ -54,14 +54,16 @@ pawl_status linear_share_take(struct linear_share *share, struct pawl_data *data
                               size_t count, uint32_t threads);
 pawl_status linear_share_drop(struct linear_share *share, const struct pawl_range *pieces, size_t count);
 
-/* Brings the columns up to date. PAWL_NO_MEMORY, PAWL_TOO_LARGE (2^32 rows), PAWL_OUT_OF_SPAN (an id beyond the scatter's size). */
+/* Brings the columns up to date. PAWL_NO_MEMORY, PAWL_TOO_LARGE (2^32 rows), PAWL_OUT_OF_SPAN (an id beyond
+ * the scatter's size). */
 pawl_status linear_share_arrange(struct linear_share *share, const struct linear_scatter *scatter);
 
 /* Whether there is anything to divide; divides it, once, by one number for each feature, 0 standing for 1. */
 bool linear_share_is_raw(const struct linear_share *share);
 void linear_share_scale(struct linear_share *share, const double *by);
 
-/* What there is, before it is arranged. At most three labels are told apart: two classes, and that there are more. */
+/* What there is, before it is arranged. At most three labels are told apart: two classes, and that there are
+ * more. */
 struct linear_census {
   uint64_t rows, entries, max_id, skipped;
   bool has_zero;             /* an id 0 occurs: the data is zero-based */

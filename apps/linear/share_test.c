@@ -17,7 +17,7 @@ static void must(pawl_status status) {
   if (status) fail_msg("%s: %s", pawl_status_text(status), pawl_error_text());
 }
 
-/* --- data ---------------------------------------------------------------------------------------------------------------------- */
+/* --- data ----------------------------------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/pawl-share-XXXXXX", path[64];
 
@@ -54,7 +54,8 @@ static struct pawl_data *write_data(const char *text) {
   return open_data(0);
 }
 
-/* Rows with up to eight features below `span`, of which few are used often and many rarely; each row has a label of its own. */
+/* Rows with up to eight features below `span`, of which few are used often and many rarely; each row has a
+ * label of its own. */
 static struct pawl_data *draw_data(uint64_t *random, size_t rows, uint64_t span, uint64_t piece_bytes) {
   FILE *file = fopen(path, "w");
   assert_non_null(file);
@@ -79,7 +80,7 @@ static size_t count_pieces(const struct pawl_data *data) {
   return info.pieces;
 }
 
-/* --- what the columns should be --------------------------------------------------------------------------------------------------- */
+/* --- what the columns should be ------------------------------------------------------------------------- */
 
 /* What columns of this id are divided by, in a share that scales: a power of two, so that nothing is lost. */
 static float divisor_of(uint64_t id) { return id % 3 == 0 ? 1 : id % 3 == 1 ? 4 : 0.5f; }
@@ -148,7 +149,7 @@ static void scale_all(struct linear_share *share) {
   free(by);
 }
 
-/* --- coming and going --------------------------------------------------------------------------------------------------------------- */
+/* --- coming and going ----------------------------------------------------------------------------------- */
 
 static void take_or_drop(struct linear_share *share, struct pawl_data *data, bool *has, uint64_t *random) {
   size_t pieces = count_pieces(data);

@@ -12,9 +12,10 @@
 
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
-#include "apps/linear/slopes.h"
 
-static const enum linear_loss smooth[] = {LINEAR_LOGISTIC, LINEAR_SQUARED_HINGE, LINEAR_SQUARED};
+#define NUMBER(NAME, number, prefix, is_regression, is_curved) number,
+static const enum linear_loss all[] = {LINEAR_LOSSES(NUMBER)};
+enum { LOSSES = sizeof all / sizeof *all };
 
 enum { MOST = 4096 };
 
@@ -44,12 +45,13 @@ static void near_to(double is, double should_be, double within, double score) {
 static void test_slopes_are_those_of_the_plain_losses(void **state) {
   (void)state;
   size_t count = fill();
-  for (size_t k = 0; k < 3; k++) {
-    linear_slopes(smooth[k], count, y, z, c, pairs);
+  for (size_t k = 0; k < LOSSES; k++) {
+    if (!linear_loss_of(all[k])->slopes) continue;
+    linear_slopes(all[k], count, y, z, c, pairs);
     for (size_t i = 0; i < count; i++) {
-      double score = (double)z[i], slope = (double)c[i] * linear_loss_slope(smooth[k], (double)y[i], score);
-      if (smooth[k] == LINEAR_LOGISTIC &&
-          score * (double)y[i] > 87) { /* less than one in 10^37 is as good as nothing */
+      double score = (double)z[i], slope = (double)c[i] * linear_loss_slope(all[k], (double)y[i], score);
+      /* less than one in 10^37 is as good as nothing */
+      if (all[k] == LINEAR_LOGISTIC && score * (double)y[i] > 87) {
         assert_true(fabs((double)pairs[2 * i]) < 1e-37);
         continue;
       }
@@ -62,9 +64,9 @@ static void test_slopes_are_those_of_the_plain_losses(void **state) {
   }
 }
 
-/* The least curvature that slopes.h promises: an eighth of that of a quadratic above the loss. */
+/* The least curvature that losses.h promises: an eighth of that of a quadratic above the loss. */
 static double least(enum linear_loss loss, double score) {
-  if (loss == LINEAR_SQUARED) return 1;
+  if (linear_is_regression(loss)) return 1;
   if (loss == LINEAR_SQUARED_HINGE) return 0.25;
   double away = fabs(score);
   return away < 1e-3 ? 0.25 / 8 : tanh(away / 2) / (2 * away) / 8;
@@ -73,11 +75,12 @@ static double least(enum linear_loss loss, double score) {
 static void test_curvatures_are_the_second_derivative_or_the_floor(void **state) {
   (void)state;
   size_t count = fill();
-  for (size_t k = 0; k < 3; k++) {
-    linear_slopes(smooth[k], count, y, z, c, pairs);
+  for (size_t k = 0; k < LOSSES; k++) {
+    if (!linear_loss_of(all[k])->slopes) continue;
+    linear_slopes(all[k], count, y, z, c, pairs);
     for (size_t i = 0; i < count; i++) {
-      double score = (double)z[i], derivative = linear_loss_curvature(smooth[k], (double)y[i], score);
-      double expected = (double)c[i] * fmax(derivative, least(smooth[k], score));
+      double score = (double)z[i], derivative = linear_loss_curvature(all[k], (double)y[i], score);
+      double expected = (double)c[i] * fmax(derivative, least(all[k], score));
       if (expected < 1e-30) expected = 0; /* too far out for floats */
       if (expected == 0)
         assert_true((double)pairs[2 * i + 1] < 1e-29);
@@ -88,17 +91,19 @@ static void test_curvatures_are_the_second_derivative_or_the_floor(void **state)
   }
 }
 
-/* What the floor is for: from any score, a step of slope over curvature is at most eight times one that makes the loss fall. */
+/* What the floor is for: from any score, a step of slope over curvature is at most eight times one that makes
+ * the loss fall. */
 static void test_one_row_stepped_by_an_eighth_never_gets_worse(void **state) {
   (void)state;
   size_t count = fill();
-  for (size_t k = 0; k < 3; k++) {
-    linear_slopes(smooth[k], count, y, z, c, pairs);
+  for (size_t k = 0; k < LOSSES; k++) {
+    if (!linear_loss_of(all[k])->slopes) continue;
+    linear_slopes(all[k], count, y, z, c, pairs);
     for (size_t i = 0; i < count; i++) {
       double score = (double)z[i], step = (double)pairs[2 * i] / (double)pairs[2 * i + 1] / 8;
       if (fabs(score) > 1e6 || !isfinite(step)) continue;
-      double before = linear_loss_value(smooth[k], (double)y[i], score);
-      double after = linear_loss_value(smooth[k], (double)y[i], score - step);
+      double before = linear_loss_value(all[k], (double)y[i], score);
+      double after = linear_loss_value(all[k], (double)y[i], score - step);
       assert_true(after <= before * (1 + 1e-6) + 1e-30);
     }
   }
@@ -106,11 +111,10 @@ static void test_one_row_stepped_by_an_eighth_never_gets_worse(void **state) {
 
 static void test_sums_of_losses_are_those_of_the_plain_losses(void **state) {
   (void)state;
-  static const enum linear_loss all[] = {LINEAR_LOGISTIC, LINEAR_HINGE, LINEAR_SQUARED_HINGE, LINEAR_SQUARED};
   static double scores[MOST];
   size_t filled = fill();
   for (size_t i = 0; i < filled; i++) scores[i] = fabs((double)z[i]) < 1e6 ? (double)z[i] : 0.5;
-  for (size_t k = 0; k < 4; k++)
+  for (size_t k = 0; k < LOSSES; k++)
     for (size_t count = 0; count < filled; count += 1 + count / 3) {
       double sum = 0;
       for (size_t i = 0; i < count; i++) sum += (double)c[i] * linear_loss_value(all[k], (double)y[i], scores[i]);

@@ -1,10 +1,12 @@
-/* Asynchronous SGD, AdaGrad and FTRL-proximal on data that is streamed: nothing is kept but a minibatch or some.
+/* Asynchronous SGD, AdaGrad and FTRL-proximal on streamed data: a worker keeps only some minibatches.
  *
- * For each minibatch a worker pulls the weights of its features, computes the gradient of its losses, and pushes it; the servers
- * step by their rule (vectors.c). Up to tau pushes of a worker may be under way when the next minibatch is pulled, and nobody waits for
- * other workers (OSDI'14 3.4: eventual between workers, bounded by tau at each).
+ * For each minibatch a worker pulls the weights of its features, computes the gradient of its losses, and
+ * pushes it. The servers step by the rule of the vector. Up to tau pushes of a worker may be unfinished when
+ * it pulls the next minibatch, and workers do not wait for one another (OSDI'14 3.4: eventual between
+ * workers, bounded by tau for each).
  *
- * The loss that is reported is that of each row before the model has seen it: progressive validation. */
+ * The reported loss is that of each row before the model has seen the row: progressive validation. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +14,7 @@
 #include "apps/linear/losses.h"
 #include "apps/linear/minibatch.h"
 
-/* A minibatch whose pushes are under way: its arrays are theirs until they have finished. */
+/* A minibatch whose pushes are in progress. Its arrays belong to the tasks until these have finished. */
 struct slot {
   struct linear_minibatch minibatch;
   struct pawl_task *task, *bias_task;
@@ -31,14 +33,14 @@ static pawl_status settle(struct slot *slot) {
 }
 
 static void end(struct linear_worker *worker) {
-  struct stream *stream = worker->method;
+  struct stream *stream = worker->state;
   for (uint32_t i = 0; stream && stream->slots && i <= worker->spec.tau; i++) {
     settle(&stream->slots[i]);
     linear_minibatch_fini(&stream->slots[i].minibatch);
   }
   if (stream) free(stream->slots);
   free(stream);
-  worker->method = NULL;
+  worker->state = NULL;
 }
 
 static pawl_status begin(struct linear_worker *worker, const struct linear_order *order) {
@@ -46,11 +48,11 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   end(worker);
   struct stream *stream = calloc(1, sizeof *stream);
   if (stream) stream->slots = calloc(worker->spec.tau + 1, sizeof *stream->slots);
-  worker->method = stream;
+  worker->state = stream;
   return stream && stream->slots ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* --- a minibatch ---------------------------------------------------------------------------------------------------------------- */
+/* --- a minibatch ---------------------------------------------------------------------------------------- */
 
 static void learn(const struct linear_worker *worker, const struct linear_order *order,
                   struct linear_minibatch *minibatch, struct linear_reply *reply) {
@@ -78,10 +80,10 @@ static pawl_status push(struct linear_worker *worker, struct slot *slot) {
   return status;
 }
 
-/* Rows whose label is neither class came after the first piece, by which the classes were found. */
+/* The first piece determined the two classes. Later rows may have other labels, which are refused. */
 static pawl_status check_labels(struct linear_worker *worker, const struct linear_order *order,
                                 const struct pawl_batch *batch) {
-  if (worker->spec.loss == LINEAR_SQUARED) return PAWL_OK;
+  if (linear_is_regression(worker->spec.loss)) return PAWL_OK;
   for (size_t i = 0; i < batch->rows; i++) {
     double label = (double)batch->labels[i];
     if (label == order->labels[0] || label == order->labels[1]) continue;
@@ -95,20 +97,20 @@ static pawl_status check_labels(struct linear_worker *worker, const struct linea
 
 static pawl_status learn_batch(struct linear_worker *worker, const struct linear_order *order,
                                const struct pawl_batch *batch, struct linear_reply *reply) {
-  struct stream *stream = worker->method;
+  struct stream *stream = worker->state;
   pawl_status status = check_labels(worker, order, batch);
   for (size_t row = 0; row < batch->rows && !status; row += worker->spec.minibatch) {
     struct slot *slot = &stream->slots[stream->next++ % (worker->spec.tau + 1)];
     size_t last = row + worker->spec.minibatch < batch->rows ? row + worker->spec.minibatch : batch->rows;
-    int64_t before = linear_now();
+    int64_t before = apps_now();
     status = settle(slot);
-    int64_t waited = linear_now() - before;
+    int64_t waited = apps_now() - before;
     if (!status) status = linear_minibatch_fill(&slot->minibatch, batch, row, last);
     if (status) break;
-    before = linear_now();
+    before = apps_now();
     status = linear_pull_weights(worker, slot->minibatch.keys, slot->minibatch.features, slot->minibatch.weights,
                                  &slot->minibatch.bias);
-    reply->waited_s += (double)(waited + linear_now() - before) * 1e-9;
+    reply->waited_s += (double)(waited + apps_now() - before) * 1e-9;
     if (status) break;
     learn(worker, order, &slot->minibatch, reply);
     status = push(worker, slot);
@@ -117,7 +119,7 @@ static pawl_status learn_batch(struct linear_worker *worker, const struct linear
   return status;
 }
 
-/* --- a pass ----------------------------------------------------------------------------------------------------------------------- */
+/* --- a pass --------------------------------------------------------------------------------------------- */
 
 struct pass {
   struct linear_worker *worker;
@@ -129,14 +131,14 @@ static pawl_status learn_piece(void *context, size_t piece, struct pawl_batch *b
   struct pass *pass = context;
   if (pass->worker->spec.digests) apps_digest_add(&pass->reply->census.digest, piece, batch);
   pawl_status status = learn_batch(pass->worker, pass->order, batch, pass->reply);
-  pawl_batch_destroy(batch); /* pushes are of the minibatch's own arrays */
+  pawl_batch_destroy(batch); /* the minibatch has copied what it pushes */
   return status;
 }
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   struct pass pass = {worker, order, reply};
-  struct stream *stream = worker->method;
-  int64_t begun = linear_now();
+  struct stream *stream = worker->state;
+  int64_t begun = apps_now();
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < worker->piece_count && !status; i++)
     status = pawl_data_read_all(worker->data, (size_t)worker->pieces[i].begin, (size_t)worker->pieces[i].end,
@@ -145,8 +147,59 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
     pawl_status ended = settle(&stream->slots[i]);
     if (!status) status = ended;
   }
-  reply->worked_s = (double)(linear_now() - begun) * 1e-9 - reply->waited_s;
+  reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
   return status;
 }
 
-const struct linear_method_calls linear_stream = {.streams = true, .begin = begin, .sweep = sweep, .end = end};
+/* --- the methods ---------------------------------------------------------------------------------------- */
+
+/* A minibatch of b of N rows has b / N of the penalty. FTRL keeps sums over all rows so far, and has all of
+ * it. */
+static double share_of(const struct linear_spec *spec, const struct linear_order *order) {
+  return (double)spec->minibatch / (double)(order->rows ? order->rows : 1);
+}
+
+static void sgd_rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                     struct pawl_vector_options *options) {
+  double share = share_of(spec, order);
+  snprintf(options->rule, sizeof options->rule, "prox_elastic rate=%.17g l1=%.17g l2=%.17g",
+           spec->rate / spec->minibatch, l1 * share, l2 * share);
+}
+
+static void adagrad_rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                         struct pawl_vector_options *options) {
+  (void)l1;
+  snprintf(options->rule, sizeof options->rule, "adagrad rate=%.17g eps=1e-8 decay=%.17g", spec->rate,
+           l2 * share_of(spec, order));
+}
+
+static void ftrl_rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                      struct pawl_vector_options *options) {
+  (void)order;
+  snprintf(options->rule, sizeof options->rule, "ftrl rate=%.17g beta=1 l1=%.17g l2=%.17g", spec->rate, l1, l2);
+}
+
+static const char *wrong_adagrad_point(const struct linear_point *point) {
+  return point->l1 == 0 ? NULL : "adagrad does not support --l1; use --method ftrl or --method sgd";
+}
+
+#define STREAM .losses = LINEAR_ALL_LOSSES, .streams = true, .begin = begin, .sweep = sweep, .end = end
+
+const struct linear_method_descriptor linear_sgd = {STREAM, .name = "sgd", .number = LINEAR_METHOD_SGD,
+                                                    .rule = sgd_rule, .rate = 0.5};
+
+const struct linear_method_descriptor linear_adagrad = {STREAM,
+                                                        .name = "adagrad",
+                                                        .number = LINEAR_METHOD_ADAGRAD,
+                                                        .wrong_point = wrong_adagrad_point,
+                                                        .rule = adagrad_rule,
+                                                        .rate = 0.1};
+
+const struct linear_method_descriptor linear_ftrl = {
+    STREAM,
+    .name = "ftrl",
+    .number = LINEAR_METHOD_FTRL,
+    .no_start = "ftrl cannot start from a model, which does not have the sums that its weights are computed from; use "
+                "--method sgd or adagrad",
+    .rule = ftrl_rule,
+    .rate = 0.1};

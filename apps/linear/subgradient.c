@@ -1,11 +1,14 @@
 /* Distributed subgradient descent: OSDI'14 Algorithm 1.
  *
- * In each round every worker pulls the weights of its features, computes the gradient of its rows' losses, and pushes it; the servers
- * add the parts up and take one step, w <- prox(w - rate * g), in which the penalty is the proximal operator's business
- * (`prox_elastic`): that is the subgradient step of the paper, but for zeros, which it reaches exactly. The simplest of the methods,
- * and the one to read first. */
+ * In each round every worker pulls the weights of its features, computes the gradient of its rows' losses,
+ * and pushes it; the servers add the parts up and take one step, w <- prox(w - rate * g), in which the
+ * penalty is the proximal operator's business (`prox_elastic`): that is the subgradient step of the paper,
+ * but for zeros, which it reaches exactly. The simplest of the methods, and the one to read first. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "apps/linear/control.h"
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 
@@ -49,29 +52,54 @@ static pawl_status push(struct linear_worker *worker, double *gradient, double *
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
-  int64_t begun = linear_now();
+  int64_t begun = apps_now();
   double bias = 0, bias_gradient = 0;
   double *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
   double *gradient = calloc(share->features + 1, sizeof *gradient);
   pawl_status status = w && z && gradient ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) status = linear_pull_weights(worker, share->keys, share->features, w, &bias);
-  int64_t pulled = linear_now(), computed = pulled;
+  int64_t pulled = apps_now(), computed = pulled;
   if (!status) {
     bias_gradient = slopes(worker, order, w, bias, z, reply);
     for (size_t j = 0; j < share->features; j++)
       for (uint64_t k = share->starts[j]; k < share->starts[j + 1]; k++)
         gradient[j] += (double)share->values[k] * z[share->row_of[k]];
-    computed = linear_now();
+    computed = apps_now();
     status = push(worker, gradient, &bias_gradient);
   }
   reply->rows = share->rows;
   reply->looked_at = share->features;
   reply->worked_s = (double)(computed - pulled) * 1e-9;
-  reply->waited_s = (double)(linear_now() - begun) * 1e-9 - reply->worked_s;
+  reply->waited_s = apps_seconds_since(begun) - reply->worked_s;
   free(w);
   free(z);
   free(gradient);
   return status;
 }
 
-const struct linear_method_calls linear_subgradient = {.begin = begin, .sweep = sweep, .end = end};
+/* --- the method ----------------------------------------------------------------------------------------- */
+
+static void rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                 struct pawl_vector_options *options) {
+  (void)spec;
+  snprintf(options->rule, sizeof options->rule, "prox_elastic rate=%.17g l1=%.17g l2=%.17g", order->rate, l1, l2);
+}
+
+/* One over the highest curvature of any direction would be right. The curvature of all directions together is
+ * some times as high. */
+static double settle_rate(const struct linear_spec *spec, uint64_t rows, double squares) {
+  return linear_loss_of(spec->loss)->rate / fmax(squares + (double)rows, 1);
+}
+
+const struct linear_method_descriptor linear_subgradient = {
+    .name = "subgradient",
+    .number = LINEAR_METHOD_SUBGRADIENT,
+    .losses = LINEAR_ALL_LOSSES,
+    .rule = rule,
+    .begin = begin,
+    .sweep = sweep,
+    .end = end,
+    .steps_last = true,
+    .settle_rate = settle_rate,
+    .hear = linear_control_hear_gradient,
+};

@@ -1,4 +1,4 @@
-/* The vectors of linear jobs, and reading weights from them: see inside.h. */
+/* Names and options of the vectors of linear jobs, and pulling weights: see inside.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,25 +17,11 @@ void linear_vector_name(const struct linear_spec *spec, const struct linear_orde
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c", spec->job, letters[which]);
   else if (which == LINEAR_GRADIENT || which == LINEAR_HESSIAN || which == LINEAR_MOST || which == LINEAR_SUMS)
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%" PRIu64, spec->job, letters[which], order->point, order->serial);
-  else /* outlives generations */
+  else /* the same in all generations */
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu", spec->job, letters[which], order->point);
 }
 
-/* The rule of SGD, AdaGrad and FTRL. A minibatch of b of N rows stands for b / N of the penalty; FTRL's state is of all rows so far,
- * and its penalties are the whole ones. */
-static void stream_rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
-                        char rule[PAWL_RULE_MAX + 1]) {
-  double share = (double)spec->minibatch / (double)(order->rows ? order->rows : 1), rate = spec->rate;
-  if (spec->method == LINEAR_METHOD_FTRL)
-    snprintf(rule, PAWL_RULE_MAX + 1, "ftrl rate=%.17g beta=1 l1=%.17g l2=%.17g", rate, l1, l2);
-  else if (spec->method == LINEAR_METHOD_ADAGRAD)
-    snprintf(rule, PAWL_RULE_MAX + 1, "adagrad rate=%.17g eps=1e-8 decay=%.17g", rate, l2 * share);
-  else
-    snprintf(rule, PAWL_RULE_MAX + 1, "prox_elastic rate=%.17g l1=%.17g l2=%.17g", rate / spec->minibatch, l1 * share,
-             l2 * share);
-}
-
-/* What the scheduler adds up, tries and keeps. */
+/* Options of vectors that are the same for all methods. */
 static void plain_options(const struct linear_order *order, enum linear_vector which,
                           struct pawl_vector_options *options) {
   uint64_t all = order->features + 1;
@@ -49,10 +35,9 @@ bool linear_vector_options(const struct linear_spec *spec, const struct linear_o
                            struct pawl_vector_options *options_out) {
   struct pawl_vector_options options;
   double l1 = which == LINEAR_WEIGHTS ? order->l1 : 0, l2 = which == LINEAR_WEIGHTS ? order->l2 : 0;
-  bool streams = linear_calls_of(spec->method)->streams;
   if (which == LINEAR_SCALES && spec->scale == LINEAR_SCALE_NONE) return false;
   if (which == LINEAR_BIAS && !spec->bias) return false;
-  if (which == LINEAR_ALPHA && spec->method != LINEAR_METHOD_DUAL) return false;
+  if (which == LINEAR_ALPHA && !spec->method->multipliers) return false;
   pawl_vector_options_init(&options);
   options.type = PAWL_F64;
   if (which >= LINEAR_GRADIENT) {
@@ -62,21 +47,12 @@ bool linear_vector_options(const struct linear_spec *spec, const struct linear_o
   }
   if (which == LINEAR_BIAS)
     options.size = 1;
-  else if (which == LINEAR_WEIGHTS && !streams)
+  else if (which == LINEAR_WEIGHTS && !spec->method->streams)
     options.size = order->features;
-  if (spec->method == LINEAR_METHOD_SUBGRADIENT)
-    snprintf(options.rule, sizeof options.rule, "prox_elastic rate=%.17g l1=%.17g l2=%.17g", order->rate, l1, l2);
-  else if (which == LINEAR_ALPHA) {
-    options.function = PAWL_ASSIGN;
-    options.size = (spec->pieces + 1) << 32; /* by row: see dual.c */
-    options.placement = PAWL_PLACE_ORDERED;
-    options.layout = PAWL_LAYOUT_SPARSE;
-  } else if (streams)
-    stream_rule(spec, order, l1, l2, options.rule);
-  else if (spec->method == LINEAR_METHOD_BLOCKS)
-    snprintf(options.rule, sizeof options.rule, "block_newton l1=%.17g l2=%.17g", l1, l2);
-  else if (spec->method == LINEAR_METHOD_NEWTON)
-    options.function = PAWL_ASSIGN;
+  if (which == LINEAR_ALPHA)
+    spec->method->multipliers(spec, &options);
+  else if (spec->method->rule)
+    spec->method->rule(spec, order, l1, l2, &options);
   *options_out = options;
   return true;
 }

@@ -1,85 +1,15 @@
-/* Specs, orders and replies as JSON: see inside.h. What is read comes from another process, and is looked at. */
+/* Orders and replies as JSON: see inside.h. Readers check everything, as it comes from another process. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "apps/common/json.h"
 #include "apps/linear/inside.h"
 
-int64_t linear_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * PAWL_SECOND + now.tv_nsec;
-}
-
-/* --- spec --------------------------------------------------------------------------------------------------------------------- */
-
-void linear_spec_fini(struct linear_spec *spec) {
-  apps_json_texts_free(spec->paths, spec->path_count);
-  memset(spec, 0, sizeof *spec);
-}
-
-char *linear_spec_write(const struct linear_spec *spec) {
-  json_t *paths = apps_json_texts(spec->paths, spec->path_count); /* no memory, or no UTF-8: linear_check looks */
-  json_t *reading = apps_json_reading(&spec->reading, spec->label);
-  return apps_json_print(json_pack(
-      "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[f, f], s:s, s:I, s:I, s:I, s:f}", "app", "linear", "job",
-      spec->job, "loss", (int)spec->loss, "method", (int)spec->method, "paths", paths, "reading", reading,
-      "fingerprint", apps_json_wide(spec->fingerprint), "pieces", apps_json_wide(spec->pieces), "bias", spec->bias,
-      "digests", spec->digests, "class_weights", spec->class_weights[0], spec->class_weights[1], "scale",
-      linear_scale_name(spec->scale), "tau", (json_int_t)spec->tau, "threads", (json_int_t)spec->threads, "minibatch",
-      (json_int_t)spec->minibatch, "rate", spec->rate));
-}
-
-static bool read_spec(json_t *object, struct linear_spec *spec) {
-  const char *job, *app, *scale;
-  int loss, method, bias, digests;
-  json_int_t tau, threads, minibatch;
-  json_t *paths, *reading, *fingerprint, *pieces;
-  double *class_weights = spec->class_weights;
-  if (json_unpack(object, "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[F, F], s:s, s:I, s:I, s:I, s:F}",
-                  "app", &app, "job", &job, "loss", &loss, "method", &method, "paths", &paths, "reading", &reading,
-                  "fingerprint", &fingerprint, "pieces", &pieces, "bias", &bias, "digests", &digests, "class_weights",
-                  &class_weights[0], &class_weights[1], "scale", &scale, "tau", &tau, "threads", &threads, "minibatch",
-                  &minibatch, "rate", &spec->rate))
-    return false;
-  if (strcmp(app, "linear") || strlen(job) >= sizeof spec->job || tau < 0 || tau > UINT16_MAX || threads < 0 ||
-      threads > 4096 || minibatch < 1 || minibatch > UINT32_MAX || loss < LINEAR_LOGISTIC || loss > LINEAR_SQUARED ||
-      !apps_json_wide_of(fingerprint, &spec->fingerprint) || !apps_json_wide_of(pieces, &spec->pieces) ||
-      spec->pieces > UINT32_MAX || !linear_scale_parse(scale, &spec->scale))
-    return false;
-  memcpy(spec->job, job, strlen(job) + 1);
-  spec->loss = (enum linear_loss)loss;
-  spec->method = (enum linear_method)method;
-  spec->bias = bias;
-  spec->digests = digests;
-  spec->tau = (uint32_t)tau;
-  spec->threads = (uint32_t)threads;
-  spec->minibatch = (uint32_t)minibatch;
-  return linear_calls_of(spec->method) &&
-         apps_json_reading_of(reading, &spec->reading, spec->label, sizeof spec->label) &&
-         apps_json_texts_of(paths, &spec->paths, &spec->path_count);
-}
-
-bool linear_spec_read(const void *bytes, size_t size, struct linear_spec *spec_out) {
-  json_t *object = apps_json_parse(bytes, size);
-  struct linear_spec spec = {0};
-  bool is_whole = read_spec(object, &spec);
-  json_decref(object);
-  if (!is_whole) {
-    linear_spec_fini(&spec);
-    return false;
-  }
-  *spec_out = spec;
-  if (spec_out->label[0]) spec_out->reading.label = spec_out->label;
-  return true;
-}
-
-/* --- order --------------------------------------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------- */
 
 char *linear_order_write(const struct linear_order *order) {
   return apps_json_print(
@@ -123,19 +53,7 @@ bool linear_order_read(const void *bytes, size_t size, struct linear_order *orde
   return true;
 }
 
-/* --- reply --------------------------------------------------------------------------------------------------------------------- */
-
-static json_t *numbers(const double *values, size_t count) {
-  json_t *array = json_array();
-  for (size_t i = 0; i < count; i++) json_array_append_new(array, apps_json_number(values[i]));
-  return array;
-}
-
-static bool numbers_of(const json_t *array, size_t count, double *values) {
-  if (json_array_size(array) != count) return false;
-  for (size_t i = 0; i < count; i++) values[i] = apps_json_number_of(json_array_get(array, i));
-  return true;
-}
+/* --- reply ---------------------------------------------------------------------------------------------- */
 
 char *linear_reply_write(const struct linear_reply *reply) {
   const struct linear_census *census = &reply->census;
@@ -147,16 +65,17 @@ char *linear_reply_write(const struct linear_reply *reply) {
                 apps_digest_write(&census->digest), "has_zero", (int)census->has_zero, "rows",
                 apps_json_wide(census->rows), "entries", apps_json_wide(census->entries), "max_id",
                 apps_json_wide(census->max_id), "skipped", apps_json_wide(census->skipped), "labels", labels);
-  return apps_json_print(
-      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "census",
-                described, "rows", apps_json_wide(reply->rows), "correct", apps_json_wide(reply->correct), "loss",
-                apps_json_number(reply->loss), "violation", apps_json_number(reply->violation), "violation_max",
-                apps_json_number(reply->violation_max), "looked_at", apps_json_wide(reply->looked_at), "waited_s",
-                reply->waited_s, "worked_s", reply->worked_s, "bytes_sent", apps_json_wide(reply->bytes_sent),
-                "bytes_received", apps_json_wide(reply->bytes_received), "dual", apps_json_number(reply->dual),
-                "before", apps_json_number(reply->loss_before), "nothing", apps_json_number(reply->loss_of_nothing),
-                "slopes", numbers(reply->slopes, 2), "first", numbers(reply->conjugates[0], LINEAR_SHRINKS), "second",
-                numbers(reply->conjugates[1], LINEAR_SHRINKS), "trials", numbers(reply->trials, LINEAR_TRIALS)));
+  return apps_json_print(json_pack(
+      "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "census", described,
+      "rows", apps_json_wide(reply->rows), "correct", apps_json_wide(reply->correct), "loss",
+      apps_json_number(reply->loss), "violation", apps_json_number(reply->violation), "violation_max",
+      apps_json_number(reply->violation_max), "looked_at", apps_json_wide(reply->looked_at), "waited_s",
+      reply->waited_s, "worked_s", reply->worked_s, "bytes_sent", apps_json_wide(reply->bytes_sent), "bytes_received",
+      apps_json_wide(reply->bytes_received), "dual", apps_json_number(reply->dual), "before",
+      apps_json_number(reply->loss_before), "nothing", apps_json_number(reply->loss_of_nothing), "slopes",
+      apps_json_numbers(reply->slopes, 2), "first", apps_json_numbers(reply->conjugates[0], LINEAR_SHRINKS), "second",
+      apps_json_numbers(reply->conjugates[1], LINEAR_SHRINKS), "trials",
+      apps_json_numbers(reply->trials, LINEAR_TRIALS)));
 }
 
 static bool read_census(json_t *object, struct linear_census *census) {
@@ -190,11 +109,13 @@ bool linear_reply_read(const void *bytes, size_t size, struct linear_reply *repl
                    "violation_max", &most, "looked_at", &looked_at, "waited_s", &reply.waited_s, "worked_s",
                    &reply.worked_s, "bytes_sent", &sent, "bytes_received", &received, "dual", &dual, "before", &before,
                    "nothing", &nothing, "slopes", &slopes, "first", &first, "second", &second, "trials", &trials) &&
-      numbers_of(slopes, 2, reply.slopes) && numbers_of(first, LINEAR_SHRINKS, reply.conjugates[0]) &&
-      numbers_of(second, LINEAR_SHRINKS, reply.conjugates[1]) && numbers_of(trials, LINEAR_TRIALS, reply.trials) &&
-      read_census(census, &reply.census) && apps_json_wide_of(rows, &reply.rows) &&
-      apps_json_wide_of(correct, &reply.correct) && apps_json_wide_of(looked_at, &reply.looked_at) &&
-      apps_json_wide_of(sent, &reply.bytes_sent) && apps_json_wide_of(received, &reply.bytes_received);
+      apps_json_numbers_of(slopes, 2, reply.slopes) &&
+      apps_json_numbers_of(first, LINEAR_SHRINKS, reply.conjugates[0]) &&
+      apps_json_numbers_of(second, LINEAR_SHRINKS, reply.conjugates[1]) &&
+      apps_json_numbers_of(trials, LINEAR_TRIALS, reply.trials) && read_census(census, &reply.census) &&
+      apps_json_wide_of(rows, &reply.rows) && apps_json_wide_of(correct, &reply.correct) &&
+      apps_json_wide_of(looked_at, &reply.looked_at) && apps_json_wide_of(sent, &reply.bytes_sent) &&
+      apps_json_wide_of(received, &reply.bytes_received);
   if (is_whole) {
     reply.loss = apps_json_number_of(loss);
     reply.violation = apps_json_number_of(sum);

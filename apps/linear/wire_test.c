@@ -1,16 +1,7 @@
 /* Specs, orders and replies on their way: they come back as they went, and nothing else is taken for one. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "apps/common/wire_test.h"
 #include "apps/linear/inside.h"
 
 static char *two_paths[] = {"/data/a b.svm", "/data/\xc3\xa4\"\\.svm"};
@@ -18,7 +9,7 @@ static char *two_paths[] = {"/data/a b.svm", "/data/\xc3\xa4\"\\.svm"};
 static struct linear_spec make_spec(void) {
   struct linear_spec spec = {.job = "job-1",
                              .loss = LINEAR_SQUARED_HINGE,
-                             .method = LINEAR_METHOD_BLOCKS,
+                             .method = &linear_blocks,
                              .paths = two_paths,
                              .path_count = 2,
                              .label = "clicked",
@@ -88,7 +79,7 @@ static struct linear_reply make_reply(void) {
                                .trials = {7, 8, 9}};
 }
 
-/* --- there and back --------------------------------------------------------------------------------------------------------------- */
+/* --- there and back ------------------------------------------------------------------------------------- */
 
 static void test_a_spec_comes_back_as_it_went(void **state) {
   (void)state;
@@ -98,7 +89,7 @@ static void test_a_spec_comes_back_as_it_went(void **state) {
   assert_true(linear_spec_read(text, strlen(text), &again));
   assert_string_equal(again.job, "job-1");
   assert_int_equal(again.loss, spec.loss);
-  assert_int_equal(again.method, spec.method);
+  assert_ptr_equal(again.method, spec.method);
   assert_int_equal(again.path_count, 2);
   for (size_t i = 0; i < 2; i++) assert_string_equal(again.paths[i], two_paths[i]);
   assert_int_equal(again.reading.format, PAWL_DATA_CSV);
@@ -201,9 +192,7 @@ static void test_figures_that_are_not_finite_arrive_as_not_known(void **state) {
   free(text);
 }
 
-/* --- what is not whole -------------------------------------------------------------------------------------------------------------- */
-
-enum kind { SPEC, ORDER, REPLY, KINDS };
+/* --- what is not whole ---------------------------------------------------------------------------------- */
 
 static char *write_kind(enum kind kind) {
   struct linear_spec spec = make_spec();
@@ -241,48 +230,6 @@ static bool reads(enum kind kind, const char *text, size_t size) {
     assert_memory_equal(&reply, &reply_before, sizeof reply);
   }
   return is_whole;
-}
-
-static void test_what_is_cut_off_is_refused(void **state) {
-  (void)state;
-  for (enum kind kind = SPEC; kind < KINDS; kind++) {
-    char *text = write_kind(kind);
-    size_t size = strlen(text);
-    assert_true(reads(kind, text, size));
-    for (size_t cut = 0; cut < size; cut++) assert_false(reads(kind, text, cut));
-    free(text);
-  }
-}
-
-static void test_one_kind_is_not_taken_for_another(void **state) {
-  (void)state;
-  for (enum kind kind = SPEC; kind < KINDS; kind++) {
-    char *text = write_kind(kind);
-    for (enum kind other = SPEC; other < KINDS; other++)
-      assert_int_equal(reads(other, text, strlen(text)), kind == other);
-    free(text);
-  }
-}
-
-static void test_other_json_and_no_json_is_refused(void **state) {
-  (void)state;
-  static const char *const texts[] = {"",           "{}",  "[]",   "null", "0",    "\"\"",
-                                      "{\"do\":1}", "{\"", "[[[[", "{}{}", "\xff", "{\"app\":\"linear\"}"};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    for (enum kind kind = SPEC; kind < KINDS; kind++) assert_false(reads(kind, texts[i], strlen(texts[i])));
-  char deep[100000];
-  memset(deep, '[', sizeof deep);
-  for (enum kind kind = SPEC; kind < KINDS; kind++) assert_false(reads(kind, deep, sizeof deep));
-}
-
-/* The text with `from`, which must be there, replaced by `to`. */
-static void must_not_read(enum kind kind, const char *from, const char *to) {
-  char *text = write_kind(kind), changed[4096];
-  char *at = strstr(text, from);
-  if (!at) fail_msg("'%s' is not in '%s'", from, text);
-  snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-  free(text);
-  if (reads(kind, changed, strlen(changed))) fail_msg("taken with %s: '%s'", to, changed);
 }
 
 static void test_specs_with_senseless_values_are_refused(void **state) {

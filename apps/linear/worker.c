@@ -1,38 +1,14 @@
-/* A worker of a linear job: reads its pieces, and does in each round what the order says. See inside.h. */
+/* A worker of a linear job: reads its pieces, and carries out the order of each round. See inside.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/errors.h"
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 #include "apps/linear/scale.h"
 
-const struct linear_method_calls *linear_calls_of(enum linear_method method) {
-  switch (method) {
-  case LINEAR_METHOD_BLOCKS:
-    return &linear_blocks;
-  case LINEAR_METHOD_SUBGRADIENT:
-    return &linear_subgradient;
-  case LINEAR_METHOD_SGD:
-  case LINEAR_METHOD_ADAGRAD:
-  case LINEAR_METHOD_FTRL:
-    return &linear_stream;
-  case LINEAR_METHOD_DUAL:
-    return &linear_dual;
-  case LINEAR_METHOD_NEWTON:
-    return &linear_newton;
-  case LINEAR_METHOD_AUTO:
-    break;
-  }
-  return NULL;
-}
-
-const char *linear_method_name(enum linear_method method) {
-  static const char *const names[] = {"auto", "blocks", "subgradient", "sgd", "adagrad", "ftrl", "dual", "newton"};
-  return (size_t)method < sizeof names / sizeof *names ? names[method] : "?";
-}
-
-/* --- pieces -------------------------------------------------------------------------------------------------------------------- */
+/* --- pieces --------------------------------------------------------------------------------------------- */
 
 static pawl_status begin(struct pawl_worker *handle, void *context, const void *bytes, size_t size) {
   struct linear_worker *worker = context;
@@ -43,7 +19,6 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
     pawl_worker_say(handle, "this worker does not understand the job; is it of another version?");
     return PAWL_MISMATCH;
   }
-  worker->calls = linear_calls_of(worker->spec.method);
   worker->share.digests = worker->spec.digests;
   worker->share.scales = worker->spec.scale != LINEAR_SCALE_NONE;
   pawl_status status = pawl_data_open((const char *const *)worker->spec.paths, worker->spec.path_count,
@@ -72,14 +47,14 @@ static pawl_status remember(struct linear_worker *worker, const struct pawl_rang
 static pawl_status take(struct pawl_worker *handle, void *context, const struct pawl_range *pieces, size_t count) {
   struct linear_worker *worker = context;
   worker->is_begun = false;
-  pawl_status status = worker->calls->streams
+  pawl_status status = worker->spec.method->streams
                            ? remember(worker, pieces, count)
                            : linear_share_take(&worker->share, worker->data, pieces, count, worker->spec.threads);
-  if (status) pawl_worker_say(handle, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  if (status) pawl_worker_say(handle, "%s", apps_error_text(status));
   return status;
 }
 
-/* [begin, end) without what lies in `gone`: nothing, one range or two. */
+/* The parts of the range outside of `gone`: none, one or two. */
 static size_t without(struct pawl_range range, struct pawl_range gone, struct pawl_range out[2]) {
   size_t count = 0;
   struct pawl_range before = {range.begin, gone.begin < range.end ? gone.begin : range.end};
@@ -104,13 +79,13 @@ static pawl_status drop(struct pawl_worker *handle, void *context, const struct 
   struct linear_worker *worker = context;
   (void)handle;
   worker->is_begun = false;
-  if (!worker->calls->streams) return linear_share_drop(&worker->share, pieces, count);
+  if (!worker->spec.method->streams) return linear_share_drop(&worker->share, pieces, count);
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < count && !status; i++) status = forget(worker, pieces[i]);
   return status;
 }
 
-/* --- vectors -------------------------------------------------------------------------------------------------------------------- */
+/* --- vectors -------------------------------------------------------------------------------------------- */
 
 static void close_vectors(struct linear_worker *worker) {
   pawl_vector_close(worker->weights);
@@ -131,7 +106,7 @@ static pawl_status open_vector(struct linear_worker *worker, const struct linear
 
 static pawl_status open_vectors(struct linear_worker *worker, const struct linear_order *order) {
   if (worker->point == order->point && worker->generation == order->generation) return PAWL_OK;
-  if (worker->is_begun) worker->calls->end(worker);
+  if (worker->is_begun) worker->spec.method->end(worker);
   worker->is_begun = false;
   close_vectors(worker);
   pawl_status status = open_vector(worker, order, LINEAR_WEIGHTS, &worker->weights);
@@ -143,11 +118,11 @@ static pawl_status open_vectors(struct linear_worker *worker, const struct linea
   return status;
 }
 
-/* --- rounds ---------------------------------------------------------------------------------------------------------------------- */
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
-/* Methods that stream look at the first piece of their share alone, and take the rest to be like it. */
+/* Methods that stream read only the first piece of their share, and assume that the others are like it. */
 static pawl_status describe(struct linear_worker *worker, struct linear_reply *reply) {
-  if (!worker->calls->streams) {
+  if (!worker->spec.method->streams) {
     linear_share_count(&worker->share, &reply->census);
     return PAWL_OK;
   }
@@ -167,7 +142,7 @@ static pawl_status describe(struct linear_worker *worker, struct linear_reply *r
 static pawl_status prepare(struct linear_worker *worker, const struct linear_order *order) {
   if (worker->scatter.size != order->features) linear_scatter_init(&worker->scatter, order->features);
   pawl_status status = order->what == LINEAR_MEASURE ? PAWL_OK : open_vectors(worker, order);
-  if (!status && !worker->calls->streams) {
+  if (!status && !worker->spec.method->streams) {
     if (worker->share.is_stale) {
       worker->is_begun = false;
       linear_rows_fini(&worker->rows);
@@ -176,10 +151,11 @@ static pawl_status prepare(struct linear_worker *worker, const struct linear_ord
     status = linear_share_arrange(&worker->share, &worker->scatter);
     if (!status && order->what != LINEAR_MEASURE) status = linear_scale_apply(worker, order);
   }
-  bool is_work = order->what == LINEAR_SWEEP || order->what == LINEAR_GATHER; /* else the method has no part in it */
+  /* other orders do not involve the method */
+  bool is_work = order->what == LINEAR_SWEEP || order->what == LINEAR_GATHER;
   if (status || worker->is_begun || !is_work) return status;
-  worker->calls->end(worker);
-  status = worker->calls->begin(worker, order);
+  worker->spec.method->end(worker);
+  status = worker->spec.method->begin(worker, order);
   if (!status) worker->is_begun = true;
   return status;
 }
@@ -188,10 +164,11 @@ static pawl_status obey(struct linear_worker *worker, const struct linear_order 
   if (order->what == LINEAR_DESCRIBE) return describe(worker, reply);
   pawl_status status = prepare(worker, order);
   if (status) return status;
-  if (order->what == LINEAR_GATHER) return worker->calls->gather ? worker->calls->gather(worker, order) : PAWL_OK;
+  if (order->what == LINEAR_GATHER)
+    return worker->spec.method->gather ? worker->spec.method->gather(worker, order) : PAWL_OK;
   if (order->what == LINEAR_MEASURE) return linear_scale_measure(worker, order);
-  if (order->what == LINEAR_SWEEP) return worker->calls->sweep(worker, order, reply);
-  if (order->what == LINEAR_EVALUATE || worker->calls->streams) return linear_evaluate(worker, order, reply);
+  if (order->what == LINEAR_SWEEP) return worker->spec.method->sweep(worker, order, reply);
+  if (order->what == LINEAR_EVALUATE || worker->spec.method->streams) return linear_evaluate(worker, order, reply);
   return order->what == LINEAR_DERIVE ? linear_derive(worker, order, reply) : linear_search(worker, order, reply);
 }
 
@@ -204,8 +181,7 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
   worker->has_said = false;
   pawl_status status = obey(worker, &order, &reply);
   if (status) {
-    if (!worker->has_said)
-      pawl_worker_say(handle, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+    if (!worker->has_said) pawl_worker_say(handle, "%s", apps_error_text(status));
     return status;
   }
   pawl_session_figures(worker->session, &figures);
@@ -221,7 +197,7 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
 static void finish(struct pawl_worker *handle, void *context) {
   struct linear_worker *worker = context;
   (void)handle;
-  if (worker->calls) worker->calls->end(worker);
+  if (worker->spec.method) worker->spec.method->end(worker);
   close_vectors(worker);
   linear_share_fini(&worker->share);
   linear_rows_fini(&worker->rows);
@@ -236,6 +212,6 @@ pawl_status linear_work(struct pawl_session *session, const char *job, int64_t t
   static const struct pawl_worker_calls calls = {begin, take, drop, work, finish};
   struct linear_worker worker = {0};
   pawl_status status = pawl_worker_run(session, job, &calls, &worker, timeout_ns);
-  if (status) snprintf(error, APPS_TEXT_MAX, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  if (status) snprintf(error, APPS_TEXT_MAX, "%s", apps_error_text(status));
   return status;
 }

@@ -17,14 +17,15 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define LANES 16 /* rows are padded with zeros to a multiple of it */
-#define TURNS                                                                                                          \
-  30 /* at most: with 50 and 100, and other cuts of topics, held-out documents fared worse on the one corpus that was tried */
+/* At most so many turns. With 50 and 100, and other cuts of topics, held-out documents fared worse on the one
+ * corpus that was tried. */
+#define TURNS 30
 #define ENOUGH 1e-3f /* the mean change of gamma_dk by which a document is done */
 #define TINY 1e-35f
 #define NO_TOKENS 1e-6f /* of a word and topic in a batch: zeros travel for less */
 #define NOTHING 0.02f   /* tokens of a document, by which a topic is not of it */
 
-/* --- steps -------------------------------------------------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------------------------------------- */
 
 double lda_svi_rho(const struct lda_svi_rate *rate, uint64_t t) {
   return fmin(0.9, pow(rate->offset + (double)t, -rate->kappa));
@@ -49,10 +50,10 @@ void lda_svi_first(uint64_t seed, uint64_t word, uint32_t topics, float *weights
   }
 }
 
-/* --- functions of numbers -------------------------------------------------------------------------------------------------------- */
+/* --- functions of numbers ------------------------------------------------------------------------------- */
 
-/* Eight numbers at a time, which compilers make of two or four registers' worth where they are narrower. They are passed by address: how
- * to pass them otherwise differs between processors. */
+/* Eight numbers at a time, which compilers make of two or four registers' worth where they are narrower. They
+ * are passed by address: how to pass them otherwise differs between processors. */
 enum { WIDE = 8 };
 typedef float wide __attribute__((vector_size(4 * WIDE), aligned(4), may_alias));
 typedef int32_t wide_bits __attribute__((vector_size(4 * WIDE)));
@@ -113,9 +114,10 @@ INLINE void add(float *to, const float *from, float by, size_t count) {
   for (size_t i = 0; i < count; i += WIDE) *(wide *)(to + i) += by * *(const wide *)(from + i);
 }
 
-/* --- the work, as it is compiled for any processor and for those with wider vectors ------------------------------------------------ */
+/* --- the work, as it is compiled for any processor and for those with wider vectors --------------------- */
 
-/* What `own` is made of: `stride` floats each; and at the end of each thread's, rows of the longest document. */
+/* What `own` is made of: `stride` floats each; and at the end of each thread's, rows of the longest
+ * document. */
 enum { ALPHA, NORMAL, INVERSE, SHARED };
 enum { GAMMA, SUM, PHI, THETA, OF_ALPHA, OF_GAMMA, WHICH, KEPT, ROWS };
 
@@ -162,11 +164,13 @@ INLINE float move_gamma(const float *alpha, const float *theta, const float *sum
   return sum_of(&moved);
 }
 
-/* A document while gamma is found: a copy of its rows, and what goes with their columns, each of which is a topic. */
+/* A document while gamma is found: a copy of its rows, and what goes with their columns, each of which is a
+ * topic. */
 struct look {
   const float *counts;
-  size_t words, topics, columns; /* columns: topics that are looked at, with zeros up to a multiple of the lanes */
-  float *rows;                   /* words * columns */
+  /* columns: topics that are looked at, with zeros up to a multiple of the lanes */
+  size_t words, topics, columns;
+  float *rows; /* words * columns */
   float *alpha, *gamma, *sum, *theta;
   uint32_t *which, *kept; /* topics: the topic of a column; for narrow */
   float *whole;           /* gamma of all topics */
@@ -205,8 +209,9 @@ INLINE void leave_out_columns(struct look *look, size_t topics, size_t columns) 
   look->columns = columns;
 }
 
-/* Most documents have few topics. One that has next to no tokens after some turns will have none: its theta is smaller than that of others by orders of
- * magnitude, and falls. Its gamma stays as it is, and the turns that come are so much shorter. */
+/* Most documents have few topics. One that has next to no tokens after some turns will have none: its theta
+ * is smaller than that of others by orders of magnitude, and falls. Its gamma stays as it is, and the turns
+ * that come are so much shorter. */
 INLINE void narrow(struct look *look) {
   size_t topics = 0;
   put_back(look);
@@ -325,7 +330,7 @@ static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_
 static bool has_avx2(void) { return false; }
 #endif
 
-/* --- threads -------------------------------------------------------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------------------------------------- */
 
 struct share {
   const struct job *job;
@@ -358,7 +363,7 @@ static void share_out(const struct job *job, enum phase phase, size_t count, siz
   apps_free(ids);
 }
 
-/* --- the step ------------------------------------------------------------------------------------------------------------------- */
+/* --- the step ------------------------------------------------------------------------------------------- */
 
 void lda_svi_step_fini(struct lda_svi_step *step) {
   apps_free(step->own);
@@ -397,7 +402,8 @@ static bool have_room(struct lda_svi_step *step, const struct lda_svi_batch *bat
          have(&step->logs, sizeof *step->logs, batch->documents, &step->log_room);
 }
 
-/* exp(E log beta) matters up to a factor, the same for all topics: with the mean of the totals in it numbers stay near 1. */
+/* exp(E log beta) matters up to a factor, the same for all topics: with the mean of the totals in it numbers
+ * stay near 1. */
 static void fill_shared(struct lda_svi_step *step, const float *totals) {
   float *alpha = shared(step, ALPHA), *normal = shared(step, NORMAL), *inverse = shared(step, INVERSE);
   double beta_sum = step->beta * (double)step->words, mean = 0;

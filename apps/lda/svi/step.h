@@ -4,12 +4,12 @@
  * Topic k has the distribution Dirichlet(lambda_k), the topics of document d have Dirichlet(gamma_d). Given lambda,
  * gamma of each document of a batch S is found separately, by iterating
  *
- *   p_dwk   ~  exp(psi(gamma_dk)) exp(psi(lambda_wk) - psi(sum_w lambda_wk))       that a token of word w is of topic k
+ *   p_dwk   ~  exp(psi(gamma_dk)) exp(psi(lambda_wk) - psi(sum_w lambda_wk))   that a token of w is of topic k
  *   gamma_dk = alpha_k + sum_w n_dw p_dwk
  *
  * Then lambda takes a step towards its value if all D documents were like those of the batch:
  *
- *   lambda_wk <- (1 - rho_t) lambda_wk + rho_t (beta + D/|S| sum_(d in S) n_dw p_dwk),     rho_t = (offset + t)^-kappa
+ *   lambda_wk <- (1 - rho_t) lambda_wk + rho_t (beta + D/|S| sum_(d in S) n_dw p_dwk),   rho_t = (offset + t)^-kappa
  *
  * The servers store *weights*, lambda minus beta, for which the step is the same without beta.
  *
@@ -27,7 +27,7 @@
 
 #include <pawl/pawl.h>
 
-/* --- steps -------------------------------------------------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------------------------------------- */
 
 struct lda_svi_rate {
   double kappa, offset;
@@ -47,7 +47,7 @@ void lda_svi_first(uint64_t seed, uint64_t word, uint32_t topics, float *weights
  * not reliable. */
 float lda_exp_digamma(float x);
 
-/* --- batches -------------------------------------------------------------------------------------------------------------------- */
+/* --- batches -------------------------------------------------------------------------------------------- */
 
 /* A batch of documents. lda_svi_batch_index turns their words into rows of a matrix. A struct of zeros is an
  * empty batch. */
@@ -76,7 +76,7 @@ pawl_status lda_svi_batch_add(struct lda_svi_batch *batch, const struct pawl_bat
 /* Numbers the words. PAWL_MISMATCH: a word is above `words`; PAWL_TOO_LARGE: 2^32 entries. */
 pawl_status lda_svi_batch_index(struct lda_svi_batch *batch, uint64_t words);
 
-/* --- a step --------------------------------------------------------------------------------------------------------------------- */
+/* --- a step --------------------------------------------------------------------------------------------- */
 
 struct lda_svi_step {
   uint32_t topics, threads;

@@ -34,7 +34,7 @@ static int draw_corpus(void **state) {
   return 0;
 }
 
-/* --- numbers -------------------------------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
 static void test_exp_of_digamma_is_right_from_small_to_large(void **state) {
   (void)state;
@@ -80,7 +80,7 @@ static void test_first_weights_differ_and_can_be_drawn_again(void **state) {
   assert_true(fabs(sqrt(squares / 1000) - 0.1) < 0.02);
 }
 
-/* --- batches -------------------------------------------------------------------------------------------------------------------- */
+/* --- batches -------------------------------------------------------------------------------------------- */
 
 static void test_a_batch_has_its_words_once_and_in_order(void **state) {
   (void)state;
@@ -121,7 +121,7 @@ static void test_a_word_beyond_the_end_is_refused(void **state) {
   lda_svi_batch_fini(&batch);
 }
 
-/* --- steps ---------------------------------------------------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------------------------------------- */
 
 /* mu, as the servers would have it. */
 struct table {
@@ -176,7 +176,8 @@ static double run_passes(struct table *table, uint32_t threads, struct reference
   return exp(-decay);
 }
 
-/* As far as floats go, and leaving topics out: at first they are almost the same, and rounding is part of what tells them apart. */
+/* As far as floats go, and leaving topics out: at first they are almost the same, and rounding is part of
+ * what tells them apart. */
 static void test_steps_are_those_of_the_plain_form(void **state) {
   (void)state;
   static struct table table;
@@ -203,7 +204,8 @@ static void test_documents_become_more_probable(void **state) {
   double logs[2];
   init_table(&table, 5);
   run_passes(&table, 1, NULL, logs);
-  assert_true(logs[0] < -4 && logs[0] > log(1.0 / WORDS) - 0.2); /* about even at first; 1 in 40 of a third is -3.7 */
+  /* about even at first; 1 in 40 of a third is -3.7 */
+  assert_true(logs[0] < -4 && logs[0] > log(1.0 / WORDS) - 0.2);
   assert_true(logs[1] < -3 && logs[1] > logs[0] + 0.5);
 }
 

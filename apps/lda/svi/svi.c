@@ -39,11 +39,11 @@ struct lda_svi {
 };
 
 static pawl_status finish_task(struct lda_worker *worker, struct pawl_task **task) {
-  int64_t begun = lda_now();
+  int64_t begun = apps_now();
   if (!*task) return PAWL_OK;
   pawl_status status = pawl_task_finish(*task, PAWL_FOREVER);
   *task = NULL;
-  worker->waited_s += (double)(lda_now() - begun) * 1e-9;
+  worker->waited_s += apps_seconds_since(begun);
   return status;
 }
 
@@ -91,7 +91,7 @@ static pawl_status prepare(struct lda_worker *worker, const struct lda_order *or
   return PAWL_OK;
 }
 
-/* --- a batch -------------------------------------------------------------------------------------------------------------------- */
+/* --- a batch -------------------------------------------------------------------------------------------- */
 
 /* Makes room for the batch's rows, after earlier pushes have been acknowledged. */
 static pawl_status make_room(struct lda_worker *worker) {
@@ -162,7 +162,7 @@ static pawl_status run_batch(struct lda_worker *worker, const struct lda_order *
   return status;
 }
 
-/* --- documents ------------------------------------------------------------------------------------------------------------------ */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
 static bool has_part(const struct lda_order *order, uint64_t piece) {
   return piece % order->groups == order->part % order->groups;
@@ -248,7 +248,7 @@ static uint64_t bytes_of(const struct lda_svi *svi) {
 pawl_status lda_svi_pass(struct lda_worker *worker, const struct lda_order *order, struct lda_reply *reply) {
   struct walk walk = {0};
   uint32_t *pieces = apps_alloc((worker->piece_count + 1) * sizeof *pieces);
-  int64_t begun = lda_now();
+  int64_t begun = apps_now();
   pawl_status status = pieces ? prepare(worker, order) : PAWL_NO_MEMORY;
   size_t count = status ? 0 : choose_pieces(worker, order, pieces, &walk);
   for (size_t i = 0; i < count && !status; i++) status = go_through(worker, order, &walk, pieces[i], reply);
@@ -259,6 +259,6 @@ pawl_status lda_svi_pass(struct lda_worker *worker, const struct lda_order *orde
   worker->svi->step.alpha = NULL;
   uint64_t memory = bytes_of(worker->svi);
   if (memory > worker->memory) worker->memory = memory;
-  reply->sampled_ns = (uint64_t)(lda_now() - begun);
+  reply->sampled_ns = (uint64_t)(apps_now() - begun);
   return status ? status : pushed;
 }

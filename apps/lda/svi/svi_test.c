@@ -27,7 +27,8 @@ static void begin_svi(const char *name) {
   options.heldout_count = 1;
 }
 
-/* Finite and not negative; the totals are the sums of the rows. In all about as many tokens as the corpus has. */
+/* Finite and not negative; the totals are the sums of the rows. In all about as many tokens as the corpus
+ * has. */
 static void check_model(void) {
   float row[TOPICS];
   double totals[TOPICS] = {0}, all = 0;
@@ -108,7 +109,8 @@ static void test_one_worker_does_what_the_plain_form_does(void **state) {
   pawl_batch_destroy(batch);
 }
 
-/* A step for each document, each of them long: in a pass the scale falls below what floats can hold, and it must be cut into parts. */
+/* A step for each document, each of them long: in a pass the scale falls below what floats can hold, and it
+ * must be cut into parts. */
 static void test_passes_of_many_steps_are_cut_into_parts(void **state) {
   (void)state;
   struct lda_svi_rate rate = {0.51, 0};

@@ -1,4 +1,5 @@
-/* A plain serial form of stochastic variational inference, in doubles, to compare with: lambda itself, all of it at every step. */
+/* A plain serial form of stochastic variational inference, in doubles, to compare with: lambda itself, all of
+ * it at every step. */
 #ifndef APPS_LDA_SVI_SVI_TEST_H
 #define APPS_LDA_SVI_SVI_TEST_H
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "apps/common/memory.h"
+#include "apps/common/errors.h"
 #include "apps/lda/svi/step.h"
 #include "apps/lda/train_inside.h"
 
@@ -23,7 +24,7 @@ static struct lda_svi_rate rate_of(const struct lda_training *run) {
   return (struct lda_svi_rate){run->spec.kappa, run->spec.offset};
 }
 
-/* --- beginning and end ------------------------------------------------------------------------------------------------------------ */
+/* --- beginning and end ---------------------------------------------------------------------------------- */
 
 static pawl_status push_rows(struct lda_training *run, uint64_t begin, uint64_t end, const float *rows) {
   struct pawl_task *task;
@@ -66,12 +67,11 @@ pawl_status lda_svi_begin(struct lda_training *run) {
   options.type = PAWL_I64;
   options.size = 1;
   lda_svi_steps_name(&run->spec, name);
-  pawl_status status = pawl_vector_delete(run->session, name, LDA_TIMEOUT);
+  pawl_status status = pawl_vector_delete(run->common.session, name, LDA_TIMEOUT);
   if (!status || status == PAWL_NOT_FOUND)
-    status = pawl_vector_create(run->session, name, &options, LDA_TIMEOUT, &run->steps);
+    status = pawl_vector_create(run->common.session, name, &options, LDA_TIMEOUT, &run->steps);
   if (!status) status = push_first(run);
-  return status ? lda_fail(run, status, "cannot store the initial weights: %s",
-                           *pawl_error_text() ? pawl_error_text() : pawl_status_text(status))
+  return status ? apps_fail(&run->common, status, "cannot store the initial weights: %s", apps_error_text(status))
                 : PAWL_OK;
 }
 
@@ -80,11 +80,11 @@ void lda_svi_end(struct lda_training *run) {
   if (!run->steps) return;
   pawl_vector_close(run->steps);
   lda_svi_steps_name(&run->spec, name);
-  pawl_vector_delete(run->session, name, LDA_TIMEOUT);
+  pawl_vector_delete(run->common.session, name, LDA_TIMEOUT);
   run->steps = NULL;
 }
 
-/* --- parts of passes -------------------------------------------------------------------------------------------------------------- */
+/* --- parts of passes ------------------------------------------------------------------------------------ */
 
 /* The number of steps from `base` whose decay is within that of a part. */
 static uint64_t steps_in_part(const struct lda_training *run, uint64_t most) {

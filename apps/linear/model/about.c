@@ -1,5 +1,5 @@
-/* What a model says of itself besides its weights, as JSON: the head of pawl's format, the last line of a LIBLINEAR model, and the
- * file beside an .npy. docs/model-format.md lists the keys. */
+/* What a model says of itself besides its weights, as JSON: the head of pawl's format, the last line of a
+ * LIBLINEAR model, and the file beside an .npy. docs/model-format.md lists the keys. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ json_t *linear_about_make(const struct linear_model *model) {
       (json_int_t)model->count, "written_by", json_sprintf("pawl %s", pawl_version()));
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 /* A key that is lacking leaves what was there. All return false for what is not of the kind. */
 static bool take_real(const json_t *about, const char *key, double *value) {
@@ -65,14 +65,7 @@ static bool take_pair(const json_t *about, const char *key, double *values) {
 
 static bool take_loss(const json_t *about, enum linear_loss *loss) {
   const json_t *is = json_object_get(about, "loss");
-  const char *name = json_string_value(is);
-  if (!is) return true;
-  for (int i = LINEAR_LOGISTIC; name && i <= LINEAR_SQUARED; i++)
-    if (strcmp(name, linear_loss_name((enum linear_loss)i)) == 0) {
-      *loss = (enum linear_loss)i;
-      return true;
-    }
-  return false;
+  return !is || (json_is_string(is) && linear_loss_find(json_string_value(is), loss));
 }
 
 static bool take_scale(const json_t *about, enum linear_scale *scale) {

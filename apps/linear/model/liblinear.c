@@ -10,8 +10,9 @@
  *   …
  *   # pawl {"loss": …}          ours: LIBLINEAR reads as many numbers as it expects, and no further
  *
- * Features count from 1 there. Those of a zero-based model are one higher than their ids; our line says so, and they come back as
- * they were. The first label is our second. A model without the last line says nothing of how much was penalised.
+ * Features count from 1 there. Those of a zero-based model are one higher than their ids; our line says so,
+ * and they come back as they were. The first label is our second. A model without the last line says nothing
+ * of how much was penalised.
  */
 #include <limits.h>
 #include <math.h>
@@ -51,10 +52,10 @@ bool linear_liblinear_is(const char *bytes, size_t size) {
   return false;
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
-/* Only whether scores are probabilities, or answers, depends on it when LIBLINEAR predicts. It has no l1 for the hinge, and no
- * squared loss for classes: there the nearest is named, and our own line knows better. */
+/* Only whether scores are probabilities, or answers, depends on it when LIBLINEAR predicts. It has no l1 for
+ * the hinge, and no squared loss for classes: there the nearest is named, and our own line knows better. */
 static const char *solver_name(const struct linear_model *model) {
   bool is_l1 = model->l1 > 0;
   enum linear_loss loss = model->is_regression            ? LINEAR_SQUARED
@@ -105,7 +106,7 @@ pawl_status linear_liblinear_fill(FILE *file, const void *context) {
   return ferror(file) ? PAWL_IO : write_ours(file, model);
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 struct reading {
   const char *at; /* a 0 stands behind the last byte */
@@ -243,7 +244,8 @@ static void count_from_zero(struct linear_model *model) {
   for (size_t i = 0; i < model->count; i++) model->ids[i]--;
 }
 
-/* Our own line knows how the model came to be. What the lines before it say is what counts, should they have been edited. */
+/* Our own line knows how the model came to be. What the lines before it say is what counts, should they have
+ * been edited. */
 static pawl_status read_ours(struct reading *reading) {
   struct linear_model said = {0}, *model = reading->model;
   json_t *about;

@@ -1,14 +1,16 @@
 /* Figures: how good a model's scores are, over any number of batches.
  *
- * Sums are compensated (Neumaier), so that they do not depend, to all digits that matter, on the order in which threads bring their
- * rows. For the area under the curve every score is kept, 8 bytes a row: it is the probability that a row of the second class
- * scores higher than one of the first, a tie counting half, and that is counted exactly by going up both lists in order.
+ * Sums are compensated (Neumaier), so that they do not depend, to all digits that matter, on the order in
+ * which threads bring their rows. For the area under the curve every score is kept, 8 bytes a row: it is the
+ * probability that a row of the second class scores higher than one of the first, a tie counting half, and
+ * that is counted exactly by going up both lists in order.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/linear/losses.h"
+#include "apps/linear/model/model.h"
 
 struct sum {
   double value, lost; /* what `value` has rounded away */
@@ -74,7 +76,7 @@ void linear_metrics_destroy(struct linear_metrics *metrics) {
   free(metrics);
 }
 
-/* --- adding --------------------------------------------------------------------------------------------------------------- */
+/* --- adding --------------------------------------------------------------------------------------------- */
 
 static pawl_status make_room(struct list *list, size_t more) {
   if (list->room - list->count >= more) return PAWL_OK;
@@ -130,14 +132,15 @@ pawl_status linear_metrics_add(struct linear_metrics *metrics, const struct pawl
   return PAWL_OK;
 }
 
-/* --- the figures ---------------------------------------------------------------------------------------------------------- */
+/* --- the figures ---------------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b) {
   double one = *(const double *)a, other = *(const double *)b;
   return (one > other) - (one < other);
 }
 
-/* Both lists go up together: for each score of the second class, how many of the first are below it, and how many the same. */
+/* Both lists go up together: for each score of the second class, how many of the first are below it, and how
+ * many the same. */
 static double area(struct linear_metrics *metrics) {
   const struct list *low = &metrics->classes[0], *high = &metrics->classes[1];
   if (low->count == 0 || high->count == 0 || metrics->has_nan) return (double)NAN;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "apps/linear/losses.h"
+#include "apps/linear/model/model.h"
 
 static const struct linear_model plain = {
     .loss = LINEAR_LOGISTIC, .labels = {-1, 1}, .class_weights = {1, 1}, .features = 10};

@@ -2,16 +2,20 @@
  *
  *   score(x) = bias + sum_j w_j x_j
  *
- * and of two classes the second is meant if the score is positive. Only weights that are not zero are kept, by rising id.
+ * and of two classes the second is meant if the score is positive. Only weights that are not zero are kept,
+ * by rising id.
  *
- * FORMATS. `pawl`, our own: a text head and binary weights, checksummed (docs/model-format.md). `liblinear`, the text that
- * liblinear-predict reads. `npy`, a NumPy array of float64 with an element for each feature, w[id - 1] being the weight of feature id (w[id] of a
- * zero-based model), and the bias at the end if there is one; beside it, its name with .json added, what the array cannot say. Reading finds out by itself
- * which it is. Of a LIBLINEAR model that pawl did not write, the penalty's amount is not known: l1 or l2 is NAN.
+ * FORMATS. `pawl`, our own: a text head and binary weights, checksummed (docs/model-format.md). `liblinear`,
+ * the text that liblinear-predict reads. `npy`, a NumPy array of float64 with an element for each feature,
+ * w[id - 1] being the weight of feature id (w[id] of a zero-based model), and the bias at the end if there is
+ * one; beside it, its name with .json added, what the array cannot say. Reading finds out by itself which it
+ * is. Of a LIBLINEAR model that pawl did not write, the penalty's amount is not known: l1 or l2 is NAN.
  *
- * ERRORS: PAWL_IO, PAWL_NOT_FOUND and what else a disk may say; PAWL_CORRUPT, PAWL_TRUNCATED; PAWL_MISMATCH (a model, but not a linear one); PAWL_INVALID (a model that is none is not
- * written); PAWL_UNSUPPORTED (LIBLINEAR: more than two classes, labels that are not whole, pawl's format: a later version); PAWL_TOO_LARGE (an .npy or a LIBLINEAR model of
- * more than 2^31 features); PAWL_NO_MEMORY. `error`, if not NULL, receives a sentence for people that names the file.
+ * ERRORS: PAWL_IO, PAWL_NOT_FOUND and what else a disk may say; PAWL_CORRUPT, PAWL_TRUNCATED; PAWL_MISMATCH
+ * (a model, but not a linear one); PAWL_INVALID (a model that is none is not written); PAWL_UNSUPPORTED
+ * (LIBLINEAR: more than two classes, labels that are not whole, pawl's format: a later version);
+ * PAWL_TOO_LARGE (an .npy or a LIBLINEAR model of more than 2^31 features); PAWL_NO_MEMORY. `error`, if not
+ * NULL, receives a sentence for people that names the file.
  */
 #ifndef APPS_LINEAR_MODEL_MODEL_H
 #define APPS_LINEAR_MODEL_MODEL_H
@@ -23,10 +27,10 @@
 #include <pawl/pawl.h>
 
 #include "apps/common/model_file.h"
+#include "apps/linear/losses.h"
 
-enum linear_loss { LINEAR_LOGISTIC = 1, LINEAR_HINGE = 2, LINEAR_SQUARED_HINGE = 3, LINEAR_SQUARED = 4 };
-
-/* What features were divided by while the model was trained: scale.h. Weights are those of features as they are in the files. */
+/* What features were divided by while the model was trained: scale.h. Weights are those of features as they
+ * are in the files. */
 enum linear_scale { LINEAR_SCALE_NONE = 0, LINEAR_SCALE_MAX = 1, LINEAR_SCALE_DEVIATION = 2 };
 
 enum linear_format { LINEAR_FORMAT_PAWL = 1, LINEAR_FORMAT_LIBLINEAR = 2, LINEAR_FORMAT_NPY = 3 };
@@ -41,15 +45,16 @@ struct linear_model {
   bool zero_based;         /* ids are 0 … features; else 1 … features */
   bool has_bias;
   double bias;
-  uint32_t hash_bits;             /* of hashed names; 0: ids are the file's */
-  uint64_t columns, label_column; /* of csv: how many there were, and which was the label's, from 1; 0: not known */
-  char label_name[128];           /* what its head line called that; "": it had none */
-  bool binary, unit_rows;         /* how rows were read, and are to be read for prediction */
-  enum linear_scale scale;        /* what was penalised were the weights of scaled features, */
-  double penalty;                 /* by so much at the end; NAN if not known; of no account without a scale */
-  double objective;               /* as the training computed it at the end; NAN if not known */
-  size_t count;                   /* of weights that are not zero */
-  uint64_t *ids;                  /* rising */
+  uint32_t hash_bits; /* of hashed names; 0: ids are the file's */
+  /* of csv: how many there were, and which was the label's, from 1; 0: not known */
+  uint64_t columns, label_column;
+  char label_name[128];    /* what its head line called that; "": it had none */
+  bool binary, unit_rows;  /* how rows were read, and are to be read for prediction */
+  enum linear_scale scale; /* what was penalised were the weights of scaled features, */
+  double penalty;          /* by so much at the end; NAN if not known; of no account without a scale */
+  double objective;        /* as the training computed it at the end; NAN if not known */
+  size_t count;            /* of weights that are not zero */
+  uint64_t *ids;           /* rising */
   double *weights;
   char **names; /* of the features of these weights, for people; each may be NULL, and all of it */
 };
@@ -77,7 +82,7 @@ bool linear_scale_parse(const char *name, enum linear_scale *scale_out);
 /* By the end of the name: .npy, .liblinear and .txt; else pawl's own. */
 enum linear_format linear_format_of(const char *path);
 
-/* --- what a model says of data -------------------------------------------------------------------------------------------- */
+/* --- what a model says of data -------------------------------------------------------------------------- */
 
 /* For looking weights up quickly while scoring. */
 struct linear_scorer;

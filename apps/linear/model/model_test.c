@@ -202,7 +202,7 @@ static pawl_status read_text(const char *path, const char *text, struct linear_m
   return linear_model_read(path, model, error);
 }
 
-/* --- damage --------------------------------------------------------------------------------------------------------------- */
+/* --- damage --------------------------------------------------------------------------------------------- */
 
 static void test_pawls_format_notices_every_byte_that_is_lost_or_changed(void **state) {
   (void)state;
@@ -282,7 +282,7 @@ static void test_an_array_needs_what_explains_it(void **state) {
   assert_non_null(strstr(error, "m.npy.json"));
 }
 
-/* --- LIBLINEAR ------------------------------------------------------------------------------------------------------------ */
+/* --- LIBLINEAR ------------------------------------------------------------------------------------------ */
 
 static void test_liblinears_first_label_is_our_second(void **state) {
   (void)state;
@@ -338,7 +338,7 @@ static void test_liblinear_models_that_are_not_ours_are_refused_in_a_sentence(vo
   assert_non_null(strstr(error, "0.5"));
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 static void test_models_that_are_none_are_not_written(void **state) {
   (void)state;

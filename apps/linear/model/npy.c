@@ -1,4 +1,5 @@
-/* Models as NumPy arrays: all weights by id, then the bias if there is one. What an array cannot say stands beside it. */
+/* Models as NumPy arrays: all weights by id, then the bias if there is one. What an array cannot say stands
+ * beside it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ bool linear_npy_is(const char *bytes, size_t size) {
   return size >= MAGIC_SIZE && memcmp(bytes, MAGIC, MAGIC_SIZE) == 0;
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 pawl_status linear_npy_check(const struct linear_model *model, char *why) {
   if (linear_model_width(model) <= LINEAR_DENSE_MAX) return PAWL_OK;
@@ -81,7 +82,7 @@ pawl_status linear_npy_fill_about(FILE *file, const void *model) {
   return status;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 /* What stands behind 'key': in the head, blanks left out; NULL if it is not there. */
 static const char *behind(const char *head, const char *key) {

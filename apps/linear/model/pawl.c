@@ -1,10 +1,10 @@
 /* pawl's own format of models: text that a person can read with `head`, then binary weights, then a checksum.
  *
  *   pawl-model 1 00000512\n     version, and where the weights begin
- *   { … }\n                     what apps/linear/model/about.c makes, one key a line; blanks and a line break up to there
+ *   { … }\n                     the description of the model (about.c), one key a line; padded with blanks
  *   ids                         `weights` numbers of 64 bits, rising
  *   weights                     as many of float64
- *   names                       `names` bytes: as many lines, each the name of a feature or empty; nothing if none is known
+ *   names                       `names` bytes: a line for each feature, its name or empty; absent if there are none
  *   checksum                    XXH3 of everything before, 64 bits
  *
  * All little-endian. docs/model-format.md has it to the byte.
@@ -37,7 +37,7 @@ static void put_u64(char *bytes, uint64_t number) {
   for (int i = 0; i < 8; i++) bytes[i] = (char)(unsigned char)(number >> (8 * i));
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 static const char *name_of(const struct linear_model *model, size_t i) {
   const char *name = model->names && model->names[i] ? model->names[i] : "";
@@ -114,7 +114,7 @@ pawl_status linear_pawl_fill(FILE *file, const void *context) {
   return status;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 /* Where the weights begin, or 0 and why not. */
 static size_t read_line(const char *bytes, size_t size, char *why, pawl_status *status_out) {

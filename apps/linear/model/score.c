@@ -1,8 +1,9 @@
 /* Scores: weights are looked up by id for every entry of every row, so the lookup is what counts.
  *
- * Ids that are small, or nearly all in use, get an array with a place for each; a weight that is 0 stands there as 0. Others get a
- * table with open addressing that is at most half full: a lookup is then one or two neighbouring places. 0
- * marks a free place: the weight of the feature 0, which zero-based models have, stands beside the table.
+ * Ids that are small, or nearly all in use, get an array with a place for each; a weight that is 0 stands
+ * there as 0. Others get a table with open addressing that is at most half full: a lookup is then one or two
+ * neighbouring places. 0 marks a free place: the weight of the feature 0, which zero-based models have,
+ * stands beside the table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,8 @@ static double find(const struct linear_scorer *scorer, uint64_t id) {
   return 0;
 }
 
-/* A loop for each kind of table: the choice is not made anew for every entry. Ids beyond the table have no weight. */
+/* A loop for each kind of table: the choice is not made anew for every entry. Ids beyond the table have no
+ * weight. */
 static double sum_direct(const struct linear_scorer *scorer, const struct pawl_batch *batch, uint64_t begin,
                          uint64_t end) {
   double sum = 0;

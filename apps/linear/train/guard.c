@@ -1,11 +1,13 @@
-/* What keeps a run honest: the best weights are kept and gone back to, and the distance to the optimum is measured.
+/* Keeps the best weights and goes back to them, and measures the distance to the optimum.
  *
- * Steps that do not know of one another can overshoot, on correlated columns without end. So after each round that is the best so far the
- * scheduler reads the weights that are not zero, and when the objective has risen it writes them back, into vectors of a new generation, from which
- * all workers begin anew; control.c makes the steps shorter. Whatever happens, what is handed out is the best there was.
+ * Steps that do not know of one another can overshoot, on correlated columns without end. So after each round
+ * that is the best so far the scheduler reads the weights that are not zero. When the objective has risen, it
+ * writes them to vectors of a new generation, from which all workers begin again, and control.c makes steps
+ * shorter. The model that the user gets always has the best weights of all rounds.
  *
- * The distance is measured by a round of derivatives (derive.c), added up by the servers, and by a point of the dual that is made of them
- * (certificate.h). It costs about half a round, and is done when the run seems to be at its end. */
+ * The distance is measured with a round of derivatives (derive.c), which the servers add up, and a point of
+ * the dual that is computed from them (certificate.h). This costs about half a round, and happens when
+ * training seems to have converged. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 
 enum { ROWS_AT_ONCE = 1 << 16 };
 
-/* --- the best so far ---------------------------------------------------------------------------------------------------------------- */
+/* --- the best so far ------------------------------------------------------------------------------------ */
 
 static pawl_status keep_row(struct linear_kept *kept, uint64_t key, double weight) {
   if (kept->count == kept->room) {
@@ -53,11 +55,11 @@ static pawl_status keep_weights(struct linear_run *run, struct linear_kept *kept
 pawl_status linear_keep(struct linear_run *run) {
   struct linear_kept *kept = &run->kept;
   kept->count = 0;
-  kept->is_there = run->is_best = false; /* until all of it is */
+  kept->is_there = run->is_best = false; /* until all weights are read */
   pawl_status status = keep_weights(run, kept);
   if (!status && run->bias) status = linear_read_bias(run, &kept->bias);
   kept->is_there = run->is_best = !status;
-  return status ? linear_fail(run, status, "cannot keep the best weights: %s", pawl_error_text()) : PAWL_OK;
+  return status ? apps_fail(&run->common, status, "cannot keep the best weights: %s", pawl_error_text()) : PAWL_OK;
 }
 
 static pawl_status write_back(struct linear_run *run) {
@@ -67,7 +69,7 @@ static pawl_status write_back(struct linear_run *run) {
   if (!status && run->bias) status = linear_write_vector(run, run->bias, &zero, &kept->bias, 1);
   run->is_best = !status;
   run->progress.objective = run->control.best;
-  return status ? linear_fail(run, status, "cannot restore the best weights: %s", pawl_error_text()) : PAWL_OK;
+  return status ? apps_fail(&run->common, status, "cannot restore the best weights: %s", pawl_error_text()) : PAWL_OK;
 }
 
 pawl_status linear_go_back(struct linear_run *run) {
@@ -90,9 +92,10 @@ void linear_forget_kept(struct linear_run *run) {
   run->is_best = false;
 }
 
-/* --- how far it is ---------------------------------------------------------------------------------------------------------------------- */
+/* --- how far it is -------------------------------------------------------------------------------------- */
 
-/* Gradients by rising key, as the servers have them, each with its weight. */
+/* Adds all features to the certificate: their gradients from the servers, by ascending key, and their
+ * weights. */
 static pawl_status look_at_features(struct linear_run *run, struct pawl_vector *gradient,
                                     struct linear_certificate *certificate) {
   struct linear_worker reader = {.weights = run->weights};
@@ -143,29 +146,29 @@ pawl_status linear_measure(struct linear_run *run, struct linear_distance *dista
   return status;
 }
 
-/* --- what is said at the end ---------------------------------------------------------------------------------------------------------- */
+/* --- what is said at the end ---------------------------------------------------------------------------- */
 
 static bool is(const char *why, const char *word) { return why && strcmp(why, word) == 0; }
 
-/* A stream has no bound. But no model, all weights zero, is better than one that is worse than that. */
+/* Streams have no bound on the distance. But a model that is worse than all weights zero has diverged. */
 static bool has_diverged(const struct linear_run *run) {
   double objective = run->result.objective;
-  if (is(run->result.why, "interrupted") || is(run->result.why, "failed")) return false; /* it is not known */
-  return !isfinite(objective) || (linear_calls_of(run->spec.method)->streams && objective > run->nothing);
+  if (is(run->result.why, "interrupted") || is(run->result.why, "failed"))
+    return false; /* the objective is not known */
+  return !isfinite(objective) || (run->spec.method->streams && objective > run->nothing);
 }
 
 void linear_judge_end(struct linear_run *run) {
   struct linear_result *result = &run->result;
-  bool asked_for =
-      run->options->rounds > 0; /* as many rounds as were asked for, and it says that it is not converged */
+  bool asked_for = run->options->rounds > 0; /* the user limited the rounds */
   bool diverged = has_diverged(run);
   if (diverged) result->why = "diverged";
   result->gap = run->control.gap;
-  result->method = linear_method_name(run->spec.method);
+  result->method = run->spec.method->name;
   result->is_certain = !diverged && (is(result->why, "converged") || is(result->why, "streamed") ||
                                      is(result->why, "early stop") || (is(result->why, "rounds") && asked_for));
   result->advice = NULL;
-  if (diverged && linear_calls_of(run->spec.method)->streams)
+  if (diverged && run->spec.method->streams)
     result->advice = "a lower --rate, --unit-rows, or a method that does not stream";
   else if (is(result->why, "diverged") || is(result->why, "stuck"))
     result->advice = "values of similar size (--scale max, or --unit-rows), a larger penalty, or a larger --tolerance";

@@ -1,22 +1,24 @@
-/* The scheduler of a linear job, inside: what train.c, apps/linear/train/point.c, train_state.c and validate.c share. */
+/* The scheduler of a linear job: declarations that the files of train/ share. train.c calls describe.c and
+ * point.c; these call newton.c, guard.c, model.c, scale.c, state.c and validate.c; all call round.c and
+ * vectors.c. */
 #ifndef APPS_LINEAR_TRAIN_INSIDE_H
 #define APPS_LINEAR_TRAIN_INSIDE_H
 
+#include "apps/common/run.h"
 #include "apps/linear/control.h"
 #include "apps/linear/inside.h"
-#include "apps/common/news.h"
 
-/* Validation data, in this process. */
+/* Validation data, which the scheduler keeps itself. */
 struct linear_validation {
   struct linear_share share;
   struct linear_scatter scatter;
   struct linear_worker reader; /* only its vectors and scatter are used, for pulling */
   double best;
-  uint32_t worse;            /* rounds since the best */
+  uint32_t worse;            /* rounds since the best one */
   struct linear_model model; /* of the best round, if there may be an early stop */
 };
 
-/* What is kept from one checkpoint to the next start. */
+/* The state in a checkpoint from which training resumes. */
 struct linear_state {
   char checkpoint[PAWL_CHECKPOINT_NAME_MAX + 1], before[PAWL_CHECKPOINT_NAME_MAX + 1];
   uint64_t round, first_round, features, rows, entries;
@@ -26,7 +28,7 @@ struct linear_state {
   struct apps_digest digest;
 };
 
-/* The weights of the best round that are not zero, by rising key. */
+/* The weights of the best round that are not zero, by ascending key: guard.c. */
 struct linear_kept {
   uint64_t *keys;
   double *weights, bias;
@@ -35,113 +37,113 @@ struct linear_kept {
 };
 
 struct linear_run {
-  struct pawl_session *session;
+  struct apps_run common;
   const struct linear_options *options;
   struct linear_spec spec;
   struct pawl_data *data;
-  struct pawl_job *job;
   struct linear_order order; /* of the next round */
   struct linear_control control;
   struct linear_validation validation;
   struct pawl_vector *weights, *bias, *alpha;
-  struct pawl_vector *scales;   /* NULL: features are as they are */
-  struct linear_kept kept;      /* apps/linear/train/guard.c */
+  struct pawl_vector *scales; /* NULL: features are not scaled */
+  struct linear_kept kept;
   struct linear_newton *newton; /* NULL before the first Newton step */
   bool has_vectors;
   struct linear_progress progress;
   char slowest_host[256];
   struct linear_result result;
-  char saved[2][PAWL_CHECKPOINT_NAME_MAX + 1]; /* the newest checkpoints, the newer first: the others are removed */
-  int64_t begun_ns, trained_ns, saved_ns;
+  /* The two newest checkpoints, the newest first. Older ones are removed */
+  char saved[2][PAWL_CHECKPOINT_NAME_MAX + 1];
+  int64_t trained_ns, saved_ns;
   uint64_t first_round;      /* of the point */
-  uint64_t resumed;          /* rounds of it that an earlier run has done */
-  struct apps_digest digest; /* of the data; its pieces are 0 while it is not known */
+  uint64_t resumed;          /* rounds of the point that an earlier run has done */
+  struct apps_digest digest; /* of the data; 0 pieces: not known yet */
   double waited_s, worked_s;
-  uint64_t moved,
-      seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round, */
-  uint64_t gathered_moved; /* and when the weights were last gathered */
-  struct apps_refusal refusal;
-  bool is_stopping;
-  bool is_best;           /* the weights on the servers are those that are kept */
-  uint64_t resumed_round; /* the first one after resuming */
-  double nothing;         /* the loss with all weights zero */
-  double penalty;         /* at the end */
-  bool zero_based;        /* ids of features begin at 0 */
+  uint64_t moved;          /* how often pieces have moved or workers were lost, so far */
+  uint64_t seen_moved;     /* `moved` at the last round */
+  uint64_t gathered_moved; /* `moved` when weights were last gathered */
+  bool is_best;            /* the weights on the servers are the ones that are kept */
+  uint64_t resumed_round;  /* the first round after resuming */
+  double nothing;          /* the loss with all weights zero */
+  double penalty;          /* at the end */
+  bool zero_based;         /* ids of features begin at 0 */
   double class_rows[2];
-  char *error; /* APPS_TEXT_MAX */
 };
 
-/* A failure, with a sentence for people if there is none yet. Returns the status. */
-pawl_status linear_fail(struct linear_run *run, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
-void linear_tell(struct linear_run *run, const char *format, ...) PAWL_PRINTF(2, 3);
+/* Tells the caller how far the training is: round.c. */
 void linear_show(struct linear_run *run, const char *stage);
-bool linear_is_stopping(struct linear_run *run);
 
-/* One round of the order as it stands; the sum of the replies. `*whole_out`: nobody was missing. A worker's failure is the
- * round's. PAWL_CANCELLED: it is time to stop. */
+/* For struct apps_run. A pass over streamed data may take hours, and is left in the middle when the caller
+ * wants to stop; rounds of other methods are short, and finished. */
+bool linear_hear(void *application, const struct pawl_job_event *event);
+bool linear_wait(void *application);
+
+/* One round of the order as it stands; the sum of the replies. `*whole_out`: no worker was missing. A
+ * worker's failure is the round's. PAWL_CANCELLED: the caller wants to stop. */
 pawl_status linear_round(struct linear_run *run, struct linear_reply *sum_out, bool *whole_out);
 
-/* Vectors of the order's point and generation: made (or opened, if they are there), closed, deleted. */
+/* The first round: describe.c. */
+pawl_status linear_describe(struct linear_run *run);
+
+/* Creates (or opens, if they exist), closes and deletes the vectors of the order's point and generation. */
 pawl_status linear_make_vectors(struct linear_run *run);
 void linear_close_vectors(struct linear_run *run);
 void linear_delete_vectors(struct linear_run *run, const struct linear_order *order);
 
-/* One of them: made, or opened if it is there; deleted. */
+/* The same for one vector. */
 pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out);
 void linear_delete_vector(struct linear_run *run, const struct linear_order *order, enum linear_vector which);
 
-/* New vectors of a point and a generation that begin as `weights` and `bias` are; those of the order before are deleted. */
+/* Deletes vectors that an earlier job of this name has left behind: they would not be zeros. */
+pawl_status linear_delete_leftovers(struct linear_run *run);
+
+/* Creates vectors of a point and a generation as copies of `weights` and `bias`, and deletes those of the
+ * order before. */
 pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
                                  struct pawl_vector *bias, bool with_alpha);
 
-/* The penalty of the weights that the servers hold. */
+/* The penalty of the weights on the servers. */
 pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out);
 
-/* The best weights so far are kept, and gone back to: apps/linear/train/guard.c. */
+/* Keeps the best weights so far, and goes back to them: guard.c. */
 pawl_status linear_keep(struct linear_run *run);
 pawl_status linear_go_back(struct linear_run *run);
 pawl_status linear_end_with_the_best(struct linear_run *run);
 void linear_forget_kept(struct linear_run *run);
 
-/* Measures how far the weights are from the optimum: what linear_control_measured is told. */
+/* Measures the distance of the weights to the optimum, for linear_control_measured. */
 pawl_status linear_measure(struct linear_run *run, struct linear_distance *distance_out);
 
-/* Whether the result is what was asked for, and what to try if it is not. */
+/* Decides whether the result is as the user wanted, and what to try if it is not. */
 void linear_judge_end(struct linear_run *run);
 
-/* A Newton step: apps/linear/train/newton.c. */
-pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome);
+/* Frees the scheduler's state of Newton steps: newton.c. */
 void linear_newton_end(struct linear_run *run);
 
-/* Trains for the order's point: rounds until it is done, then evaluation, and `found`. */
+/* Trains for one point: rounds until it is done, then evaluation, and `found`. */
 pawl_status linear_train_point(struct linear_run *run, size_t point, bool resumes);
 
-/* Features divided by their size: apps/linear/train/scale.c. The divisors are measured, or opened where a run goes on; and read, by rising key. */
+/* The divisors of features: measured, opened when a run resumes, and pulled, by ascending key. scale.c. */
 pawl_status linear_scale_settle(struct linear_run *run);
 pawl_status linear_scale_open(struct linear_run *run);
 pawl_status linear_scale_pull(struct linear_run *run, const uint64_t *keys, size_t count, double *scales);
 
-/* The learning rate of distributed gradients, from the sum of the squares of all values, unless one was given. */
-void linear_settle_rate(struct linear_run *run, double squares);
-
-/* The weights that the servers hold, as a model. */
+/* The weights on the servers, as a model, and back: model.c. */
 pawl_status linear_read_bias(struct linear_run *run, double *bias_out);
 pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out);
-/* Adds names of features, where the data has them. */
+/* Adds the names of features, if the data has names. */
 void linear_name_features(struct linear_run *run, struct linear_model *model);
 pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model);
 pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
-                                const double *values, size_t count); /* all others become zero */
+                                const double *values, size_t count); /* all other elements become zero */
 
-/* Validation. */
-/* How one part of the rows is read, where some are held out. */
+/* Validation: validate.c. linear_split says how one part of the rows is read if some are held out. */
 void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading);
 pawl_status linear_validation_load(struct linear_run *run);
 pawl_status linear_validate(struct linear_run *run);
 void linear_validation_fini(struct linear_run *run);
 
-/* Checkpoints. */
-/* A digest that workers have sent: taken if it is of all pieces. */
+/* Checkpoints: state.c. linear_state_digest takes a digest from workers if it covers all pieces. */
 void linear_state_digest(struct linear_run *run, const struct apps_digest *digest);
 pawl_status linear_state_save(struct linear_run *run);
 pawl_status linear_state_load(struct linear_run *run, struct linear_state *state_out);

@@ -1,4 +1,4 @@
-/* Weights between servers and models: see train_inside.h. */
+/* Reads weights from the servers into a model, and writes them back: see inside.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,28 +6,14 @@
 
 #include <jansson.h>
 
+#include "apps/linear/model/inside.h"
 #include "apps/linear/train/inside.h"
 
 enum { ROWS_AT_ONCE = 1 << 16, NAMED_WEIGHTS = 1 << 20 };
 
-#define NAMED_BYTES (UINT64_C(1) << 30) /* of data: more is not read again for names */
+#define NAMED_BYTES (UINT64_C(1) << 30) /* larger data is not read again for names */
 
-/* --- from the servers ------------------------------------------------------------------------------------------------------------- */
-
-static pawl_status add_weight(struct linear_model *model, size_t *room, uint64_t id, double weight) {
-  if (model->count == *room) {
-    size_t wider = *room ? 2 * *room : 1024;
-    uint64_t *ids = realloc(model->ids, wider * sizeof *ids);
-    if (ids) model->ids = ids;
-    double *weights = realloc(model->weights, wider * sizeof *weights);
-    if (weights) model->weights = weights;
-    if (!ids || !weights) return PAWL_NO_MEMORY;
-    *room = wider;
-  }
-  model->ids[model->count] = id;
-  model->weights[model->count++] = weight;
-  return PAWL_OK;
-}
+/* --- from the servers ----------------------------------------------------------------------------------- */
 
 struct named {
   uint64_t id;
@@ -55,7 +41,7 @@ static pawl_status sort_weights(struct linear_model *model) {
 static pawl_status scan_weights(struct linear_run *run, struct linear_model *model) {
   struct pawl_vector_info info;
   struct linear_scatter scatter;
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   size_t room = 0, count = 0;
   pawl_vector_info(run->weights, &info);
   linear_scatter_init(&scatter, run->order.features);
@@ -69,7 +55,7 @@ static pawl_status scan_weights(struct linear_run *run, struct linear_model *mod
     if (!status) status = linear_scale_pull(run, keys, count, scales);
     for (size_t i = 0; i < count && !status; i++) {
       double weight = rows[i * info.pulled_width] / scales[i];
-      if (weight != 0) status = add_weight(model, &room, streams ? keys[i] : linear_id(&scatter, keys[i]), weight);
+      status = linear_model_append(model, &room, streams ? keys[i] : linear_id(&scatter, keys[i]), weight);
     }
   }
   free(keys);
@@ -87,7 +73,7 @@ pawl_status linear_read_bias(struct linear_run *run, double *bias_out) {
   return status;
 }
 
-/* A name that is no UTF-8 cannot be kept, nor can a long one. */
+/* The name of the label column is dropped if it is too long or not UTF-8. */
 static void name_label(const struct pawl_data *data, struct linear_model *model) {
   size_t room = sizeof model->label_name;
   if (model->label_column && pawl_data_column_name(data, model->label_column, model->label_name, room) >= room)
@@ -97,7 +83,7 @@ static void name_label(const struct pawl_data *data, struct linear_model *model)
   json_decref(text);
 }
 
-/* Names are for people, and worth one more look at data that is not too large. Without them the model is as good. */
+/* Reads the data once more for names, unless it is too large. The model is complete without names. */
 void linear_name_features(struct linear_run *run, struct linear_model *model) {
   struct pawl_data_info info;
   struct pawl_names *names;
@@ -115,7 +101,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   const struct linear_options *options = run->options;
   struct linear_model model = {
       .loss = run->spec.loss,
-      .is_regression = run->spec.loss == LINEAR_SQUARED,
+      .is_regression = linear_is_regression(run->spec.loss),
       .labels = {run->order.labels[0], run->order.labels[1]},
       .l1 = run->order.l1,
       .l2 = run->order.l2,
@@ -136,8 +122,8 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   name_label(run->data, &model);
   pawl_status status = scan_weights(run, &model);
   if (!status && run->bias) status = linear_read_bias(run, &model.bias);
-  model.zero_based = run->zero_based || (model.count && model.ids[0] == 0); /* a stream may meet it late */
-  if (linear_calls_of(run->spec.method)->streams)
+  model.zero_based = run->zero_based || (model.count && model.ids[0] == 0); /* a stream may meet id 0 late */
+  if (run->spec.method->streams)
     model.features = model.count ? model.ids[model.count - 1] : 0;
   else
     model.features = run->order.features - 1;
@@ -148,10 +134,10 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   return status;
 }
 
-/* --- to the servers ----------------------------------------------------------------------------------------------------------------- */
+/* --- to the servers ------------------------------------------------------------------------------------- */
 
-/* Rules compute what is stored from what is pushed, so the weights come by way of a plain vector of the same shape, which the servers
- * copy. */
+/* A push to the vector would go through its rule. So the weights are pushed to a plain vector of the same
+ * shape, which the servers copy. */
 pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
                                 const double *values, size_t count) {
   char name[PAWL_NAME_MAX + 1];
@@ -167,7 +153,7 @@ pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vect
   options.layout = info.options.layout;
   options.function = PAWL_ASSIGN;
   snprintf(name, sizeof name, "%s/start", run->spec.job);
-  pawl_status status = pawl_vector_create(run->session, name, &options, LINEAR_TIMEOUT, &plain);
+  pawl_status status = pawl_vector_create(run->common.session, name, &options, LINEAR_TIMEOUT, &plain);
   if (status) return status;
   double *rows = calloc(count * info.pulled_width + 1, sizeof *rows);
   for (size_t i = 0; rows && i < count; i++) rows[i * info.pulled_width] = values[i];
@@ -178,18 +164,18 @@ pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vect
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   free(rows);
   pawl_vector_close(plain);
-  pawl_vector_delete(run->session, name, LINEAR_TIMEOUT);
+  pawl_vector_delete(run->common.session, name, LINEAR_TIMEOUT);
   return status;
 }
 
 pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model) {
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   if (!streams && model->count && model->ids[model->count - 1] >= run->order.features)
-    return linear_fail(
-        run, PAWL_MISMATCH,
+    return apps_fail(
+        &run->common, PAWL_MISMATCH,
         "the model to start from has features up to %llu, but the data up to %llu; was it trained on other data?",
         (unsigned long long)model->ids[model->count - 1], (unsigned long long)run->order.features - 1);
-  /* Our labels rise; those of a model that LIBLINEAR wrote may fall. */
+  /* Labels of a run ascend; those of a model that LIBLINEAR wrote may descend. */
   double sign = !model->is_regression && model->labels[0] > model->labels[1] ? -1 : 1, bias = sign * model->bias;
   struct linear_scatter scatter;
   linear_scatter_init(&scatter, run->order.features);

@@ -1,16 +1,18 @@
 /* Newton steps, the scheduler's side: for data with so few features that the whole Hessian fits.
  *
  *   v <- argmin  g . (v - w) + 1/2 (v - w)' H (v - w) + l1 |v|_1 + l2/2 |v|^2          (quadratic.h)
- *   w <- w + t (v - w)        with the t of 4, 2, 1, 1/2, 1/4, … that brings the objective down most (with l1: from 1 on)
+ *   w <- w + t (v - w)   with the t of 4, 2, 1, 1/2, 1/4, … that lowers the objective most (with l1: from 1 on)
  *
- * Workers compute g, H and the losses along the step (derive.c), the servers add them up, and the scheduler does the rest: a proximal Newton
- * method (Lee, Sun and Saunders 2014; newGLMNET, Yuan, Ho and Lin 2012, of which it keeps the whole Hessian instead of approximating its
- * least by some coordinate steps). The Hessian is that of the weights up to a factor that is known (hessian.h): steps by it still fall, and the stop rule counts with
- * the factor. How features are scaled and correlated does not matter to it; per-feature scaling changes nothing but rounding.
+ * Workers compute g, H and the losses along the step (derive.c), the servers add them up, and the scheduler
+ * does the rest: a proximal Newton method (Lee, Sun and Saunders 2014; newGLMNET, Yuan, Ho and Lin 2012, of
+ * which it keeps the whole Hessian instead of approximating its least by some coordinate steps). The Hessian
+ * is that of the weights up to a factor that is known (hessian.h): steps by it still fall, and the stop rule
+ * counts with the factor. How features are scaled and correlated does not matter to it; per-feature scaling
+ * changes nothing but rounding.
  *
- * The objective never rises: weights are written only once the losses along the step have shown that it falls. Where no t does, which with
- * exact derivatives takes a t below 2^-LINEAR_TRIALS, the diagonal of H is made heavier (Levenberg and Marquardt), which bends the step towards
- * the gradient and makes it shorter.
+ * The objective never rises: weights are written only once the losses along the step have shown that it
+ * falls. Where no t does, which with exact derivatives takes a t below 2^-LINEAR_TRIALS, the diagonal of H is
+ * made heavier (Levenberg and Marquardt), which bends the step towards the gradient and makes it shorter.
  *
  * Each derivative comes with a certificate of how far it is to the optimum (certificate.h); that ends it. */
 #include <math.h>
@@ -18,7 +20,7 @@
 #include <string.h>
 
 #include "apps/linear/certificate.h"
-#include "apps/linear/quadratic.h"
+#include "apps/linear/train/quadratic.h"
 #include "apps/linear/train/inside.h"
 
 #define RIDGE_MOST 1e12
@@ -49,7 +51,7 @@ void linear_newton_end(struct linear_run *run) {
   run->newton = NULL;
 }
 
-/* --- between here and the servers ---------------------------------------------------------------------------------------------------- */
+/* --- between here and the servers ----------------------------------------------------------------------- */
 
 static pawl_status finish(pawl_status status, struct pawl_task *task) {
   pawl_status ended = pawl_task_finish(task, PAWL_FOREVER);
@@ -105,7 +107,7 @@ static pawl_status read_hessian(struct linear_run *run, struct linear_newton *ne
   return status;
 }
 
-/* --- derivatives ------------------------------------------------------------------------------------------------------------------------ */
+/* --- derivatives ---------------------------------------------------------------------------------------- */
 
 static double penalty_of(const struct linear_run *run, const struct linear_newton *newton, double t) {
   double sum = 0, squares = 0;
@@ -119,7 +121,7 @@ static double penalty_of(const struct linear_run *run, const struct linear_newto
 
 static pawl_status take_gradient(struct linear_run *run, struct linear_newton *newton, struct pawl_vector *vector) {
   size_t features = newton->count - 1;
-  bool is_regression = run->spec.loss == LINEAR_SQUARED;
+  bool is_regression = linear_is_regression(run->spec.loss);
   struct linear_certificate certificate;
   struct pawl_task *task = NULL;
   double *pairs = malloc((2 * features + 1) * sizeof *pairs);
@@ -136,7 +138,8 @@ static pawl_status take_gradient(struct linear_run *run, struct linear_newton *n
   return status;
 }
 
-/* One round of the workers, whose sums go to vectors of its own: a part that comes late must not be added to anything else. */
+/* One round of the workers, whose sums go to vectors of its own: a part that comes late must not be added to
+ * anything else. */
 static pawl_status derive_once(struct linear_run *run, struct linear_newton *newton, bool *whole_out) {
   struct pawl_vector *gradient = NULL, *hessian = NULL;
   run->order.what = LINEAR_DERIVE;
@@ -164,10 +167,11 @@ static pawl_status derive(struct linear_run *run, struct linear_newton *newton) 
   return status;
 }
 
-/* --- a step ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- a step --------------------------------------------------------------------------------------------- */
 
-/* The best of some lengths of the step; 0 if the objective falls with none. Losses that flatten out, all but the squared one, are less than the quadratic has
- * them, and far from the optimum steps that are longer than it asks for bring more. With l1 they would carry weights past zero, which at 1 become zero. */
+/* The best of some lengths of the step; 0 if the objective falls with none. Losses that flatten out, all but
+ * the squared one, are less than the quadratic has them, and far from the optimum steps that are longer than
+ * it asks for bring more. With l1 they would carry weights past zero, which at 1 become zero. */
 static pawl_status search(struct linear_run *run, struct linear_newton *newton, double *length_out) {
   double best = newton->objective * (1 - FALL_LEAST), length = run->order.l1 > 0 ? 1 : LONGEST;
   *length_out = 0;
@@ -203,9 +207,9 @@ static pawl_status step(struct linear_run *run, struct linear_newton *newton, bo
   double length = 0;
   *moved_out = false;
   if (!is_finite(newton->g, newton->count) || !is_finite(newton->hessian, newton->count * newton->count))
-    return linear_fail(run, PAWL_INVALID,
-                       "the derivatives of the loss are not finite: values of the data, or of the model to start from, "
-                       "are too large; scale them, or use --unit-rows");
+    return apps_fail(&run->common, PAWL_INVALID,
+                     "the derivatives of the loss are not finite: values of the data, or of the model to start from, "
+                     "are too large; scale them, or use --unit-rows");
   pawl_status status = linear_quadratic_solve(&quadratic, newton->step, &newton->fall);
   if (status) return status;
   if (newton->fall > 0 && is_finite(newton->step, newton->count)) {
@@ -238,18 +242,19 @@ static pawl_status begin(struct linear_run *run) {
   return status ? status : derive(run, newton);
 }
 
-pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome) {
+static pawl_status newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome) {
   pawl_status status = run->newton ? PAWL_OK : begin(run);
   struct linear_newton *newton = run->newton;
   bool moved = false, is_done = newton && newton->gap <= run->control.tolerance;
   if (!status && (!is_done || run->control.tolerance <= LINEAR_NEVER_DONE)) {
     status = step(run, newton, &moved);
-    if (!status) status = derive(run, newton); /* also if there was none: who was lost meanwhile has to be noticed */
+    /* also if there was none: who was lost meanwhile has to be noticed */
+    if (!status) status = derive(run, newton);
     outcome->is_stuck = !moved && (newton->ridge > RIDGE_MOST || !(newton->fall > 0));
   }
   if (status) return status;
-  double trust =
-      run->spec.loss == LINEAR_LOGISTIC ? 1 + LINEAR_HESSIAN_SLACK : 1; /* other Hessians are exact: hessian.h */
+  bool is_inexact = linear_loss_of(run->spec.loss)->curvature_varies; /* the Hessian: hessian.h */
+  double trust = is_inexact ? 1 + LINEAR_HESSIAN_SLACK : 1;
   *sum_out = newton->at;
   outcome->is_whole = outcome->was_full = true;
   outcome->objective = newton->objective;
@@ -257,3 +262,32 @@ pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum
   outcome->left = newton->is_exact ? trust * newton->fall / fabs(newton->objective) : INFINITY;
   return PAWL_OK;
 }
+
+/* --- the method ----------------------------------------------------------------------------------------- */
+
+static void rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                 struct pawl_vector_options *options) {
+  (void)spec, (void)order, (void)l1, (void)l2;
+  options->function = PAWL_ASSIGN;
+}
+
+/* Workers keep nothing of the method: derive.c keeps derivatives for all of them. */
+static pawl_status begin_worker(struct linear_worker *worker, const struct linear_order *order) {
+  (void)worker, (void)order;
+  return PAWL_OK;
+}
+
+static void end_worker(struct linear_worker *worker) { (void)worker; }
+
+const struct linear_method_descriptor linear_newton = {
+    .name = "newton",
+    .number = LINEAR_METHOD_NEWTON,
+    .losses = LINEAR_CURVED_LOSSES,
+    .other_loss = LINEAR_NEEDS_CURVATURE,
+    .rule = rule,
+    .begin = begin_worker,
+    .sweep = linear_derive,
+    .end = end_worker,
+    .hear = linear_control_hear_newton,
+    .round = newton_round,
+};

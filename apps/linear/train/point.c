@@ -1,4 +1,5 @@
-/* One penalty: rounds until the method is done, then one more look at all data, and the model. See train.c. */
+/* Training for one penalty: rounds until the method is done, then an evaluation over all data, and the
+ * model. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,92 +7,7 @@
 
 #include "apps/linear/train/inside.h"
 
-/* --- vectors ---------------------------------------------------------------------------------------------------------------------- */
-
-pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out) {
-  char name[PAWL_NAME_MAX + 1];
-  struct pawl_vector_options options;
-  if (!linear_vector_options(&run->spec, &run->order, which, &options)) return PAWL_OK;
-  linear_vector_name(&run->spec, &run->order, which, name);
-  pawl_status status = pawl_vector_ensure(run->session, name, &options, LINEAR_TIMEOUT, vector_out);
-  return status ? linear_fail(run, status, "%s", pawl_error_text()) : PAWL_OK;
-}
-
-pawl_status linear_make_vectors(struct linear_run *run) {
-  linear_close_vectors(run);
-  run->has_vectors = true;
-  pawl_status status = linear_make_vector(run, LINEAR_WEIGHTS, &run->weights);
-  if (!status) status = linear_make_vector(run, LINEAR_BIAS, &run->bias);
-  if (!status) status = linear_make_vector(run, LINEAR_ALPHA, &run->alpha);
-  return status;
-}
-
-void linear_close_vectors(struct linear_run *run) {
-  pawl_vector_close(run->weights);
-  pawl_vector_close(run->bias);
-  pawl_vector_close(run->alpha);
-  run->weights = run->bias = run->alpha = NULL;
-}
-
-void linear_delete_vector(struct linear_run *run, const struct linear_order *order, enum linear_vector which) {
-  char name[PAWL_NAME_MAX + 1];
-  struct pawl_vector_options options;
-  if (!linear_vector_options(&run->spec, order, which, &options)) return;
-  linear_vector_name(&run->spec, order, which, name);
-  pawl_vector_delete(run->session, name, LINEAR_TIMEOUT); /* that it is gone is all we want */
-}
-
-void linear_delete_vectors(struct linear_run *run, const struct linear_order *order) {
-  linear_delete_vector(run, order, LINEAR_WEIGHTS);
-  linear_delete_vector(run, order, LINEAR_BIAS);
-  if (order->point != run->order.point || order == &run->order) linear_delete_vector(run, order, LINEAR_ALPHA);
-}
-
-/* Leftovers of a job of this name that did not come to its end would not be zeros. */
-static pawl_status delete_leftovers(struct linear_run *run) {
-  struct pawl_vector_info *infos;
-  size_t count;
-  pawl_status status = pawl_vector_list(run->session, run->spec.job, LINEAR_TIMEOUT, &infos, &count);
-  if (status) return status == PAWL_NOT_FOUND ? PAWL_OK : status;
-  for (size_t i = 0; i < count && !status; i++)
-    status = pawl_vector_delete(run->session, infos[i].name, LINEAR_TIMEOUT);
-  pawl_vector_list_free(infos);
-  return status;
-}
-
-pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
-                                 struct pawl_vector *bias, bool with_alpha) {
-  struct linear_order before = run->order;
-  struct pawl_vector *was[] = {run->weights, run->bias, run->alpha};
-  run->weights = run->bias = run->alpha = NULL;
-  run->order.point = point;
-  run->order.generation = generation;
-  pawl_status status = linear_make_vectors(run);
-  if (!status) status = pawl_vector_copy(run->weights, weights, PAWL_ALL, NULL);
-  if (!status && bias) status = pawl_vector_copy(run->bias, bias, PAWL_ALL, NULL);
-  if (!status && was[2] && with_alpha) status = pawl_vector_copy(run->alpha, was[2], PAWL_ALL, NULL);
-  if (!status) status = pawl_session_flush(run->session, PAWL_FOREVER);
-  for (size_t i = 0; i < sizeof was / sizeof *was; i++) pawl_vector_close(was[i]);
-  if (!status) linear_delete_vectors(run, &before);
-  return status;
-}
-
-/* --- the objective ------------------------------------------------------------------------------------------------------------------ */
-
-/* Sums that the servers make themselves. */
-pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out) {
-  double count = 0, sum = 0, root = 0;
-  pawl_status status = pawl_vector_norm_column(run->weights, PAWL_ALL, 0, PAWL_NORM_COUNT, PAWL_FOREVER, &count);
-  if (!status && run->order.l1 > 0)
-    status = pawl_vector_norm_column(run->weights, PAWL_ALL, 0, PAWL_NORM_1, PAWL_FOREVER, &sum);
-  if (!status && run->order.l2 > 0)
-    status = pawl_vector_norm_column(run->weights, PAWL_ALL, 0, PAWL_NORM_2, PAWL_FOREVER, &root);
-  *penalty_out = run->order.l1 * sum + run->order.l2 / 2 * root * root;
-  *nonzeros_out = (uint64_t)count;
-  return status;
-}
-
-/* --- rounds ------------------------------------------------------------------------------------------------------------------------- */
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
 static void note_round(struct linear_run *run, const struct linear_reply *sum, double seconds) {
   struct linear_progress *progress = &run->progress;
@@ -107,10 +23,10 @@ static void note_round(struct linear_run *run, const struct linear_reply *sum, d
   double busy = sum->waited_s + sum->worked_s;
   progress->wait_pct = busy > 0 ? 100 * sum->waited_s / busy : 0;
   double left = linear_control_left(&run->control);
-  progress->left_s = left * (double)(linear_now() - run->trained_ns) * 1e-9 / (double)(run->control.rounds + 1);
+  progress->left_s = left * apps_seconds_since(run->trained_ns) / (double)(run->control.rounds + 1);
 }
 
-/* The order of the next sweep, as the control has it. */
+/* Fills in the order of the next sweep from the decisions of the control. */
 static void order_sweep(struct linear_run *run) {
   run->order.what = LINEAR_SWEEP;
   run->order.is_full = run->control.is_full || run->moved != run->seen_moved;
@@ -120,25 +36,25 @@ static void order_sweep(struct linear_run *run) {
   run->order.is_first = run->control.rounds == 0 || run->order.round == run->resumed_round;
 }
 
-/* Methods that take a step at the end of a round, and the dual, whose steps are only then all in, have their loss looked at once more. The
- * dual method's bias is penalised like a weight. */
+/* Evaluates the loss once more for methods that step at the end of a round, and for methods that gather,
+ * whose steps are complete only then. The bias of the latter is penalised like a weight. */
 static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, bool *whole, double *extra_out) {
   struct linear_reply evaluated;
-  bool is_whole, gathers = linear_calls_of(run->spec.method)->gathers;
+  bool is_whole, gathers = run->spec.method->gathers;
   double bias = 0;
-  if (!gathers && run->spec.method != LINEAR_METHOD_SUBGRADIENT) return PAWL_OK;
+  if (!gathers && !run->spec.method->steps_last) return PAWL_OK;
   run->order.what = LINEAR_EVALUATE;
   pawl_status status = linear_round(run, &evaluated, &is_whole);
   if (!status && run->bias) status = linear_read_bias(run, &bias);
   if (status) return status;
   *whole = *whole && is_whole;
-  sum->loss_before = gathers ? evaluated.loss_of_nothing : sum->loss; /* sums begin as nothing */
+  sum->loss_before = gathers ? evaluated.loss_of_nothing : sum->loss; /* sums begin with weights of zero */
   sum->loss = evaluated.loss;
   *extra_out = gathers ? run->order.l2 / 2 * bias * bias : 0;
   return PAWL_OK;
 }
 
-/* A round of any method but Newton's. */
+/* A round of methods that have no `round` of their own. */
 static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct linear_outcome *outcome,
                         double *extra) {
   bool is_whole;
@@ -149,16 +65,16 @@ static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct
   if (!status) status = linear_round(run, sum, &is_whole);
   if (!status) status = look_again(run, sum, &is_whole, extra);
   if (!status) status = linear_read_penalty(run, &penalty, &nonzeros);
-  if (status) return linear_fail(run, status, "cannot compute the penalty: %s", pawl_error_text());
-  if (!is_whole) run->moved++; /* whatever the reason: what was pushed may be more than what was kept of it */
+  if (status) return apps_fail(&run->common, status, "cannot compute the penalty: %s", pawl_error_text());
+  if (!is_whole) run->moved++; /* the servers may have applied pushes of a worker that is missing */
   outcome->is_whole = is_whole && run->moved == run->seen_moved;
   outcome->was_full = run->order.is_full;
   outcome->violation = sum->violation;
   outcome->violation_max = sum->violation_max;
   outcome->dual = sum->dual - penalty - *extra;
   if (is_whole) outcome->objective = sum->loss + penalty + *extra;
-  if (is_whole) linear_state_digest(run, &sum->census.digest); /* a pass over a stream */
-  bool is_resumed = run->order.round == run->resumed_round && run->spec.method == LINEAR_METHOD_DUAL;
+  if (is_whole) linear_state_digest(run, &sum->census.digest); /* of a pass over streamed data */
+  bool is_resumed = run->order.round == run->resumed_round && run->spec.method->gathers;
   if (is_whole && run->order.is_first && !is_resumed) outcome->before = sum->loss_before + before;
   return PAWL_OK;
 }
@@ -167,22 +83,22 @@ static pawl_status sweep(struct linear_run *run) {
   struct linear_reply sum = {0};
   struct linear_outcome outcome = {.objective = NAN, .before = NAN, .gap = NAN};
   double extra = 0, penalty;
-  int64_t begun = linear_now();
-  pawl_status status = run->spec.method == LINEAR_METHOD_NEWTON ? linear_newton_round(run, &sum, &outcome)
-                                                                : work(run, &sum, &outcome, &extra);
+  int64_t begun = apps_now();
+  const struct linear_method_descriptor *method = run->spec.method;
+  pawl_status status = method->round ? method->round(run, &sum, &outcome) : work(run, &sum, &outcome, &extra);
   if (status) return status;
   linear_control_hear(&run->control, &outcome);
   run->seen_moved = run->moved;
-  run->is_best = false; /* until they are kept */
+  run->is_best = false; /* until linear_keep */
   status = linear_read_penalty(run, &penalty, &run->progress.nonzeros);
   run->progress.objective = outcome.objective - extra;
   run->progress.loss = isfinite(outcome.objective) ? sum.loss : NAN;
   run->progress.penalty = penalty;
-  note_round(run, &sum, (double)(linear_now() - begun + 1) * 1e-9);
+  note_round(run, &sum, (double)(apps_now() - begun + 1) * 1e-9);
   return status ? status : linear_validate(run);
 }
 
-/* Methods whose weights are sums of what workers hold: a new generation, made from what is saved of each row. */
+/* Methods that gather: creates a new generation of weights from the multipliers on the servers. */
 static pawl_status gather(struct linear_run *run) {
   struct linear_order before = run->order;
   struct linear_reply sum;
@@ -205,15 +121,15 @@ static pawl_status gather(struct linear_run *run) {
 static pawl_status save_if_due(struct linear_run *run) {
   const struct linear_options *options = run->options;
   double every = options->checkpoint_every_s > 0 ? options->checkpoint_every_s : 60;
-  if (!options->checkpoints || (double)(linear_now() - run->saved_ns) * 1e-9 < every) return PAWL_OK;
+  if (!options->checkpoints || apps_seconds_since(run->saved_ns) < every) return PAWL_OK;
   return linear_state_save(run);
 }
 
 static const char *why_to_end(struct linear_run *run) {
   const struct linear_options *options = run->options;
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   uint64_t most = options->rounds ? options->rounds : streams ? 1 : 1000;
-  if (linear_is_stopping(run)) return "interrupted";
+  if (apps_is_stopping(&run->common)) return "interrupted";
   if (run->control.is_done) return "converged";
   if (run->control.is_stuck && run->control.tolerance > LINEAR_NEVER_DONE) return "stuck";
   if (options->patience && run->validation.worse >= options->patience) return "early stop";
@@ -221,7 +137,8 @@ static const char *why_to_end(struct linear_run *run) {
   return NULL;
 }
 
-/* What the round has shown: keep the weights, go back, or measure how far they are from the optimum. */
+/* Carries out the decisions of the control: keep the weights, go back, or measure the distance to the
+ * optimum. */
 static pawl_status draw_conclusions(struct linear_run *run) {
   struct linear_control *control = &run->control;
   struct linear_distance distance = {NAN, NAN, NAN};
@@ -237,10 +154,10 @@ static pawl_status draw_conclusions(struct linear_run *run) {
 }
 
 static pawl_status rounds(struct linear_run *run) {
-  bool gathers = linear_calls_of(run->spec.method)->gathers, streams = linear_calls_of(run->spec.method)->streams;
+  bool gathers = run->spec.method->gathers, streams = run->spec.method->streams;
   pawl_status status = gathers ? gather(run) : PAWL_OK;
   run->result.why = NULL;
-  if (!status && !streams && run->spec.method != LINEAR_METHOD_NEWTON) status = linear_keep(run);
+  if (!status && !streams && !run->spec.method->round) status = linear_keep(run);
   while (!status && !run->result.why) {
     if (gathers && run->moved != run->gathered_moved) status = gather(run);
     if (!status) status = sweep(run);
@@ -254,7 +171,7 @@ static pawl_status rounds(struct linear_run *run) {
   return status;
 }
 
-/* --- the end of a point ---------------------------------------------------------------------------------------------------------------- */
+/* --- the end of a point --------------------------------------------------------------------------------- */
 
 static pawl_status evaluate(struct linear_run *run) {
   struct linear_reply sum;
@@ -270,7 +187,8 @@ static pawl_status evaluate(struct linear_run *run) {
   run->penalty = penalty;
   run->result.rows = sum.rows;
   run->nothing = sum.loss_of_nothing;
-  if (run->spec.loss != LINEAR_SQUARED && sum.rows > 0) run->result.accuracy = (double)sum.correct / (double)sum.rows;
+  if (!linear_is_regression(run->spec.loss) && sum.rows > 0)
+    run->result.accuracy = (double)sum.correct / (double)sum.rows;
   run->progress.objective = run->result.objective;
   run->progress.nonzeros = run->result.nonzeros;
   return status;
@@ -281,8 +199,8 @@ static void sum_up(struct linear_run *run) {
   double busy = run->waited_s + run->worked_s;
   result->rounds = run->order.round - run->first_round - run->resumed;
   result->resumed = run->resumed;
-  result->seconds = (double)(linear_now() - run->begun_ns) * 1e-9;
-  result->train_s = (double)(linear_now() - run->trained_ns) * 1e-9;
+  result->seconds = apps_seconds_since(run->common.begun_ns);
+  result->train_s = apps_seconds_since(run->trained_ns);
   result->wait_pct = busy > 0 ? 100 * run->waited_s / busy : 0;
   result->bytes_sent = run->progress.bytes_sent;
   result->bytes_received = run->progress.bytes_received;
@@ -291,26 +209,27 @@ static void sum_up(struct linear_run *run) {
   result->valid_accuracy = run->progress.valid_accuracy;
 }
 
-/* After an early stop: the weights of the round that validated best. */
+/* After an early stop: restores the weights of the round with the best validation loss. */
 static pawl_status go_back(struct linear_run *run) {
   pawl_status status = linear_write_start(run, &run->validation.model);
-  if (status) return linear_fail(run, status, "cannot restore the best model: %s", pawl_error_text());
-  linear_tell(run, "returning to the weights of %u rounds ago, which had the best validation loss",
-              run->validation.worse);
+  if (status) return apps_fail(&run->common, status, "cannot restore the best model: %s", pawl_error_text());
+  apps_tell(&run->common, "returning to the weights of %u rounds ago, which had the best validation loss",
+            run->validation.worse);
   return linear_validate(run);
 }
 
-/* Whatever the rounds came to, what there is is handed out. */
+/* Passes the model to the caller, also if rounds have failed. */
 static pawl_status hand_out(struct linear_run *run, size_t point) {
   struct linear_model model = {0};
   pawl_status status = linear_read_model(run, &model);
-  if (status) return linear_fail(run, status, "cannot read the model: %s", pawl_error_text());
-  if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective; /* rounds have failed */
+  if (status) return apps_fail(&run->common, status, "cannot read the model: %s", pawl_error_text());
+  /* rounds failed before the evaluation */
+  if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective;
   model.objective = run->result.objective;
   model.penalty = run->penalty;
   linear_name_features(run, &model);
   run->result.nonzeros = model.count;
-  if (linear_calls_of(run->spec.method)->streams) run->result.features = linear_model_width(&model);
+  if (run->spec.method->streams) run->result.features = linear_model_width(&model);
   if (run->options->found) status = run->options->found(run->options->context, point, &model, &run->result);
   linear_model_fini(&model);
   return status;
@@ -334,14 +253,13 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
   run->first_round = run->order.round;
   run->resumed = 0;
   linear_control_next(&run->control);
-  if (point > 0 && run->weights && !linear_calls_of(run->spec.method)->streams &&
-      !linear_calls_of(run->spec.method)->gathers)
+  if (point > 0 && run->weights && !run->spec.method->streams && !run->spec.method->gathers)
     return linear_begin_vectors(run, point, 0, run->weights, run->bias, false);
   if (point > 0) linear_delete_vectors(run, &run->order);
   linear_close_vectors(run);
   run->order.point = point;
   run->order.generation = 0;
-  pawl_status status = point == 0 ? delete_leftovers(run) : PAWL_OK;
+  pawl_status status = point == 0 ? linear_delete_leftovers(run) : PAWL_OK;
   if (!status && point == 0) status = linear_scale_settle(run);
   if (!status) status = linear_make_vectors(run);
   if (!status && point == 0 && run->options->start) status = linear_write_start(run, run->options->start);
@@ -350,15 +268,15 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
 
 pawl_status linear_train_point(struct linear_run *run, size_t point, bool resumes) {
   pawl_status status = begin_point(run, point, resumes);
-  if (status) return linear_fail(run, status, "%s", pawl_error_text());
+  if (status) return apps_fail(&run->common, status, "%s", pawl_error_text());
   run->validation.best = INFINITY;
   run->validation.worse = 0;
   run->progress.objective = run->result.objective = run->result.accuracy = run->penalty =
-      NAN; /* those of the point before are not this one's */
+      NAN; /* the figures of the point before do not apply */
   pawl_status ended = rounds(run);
-  bool is_cut_short = ended == PAWL_CANCELLED && linear_calls_of(run->spec.method)->streams; /* it learns as it goes */
-  if (ended && run->order.round < 2 && !is_cut_short) return ended; /* nothing was learned yet */
-  if (!run->result.why) run->result.why = run->is_stopping ? "interrupted" : "failed";
+  bool is_cut_short = ended == PAWL_CANCELLED && run->spec.method->streams; /* streams learn within a pass */
+  if (ended && run->order.round < 2 && !is_cut_short) return ended;         /* nothing was learned yet */
+  if (!run->result.why) run->result.why = run->common.is_stopping ? "interrupted" : "failed";
   linear_show(run, "finishing");
   pawl_status best = strcmp(run->result.why, "early stop") ? linear_end_with_the_best(run) : go_back(run);
   if (!ended) ended = best;

@@ -1,7 +1,8 @@
-/* Features divided by their size, the scheduler's side: see scale.h. */
+/* Scaling of features, the scheduler's side: see scale.h. */
 #include <math.h>
 #include <stdlib.h>
 
+#include "apps/common/errors.h"
 #include "apps/linear/scale.h"
 #include "apps/linear/train/inside.h"
 
@@ -14,7 +15,8 @@ static pawl_status pull(struct pawl_vector *vector, const uint64_t *keys, size_t
   return status ? status : pawl_task_finish(task, PAWL_FOREVER);
 }
 
-/* From some features' `most` and sums to their divisors, which take the place of `most`. Adds the squares of the values as they will be. */
+/* Computes divisors from the largest values and sums of some features, in place of `most`, and adds up the
+ * squares of the scaled values. */
 static void divide(const struct linear_run *run, size_t count, double *most, const double *sums, double *squares) {
   for (size_t i = 0; i < count; i++) {
     struct linear_spread spread = {most[i], sums[2 * i], sums[2 * i + 1]};
@@ -45,7 +47,7 @@ static pawl_status make_scales(struct linear_run *run, struct pawl_vector *large
   return status;
 }
 
-/* One round of the workers, whose figures go to vectors of its own: of one that not all took part in, nothing is kept. */
+/* One round, with vectors of its own. The results of a round in which a worker was missing are discarded. */
 static pawl_status measure_once(struct linear_run *run, bool *whole_out, double *squares) {
   struct pawl_vector *largest = NULL, *added = NULL;
   struct linear_reply sum;
@@ -73,10 +75,8 @@ pawl_status linear_scale_settle(struct linear_run *run) {
   if (run->spec.scale == LINEAR_SCALE_NONE) return PAWL_OK;
   pawl_status status = linear_scale_open(run);
   while (!is_whole && !status) status = measure_once(run, &is_whole, &squares);
-  if (status)
-    return linear_fail(run, status, "cannot scale the features: %s",
-                       *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
-  linear_settle_rate(run, squares);
+  if (status) return apps_fail(&run->common, status, "cannot scale the features: %s", apps_error_text(status));
+  linear_control_settle_rate(&run->control, &run->spec, run->order.rows, squares);
   run->order.rate = run->control.rate;
   return PAWL_OK;
 }

@@ -1,6 +1,6 @@
-/* Checkpoints of a job: the vectors are saved by the servers (<pawl/checkpoint.h>), and a small file beside them says how far the
- * job had got. A file is there whole or not at all, and names a checkpoint that is. */
-#include <errno.h>
+/* Checkpoints of a job. The servers save the vectors (<pawl/checkpoint.h>), and the scheduler writes the
+ * state of the training to a small file beside them. The file is replaced as a whole, and names a complete
+ * checkpoint. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -10,16 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apps/common/errors.h"
 #include "apps/linear/train/inside.h"
 
-static bool state_path(const struct linear_run *run, const char *suffix, char *path, size_t size) {
-  int length = snprintf(path, size, "%s/%s.json%s", run->options->checkpoints, run->spec.job, suffix);
+static bool state_path(const struct linear_run *run, char *path, size_t size) {
+  int length = snprintf(path, size, "%s/%s.json", run->options->checkpoints, run->spec.job);
   return length > 0 && (size_t)length < size;
 }
 
-/* --- saving ------------------------------------------------------------------------------------------------------------------------ */
+/* --- saving --------------------------------------------------------------------------------------------- */
 
-/* The options under which weights, and what else a checkpoint holds, mean what they mean. */
+/* The options that must be the same when training resumes, as weights depend on them. */
 static json_t *make_terms(const struct linear_run *run) {
   const struct linear_options *options = run->options;
   char l1[1024] = "", l2[1024] = "";
@@ -30,7 +31,7 @@ static json_t *make_terms(const struct linear_run *run) {
     snprintf(l2 + also, sizeof l2 - also, "%s%.12g", i ? "," : "", options->points[i].l2);
   }
   apps_term(terms, "--loss", "%s", linear_loss_name(run->spec.loss));
-  apps_term(terms, "--method", "%s", linear_method_name(run->spec.method));
+  apps_term(terms, "--method", "%s", run->spec.method->name);
   apps_term(terms, "--l1", "%s", l1);
   apps_term(terms, "--l2", "%s", l2);
   apps_term_flag(terms, "--no-bias", !run->spec.bias);
@@ -38,7 +39,7 @@ static json_t *make_terms(const struct linear_run *run) {
             run->spec.class_weights[1]);
   apps_term(terms, "--scale", "%s", linear_scale_name(run->spec.scale));
   apps_terms_reading(terms, &run->spec.reading);
-  if (!linear_calls_of(run->spec.method)->streams) return terms;
+  if (!run->spec.method->streams) return terms;
   apps_term(terms, "--minibatch", "%u", (unsigned)run->spec.minibatch);
   apps_term(terms, "--rate", "%.12g", run->spec.rate);
   return terms;
@@ -58,7 +59,7 @@ static json_t *describe(const struct linear_run *run, const char *checkpoint) {
       (json_int_t)order->generation, "blocks", (json_int_t)order->blocks, "labels", order->labels[0], order->labels[1],
       "damping", run->control.damping, "rate", run->control.rate, "objective",
       isfinite(run->progress.objective) ? json_real(run->progress.objective) : json_null(), "l1", order->l1, "l2",
-      order->l2, "loss", (int)run->spec.loss, "method", (int)run->spec.method);
+      order->l2, "loss", (int)run->spec.loss, "method", (int)run->spec.method->number);
   if (!object) return NULL;
   json_object_set_new(object, "terms", make_terms(run));
   json_object_set_new(object, "files", apps_files_write(run->data));
@@ -66,24 +67,7 @@ static json_t *describe(const struct linear_run *run, const char *checkpoint) {
   return object;
 }
 
-static pawl_status write_file(const struct linear_run *run, json_t *object) {
-  char path[4096], fresh[4096];
-  if (!object || !state_path(run, "", path, sizeof path) || !state_path(run, ".new", fresh, sizeof fresh)) {
-    json_decref(object);
-    return PAWL_INVALID;
-  }
-  FILE *file = fopen(fresh, "w");
-  bool is_good = file && json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) == 0;
-  json_decref(object);
-  if (file) {
-    is_good = fflush(file) == 0 && fsync(fileno(file)) == 0 && is_good;
-    is_good = fclose(file) == 0 && is_good;
-  }
-  if (is_good) is_good = rename(fresh, path) == 0;
-  return is_good ? PAWL_OK : errno == ENOSPC ? PAWL_NO_SPACE : PAWL_IO;
-}
-
-/* A checkpoint that two newer ones have taken the place of. One that holds anything else stays. */
+/* Removes a checkpoint after two newer ones. A directory with other files stays. */
 static void remove_checkpoint(const struct linear_run *run, const char *name) {
   pawl_status status = *name ? pawl_checkpoint_remove(run->options->checkpoints, name) : PAWL_OK;
   (void)status;
@@ -95,25 +79,26 @@ static void keep_two(struct linear_run *run, const char *newest) {
   snprintf(run->saved[0], sizeof run->saved[0], "%s", newest);
 }
 
-/* Training goes on without a checkpoint that could not be made: losing the run for it would be worse. */
+/* A checkpoint that fails does not end the training. */
 pawl_status linear_state_save(struct linear_run *run) {
   struct pawl_checkpoint_options options;
   struct pawl_checkpoint_info info;
-  run->saved_ns = linear_now();
-  mkdir(run->options->checkpoints, 0700); /* if it cannot be made, saving says so */
+  char path[4096];
+  run->saved_ns = apps_now();
+  mkdir(run->options->checkpoints, 0700); /* saving reports a failure */
   pawl_checkpoint_options_init(&options);
   options.directory = run->options->checkpoints;
-  pawl_status status = pawl_checkpoint_save(run->session, &options, &info);
-  if (!status) status = write_file(run, describe(run, info.name));
+  pawl_status status = state_path(run, path, sizeof path) ? PAWL_OK : PAWL_INVALID;
+  if (!status) status = pawl_checkpoint_save(run->common.session, &options, &info);
+  if (!status) status = apps_state_write(path, describe(run, info.name), NULL);
   if (!status)
     keep_two(run, info.name);
   else
-    linear_tell(run, "cannot write a checkpoint to %s: %s", run->options->checkpoints,
-                *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+    apps_tell(&run->common, "cannot write a checkpoint to %s: %s", run->options->checkpoints, apps_error_text(status));
   return PAWL_OK;
 }
 
-/* --- loading ------------------------------------------------------------------------------------------------------------------------- */
+/* --- loading -------------------------------------------------------------------------------------------- */
 
 static bool unpack(json_t *object, const struct linear_run *run, struct linear_state *state) {
   const char *checkpoint, *before = "";
@@ -144,7 +129,7 @@ static bool unpack(json_t *object, const struct linear_run *run, struct linear_s
   state->blocks = (uint32_t)blocks;
   state->objective = json_is_number(objective) ? json_number_value(objective) : NAN;
   return apps_digest_of(json_object_get(object, "digest"), &state->digest) && loss == (int)run->spec.loss &&
-         method == (int)run->spec.method && state->point < run->options->point_count &&
+         method == (int)run->spec.method->number && state->point < run->options->point_count &&
          l1 == run->options->points[state->point].l1 && l2 == run->options->points[state->point].l2;
 }
 
@@ -155,24 +140,24 @@ static pawl_status check_terms(struct linear_run *run, const json_t *object, con
   json_decref(now);
   if (!now) return PAWL_NO_MEMORY;
   if (is_same) return PAWL_OK;
-  return linear_fail(run, PAWL_MISMATCH,
-                     "the checkpoint at %.200s is of a run with other options: %.200s; give the same options, or start "
-                     "over without --resume",
-                     path, text);
+  return apps_fail(&run->common, PAWL_MISMATCH,
+                   "the checkpoint at %.200s is of a run with other options: %.200s; give the same options, or start "
+                   "over without --resume",
+                   path, text);
 }
 
-/* Methods that stream have not read the data yet: they do so if a file seems to have changed. */
+/* Methods that stream have not read the data yet. They read it if a file seems to have changed. */
 static pawl_status digest_stream(struct linear_run *run, const struct apps_digest *before, bool has_same_files) {
   run->digest = *before;
   if (has_same_files || before->pieces == 0) return PAWL_OK;
-  linear_tell(run, "reading the data once, to check that it has not changed");
+  apps_tell(&run->common, "reading the data once, to check that it has not changed");
   pawl_status status = apps_digest_read(run->data, run->options->threads, &run->digest);
-  return status ? linear_fail(run, status, "%s", pawl_error_text()) : PAWL_OK;
+  return status ? apps_fail(&run->common, status, "%s", pawl_error_text()) : PAWL_OK;
 }
 
 static pawl_status check_data(struct linear_run *run, const json_t *object, const struct linear_state *state) {
   char text[APPS_RESUME_TEXT] = "";
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   bool has_same_files = apps_files_same(json_object_get(object, "files"), run->data, text);
   pawl_status status = streams ? digest_stream(run, &state->digest, has_same_files) : PAWL_OK;
   if (status) return status;
@@ -180,33 +165,35 @@ static pawl_status check_data(struct linear_run *run, const json_t *object, cons
   bool is_same =
       is_known ? state->digest.sum == run->digest.sum && state->digest.pieces == run->digest.pieces : has_same_files;
   if (is_same) return PAWL_OK;
-  return linear_fail(
-      run, PAWL_MISMATCH,
+  return apps_fail(
+      &run->common, PAWL_MISMATCH,
       "the data has changed since the checkpoint was written: %s; restore it, or start over without --resume",
       has_same_files ? "the rows differ, although names, sizes and times of the files are the same" : text);
 }
 
 static pawl_status check_size(struct linear_run *run, const struct linear_state *state) {
-  if (linear_calls_of(run->spec.method)->streams) { /* a guess from some pieces, which is part of the vectors' rules */
+  if (run->spec.method->streams) { /* an estimate from some pieces, which the rules of vectors contain */
     run->order.rows = state->rows;
     return PAWL_OK;
   }
   if (state->features == run->order.features && state->rows == run->order.rows) return PAWL_OK;
-  return linear_fail(run, PAWL_MISMATCH, "the checkpoint is of data with %" PRIu64 " rows, but this data has %" PRIu64,
-                     state->rows, run->order.rows);
+  return apps_fail(&run->common, PAWL_MISMATCH,
+                   "the checkpoint is of data with %" PRIu64 " rows, but this data has %" PRIu64, state->rows,
+                   run->order.rows);
 }
 
 static pawl_status read_file(struct linear_run *run, struct linear_state *state) {
   char path[4096];
   json_error_t problem;
-  if (!state_path(run, "", path, sizeof path)) return PAWL_INVALID;
+  if (!state_path(run, path, sizeof path)) return PAWL_INVALID;
   json_t *object = json_load_file(path, 0, &problem);
   if (!object && access(path, F_OK))
-    return linear_fail(run, PAWL_NOT_FOUND, "no checkpoint of this job found at %s; start it without --resume", path);
-  if (!object) return linear_fail(run, PAWL_CORRUPT, "%s:%d: %s", path, problem.line, problem.text);
+    return apps_fail(&run->common, PAWL_NOT_FOUND, "no checkpoint of this job found at %s; start it without --resume",
+                     path);
+  if (!object) return apps_fail(&run->common, PAWL_CORRUPT, "%s:%d: %s", path, problem.line, problem.text);
   pawl_status status = check_terms(run, object, path);
   if (!status && !unpack(object, run, state))
-    status = linear_fail(run, PAWL_CORRUPT, "cannot resume from %s: it is damaged", path);
+    status = apps_fail(&run->common, PAWL_CORRUPT, "cannot resume from %s: it is damaged", path);
   if (!status) status = check_data(run, object, state);
   json_decref(object);
   return status ? status : check_size(run, state);
@@ -222,8 +209,9 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   options.directory = run->options->checkpoints;
   options.name = state.checkpoint;
   options.space = run->spec.job;
-  status = pawl_checkpoint_load(run->session, &options, &info);
-  if (status) return linear_fail(run, status, "cannot load the checkpoint %s: %s", state.checkpoint, pawl_error_text());
+  status = pawl_checkpoint_load(run->common.session, &options, &info);
+  if (status)
+    return apps_fail(&run->common, status, "cannot load the checkpoint %s: %s", state.checkpoint, pawl_error_text());
   memcpy(run->saved[0], state.checkpoint, sizeof run->saved[0]);
   memcpy(run->saved[1], state.before, sizeof run->saved[1]);
   run->order.round = state.round;
@@ -237,10 +225,10 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   run->control.rate = state.rate;
   memcpy(run->order.labels, state.labels, sizeof state.labels);
   if (isfinite(state.objective))
-    linear_tell(run, "resuming from round %" PRIu64 " with objective %.8g (checkpoint %s)", state.round - 1,
-                state.objective, state.checkpoint);
+    apps_tell(&run->common, "resuming from round %" PRIu64 " with objective %.8g (checkpoint %s)", state.round - 1,
+              state.objective, state.checkpoint);
   else
-    linear_tell(run, "resuming from round %" PRIu64 " (checkpoint %s)", state.round - 1, state.checkpoint);
+    apps_tell(&run->common, "resuming from round %" PRIu64 " (checkpoint %s)", state.round - 1, state.checkpoint);
   *state_out = state;
   return PAWL_OK;
 }

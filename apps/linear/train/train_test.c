@@ -74,7 +74,7 @@ static void test_least_squares(void **state) {
   check(&problem);
 }
 
-/* --- how many, and how late -------------------------------------------------------------------------------------------------------- */
+/* --- how many, and how late ----------------------------------------------------------------------------- */
 
 static void test_without_delay_the_weights_do_not_depend_on_the_number_of_workers(void **state) {
   (void)state;
@@ -148,7 +148,7 @@ static void test_rows_without_any_feature_leave_the_bias(void **state) {
   assert_int_equal(outcome.last.nonzeros, 0);
 }
 
-/* --- paths, beginnings, validation --------------------------------------------------------------------------------------------------- */
+/* --- paths, beginnings, validation ---------------------------------------------------------------------- */
 
 static void test_a_path_of_penalties_gives_each_its_optimum(void **state) {
   (void)state;
@@ -215,7 +215,8 @@ static void test_validation_is_measured_and_ends_what_only_gets_worse(void **sta
   struct problem measured = {.rows = &valid, .loss = LINEAR_LOGISTIC, .bias = true};
   double loss = objective_of(&measured, outcome.w[0]) / (double)valid.count;
   assert_true(fabs(outcome.last.valid_loss - loss) < 1e-6 * loss);
-  assert_true(fabs(outcome.best_valid_loss - loss) < 1e-6 * loss); /* the best round's weights, not the last one's */
+  /* the best round's weights, not the last one's */
+  assert_true(fabs(outcome.best_valid_loss - loss) < 1e-6 * loss);
   assert_true(outcome.last.valid_accuracy > 0.4 && outcome.last.valid_accuracy < 1);
 }
 

@@ -1,4 +1,5 @@
-/* What the tests of whole trainings share: data that is made up, a serial solver to compare with, and a cluster with workers. */
+/* What the tests of whole trainings share: data that is made up, a serial solver to compare with, and a
+ * cluster with workers. */
 #ifndef APPS_LINEAR_TRAIN_TRAIN_TEST_H
 #define APPS_LINEAR_TRAIN_TRAIN_TEST_H
 
@@ -20,7 +21,7 @@
 #include "apps/linear/losses.h"
 #include "apps/common/scene_test.h"
 
-/* --- data ----------------------------------------------------------------------------------------------------------------------- */
+/* --- data ----------------------------------------------------------------------------------------------- */
 
 enum { ROWS_MOST = 600, FEATURES_MOST = 64 };
 
@@ -54,7 +55,8 @@ static inline void write_rows(struct rows *rows, const char *name) {
   assert_int_equal(fclose(file), 0);
 }
 
-/* A third of the features matter. `noise` blurs the labels; those of regression are the scores. Every tenth row has no features. */
+/* A third of the features matter. `noise` blurs the labels; those of regression are the scores. Every tenth
+ * row has no features. */
 static inline void draw_rows(struct rows *rows, const char *name, size_t count, size_t features, double noise,
                              bool is_regression, uint64_t seed) {
   uint64_t truth = 99, random = seed;
@@ -75,7 +77,7 @@ static inline void draw_rows(struct rows *rows, const char *name, size_t count, 
   write_rows(rows, name);
 }
 
-/* --- a serial solver --------------------------------------------------------------------------------------------------------------- */
+/* --- a serial solver ------------------------------------------------------------------------------------ */
 
 /* What is minimised, and the weights: those of ids, and the bias in w[0]. */
 struct problem {
@@ -90,7 +92,7 @@ static inline double y_of(const struct problem *problem, size_t row) { return pr
 
 static inline double c_of(const struct problem *problem, size_t row) {
   double c = problem->class_weights[problem->rows->labels[row] > 0];
-  return problem->loss == LINEAR_SQUARED || c == 0 ? 1 : c;
+  return linear_is_regression(problem->loss) || c == 0 ? 1 : c;
 }
 
 static inline double x_of(const struct problem *problem, size_t row, size_t id) {
@@ -157,7 +159,7 @@ static inline double solve_hinge(const struct problem *problem, double w[FEATURE
   return objective_of(problem, w);
 }
 
-/* --- workers --------------------------------------------------------------------------------------------------------- */
+/* --- workers -------------------------------------------------------------------------------------------- */
 
 struct hand {
   pthread_t thread;
@@ -174,7 +176,7 @@ static inline void *labour(void *context) {
   return NULL;
 }
 
-/* --- a training --------------------------------------------------------------------------------------------------------------------- */
+/* --- a training ----------------------------------------------------------------------------------------- */
 
 enum { MODELS = 4, HANDS = 8 };
 
@@ -219,7 +221,8 @@ static inline void count_round(void *context, const struct linear_progress *prog
     outcome->best_valid_loss = progress->valid_loss;
 }
 
-/* The options for a problem, all of it in pieces of some rows. They point to `outcome`, `path` and `point`. */
+/* The options for a problem, all of it in pieces of some rows. They point to `outcome`, `path` and
+ * `point`. */
 static inline void begin_options(struct linear_options *options, const struct problem *problem,
                                  struct linear_point *point, const char **path, struct outcome *outcome) {
   linear_options_init(options);
@@ -267,7 +270,8 @@ static inline void must_train(struct linear_options *options, uint32_t workers, 
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome->error, outcome->told);
 }
 
-/* The model is as good as the best there is, but for `within` of it; and what it is said to be worth is what it is worth. */
+/* The model is as good as the best there is, but for `within` of it; and what it is said to be worth is what
+ * it is worth. */
 static inline void check_model(const struct problem *problem, const struct outcome *outcome, size_t point, double best,
                                double within) {
   double bias = outcome->w[point][0], is = objective_of(problem, outcome->w[point]);

@@ -201,13 +201,9 @@ static const struct pwi_train_found *best_of(const struct pwi_train_end *end) {
 
 /* Prints how to continue after an interrupt. */
 static void print_going_on(const struct pwi_train_end *end, const struct pwi_train_found *found) {
-  const struct linear_options *linear = &end->options->linear;
-  bool is_dual = linear->method == LINEAR_METHOD_DUAL ||
-                 (linear->method == LINEAR_METHOD_AUTO &&
-                  linear->loss == LINEAR_HINGE); /* the dual method cannot start from a model */
   if (end->files->checkpoints) {
     printf("or:    the same command with --resume, to continue from the last checkpoint\n");
-  } else if (is_dual) {
+  } else if (linear_method_chosen(&end->options->linear)->no_start) {
     printf("or:    the same command with --checkpoint-every 60, so that --resume can continue it\n");
   } else {
     printf("or:    the same command with --start");

@@ -74,23 +74,11 @@ static const struct pwi_train_rule rules[] = {
 /* --- the others --------------------------------------------------------------------------------------------------- */
 
 static bool read_method(struct pwi_train_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {
-      {"blocks", LINEAR_METHOD_BLOCKS}, {"subgradient", LINEAR_METHOD_SUBGRADIENT},
-      {"sgd", LINEAR_METHOD_SGD},       {"adagrad", LINEAR_METHOD_ADAGRAD},
-      {"ftrl", LINEAR_METHOD_FTRL},     {"dual", LINEAR_METHOD_DUAL},
-      {"newton", LINEAR_METHOD_NEWTON}, {0}};
-  int method;
-  if (!pwi_train_word_read(words, value, &method)) return false;
-  options->linear.method = (enum linear_method)method;
-  return true;
+  return linear_method_find(value, &options->linear.method);
 }
 
 static bool read_loss(struct pwi_train_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {{"hinge", LINEAR_HINGE}, {"squared-hinge", LINEAR_SQUARED_HINGE}, {0}};
-  int loss;
-  if (!pwi_train_word_read(words, value, &loss)) return false;
-  options->linear.loss = (enum linear_loss)loss;
-  return true;
+  return linear_loss_find_word(value, &options->linear.loss);
 }
 
 static bool read_scale(struct pwi_train_options *options, const char *value) {
@@ -144,9 +132,9 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
                ? NULL
                : "a number, at least 0, or up to 64 different ones separated by commas";
   case PWI_TRAIN_LOSS:
-    return read_loss(options, value) ? NULL : "hinge or squared-hinge";
+    return read_loss(options, value) ? NULL : LINEAR_LOSS_WORDS;
   case PWI_TRAIN_METHOD:
-    return read_method(options, value) ? NULL : "newton, blocks, subgradient, sgd, adagrad, ftrl or dual";
+    return read_method(options, value) ? NULL : LINEAR_METHOD_NAMES;
   case PWI_TRAIN_SCALE:
     return read_scale(options, value) ? NULL : "none, max or deviation";
   case PWI_TRAIN_CLASS_WEIGHT:

@@ -1,5 +1,5 @@
 /* The least of a quadratic with a penalty: see quadratic.h. */
-#include "apps/linear/quadratic.h"
+#include "apps/linear/train/quadratic.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -29,7 +29,7 @@ struct solver {
 static double l1_of(const struct solver *solver, size_t j) { return j + 1 < solver->count ? solver->is->l1 : 0; }
 static double l2_of(const struct solver *solver, size_t j) { return j + 1 < solver->count ? solver->is->l2 : 0; }
 
-/* --- coordinate descent ------------------------------------------------------------------------------------------------------------- */
+/* --- coordinate descent --------------------------------------------------------------------------------- */
 
 static void move(struct solver *solver, size_t j, double by) {
   const double *row = solver->is->hessian + j * solver->count;
@@ -62,7 +62,7 @@ static double descend(struct solver *solver) {
   return most;
 }
 
-/* --- a system of equations ------------------------------------------------------------------------------------------------------------ */
+/* --- a system of equations ------------------------------------------------------------------------------ */
 
 static double dot(const double *a, const double *b, size_t count) {
   double sums[4] = {0};
@@ -108,8 +108,9 @@ static void factorise_block(struct solver *solver, size_t count, size_t first_ro
     }
 }
 
-/* L L' = H of the free variables, with their l2, and with a little more on the diagonal: where columns depend on one another there is no curvature along
- * some way, but a penalty that falls, and the step is to become so long that signs end it. AT_ONCE rows go together, past those above them. */
+/* L L' = H of the free variables, with their l2, and with a little more on the diagonal: where columns depend
+ * on one another there is no curvature along some way, but a penalty that falls, and the step is to become so
+ * long that signs end it. AT_ONCE rows go together, past those above them. */
 static void factorise(struct solver *solver, size_t count) {
   if (count == solver->factored_count && !memcmp(solver->free, solver->factored, count * sizeof *solver->free)) return;
   memcpy(solver->factored, solver->free, count * sizeof *solver->free);
@@ -170,9 +171,10 @@ static void jump(struct solver *solver) {
   }
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------------------------ */
 
-/* How much less it is at v than at w: the slope at v is g + H (v - w), so g . s + s' H s / 2 = (g + slope) . s / 2. */
+/* How much less it is at v than at w: the slope at v is g + H (v - w), so g . s + s' H s / 2 = (g + slope) .
+ * s / 2. */
 static double fall(const struct solver *solver) {
   double sum = 0;
   for (size_t j = 0; j < solver->count; j++) {

@@ -9,13 +9,14 @@
 #include <cmocka.h>
 
 #include "apps/linear/inside.h"
-#include "apps/linear/quadratic.h"
+#include "apps/linear/train/quadratic.h"
 
 enum { MOST = 24 };
 
 static double hessian[MOST * MOST], g[MOST], w[MOST], step[MOST];
 
-/* H = X' X of as many random rows as are asked for: fewer rows than columns leave directions without curvature. */
+/* H = X' X of as many random rows as are asked for: fewer rows than columns leave directions without
+ * curvature. */
 static void draw(size_t count, size_t rows, uint64_t seed, double spread) {
   uint64_t random = seed;
   memset(hessian, 0, sizeof hessian);
@@ -82,5 +83,5 @@ int main(void) {
       cmocka_unit_test(test_the_optimality_conditions_hold_at_the_solution),
       cmocka_unit_test(test_a_weight_without_curvature_goes_to_zero_if_it_is_penalised),
   };
-  return cmocka_run_group_tests_name("apps.linear.quadratic", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("apps.linear.train.quadratic", tests, NULL, NULL);
 }

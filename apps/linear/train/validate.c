@@ -1,4 +1,4 @@
-/* Validation: the scheduler's own data, scored after each round with the weights that the servers hold then. */
+/* Validation: the scheduler scores data of its own after each round, with the weights on the servers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,16 +30,16 @@ pawl_status linear_validation_load(struct linear_run *run) {
   if (splits) linear_split(options, PAWL_PART_HELD, &reading);
   pawl_status status = pawl_data_open(splits ? options->paths : options->valid_paths,
                                       splits ? options->path_count : options->valid_count, &reading, &data);
-  if (status) return linear_fail(run, status, "%s", pawl_error_text());
+  if (status) return apps_fail(&run->common, status, "%s", pawl_error_text());
   pawl_data_info(data, &info);
   struct pawl_range all = {0, info.pieces};
   status = linear_share_take(&run->validation.share, data, &all, 1, options->threads);
-  if (status) linear_fail(run, status, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  if (status) apps_fail_as_said(&run->common, status);
   pawl_data_close(data);
   if (!status && splits && count_rows(&run->validation.share) == 0)
-    status = linear_fail(run, PAWL_INVALID,
-                         "--valid-split %g holds out no row; there are too few rows, or the share is too small",
-                         options->valid_split);
+    status = apps_fail(&run->common, PAWL_INVALID,
+                       "--valid-split %g holds out no row; there are too few rows, or the share is too small",
+                       options->valid_split);
   return status;
 }
 
@@ -48,14 +48,15 @@ void linear_validation_fini(struct linear_run *run) {
   linear_model_fini(&run->validation.model);
 }
 
-/* Features that the training data does not have lie beyond the vector's span, or were never written: their weights are 0. */
+/* Features that the training data does not have lie beyond the span of the vector, or were never written.
+ * Their weights are 0. */
 static size_t known_features(const struct linear_share *share, uint64_t span) {
   size_t count = share->features;
   while (count > 0 && share->keys[count - 1] >= span) count--;
   return count;
 }
 
-/* The validation data has ids of its own beyond the training data's, so it is arranged by plain id. */
+/* The validation data may have higher ids than the training data, so it is arranged by plain id. */
 static pawl_status arrange(struct linear_run *run) {
   struct linear_share *share = &run->validation.share;
   struct linear_census census;
@@ -65,7 +66,7 @@ static pawl_status arrange(struct linear_run *run) {
   return linear_share_arrange(share, &plain);
 }
 
-/* Weights by plain id: pulled by scattered key, in rising order, and put back. */
+/* For weights by plain id, which are pulled by ascending scattered key. */
 struct place {
   uint64_t key;
   size_t feature;
@@ -80,7 +81,7 @@ static pawl_status pull(struct linear_run *run, double *w, double *bias) {
   const struct linear_share *share = &run->validation.share;
   struct linear_worker reader = {.weights = run->weights, .bias = run->bias};
   struct linear_scatter scatter;
-  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool streams = run->spec.method->streams;
   size_t count = known_features(share, run->order.features);
   struct place *places = malloc((count + 1) * sizeof *places);
   uint64_t *keys = malloc((count + 1) * sizeof *keys);
@@ -103,7 +104,7 @@ static pawl_status pull(struct linear_run *run, double *w, double *bias) {
 
 static void judge(struct linear_run *run, const double *z, double bias) {
   const struct linear_share *share = &run->validation.share;
-  bool is_regression = run->spec.loss == LINEAR_SQUARED;
+  bool is_regression = linear_is_regression(run->spec.loss);
   double loss = 0;
   size_t correct = 0;
   for (size_t i = 0; i < share->rows; i++) {
@@ -133,11 +134,11 @@ pawl_status linear_validate(struct linear_run *run) {
     for (uint64_t k = share->starts[j]; w[j] != 0 && k < share->starts[j + 1]; k++)
       z[share->row_of[k]] += w[j] * (double)share->values[k];
   if (!status) judge(run, z, bias);
-  if (!status && run->options->patience && run->validation.worse == 0) { /* an early stop goes back to it */
+  if (!status && run->options->patience && run->validation.worse == 0) {
     linear_model_fini(&run->validation.model);
     status = linear_read_model(run, &run->validation.model);
   }
   free(w);
   free(z);
-  return status ? linear_fail(run, status, "validation: %s", pawl_error_text()) : PAWL_OK;
+  return status ? apps_fail(&run->common, status, "validation: %s", pawl_error_text()) : PAWL_OK;
 }

@@ -1,0 +1,142 @@
+/* Files of models: finds out the format, and reads or writes it. See model.h. */
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/common/model_file.h"
+#include "apps/linear/model/inside.h"
+
+const char *linear_format_name(enum linear_format format) {
+  switch (format) {
+  case LINEAR_FORMAT_PAWL:
+    return "pawl";
+  case LINEAR_FORMAT_LIBLINEAR:
+    return "liblinear";
+  case LINEAR_FORMAT_NPY:
+    return "npy";
+  }
+  return "";
+}
+
+static bool ends_with(const char *text, const char *end) {
+  size_t length = strlen(text), more = strlen(end);
+  return length > more && strcmp(text + length - more, end) == 0;
+}
+
+enum linear_format linear_format_of(const char *path) {
+  if (ends_with(path, ".npy")) return LINEAR_FORMAT_NPY;
+  return ends_with(path, ".liblinear") || ends_with(path, ".txt") ? LINEAR_FORMAT_LIBLINEAR : LINEAR_FORMAT_PAWL;
+}
+
+/* w.npy is explained by w.npy.json. For the caller to free. */
+static char *about_path(const char *path) {
+  size_t length = strlen(path);
+  char *beside = malloc(length + sizeof ".json");
+  if (!beside) return NULL;
+  memcpy(beside, path, length);
+  memcpy(beside + length, ".json", sizeof ".json");
+  return beside;
+}
+
+static pawl_status read_npy(const char *path, const char *bytes, size_t size, struct linear_model *model, char *why,
+                            char *error) {
+  char *beside = about_path(path), *about = NULL;
+  size_t about_size = 0;
+  if (!beside) return apps_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
+  pawl_status status = apps_file_read(beside, &about, &about_size, error);
+  if (status == PAWL_NOT_FOUND)
+    apps_say(error, status, "%s: the file that belongs to it, %s, is missing", path, beside);
+  if (status == PAWL_OK) {
+    status = linear_npy_decode(bytes, size, about, about_size, model, why);
+    if (status) apps_say(error, status, "%s: %s", path, why);
+  }
+  apps_free(about);
+  free(beside);
+  return status;
+}
+
+static pawl_status decode(const char *path, const char *bytes, size_t size, struct linear_model *model, char *error) {
+  char why[APPS_TEXT_MAX] = "";
+  pawl_status status;
+  if (linear_npy_is(bytes, size)) return read_npy(path, bytes, size, model, why, error);
+  if (size == 0)
+    status = apps_say(why, PAWL_TRUNCATED, "the file is empty");
+  else if (linear_pawl_is(bytes, size))
+    status = linear_pawl_decode(bytes, size, model, why);
+  else if (linear_liblinear_is(bytes, size))
+    status = linear_liblinear_decode(bytes, size, model, why);
+  else
+    status = apps_say(why, PAWL_CORRUPT, "not a model: neither in pawl's format, nor LIBLINEAR's, nor .npy");
+  if (status == PAWL_NO_MEMORY && !why[0]) apps_say(why, status, "out of memory");
+  return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;
+}
+
+/* Numbers in text have points, whatever the language of the program around us. */
+static locale_t enter_c(locale_t *before_out) {
+  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  *before_out = c ? uselocale(c) : (locale_t)0;
+  return c;
+}
+
+static void leave_c(locale_t c, locale_t before) {
+  if (!c) return;
+  uselocale(before);
+  freelocale(c);
+}
+
+pawl_status linear_model_read(const char *path, struct linear_model *model_out, char error[APPS_TEXT_MAX]) {
+  struct linear_model model = {0};
+  locale_t before, c;
+  char *bytes;
+  size_t size;
+  pawl_status status = apps_file_read(path, &bytes, &size, error);
+  if (status) return status;
+  c = enter_c(&before);
+  status = decode(path, bytes, size, &model, error);
+  leave_c(c, before);
+  apps_free(bytes);
+  if (status)
+    linear_model_fini(&model);
+  else
+    *model_out = model;
+  return status;
+}
+
+static pawl_status write_npy(const struct linear_model *model, const char *path, char *error) {
+  char *beside = about_path(path);
+  if (!beside) return apps_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
+  /* What explains an array is there before it. */
+  pawl_status status = apps_file_write(beside, linear_npy_fill_about, model, error);
+  if (status == PAWL_OK) status = apps_file_write(path, linear_npy_fill, model, error);
+  free(beside);
+  return status;
+}
+
+static pawl_status encode(const struct linear_model *model, const char *path, enum linear_format format, char *error) {
+  char why[APPS_TEXT_MAX] = "";
+  pawl_status status = PAWL_OK;
+  if (format == LINEAR_FORMAT_LIBLINEAR) status = linear_liblinear_check(model, why);
+  if (format == LINEAR_FORMAT_NPY) status = linear_npy_check(model, why);
+  if (status) return apps_say(error, status, "%s: %s", path, why);
+  switch (format) {
+  case LINEAR_FORMAT_PAWL:
+    return apps_file_write(path, linear_pawl_fill, model, error);
+  case LINEAR_FORMAT_LIBLINEAR:
+    return apps_file_write(path, linear_liblinear_fill, model, error);
+  case LINEAR_FORMAT_NPY:
+    return write_npy(model, path, error);
+  }
+  return apps_say(error, PAWL_INVALID, "%s: unknown format %d", path, (int)format);
+}
+
+pawl_status linear_model_write(const struct linear_model *model, const char *path, enum linear_format format,
+                               char error[APPS_TEXT_MAX]) {
+  char why[APPS_TEXT_MAX];
+  locale_t before, c;
+  if (!linear_model_is_sound(model, why))
+    return apps_say(error, PAWL_INVALID, "%s: cannot write an invalid model: %s", path, why);
+  c = enter_c(&before);
+  pawl_status status = encode(model, path, format, error);
+  leave_c(c, before);
+  return status;
+}

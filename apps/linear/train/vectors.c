@@ -1,0 +1,85 @@
+/* The vectors of a linear job, as the scheduler creates, copies and deletes them. */
+#include "apps/linear/train/inside.h"
+
+pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out) {
+  char name[PAWL_NAME_MAX + 1];
+  struct pawl_vector_options options;
+  if (!linear_vector_options(&run->spec, &run->order, which, &options)) return PAWL_OK;
+  linear_vector_name(&run->spec, &run->order, which, name);
+  pawl_status status = pawl_vector_ensure(run->common.session, name, &options, LINEAR_TIMEOUT, vector_out);
+  return status ? apps_fail(&run->common, status, "%s", pawl_error_text()) : PAWL_OK;
+}
+
+pawl_status linear_make_vectors(struct linear_run *run) {
+  linear_close_vectors(run);
+  run->has_vectors = true;
+  pawl_status status = linear_make_vector(run, LINEAR_WEIGHTS, &run->weights);
+  if (!status) status = linear_make_vector(run, LINEAR_BIAS, &run->bias);
+  if (!status) status = linear_make_vector(run, LINEAR_ALPHA, &run->alpha);
+  return status;
+}
+
+void linear_close_vectors(struct linear_run *run) {
+  pawl_vector_close(run->weights);
+  pawl_vector_close(run->bias);
+  pawl_vector_close(run->alpha);
+  run->weights = run->bias = run->alpha = NULL;
+}
+
+void linear_delete_vector(struct linear_run *run, const struct linear_order *order, enum linear_vector which) {
+  char name[PAWL_NAME_MAX + 1];
+  struct pawl_vector_options options;
+  if (!linear_vector_options(&run->spec, order, which, &options)) return;
+  linear_vector_name(&run->spec, order, which, name);
+  pawl_vector_delete(run->common.session, name, LINEAR_TIMEOUT); /* it may be gone already */
+}
+
+void linear_delete_vectors(struct linear_run *run, const struct linear_order *order) {
+  linear_delete_vector(run, order, LINEAR_WEIGHTS);
+  linear_delete_vector(run, order, LINEAR_BIAS);
+  if (order->point != run->order.point || order == &run->order) linear_delete_vector(run, order, LINEAR_ALPHA);
+}
+
+/* A job of this name that did not end may have left vectors behind, which are not zeros. */
+pawl_status linear_delete_leftovers(struct linear_run *run) {
+  struct pawl_vector_info *infos;
+  size_t count;
+  pawl_status status = pawl_vector_list(run->common.session, run->spec.job, LINEAR_TIMEOUT, &infos, &count);
+  if (status) return status == PAWL_NOT_FOUND ? PAWL_OK : status;
+  for (size_t i = 0; i < count && !status; i++)
+    status = pawl_vector_delete(run->common.session, infos[i].name, LINEAR_TIMEOUT);
+  pawl_vector_list_free(infos);
+  return status;
+}
+
+pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
+                                 struct pawl_vector *bias, bool with_alpha) {
+  struct linear_order before = run->order;
+  struct pawl_vector *was[] = {run->weights, run->bias, run->alpha};
+  const struct pawl_range all = {0, 0};
+  run->weights = run->bias = run->alpha = NULL;
+  run->order.point = point;
+  run->order.generation = generation;
+  pawl_status status = linear_make_vectors(run);
+  if (!status) status = pawl_vector_copy(run->weights, weights, all, NULL);
+  if (!status && bias) status = pawl_vector_copy(run->bias, bias, all, NULL);
+  if (!status && was[2] && with_alpha) status = pawl_vector_copy(run->alpha, was[2], all, NULL);
+  if (!status) status = pawl_session_flush(run->common.session, PAWL_FOREVER);
+  for (size_t i = 0; i < sizeof was / sizeof *was; i++) pawl_vector_close(was[i]);
+  if (!status) linear_delete_vectors(run, &before);
+  return status;
+}
+
+/* The servers compute the norms. */
+pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out) {
+  const struct pawl_range all = {0, 0};
+  double count = 0, sum = 0, root = 0;
+  pawl_status status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_COUNT, PAWL_FOREVER, &count);
+  if (!status && run->order.l1 > 0)
+    status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_1, PAWL_FOREVER, &sum);
+  if (!status && run->order.l2 > 0)
+    status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_2, PAWL_FOREVER, &root);
+  *penalty_out = run->order.l1 * sum + run->order.l2 / 2 * root * root;
+  *nonzeros_out = (uint64_t)count;
+  return status;
+}
