@@ -56,7 +56,7 @@ pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t 
                                  struct pawl_vector *bias, bool with_alpha) {
   struct linear_order before = run->order;
   struct pawl_vector *was[] = {run->weights, run->bias, run->alpha};
-  const struct pawl_range all = {0, 0};
+  const struct pawl_range all = PAWL_ALL;
   run->weights = run->bias = run->alpha = NULL;
   run->order.point = point;
   run->order.generation = generation;
@@ -72,7 +72,7 @@ pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t 
 
 /* The servers compute the norms. */
 pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out) {
-  const struct pawl_range all = {0, 0};
+  const struct pawl_range all = PAWL_ALL;
   double count = 0, sum = 0, root = 0;
   pawl_status status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_COUNT, PAWL_FOREVER, &count);
   if (!status && run->order.l1 > 0)
