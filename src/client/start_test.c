@@ -291,8 +291,7 @@ static void test_an_operation_is_cut_by_what_was_sent_to_either_vector(void **st
   SEE(&scene, 2, {0, 1}, {250, 2}, {500, 2});
   start_range(&scene, &first, scene.second, PWI_REQUEST_PUSH, 0, 10); /* claims [0, 250) */
   SEE(&scene, 3, {0, 1}, {500, 2});
-  assert_int_equal(pwi_client_linear(scene.client, &call.task, scene.flow, scene.second, PWI_LINEAR_AXPY, 2,
-                                     (struct pawl_range){0, 0}),
+  assert_int_equal(pwi_client_linear(scene.client, &call.task, scene.flow, scene.second, PWI_LINEAR_AXPY, 2, PAWL_ALL),
                    PAWL_OK);
   CLAIMS(scene.flow->first, {0, 250}, {250, 500}, {500, 1000});
   assert_int_equal(scene.flow->first->operation.prior, 1);
