@@ -355,4 +355,23 @@ static inline void assert_range(struct pawl_range range, uint64_t begin, uint64_
   assert_int_equal(range.end, end);
 }
 
+/* The beginning of a test of one scene. */
+#define START                                                                                                          \
+  (void)state;                                                                                                         \
+  struct scene scene;                                                                                                  \
+  start_scene(&scene)
+
+static inline void assert_over(const struct call *call, pawl_status status) {
+  assert_int_equal(call->finished, 1);
+  assert_int_equal(call->task.status, status);
+}
+
+static inline void start_aggregate(struct scene *scene, struct call *call, enum pwi_request_kind kind) {
+  *call = (struct call){.task.finished = call_finished};
+  struct pwi_where where = {.range = {0, 10}, .aggregate = 3, .tick = 1};
+  void *out = kind == PWI_REQUEST_PUSHPULL ? scene->out : NULL;
+  assert_int_equal(pwi_client_start(scene->client, &call->task, scene->flow, kind, &where, scene->in, out), PAWL_OK);
+  check_scene(scene);
+}
+
 #endif

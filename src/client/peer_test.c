@@ -1,11 +1,6 @@
 /* The queue of a peer and its parts under way; links to peers, and how much goes over them. */
 #include "client/client_testing.h"
 
-#define START                                                                                                          \
-  (void)state;                                                                                                         \
-  struct scene scene;                                                                                                  \
-  start_scene(&scene)
-
 /* --- queues --------------------------------------------------------------------------------------------- */
 
 static void test_a_peer_is_made_once(void **state) {

@@ -1,11 +1,6 @@
 /* Calls become parts: cut by arcs, by what was sent before, and by size. */
 #include "client/client_testing.h"
 
-#define START                                                                                                          \
-  (void)state;                                                                                                         \
-  struct scene scene;                                                                                                  \
-  start_scene(&scene)
-
 /* The parts of the flow from `part` on have these claims. */
 static void assert_claims(const struct part *part, const struct pawl_range *claims, size_t count) {
   for (size_t i = 0; i < count; i++, part = part->next) {

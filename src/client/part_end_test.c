@@ -1,0 +1,420 @@
+/* How parts end and are cut: failures, the end of a flow, the caller's memory, views that divide a claim, narrowing. client/part_test.c
+ * has the states before. */
+#include "client/client_testing.h"
+
+/* --- failing -------------------------------------------------------------------------------------------- */
+
+static void test_a_push_that_fails_goes_once_more_empty(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 10);
+  struct part *part = scene.flow->first;
+  answer_failed(&scene, part, PAWL_MISMATCH);
+  assert_int_equal(part->state, PART_SENT);
+  assert_int_equal(part->voided, PAWL_MISMATCH);
+  struct request request = last_request(&scene);
+  assert_int_equal(request.control.head.task, 1); /* it uses up its number */
+  assert_int_equal(request.terms.rows, 0);
+  assert_int_equal(bytes_in(&request, PWI_SECTION_VALUES), 0);
+  answer(&scene, part, PWI_CODE_OK);
+  assert_over(&call, PAWL_MISMATCH);
+  stop_scene(&scene);
+}
+
+static void test_an_empty_push_that_fails_ends(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 10);
+  answer_failed(&scene, scene.flow->first, PAWL_MISMATCH);
+  answer_failed(&scene, scene.flow->first, PAWL_INVALID);
+  assert_over(&call, PAWL_MISMATCH); /* the first reason */
+  stop_scene(&scene);
+}
+
+static void test_an_empty_push_of_a_group_is_tried_without_it(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  bring_up(&scene, 2);
+  start_aggregate(&scene, &call, PWI_REQUEST_PUSH);
+  struct part *part = scene.flow->first;
+  answer_failed(&scene, part, PAWL_MISMATCH);
+  assert_int_equal(part->aggregate, 3);
+  answer_failed(&scene, part, PAWL_MISMATCH);
+  assert_int_equal(part->aggregate, 0);
+  assert_int_equal(part->state, PART_SENT);
+  answer_failed(&scene, part, PAWL_MISMATCH);
+  assert_over(&call, PAWL_MISMATCH);
+  stop_scene(&scene);
+}
+
+static void test_a_pull_that_fails_ends_at_once(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  pull(&scene, &call, 0, 10);
+  answer_failed(&scene, scene.flow->first, PAWL_NO_MEMORY);
+  assert_over(&call, PAWL_NO_MEMORY);
+  stop_scene(&scene);
+}
+
+static void test_a_push_waits_for_a_server_without_memory(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 10);
+  answer_failed(&scene, scene.flow->first, PAWL_NO_MEMORY);
+  assert_int_equal(scene.flow->first->state, PART_PARKED);
+  wait_for_timer(&scene);
+  answer_failed(&scene, scene.flow->first, PAWL_NODE_LIMIT);
+  assert_int_equal(scene.flow->first->state, PART_PARKED);
+  stop_scene(&scene);
+}
+
+static void test_a_request_that_the_server_cannot_read_fails_before_it_is_sent(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  bring_up(&scene, 2);
+  peer_of(&scene, 1)->link->peering.features = 0;
+  start_aggregate(&scene, &call, PWI_REQUEST_PUSHPULL);
+  struct part *part = scene.flow->first;
+  assert_int_equal(part->voided, PAWL_UNSUPPORTED);
+  assert_int_equal(part->state, PART_SENT);
+  while (scene.flow->first) answer(&scene, scene.flow->first, PWI_CODE_OK);
+  assert_over(&call, PAWL_UNSUPPORTED);
+  stop_scene(&scene);
+}
+
+static void test_a_refusal_names_the_keys(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 10);
+  answer_with(&scene, scene.flow->first,
+              (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = PAWL_INVALID, .found = 4, .next = 6});
+  assert_over(&call, PAWL_INVALID);
+  assert_int_equal(call.task.failure_count, 1);
+  assert_range(call.task.failures[0].range, 4, 6);
+  stop_scene(&scene);
+}
+
+static void test_failures_of_neighbours_are_told_as_one(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  bring_up(&scene, 2);
+  pull(&scene, &call, 400, 600);
+  answer_failed(&scene, scene.flow->last, PAWL_INVALID);
+  assert_int_equal(call.finished, 0);
+  answer_failed(&scene, scene.flow->first, PAWL_INVALID);
+  assert_over(&call, PAWL_INVALID);
+  assert_int_equal(call.task.failure_count, 1);
+  assert_range(call.task.failures[0].range, 400, 600);
+  stop_scene(&scene);
+}
+
+/* --- the end of a flow ---------------------------------------------------------------------------------- */
+
+static void test_all_parts_of_a_deleted_vector_end(void **state) {
+  START;
+  struct call first, second, third;
+  bring_up(&scene, 1);
+  push(&scene, &first, 0, 10);
+  push(&scene, &second, 500, 510); /* queued: there is no link */
+  push(&scene, &third, 0, 10);
+  answer_failed(&scene, scene.flow->first, PAWL_NOT_FOUND);
+  assert_over(&first, PAWL_NOT_FOUND);
+  assert_over(&second, PAWL_NOT_FOUND);
+  assert_over(&third, PAWL_NOT_FOUND);
+  struct pwi_where where = {.range = {0, 10}};
+  assert_int_equal(pwi_client_start(scene.client, &first.task, scene.flow, PWI_REQUEST_PUSH, &where, scene.in, NULL),
+                   PAWL_NOT_FOUND);
+  stop_scene(&scene);
+}
+
+static void test_a_part_that_is_settled_on_a_dead_flow_ends(void **state) {
+  START;
+  struct call call;
+  scene.client->is_joined = false;
+  push(&scene, &call, 0, 10);
+  scene.flow->dead = PAWL_NODE_GONE;
+  pwi_parts_unpark(scene.client, true);
+  assert_over(&call, PAWL_NODE_GONE);
+  stop_scene(&scene);
+}
+
+static void test_parts_for_an_earlier_incarnation_end(void **state) {
+  START;
+  struct call first, second, third;
+  bring_up(&scene, 1);
+  push(&scene, &first, 0, 10);
+  push(&scene, &second, 0, 10);
+  push(&scene, &third, 500, 510);
+  pwi_flow_restored(scene.client, scene.flow, 1);
+  assert_over(&third, PAWL_RESTORED); /* was not sent */
+  assert_int_equal(first.finished, 0);
+  answer_with(&scene, scene.flow->first, (struct pwi_outcome){.code = PWI_CODE_RESTORED, .found = 1});
+  assert_over(&first, PAWL_RESTORED);
+  take_down(&scene, 1, PAWL_LINK_CLOSED); /* it is not sent again */
+  assert_over(&second, PAWL_RESTORED);
+  push(&scene, &first, 0, 10);
+  assert_int_equal(scene.flow->first->prior, 0);
+  assert_int_equal(scene.flow->first->incarnation, 1);
+  stop_scene(&scene);
+}
+
+static void test_a_broken_history_ends_the_part(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 10);
+  answer(&scene, scene.flow->first, PWI_CODE_BROKEN);
+  assert_over(&call, PAWL_CLUSTER_HISTORY);
+  stop_scene(&scene);
+}
+
+/* --- the caller's memory -------------------------------------------------------------------------------- */
+
+static void test_a_task_is_over_only_when_the_net_has_let_go(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 500); /* too large to be copied */
+  struct part *part = scene.flow->first;
+  const struct stub_sent *sent = last_request(&scene).sent;
+  assert_int_not_equal(sent->cookie, 0);
+  answer(&scene, part, PWI_CODE_OK);
+  assert_null(scene.flow->first);
+  assert_true(part->is_over);
+  assert_int_equal(call.finished, 0);
+  net_done(&scene, sent);
+  assert_over(&call, PAWL_OK);
+  push(&scene, &call, 0, 500);
+  net_done(&scene, last_request(&scene).sent);
+  assert_int_equal(call.finished, 0);
+  answer(&scene, scene.flow->first, PWI_CODE_OK);
+  assert_over(&call, PAWL_OK);
+  stop_scene(&scene);
+}
+
+static void test_a_resent_part_waits_for_both_messages(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 500);
+  size_t first = scene.net.sent_count - 1;
+  take_down(&scene, 1, PAWL_LINK_CLOSED);
+  bring_up(&scene, 1);
+  size_t second = scene.net.sent_count - 1;
+  struct part *part = scene.flow->first;
+  assert_int_equal(part->outgoings, 2);
+  assert_int_not_equal(scene.net.sent[first].cookie, scene.net.sent[second].cookie);
+  answer(&scene, part, PWI_CODE_OK);
+  net_done(&scene, &scene.net.sent[first]);
+  assert_int_equal(call.finished, 0);
+  net_done(&scene, &scene.net.sent[second]);
+  assert_over(&call, PAWL_OK);
+  stop_scene(&scene);
+}
+
+/* --- cutting -------------------------------------------------------------------------------------------- */
+
+static void test_a_view_cuts_a_part_between_two_heads(void **state) {
+  START;
+  struct call before, call;
+  bring_up(&scene, 1);
+  push(&scene, &before, 0, 10);
+  push(&scene, &call, 0, 400);
+  struct part *part = scene.flow->last;
+  answer(&scene, part, PWI_CODE_NOT_HERE);
+  SEE(&scene, 2, {0, 1}, {250, 3}, {500, 2});
+  struct part *rest = part->next;
+  assert_int_equal(part->state, PART_SENT);
+  assert_range(part->claim, 0, 250);
+  assert_range(part->range, 0, 250);
+  assert_int_equal(part->rows, 250);
+  assert_int_equal(rest->state, PART_QUEUED);
+  assert_int_equal(rest->peer->node, 3);
+  assert_range(rest->claim, 250, 500);
+  assert_range(rest->range, 250, 400);
+  assert_int_equal(rest->number, part->number);
+  assert_int_equal(rest->prior, part->prior);
+  assert_ptr_equal(rest->in, (const char *)(scene.in + 250));
+  assert_int_equal(call.task.parts, 2);
+  stop_scene(&scene);
+}
+
+static void test_a_view_shortens_a_scan(void **state) {
+  START;
+  struct call call = {.task.finished = call_finished};
+  uint64_t keys[10];
+  bring_up(&scene, 1);
+  assert_int_equal(pwi_client_scan(scene.client, &call.task, scene.flow, pawl_range_of(0, SPAN), 10, keys, scene.out),
+                   PAWL_OK);
+  struct part *part = scene.flow->first;
+  assert_range(part->claim, 0, 500);
+  answer(&scene, part, PWI_CODE_NOT_HERE);
+  SEE(&scene, 2, {0, 1}, {250, 3}, {500, 2});
+  assert_int_equal(part->state, PART_SENT);
+  assert_range(part->claim, 0, 250);
+  assert_int_equal(part->rows, 10);
+  assert_null(part->next);
+  answer_with(&scene, part, (struct pwi_outcome){.code = PWI_CODE_OK, .next = 250});
+  assert_over(&call, PAWL_OK);
+  assert_int_equal(call.task.found, 250);
+  stop_scene(&scene);
+}
+
+static void test_a_part_that_cannot_be_cut_for_lack_of_memory_parks_whole(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 400);
+  struct part *part = scene.flow->first;
+  answer(&scene, part, PWI_CODE_NOT_HERE);
+  const struct share shares[] = {{0, 1}, {250, 3}, {500, 2}};
+  pwi_view_release(scene.client->view);
+  scene.client->view = view_of(2, shares, 3);
+  pwi_memory_fail_after(0);
+  pwi_parts_unpark(scene.client, false);
+  assert_true(pwi_memory_fail_cancel());
+  assert_int_equal(part->state, PART_PARKED);
+  assert_range(part->claim, 0, 500);
+  assert_null(part->next);
+  while (part->state == PART_PARKED) wait_for_timer(&scene);
+  assert_range(part->claim, 0, 250);
+  assert_non_null(part->next);
+  stop_scene(&scene);
+}
+
+static void test_neighbouring_arcs_of_one_node_are_asked_at_once(void **state) {
+  START;
+  struct call first, second;
+  scene.client->is_joined = false;
+  SEE(&scene, 2, {0, 2});
+  push(&scene, &first, 0, 10);
+  start_aggregate(&scene, &second, PWI_REQUEST_PUSH);
+  struct part *plain = scene.flow->first, *aggregate = plain->next;
+  assert_range(plain->claim, 0, SPAN);
+  assert_range(aggregate->claim, 0, SPAN);
+  SEE(&scene, 3, {0, 2}, {500, 2});
+  scene.client->is_joined = true;
+  pwi_parts_unpark(scene.client, true);
+  check_scene(&scene);
+  assert_range(plain->claim, 0, SPAN);
+  assert_int_equal(plain->state, PART_QUEUED);
+  pwi_flow_unblock(scene.client, scene.flow);
+  assert_range(aggregate->claim, 0, 500); /* an aggregate is about one arc */
+  assert_range(aggregate->next->claim, 500, SPAN);
+  assert_int_equal(aggregate->next->aggregate, 0); /* none of its keys lies there */
+  stop_scene(&scene);
+}
+
+/* --- narrowing ------------------------------------------------------------------------------------------ */
+
+static void test_narrowing_a_part_of_a_range(void **state) {
+  START;
+  struct call call;
+  scene.client->is_joined = false;
+  push(&scene, &call, 100, 300);
+  struct part *part = scene.flow->first;
+  assert_range(part->claim, 0, 500);
+  assert_true(pwi_part_narrow(scene.client, part, pawl_range_of(200, 400)));
+  assert_range(part->claim, 200, 400);
+  assert_range(part->range, 200, 300);
+  assert_int_equal(part->rows, 100);
+  assert_ptr_equal(part->in, (const char *)(scene.in + 200));
+  part->aggregate = 3;
+  assert_false(pwi_part_narrow(scene.client, part, pawl_range_of(300, 400))); /* none of its keys */
+  assert_range(part->range, 300, 400);
+  assert_int_equal(part->rows, 0);
+  assert_non_null(part->keys);
+  assert_int_equal(part->aggregate, 0);
+  stop_scene(&scene);
+}
+
+static void test_narrowing_a_part_with_keys(void **state) {
+  START;
+  static const uint64_t keys[] = {10, 20, 300, 400};
+  struct call call = {.task.finished = call_finished};
+  struct pwi_where where = {.keys = keys, .count = 4};
+  scene.client->is_joined = false;
+  assert_int_equal(
+      pwi_client_start(scene.client, &call.task, scene.flow, PWI_REQUEST_PUSHPULL, &where, scene.in, scene.out),
+      PAWL_OK);
+  struct part *part = scene.flow->first;
+  assert_int_equal(part->rows, 4);
+  part->signature = 5;
+  assert_true(pwi_part_narrow(scene.client, part, pawl_range_of(20, 400)));
+  assert_int_equal(part->rows, 2);
+  assert_ptr_equal(part->keys, keys + 1);
+  assert_int_equal(part->list_first, 1);
+  assert_ptr_equal(part->in, (const char *)(scene.in + 1));
+  assert_ptr_equal(part->out, (char *)(scene.out + 1));
+  assert_int_equal(part->signature, 0); /* of other keys */
+  assert_false(pwi_part_narrow(scene.client, part, pawl_range_of(21, 300)));
+  assert_int_equal(part->rows, 0);
+  stop_scene(&scene);
+}
+
+static void test_splitting_keeps_number_predecessor_and_list(void **state) {
+  START;
+  static const uint64_t keys[] = {10, 20, 300};
+  struct call call = {.task.finished = call_finished};
+  struct pwi_keylist *list;
+  scene.client->is_joined = false;
+  assert_int_equal(pwi_keylist_create(scene.client, &scene.flow->entry, keys, 3, &list), PAWL_OK);
+  struct pwi_where where = {.list = list};
+  assert_int_equal(pwi_client_start(scene.client, &call.task, scene.flow, PWI_REQUEST_PUSH, &where, scene.in, NULL),
+                   PAWL_OK);
+  struct part *part = scene.flow->first;
+  part->prior = 9;
+  assert_int_equal(part->state, PART_PARKED);
+  struct part *rest = pwi_part_split(scene.client, part, 20);
+  assert_non_null(rest);
+  assert_ptr_equal(part->next, rest);
+  assert_int_equal(rest->state, PART_BLOCKED);
+  assert_int_equal(rest->number, part->number);
+  assert_int_equal(rest->prior, 9);
+  assert_int_not_equal(rest->index, part->index);
+  assert_int_equal(part->rows, 1);
+  assert_int_equal(rest->rows, 2);
+  assert_int_equal(rest->list_first, 1);
+  assert_int_equal(list->references, 3);
+  check_scene(&scene);
+  stop_scene(&scene);
+  assert_int_equal(list->references, 1);
+  pwi_keylist_release(list);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test(test_##name)
+      T(a_push_that_fails_goes_once_more_empty),
+      T(an_empty_push_that_fails_ends),
+      T(an_empty_push_of_a_group_is_tried_without_it),
+      T(a_pull_that_fails_ends_at_once),
+      T(a_push_waits_for_a_server_without_memory),
+      T(a_request_that_the_server_cannot_read_fails_before_it_is_sent),
+      T(a_refusal_names_the_keys),
+      T(failures_of_neighbours_are_told_as_one),
+      T(all_parts_of_a_deleted_vector_end),
+      T(a_part_that_is_settled_on_a_dead_flow_ends),
+      T(parts_for_an_earlier_incarnation_end),
+      T(a_broken_history_ends_the_part),
+      T(a_task_is_over_only_when_the_net_has_let_go),
+      T(a_resent_part_waits_for_both_messages),
+      T(a_view_cuts_a_part_between_two_heads),
+      T(a_view_shortens_a_scan),
+      T(a_part_that_cannot_be_cut_for_lack_of_memory_parks_whole),
+      T(neighbouring_arcs_of_one_node_are_asked_at_once),
+      T(narrowing_a_part_of_a_range),
+      T(narrowing_a_part_with_keys),
+      T(splitting_keeps_number_predecessor_and_list),
+#undef T
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
