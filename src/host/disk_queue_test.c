@@ -127,7 +127,7 @@ static void test_without_a_thread_disk_jobs_are_done_at_once(void **state) {
   pwi_host_disk_queue_close(disk_queue);
 }
 
-static char folder[] = "/tmp/pawl-disk queue-XXXXXX";
+static char folder[] = "/tmp/pawl-disk-queue-XXXXXX";
 
 static void test_one_level_of_a_directory_is_made(void **state) {
   (void)state;

@@ -36,7 +36,7 @@ static pawl_status boot(void *context, const struct pwi_sim_boot *with, const st
 
 static void open_scene(void) {
   struct pwi_sim_config config;
-  struct pwi_sim_program program = {.name = "request handler", .boot = boot};
+  struct pwi_sim_program program = {.name = "handler", .boot = boot};
   struct pwi_sim_node node;
   memset(&scene, 0, sizeof scene);
   pwi_sim_config_init(&config);
