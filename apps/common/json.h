@@ -74,8 +74,8 @@ static inline json_t *apps_json_texts(char *const *texts, size_t count) {
   return array;
 }
 
-/* A copy of texts, for apps_json_texts_free. False without memory: what was copied so far is then to be freed
- * too. */
+/* Copies texts. The caller frees the copy with apps_json_texts_free, also after a failure. False: out of
+ * memory. */
 static inline bool apps_texts_copy(const char *const *texts, size_t count, char ***texts_out, size_t *count_out) {
   char **copy = apps_alloc_zero(count + 1, sizeof *copy);
   *texts_out = copy;

@@ -1,5 +1,4 @@
-/* What tests of specs, orders and replies share: texts that are not whole, or not what they should be, are
- * refused. */
+/* For tests of specs, orders and replies: the decoder refuses every truncated and every malformed text. */
 #ifndef APPS_COMMON_WIRE_TEST_H
 #define APPS_COMMON_WIRE_TEST_H
 

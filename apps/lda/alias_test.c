@@ -31,7 +31,7 @@ static int end(void **state) {
   return 0;
 }
 
-/* What is drawn of each topic, and how far its cells may be from the truth: thresholds are cut off to 32
+/* Sums the chance of each topic over all cells, and the rounding error of these chances: a threshold has 32
  * bits. */
 static void add_up(uint32_t topics) {
   memset(chance, 0, sizeof chance);

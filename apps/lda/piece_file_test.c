@@ -1,5 +1,5 @@
-/* What is in the files of pieces: tokens are those of the documents, versions are seen by whoever opens the
- * file next, and damage is noticed. */
+/* Files of pieces: they hold the tokens of the documents, the next reader sees the version that was written
+ * last, and damage is detected. */
 #include <fcntl.h>
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* The sampler's parts: what it adds up is right, and what it proposes and accepts has the chances that
- * sample.h says. */
+/* The parts of the sampler: its sums are correct, and it proposes and accepts with the probabilities that
+ * sample.h gives. */
 #include "apps/lda/sample_test.h"
 
 /* --- tallies -------------------------------------------------------------------------------------------- */
@@ -109,8 +109,8 @@ static void test_figures_agree_with_sums(void **state) {
 
 /* --- proposals ------------------------------------------------------------------------------------------ */
 
-/* What was drawn `n` times is as `weights` say, by Pearson's measure: its mean is TOPICS - 1, its spread the
- * root of twice that. */
+/* Compares counts of drawn topics with their weights by Pearson's chi-squared statistic, whose mean is
+ * TOPICS - 1 and whose variance is twice that. */
 static void check_drawn(const uint32_t *drawn, const double *weights) {
   double sum = 0, n = 0, measure = 0;
   for (uint32_t k = 0; k < TOPICS; k++) sum += weights[k], n += drawn[k];

@@ -147,8 +147,8 @@ pawl_status lda_evaluate(struct lda_training *run, const struct pawl_lda_model *
 
 /* --- alpha and beta ------------------------------------------------------------------------------------- */
 
-/* Minka 2000, "Estimating a Dirichlet distribution", (55): each alpha_k by the ratio of what its documents
- * say to what all say. */
+/* Minka 2000, "Estimating a Dirichlet distribution", (55): each alpha_k is scaled by the ratio of a sum over
+ * the documents with topic k to a sum over all documents. */
 void lda_optimise(struct lda_order *order, const struct lda_reply *sum, const int32_t *totals) {
   double beta_sum = order->beta * (double)order->words, below = 0;
   if (sum->alpha_length > 0)

@@ -5,8 +5,8 @@
 #include "apps/common/memory.h"
 #include "apps/lda/urn.h"
 
-/* Writing a token takes a small part of what a cell of an alias table takes; and what is written should stay
- * in the fastest cache. */
+/* Writing a token is much cheaper than making a cell of an alias table. The tokens of an urn should fit into
+ * the fastest cache. */
 enum { TOKENS_MOST = 8192, TOKENS_FOR_A_TOPIC = 32, AT_ONCE = 4 };
 
 bool lda_urn_init(struct lda_urn *urn, uint32_t topics) {

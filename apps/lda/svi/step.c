@@ -164,7 +164,7 @@ INLINE float move_gamma(const float *alpha, const float *theta, const float *sum
   return sum_of(&moved);
 }
 
-/* A document while gamma is found: a copy of its rows, and what goes with their columns, each of which is a
+/* A document while its gamma is computed: a copy of its rows, and the values of each column, which is a
  * topic. */
 struct look {
   const float *counts;
