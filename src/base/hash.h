@@ -8,9 +8,12 @@
 /* XXH3-64 of the bytes. */
 uint64_t pwi_hash(const void *data, size_t size, uint64_t seed);
 
-/* The same hash for data that arrives in pieces. The state is opaque, may be copied and need not be freed. */
+/* The same hash for data that arrives in pieces. The state is opaque and need not be freed. It must stay where
+ * pwi_hasher_init found it: XXH3 needs a multiple of 64 as its address, which the allocator does not promise,
+ * so the state begins at such an address within `room`. */
 struct pwi_hasher {
-  _Alignas(64) unsigned char state[576];
+  void *state;
+  unsigned char room[576 + 63];
 };
 
 void pwi_hasher_init(struct pwi_hasher *hasher, uint64_t seed);
