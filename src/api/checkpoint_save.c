@@ -118,7 +118,7 @@ static pawl_status save(struct pawl_session *session, const struct pawl_checkpoi
         options->name ? options->name : "");
   if (status == PAWL_IO || status == PAWL_NO_SPACE || status == PAWL_NOT_FOUND)
     return pwi_error_status(status, "checkpoint: the manager cannot use the directory");
-  if (status) return pwi_error_status(status, "checkpoint");
+  if (status) return pwi_session_error(session, status, "checkpoint: the manager was asked to save");
   bool is_over = false;
   while (!is_over && !status) {
     struct timespec pause = {.tv_nsec = LOOK_NS};

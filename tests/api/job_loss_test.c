@@ -352,7 +352,7 @@ static int be_sleeper(const char *address, const char *job) {
   must(pawl_round_get(round, 0, &report));
   pawl_status status = report.status;
   pawl_round_destroy(round);
-  exit(status == PAWL_NODE_GONE ? 30 : 1); /* its session is open, and joining again */
+  _exit(status == PAWL_NODE_GONE ? 30 : 1); /* its session is open, and joining again */
 }
 
 /* They have pieces, and are pushing: the cluster takes them for dead because the scheduler says so. */
