@@ -96,12 +96,12 @@ static pawl_status try_report(const uint8_t *data, size_t size) {
 }
 
 static pawl_status try_note(const uint8_t *data, size_t size) {
-  struct pwi_note note;
-  uint8_t again[PWI_NOTE_SIZE];
-  pawl_status status = pwi_note_decode(data, size, &note);
+  struct pwi_chain_message message;
+  uint8_t again[PWI_CHAIN_MESSAGE_SIZE];
+  pawl_status status = pwi_chain_message_decode(data, size, &message);
   if (status != PAWL_OK) return status;
-  assert(!pawl_range_is_empty(note.positions) && note.since != 0);
-  pwi_note_encode(&note, again);
+  assert(!pawl_range_is_empty(message.positions) && message.since != 0);
+  pwi_chain_message_encode(&message, again);
   assert(size == sizeof again && memcmp(again, data, size) == 0);
   return PAWL_OK;
 }

@@ -2,7 +2,7 @@
  *
  * FILLING. The last full member copies its data to the following one chunk by chunk, with a few chunks under
  * way, while requests go on. It also sends every change, in the same sequence, and each chunk is exact for
- * the version in its note. The later of chunk and change is always newer, so nothing is lost. When the last
+ * the version in its message. The later of chunk and change is always newer, so nothing is lost. When the last
  * chunk is stored, the confirmations of the new member begin to count: from then on no change is confirmed
  * that it lacks. Once it has everything that was confirmed before, the manager is told.
  *
@@ -170,22 +170,22 @@ void pwi_server_moves_look(struct pwi_server *server, struct pwi_chain *chain) {
 
 /* --- the source ----------------------------------------------------------------------------------------- */
 
-static struct pwi_note chunk_note(const struct pwi_chain *chain, const struct moving *moving,
-                                  enum pwi_chunk_step step) {
-  return (struct pwi_note){.step = PWI_NOTE_CHUNK,
-                           .effect = (uint8_t)step,
-                           .positions = chain->positions,
-                           .since = chain->since,
-                           .version = moving->given + 1,
-                           .prior = pwi_chain_at(chain),
-                           .other = moving->order.move};
+static struct pwi_chain_message chunk_message(const struct pwi_chain *chain, const struct moving *moving,
+                                              enum pwi_chunk_step step) {
+  return (struct pwi_chain_message){.kind = PWI_CHAIN_CHUNK,
+                                    .effect = (uint8_t)step,
+                                    .positions = chain->positions,
+                                    .since = chain->since,
+                                    .version = moving->given + 1,
+                                    .prior = pwi_chain_at(chain),
+                                    .other = moving->order.move};
 }
 
 static pawl_status send_chunk(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving,
                               enum pwi_chunk_step step, struct pwi_log_entry *log_entry) {
-  struct pwi_note note = chunk_note(chain, moving, step);
+  struct pwi_chain_message message = chunk_message(chain, moving, step);
   struct pwi_log_entry_address address = pwi_server_address_of(server, contact_of(chain)->following);
-  pawl_status status = pwi_log_entry_send_bytes(log_entry, &address, &note, server->node);
+  pawl_status status = pwi_log_entry_send_bytes(log_entry, &address, &message, server->node);
   if (!status) moving->given++;
   return status;
 }
@@ -239,7 +239,7 @@ static pawl_status fill_log_entry(struct pwi_server *server, struct pwi_chain *c
   return status;
 }
 
-/* A chunk is read and sent at once, so that it is exact for the version in its note. It follows all changes
+/* A chunk is read and sent at once, so that it is exact for the version in its message. It follows all changes
  * up to that version: if one of them is still unsent, the chunk waits. */
 static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   struct pwi_copying going = moving->copying;
@@ -365,16 +365,17 @@ static void count_target(struct pwi_server *server, struct pwi_chain *chain, str
   pwi_server_moves_look(server, chain);
 }
 
-void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain,
+                           const struct pwi_chain_message *message) {
   struct moving *moving = chain->following_fills ? fill_of(server, chain) : NULL;
-  if (!moving || moving->order.move != note->other) return;
-  if (note->status) {
-    end_move(server, moving, note->status);
+  if (!moving || moving->order.move != message->other) return;
+  if (message->status) {
+    end_move(server, moving, message->status);
     return;
   }
-  if (note->version <= moving->given && note->version > moving->taken) moving->taken = note->version;
+  if (message->version <= moving->given && message->version > moving->taken) moving->taken = message->version;
   if (moving->has_copied && moving->taken == moving->given && !chain->is_synced)
-    count_target(server, chain, moving, note->prior);
+    count_target(server, chain, moving, message->prior);
   else
     go_on(server, chain, moving);
 }
@@ -387,7 +388,8 @@ struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_c
   return NULL;
 }
 
-static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *chain,
+                                 const struct pwi_chain_message *message) {
   struct filling *filling = pwi_alloc_zero(1, sizeof *filling);
   if (!filling) return PAWL_NO_MEMORY;
   pwi_server_fillings_forget(server, chain->positions);
@@ -397,44 +399,44 @@ static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *ch
     return status;
   }
   *filling = (struct filling){.next = server->fillings,
-                              .move = note->other,
+                              .move = message->other,
                               .since = chain->since,
                               .positions = chain->positions,
-                              .chunk = note->version};
+                              .chunk = message->version};
   server->fillings = filling;
-  chain->processed = chain->version = note->prior;
+  chain->processed = chain->version = message->prior;
   contact_of(chain)->is_stuck = false;
   pwi_clock_fini(&chain->staged);
   return PAWL_OK;
 }
 
 /* A chunk out of sequence would restore old rows, so the fill begins anew. */
-static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note,
+static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_chain_message *message,
                            uint32_t catalogue, const void *chunk, size_t size) {
   struct filling *filling = pwi_server_filling(server, chain);
-  if (!filling || filling->move != note->other || filling->is_complete || note->version != filling->chunk + 1)
+  if (!filling || filling->move != message->other || filling->is_complete || message->version != filling->chunk + 1)
     return PAWL_CANCELLED;
-  if (note->prior != chain->processed || catalogue > (uint32_t)server->catalogue.number) return PAWL_CANCELLED;
-  filling->chunk = note->version;
+  if (message->prior != chain->processed || catalogue > (uint32_t)server->catalogue.number) return PAWL_CANCELLED;
+  filling->chunk = message->version;
   if (!chunk) return PAWL_NO_MEMORY;
-  if (note->effect == PWI_CHUNK_DATA) return pwi_shard_take(server->shard, chunk, size);
+  if (message->effect == PWI_CHUNK_DATA) return pwi_shard_take(server->shard, chunk, size);
   pawl_status status = pwi_chain_load_versions(chain, chunk, size);
   if (!status) status = pwi_shard_stage_rest(server->shard, chain->positions);
   if (!status) filling->is_complete = true;
-  if (!status) pwi_shard_mark_all(server->shard, chain->positions, note->prior + 1);
+  if (!status) pwi_shard_mark_all(server->shard, chain->positions, message->prior + 1);
   return status;
 }
 
 void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
-                           const struct pwi_note *note, const void *chunk, size_t size) {
+                           const struct pwi_chain_message *message, const void *chunk, size_t size) {
   if (!chain->is_filling) return;
-  struct pwi_note reply = *note;
-  reply.step = PWI_NOTE_TAKEN;
+  struct pwi_chain_message reply = *message;
+  reply.kind = PWI_CHAIN_TAKEN;
   reply.effect = 0;
-  reply.status = note->effect == PWI_CHUNK_BEGIN
-                     ? begin_filling(server, chain, note)
-                     : fill_on(server, chain, note, peer->inbox.head.catalogue, chunk, size);
-  pwi_server_note(server, peer, &reply);
+  reply.status = message->effect == PWI_CHUNK_BEGIN
+                     ? begin_filling(server, chain, message)
+                     : fill_on(server, chain, message, peer->inbox.head.catalogue, chunk, size);
+  pwi_server_send_chain_message(server, peer, &reply);
 }
 
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions) {
@@ -446,14 +448,14 @@ bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range pos
 void pwi_server_fill_stuck(struct pwi_server *server, struct pwi_chain *chain) {
   const struct filling *filling = pwi_server_filling(server, chain);
   if (!filling || !contact_of(chain)->previous) return;
-  struct pwi_note note = {.step = PWI_NOTE_TAKEN,
-                          .status = PAWL_CANCELLED,
-                          .positions = chain->positions,
-                          .since = chain->since,
-                          .version = filling->chunk,
-                          .prior = chain->processed,
-                          .other = filling->move};
-  pwi_server_note(server, contact_of(chain)->previous, &note);
+  struct pwi_chain_message message = {.kind = PWI_CHAIN_TAKEN,
+                                      .status = PAWL_CANCELLED,
+                                      .positions = chain->positions,
+                                      .since = chain->since,
+                                      .version = filling->chunk,
+                                      .prior = chain->processed,
+                                      .other = filling->move};
+  pwi_server_send_chain_message(server, contact_of(chain)->previous, &message);
 }
 
 pawl_status pwi_server_fillings_open(struct pwi_server *server) {

@@ -177,7 +177,8 @@ struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node);
 /* True if such a link is up or being made. */
 bool pwi_server_seeks(const struct pwi_server *server, uint64_t node);
 
-void pwi_server_note(struct pwi_server *server, struct server_peer *peer, const struct pwi_note *note);
+void pwi_server_send_chain_message(struct pwi_server *server, struct server_peer *peer,
+                                   const struct pwi_chain_message *message);
 struct pwi_log_entry_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer);
 
 /* server/fill.c */
@@ -191,9 +192,9 @@ void pwi_server_fill_go(struct pwi_server *server, uint64_t node);
 void pwi_server_fill_timer(struct pwi_server *server);
 void pwi_server_fills_watch(struct pwi_server *server); /* every second */
 void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status why);
-void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note);
+void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_chain_message *message);
 void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
-                           const struct pwi_note *note, const void *chunk, size_t size);
+                           const struct pwi_chain_message *message, const void *chunk, size_t size);
 /* All that are under way; the manager orders them again. */
 void pwi_server_fills_cancel(struct pwi_server *server);
 struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain);

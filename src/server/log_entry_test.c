@@ -159,8 +159,8 @@ static void test_a_log_entry_goes_back_with_its_last_user(void **state) {
   assert_ptr_equal(pwi_log_entry_retain(log_entry), log_entry);
   pwi_log_entry_release(log_entry);
   assert_int_equal(log_entries.bytes, LARGE);
-  struct pwi_note note = {.step = PWI_NOTE_CHUNK, .positions = {0, 5}, .since = 1};
-  assert_int_equal(pwi_log_entry_send_bytes(log_entry, &address, &note, 3), PAWL_OK);
+  struct pwi_chain_message message = {.kind = PWI_CHAIN_CHUNK, .positions = {0, 5}, .since = 1};
+  assert_int_equal(pwi_log_entry_send_bytes(log_entry, &address, &message, 3), PAWL_OK);
   assert_int_equal(log_entry->in_flight, 1);
   pwi_log_entry_release(log_entry); /* the net still reads it */
   assert_int_equal(log_entries.bytes, LARGE);
@@ -173,10 +173,10 @@ static void test_a_log_entry_goes_back_with_its_last_user(void **state) {
 
 static void test_a_region_out_of_which_a_send_failed_is_not_used_again(void **state) {
   (void)state;
-  struct pwi_note note = {.step = PWI_NOTE_CHUNK, .positions = {0, 5}, .since = 1};
+  struct pwi_chain_message message = {.kind = PWI_CHAIN_CHUNK, .positions = {0, 5}, .since = 1};
   struct pwi_log_entry *log_entry = take(LARGE);
   for (int i = 0; i < 2; i++) { /* it may well be sent again, over another link */
-    assert_int_equal(pwi_log_entry_send_bytes(log_entry, &address, &note, 3), PAWL_OK);
+    assert_int_equal(pwi_log_entry_send_bytes(log_entry, &address, &message, 3), PAWL_OK);
     pwi_log_entry_done(&log_entries, paper.cookie, i == 0 ? PAWL_LINK_RESET : PAWL_OK);
     assert_int_equal(paper.closed, 0);
   }
@@ -269,8 +269,8 @@ static struct pwi_log_entry *update(size_t rows, enum pwi_request_keys how) {
   return log_entry;
 }
 
-static const struct pwi_note update_note = {
-    .step = PWI_NOTE_UPDATE, .effect = PWI_EFFECT_ROWS, .positions = {0, 99}, .since = 4, .version = 9, .prior = 8};
+static const struct pwi_chain_message update_message = {
+    .kind = PWI_CHAIN_UPDATE, .effect = PWI_EFFECT_ROWS, .positions = {0, 99}, .since = 4, .version = 9, .prior = 8};
 
 static void test_an_update_carries_all_that_a_member_needs(void **state) {
   (void)state;
@@ -278,17 +278,18 @@ static void test_an_update_carries_all_that_a_member_needs(void **state) {
   for (size_t i = 0; i < 4; i++) {
     size_t rows = sizes[i];
     struct pwi_message_head head;
-    struct pwi_note note;
+    struct pwi_chain_message message;
     struct pwi_terms about;
     struct pwi_log_entry *log_entry = update(rows, PWI_KEYS_LIST);
-    assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_OK);
+    assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_message, false), PAWL_OK);
     struct pwi_sections sections = read_paper(&head);
     assert_int_equal(head.kind, PWI_SAY_CHAIN);
     assert_true(head.sender == 21 && head.task == 22 && head.tick == 23);
     assert_true(head.view == 11 && head.membership == 12 && head.catalogue == 13);
-    assert_int_equal(pwi_note_decode(section_of(&sections, PWI_SECTION_NOTE, PWI_NOTE_SIZE), PWI_NOTE_SIZE, &note),
+    assert_int_equal(pwi_chain_message_decode(section_of(&sections, PWI_SECTION_CHAIN, PWI_CHAIN_MESSAGE_SIZE),
+                                              PWI_CHAIN_MESSAGE_SIZE, &message),
                      PAWL_OK);
-    assert_true(note.version == 9 && note.prior == 8 && note.since == 4);
+    assert_true(message.version == 9 && message.prior == 8 && message.since == 4);
     assert_int_equal(pwi_terms_decode(section_of(&sections, PWI_SECTION_TERMS, PWI_TERMS_SIZE), PWI_TERMS_SIZE, &about),
                      PAWL_OK);
     assert_int_equal(about.rows, rows);
@@ -301,10 +302,10 @@ static void test_an_update_carries_all_that_a_member_needs(void **state) {
     assert_int_equal(is_kept, paper.cookie != 0);
     assert_int_equal(log_entry->in_flight, is_kept);
     if (is_kept) { /* the builder is in use */
-      assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_QUEUE_FULL);
+      assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_message, false), PAWL_QUEUE_FULL);
       /* The refused send can be tried again. */
       assert_true(pwi_log_entry_done(&log_entries, paper.cookie, PAWL_OK));
-      assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_OK);
+      assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_message, false), PAWL_OK);
       assert_false(pwi_log_entry_done(&log_entries, paper.cookie, PAWL_OK));
     }
     pwi_log_entry_release(log_entry);
@@ -317,7 +318,7 @@ static void test_what_had_no_rows_is_told_without_them(void **state) {
   struct pwi_message_head head;
   struct pwi_log_entry *log_entry = update(4, PWI_KEYS_LIST);
   log_entry->effect = PWI_EFFECT_REFUSAL;
-  assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_OK);
+  assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_message, false), PAWL_OK);
   struct pwi_sections sections = read_paper(&head);
   assert_int_equal(sections.count, 2);
   pwi_log_entry_release(log_entry);
@@ -352,11 +353,11 @@ static void test_a_list_is_sent_whole_to_whoever_does_not_know_it(void **state) 
   assert_non_null(log_entry->list);
   pwi_shard_destroy(shard); /* the list is still needed */
   pwi_membership_fini(&membership);
-  assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_OK);
+  assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_message, false), PAWL_OK);
   struct pwi_sections sections = read_paper(&head);
   assert_null(pwi_sections_find(&sections, PWI_SECTION_KEYS));
   assert_memory_equal(section_of(&sections, PWI_SECTION_SIGNATURE, 8), &log_entry->signature, 8);
-  assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, true), PAWL_OK);
+  assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_message, true), PAWL_OK);
   sections = read_paper(&head);
   assert_null(pwi_sections_find(&sections, PWI_SECTION_SIGNATURE));
   assert_memory_equal(section_of(&sections, PWI_SECTION_KEYS, sizeof keys), keys, sizeof keys);
@@ -371,9 +372,9 @@ static void test_what_the_net_does_not_take_is_not_under_way(void **state) {
   (void)state;
   struct pwi_log_entry *log_entry = update(5000, PWI_KEYS_LIST);
   paper.answer = PAWL_QUEUE_FULL;
-  assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_QUEUE_FULL);
+  assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_message, false), PAWL_QUEUE_FULL);
   paper.answer = PAWL_NOT_FOUND;
-  assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_note, false), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_log_entry_send_update(log_entry, &address, &update_message, false), PAWL_NOT_FOUND);
   assert_int_equal(log_entry->in_flight, 0);
   pwi_log_entry_release(log_entry);
   assert_int_equal(log_entries.bytes, 0);
