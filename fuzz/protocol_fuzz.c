@@ -95,7 +95,7 @@ static pawl_status try_report(const uint8_t *data, size_t size) {
   return PAWL_OK;
 }
 
-static pawl_status try_note(const uint8_t *data, size_t size) {
+static pawl_status try_chain_message(const uint8_t *data, size_t size) {
   struct pwi_chain_message message;
   uint8_t again[PWI_CHAIN_MESSAGE_SIZE];
   pawl_status status = pwi_chain_message_decode(data, size, &message);
@@ -157,7 +157,7 @@ static pawl_status try_spaces(const uint8_t *data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static pawl_status (*const tries[])(const uint8_t *, size_t) = {
-      try_terms,     try_outcome,   try_join,  try_joined, try_move,    try_report, try_note,
+      try_terms,     try_outcome,   try_join,  try_joined, try_move,    try_report, try_chain_message,
       try_complaint, try_operation, try_probe, try_settle, try_settled, try_spaces};
   struct input input = {data, size};
   size_t which = draw_u8(&input) % (sizeof tries / sizeof *tries);
