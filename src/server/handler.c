@@ -37,7 +37,7 @@ static void free_link(struct pwi_handler_link *link) {
   pwi_handler_free_buffers(link);
   pwi_handler_exit(link);
   pwi_inbox_fini(&link->inbox);
-  pwi_free(link->pace);
+  pwi_free(link->adapting);
   pwi_free(link);
 }
 

@@ -23,17 +23,17 @@ struct pwi_handler_buffer {
 };
 
 /* How fast a link carries answers, and which codec pays off for each vector on it. */
-#define PWI_PACED_VECTORS 4
+#define PWI_ADAPTING_VECTORS 4
 
-struct pwi_paced {
+struct pwi_adapting_vector {
   uint64_t vector;
   struct pwi_adapt adapt;
 };
 
-struct pwi_pace {
+struct pwi_adapting {
   struct pwi_adapt_link carrying;
   int64_t last_done;
-  struct pwi_paced vectors[PWI_PACED_VECTORS];
+  struct pwi_adapting_vector vectors[PWI_ADAPTING_VECTORS];
 };
 
 /* An answer: what it says, and where its values lie. */
@@ -67,10 +67,10 @@ struct pwi_handler_link {
   size_t buffer_count;
   size_t buffer_bytes; /* of their regions */
   struct pwi_answering *key;
-  int64_t taken_at;      /* when the client last took an answer */
-  bool is_dropped;       /* closed because the client reads too slowly */
-  size_t deferred_count; /* replies that wait for chains */
-  struct pwi_pace *pace; /* NULL: no request on this link has permitted a choice of codecs */
+  int64_t taken_at;              /* when the client last took an answer */
+  bool is_dropped;               /* closed because the client reads too slowly */
+  size_t deferred_count;         /* replies that wait for chains */
+  struct pwi_adapting *adapting; /* NULL: no request on this link has permitted a choice of codecs */
 };
 
 /* A chain of filters for answers. */
