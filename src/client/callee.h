@@ -42,7 +42,7 @@ struct pwi_running {
 
   /* Private. */
   uint32_t index;
-  struct pwi_incoming *incoming;
+  struct pwi_callee_graph *incoming;
   struct pwi_step step;
   struct pwi_step_end end;
   unsigned char *bytes;
