@@ -10,7 +10,7 @@
 #include "base/rangeset.h"
 
 /* An item of the order. */
-struct thing {
+struct order_item {
   enum { THING_INCOMING, THING_RUNNING, THING_ISSUED } kind;
   void *self;
 };
@@ -24,7 +24,7 @@ struct caller {
 
 /* A graph, from its CALL until its caller has the answer. */
 struct pwi_callee_graph {
-  struct thing thing;
+  struct order_item thing;
   struct pwi_callee_graph *next;           /* in the list of its caller */
   struct pwi_callee_graph *all_next, **at; /* in the list of all */
   struct pwi_callee_graph *completed_next;
@@ -33,7 +33,7 @@ struct pwi_callee_graph {
   void *local; /* of a local call */
   struct pwi_call_graph *graph;
   struct pwi_running *runs;
-  struct thing *things; /* one for each run */
+  struct order_item *things; /* one for each run */
   size_t result_bytes;
   struct pwi_step step;
   bool is_void; /* no memory to begin: nothing of it runs */
@@ -56,7 +56,7 @@ struct pwi_callee {
   struct pwi_order order;
 };
 
-static struct thing issued = {THING_ISSUED, NULL};
+static struct order_item issued = {THING_ISSUED, NULL};
 
 /* --- life of a graph ------------------------------------------------------------------------------------ */
 
@@ -85,7 +85,7 @@ static void destroy(struct pwi_callee_graph *incoming) {
 static struct pwi_callee_graph *create(struct pwi_callee *callee, struct pwi_call_graph *graph) {
   struct pwi_callee_graph *incoming = pwi_alloc_zero(1, sizeof *incoming);
   if (!incoming) return NULL;
-  incoming->thing = (struct thing){THING_INCOMING, incoming};
+  incoming->thing = (struct order_item){THING_INCOMING, incoming};
   incoming->plain_size = 5 + (size_t)12 * graph->count;
   incoming->plain = pwi_alloc(incoming->plain_size);
   incoming->runs = pwi_alloc_zero(graph->count, sizeof *incoming->runs);
@@ -276,7 +276,7 @@ static void tell_completed(struct pwi_callee *callee) {
 
 static void finished(void *context, struct pwi_step step, void *item, struct pwi_step_end end) {
   struct pwi_callee *callee = context;
-  struct thing *thing = item;
+  struct order_item *thing = item;
   (void)step;
   if (thing->kind == THING_RUNNING) {
     ((struct pwi_running *)thing->self)->end = end;
@@ -291,7 +291,7 @@ static void finished(void *context, struct pwi_step step, void *item, struct pwi
 /* --- running -------------------------------------------------------------------------------------------- */
 
 /* Begins a step. The step of a graph itself ends at once. */
-static void begin_thing(struct pwi_callee *callee, struct pwi_step step, const struct thing *thing) {
+static void begin_thing(struct pwi_callee *callee, struct pwi_step step, const struct order_item *thing) {
   if (thing->kind == THING_INCOMING) pwi_order_end(&callee->order, step, PAWL_OK);
   if (thing->kind != THING_RUNNING) return;
   struct pwi_running *running = thing->self;
@@ -339,7 +339,7 @@ static pawl_status add_runs(struct pwi_callee *callee, struct pwi_callee_graph *
     size_t count = 0;
     for (size_t edge = first[call]; edge < first[call + 1]; edge++)
       after[count++] = incoming->runs[graph->edges[edge].from].step;
-    incoming->things[call] = (struct thing){THING_RUNNING, running};
+    incoming->things[call] = (struct order_item){THING_RUNNING, running};
     running->item = &graph->items[call];
     running->index = call;
     running->incoming = incoming;

@@ -314,7 +314,7 @@ static void conclude_drain(struct pwi_manager *manager, const struct decision *d
   const struct pwi_view_node *server = status ? NULL : pwi_view_find(view, (struct pwi_node){decision->id});
   uint64_t process = server ? server->process : 0;
   for (size_t i = 0; server && i < manager->node_count; i++) {
-    struct node *node = &manager->nodes[i];
+    struct manager_node *node = &manager->nodes[i];
     const struct pwi_view_node *listed = pwi_view_find(manager->ledger.view, (struct pwi_node){node->id});
     if (!listed || listed->process != process) continue;
     node->leaving = true;

@@ -23,7 +23,7 @@ static void follow_nodes(struct pwi_manager *manager) {
   const struct pwi_ledger *ledger = &manager->ledger;
   size_t kept = 0;
   for (size_t i = 0; i < manager->node_count; i++) {
-    struct node *node = &manager->nodes[i];
+    struct manager_node *node = &manager->nodes[i];
     if (pwi_ledger_node(ledger, node->id)) {
       if (kept < i) manager->nodes[kept] = *node;
       kept++;
@@ -37,7 +37,7 @@ static void follow_nodes(struct pwi_manager *manager) {
   for (; manager->node_count < ledger->node_count; manager->node_count++) {
     assert(manager->node_count < manager->node_room);
     manager->nodes[manager->node_count] =
-        (struct node){.id = ledger->nodes[manager->node_count].id, .lost_at = pwi_net_now(manager->config.net)};
+        (struct manager_node){.id = ledger->nodes[manager->node_count].id, .lost_at = pwi_net_now(manager->config.net)};
   }
 }
 

@@ -124,7 +124,7 @@ static bool is_all_down(const struct pwi_view *view, uint64_t process) {
 static bool is_all_past_grace(const struct pwi_manager *manager, uint64_t process) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
-    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (view->nodes[i].process != process) continue;
     if (!pwi_manager_is_past_grace(manager, node) || node->verdict == PWI_VERDICT_ALIVE) return false;
   }

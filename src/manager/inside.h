@@ -149,7 +149,7 @@ struct suspicion {
 };
 
 /* State of a node of the ledger that is not recorded. */
-struct node {
+struct manager_node {
   uint64_t id;
   struct peer *peer;      /* NULL: it has no link now */
   struct pwi_timer timer; /* without a link: the next check; once down: its removal if it is in no chain */
@@ -322,7 +322,7 @@ struct pwi_manager {
   struct pwi_filter_totals filters; /* reported by clients */
   struct peer *first_peer, *last_peer;
   struct peer *buckets[PWI_MANAGER_BUCKETS];
-  struct node *nodes; /* in ascending order of ids, as in the ledger */
+  struct manager_node *nodes; /* in ascending order of ids, as in the ledger */
   size_t node_count, node_room;
   uint64_t presence_changes, last_inquiry;
   struct suspicion suspicion;
@@ -384,7 +384,7 @@ void pwi_manager_timer_cancel(struct pwi_manager *manager, struct pwi_timer *tim
 struct peer *pwi_manager_peer(const struct pwi_manager *manager, struct pwi_link link); /* NULL: none */
 void pwi_manager_expect_join(struct pwi_manager *manager, struct peer *peer);           /* in time */
 void pwi_manager_close(struct pwi_manager *manager, struct peer *peer, pawl_status why);
-struct node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id);
+struct manager_node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id);
 struct sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id);
 
 /* manager/decide.c */
@@ -427,10 +427,10 @@ void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_stat
 void pwi_manager_await_all(struct pwi_manager *manager);
 
 /* Removes the node from the view if it is in no chain. */
-void pwi_manager_remove_node(struct pwi_manager *manager, struct node *node);
+void pwi_manager_remove_node(struct pwi_manager *manager, struct manager_node *node);
 
 /* manager/space.c */
-void pwi_manager_grant(struct pwi_manager *manager, const struct node *node);
+void pwi_manager_grant(struct pwi_manager *manager, const struct manager_node *node);
 bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 uint64_t pwi_manager_space_used(const struct pwi_manager *manager, const char *space);
 PAWL_MUST_USE pawl_status pwi_manager_read_quota(const struct peer *peer, struct pwi_reader *reader,
@@ -447,7 +447,7 @@ void pwi_manager_settle_lost(struct pwi_manager *manager, const struct peer *pee
 void pwi_manager_expire(struct pwi_manager *manager); /* forgets retired senders whose time is over */
 
 /* manager/loss.c */
-void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node, pawl_status why);
+void pwi_manager_server_lost(struct pwi_manager *manager, struct manager_node *node, pawl_status why);
 void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_status why);
 void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
@@ -457,22 +457,22 @@ void pwi_manager_note_conflict(struct pwi_manager *manager, uint64_t a, uint64_t
 bool pwi_manager_is_starved(const struct pwi_manager *manager);
 
 /* Sets the timer of a node. */
-void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int64_t delay);
+void pwi_manager_look_after(struct pwi_manager *manager, struct manager_node *node, int64_t delay);
 
 /* manager/probe.c */
 bool pwi_manager_suspects_itself(struct pwi_manager *manager);
 
 /* The node has had no link for longer than its grace. */
-bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct node *node);
+bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct manager_node *node);
 
 /* The node is dead by the rules of manager/probe.c. */
-bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node);
+bool pwi_manager_is_lost(struct pwi_manager *manager, const struct manager_node *node);
 
 /* The node has no link, but has not been without one for long. */
-bool pwi_manager_may_return(struct pwi_manager *manager, const struct node *node);
-void pwi_manager_link_lost(struct pwi_manager *manager, struct node *node, bool was_silent);
-void pwi_manager_inquire(struct pwi_manager *manager, struct node *node);
-bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct node *node);
+bool pwi_manager_may_return(struct pwi_manager *manager, const struct manager_node *node);
+void pwi_manager_link_lost(struct pwi_manager *manager, struct manager_node *node, bool was_silent);
+void pwi_manager_inquire(struct pwi_manager *manager, struct manager_node *node);
+bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct manager_node *node);
 void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect);
 void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 void pwi_manager_tried(void *manager, const struct pwi_probe *probe); /* called by the prober */

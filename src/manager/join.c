@@ -165,7 +165,7 @@ static pawl_status decide_server(struct pwi_manager *manager, struct decision *d
   return record_return(manager, &peer->join, known->id);
 }
 
-static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct node *node) {
+static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct manager_node *node) {
   bool was_suspect = pwi_manager_suspects_itself(manager);
   if (node->peer) pwi_manager_moves_lost(manager, node->id, true); /* orders on the old link may be lost */
   replace_peer(manager, node->peer, peer);
@@ -189,7 +189,7 @@ static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct
 
 static void conclude_server(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
-  struct node *node = pwi_manager_node(manager, decision->id);
+  struct manager_node *node = pwi_manager_node(manager, decision->id);
   if (peer && !status && node)
     let_server_in(manager, peer, node);
   else if (peer)
@@ -284,7 +284,7 @@ static void conclude_client(struct pwi_manager *manager, const struct decision *
 
 /* --- after a restart ------------------------------------------------------------------------------------ */
 
-static bool is_expected(const struct pwi_manager *manager, const struct node *node) {
+static bool is_expected(const struct pwi_manager *manager, const struct manager_node *node) {
   return !node->heard && view_node(manager, node->id)->state != PWI_NODE_DOWN;
 }
 

@@ -62,7 +62,7 @@ static void conclude_draining(struct pwi_manager *manager, const struct decision
 
 void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer) {
   struct decision decision = {.link = peer->link, .id = peer->id};
-  struct node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
+  struct manager_node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
   struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (node) {
     node->leaving = true;
@@ -102,7 +102,7 @@ static struct peer *peer_of_server(const struct pwi_manager *manager, uint64_t i
 }
 
 static void conclude_removal(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct node *node = pwi_manager_node(manager, decision->id);
+  struct manager_node *node = pwi_manager_node(manager, decision->id);
   struct peer *peer = peer_of_server(manager, decision->id);
   if (node) {
     node->removing = false;
@@ -118,7 +118,7 @@ static void conclude_removal(struct pwi_manager *manager, const struct decision 
   pwi_manager_moves_poke(manager); /* other nodes may be waiting to leave */
 }
 
-void pwi_manager_remove_node(struct pwi_manager *manager, struct node *node) {
+void pwi_manager_remove_node(struct pwi_manager *manager, struct manager_node *node) {
   if (node->removing) return;
   node->removing = true;
   pwi_manager_queue(manager,
@@ -188,7 +188,7 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
   int64_t now = pwi_net_now(manager->config.net);
   manager->patient_until = now + manager->config.server_grace_ns;
   for (size_t i = 0; i < manager->node_count; i++) {
-    struct node *node = &manager->nodes[i];
+    struct manager_node *node = &manager->nodes[i];
     bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
     int64_t delay = down ? manager->config.keep_retired_ns : PWI_MANAGER_RETURN_NS;
     node->declared = down;

@@ -78,7 +78,7 @@ void pwi_manager_close(struct pwi_manager *manager, struct peer *peer, pawl_stat
   pwi_net_close(manager->config.net, peer->link, why);
 }
 
-struct node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id) {
+struct manager_node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id) {
   struct pwi_search search = {.high = manager->node_count};
   while (pwi_search_next(&search)) pwi_search_told(&search, manager->nodes[search.middle].id < id);
   size_t at = search.low;

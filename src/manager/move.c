@@ -17,7 +17,7 @@
 /* --- orders --------------------------------------------------------------------------------------------- */
 
 static void give_order(struct pwi_manager *manager, const struct move *move, bool cancel) {
-  const struct node *source = pwi_manager_node(manager, move->source);
+  const struct manager_node *source = pwi_manager_node(manager, move->source);
   const struct pwi_view_node *target = pwi_view_find(manager->ledger.view, (struct pwi_node){move->target});
   if (!source || !source->peer) return;
   struct pwi_move order = {.move = move->id,
@@ -44,7 +44,7 @@ void pwi_move_fail(struct pwi_manager *manager, struct move *move, pawl_status w
 }
 
 static bool has_heard(const struct pwi_manager *manager, uint64_t id, uint64_t epoch) {
-  const struct node *node = pwi_manager_node(manager, id);
+  const struct manager_node *node = pwi_manager_node(manager, id);
   return node && node->peer && node->peer->have.of[PWI_TOPIC_VIEW] >= epoch;
 }
 
@@ -131,7 +131,7 @@ static bool is_in_a_chain(const struct pwi_view *view, uint64_t id) {
 static void release_leavers(struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
-    struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    struct manager_node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (view->nodes[i].state != PWI_NODE_DRAINING || node->removing || is_in_a_chain(view, node->id)) continue;
     pwi_manager_remove_node(manager, node);
     return; /* the view may have changed; this function is called again after the announcement */

@@ -240,7 +240,7 @@ static struct numbers common_numbers(const struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
     if (view->nodes[i].state == PWI_NODE_DOWN) continue;
-    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (pwi_manager_is_past_grace(manager, node)) continue;
     for (int topic = 0; topic < PWI_TOPICS; topic++) {
       uint64_t has = node->peer ? node->peer->have.of[topic] : 0;

@@ -70,7 +70,7 @@ static bool are_handlers_connected(const struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   const struct pwi_membership *membership = &manager->ledger.membership;
   for (size_t i = 0; i < view->node_count; i++) {
-    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (!is_connected(node->peer) && is_in_a_chain(view, view->nodes[i].node)) return false;
   }
   for (size_t i = 0; i < membership->sender_count; i++) {

@@ -10,7 +10,8 @@
 /* --- the survey ----------------------------------------------------------------------------------------- */
 
 static void note_busy(struct pwi_manager *manager, const struct move *move) {
-  struct node *source = pwi_manager_node(manager, move->source), *target = pwi_manager_node(manager, move->target);
+  struct manager_node *source = pwi_manager_node(manager, move->source),
+                      *target = pwi_manager_node(manager, move->target);
   if (source) source->gives++;
   if (target) target->takes++;
 }
@@ -89,8 +90,8 @@ static bool is_in_use(const struct pwi_manager *manager, const struct move *move
 /* The source is not the source of another step, and the target not the target of another, under way or about
  * to begin. */
 static bool have_time(const struct pwi_manager *manager, const struct chain_step *step) {
-  const struct node *source = pwi_manager_node(manager, step->source);
-  const struct node *target = pwi_manager_node(manager, step->target);
+  const struct manager_node *source = pwi_manager_node(manager, step->source);
+  const struct manager_node *target = pwi_manager_node(manager, step->target);
   return source && target && source->gives == 0 && target->takes == 0;
 }
 

@@ -124,7 +124,7 @@ static size_t find_dead(const struct pwi_manager *manager, const struct pwi_view
   size_t dead = PWI_CHAIN_MAX;
   bool lives = false;
   for (size_t i = arc->count; i-- > 0;) {
-    const struct node *node = pwi_manager_node(manager, arc->chain[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, arc->chain[i].node.id);
     bool down = is_down(nodes, count, arc->chain[i].node);
     if (down && arc->chain[i].filling) return i;
     if (down) dead = i;

@@ -120,7 +120,7 @@ static size_t without_overlaps(struct pwi_load *loads, size_t count) {
 }
 
 /* Copies the loads of arcs of which the node is the head now. */
-static size_t collect_from(const struct pwi_view *view, const struct node *node, struct pwi_load *loads) {
+static size_t collect_from(const struct pwi_view *view, const struct manager_node *node, struct pwi_load *loads) {
   size_t count = 0;
   for (size_t i = 0; i < node->load_count; i++) {
     uint64_t begin = node->loads[i].positions.begin;
@@ -138,7 +138,7 @@ static pawl_status collect_loads(const struct pwi_manager *manager, struct pwi_l
   *loads_out = NULL;
   *count_out = 0;
   for (size_t i = 0; i < view->arc_count; i++) {
-    const struct node *head = pwi_manager_node(manager, pwi_view_head(view, i)->node.id);
+    const struct manager_node *head = pwi_manager_node(manager, pwi_view_head(view, i)->node.id);
     if (head->reports == 0) return PAWL_OK;
   }
   for (size_t i = 0; i < manager->node_count; i++) room += manager->nodes[i].load_count;
@@ -312,7 +312,7 @@ void pwi_manager_node_came(struct pwi_manager *manager) {
 /* --- reports -------------------------------------------------------------------------------------------- */
 
 void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
-  struct node *node = pwi_manager_node(manager, peer->id);
+  struct manager_node *node = pwi_manager_node(manager, peer->id);
   struct reported now = {.time = pwi_net_now(manager->config.net)};
   struct pwi_load *loads;
   size_t count;

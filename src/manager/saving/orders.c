@@ -111,7 +111,7 @@ static struct pwi_save save_of(const struct pwi_checkpointing *saving, const str
   return save;
 }
 
-static pawl_status order_node(struct pwi_checkpointing *saving, const struct node *node,
+static pawl_status order_node(struct pwi_checkpointing *saving, const struct manager_node *node,
                               const struct pwi_rangeset *open) {
   struct pwi_manager *manager = saving->manager;
   struct save_order order = {.node = node->id, .link = node->peer->link};
@@ -152,7 +152,7 @@ pawl_status pwi_saving_order_all(struct pwi_checkpointing *saving) {
     saving->node_rate = saving->rate && heads ? saving->rate / heads + 1 : saving->rate;
   }
   for (size_t i = 0; i < manager->node_count && !status; i++) {
-    const struct node *node = &manager->nodes[i];
+    const struct manager_node *node = &manager->nodes[i];
     if (node->peer && node->peer->state == PEER_IN && !order_of(saving, node->id))
       status = order_node(saving, node, &open);
   }
