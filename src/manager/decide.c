@@ -142,7 +142,7 @@ static void refuse(struct pwi_manager *manager, const struct decision *decision)
 /* The appended record may or may not be found in the journal later. The link is closed, so that the peer asks
  * again. */
 static void give_up(struct pwi_manager *manager, const struct decision *decision) {
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (peer) pwi_manager_close(manager, peer, manager->stopped);
 }
 

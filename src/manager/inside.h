@@ -103,9 +103,9 @@ struct peer_identity {
 };
 
 /* The other end of a link. */
-struct peer {
-  struct peer *next, *previous; /* list of all peers in order of arrival */
-  struct peer *chained;         /* next peer in the same bucket */
+struct manager_peer {
+  struct manager_peer *next, *previous; /* list of all peers in order of arrival */
+  struct manager_peer *chained;         /* next peer in the same bucket */
   struct pwi_link link;
   struct pwi_peering peering;
   struct peer_identity who;
@@ -151,10 +151,10 @@ struct suspicion {
 /* State of a node of the ledger that is not recorded. */
 struct manager_node {
   uint64_t id;
-  struct peer *peer;      /* NULL: it has no link now */
-  struct pwi_timer timer; /* without a link: the next check; once down: its removal if it is in no chain */
-  int64_t lost_at;        /* when its link went down, or the manager started */
-  bool was_silent;        /* its link went down because of silence */
+  struct manager_peer *peer; /* NULL: it has no link now */
+  struct pwi_timer timer;    /* without a link: the next check; once down: its removal if it is in no chain */
+  int64_t lost_at;           /* when its link went down, or the manager started */
+  bool was_silent;           /* its link went down because of silence */
   struct inquiry inquiry;
   enum pwi_verdict verdict; /* of the witnesses */
   bool is_own_verdict;      /* the verdict is only the manager's own */
@@ -173,12 +173,12 @@ struct manager_node {
 /* State of a sender of the ledger that is not recorded. */
 struct sender {
   uint64_t id;
-  struct peer *peer;      /* NULL: it has no link now */
-  struct pwi_timer timer; /* without a link: its retirement; once retired: when it is forgotten */
-  int64_t forget_at;      /* once retired: the latest time to forget it; 0: not retired */
-  uint64_t settled;       /* the client says that it has the answers to all tasks up to this number */
-  uint64_t heard;         /* the client says that it has the replies to all asks up to this number */
-  bool is_wanted;         /* its client is back as a new sender and collects the clocks of this one */
+  struct manager_peer *peer; /* NULL: it has no link now */
+  struct pwi_timer timer;    /* without a link: its retirement; once retired: when it is forgotten */
+  int64_t forget_at;         /* once retired: the latest time to forget it; 0: not retired */
+  uint64_t settled;          /* the client says that it has the answers to all tasks up to this number */
+  uint64_t heard;            /* the client says that it has the replies to all asks up to this number */
+  bool is_wanted;            /* its client is back as a new sender and collects the clocks of this one */
 };
 
 /* The question to all request handlers whether retired senders are settled (manager/unsettled.c). */
@@ -320,8 +320,8 @@ struct pwi_manager {
   struct pwi_ledger ledger;
 
   struct pwi_filter_totals filters; /* reported by clients */
-  struct peer *first_peer, *last_peer;
-  struct peer *buckets[PWI_MANAGER_BUCKETS];
+  struct manager_peer *first_peer, *last_peer;
+  struct manager_peer *buckets[PWI_MANAGER_BUCKETS];
   struct manager_node *nodes; /* in ascending order of ids, as in the ledger */
   size_t node_count, node_room;
   uint64_t presence_changes, last_inquiry;
@@ -381,9 +381,9 @@ struct pwi_manager {
 void pwi_manager_timer_set(struct pwi_manager *manager, int64_t delay, enum timer_kind kind, uint64_t id,
                            struct pwi_timer *timer);
 void pwi_manager_timer_cancel(struct pwi_manager *manager, struct pwi_timer *timer);
-struct peer *pwi_manager_peer(const struct pwi_manager *manager, struct pwi_link link); /* NULL: none */
-void pwi_manager_expect_join(struct pwi_manager *manager, struct peer *peer);           /* in time */
-void pwi_manager_close(struct pwi_manager *manager, struct peer *peer, pawl_status why);
+struct manager_peer *pwi_manager_peer(const struct pwi_manager *manager, struct pwi_link link); /* NULL: none */
+void pwi_manager_expect_join(struct pwi_manager *manager, struct manager_peer *peer);           /* in time */
+void pwi_manager_close(struct pwi_manager *manager, struct manager_peer *peer, pawl_status why);
 struct manager_node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id);
 struct sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id);
 
@@ -404,14 +404,14 @@ PAWL_MUST_USE pawl_status pwi_manager_make_sender_room(struct pwi_manager *manag
 void pwi_manager_follow_ledger(struct pwi_manager *manager);
 
 /* manager/join.c */
-void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_join(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 
 /* After a restart: wait for the known nodes to join. */
 void pwi_manager_hear(struct pwi_manager *manager);
 void pwi_manager_hear_end(struct pwi_manager *manager); /* all have joined, or the time is over */
 
 /* manager/leave.c */
-void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer);
+void pwi_manager_leave(struct pwi_manager *manager, struct manager_peer *peer);
 void pwi_manager_remove_sender(struct pwi_manager *manager, uint64_t sender); /* retires and forgets it */
 void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id);
 
@@ -431,9 +431,9 @@ void pwi_manager_remove_node(struct pwi_manager *manager, struct manager_node *n
 
 /* manager/space.c */
 void pwi_manager_grant(struct pwi_manager *manager, const struct manager_node *node);
-bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 uint64_t pwi_manager_space_used(const struct pwi_manager *manager, const char *space);
-PAWL_MUST_USE pawl_status pwi_manager_read_quota(const struct peer *peer, struct pwi_reader *reader,
+PAWL_MUST_USE pawl_status pwi_manager_read_quota(const struct manager_peer *peer, struct pwi_reader *reader,
                                                  struct decision *decision);
 PAWL_MUST_USE pawl_status pwi_manager_check_quota(const struct pwi_manager *manager, const struct pwi_entry *entry);
 
@@ -442,15 +442,15 @@ void pwi_manager_settle_begin(struct pwi_manager *manager);
 void pwi_manager_settle_fini(struct pwi_manager *manager);
 void pwi_manager_settle_later(struct pwi_manager *manager, uint64_t sender); /* the sender was retired */
 void pwi_manager_settle_timer(struct pwi_manager *manager);
-bool pwi_manager_hear_settled(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
-void pwi_manager_settle_lost(struct pwi_manager *manager, const struct peer *peer); /* its link is down */
+bool pwi_manager_hear_settled(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
+void pwi_manager_settle_lost(struct pwi_manager *manager, const struct manager_peer *peer); /* its link is down */
 void pwi_manager_expire(struct pwi_manager *manager); /* forgets retired senders whose time is over */
 
 /* manager/loss.c */
 void pwi_manager_server_lost(struct pwi_manager *manager, struct manager_node *node, pawl_status why);
-void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_status why);
+void pwi_manager_peer_lost(struct pwi_manager *manager, struct manager_peer *peer, pawl_status why);
 void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
-void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_complain(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 void pwi_manager_note_conflict(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: every node */
 
 /* A server has lately complained of lack of memory. */
@@ -474,7 +474,7 @@ void pwi_manager_link_lost(struct pwi_manager *manager, struct manager_node *nod
 void pwi_manager_inquire(struct pwi_manager *manager, struct manager_node *node);
 bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct manager_node *node);
 void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect);
-void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_probed(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 void pwi_manager_tried(void *manager, const struct pwi_probe *probe); /* called by the prober */
 
 /* manager/give_up.c: the decision's `id` is a node, and `size` is 1 if data may be lost. On success `secret`
@@ -484,7 +484,7 @@ void pwi_manager_gave_up(struct pwi_manager *manager);
 
 /* manager/access.c */
 PAWL_MUST_USE pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info,
-                                            struct peer *peer); /* fills in peer->who */
+                                            struct manager_peer *peer); /* fills in peer->who */
 void pwi_manager_audit(const struct pwi_manager *manager, const struct peer_identity *who, const char *verb,
                        const char *object, pawl_status outcome);
 void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct peer_identity *who, uint64_t what,
@@ -505,17 +505,17 @@ pawl_status pwi_manager_answer(const struct pwi_manager *manager, const struct d
 
 /* Finds the sender for which the answer to an ask is remembered; 0: none. Errors: PAWL_FORBIDDEN;
  * PAWL_OUTCOME_UNKNOWN if the ledger has forgotten the sender that asked first. */
-PAWL_MUST_USE pawl_status pwi_manager_asker(const struct pwi_manager *manager, const struct peer *peer,
+PAWL_MUST_USE pawl_status pwi_manager_asker(const struct pwi_manager *manager, const struct manager_peer *peer,
                                             const struct pwi_ask_terms *terms, uint64_t *asker_out);
 
 /* manager/ask.c */
 void pwi_manager_conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status);
-void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_ask(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 
 /* manager/saving/save.c, manager/saving/orders.c */
-void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
+void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct manager_peer *peer, struct pwi_reader *reader,
                                   struct decision *decision);
-PAWL_MUST_USE pawl_status pwi_manager_saved(struct pwi_manager *manager, struct peer *peer, const void *payload,
+PAWL_MUST_USE pawl_status pwi_manager_saved(struct pwi_manager *manager, struct manager_peer *peer, const void *payload,
                                             size_t size);
 void pwi_manager_save_timer(struct pwi_manager *manager, uint64_t which);
 void pwi_manager_checkpoints_begin(struct pwi_manager *manager); /* starts periodic checkpoints */
@@ -531,21 +531,22 @@ void pwi_manager_membership_changed(struct pwi_manager *manager, const void *rec
 void pwi_manager_membership_settle(struct pwi_manager *manager, uint64_t number);
 
 /* Takes note of the membership that a joining peer has already, if all changes since then are kept. */
-void pwi_manager_membership_resume(struct pwi_manager *manager, struct peer *peer);
+void pwi_manager_membership_resume(struct pwi_manager *manager, struct manager_peer *peer);
 
 /* Writes the membership news for a peer. Returns the type of the section, or 0 if there are none.
  * `*number_out` is the number that the peer then has. */
-uint16_t pwi_manager_membership_news(struct pwi_manager *manager, const struct peer *peer, struct pwi_writer *writer,
-                                     uint64_t *number_out);
+uint16_t pwi_manager_membership_news(struct pwi_manager *manager, const struct manager_peer *peer,
+                                     struct pwi_writer *writer, uint64_t *number_out);
 
 /* manager/news.c */
 void pwi_manager_announce(struct pwi_manager *manager);
 void pwi_manager_settle(struct pwi_manager *manager);
-void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer);
-void pwi_manager_say(struct pwi_manager *manager, struct peer *peer, enum pwi_say kind, uint64_t task,
+void pwi_manager_send_news(struct pwi_manager *manager, struct manager_peer *peer);
+void pwi_manager_say(struct pwi_manager *manager, struct manager_peer *peer, enum pwi_say kind, uint64_t task,
                      const struct pwi_writer *payload);
-void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl_status status, uint64_t secret);
-void pwi_manager_say_reply(struct pwi_manager *manager, struct peer *peer, uint64_t task, pawl_status status,
+void pwi_manager_say_joined(struct pwi_manager *manager, struct manager_peer *peer, pawl_status status,
+                            uint64_t secret);
+void pwi_manager_say_reply(struct pwi_manager *manager, struct manager_peer *peer, uint64_t task, pawl_status status,
                            uint64_t id);
 
 /* Sends the message of `waiter` once the present numbers are settled. `waiter->numbers` is not read. */
@@ -636,7 +637,7 @@ void pwi_manager_moves_poke(struct pwi_manager *manager); /* checks which moves 
 /* The link of the node is down: fails the steps of which it is the target and, if `as_source`, the source. */
 void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t node, bool as_source);
 void pwi_manager_moves_unwanted(struct pwi_manager *manager, uint64_t node); /* begins no move to this node */
-void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_moved(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 
 /* After a restart: undoes the steps that were under way. */
 void pwi_manager_tidy(struct pwi_manager *manager);
@@ -710,7 +711,7 @@ uint32_t pwi_manager_points(const struct pwi_manager *manager);
 
 /* No move is under way: check for chains to repair. */
 void pwi_manager_watch_chains(struct pwi_manager *manager);
-void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_report(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 
 /* manager/planning/goal.c */
 

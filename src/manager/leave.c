@@ -29,7 +29,7 @@ void pwi_manager_remove_sender(struct pwi_manager *manager, uint64_t sender) {
 }
 
 static void conclude_sender_removal(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) return;
   if (status)
     pwi_manager_close(manager, peer, status);
@@ -51,7 +51,7 @@ static pawl_status decide_draining(struct pwi_manager *manager, struct decision 
 
 /* Without memory the link is closed, and the server says LEAVE again. */
 static void conclude_draining(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (status && peer) pwi_manager_close(manager, peer, status);
   if (status) return;
   pwi_manager_moves_unwanted(manager, decision->id);
@@ -60,7 +60,7 @@ static void conclude_draining(struct pwi_manager *manager, const struct decision
   pwi_manager_moves_poke(manager);
 }
 
-void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer) {
+void pwi_manager_leave(struct pwi_manager *manager, struct manager_peer *peer) {
   struct decision decision = {.link = peer->link, .id = peer->id};
   struct manager_node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
   struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
@@ -95,15 +95,15 @@ static pawl_status decide_removal(struct pwi_manager *manager, struct decision *
 }
 
 /* The present link of a server. It may have joined over a new link while the record was being written. */
-static struct peer *peer_of_server(const struct pwi_manager *manager, uint64_t id) {
-  struct peer *peer = manager->first_peer;
+static struct manager_peer *peer_of_server(const struct pwi_manager *manager, uint64_t id) {
+  struct manager_peer *peer = manager->first_peer;
   while (peer && !(peer->is_server && peer->id == id)) peer = peer->next;
   return peer;
 }
 
 static void conclude_removal(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct manager_node *node = pwi_manager_node(manager, decision->id);
-  struct peer *peer = peer_of_server(manager, decision->id);
+  struct manager_peer *peer = peer_of_server(manager, decision->id);
   if (node) {
     node->removing = false;
     return;

@@ -37,7 +37,7 @@ void pwi_manager_server_lost(struct pwi_manager *manager, struct manager_node *n
   pwi_manager_moves_lost(manager, node->id, true);
 }
 
-void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_status why) {
+void pwi_manager_peer_lost(struct pwi_manager *manager, struct manager_peer *peer, pawl_status why) {
   struct manager_node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
   struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (node && node->peer == peer) {
@@ -168,7 +168,7 @@ static pawl_status decide_complaint(struct pwi_manager *manager, struct decision
 
 static void conclude_complaint(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   const struct pwi_complaint *complaint = &decision->complaint;
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (peer) peer->asks--;
   if (status || decision->size == 0) return;
   pwi_log(manager->config.log, PAWL_LOG_WARN, "chain.conflict", "node=%llu about=%llu begin=%llu end=%llu why=%s",
@@ -180,7 +180,7 @@ static void conclude_complaint(struct pwi_manager *manager, const struct decisio
   pwi_manager_moves_poke(manager);
 }
 
-void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+void pwi_manager_complain(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   struct decision decision = {.decide = decide_complaint,
                               .conclude = conclude_complaint,
                               .link = peer->link,

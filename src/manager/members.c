@@ -241,13 +241,13 @@ void pwi_manager_membership_settle(struct pwi_manager *manager, uint64_t number)
 
 /* --- for a peer ----------------------------------------------------------------------------------------- */
 
-void pwi_manager_membership_resume(struct pwi_manager *manager, struct peer *peer) {
+void pwi_manager_membership_resume(struct pwi_manager *manager, struct manager_peer *peer) {
   uint64_t knew = peer->knew.of[PWI_TOPIC_MEMBERSHIP];
   if (knew > 0 && covers(manager, knew, manager->ledger.membership.number)) peer->sent.of[PWI_TOPIC_MEMBERSHIP] = knew;
 }
 
-uint16_t pwi_manager_membership_news(struct pwi_manager *manager, const struct peer *peer, struct pwi_writer *writer,
-                                     uint64_t *number_out) {
+uint16_t pwi_manager_membership_news(struct pwi_manager *manager, const struct manager_peer *peer,
+                                     struct pwi_writer *writer, uint64_t *number_out) {
   const struct pwi_membership *membership =
       peer->is_server ? &manager->ledger.membership : &manager->membership_settled;
   const char *space = peer->is_server ? "" : peer->who.rights.space;

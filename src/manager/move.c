@@ -62,7 +62,7 @@ static void give_orders(struct pwi_manager *manager) {
 /* A server has handed over on the order of an earlier leader that stopped before it wrote the view, so the
  * server waits for a view that will never come. The ledger has every view that was written, and the server
  * has the newest of them or receives it first. So the server may continue as that view lists it. */
-static void take_back(struct pwi_manager *manager, struct peer *peer, const struct pwi_move *moved) {
+static void take_back(struct pwi_manager *manager, struct manager_peer *peer, const struct pwi_move *moved) {
   struct pwi_move order = *moved;
   struct pwi_writer payload = {0};
   if (moved->step != PWI_MOVE_HANDOVER || moved->status || manager->ledger.view->epoch != moved->epoch) return;
@@ -72,7 +72,7 @@ static void take_back(struct pwi_manager *manager, struct peer *peer, const stru
   pwi_writer_fini(&payload);
 }
 
-void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+void pwi_manager_moved(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   struct pwi_move moved;
   size_t used;
   if (pwi_move_decode(payload, size, &moved, &used) || used != size) {

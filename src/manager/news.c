@@ -135,12 +135,13 @@ static const struct edition *limited_edition(struct pwi_manager *manager, struct
 /* --- sending -------------------------------------------------------------------------------------------- */
 
 /* The edition that a peer should have; NULL if there is none yet. */
-static const struct edition *edition_for(const struct pwi_manager *manager, const struct peer *peer, int topic) {
+static const struct edition *edition_for(const struct pwi_manager *manager, const struct manager_peer *peer,
+                                         int topic) {
   return peer->is_server ? manager->topics[topic].newest : manager->topics[topic].settled;
 }
 
-static struct pwi_message_head head_for(const struct pwi_manager *manager, const struct peer *peer, enum pwi_say kind,
-                                        uint64_t task) {
+static struct pwi_message_head head_for(const struct pwi_manager *manager, const struct manager_peer *peer,
+                                        enum pwi_say kind, uint64_t task) {
   uint32_t numbers[PWI_TOPICS];
   for (int i = 0; i < PWI_TOPICS; i++) {
     const struct edition *edition = edition_for(manager, peer, i);
@@ -154,7 +155,7 @@ static struct pwi_message_head head_for(const struct pwi_manager *manager, const
                                    .membership = numbers[PWI_TOPIC_MEMBERSHIP]};
 }
 
-void pwi_manager_say(struct pwi_manager *manager, struct peer *peer, enum pwi_say kind, uint64_t task,
+void pwi_manager_say(struct pwi_manager *manager, struct manager_peer *peer, enum pwi_say kind, uint64_t task,
                      const struct pwi_writer *payload) {
   struct pwi_message_head head = head_for(manager, peer, kind, task);
   struct pwi_enclosure enclosure = {.type = PWI_SECTION_PAYLOAD};
@@ -169,7 +170,8 @@ void pwi_manager_say(struct pwi_manager *manager, struct peer *peer, enum pwi_sa
   pwi_messenger_send(&manager->messenger, peer->link, &peer->peering.link, &head, &enclosure, payload != NULL);
 }
 
-void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl_status status, uint64_t secret) {
+void pwi_manager_say_joined(struct pwi_manager *manager, struct manager_peer *peer, pawl_status status,
+                            uint64_t secret) {
   struct pwi_joined joined = {.status = status};
   struct pwi_writer payload = {0};
   if (!status) {
@@ -185,7 +187,7 @@ void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl
   pwi_writer_fini(&payload);
 }
 
-void pwi_manager_say_reply(struct pwi_manager *manager, struct peer *peer, uint64_t task, pawl_status status,
+void pwi_manager_say_reply(struct pwi_manager *manager, struct manager_peer *peer, uint64_t task, pawl_status status,
                            uint64_t id) {
   struct pwi_writer payload = {0};
   pwi_write_u32(&payload, (uint32_t)status);
@@ -194,7 +196,7 @@ void pwi_manager_say_reply(struct pwi_manager *manager, struct peer *peer, uint6
   pwi_writer_fini(&payload);
 }
 
-void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
+void pwi_manager_send_news(struct pwi_manager *manager, struct manager_peer *peer) {
   struct pwi_enclosure enclosures[PWI_TOPICS];
   struct pwi_writer membership = {0};
   size_t count = 0;
@@ -225,7 +227,7 @@ void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
 }
 
 static void send_news_to_all(struct pwi_manager *manager, bool servers) {
-  for (struct peer *peer = manager->first_peer; peer; peer = peer->next) {
+  for (struct manager_peer *peer = manager->first_peer; peer; peer = peer->next) {
     if (peer->state == PEER_IN && peer->is_server == servers) pwi_manager_send_news(manager, peer);
   }
 }
@@ -269,7 +271,7 @@ static bool is_settled(const struct pwi_manager *manager, const struct numbers *
 }
 
 /* The client may now use its id. */
-static void let_in(struct pwi_manager *manager, struct peer *peer) {
+static void let_in(struct pwi_manager *manager, struct manager_peer *peer) {
   const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, peer->id);
   if (peer->state != PEER_JOINING || !sender) return;
   peer->state = PEER_IN;
@@ -278,7 +280,7 @@ static void let_in(struct pwi_manager *manager, struct peer *peer) {
 }
 
 static void serve(struct pwi_manager *manager, const struct waiter *waiter) {
-  struct peer *peer = pwi_manager_peer(manager, waiter->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, waiter->link);
   if (!peer) return;
   if (waiter->kind == PWI_SAY_JOINED)
     let_in(manager, peer);
@@ -307,7 +309,7 @@ void pwi_manager_settle(struct pwi_manager *manager) {
 void pwi_manager_wait(struct pwi_manager *manager, const struct waiter *waiter) {
   struct waiter *place = pwi_fifo_push(&manager->waiters);
   if (!place) {
-    struct peer *peer = pwi_manager_peer(manager, waiter->link);
+    struct manager_peer *peer = pwi_manager_peer(manager, waiter->link);
     if (peer) pwi_manager_close(manager, peer, PAWL_NO_MEMORY);
     return;
   }

@@ -126,7 +126,7 @@ static bool is_of_the_dead(const struct pwi_manager *manager, const struct manag
 
 /* --- witnesses ------------------------------------------------------------------------------------------ */
 
-static void ask(struct pwi_manager *manager, struct peer *peer, const struct pwi_probe *probe) {
+static void ask(struct pwi_manager *manager, struct manager_peer *peer, const struct pwi_probe *probe) {
   struct pwi_writer payload = {0};
   pwi_probe_encode(probe, &payload);
   pwi_manager_say(manager, peer, PWI_SAY_PROBE, 0, &payload);
@@ -194,7 +194,7 @@ static void take_verdict(struct pwi_manager *manager, struct manager_node *node,
   if (pwi_manager_is_lost(manager, node)) pwi_manager_look_after(manager, node, PWI_MANAGER_GATHER_NS);
 }
 
-void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+void pwi_manager_probed(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   struct pwi_probe probe;
   if (pwi_probe_decode(payload, size, &probe)) {
     pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);

@@ -55,7 +55,7 @@ void pwi_manager_grant(struct pwi_manager *manager, const struct manager_node *n
   pwi_writer_fini(&payload);
 }
 
-bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   struct pwi_space_bytes spaces[PWI_SPACES_MAX], *kept = NULL;
   struct manager_node *node = pwi_manager_node(manager, peer->id);
   size_t count;
@@ -85,7 +85,8 @@ static void conclude_quota(struct pwi_manager *manager, const struct decision *d
   pwi_manager_conclude_ask(manager, decision, status);
 }
 
-pawl_status pwi_manager_read_quota(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+pawl_status pwi_manager_read_quota(const struct manager_peer *peer, struct pwi_reader *reader,
+                                   struct decision *decision) {
   char space[PWI_SPACE_MAX + 1];
   pwi_read_text(reader, space, sizeof space);
   decision->id = pwi_read_u64(reader);

@@ -63,7 +63,7 @@ static bool is_in_a_chain(const struct pwi_view *view, struct pwi_node node) {
   return false;
 }
 
-static bool is_connected(const struct peer *peer) { return peer && peer->state == PEER_IN; }
+static bool is_connected(const struct manager_peer *peer) { return peer && peer->state == PEER_IN; }
 
 /* All request handlers are connected. */
 static bool are_handlers_connected(const struct pwi_manager *manager) {
@@ -81,7 +81,7 @@ static bool are_handlers_connected(const struct pwi_manager *manager) {
   return true;
 }
 
-static bool is_handler(const struct pwi_manager *manager, const struct peer *peer) {
+static bool is_handler(const struct pwi_manager *manager, const struct manager_peer *peer) {
   if (!is_connected(peer)) return false;
   if (peer->is_server) return true;
   const struct pwi_membership_sender *sender =
@@ -93,7 +93,7 @@ static void ask_handlers(struct pwi_manager *manager) {
   struct settling *settling = &manager->settling;
   struct pwi_writer payload = {0};
   pwi_settle_encode(settling->number, settling->senders, settling->count, &payload);
-  for (struct peer *peer = manager->first_peer, *next; peer; peer = next) {
+  for (struct manager_peer *peer = manager->first_peer, *next; peer; peer = next) {
     next = peer->next;
     if (!is_handler(manager, peer)) continue;
     peer->settle = settling->number;
@@ -199,7 +199,8 @@ static void remove_unsettled(struct settling *settling, const uint64_t *unsettle
   settling->count = kept;
 }
 
-bool pwi_manager_hear_settled(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+bool pwi_manager_hear_settled(struct pwi_manager *manager, struct manager_peer *peer, const void *payload,
+                              size_t size) {
   struct settling *settling = &manager->settling;
   uint64_t number, unsettled[PWI_SETTLE_MAX];
   size_t count;
@@ -215,7 +216,7 @@ bool pwi_manager_hear_settled(struct pwi_manager *manager, struct peer *peer, co
   return true;
 }
 
-void pwi_manager_settle_lost(struct pwi_manager *manager, const struct peer *peer) {
+void pwi_manager_settle_lost(struct pwi_manager *manager, const struct manager_peer *peer) {
   if (peer->settle != 0 && peer->settle == manager->settling.number) ask_again(manager, AGAIN_NS);
 }
 
