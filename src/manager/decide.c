@@ -59,7 +59,7 @@ static void follow_senders(struct pwi_manager *manager) {
   if (manager->senders_gone != ledger->senders_gone) drop_senders(manager);
   for (; manager->sender_count < ledger->sender_count; manager->sender_count++) {
     assert(manager->sender_count < manager->sender_room);
-    manager->senders[manager->sender_count] = (struct sender){.id = ledger->senders[manager->sender_count].id};
+    manager->senders[manager->sender_count] = (struct manager_sender){.id = ledger->senders[manager->sender_count].id};
   }
 }
 

@@ -171,7 +171,7 @@ struct manager_node {
 };
 
 /* State of a sender of the ledger that is not recorded. */
-struct sender {
+struct manager_sender {
   uint64_t id;
   struct manager_peer *peer; /* NULL: it has no link now */
   struct pwi_timer timer;    /* without a link: its retirement; once retired: when it is forgotten */
@@ -326,8 +326,8 @@ struct pwi_manager {
   size_t node_count, node_room;
   uint64_t presence_changes, last_inquiry;
   struct suspicion suspicion;
-  int64_t returned_at;    /* when a server last came back while most servers were unreachable */
-  struct sender *senders; /* in ascending order of ids, as in the ledger */
+  int64_t returned_at;            /* when a server last came back while most servers were unreachable */
+  struct manager_sender *senders; /* in ascending order of ids, as in the ledger */
   size_t sender_count, sender_room;
   uint64_t senders_gone; /* value of ledger.senders_gone when `senders` was last compared with the ledger */
   struct settling settling;
@@ -385,7 +385,7 @@ struct manager_peer *pwi_manager_peer(const struct pwi_manager *manager, struct 
 void pwi_manager_expect_join(struct pwi_manager *manager, struct manager_peer *peer);           /* in time */
 void pwi_manager_close(struct pwi_manager *manager, struct manager_peer *peer, pawl_status why);
 struct manager_node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id);
-struct sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id);
+struct manager_sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id);
 
 /* manager/decide.c */
 void pwi_manager_queue(struct pwi_manager *manager, const struct decision *decision);

@@ -232,7 +232,7 @@ static pawl_status decide_client(struct pwi_manager *manager, struct decision *d
 
 /* Restarts the time for which a retired sender is kept: its client is alive and collects its clocks. */
 static void keep_retired(struct pwi_manager *manager, uint64_t id) {
-  struct sender *sender = pwi_manager_sender(manager, id);
+  struct manager_sender *sender = pwi_manager_sender(manager, id);
   if (!sender || !pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id})) return;
   pwi_manager_timer_cancel(manager, &sender->timer);
   pwi_manager_timer_set(manager, manager->config.keep_retired_ns, TIMER_SENDER, id, &sender->timer);
@@ -247,7 +247,8 @@ static void let_reader_in(struct pwi_manager *manager, struct manager_peer *peer
 }
 
 /* A new sender is told its id once all servers have the membership. */
-static void let_client_in(struct pwi_manager *manager, struct manager_peer *peer, bool is_new, struct sender *sender) {
+static void let_client_in(struct pwi_manager *manager, struct manager_peer *peer, bool is_new,
+                          struct manager_sender *sender) {
   replace_peer(manager, sender->peer, peer);
   sender->peer = peer;
   peer->id = sender->id;
@@ -278,7 +279,7 @@ static void conclude_client(struct pwi_manager *manager, const struct decision *
     return;
   }
   bool is_new = decision->id != 0;
-  struct sender *sender = pwi_manager_sender(manager, is_new ? decision->id : peer->join.id);
+  struct manager_sender *sender = pwi_manager_sender(manager, is_new ? decision->id : peer->join.id);
   let_client_in(manager, peer, is_new, sender);
 }
 

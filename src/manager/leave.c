@@ -63,7 +63,7 @@ static void conclude_draining(struct pwi_manager *manager, const struct decision
 void pwi_manager_leave(struct pwi_manager *manager, struct manager_peer *peer) {
   struct decision decision = {.link = peer->link, .id = peer->id};
   struct manager_node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
-  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+  struct manager_sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (node) {
     node->leaving = true;
     decision.decide = decide_draining;
@@ -128,7 +128,7 @@ void pwi_manager_remove_node(struct pwi_manager *manager, struct manager_node *n
 /* --- clients that are lost ------------------------------------------------------------------------------ */
 
 static pawl_status decide_retirement(struct pwi_manager *manager, struct decision *decision) {
-  const struct sender *sender = pwi_manager_sender(manager, decision->id);
+  const struct manager_sender *sender = pwi_manager_sender(manager, decision->id);
   if (!sender || sender->peer) return PAWL_OK;
   if (pwi_membership_is_live(&manager->ledger.membership, (struct pwi_sender){decision->id}))
     pwi_record_retire(&manager->record, decision->id);
@@ -136,7 +136,7 @@ static pawl_status decide_retirement(struct pwi_manager *manager, struct decisio
 }
 
 pawl_status pwi_manager_decide_miss(struct pwi_manager *manager, struct decision *decision) {
-  const struct sender *sender = pwi_manager_sender(manager, decision->id);
+  const struct manager_sender *sender = pwi_manager_sender(manager, decision->id);
   return sender && sender->peer ? PAWL_EXISTS : decide_retirement(manager, decision);
 }
 
@@ -148,7 +148,7 @@ pawl_status pwi_manager_decide_retire(struct pwi_manager *manager, struct decisi
 
 /* Closes the link of a sender that was retired. Its client learns of the retirement when it joins again. */
 void pwi_manager_disconnect(struct pwi_manager *manager, uint64_t id) {
-  struct sender *sender = pwi_manager_sender(manager, id);
+  struct manager_sender *sender = pwi_manager_sender(manager, id);
   if (!sender || !sender->peer) return;
   sender->peer->state = PEER_OUT;
   sender->peer->id = 0;
@@ -157,7 +157,7 @@ void pwi_manager_disconnect(struct pwi_manager *manager, uint64_t id) {
 }
 
 void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_status status) {
-  struct sender *sender = pwi_manager_sender(manager, id);
+  struct manager_sender *sender = pwi_manager_sender(manager, id);
   if (!sender || sender->peer) return;
   int64_t delay = status ? RETRY_NS : manager->config.keep_retired_ns;
   pwi_manager_timer_cancel(manager, &sender->timer);
@@ -173,7 +173,7 @@ static void conclude_retirement(struct pwi_manager *manager, const struct decisi
 }
 
 void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id) {
-  struct sender *sender = pwi_manager_sender(manager, id);
+  struct manager_sender *sender = pwi_manager_sender(manager, id);
   if (!sender) return;
   sender->timer.id = 0;
   if (sender->peer) return;
@@ -196,7 +196,7 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
     pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
   }
   for (size_t i = 0; i < manager->sender_count; i++) {
-    struct sender *sender = &manager->senders[i];
+    struct manager_sender *sender = &manager->senders[i];
     bool retired = pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){sender->id});
     int64_t delay = retired ? manager->config.keep_retired_ns : manager->config.client_grace_ns + PWI_MANAGER_RETURN_NS;
     pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);

@@ -39,7 +39,7 @@ void pwi_manager_server_lost(struct pwi_manager *manager, struct manager_node *n
 
 void pwi_manager_peer_lost(struct pwi_manager *manager, struct manager_peer *peer, pawl_status why) {
   struct manager_node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
-  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+  struct manager_sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (node && node->peer == peer) {
     pwi_manager_server_lost(manager, node, why);
   } else if (sender && sender->peer == peer) {

@@ -85,7 +85,7 @@ struct manager_node *pwi_manager_node(const struct pwi_manager *manager, uint64_
   return at < manager->node_count && manager->nodes[at].id == id ? &manager->nodes[at] : NULL;
 }
 
-struct sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id) {
+struct manager_sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id) {
   struct pwi_search search = {.high = manager->sender_count};
   while (pwi_search_next(&search)) pwi_search_told(&search, manager->senders[search.middle].id < id);
   size_t at = search.low;
@@ -128,7 +128,7 @@ static void note_have(struct pwi_manager *manager, struct manager_peer *peer, co
 
 /* The numbers only rise. A sender that reports wrong numbers harms only itself. */
 static bool note_idle(struct pwi_manager *manager, const struct manager_peer *peer) {
-  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+  struct manager_sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (sender && peer->control.head.task > sender->settled) sender->settled = peer->control.head.task;
   if (sender && peer->control.head.tick > sender->heard) sender->heard = peer->control.head.tick;
   return !peer->is_server;

@@ -27,13 +27,13 @@
 #define BATCHES 64 /* number of records, per keep_retired_ns, that forget senders whose time is over */
 
 /* The ledger has an answer that the sender may not have received: its client may ask again. */
-static bool is_answer_unheard(const struct pwi_manager *manager, const struct sender *sender) {
+static bool is_answer_unheard(const struct pwi_manager *manager, const struct manager_sender *sender) {
   const struct pwi_ledger_sender *entry = pwi_ledger_sender(&manager->ledger, sender->id);
   return entry && entry->answer_count > 0 && entry->answers[entry->answer_count - 1].number > sender->heard;
 }
 
 static bool is_candidate(const struct pwi_manager *manager, uint64_t id) {
-  const struct sender *sender = pwi_manager_sender(manager, id);
+  const struct manager_sender *sender = pwi_manager_sender(manager, id);
   return sender && !sender->is_wanted && !is_answer_unheard(manager, sender) &&
          pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id});
 }
@@ -228,7 +228,7 @@ static pawl_status decide_expiry(struct pwi_manager *manager, struct decision *d
   size_t count = 0;
   int64_t soon = pwi_net_now(manager->config.net) + manager->config.keep_retired_ns / BATCHES;
   for (size_t i = 0; i < manager->sender_count && count < PWI_RECORD_SETTLED_MAX; i++) {
-    const struct sender *sender = &manager->senders[i];
+    const struct manager_sender *sender = &manager->senders[i];
     if (sender->peer || sender->forget_at == 0 || sender->forget_at > soon) continue;
     if (pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){sender->id}))
       gone[count++] = sender->id;
