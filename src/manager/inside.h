@@ -245,7 +245,7 @@ enum move_step {
  * first step on they are exactly one arc. Moves do not overlap, with one exception: later moves may overlap a
  * move that has a step under way. They come behind it in the list, and wait until it has reached its goal or
  * is abandoned. */
-struct move {
+struct chain_move {
   struct pawl_range positions;
   uint64_t goal[PWI_CHAIN_MAX]; /* the nodes, the head first; the order of the others does not matter */
   size_t goal_count;
@@ -354,7 +354,7 @@ struct pwi_manager {
   struct pwi_timer hearing_timer;
   pawl_status stopped; /* the journal failed, or is not the newest: nothing is decided any more */
 
-  struct move *moves;
+  struct chain_move *moves;
   size_t move_count, move_room;
   uint32_t *begun; /* set by the survey: moves that may block others. It has room for `move_room` elements */
   size_t begun_count;
@@ -644,7 +644,7 @@ void pwi_manager_tidy(struct pwi_manager *manager);
 
 /* A server has confirmed a view: sends due orders. */
 void pwi_manager_moves_heard(struct pwi_manager *manager);
-void pwi_move_fail(struct pwi_manager *manager, struct move *move, pawl_status why);
+void pwi_move_fail(struct pwi_manager *manager, struct chain_move *move, pawl_status why);
 
 #define PWI_MOVE_PAUSE_NS INT64_C(250000000) /* pause after a failure; doubles each time */
 
@@ -669,10 +669,10 @@ enum move_work {
 void pwi_manager_survey(struct pwi_manager *manager);
 
 /* Adds a step that begins after the survey. */
-void pwi_manager_note_chosen(struct pwi_manager *manager, const struct move *move);
+void pwi_manager_note_chosen(struct pwi_manager *manager, const struct chain_move *move);
 
 /* Returns what the move needs. BEGIN and CHANGE write the next step. */
-enum move_work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move,
+enum move_work pwi_manager_work_on(const struct pwi_manager *manager, const struct chain_move *move,
                                    struct chain_step *step_out);
 bool pwi_work_needs_view(enum move_work work);
 bool pwi_manager_needs_view(struct pwi_manager *manager); /* a move waits for a new view */
@@ -683,15 +683,15 @@ bool pwi_manager_is_busy(const struct pwi_manager *manager);   /* chains are abo
 bool pwi_manager_may_merge(const struct pwi_manager *manager); /* no step is under way */
 bool pwi_manager_is_urgent(
     const struct pwi_manager *manager); /* a chain is short, and a member is being filled or could be */
-bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct move *move); /* its chain is short */
+bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct chain_move *move); /* its chain is short */
 
 /* The arc of a move; NULL if its positions are not within one arc. */
-const struct pwi_arc *pwi_move_arc(const struct pwi_view *view, const struct move *move, bool *exact_out);
+const struct pwi_arc *pwi_move_arc(const struct pwi_view *view, const struct chain_move *move, bool *exact_out);
 
 /* manager/carry.c */
 PAWL_MUST_USE pawl_status pwi_manager_decide_moves(struct pwi_manager *manager, struct decision *decision);
 
-static inline bool pwi_move_is_active(const struct move *move) {
+static inline bool pwi_move_is_active(const struct chain_move *move) {
   return move->step == MOVE_LISTED || move->step == MOVE_GOING || move->step == MOVE_LANDED;
 }
 

@@ -16,7 +16,7 @@
 
 /* --- orders --------------------------------------------------------------------------------------------- */
 
-static void give_order(struct pwi_manager *manager, const struct move *move, bool cancel) {
+static void give_order(struct pwi_manager *manager, const struct chain_move *move, bool cancel) {
   const struct manager_node *source = pwi_manager_node(manager, move->source);
   const struct pwi_view_node *target = pwi_view_find(manager->ledger.view, (struct pwi_node){move->target});
   if (!source || !source->peer) return;
@@ -35,7 +35,7 @@ static void give_order(struct pwi_manager *manager, const struct move *move, boo
   pwi_writer_fini(&payload);
 }
 
-void pwi_move_fail(struct pwi_manager *manager, struct move *move, pawl_status why) {
+void pwi_move_fail(struct pwi_manager *manager, struct chain_move *move, pawl_status why) {
   pwi_log(manager->config.log, PAWL_LOG_WARN, "move.failed", "move=%llu step=%s source=%llu target=%llu why=%s",
           (unsigned long long)move->id, move->order == PWI_MOVE_FILL ? "fill" : "handover",
           (unsigned long long)move->source, (unsigned long long)move->target, pawl_status_name(why));
@@ -51,7 +51,7 @@ static bool has_heard(const struct pwi_manager *manager, uint64_t id, uint64_t e
 static void give_orders(struct pwi_manager *manager) {
   struct chain_step step;
   for (size_t i = 0; i < manager->move_count; i++) {
-    struct move *move = &manager->moves[i];
+    struct chain_move *move = &manager->moves[i];
     if (move->step != MOVE_LISTED || pwi_manager_work_on(manager, move, &step) != WORK_WAIT) continue;
     if (!has_heard(manager, move->source, move->epoch) || !has_heard(manager, move->target, move->epoch)) continue;
     move->step = MOVE_GOING;
@@ -81,7 +81,7 @@ void pwi_manager_moved(struct pwi_manager *manager, struct manager_peer *peer, c
   }
   bool is_known = false;
   for (size_t i = 0; i < manager->move_count; i++) {
-    struct move *move = &manager->moves[i];
+    struct chain_move *move = &manager->moves[i];
     is_known |= move->id == moved.move;
     if (move->step != MOVE_GOING || move->id != moved.move || move->source != peer->id) continue;
     if (moved.status)
@@ -98,7 +98,7 @@ void pwi_manager_moved(struct pwi_manager *manager, struct manager_peer *peer, c
  * again, it is told that it is still the head, and the view that switches heads might come after that. */
 void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t id, bool as_source) {
   for (size_t i = 0; i < manager->move_count; i++) {
-    struct move *move = &manager->moves[i];
+    struct chain_move *move = &manager->moves[i];
     bool concerned = move->target == id || (as_source && move->source == id);
     bool open = move->step == MOVE_LISTED || move->step == MOVE_GOING ||
                 (move->step == MOVE_LANDED && move->order == PWI_MOVE_HANDOVER && as_source);
@@ -109,7 +109,7 @@ void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t id, bool as_so
 
 void pwi_manager_moves_unwanted(struct pwi_manager *manager, uint64_t node) {
   for (size_t i = manager->move_count; i-- > 0;) {
-    const struct move *move = &manager->moves[i];
+    const struct chain_move *move = &manager->moves[i];
     bool names_it = false;
     for (size_t j = 0; j < move->goal_count; j++) names_it |= move->goal[j] == node;
     if (!names_it) continue;
@@ -138,7 +138,7 @@ static void release_leavers(struct pwi_manager *manager) {
   }
 }
 
-static int64_t wakes_at(const struct move *move, int64_t now) {
+static int64_t wakes_at(const struct chain_move *move, int64_t now) {
   bool hands_over = move->order == PWI_MOVE_HANDOVER && (move->step == MOVE_LISTED || move->step == MOVE_GOING);
   if (hands_over) return move->deadline > now ? move->deadline : PWI_NET_NEVER;
   return move->step == MOVE_WANTED && move->not_before > now ? move->not_before : PWI_NET_NEVER;

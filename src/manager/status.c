@@ -346,7 +346,7 @@ static bool put_moves(const struct pwi_manager *manager, json_t *root) {
   json_t *moves = add_array(root, "moves");
   bool ok = moves != NULL;
   for (size_t i = 0; i < manager->move_count && ok; i++) {
-    const struct move *move = &manager->moves[i];
+    const struct chain_move *move = &manager->moves[i];
     json_t *object = add_object(moves);
     ok = put(object, "move", whole(move->id)) && put(object, "begin", wide(move->positions.begin)) &&
          put(object, "end", wide(move->positions.end)) && put(object, "source", whole(move->source)) &&

@@ -12,7 +12,7 @@ static const struct pwi_view_node *find_node(const struct pwi_manager *manager, 
 /* --- the outlook ---------------------------------------------------------------------------------------- */
 
 /* A move under way will reach its goal. A move that is no longer wanted ends with its present step. */
-static void end_move(struct draft *draft, const struct move *move) {
+static void end_move(struct draft *draft, const struct chain_move *move) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   size_t place = pwi_arc_find(arc, (struct pwi_node){move->target});
   if (!move->unwanted) {
@@ -114,14 +114,14 @@ static pawl_status make_room(struct pwi_manager *manager, size_t more) {
 static void add_move(struct pwi_manager *manager, struct pawl_range positions, const uint64_t *goal, size_t count) {
   if (pawl_range_is_empty(positions)) return;
   assert(manager->move_count < manager->move_room);
-  struct move *move = &manager->moves[manager->move_count++];
-  *move = (struct move){.positions = positions, .goal_count = count, .step = MOVE_WANTED};
+  struct chain_move *move = &manager->moves[manager->move_count++];
+  *move = (struct chain_move){.positions = positions, .goal_count = count, .step = MOVE_WANTED};
   for (size_t i = 0; i < count; i++) move->goal[i] = goal[i];
 }
 
 /* True if the last move ends here and has the same goal. */
 static bool is_longer(const struct pwi_manager *manager, struct pawl_range positions, const struct goal *goal) {
-  const struct move *last = manager->move_count > 0 ? &manager->moves[manager->move_count - 1] : NULL;
+  const struct chain_move *last = manager->move_count > 0 ? &manager->moves[manager->move_count - 1] : NULL;
   if (!last || last->step != MOVE_WANTED || last->positions.end != positions.begin || last->goal_count != goal->count)
     return false;
   for (size_t i = 0; i < goal->count; i++) {
@@ -192,7 +192,7 @@ pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draf
 /* A later move has another goal for a part of the positions, so this move ends with its present step. */
 static bool is_superseded(const struct pwi_manager *manager, size_t index) {
   for (size_t i = index + 1; i < manager->move_count; i++) {
-    const struct move *later = &manager->moves[i];
+    const struct chain_move *later = &manager->moves[i];
     if (later->unwanted) continue;
     if (!pawl_range_is_empty(pawl_range_common(later->positions, manager->moves[index].positions))) return true;
   }
@@ -205,7 +205,7 @@ static pawl_status drop_wanted_in(struct pwi_manager *manager, struct pawl_range
   pawl_status status = make_room(manager, 2);
   if (status) return status;
   for (size_t i = 0, count = manager->move_count; i < count; i++) {
-    struct move *move = &manager->moves[i];
+    struct chain_move *move = &manager->moves[i];
     struct pawl_range all = move->positions;
     if (pwi_move_is_active(move) || move->unwanted || pawl_range_is_empty(pawl_range_common(all, positions))) continue;
     bool goes_on = !is_superseded(manager, i);
