@@ -58,13 +58,13 @@
 /* The three parts of the state that are announced. */
 enum { PWI_TOPIC_VIEW, PWI_TOPIC_CATALOGUE, PWI_TOPIC_MEMBERSHIP, PWI_TOPICS };
 
-struct numbers {
+struct news_numbers {
   uint64_t of[PWI_TOPICS];
 };
 
 /* One edition of a topic, encoded once for all peers. An edition of the membership has a number but no
  * bytes. */
-struct edition {
+struct news_edition {
   size_t references;
   uint64_t number;
   size_t size;
@@ -74,14 +74,14 @@ struct edition {
 /* Servers are sent the newest edition at once. Clients are sent the *settled* edition, which all servers that
  * are up have confirmed. The *next* edition becomes settled when they have confirmed it. It is not replaced
  * before that, so that clients do not wait for ever while changes follow one another quickly. */
-struct topic {
-  struct edition *newest, *next, *settled;
+struct news_topic {
+  struct news_edition *newest, *next, *settled;
 };
 
 /* The settled catalogue for keys that are limited to one space. */
 struct space_catalogue {
   char space[PWI_SPACE_MAX + 1];
-  struct edition *whole, *edition; /* the catalogue, and its part in the space; both NULL: unused */
+  struct news_edition *whole, *edition; /* the catalogue, and its part in the space; both NULL: unused */
 };
 
 #define PWI_MANAGER_SPACE_CATALOGUES 16
@@ -113,11 +113,11 @@ struct manager_peer {
   enum peer_state state;
   struct pwi_timer patience; /* closes the link if JOIN does not arrive in time */
   bool is_server;
-  uint64_t id;               /* node or sender; 0: none */
-  size_t asks;               /* asks and complaints of this peer in the queue of decisions */
-  struct numbers knew;       /* the numbers in its JOIN */
-  struct numbers sent, have; /* the numbers it was sent, and the numbers it has confirmed */
-  uint64_t settle;           /* number of an unanswered SETTLE (manager/unsettled.c); 0: none */
+  uint64_t id;                    /* node or sender; 0: none */
+  size_t asks;                    /* asks and complaints of this peer in the queue of decisions */
+  struct news_numbers knew;       /* the numbers in its JOIN */
+  struct news_numbers sent, have; /* the numbers it was sent, and the numbers it has confirmed */
+  uint64_t settle;                /* number of an unanswered SETTLE (manager/unsettled.c); 0: none */
   struct pwi_join join;
 };
 
@@ -199,7 +199,7 @@ struct settling {
 /* A message to a peer that waits until these numbers are settled. */
 struct waiter {
   struct pwi_link link;
-  struct numbers numbers;
+  struct news_numbers numbers;
   enum pwi_say kind; /* JOINED, REPLY or LEFT */
   uint64_t task;
   pawl_status status;
@@ -332,7 +332,7 @@ struct pwi_manager {
   uint64_t senders_gone; /* value of ledger.senders_gone when `senders` was last compared with the ledger */
   struct settling settling;
 
-  struct topic topics[PWI_TOPICS];
+  struct news_topic topics[PWI_TOPICS];
   struct space_catalogue space_catalogues[PWI_MANAGER_SPACE_CATALOGUES]; /* the oldest is replaced first */
   size_t next_space_catalogue;
   struct pwi_fifo waiters; /* struct waiter, with numbers that never decrease */
@@ -551,7 +551,7 @@ void pwi_manager_say_reply(struct pwi_manager *manager, struct manager_peer *pee
 
 /* Sends the message of `waiter` once the present numbers are settled. `waiter->numbers` is not read. */
 void pwi_manager_wait(struct pwi_manager *manager, const struct waiter *waiter);
-struct numbers pwi_manager_numbers(const struct pwi_manager *manager);
+struct news_numbers pwi_manager_numbers(const struct pwi_manager *manager);
 void pwi_manager_news_fini(struct pwi_manager *manager);
 
 /* manager/planning/draft.c: nodes and arcs of the next view. Strings are borrowed from the view that the

@@ -35,7 +35,7 @@ static void turn_away(struct pwi_manager *manager, struct manager_peer *peer, pa
 /* The peer has a higher number than the ledger. Only a manager of this cluster can have sent it, so the
  * journal has lost records, and further decisions would create a second history. */
 static bool is_ahead_of_us(const struct pwi_manager *manager, const struct manager_peer *peer) {
-  struct numbers ours = pwi_manager_numbers(manager);
+  struct news_numbers ours = pwi_manager_numbers(manager);
   for (int i = 0; i < PWI_TOPICS; i++) {
     if (peer->knew.of[i] > ours.of[i]) return true;
   }
@@ -50,7 +50,7 @@ static bool has_seen_more(const struct pwi_manager *manager, const struct manage
 }
 
 static void stop_for(struct pwi_manager *manager, const struct manager_peer *peer) {
-  struct numbers ours = pwi_manager_numbers(manager);
+  struct news_numbers ours = pwi_manager_numbers(manager);
   if (manager->stopped) return;
   pwi_log(manager->config.log, PAWL_LOG_ERROR, "manager.stopped",
           "why=%s what=journal-is-not-the-newest node=%llu knows=%llu.%llu.%llu journal=%llu.%llu.%llu",
@@ -327,7 +327,7 @@ void pwi_manager_join(struct pwi_manager *manager, struct manager_peer *peer, co
     return;
   }
   const struct pwi_message_head *head = &peer->control.head;
-  peer->knew = (struct numbers){{head->view, head->catalogue, head->membership}};
+  peer->knew = (struct news_numbers){{head->view, head->catalogue, head->membership}};
   pwi_manager_membership_resume(manager, peer);
   pwi_manager_timer_cancel(manager, &peer->patience);
   peer->state = PEER_JOINING;

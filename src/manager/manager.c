@@ -120,7 +120,7 @@ static void begin(struct pwi_manager *manager, const struct decision *decision, 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
 static void note_have(struct pwi_manager *manager, struct manager_peer *peer, const struct pwi_message_head *head) {
-  peer->have = (struct numbers){{head->view, head->catalogue, head->membership}};
+  peer->have = (struct news_numbers){{head->view, head->catalogue, head->membership}};
   if (!peer->is_server) return;
   pwi_manager_settle(manager);
   pwi_manager_moves_heard(manager);
