@@ -291,7 +291,7 @@ static const struct pwi_view_node *find_server(const struct pwi_view *view, cons
 static pawl_status decide_drain(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_view *view = manager->ledger.view;
   const struct pwi_view_node *server = find_server(view, decision);
-  struct draft draft;
+  struct view_draft draft;
   size_t count = 0;
   if (!server) return decision->size == 1 ? PAWL_OK : PAWL_NODE_GONE;
   if (server->state == PWI_NODE_DOWN) return PAWL_NODE_GONE;

@@ -35,7 +35,7 @@ static void proceed(struct pwi_manager *manager, struct chain_move *move) {
   move->is_over = move->unwanted;
 }
 
-static void begin(struct pwi_manager *manager, struct draft *draft, struct chain_move *move,
+static void begin(struct pwi_manager *manager, struct view_draft *draft, struct chain_move *move,
                   const struct chain_step *step) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   move->order = step->kind == STEP_FILL ? PWI_MOVE_FILL : PWI_MOVE_HANDOVER;
@@ -47,14 +47,14 @@ static void begin(struct pwi_manager *manager, struct draft *draft, struct chain
   if (step->kind == STEP_FILL) arc->chain[arc->count++] = (struct pwi_member){.node = {move->target}, .filling = true};
 }
 
-static void set_chain(struct draft *draft, const struct chain_move *move, const struct pwi_arc *after) {
+static void set_chain(struct view_draft *draft, const struct chain_move *move, const struct pwi_arc *after) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   arc->count = after->count;
   for (size_t i = 0; i < PWI_CHAIN_MAX; i++) arc->chain[i] = after->chain[i];
 }
 
 /* The chain is as it was when the head got its order: no view was made since. */
-static void switch_heads(const struct pwi_manager *manager, struct draft *draft, struct chain_move *move) {
+static void switch_heads(const struct pwi_manager *manager, struct view_draft *draft, struct chain_move *move) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
   struct chain_step step = pwi_manager_next_step(manager, arc, move->goal, move->goal_count);
@@ -64,7 +64,7 @@ static void switch_heads(const struct pwi_manager *manager, struct draft *draft,
     move->step = MOVE_FAILED; /* a member is not connected: the next view ends the handover */
 }
 
-static void set_filling(struct draft *draft, const struct chain_move *move, bool admit) {
+static void set_filling(struct view_draft *draft, const struct chain_move *move, bool admit) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   size_t place = pwi_arc_find(arc, (struct pwi_node){move->target});
   assert(place != PWI_CHAIN_MAX && arc->chain[place].filling);
@@ -74,8 +74,8 @@ static void set_filling(struct draft *draft, const struct chain_move *move, bool
     pwi_arc_remove(arc, place);
 }
 
-static void carry_out(struct pwi_manager *manager, struct draft *draft, struct chain_move *move, enum move_work work,
-                      const struct chain_step *step) {
+static void carry_out(struct pwi_manager *manager, struct view_draft *draft, struct chain_move *move,
+                      enum move_work work, const struct chain_step *step) {
   switch (work) {
   case WORK_BEGIN:
     begin(manager, draft, move, step);
@@ -124,7 +124,7 @@ static void remove_those_that_are_over(struct pwi_manager *manager) {
 }
 
 /* Carries out all work that `includes` selects, and returns how much there was. */
-static size_t carry_out_all(struct pwi_manager *manager, struct draft *draft,
+static size_t carry_out_all(struct pwi_manager *manager, struct view_draft *draft,
                             bool (*includes)(const struct pwi_manager *manager, const struct chain_move *move,
                                              enum move_work work)) {
   size_t done = 0;
@@ -162,7 +162,7 @@ static bool begins(const struct pwi_manager *manager, const struct chain_move *m
 
 /* Continues the steps under way. Then steps of short chains begin; if there are none, the other steps begin.
  * Returns true if a view must be made, even if the draft has not changed. */
-static bool step_all(struct pwi_manager *manager, struct draft *draft) {
+static bool step_all(struct pwi_manager *manager, struct view_draft *draft) {
   size_t done = carry_out_all(manager, draft, goes_on);
   pwi_manager_survey(manager);
   bool urgent = pwi_manager_is_urgent(manager);
@@ -194,7 +194,7 @@ static uint64_t count_chosen(const struct pwi_manager *manager) {
 }
 
 pawl_status pwi_manager_decide_moves(struct pwi_manager *manager, struct decision *decision) {
-  struct draft draft;
+  struct view_draft draft;
   (void)decision;
   if (manager->ledger.view->arc_count == 0) return PAWL_OK;
   pawl_status status = pwi_draft_open(manager->ledger.view, 2 * manager->move_count, &draft);

@@ -556,27 +556,27 @@ void pwi_manager_news_fini(struct pwi_manager *manager);
 
 /* manager/planning/draft.c: nodes and arcs of the next view. Strings are borrowed from the view that the
  * draft was opened from. */
-struct draft {
+struct view_draft {
   struct pwi_view_node *nodes;
   size_t node_count, node_room;
   struct pwi_arc *arcs;
   size_t arc_count, arc_room;
 };
 
-PAWL_MUST_USE pawl_status pwi_draft_open(const struct pwi_view *view, size_t more_arcs, struct draft *draft_out);
-void pwi_draft_close(struct draft *draft);
-struct pwi_view_node *pwi_draft_node(struct draft *draft, uint64_t id);
+PAWL_MUST_USE pawl_status pwi_draft_open(const struct pwi_view *view, size_t more_arcs, struct view_draft *draft_out);
+void pwi_draft_close(struct view_draft *draft);
+struct pwi_view_node *pwi_draft_node(struct view_draft *draft, uint64_t id);
 
 /* pwi_draft_open has reserved memory for one node. */
-void pwi_draft_add_node(struct draft *draft, const struct pwi_view_node *node);
+void pwi_draft_add_node(struct view_draft *draft, const struct pwi_view_node *node);
 
 /* The node must be in no chain. */
-void pwi_draft_remove_node(struct draft *draft, uint64_t id);
-bool pwi_draft_has_member(const struct draft *draft, uint64_t id);
+void pwi_draft_remove_node(struct view_draft *draft, uint64_t id);
+bool pwi_draft_has_member(const struct view_draft *draft, uint64_t id);
 
 /* Makes these positions, which have one chain, exactly one arc: cuts arcs at both ends and joins them in
  * between. Adds up to two arcs. Earlier results become invalid because arcs move in memory. */
-struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions);
+struct pwi_arc *pwi_draft_arc(struct view_draft *draft, struct pawl_range positions);
 
 /* Removes a node from the chain, unless it is the last full member. If a full member is removed, filling
  * members are removed too, because the copy that they were sent is no longer complete. Returns false if
@@ -585,23 +585,23 @@ bool pwi_arc_drop(struct pwi_arc *arc, uint64_t node);
 
 /* Removes nodes that are down from all chains that have a connected full member. Returns true if there were
  * any. */
-bool pwi_draft_drop_dead(const struct pwi_manager *manager, struct draft *draft);
+bool pwi_draft_drop_dead(const struct pwi_manager *manager, struct view_draft *draft);
 
 /* True if pwi_draft_drop_dead would remove a node. */
 bool pwi_manager_has_dead(const struct pwi_manager *manager);
 
 /* Removes all filling members. Returns true if there were any. */
-bool pwi_draft_end_fills(struct draft *draft);
+bool pwi_draft_end_fills(struct view_draft *draft);
 
 /* True if pwi_draft_merge would join arcs. */
 bool pwi_view_has_splinters(const struct pwi_view *view, uint32_t points);
 
 /* Joins narrow neighbouring arcs that have the same chain. Returns true if there were any. */
-bool pwi_draft_merge(struct draft *draft, uint32_t points);
+bool pwi_draft_merge(struct view_draft *draft, uint32_t points);
 
 /* Writes a VIEW record, or a NODE record if `added` is not NULL. */
-PAWL_MUST_USE pawl_status pwi_draft_record(struct pwi_manager *manager, const struct draft *draft, uint64_t last_move,
-                                           const struct pwi_ledger_node *added);
+PAWL_MUST_USE pawl_status pwi_draft_record(struct pwi_manager *manager, const struct view_draft *draft,
+                                           uint64_t last_move, const struct pwi_ledger_node *added);
 
 static inline void pwi_arc_remove(struct pwi_arc *arc, size_t place) {
   for (size_t i = place; i + 1 < arc->count; i++) arc->chain[i] = arc->chain[i + 1];
@@ -716,10 +716,10 @@ void pwi_manager_report(struct pwi_manager *manager, struct manager_peer *peer, 
 /* manager/planning/goal.c */
 
 /* Opens a draft of the view as it will be when all steps under way have succeeded. */
-PAWL_MUST_USE pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct draft *draft_out);
+PAWL_MUST_USE pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct view_draft *draft_out);
 
 /* Replaces the moves that have not begun by those that the plan needs. */
-PAWL_MUST_USE pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draft *outlook,
+PAWL_MUST_USE pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct view_draft *outlook,
                                                 const struct pwi_plan *plan);
 PAWL_MUST_USE pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions,
                                                  uint64_t target);

@@ -121,7 +121,7 @@ static pawl_status record_new_node(struct pwi_manager *manager, struct decision 
                                   .memory_max = join->memory_max};
   struct pwi_view_node node = {
       .node = {added.id}, .process = process_number(manager, join->process), .shard = join->shard};
-  struct draft draft;
+  struct view_draft draft;
   describe(join, &node);
   pawl_status status = pwi_manager_make_node_room(manager);
   if (!status) status = pwi_draft_open(manager->ledger.view, 0, &draft);
@@ -138,7 +138,7 @@ static pawl_status record_new_node(struct pwi_manager *manager, struct decision 
 static pawl_status record_return(struct pwi_manager *manager, const struct pwi_join *join, uint64_t id) {
   const struct pwi_view_node *was = view_node(manager, id);
   struct pwi_view_node is = *was;
-  struct draft draft;
+  struct view_draft draft;
   describe(join, &is);
   if (was->state == PWI_NODE_DOWN) is.state = pwi_manager_node(manager, id)->leaving ? PWI_NODE_DRAINING : PWI_NODE_UP;
   bool same = was->state == is.state && was->weight == is.weight && strcmp(was->address, is.address) == 0 &&

@@ -39,7 +39,7 @@ static void conclude_sender_removal(struct pwi_manager *manager, const struct de
 
 static pawl_status decide_draining(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_view_node *node = view_node(manager, decision->id);
-  struct draft draft;
+  struct view_draft draft;
   if (!node || node->state != PWI_NODE_UP) return PAWL_OK;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
   if (status) return status;
@@ -81,7 +81,7 @@ void pwi_manager_leave(struct pwi_manager *manager, struct manager_peer *peer) {
 /* Removes a node from the view that is leaving, or was down for long, and is in no chain. */
 static pawl_status decide_removal(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_view_node *node = view_node(manager, decision->id);
-  struct draft draft;
+  struct view_draft draft;
   if (!node || node->state == PWI_NODE_UP) return PAWL_OK;
   if (node->state == PWI_NODE_DOWN && pwi_manager_node(manager, decision->id)->peer) return PAWL_OK;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);

@@ -52,7 +52,7 @@ void pwi_manager_peer_lost(struct pwi_manager *manager, struct manager_peer *pee
 }
 
 static pawl_status decide_losses(struct pwi_manager *manager, struct decision *decision) {
-  struct draft draft;
+  struct view_draft draft;
   bool changed = false;
   (void)decision;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
@@ -147,7 +147,7 @@ static bool is_doubtful(struct pwi_manager *manager, uint64_t id) {
 static pawl_status decide_complaint(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_complaint *complaint = &decision->complaint;
   const struct pwi_view *view = manager->ledger.view;
-  struct draft draft;
+  struct view_draft draft;
   bool changed = false;
   if (view->arc_count == 0) return PAWL_OK;
   pawl_status status = pwi_draft_open(view, 0, &draft);

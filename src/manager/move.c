@@ -182,7 +182,7 @@ void pwi_manager_moves_poke(struct pwi_manager *manager) {
 /* --- after a restart ------------------------------------------------------------------------------------ */
 
 static pawl_status decide_tidying(struct pwi_manager *manager, struct decision *decision) {
-  struct draft draft;
+  struct view_draft draft;
   (void)decision;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
   if (status) return status;

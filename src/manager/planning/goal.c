@@ -12,7 +12,7 @@ static const struct pwi_view_node *find_node(const struct pwi_manager *manager, 
 /* --- the outlook ---------------------------------------------------------------------------------------- */
 
 /* A move under way will reach its goal. A move that is no longer wanted ends with its present step. */
-static void end_move(struct draft *draft, const struct chain_move *move) {
+static void end_move(struct view_draft *draft, const struct chain_move *move) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   size_t place = pwi_arc_find(arc, (struct pwi_node){move->target});
   if (!move->unwanted) {
@@ -23,7 +23,7 @@ static void end_move(struct draft *draft, const struct chain_move *move) {
   }
 }
 
-pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct draft *draft_out) {
+pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct view_draft *draft_out) {
   pawl_status status = pwi_draft_open(manager->ledger.view, 2 * manager->move_count, draft_out);
   if (status) return status;
   for (size_t i = 0; i < manager->move_count; i++) {
@@ -169,7 +169,7 @@ static void drop_all_wanted(struct pwi_manager *manager) {
   manager->move_count = kept;
 }
 
-pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draft *outlook,
+pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct view_draft *outlook,
                                   const struct pwi_plan *plan) {
   drop_all_wanted(manager);
   manager->unfinished = false;
@@ -231,7 +231,7 @@ static struct goal goal_with_head(const struct pwi_manager *manager, const struc
 
 /* Wants moves for all arcs in the positions. PAWL_UNSUPPORTED if another shard of the target's process is a
  * member. */
-static pawl_status want_all(struct pwi_manager *manager, const struct draft *outlook, struct pawl_range positions,
+static pawl_status want_all(struct pwi_manager *manager, const struct view_draft *outlook, struct pawl_range positions,
                             const struct pwi_view_node *target, bool only_check) {
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < outlook->arc_count && !status; i++) {
@@ -251,7 +251,7 @@ static pawl_status want_all(struct pwi_manager *manager, const struct draft *out
 
 pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions, uint64_t target) {
   const struct pwi_view_node *node = find_node(manager, target);
-  struct draft outlook;
+  struct view_draft outlook;
   if (pawl_range_is_empty(positions)) return PAWL_INVALID;
   if (!node || node->state != PWI_NODE_UP || manager->ledger.view->arc_count == 0) return PAWL_NOT_FOUND;
   pawl_status status = pwi_manager_open_outlook(manager, &outlook);
