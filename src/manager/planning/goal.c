@@ -36,19 +36,19 @@ pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct v
 
 /* --- goals ---------------------------------------------------------------------------------------------- */
 
-struct goal {
+struct chain_goal {
   uint64_t nodes[PWI_CHAIN_MAX];
   size_t count;
 };
 
-static bool names(const struct goal *goal, uint64_t id) {
+static bool names(const struct chain_goal *goal, uint64_t id) {
   for (size_t i = 0; i < goal->count; i++) {
     if (goal->nodes[i] == id) return true;
   }
   return false;
 }
 
-static bool names_process(const struct pwi_manager *manager, const struct goal *goal, uint64_t process) {
+static bool names_process(const struct pwi_manager *manager, const struct chain_goal *goal, uint64_t process) {
   for (size_t i = 0; i < goal->count; i++) {
     if (find_node(manager, goal->nodes[i])->process == process) return true;
   }
@@ -67,7 +67,7 @@ static const struct pwi_view_node *of_process(const struct pwi_manager *manager,
 
 /* A node that is up, of a process that is neither in the chain nor in the goal; 0 if there is none. The
  * choice depends on the position, so that not all arcs go to one node. */
-static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_arc *arc, const struct goal *goal,
+static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_arc *arc, const struct chain_goal *goal,
                           uint64_t position) {
   const struct pwi_view *view = manager->ledger.view;
   size_t start = (size_t)(((unsigned __int128)position * view->node_count) >> 64);
@@ -82,9 +82,9 @@ static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_ar
 /* The goal of a part of an arc. No two members of a chain are ever in one process, not even during a move. So
  * where the plan moves a member to another shard of the same process, the member stays where it is or, if the
  * process is draining, moves to another process. */
-static struct goal make_goal(const struct pwi_manager *manager, const struct pwi_arc *arc,
-                             const struct pwi_arc *planned, uint64_t position) {
-  struct goal goal = {.count = 0}, first = {.count = 0};
+static struct chain_goal make_goal(const struct pwi_manager *manager, const struct pwi_arc *arc,
+                                   const struct pwi_arc *planned, uint64_t position) {
+  struct chain_goal goal = {.count = 0}, first = {.count = 0};
   for (size_t i = 0; i < planned->count; i++) first.nodes[first.count++] = planned->chain[i].node.id;
   for (size_t i = 0; i < planned->count; i++) {
     uint64_t id = planned->chain[i].node.id;
@@ -120,7 +120,7 @@ static void add_move(struct pwi_manager *manager, struct pawl_range positions, c
 }
 
 /* True if the last move ends here and has the same goal. */
-static bool is_longer(const struct pwi_manager *manager, struct pawl_range positions, const struct goal *goal) {
+static bool is_longer(const struct pwi_manager *manager, struct pawl_range positions, const struct chain_goal *goal) {
   const struct chain_move *last = manager->move_count > 0 ? &manager->moves[manager->move_count - 1] : NULL;
   if (!last || last->step != MOVE_WANTED || last->positions.end != positions.begin || last->goal_count != goal->count)
     return false;
@@ -139,7 +139,7 @@ static bool is_alive(const struct pwi_manager *manager, const struct pwi_arc *ar
 
 /* Adds a move of a part of an arc to a goal, or extends the last move. */
 static pawl_status want(struct pwi_manager *manager, const struct pwi_arc *arc, struct pawl_range positions,
-                        const struct goal *goal) {
+                        const struct chain_goal *goal) {
   if (goal->count == 0 || !is_alive(manager, arc)) {
     manager->unfinished = true;
     return PAWL_OK;
@@ -177,7 +177,7 @@ pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct view
   for (uint64_t at = 0; at < PWI_RING_END;) {
     uint64_t here = arc_end(outlook->arcs, outlook->arc_count, i), there = arc_end(plan->arcs, plan->arc_count, j);
     uint64_t end = here < there ? here : there;
-    struct goal goal = make_goal(manager, &outlook->arcs[i], &plan->arcs[j], at);
+    struct chain_goal goal = make_goal(manager, &outlook->arcs[i], &plan->arcs[j], at);
     pawl_status status = want(manager, &outlook->arcs[i], pawl_range_of(at, end), &goal);
     if (status) return status;
     at = end;
@@ -220,8 +220,8 @@ static pawl_status drop_wanted_in(struct pwi_manager *manager, struct pawl_range
 
 /* The new head, then the present members up to the configured length. The old head comes last, so that
  * replicas stay where they are. */
-static struct goal goal_with_head(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t head) {
-  struct goal goal = {.nodes = {head}, .count = 1};
+static struct chain_goal goal_with_head(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t head) {
+  struct chain_goal goal = {.nodes = {head}, .count = 1};
   for (size_t i = 1; i <= arc->count && goal.count < (size_t)manager->config.replicas + 1; i++) {
     uint64_t id = arc->chain[i % arc->count].node.id;
     if (id != head) goal.nodes[goal.count++] = id;
@@ -240,7 +240,7 @@ static pawl_status want_all(struct pwi_manager *manager, const struct view_draft
     struct pawl_range piece = pawl_range_common(range, positions);
     if (pawl_range_is_empty(piece)) continue;
     const struct pwi_view_node *member = of_process(manager, arc, target->process);
-    struct goal goal = goal_with_head(manager, arc, target->node.id);
+    struct chain_goal goal = goal_with_head(manager, arc, target->node.id);
     if (!only_check)
       status = want(manager, arc, piece, &goal);
     else if (member && member->node.id != target->node.id)
