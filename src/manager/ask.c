@@ -19,11 +19,11 @@ void pwi_manager_conclude_ask(struct pwi_manager *manager, const struct decision
   pwi_manager_audit_decision(manager, decision, status);
   if (!peer) return;
   if (peer->asks > 0) peer->asks--;
-  struct waiter waiter = {.link = decision->link,
-                          .kind = PWI_SAY_REPLY,
-                          .task = decision->task,
-                          .status = status,
-                          .id = status ? 0 : decision->entry.id.id};
+  struct waiting_reply waiter = {.link = decision->link,
+                                 .kind = PWI_SAY_REPLY,
+                                 .task = decision->task,
+                                 .status = status,
+                                 .id = status ? 0 : decision->entry.id.id};
   pwi_manager_wait(manager, &waiter);
 }
 

@@ -197,7 +197,7 @@ struct settling {
 /* --- decisions ------------------------------------------------------------------------------------------ */
 
 /* A message to a peer that waits until these numbers are settled. */
-struct waiter {
+struct waiting_reply {
   struct pwi_link link;
   struct news_numbers numbers;
   enum pwi_say kind; /* JOINED, REPLY or LEFT */
@@ -335,7 +335,7 @@ struct pwi_manager {
   struct news_topic topics[PWI_TOPICS];
   struct space_catalogue space_catalogues[PWI_MANAGER_SPACE_CATALOGUES]; /* the oldest is replaced first */
   size_t next_space_catalogue;
-  struct pwi_fifo waiters; /* struct waiter, with numbers that never decrease */
+  struct pwi_fifo waiters; /* struct waiting_reply, with numbers that never decrease */
 
   struct pwi_fifo membership_steps; /* the last changes of the membership (manager/members.c) */
   uint64_t membership_since;        /* number of the membership before the first of them */
@@ -550,7 +550,7 @@ void pwi_manager_say_reply(struct pwi_manager *manager, struct manager_peer *pee
                            uint64_t id);
 
 /* Sends the message of `waiter` once the present numbers are settled. `waiter->numbers` is not read. */
-void pwi_manager_wait(struct pwi_manager *manager, const struct waiter *waiter);
+void pwi_manager_wait(struct pwi_manager *manager, const struct waiting_reply *waiter);
 struct news_numbers pwi_manager_numbers(const struct pwi_manager *manager);
 void pwi_manager_news_fini(struct pwi_manager *manager);
 

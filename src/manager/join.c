@@ -255,7 +255,7 @@ static void let_client_in(struct pwi_manager *manager, struct manager_peer *peer
   pwi_manager_timer_cancel(manager, &sender->timer);
   if (peer->join.retired != 0) keep_retired(manager, peer->join.retired);
   if (is_new) {
-    pwi_manager_wait(manager, &(struct waiter){.link = peer->link, .kind = PWI_SAY_JOINED});
+    pwi_manager_wait(manager, &(struct waiting_reply){.link = peer->link, .kind = PWI_SAY_JOINED});
     return;
   }
   peer->state = PEER_IN;

@@ -113,7 +113,7 @@ static void conclude_removal(struct pwi_manager *manager, const struct decision 
   if (peer) {
     peer->state = PEER_OUT;
     peer->id = 0;
-    pwi_manager_wait(manager, &(struct waiter){.link = peer->link, .kind = PWI_SAY_LEFT});
+    pwi_manager_wait(manager, &(struct waiting_reply){.link = peer->link, .kind = PWI_SAY_LEFT});
   }
   pwi_manager_moves_poke(manager); /* other nodes may be waiting to leave */
 }

@@ -374,7 +374,7 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
   pwi_messenger_init(&manager->messenger, config->net);
   pwi_prober_init(&manager->prober, config->net, (uint64_t)TIMER_PROBE << TIMER_SHIFT, pwi_manager_tried, manager);
   pwi_fifo_init(&manager->decisions, sizeof(struct decision));
-  pwi_fifo_init(&manager->waiters, sizeof(struct waiter));
+  pwi_fifo_init(&manager->waiters, sizeof(struct waiting_reply));
   pwi_manager_membership_begin(manager);
   pwi_manager_settle_begin(manager);
   pawl_status status = remember(manager);

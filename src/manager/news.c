@@ -280,7 +280,7 @@ static void let_in(struct pwi_manager *manager, struct manager_peer *peer) {
   pwi_manager_send_news(manager, peer);
 }
 
-static void serve(struct pwi_manager *manager, const struct waiter *waiter) {
+static void serve(struct pwi_manager *manager, const struct waiting_reply *waiter) {
   struct manager_peer *peer = pwi_manager_peer(manager, waiter->link);
   if (!peer) return;
   if (waiter->kind == PWI_SAY_JOINED)
@@ -300,15 +300,15 @@ void pwi_manager_settle(struct pwi_manager *manager) {
   if (membership) pwi_manager_membership_settle(manager, membership->number);
   if (changed) send_news_to_all(manager, false);
   while (pwi_fifo_count(&manager->waiters) > 0) {
-    struct waiter waiter = *(struct waiter *)pwi_fifo_at(&manager->waiters, 0);
+    struct waiting_reply waiter = *(struct waiting_reply *)pwi_fifo_at(&manager->waiters, 0);
     if (!is_settled(manager, &waiter.numbers)) break;
     pwi_fifo_pop(&manager->waiters);
     serve(manager, &waiter);
   }
 }
 
-void pwi_manager_wait(struct pwi_manager *manager, const struct waiter *waiter) {
-  struct waiter *place = pwi_fifo_push(&manager->waiters);
+void pwi_manager_wait(struct pwi_manager *manager, const struct waiting_reply *waiter) {
+  struct waiting_reply *place = pwi_fifo_push(&manager->waiters);
   if (!place) {
     struct manager_peer *peer = pwi_manager_peer(manager, waiter->link);
     if (peer) pwi_manager_close(manager, peer, PAWL_NO_MEMORY);
