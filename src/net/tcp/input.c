@@ -114,7 +114,7 @@ static void body_is_complete(struct tcp_link *link) {
   link->body_left = padding;
   heard_frame(link);
   end_body(link);
-  pwi_tcp_inbound_release(link);
+  pwi_tcp_body_memory_release(link);
 }
 
 /* True if a frame of this kind is permitted at this stage. */
@@ -196,7 +196,7 @@ static size_t take_body(struct tcp_link *link, const char *data, size_t size) {
   if (!places && step < link->body_left) step -= step % PWI_NET_PIECE_STEP;
   if (places) {
     pwi_places_write(places, data, step);
-    if (link->frame.kind == PWI_FRAME_MESSAGE) pwi_tcp_inbound_received(link, step);
+    if (link->frame.kind == PWI_FRAME_MESSAGE) pwi_tcp_body_memory_received(link, step);
   } else if (link->is_wanted && is_listening(link))
     pwi_incoming_piece(&link->incoming, &link->net->base, link->id, data, step);
   link->body_left -= step;
@@ -289,7 +289,7 @@ static size_t phase(uint64_t position) { return (size_t)(position % PWI_FRAME_AL
 static size_t read_into_places(struct tcp_link *link, struct pwi_places *places) {
   bool is_counted = link->frame.kind == PWI_FRAME_MESSAGE;
   size_t allowed = (size_t)link->body_left;
-  if (is_counted) allowed = pwi_tcp_inbound_allow(link, allowed);
+  if (is_counted) allowed = pwi_tcp_body_memory_allow(link, allowed);
   if (allowed == 0) return 0;
   char *scratch = link->net->scratch + phase(link->position + link->body_left);
   struct iovec parts[3];
@@ -300,7 +300,7 @@ static size_t read_into_places(struct tcp_link *link, struct pwi_places *places)
   count_heard(link, moved);
   size_t direct = moved < link->body_left ? moved : (size_t)link->body_left;
   pwi_places_advance(places, direct);
-  if (is_counted) pwi_tcp_inbound_received(link, direct);
+  if (is_counted) pwi_tcp_body_memory_received(link, direct);
   link->body_left -= direct;
   link->position += direct;
   if (link->body_left == 0) {
@@ -315,7 +315,7 @@ static size_t read_into_scratch(struct tcp_link *link) {
   memcpy(scratch, link->carry, link->carry_size);
   /* Little of a large body with a destination should be read into the scratch buffer, because it would have
    * to be copied. */
-  bool is_little = link->expects_place || pwi_tcp_inbound_is_full(link->net);
+  bool is_little = link->expects_place || pwi_tcp_body_memory_is_full(link->net);
   size_t most = is_little && link->input == INPUT_HEAD ? AFTER_BODY : SCRATCH_SIZE;
   struct iovec part = {scratch + link->carry_size, most - link->carry_size};
   size_t moved;

@@ -60,7 +60,7 @@ void pwi_tcp_link_destroy(struct tcp_link *link) {
   pwi_plane_close(link->plane, PAWL_CANCELLED);
   pwi_plane_port_close(link->port);
   pwi_tcp_meet_end(link);
-  pwi_tcp_inbound_close(link);
+  pwi_tcp_body_memory_close(link);
   pwi_tls_destroy(link->tls);
   if (link->socket >= 0) close(link->socket);
   pwi_incoming_fini(&link->incoming, &net->base);
@@ -129,7 +129,7 @@ void pwi_tcp_link_finish(struct tcp_link *link) {
   pwi_incoming_end(&link->plane_incoming, base, link->id, lost);
   pwi_tcp_drop_output(link, lost);
   pwi_tcp_drop_questions(link, lost);
-  pwi_tcp_inbound_release(link);
+  pwi_tcp_body_memory_release(link);
 }
 
 /* Bringing it up. */
@@ -267,7 +267,7 @@ void pwi_tcp_link_come_up(struct tcp_link *link) {
     pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "no data plane to this peer");
     return;
   }
-  if (pwi_tcp_inbound_open(link) != PAWL_OK) {
+  if (pwi_tcp_body_memory_open(link) != PAWL_OK) {
     pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
     return;
   }

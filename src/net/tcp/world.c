@@ -198,7 +198,7 @@ static void tick(struct tcp_net *net, int64_t now) {
     pwi_tcp_link_check(link, now);
   }
   pwi_tcp_door_check(net, now, stopped);
-  pwi_tcp_inbound_check(net, now);
+  pwi_tcp_body_memory_check(net, now);
   net->last_tick = now;
   net->next_tick = now + limits->beat_ns / 2;
 }

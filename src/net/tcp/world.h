@@ -10,7 +10,7 @@
  *   output.c    what is queued and how it is written
  *   input.c     what is read and how it is cut into frames
  *   onesided.c  regions, put, get, fence
- *   inbound.c   memory for bodies on their way in
+ *   body_memory.c  memory of the bodies that are being received
  *   incoming.c  a message on its way to the actor
  *   frame.c, tls.c, timers.c stand alone
  */
@@ -373,15 +373,15 @@ void pwi_tcp_link_flush(struct tcp_link *link);
 void pwi_tcp_drop_output(struct tcp_link *link, pawl_status why);
 bool pwi_tcp_output_uses(const struct tcp_link *link, const char *begin, size_t size);
 
-/* inbound.c */
-pawl_status pwi_tcp_inbound_open(struct tcp_link *link); /* the link has come up. PAWL_NO_MEMORY */
-void pwi_tcp_inbound_close(struct tcp_link *link);
+/* body_memory.c */
+pawl_status pwi_tcp_body_memory_open(struct tcp_link *link); /* the link has come up. PAWL_NO_MEMORY */
+void pwi_tcp_body_memory_close(struct tcp_link *link);
 /* Bytes that may be read now; 0: it waits. */
-size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted);
-void pwi_tcp_inbound_received(struct tcp_link *link, size_t size);
-void pwi_tcp_inbound_release(struct tcp_link *link); /* its body has ended */
-bool pwi_tcp_inbound_is_full(const struct tcp_net *net);
-void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now); /* takes down slow links */
+size_t pwi_tcp_body_memory_allow(struct tcp_link *link, size_t wanted);
+void pwi_tcp_body_memory_received(struct tcp_link *link, size_t size);
+void pwi_tcp_body_memory_release(struct tcp_link *link); /* its body has ended */
+bool pwi_tcp_body_memory_is_full(const struct tcp_net *net);
+void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now); /* takes down slow links */
 
 /* input.c */
 void pwi_tcp_link_read(struct tcp_link *link);

@@ -24,7 +24,7 @@
 
 /* Accounts: one for each proof of identity, as long as a link has it. */
 
-pawl_status pwi_tcp_inbound_open(struct tcp_link *link) {
+pawl_status pwi_tcp_body_memory_open(struct tcp_link *link) {
   struct tcp_net *net = link->net;
   const char *name = link->tls ? pwi_tls_peer(link->tls) : link->identity;
   struct pwi_account *account = net->accounts;
@@ -69,7 +69,7 @@ static bool has_room(const struct tcp_link *link, size_t size) {
   return link->net->base.counts.inbound_bytes + size <= most;
 }
 
-bool pwi_tcp_inbound_is_full(const struct tcp_net *net) {
+bool pwi_tcp_body_memory_is_full(const struct tcp_net *net) {
   return net->base.counts.inbound_bytes >= net->base.limits.inbound_bytes;
 }
 
@@ -130,7 +130,7 @@ static size_t step_of(const struct tcp_link *link, size_t wanted) {
   return step < wanted ? step : wanted;
 }
 
-size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted) {
+size_t pwi_tcp_body_memory_allow(struct tcp_link *link, size_t wanted) {
   struct tcp_net *net = link->net;
   size_t have = link->charged - link->received;
   if (have >= wanted) return wanted;
@@ -147,14 +147,14 @@ size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted) {
   return have + step;
 }
 
-void pwi_tcp_inbound_received(struct tcp_link *link, size_t size) {
+void pwi_tcp_body_memory_received(struct tcp_link *link, size_t size) {
   link->received += size;
   if (link->received <= link->charged) return;
   if (link->charged == 0) link->body_at = pwi_tcp_now();
   charge(link, link->received - link->charged); /* it arrived with its head */
 }
 
-void pwi_tcp_inbound_release(struct tcp_link *link) {
+void pwi_tcp_body_memory_release(struct tcp_link *link) {
   struct tcp_net *net = link->net;
   size_t charged = link->charged;
   bool was_leader = net->leader.id == link->id.id;
@@ -167,8 +167,8 @@ void pwi_tcp_inbound_release(struct tcp_link *link) {
   if (charged > PWI_NET_COPY_MAX || was_leader) wake_waiting(net);
 }
 
-void pwi_tcp_inbound_close(struct tcp_link *link) {
-  pwi_tcp_inbound_release(link);
+void pwi_tcp_body_memory_close(struct tcp_link *link) {
+  pwi_tcp_body_memory_release(link);
   leave_account(link);
 }
 
@@ -192,7 +192,7 @@ static bool is_slow(struct tcp_link *link, int64_t now) {
   return is_late(link, now);
 }
 
-void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now) {
+void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now) {
   if (net->base.counts.inbound_waiting == 0) {
     net->waiting_since = 0;
     return;
