@@ -11,7 +11,7 @@
 
 /* An item of the order. */
 struct order_item {
-  enum { THING_INCOMING, THING_RUNNING, THING_ISSUED } kind;
+  enum { ITEM_GRAPH, ITEM_RUNNING, ITEM_ISSUED } kind;
   void *self;
 };
 
@@ -24,7 +24,7 @@ struct caller {
 
 /* A graph, from its CALL until its caller has the answer. */
 struct pwi_callee_graph {
-  struct order_item thing;
+  struct order_item item;
   struct pwi_callee_graph *next;           /* in the list of its caller */
   struct pwi_callee_graph *all_next, **at; /* in the list of all */
   struct pwi_callee_graph *completed_next;
@@ -33,7 +33,7 @@ struct pwi_callee_graph {
   void *local; /* of a local call */
   struct pwi_call_graph *graph;
   struct pwi_running *runs;
-  struct order_item *things; /* one for each run */
+  struct order_item *items; /* one for each run */
   size_t result_bytes;
   struct pwi_step step;
   bool is_void; /* no memory to begin: nothing of it runs */
@@ -56,17 +56,17 @@ struct pwi_callee {
   struct pwi_order order;
 };
 
-static struct order_item issued = {THING_ISSUED, NULL};
+static struct order_item issued = {ITEM_ISSUED, NULL};
 
 /* --- life of a graph ------------------------------------------------------------------------------------ */
 
 static void free_work(struct pwi_callee_graph *incoming) {
   for (uint32_t i = 0; incoming->runs && i < incoming->graph->count; i++) pwi_free(incoming->runs[i].bytes);
   pwi_free(incoming->runs);
-  pwi_free(incoming->things);
+  pwi_free(incoming->items);
   pwi_call_graph_destroy(incoming->graph);
   incoming->runs = NULL;
-  incoming->things = NULL;
+  incoming->items = NULL;
   incoming->graph = NULL;
 }
 
@@ -85,12 +85,12 @@ static void destroy(struct pwi_callee_graph *incoming) {
 static struct pwi_callee_graph *create(struct pwi_callee *callee, struct pwi_call_graph *graph) {
   struct pwi_callee_graph *incoming = pwi_alloc_zero(1, sizeof *incoming);
   if (!incoming) return NULL;
-  incoming->thing = (struct order_item){THING_INCOMING, incoming};
+  incoming->item = (struct order_item){ITEM_GRAPH, incoming};
   incoming->plain_size = 5 + (size_t)12 * graph->count;
   incoming->plain = pwi_alloc(incoming->plain_size);
   incoming->runs = pwi_alloc_zero(graph->count, sizeof *incoming->runs);
-  incoming->things = pwi_alloc_zero(graph->count, sizeof *incoming->things);
-  if (!incoming->plain || !incoming->runs || !incoming->things) {
+  incoming->items = pwi_alloc_zero(graph->count, sizeof *incoming->items);
+  if (!incoming->plain || !incoming->runs || !incoming->items) {
     pwi_free(incoming->runs);
     incoming->runs = NULL;
     destroy(incoming);
@@ -276,12 +276,12 @@ static void tell_completed(struct pwi_callee *callee) {
 
 static void finished(void *context, struct pwi_step step, void *item, struct pwi_step_end end) {
   struct pwi_callee *callee = context;
-  struct order_item *thing = item;
+  struct order_item *about = item;
   (void)step;
-  if (thing->kind == THING_RUNNING) {
-    ((struct pwi_running *)thing->self)->end = end;
-  } else if (thing->kind == THING_INCOMING) {
-    struct pwi_callee_graph *incoming = thing->self;
+  if (about->kind == ITEM_RUNNING) {
+    ((struct pwi_running *)about->self)->end = end;
+  } else if (about->kind == ITEM_GRAPH) {
+    struct pwi_callee_graph *incoming = about->self;
     incoming->completed_next = NULL;
     *callee->completed_end = incoming;
     callee->completed_end = &incoming->completed_next;
@@ -291,10 +291,10 @@ static void finished(void *context, struct pwi_step step, void *item, struct pwi
 /* --- running -------------------------------------------------------------------------------------------- */
 
 /* Begins a step. The step of a graph itself ends at once. */
-static void begin_thing(struct pwi_callee *callee, struct pwi_step step, const struct order_item *thing) {
-  if (thing->kind == THING_INCOMING) pwi_order_end(&callee->order, step, PAWL_OK);
-  if (thing->kind != THING_RUNNING) return;
-  struct pwi_running *running = thing->self;
+static void begin_item(struct pwi_callee *callee, struct pwi_step step, const struct order_item *item) {
+  if (item->kind == ITEM_GRAPH) pwi_order_end(&callee->order, step, PAWL_OK);
+  if (item->kind != ITEM_RUNNING) return;
+  struct pwi_running *running = item->self;
   if (running->incoming->is_void)
     pwi_order_end(&callee->order, step, PAWL_NO_MEMORY);
   else if (!callee->run)
@@ -306,7 +306,7 @@ static void begin_thing(struct pwi_callee *callee, struct pwi_step step, const s
 static void pump_now(struct pwi_callee *callee) {
   struct pwi_step step;
   void *item;
-  while (pwi_order_next(&callee->order, &step, &item)) begin_thing(callee, step, item);
+  while (pwi_order_next(&callee->order, &step, &item)) begin_item(callee, step, item);
 }
 
 static void pump(struct pwi_callee *callee) {
@@ -339,11 +339,11 @@ static pawl_status add_runs(struct pwi_callee *callee, struct pwi_callee_graph *
     size_t count = 0;
     for (size_t edge = first[call]; edge < first[call + 1]; edge++)
       after[count++] = incoming->runs[graph->edges[edge].from].step;
-    incoming->things[call] = (struct order_item){THING_RUNNING, running};
+    incoming->items[call] = (struct order_item){ITEM_RUNNING, running};
     running->item = &graph->items[call];
     running->index = call;
     running->incoming = incoming;
-    status = pwi_order_add(&callee->order, after, count, incoming->step, &incoming->things[call], &running->step);
+    status = pwi_order_add(&callee->order, after, count, incoming->step, &incoming->items[call], &running->step);
   }
   pwi_free(after);
   pwi_free(first);
@@ -353,7 +353,7 @@ static pawl_status add_runs(struct pwi_callee *callee, struct pwi_callee_graph *
 /* No call begins before the whole graph is in the order. */
 static pawl_status begin(struct pwi_callee *callee, struct pwi_callee_graph *incoming, uint64_t caller) {
   static const struct pwi_step nobody;
-  pawl_status status = pwi_order_add(&callee->order, NULL, 0, nobody, &incoming->thing, &incoming->step);
+  pawl_status status = pwi_order_add(&callee->order, NULL, 0, nobody, &incoming->item, &incoming->step);
   if (status) return status;
   callee->open++;
   for (uint32_t i = 0; i < incoming->graph->count; i++) incoming->runs[i].caller = caller;
