@@ -85,7 +85,7 @@ static void ended(void *context, struct pawl_task *task) {
 }
 
 pawl_status pwi_job_queue_expect(struct pwi_job_queue *queue, enum pwi_job_input_kind kind, uint64_t number,
-                                 enum pwi_crew_order_kind order, struct pawl_task *task) {
+                                 enum pwi_job_order_kind order, struct pawl_task *task) {
   struct pwi_job_input *input = pwi_alloc_zero(1, sizeof *input);
   if (!input) {
     pawl_task_release(task);

@@ -171,9 +171,9 @@ static void take_answer(struct pawl_job *job, struct pwi_job_input *input) {
     pawl_task_release(input->task);
     return;
   }
-  struct pwi_crew_answer answer = {said.status, said.text, said.took_ns, said.tick};
+  struct pwi_scheduler_answer answer = {said.status, said.text, said.took_ns, said.tick};
   pwi_scheduler_answered(job->scheduler, input->name.number, &answer);
-  bool is_result = colleague && input->order == PWI_CREW_WORK && job->is_wanted && !colleague->result;
+  bool is_result = colleague && input->order == PWI_JOB_ORDER_WORK && job->is_wanted && !colleague->result;
   if (is_result)
     colleague->result = input->task;
   else
@@ -202,24 +202,26 @@ static void read_inputs(struct pawl_job *job) {
 
 /* --- orders --------------------------------------------------------------------------------------------- */
 
-static void write_order(const struct pawl_job *job, const struct pwi_crew_order *order, struct pwi_writer *writer) {
+static void write_order(const struct pawl_job *job, const struct pwi_scheduler_order *order,
+                        struct pwi_writer *writer) {
   struct pwi_job_order said = {.number = order->name.number,
                                .kind = order->kind,
                                .rank = order->rank,
                                .workers = order->workers,
                                .tick = order->tick};
   pwi_job_ranges_write(writer, order->pieces, order->piece_count);
-  if (order->kind == PWI_CREW_BEGIN) {
+  if (order->kind == PWI_JOB_ORDER_BEGIN) {
     said.bytes = job->options.spec;
     said.size = job->options.spec_size;
-  } else if (order->kind == PWI_CREW_WORK) {
+  } else if (order->kind == PWI_JOB_ORDER_WORK) {
     said.bytes = job->argument;
     said.size = job->argument_size;
   }
   pwi_job_order_write(writer, &said);
 }
 
-static pawl_status send_order(struct pawl_job *job, const struct pwi_crew_order *order, struct pwi_writer *writer) {
+static pawl_status send_order(struct pawl_job *job, const struct pwi_scheduler_order *order,
+                              struct pwi_writer *writer) {
   struct pawl_task *task;
   struct pawl_target target = pawl_to_node((struct pawl_node){order->name.node});
   pwi_writer_reset(writer);
@@ -233,7 +235,7 @@ static pawl_status send_order(struct pawl_job *job, const struct pwi_crew_order 
 /* A worker that cannot be sent an order counts as lost. True if there was one. */
 static bool send_orders(struct pawl_job *job) {
   struct pwi_writer writer = {0};
-  struct pwi_crew_order order;
+  struct pwi_scheduler_order order;
   bool is_any_lost = false;
   while (pwi_scheduler_next_order(job->scheduler, &order)) {
     uint64_t number = order.name.number;
