@@ -38,7 +38,7 @@ static pawl_status open_scene(void) {
 }
 
 static void close_scene(void) {
-  assert_int_equal(pwi_order_open(&scene.sequence.order), 0);
+  assert_int_equal(pwi_task_order_open(&scene.sequence.order), 0);
   assert_int_equal(scene.sequence.held, 0);
   pwi_sequence_fini(&scene.sequence);
   pwi_task_pool_release(scene.pool);

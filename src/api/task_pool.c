@@ -93,7 +93,7 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   task->has_handle = false;
   task->call = NULL;
   task->id = ++pool->last_id;
-  task->step = (struct pwi_step){0};
+  task->step = (struct pwi_ordered_task){0};
   task->is_in_order = task->is_own = task->has_ended = false;
   task->held = NULL;
   task->parent = NULL;
@@ -102,7 +102,7 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   task->over = NULL;
   task->over_context = NULL;
   pwi_clock_list_fini(&task->clocks);
-  task->issued = (struct pwi_step){0};
+  task->issued = (struct pwi_ordered_task){0};
   task->called = NULL;
   task->trigger = NULL;
   task->next = task->before = NULL;

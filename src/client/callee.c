@@ -35,7 +35,7 @@ struct pwi_callee_graph {
   struct pwi_running *runs;
   struct order_item *items; /* one for each run */
   size_t result_bytes;
-  struct pwi_step step;
+  struct pwi_ordered_task step;
   bool is_void; /* no memory to begin: nothing of it runs */
   bool is_done;
   struct pwi_writer answer;
@@ -53,7 +53,7 @@ struct pwi_callee {
   struct pwi_callee_graph *completed, **completed_end;
   size_t open;
   bool is_stopped, is_pumping, is_telling;
-  struct pwi_order order;
+  struct pwi_task_order order;
 };
 
 static struct order_item issued = {ITEM_ISSUED, NULL};
@@ -274,7 +274,7 @@ static void tell_completed(struct pwi_callee *callee) {
   callee->is_telling = false;
 }
 
-static void finished(void *context, struct pwi_step step, void *item, struct pwi_step_end end) {
+static void finished(void *context, struct pwi_ordered_task step, void *item, struct pwi_task_end end) {
   struct pwi_callee *callee = context;
   struct order_item *about = item;
   (void)step;
@@ -291,22 +291,22 @@ static void finished(void *context, struct pwi_step step, void *item, struct pwi
 /* --- running -------------------------------------------------------------------------------------------- */
 
 /* Begins a step. The step of a graph itself ends at once. */
-static void begin_item(struct pwi_callee *callee, struct pwi_step step, const struct order_item *item) {
-  if (item->kind == ITEM_GRAPH) pwi_order_end(&callee->order, step, PAWL_OK);
+static void begin_item(struct pwi_callee *callee, struct pwi_ordered_task step, const struct order_item *item) {
+  if (item->kind == ITEM_GRAPH) pwi_task_order_end(&callee->order, step, PAWL_OK);
   if (item->kind != ITEM_RUNNING) return;
   struct pwi_running *running = item->self;
   if (running->incoming->is_void)
-    pwi_order_end(&callee->order, step, PAWL_NO_MEMORY);
+    pwi_task_order_end(&callee->order, step, PAWL_NO_MEMORY);
   else if (!callee->run)
-    pwi_order_end(&callee->order, step, PAWL_NOT_FOUND);
+    pwi_task_order_end(&callee->order, step, PAWL_NOT_FOUND);
   else
     callee->run(callee->run_context, running);
 }
 
 static void pump_now(struct pwi_callee *callee) {
-  struct pwi_step step;
+  struct pwi_ordered_task step;
   void *item;
-  while (pwi_order_next(&callee->order, &step, &item)) begin_item(callee, step, item);
+  while (pwi_task_order_next(&callee->order, &step, &item)) begin_item(callee, step, item);
 }
 
 static void pump(struct pwi_callee *callee) {
@@ -328,7 +328,7 @@ static int compare_ends(const void *a, const void *b) {
 static pawl_status add_runs(struct pwi_callee *callee, struct pwi_callee_graph *incoming) {
   struct pwi_call_graph *graph = incoming->graph;
   size_t *first = pwi_alloc_zero((size_t)graph->count + 2, sizeof *first);
-  struct pwi_step *after = pwi_alloc_zero((size_t)graph->edge_count + 1, sizeof *after);
+  struct pwi_ordered_task *after = pwi_alloc_zero((size_t)graph->edge_count + 1, sizeof *after);
   pawl_status status = first && after ? PAWL_OK : PAWL_NO_MEMORY;
   if (graph->edge_count > 0) qsort(graph->edges, graph->edge_count, sizeof *graph->edges, compare_ends);
   for (uint32_t i = 0; i < graph->edge_count && !status; i++) first[graph->edges[i].to + 1]++;
@@ -343,7 +343,7 @@ static pawl_status add_runs(struct pwi_callee *callee, struct pwi_callee_graph *
     running->item = &graph->items[call];
     running->index = call;
     running->incoming = incoming;
-    status = pwi_order_add(&callee->order, after, count, incoming->step, &incoming->items[call], &running->step);
+    status = pwi_task_order_add(&callee->order, after, count, incoming->step, &incoming->items[call], &running->step);
   }
   pwi_free(after);
   pwi_free(first);
@@ -352,8 +352,8 @@ static pawl_status add_runs(struct pwi_callee *callee, struct pwi_callee_graph *
 
 /* No call begins before the whole graph is in the order. */
 static pawl_status begin(struct pwi_callee *callee, struct pwi_callee_graph *incoming, uint64_t caller) {
-  static const struct pwi_step nobody;
-  pawl_status status = pwi_order_add(&callee->order, NULL, 0, nobody, &incoming->item, &incoming->step);
+  static const struct pwi_ordered_task nobody;
+  pawl_status status = pwi_task_order_add(&callee->order, NULL, 0, nobody, &incoming->item, &incoming->step);
   if (status) return status;
   callee->open++;
   for (uint32_t i = 0; i < incoming->graph->count; i++) incoming->runs[i].caller = caller;
@@ -448,19 +448,20 @@ void pwi_callee_end(struct pwi_callee *callee, struct pwi_running *running, pawl
   running->bytes = bytes;
   running->size = size;
   incoming->result_bytes += size;
-  pwi_order_end(&callee->order, running->step, status);
+  pwi_task_order_end(&callee->order, running->step, status);
   pump(callee);
 }
 
 /* The caller may end the step at once, so it must have begun by then, whatever else is ready before it. */
-pawl_status pwi_callee_issue(struct pwi_callee *callee, struct pwi_running *running, struct pwi_step *step_out) {
-  pawl_status status = pwi_order_add(&callee->order, NULL, 0, running->step, &issued, step_out);
+pawl_status pwi_callee_issue(struct pwi_callee *callee, struct pwi_running *running,
+                             struct pwi_ordered_task *step_out) {
+  pawl_status status = pwi_task_order_add(&callee->order, NULL, 0, running->step, &issued, step_out);
   if (!status) pump_now(callee);
   return status;
 }
 
-void pwi_callee_issued_end(struct pwi_callee *callee, struct pwi_step step, pawl_status status) {
-  pwi_order_end(&callee->order, step, status);
+void pwi_callee_issued_end(struct pwi_callee *callee, struct pwi_ordered_task step, pawl_status status) {
+  pwi_task_order_end(&callee->order, step, status);
   pump(callee);
 }
 
@@ -473,7 +474,7 @@ pawl_status pwi_callee_create(void (*answer)(void *context, const struct pwi_cal
   callee->answer = answer;
   callee->context = context;
   callee->completed_end = &callee->completed;
-  pwi_order_init(&callee->order, finished, callee);
+  pwi_task_order_init(&callee->order, finished, callee);
   *callee_out = callee;
   return PAWL_OK;
 }
@@ -487,7 +488,7 @@ void pwi_callee_destroy(struct pwi_callee *callee) {
     pwi_free(caller);
   }
   pwi_idmap_fini(&callee->callers);
-  pwi_order_fini(&callee->order);
+  pwi_task_order_fini(&callee->order);
   pwi_free(callee);
 }
 

@@ -311,7 +311,7 @@ static void test_results_that_are_too_large_together_are_not_sent(void **state) 
 
 static void test_a_call_waits_for_what_it_issued(void **state) {
   (void)state;
-  struct pwi_step first, second;
+  struct pwi_ordered_task first, second;
   assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
   assert_int_equal(pwi_callee_issue(callee, running[0], &first), PAWL_OK);
   assert_int_equal(pwi_callee_issue(callee, running[0], &second), PAWL_OK);
@@ -327,7 +327,7 @@ static void test_a_failed_subtask_fails_its_call_and_those_after_it_name_the_cal
   (void)state;
   static const struct pawl_graph_call two[] = {{"a", NULL, 0}, {"b", NULL, 0}};
   static const struct pawl_edge edge = {0, 1};
-  struct pwi_step step;
+  struct pwi_ordered_task step;
   assert_int_equal(send_graph(7, 1, 0, 100, two, 2, &edge, 1), PAWL_OK);
   assert_int_equal(pwi_callee_issue(callee, running[0], &step), PAWL_OK);
   end(PAWL_OK, NULL);
