@@ -85,14 +85,14 @@ pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *form
 pawl_status pawl_data_names(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
                             struct pawl_names **names_out) {
   struct pwi_fault fault = {""};
-  return say(pwi_names_find(data, ids, count, threads, names_out, &fault), &fault);
+  return say(pwi_feature_names_find(data, ids, count, threads, names_out, &fault), &fault);
 }
 
 const char *pawl_names_at(const struct pawl_names *names, size_t i) {
   return i < names->count ? names->names[i] : NULL;
 }
 
-void pawl_names_destroy(struct pawl_names *names) { pwi_names_destroy(names); }
+void pawl_names_destroy(struct pawl_names *names) { pwi_feature_names_destroy(names); }
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
