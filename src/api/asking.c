@@ -16,7 +16,7 @@ pawl_status pwi_session_task(struct pawl_session *session, struct pwi_task_line 
   task->what = what;
   task->subject = subject;
   task->has_handle = has_handle;
-  pawl_status status = line == &session->line ? pwi_functions_adopt(session->functions, task) : PAWL_OK;
+  pawl_status status = line == &session->line ? pwi_offered_functions_adopt(session->functions, task) : PAWL_OK;
   if (status) {
     pwi_task_unref(task);
     return status;

@@ -48,7 +48,7 @@ struct pawl_session {
   char *address;                 /* of the manager */
   bool listens;
   /* NULL: the session does not listen, so it cannot be called */
-  struct pwi_functions *functions;
+  struct pwi_offered_functions *functions;
   /* callbacks that run at the end cannot start tasks any more */
   bool is_closed;
   struct pwi_owned vectors, lists, groups, iterations; /* rings */

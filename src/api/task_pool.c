@@ -148,9 +148,9 @@ static void take_out(struct pwi_task_line *line, struct pawl_task *task) {
 
 static void run_call(struct pwi_work *work) {
   struct pawl_task *task = (struct pawl_task *)((char *)work - offsetof(struct pawl_task, work));
-  struct pawl_invocation *invocation = pwi_functions_step_out();
+  struct pawl_invocation *invocation = pwi_offered_functions_step_out();
   task->call(task->context, task);
-  pwi_functions_step_in(invocation);
+  pwi_offered_functions_step_in(invocation);
   pwi_task_unref(task);
 }
 

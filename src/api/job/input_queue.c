@@ -126,9 +126,9 @@ static pawl_status meet_contender(struct pwi_job_queue *queue, uint64_t contende
 
 /* The task belongs to the scheduler, and is not a subtask of the call by which the worker joins. */
 static pawl_status begin_task(struct pwi_job_queue *queue, struct pawl_task **task_out) {
-  struct pawl_invocation *invocation = pwi_functions_step_out();
+  struct pawl_invocation *invocation = pwi_offered_functions_step_out();
   pawl_status status = pawl_task_begin(queue->session, "a worker", task_out);
-  pwi_functions_step_in(invocation);
+  pwi_offered_functions_step_in(invocation);
   return status;
 }
 
@@ -189,7 +189,7 @@ static pawl_status asked(struct pawl_invocation *invocation, void *context) {
 /* --- becoming the scheduler ----------------------------------------------------------------------------- */
 
 pawl_status pwi_job_queue_open(struct pwi_job_queue *queue) {
-  pawl_status status = pwi_function_offer(queue->session, queue->names.job, asked, queue);
+  pawl_status status = pwi_offered_function_add(queue->session, queue->names.job, asked, queue);
   queue->is_offered = !status;
   return status;
 }
