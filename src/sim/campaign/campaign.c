@@ -29,7 +29,7 @@ static pawl_status make_vectors(struct campaign *campaign) {
     struct pwi_flow *flow;
     status = pwi_cluster_vector(&campaign->checker, pwi_campaign_vectors[v], &options, &flow);
   }
-  if (!status) status = pwi_crew_make_vectors(campaign);
+  if (!status) status = pwi_campaign_crew_make_vectors(campaign);
   return status ? status : pwi_paced_make_vectors(campaign);
 }
 
@@ -66,7 +66,7 @@ pawl_status pwi_campaign_work(struct campaign *campaign) {
   pawl_status status = add_checker(campaign);
   if (!status) status = make_vectors(campaign);
   if (!status) status = pwi_workers_add(campaign);
-  if (!status) status = pwi_crew_add(campaign);
+  if (!status) status = pwi_campaign_crew_add(campaign);
   if (!status) status = pwi_paced_add(campaign);
   return status ? status : pwi_operator_add(campaign);
 }
@@ -131,7 +131,7 @@ static void describe_busy(const struct campaign *campaign, char *text, size_t si
 static bool is_still_going_wrong(void *context) { return !pwi_havoc_is_over(context); }
 
 static bool is_busy(void *context) {
-  return pwi_workers_are_busy(context) || pwi_crew_is_busy(context) || pwi_paced_are_busy(context);
+  return pwi_workers_are_busy(context) || pwi_campaign_crew_is_busy(context) || pwi_paced_are_busy(context);
 }
 
 /* With a memory cap, no server may have room for another copy. */

@@ -178,13 +178,13 @@ static void member_started(void *context) {
 
 static void member_stopped(void *context) { ((struct member *)context)->is_in = false; }
 
-pawl_status pwi_crew_make_vectors(struct campaign *campaign) {
+pawl_status pwi_campaign_crew_make_vectors(struct campaign *campaign) {
   struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = 10};
   struct pwi_flow *flow;
   return campaign->config.crew ? pwi_cluster_vector(&campaign->checker, SUMS, &options, &flow) : PAWL_OK;
 }
 
-pawl_status pwi_crew_add(struct campaign *campaign) {
+pawl_status pwi_campaign_crew_add(struct campaign *campaign) {
   pawl_status status = PAWL_OK;
   for (uint32_t i = 0; i < campaign->config.crew && !status; i++) {
     struct member *member = &campaign->crew[i];
@@ -200,7 +200,7 @@ pawl_status pwi_crew_add(struct campaign *campaign) {
   return status;
 }
 
-bool pwi_crew_is_busy(const struct campaign *campaign) {
+bool pwi_campaign_crew_is_busy(const struct campaign *campaign) {
   for (uint32_t i = 0; i < campaign->config.crew; i++)
     if (!campaign->crew[i].is_over) return true;
   return false;

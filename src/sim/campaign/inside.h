@@ -326,9 +326,9 @@ void pwi_book_lost(const struct deed *deed); /* the worker was killed before its
 void pwi_book_compare(struct campaign *campaign, size_t vector, const int64_t *values);
 
 /* crew.c */
-PAWL_MUST_USE pawl_status pwi_crew_make_vectors(struct campaign *campaign);
-PAWL_MUST_USE pawl_status pwi_crew_add(struct campaign *campaign);
-bool pwi_crew_is_busy(const struct campaign *campaign);
+PAWL_MUST_USE pawl_status pwi_campaign_crew_make_vectors(struct campaign *campaign);
+PAWL_MUST_USE pawl_status pwi_campaign_crew_add(struct campaign *campaign);
+bool pwi_campaign_crew_is_busy(const struct campaign *campaign);
 
 /* paced.c */
 PAWL_MUST_USE pawl_status pwi_paced_make_vectors(struct campaign *campaign);
