@@ -96,8 +96,8 @@ struct call {
   struct pwi_operation operation;
   struct pwi_flow *other; /* flow of the second vector; NULL: none */
 
-  struct part *open;  /* the last part, to which the next piece may be joined; NULL: none */
-  uint64_t open_head; /* the head that it goes to */
+  struct client_part *open; /* the last part, to which the next piece may be joined; NULL: none */
+  uint64_t open_head;       /* the head that it goes to */
 };
 
 static bool is_push(enum pwi_request_kind kind) { return pwi_request_has_rows(kind); }
@@ -164,7 +164,7 @@ static size_t first_row(const struct call *call, const struct piece *piece) {
   return call->keys ? piece->first : (size_t)(piece_range(call, piece).begin - call->range.begin);
 }
 
-static void fill_part(const struct call *call, const struct piece *piece, struct part *part) {
+static void fill_part(const struct call *call, const struct piece *piece, struct client_part *part) {
   size_t skip = first_row(call, piece);
   part->kind = call->kind;
   part->number = call->task->number;
@@ -198,7 +198,7 @@ static void fail_piece(const struct call *call, const struct piece *piece, pawl_
 }
 
 static void settle_open(struct call *call) {
-  struct part *part = call->open;
+  struct client_part *part = call->open;
   call->open = NULL;
   if (!part) return;
   pwi_part_settle(call->client, part);
@@ -228,7 +228,7 @@ static size_t rows_per_slice(const struct call *call) {
 }
 
 static bool can_join(const struct call *call, const struct piece *piece, uint64_t head, size_t limit) {
-  const struct part *open = call->open;
+  const struct client_part *open = call->open;
   if (!open || call->open_head != head || open->claim.end != piece->claim.begin || open->prior != piece->prior)
     return false;
   if (open->operation.prior != piece->other_prior) return false;
@@ -240,7 +240,7 @@ static bool can_join(const struct call *call, const struct piece *piece, uint64_
 }
 
 static void join(const struct call *call, const struct piece *piece) {
-  struct part *open = call->open;
+  struct client_part *open = call->open;
   open->claim.end = piece->claim.end;
   open->rows += rows_of(call, piece);
   open->range.end = piece_range(call, piece).end;
@@ -271,7 +271,7 @@ static void add_piece(struct call *call, const struct piece *piece, uint64_t hea
     return;
   }
   settle_open(call);
-  struct part *part = pwi_part_create(call->client, call->flow, call->task);
+  struct client_part *part = pwi_part_create(call->client, call->flow, call->task);
   if (!part) {
     fail_piece(call, piece, PAWL_NO_MEMORY);
     return;
@@ -318,7 +318,7 @@ static void add_slices(struct call *call, struct piece piece, uint64_t head) {
  * read does not wait for that: it must see only the pushes before the aggregate. */
 static uint64_t prior_of_reader(const struct pwi_flow *flow, struct pawl_range claim, uint64_t prior) {
   for (uint64_t before = prior;; prior = before) {
-    for (const struct part *part = flow->last; part; part = part->before)
+    for (const struct client_part *part = flow->last; part; part = part->before)
       if (part->aggregate != 0 && part->number == prior && part->prior < before &&
           pwi_range_overlap(part->claim, claim))
         before = part->prior;
@@ -561,7 +561,7 @@ pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, st
     end_start(client, task);
     return PAWL_OK;
   }
-  struct part *part = pwi_part_create(client, flow, task);
+  struct client_part *part = pwi_part_create(client, flow, task);
   if (!part) {
     task->status = PAWL_NO_MEMORY;
   } else {
@@ -589,7 +589,7 @@ static pawl_status start_group(struct pwi_client *client, struct pwi_task *task,
   uint64_t key = pwi_group_key(flow->entry.name);
   struct pawl_range claim = pawl_range_of(key, key + 1);
   pwi_task_open(client, task, is_numbered);
-  struct part *part = pwi_part_create(client, flow, task);
+  struct client_part *part = pwi_part_create(client, flow, task);
   uint64_t prior = 0;
   if (part && is_numbered) {
     status = pwi_clock_max(&flow->sent, PWI_SELF, claim, &prior);

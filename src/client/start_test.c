@@ -2,7 +2,7 @@
 #include "client/client_testing.h"
 
 /* The parts of the flow from `part` on have these claims. */
-static void assert_claims(const struct part *part, const struct pawl_range *claims, size_t count) {
+static void assert_claims(const struct client_part *part, const struct pawl_range *claims, size_t count) {
   for (size_t i = 0; i < count; i++, part = part->next) {
     assert_non_null(part);
     assert_range(part->claim, claims[i].begin, claims[i].end);
@@ -46,7 +46,7 @@ static void test_a_pull_claims_only_what_it_reads(void **state) {
   struct call call;
   pull(&scene, &call, 490, 510);
   CLAIMS(scene.flow->first, {490, 500}, {500, 510});
-  struct part *last = scene.flow->last;
+  struct client_part *last = scene.flow->last;
   assert_int_equal(start_keys(&scene, &call, PWI_REQUEST_PULL, keys, 3), PAWL_OK);
   CLAIMS(last->next, {7, 10}, {700, 701});
   assert_int_equal(last->next->rows, 2);
@@ -83,7 +83,8 @@ static void test_an_aggregate_has_a_part_on_every_arc_of_its_range(void **state)
   assert_int_equal(pwi_client_start(scene.client, &call.task, scene.flow, PWI_REQUEST_PUSH, &where, scene.in, NULL),
                    PAWL_OK);
   CLAIMS(scene.flow->first, {0, 250}, {250, 500}, {500, 1000});
-  for (const struct part *part = scene.flow->first; part; part = part->next) assert_int_equal(part->aggregate, 3);
+  for (const struct client_part *part = scene.flow->first; part; part = part->next)
+    assert_int_equal(part->aggregate, 3);
   assert_int_equal(scene.flow->last->rows, 0);
   stop_scene(&scene);
 }
@@ -98,7 +99,7 @@ static void test_a_part_names_one_predecessor(void **state) {
   assert_int_equal(scene.flow->last->prior, 0);
   SEE(&scene, 2, {0, 1});
   push(&scene, &third, 0, 10);
-  struct part *part = scene.flow->first->next->next;
+  struct client_part *part = scene.flow->first->next->next;
   CLAIMS(part, {0, 500}, {500, 1000}); /* the second names no key, and moves the clock */
   assert_int_equal(part->prior, 1);
   assert_int_equal(part->next->prior, 2);
@@ -129,7 +130,7 @@ static void test_a_large_call_is_cut_into_messages(void **state) {
   scene.flow->row_bytes = scene.flow->pushed_bytes = PWI_PULL_SLICE / 100; /* rows of 5 KiB */
   pull(&scene, &call, 0, 250);
   size_t rows = 0;
-  for (const struct part *part = scene.flow->first; part; part = part->next) {
+  for (const struct client_part *part = scene.flow->first; part; part = part->next) {
     assert_true(part->rows <= 100);
     rows += part->rows;
   }
