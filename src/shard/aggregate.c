@@ -78,7 +78,7 @@ static uint64_t covered(const struct pwi_aggregate *aggregate, struct pwi_sender
                         struct pawl_range claim) {
   uint64_t size = 0;
   for (size_t i = 0; i < aggregate->count; i++) {
-    const struct part *part = &aggregate->parts[i];
+    const struct aggregate_part *part = &aggregate->parts[i];
     if (part->sender.id != sender.id || part->is_echo || (task != 0 && part->task != task)) continue;
     struct pawl_range common = pawl_range_common(part->claim, claim);
     if (!pawl_range_is_empty(common)) size += pawl_range_size(common);
@@ -112,7 +112,8 @@ static bool has_too_many_pieces(const struct pwi_aggregate *aggregate, struct pw
   return count >= PIECES_MAX;
 }
 
-static struct part *part_of(const struct pwi_aggregate *aggregate, struct pwi_sender sender, struct pawl_range claim) {
+static struct aggregate_part *part_of(const struct pwi_aggregate *aggregate, struct pwi_sender sender,
+                                      struct pawl_range claim) {
   for (size_t i = 0; i < aggregate->count; i++)
     if (aggregate->parts[i].sender.id == sender.id && pwi_same_keys(aggregate->parts[i].claim, claim))
       return &aggregate->parts[i];
@@ -245,7 +246,8 @@ static pawl_status make_place(struct pwi_aggregate *aggregate) {
 static pawl_status count_in(struct pwi_aggregate *aggregate, struct pwi_sender sender, struct pawl_range claim) {
   if (covered(aggregate, sender, 0, claim) > 0) return PAWL_OK;
   pawl_status status = make_place(aggregate);
-  if (!status) aggregate->parts[aggregate->count++] = (struct part){.sender = sender, .claim = claim, .is_told = true};
+  if (!status)
+    aggregate->parts[aggregate->count++] = (struct aggregate_part){.sender = sender, .claim = claim, .is_told = true};
   return status;
 }
 
@@ -337,19 +339,19 @@ static bool is_member(const struct pwi_shard *shard, struct pwi_vector_id group,
 }
 
 /* The caller has made room. */
-static struct part *add_part(struct pwi_aggregate *aggregate, const struct pwi_request *request) {
-  struct part *part = &aggregate->parts[aggregate->count++];
-  *part = (struct part){.sender = request->sender,
-                        .task = request->task,
-                        .settled = request->terms.settled,
-                        .claim = request->terms.claim,
-                        .wants_rows = request->terms.kind == PWI_REQUEST_PUSHPULL && request->terms.rows > 0,
-                        .waiter = request->waiter};
+static struct aggregate_part *add_part(struct pwi_aggregate *aggregate, const struct pwi_request *request) {
+  struct aggregate_part *part = &aggregate->parts[aggregate->count++];
+  *part = (struct aggregate_part){.sender = request->sender,
+                                  .task = request->task,
+                                  .settled = request->terms.settled,
+                                  .claim = request->terms.claim,
+                                  .wants_rows = request->terms.kind == PWI_REQUEST_PUSHPULL && request->terms.rows > 0,
+                                  .waiter = request->waiter};
   return part;
 }
 
 /* Handles the resend of a known part. */
-static enum pwi_aggregate_action take_again(struct pwi_vector *vector, struct part *part,
+static enum pwi_aggregate_action take_again(struct pwi_vector *vector, struct aggregate_part *part,
                                             const struct pwi_request *request, bool is_due) {
   if (!part->is_in_sum && !part->is_echo) {
     /* It was answered already, or refused. */
@@ -375,7 +377,7 @@ static pawl_status take_piece(struct pwi_shard *shard, const struct pwi_vector *
   struct pwi_bundle *bundle;
   if (!status) status = take_rows(shard, vector, aggregate, &piece, &bundle);
   if (status) return status;
-  struct part *part = add_part(aggregate, &piece);
+  struct aggregate_part *part = add_part(aggregate, &piece);
   part->bundle = bundle;
   part->is_in_sum = true;
   part->range = pawl_range_common(claim, request->terms.range);
@@ -511,7 +513,7 @@ static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct p
   request.waiter = early->waiter;
   request.terms.settled = early->settled;
   struct pwi_bundle *bundle = matching(aggregate, &request);
-  struct part *part = add_part(aggregate, &request);
+  struct aggregate_part *part = add_part(aggregate, &request);
   part->is_in_sum = true;
   part->range = request.terms.range;
   part->bundle = bundle ? bundle : early->bundle;
@@ -588,7 +590,7 @@ enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pw
   struct pwi_aggregate *aggregate = open_aggregate(shard, &place);
   if (!aggregate) return PWI_AGGREGATE_NO_MEMORY;
   if (aggregate->is_broken) return PWI_AGGREGATE_ALONE;
-  struct part *part = part_of(aggregate, request->sender, request->terms.claim);
+  struct aggregate_part *part = part_of(aggregate, request->sender, request->terms.claim);
   if (part) return part->task == request->task ? take_again(vector, part, request, is_due) : PWI_AGGREGATE_ALONE;
   bool is_here = covered(aggregate, request->sender, 0, request->terms.claim) > 0;
   if (is_here && !is_due) return PWI_AGGREGATE_ALONE;

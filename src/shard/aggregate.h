@@ -7,7 +7,7 @@
 #include "shard/inside.h"
 
 /* The push of one sender in the present tick, or a piece of it. */
-struct part {
+struct aggregate_part {
   struct pwi_sender sender;
   uint64_t task, settled;
   struct pawl_range claim;
@@ -38,7 +38,7 @@ struct pwi_aggregate {
   uint64_t tick;
   bool is_complete;
   bool is_broken; /* the aggregate was given up: pushes of this tick are applied one by one */
-  struct part *parts;
+  struct aggregate_part *parts;
   size_t count, room;
   struct pwi_bundle *bundles;
 
