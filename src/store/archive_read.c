@@ -8,7 +8,7 @@
 #include "base/memory.h"
 
 /* Grows to the largest block so far, at most PWI_ARCHIVE_BLOCK. */
-struct buffer {
+struct block_memory {
   unsigned char *bytes;
   size_t room;
 };
@@ -22,14 +22,14 @@ struct pwi_archive_reader {
   struct pwi_hasher checksums;
   struct pwi_archive_figures figures;
   struct pwi_block_packer unpacker; /* created for the first compressed block */
-  struct buffer stored, unpacked;
+  struct block_memory stored, unpacked;
   struct pwi_writer whole; /* a record of several blocks */
   bool ended;
   pawl_status status;
 };
 
 /* The contents of the buffer are not kept. */
-static pawl_status make_room(struct buffer *buffer, size_t size) {
+static pawl_status make_room(struct block_memory *buffer, size_t size) {
   if (size <= buffer->room) return PAWL_OK;
   pwi_free(buffer->bytes);
   buffer->room = 0;

@@ -108,7 +108,7 @@ pawl_status pwi_clock_take(struct pwi_clock *clock, struct pawl_range range, str
 /* --- absorb --------------------------------------------------------------------------------------------- */
 
 /* One of the two clocks to join. */
-struct half {
+struct joined_clock {
   const struct pwi_clock *clock;
   size_t slot; /* slot of the next sender */
   size_t run;  /* index of the next held range */
@@ -121,17 +121,17 @@ static size_t most_steps(const struct pwi_clock *clock) {
   return most;
 }
 
-static const struct pwi_clock_line *line_at(const struct half *half) {
+static const struct pwi_clock_line *line_at(const struct joined_clock *half) {
   return half->slot < half->clock->room ? &half->clock->lines[half->slot] : NULL;
 }
 
-static uint64_t run_begin(const struct half *half) {
+static uint64_t run_begin(const struct joined_clock *half) {
   const struct pwi_rangeset *held = &half->clock->held;
   return half->run < held->count ? held->ranges[half->run].begin : UINT64_MAX;
 }
 
 /* Appends the next held range of one half with the times of its line; without a line the time is 0. */
-static void append_run(struct half *half, const struct pwi_clock_line *line, struct pwi_clock_step *steps,
+static void append_run(struct joined_clock *half, const struct pwi_clock_line *line, struct pwi_clock_step *steps,
                        size_t *count) {
   struct pawl_range run = half->clock->held.ranges[half->run++];
   if (!line) {
@@ -144,8 +144,8 @@ static void append_run(struct half *half, const struct pwi_clock_line *line, str
 }
 
 /* Builds the steps of the next sender, of either half or both, over the held ranges of both in key order. */
-static pawl_status join_next(struct half *a, struct half *b, struct pwi_clock_step *scratch, struct pwi_clock *sum,
-                             size_t *next) {
+static pawl_status join_next(struct joined_clock *a, struct joined_clock *b, struct pwi_clock_step *scratch,
+                             struct pwi_clock *sum, size_t *next) {
   const struct pwi_clock_line *in_a = line_at(a);
   const struct pwi_clock_line *in_b = line_at(b);
   uint64_t mixed = !in_b || (in_a && in_a->mixed < in_b->mixed) ? in_a->mixed : in_b->mixed;
@@ -174,8 +174,8 @@ static pawl_status join_lines(const struct pwi_clock *a, const struct pwi_clock 
   size_t most = most_steps(a) + most_steps(b) + a->held.count + b->held.count;
   struct pwi_clock_step *scratch = pwi_alloc_zero(most, sizeof *scratch);
   if (!scratch) return PAWL_NO_MEMORY;
-  struct half in_a = {.clock = a, .slot = pwi_table_next(a, 0)};
-  struct half in_b = {.clock = b, .slot = pwi_table_next(b, 0)};
+  struct joined_clock in_a = {.clock = a, .slot = pwi_table_next(a, 0)};
+  struct joined_clock in_b = {.clock = b, .slot = pwi_table_next(b, 0)};
   size_t next = 0;
   pawl_status status = PAWL_OK;
   while (!status && (line_at(&in_a) || line_at(&in_b))) status = join_next(&in_a, &in_b, scratch, sum, &next);

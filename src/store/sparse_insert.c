@@ -23,7 +23,7 @@
 #define CHUNK 16 /* rows that are copied, or keys that are compared, at a time */
 #define LEAVES_AHEAD 32
 
-struct job {
+struct insertion {
   size_t place;      /* place of its first leaf in the directory */
   size_t begin, end; /* its part of the new keys */
   uint32_t leaves;   /* present number of leaves */
@@ -32,8 +32,8 @@ struct job {
   bool packed;       /* fill leaves completely, for keys that are appended in small batches */
 };
 
-struct plan {
-  struct job *jobs;
+struct insertion_plan {
+  struct insertion *jobs;
   size_t count, room;
   size_t more; /* new leaves */
 };
@@ -43,17 +43,18 @@ struct plan {
 static size_t fill_of(const struct pwi_sparse *sparse) { return pwi_leaf_size(sparse) - pwi_leaf_size(sparse) / 16; }
 
 /* Adds the leaf at `place` to the job, with its rows and those of the new keys that belong there. */
-static void extend(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, size_t place, struct job *job) {
+static void extend(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, size_t place,
+                   struct insertion *job) {
   uint64_t end = pwi_fences(sparse)[place + 1];
   while (job->end < count && keys[job->end] < end) job->end++;
   job->leaves++;
   job->rows += *pwi_leaf_count(sparse, pwi_leaf_numbers(sparse)[place]);
 }
 
-static size_t total_of(const struct job *job) { return job->rows + (job->end - job->begin); }
+static size_t total_of(const struct insertion *job) { return job->rows + (job->end - job->begin); }
 
 /* True if there are only a few new keys, all after the last row. */
-static bool is_appending(const struct pwi_sparse *sparse, const uint64_t *keys, const struct job *job) {
+static bool is_appending(const struct pwi_sparse *sparse, const uint64_t *keys, const struct insertion *job) {
   if (job->place + 1 != sparse->leaves || job->rows == 0) return false;
   uint32_t leaf = pwi_leaf_numbers(sparse)[job->place];
   return keys[job->begin] > pwi_leaf_keys(sparse, leaf)[job->rows - 1] &&
@@ -62,9 +63,9 @@ static bool is_appending(const struct pwi_sparse *sparse, const uint64_t *keys, 
 
 static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
-static struct job next_job(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, size_t place,
-                           size_t begin) {
-  struct job job = {.place = place, .begin = begin, .end = begin};
+static struct insertion next_job(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, size_t place,
+                                 size_t begin) {
+  struct insertion job = {.place = place, .begin = begin, .end = begin};
   extend(sparse, keys, count, place, &job);
   job.wanted = 1;
   if (total_of(&job) <= pwi_leaf_size(sparse)) return job;
@@ -81,18 +82,19 @@ static struct job next_job(const struct pwi_sparse *sparse, const uint64_t *keys
   return job;
 }
 
-static pawl_status add_job(struct plan *plan, const struct job *job) {
+static pawl_status add_job(struct insertion_plan *plan, const struct insertion *job) {
   if (!PWI_GROW(plan->jobs, plan->room, plan->count + 1)) return PAWL_NO_MEMORY;
   plan->jobs[plan->count++] = *job;
   plan->more += job->wanted - job->leaves;
   return PAWL_OK;
 }
 
-static pawl_status make_plan(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, struct plan *plan) {
+static pawl_status make_plan(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count,
+                             struct insertion_plan *plan) {
   size_t place = 0;
   for (size_t done = 0; done < count;) {
     place = pwi_sparse_place(sparse, place, keys[done]);
-    struct job job = next_job(sparse, keys, count, place, done);
+    struct insertion job = next_job(sparse, keys, count, place, done);
     pawl_status status = add_job(plan, &job);
     if (status != PAWL_OK) return status;
     done = job.end;
@@ -109,7 +111,7 @@ static pawl_status reserve_spare(struct pwi_sparse *sparse) {
   return status;
 }
 
-static pawl_status reserve_plan(struct pwi_sparse *sparse, const struct plan *plan) {
+static pawl_status reserve_plan(struct pwi_sparse *sparse, const struct insertion_plan *plan) {
   uint64_t slots = (uint64_t)(sparse->numbered + plan->more) << sparse->shift;
   if (slots > UINT32_MAX) return PAWL_TOO_LARGE;
   uint64_t more = plan->more * pwi_leaf_bytes(sparse); /* below 2^32 rows of 2^31 bytes */
@@ -154,7 +156,7 @@ static struct merge start_merge(const struct pwi_sparse *sparse, const uint64_t 
 
 /* Saves the rows of the job's leaves to the spare arrays, except the first `kept` rows of the first leaf,
  * which stay in place. */
-static void set_aside(struct merge *merge, const struct pwi_sparse *sparse, const struct job *job,
+static void set_aside(struct merge *merge, const struct pwi_sparse *sparse, const struct insertion *job,
                       const uint32_t *leaves, size_t kept) {
   size_t done = 0, skip = kept;
   for (size_t i = 0; i < job->leaves; i++, skip = 0) {
@@ -276,7 +278,7 @@ static void fill_leaf(struct merge *merge, const struct pwi_sparse *sparse, uint
 }
 
 /* The number of rows for leaf number `i` of the job. */
-static size_t share_of(const struct pwi_sparse *sparse, const struct job *job, size_t i) {
+static size_t share_of(const struct pwi_sparse *sparse, const struct insertion *job, size_t i) {
   size_t total = total_of(job), size = pwi_leaf_size(sparse);
   if (job->packed) return i + 1 < job->wanted ? size : total - size * (job->wanted - 1);
   return total / job->wanted + (i < total % job->wanted);
@@ -290,7 +292,7 @@ static uint32_t new_leaf(const struct pwi_sparse *sparse, size_t i) {
 }
 
 /* The number of rows of the job's first leaf that come before all new keys and may stay in place. */
-static size_t kept_of(const struct pwi_sparse *sparse, const struct job *job, const uint64_t *keys) {
+static size_t kept_of(const struct pwi_sparse *sparse, const struct insertion *job, const uint64_t *keys) {
   size_t below = pwi_leaf_below(sparse, pwi_leaf_numbers(sparse)[job->place], keys[job->begin]);
   size_t share = share_of(sparse, job, 0);
   return below < share ? below : share;
@@ -298,7 +300,7 @@ static size_t kept_of(const struct pwi_sparse *sparse, const struct job *job, co
 
 /* Distributes the rows of the job over its leaves and writes their directory entries, the first to `place`.
  * `first_new` is the number of new leaves of earlier jobs. */
-static void spread(const struct pwi_sparse *sparse, const struct job *job, struct merge *merge, size_t place,
+static void spread(const struct pwi_sparse *sparse, const struct insertion *job, struct merge *merge, size_t place,
                    size_t first_new) {
   uint32_t leaves[WINDOW], *numbers = pwi_leaf_numbers(sparse);
   uint64_t *fences = pwi_fences(sparse), fence = fences[job->place];
@@ -329,7 +331,7 @@ static void shift_entries(const struct pwi_sparse *sparse, size_t begin, size_t 
 }
 
 /* Prefetches leaves that will be changed soon. */
-static void expect(const struct pwi_sparse *sparse, const struct job *job) {
+static void expect(const struct pwi_sparse *sparse, const struct insertion *job) {
   for (size_t i = 0; i < job->leaves; i++) {
     uint32_t leaf = pwi_leaf_numbers(sparse)[job->place + i];
     const char *keys = (const char *)pwi_leaf_keys(sparse, leaf);
@@ -339,11 +341,11 @@ static void expect(const struct pwi_sparse *sparse, const struct job *job) {
   }
 }
 
-static void carry_out(const struct pwi_sparse *sparse, const struct plan *plan, struct merge *merge) {
+static void carry_out(const struct pwi_sparse *sparse, const struct insertion_plan *plan, struct merge *merge) {
   size_t shift = plan->more, end = sparse->leaves + PWI_SPARSE_PAD; /* with the fences after the last */
   size_t asked = plan->count, ahead = 0;
   for (size_t i = plan->count; i-- > 0;) {
-    const struct job *job = &plan->jobs[i];
+    const struct insertion *job = &plan->jobs[i];
     for (; asked > 0 && ahead < LEAVES_AHEAD; ahead += plan->jobs[asked].leaves) expect(sparse, &plan->jobs[--asked]);
     ahead -= job->leaves;
     shift_entries(sparse, job->place + job->leaves, end, shift);
@@ -361,7 +363,7 @@ static void count_leaves(struct pwi_sparse *sparse, size_t more) {
 }
 
 pawl_status pwi_sparse_insert(struct pwi_sparse *sparse, const uint64_t *keys, size_t count, uint32_t *slots_out) {
-  struct plan plan = {0};
+  struct insertion_plan plan = {0};
   pawl_status status = make_plan(sparse, keys, count, &plan);
   if (status == PAWL_OK) status = reserve_plan(sparse, &plan);
   if (status == PAWL_OK) {
