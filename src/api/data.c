@@ -106,14 +106,14 @@ pawl_status pawl_data_read(struct pawl_data *data, size_t piece, struct pawl_bat
 
 void pawl_batch_destroy(struct pawl_batch *batch) { pwi_batch_destroy((struct pwi_batch *)batch); }
 
-struct taking {
+struct piece_receiver {
   pawl_status (*take)(void *context, size_t piece, struct pawl_batch *batch);
   void *context;
 };
 
 /* The receiver may fail in another thread than the caller's; its text is copied from there. */
 static pawl_status take(void *context, size_t piece, struct pwi_batch *batch, struct pwi_fault *fault) {
-  const struct taking *taking = context;
+  const struct piece_receiver *taking = context;
   pawl_status status = taking->take(taking->context, piece, &batch->is);
   return status ? pwi_fault(fault, status, "%s", pawl_error_text()) : PAWL_OK;
 }
@@ -121,7 +121,7 @@ static pawl_status take(void *context, size_t piece, struct pwi_batch *batch, st
 pawl_status pawl_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads,
                                pawl_status (*take_one)(void *context, size_t piece, struct pawl_batch *batch),
                                void *context) {
-  struct taking taking = {take_one, context};
+  struct piece_receiver taking = {take_one, context};
   struct pwi_fault fault = {""};
   return say(pwi_data_read_all(data, begin, end, threads, false, take, &taking, &fault), &fault);
 }

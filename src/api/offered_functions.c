@@ -32,8 +32,8 @@ struct pawl_invocation {
 };
 
 /* A caller elsewhere that waits for a task of ours. */
-struct waiting {
-  struct waiting *next;
+struct waiting_caller {
+  struct waiting_caller *next;
   struct pwi_running *running;
   uint64_t task; /* its id */
 };
@@ -44,7 +44,7 @@ struct pwi_offered_functions {
 
   /* Inside the gate. */
   struct offered *offered;
-  struct waiting *waiting;
+  struct waiting_caller *waiting;
   struct pawl_task *told; /* finished tasks to report, with a reference each */
   struct pwi_work telling;
   bool is_telling; /* the work is posted */
@@ -183,19 +183,19 @@ static void run_wait(struct pwi_offered_functions *functions, struct pwi_running
   bool must_wait =
       !status && (is_open(&session->line, id) || is_open(&session->awaits, id) || is_open(&session->owns, id));
   if (!status && !must_wait) status = recall(functions, id);
-  struct waiting *waiting = must_wait ? pwi_alloc_zero(1, sizeof *waiting) : NULL;
+  struct waiting_caller *waiting = must_wait ? pwi_alloc_zero(1, sizeof *waiting) : NULL;
   if (must_wait && !waiting) status = PAWL_NO_MEMORY;
   if (!waiting) {
     pwi_callee_end(functions->callee, running, status, NULL, 0);
     return;
   }
-  *waiting = (struct waiting){functions->waiting, running, id};
+  *waiting = (struct waiting_caller){functions->waiting, running, id};
   functions->waiting = waiting;
 }
 
 static void tell_waiting(struct pwi_offered_functions *functions, uint64_t id, pawl_status status) {
-  for (struct waiting **at = &functions->waiting; *at;) {
-    struct waiting *waiting = *at;
+  for (struct waiting_caller **at = &functions->waiting; *at;) {
+    struct waiting_caller *waiting = *at;
     if (waiting->task != id) {
       at = &waiting->next;
       continue;
@@ -228,7 +228,7 @@ static void tell_all(struct pwi_work *posted) {
 }
 
 static bool is_waited_for(const struct pwi_offered_functions *functions, uint64_t id) {
-  const struct waiting *waiting = functions->waiting;
+  const struct waiting_caller *waiting = functions->waiting;
   while (waiting && waiting->task != id) waiting = waiting->next;
   return waiting != NULL;
 }
@@ -489,7 +489,7 @@ void pwi_offered_functions_destroy(struct pwi_offered_functions *functions) {
     pwi_free(offered);
   }
   while (functions->waiting) {
-    struct waiting *waiting = functions->waiting;
+    struct waiting_caller *waiting = functions->waiting;
     functions->waiting = waiting->next;
     pwi_free(waiting);
   }

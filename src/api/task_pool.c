@@ -12,8 +12,8 @@
 
 /* --- the pool ------------------------------------------------------------------------------------------- */
 
-struct chunk {
-  struct chunk *next;
+struct task_block {
+  struct task_block *next;
   struct pawl_task tasks[TASKS_AT_ONCE];
 };
 
@@ -26,7 +26,7 @@ struct pwi_task_pool {
   struct pawl_task *idle;               /* used inside the gate */
   _Atomic(struct pawl_task *) returned; /* used by any thread */
   atomic_size_t holders;                /* tasks outside the pool, and the session */
-  struct chunk *chunks;
+  struct task_block *chunks;
   struct kept_name *names;
   uint64_t last_id; /* used inside the gate */
 };
@@ -42,7 +42,7 @@ pawl_status pwi_task_pool_create(struct pwi_task_pool **pool_out) {
 void pwi_task_pool_release(struct pwi_task_pool *pool) {
   if (!pool || atomic_fetch_sub(&pool->holders, 1) > 1) return;
   while (pool->chunks) {
-    struct chunk *chunk = pool->chunks;
+    struct task_block *chunk = pool->chunks;
     pool->chunks = chunk->next;
     for (int i = 0; i < TASKS_AT_ONCE; i++) pwi_clock_list_fini(&chunk->tasks[i].clocks);
     pwi_free(chunk);
@@ -68,7 +68,7 @@ const char *pwi_task_pool_name(struct pwi_task_pool *pool, const char *name) {
 }
 
 static bool make_more(struct pwi_task_pool *pool) {
-  struct chunk *chunk = pwi_alloc_zero(1, sizeof *chunk);
+  struct task_block *chunk = pwi_alloc_zero(1, sizeof *chunk);
   if (!chunk) return false;
   chunk->next = pool->chunks;
   pool->chunks = chunk;

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "host/clock.h"
 
-enum standing { CONTENDING, OWNING, BEATEN };
+enum contest_standing { CONTENDING, OWNING, BEATEN };
 
 struct pwi_job_queue {
   struct pawl_session *session;
@@ -19,7 +19,7 @@ struct pwi_job_queue {
 
   pthread_mutex_t mutex; /* guards the fields below */
   size_t references;     /* one for the job, and one for each unfinished call */
-  enum standing standing;
+  enum contest_standing standing;
   bool is_closed;
   struct pwi_job_input *inputs, **inputs_end;
   uint64_t last_number;
