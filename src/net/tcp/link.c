@@ -48,7 +48,7 @@ pawl_status pwi_tcp_link_create(struct tcp_net *net, struct tcp_link **link_out)
   link->process = PWI_NO_PROCESS;
   link->deadline = pwi_tcp_now() + net->base.limits.greet_ns;
   pwi_fifo_init(&link->segments, sizeof(struct segment));
-  pwi_fifo_init(&link->questions, sizeof(struct question));
+  pwi_fifo_init(&link->questions, sizeof(struct tcp_question));
   *link_out = link;
   return PAWL_OK;
 }

@@ -31,7 +31,7 @@ bool pwi_tcp_is_loopback(const struct sockaddr *address) {
 }
 
 static pawl_status add_source(struct tcp_net *net, int socket, const struct pwi_address *address, uint16_t port) {
-  struct source *source = &net->sources[net->source_count];
+  struct tcp_listener *source = &net->sources[net->source_count];
   struct epoll_event event = {.events = EPOLLIN, .data.u64 = PWI_EVENT_SOURCE - net->source_count};
   if (listen(socket, BACKLOG) != 0 || epoll_ctl(net->epoll, EPOLL_CTL_ADD, socket, &event) != 0)
     return PAWL_NODE_ADDRESS;
@@ -208,7 +208,7 @@ static void name_peer(struct tcp_link *link, const struct sockaddr_storage *from
   }
 }
 
-static void accept_one(struct tcp_net *net, const struct source *source, int socket,
+static void accept_one(struct tcp_net *net, const struct tcp_listener *source, int socket,
                        const struct sockaddr_storage *from) {
   /* The file mode of a unix socket already keeps other users out; this check also works where modes are
    * ignored. */
@@ -243,7 +243,7 @@ static void refuse_one(struct tcp_net *net, int source) {
   net->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-void pwi_tcp_accept_all(struct tcp_net *net, struct source *source) {
+void pwi_tcp_accept_all(struct tcp_net *net, struct tcp_listener *source) {
   for (int i = 0; i < ACCEPT_BATCH; i++) {
     struct sockaddr_storage from = {0};
     socklen_t size = sizeof from;

@@ -77,7 +77,7 @@ struct segment {
 };
 
 /* A request that the peer answers in order: a get or a fence. */
-struct question {
+struct tcp_question {
   uint64_t number;
   enum pwi_frame_kind kind; /* PWI_FRAME_GET or PWI_FRAME_FENCE */
   void *into;
@@ -85,12 +85,12 @@ struct question {
   uint64_t cookie;
 };
 
-struct share {
+struct tcp_share {
   struct tcp_region *region;
   unsigned access;
 };
 
-struct remote {
+struct tcp_remote {
   uint64_t region; /* number of the region at the peer */
   uint64_t size;
   unsigned access;
@@ -190,9 +190,9 @@ struct tcp_link {
   /* one-sided */
   struct pwi_fifo questions;
   uint64_t last_question;
-  struct share *shares;
+  struct tcp_share *shares;
   size_t share_count;
-  struct remote *remotes;
+  struct tcp_remote *remotes;
   size_t remote_count;
 };
 
@@ -224,7 +224,7 @@ struct pwi_guest {
   size_t card_size;
 };
 
-struct source {
+struct tcp_listener {
   int socket;
   enum pwi_address_kind kind;
   char path[PWI_ADDRESS_HOST_MAX]; /* path of a unix socket, for removing the file */
@@ -270,7 +270,7 @@ struct tcp_net {
   struct pwi_fifo ended;
   size_t owed; /* cookies not yet in `ended` */
 
-  struct source sources[SOURCES_MAX];
+  struct tcp_listener sources[SOURCES_MAX];
   size_t source_count;
   struct link_slot *slots;
   size_t slot_count, slot_hint, link_count;
@@ -297,7 +297,7 @@ void pwi_tcp_warn_of_stranger(struct tcp_link *link, const char *event, pawl_sta
 
 /* listen.c */
 pawl_status pwi_tcp_listen(struct pwi_net *base, const char *address);
-void pwi_tcp_accept_all(struct tcp_net *net, struct source *source);
+void pwi_tcp_accept_all(struct tcp_net *net, struct tcp_listener *source);
 bool pwi_tcp_is_loopback(const struct sockaddr *address);
 void pwi_tcp_close_sources(struct tcp_net *net);
 void pwi_tcp_forget_stranger(struct tcp_link *link);
