@@ -106,7 +106,7 @@ static pawl_status grow(struct pwi_residuals *residuals, size_t rows) {
   return PAWL_OK;
 }
 
-struct place {
+struct residual_place {
   uint64_t key;
   uint64_t at; /* its slot */
 };
@@ -114,7 +114,7 @@ struct place {
 pawl_status pwi_residuals_reserve(struct pwi_residuals *residuals, size_t rows, bool flush) {
   size_t most, bytes;
   if (flush) {
-    if (!pwi_mul_size(residuals->count, 2 * sizeof(struct place), &bytes)) return PAWL_OVERFLOW;
+    if (!pwi_mul_size(residuals->count, 2 * sizeof(struct residual_place), &bytes)) return PAWL_OVERFLOW;
     return residuals->count ? pwi_pages_grow(&residuals->order, bytes) : PAWL_OK;
   }
   if (!pwi_add_size(residuals->count, rows, &most)) return PAWL_OVERFLOW;
@@ -161,7 +161,7 @@ void pwi_residuals_pass(struct pwi_residuals *residuals, struct pawl_rows *rows,
 
 /* Radix sort by key, from the lowest byte; a byte that all keys share is skipped after one pass over the
  * counts. Returns the array with the result: `places` or `spare`. */
-static struct place *sort_places(struct place *places, struct place *spare, size_t count) {
+static struct residual_place *sort_places(struct residual_place *places, struct residual_place *spare, size_t count) {
   for (unsigned shift = 0; shift < 64; shift += 8) {
     size_t starts[256] = {0};
     for (size_t i = 0; i < count; i++) starts[places[i].key >> shift & 255]++;
@@ -172,18 +172,18 @@ static struct place *sort_places(struct place *places, struct place *spare, size
       sum += size;
     }
     for (size_t i = 0; i < count; i++) spare[starts[places[i].key >> shift & 255]++] = places[i];
-    struct place *sorted = spare;
+    struct residual_place *sorted = spare;
     spare = places;
     places = sorted;
   }
   return places;
 }
 
-static size_t list_places(const struct pwi_residuals *residuals, struct place *places) {
+static size_t list_places(const struct pwi_residuals *residuals, struct residual_place *places) {
   size_t count = 0;
   for (size_t at = 0; at < residuals->room; at++) {
     uint64_t tag = tag_of(slot_at(residuals, at));
-    if (tag) places[count++] = (struct place){tag - 1, at};
+    if (tag) places[count++] = (struct residual_place){tag - 1, at};
   }
   return count;
 }
@@ -200,7 +200,7 @@ static void add_residuals_of_rows(struct pwi_residuals *residuals, struct pawl_r
 }
 
 /* Merges from the last row to the first, so that no row is overwritten before it has moved. */
-static void merge(const struct pwi_residuals *residuals, const struct place *places, size_t count,
+static void merge(const struct pwi_residuals *residuals, const struct residual_place *places, size_t count,
                   struct pawl_rows *rows) {
   size_t left = rows->count, to = rows->count + count;
   assert(to <= rows->room);
@@ -220,7 +220,7 @@ static void merge(const struct pwi_residuals *residuals, const struct place *pla
 void pwi_residuals_flush(struct pwi_residuals *residuals, struct pawl_rows *rows) {
   if (residuals->count > 0) {
     add_residuals_of_rows(residuals, rows);
-    struct place *places = residuals->order.memory;
+    struct residual_place *places = residuals->order.memory;
     size_t count = list_places(residuals, places);
     if (count > 0) merge(residuals, sort_places(places, places + count, count), count, rows);
   }
