@@ -46,23 +46,23 @@ static pawl_status enter(struct pwi_sim_disk *disk, double chance) {
 /* --- paths ---------------------------------------------------------------------------------------------- */
 
 /* The target of a path: the directory that contains its last component, and the inode. */
-struct place {
+struct disk_place {
   struct disk_inode *directory;
   const char *name;
   struct disk_inode *inode; /* NULL: it does not exist */
 };
 
-static pawl_status find(struct pwi_sim_disk *disk, const char *path, struct place *place_out) {
+static pawl_status find(struct pwi_sim_disk *disk, const char *path, struct disk_place *place_out) {
   struct disk_inode *directory = disk->root;
   if (strcmp(path, ".") == 0) {
-    *place_out = (struct place){.inode = disk->root};
+    *place_out = (struct disk_place){.inode = disk->root};
     return PAWL_OK;
   }
   for (;;) {
     size_t length = strcspn(path, "/");
     struct disk_entry *entry = pwi_sim_disk_entry_find(&directory->seen_names, path, length);
     if (path[length] == '\0') {
-      *place_out = (struct place){directory, path, entry ? entry->inode : NULL};
+      *place_out = (struct disk_place){directory, path, entry ? entry->inode : NULL};
       return PAWL_OK;
     }
     if (!entry) return PAWL_NOT_FOUND;
@@ -73,7 +73,7 @@ static pawl_status find(struct pwi_sim_disk *disk, const char *path, struct plac
 }
 
 static pawl_status find_directory(struct pwi_sim_disk *disk, const char *path, struct disk_inode **directory_out) {
-  struct place place;
+  struct disk_place place;
   pawl_status status = find(disk, path, &place);
   if (status) return status;
   if (!place.inode) return PAWL_NOT_FOUND;
@@ -82,11 +82,11 @@ static pawl_status find_directory(struct pwi_sim_disk *disk, const char *path, s
   return PAWL_OK;
 }
 
-static struct disk_edit edit_of(const struct place *place, struct disk_inode *inode) {
+static struct disk_edit edit_of(const struct disk_place *place, struct disk_inode *inode) {
   return (struct disk_edit){place->directory, (char *)(uintptr_t)place->name, inode};
 }
 
-static pawl_status make(struct pwi_sim_disk *disk, struct place *place, bool directory) {
+static pawl_status make(struct pwi_sim_disk *disk, struct disk_place *place, bool directory) {
   if (disk->faults.full || disk->used >= disk->capacity) return PAWL_NO_SPACE;
   struct disk_inode *inode = pwi_sim_disk_inode_new(directory);
   if (!inode) return PAWL_NO_MEMORY;
@@ -129,7 +129,7 @@ static pawl_status open_file(struct pwi_files *files, const char *path, unsigned
   bool creates = how & (PWI_OPEN_CREATE | PWI_OPEN_NEW);
   pawl_status status = enter(disk, creates ? disk->faults.write_chance : disk->faults.read_chance);
   if (status) return status;
-  struct place place;
+  struct disk_place place;
   status = find(disk, path, &place);
   if (status) return status;
   if (place.inode && (how & PWI_OPEN_NEW)) return PAWL_EXISTS;
@@ -249,7 +249,7 @@ static bool is_inside(const struct disk_inode *directory, const struct disk_inod
   return false;
 }
 
-static pawl_status check_target(const struct place *from, const struct place *to) {
+static pawl_status check_target(const struct disk_place *from, const struct disk_place *to) {
   if (from->inode->directory && is_inside(from->inode, to->directory)) return PAWL_INVALID;
   if (!to->inode) return PAWL_OK;
   if (to->inode->directory && to->inode->seen_names.count) return PAWL_EXISTS;
@@ -260,7 +260,7 @@ static pawl_status rename_file(struct pwi_files *files, const char *from_path, c
   struct pwi_sim_disk *disk = disk_of(files);
   pawl_status status = enter(disk, disk->faults.write_chance);
   if (status) return status;
-  struct place from, to;
+  struct disk_place from, to;
   status = find(disk, from_path, &from);
   if (!status) status = find(disk, to_path, &to);
   if (status) return status;
@@ -280,7 +280,7 @@ static pawl_status remove_file(struct pwi_files *files, const char *path) {
   struct pwi_sim_disk *disk = disk_of(files);
   pawl_status status = enter(disk, disk->faults.write_chance);
   if (status) return status;
-  struct place place;
+  struct disk_place place;
   status = find(disk, path, &place);
   if (status) return status;
   if (!place.inode) return PAWL_NOT_FOUND;
@@ -297,7 +297,7 @@ static pawl_status exists(struct pwi_files *files, const char *path, bool *exist
   struct pwi_sim_disk *disk = disk_of(files);
   pawl_status status = enter(disk, disk->faults.read_chance);
   if (status) return status;
-  struct place place;
+  struct disk_place place;
   *exists_out = !find(disk, path, &place) && place.inode;
   return PAWL_OK;
 }
@@ -306,7 +306,7 @@ static pawl_status make_directory(struct pwi_files *files, const char *path) {
   struct pwi_sim_disk *disk = disk_of(files);
   pawl_status status = enter(disk, disk->faults.write_chance);
   if (status) return status;
-  struct place place;
+  struct disk_place place;
   status = find(disk, path, &place);
   if (status) return status;
   return place.inode ? PAWL_EXISTS : make(disk, &place, true);

@@ -104,7 +104,7 @@ static bool is_whole(const struct campaign *campaign) {
 static void describe_busy(const struct campaign *campaign, char *text, size_t size) {
   snprintf(text, size, "no client is busy");
   for (uint32_t w = 0; w < campaign->config.workers; w++) {
-    const struct worker *worker = &campaign->workers[w];
+    const struct campaign_worker *worker = &campaign->workers[w];
     for (size_t i = 0; i < UNDER_WAY; i++)
       if (worker->deeds[i].is_busy) {
         snprintf(text, size, "worker %u, whose call %llu began at %.6f s", w,
@@ -113,7 +113,7 @@ static void describe_busy(const struct campaign *campaign, char *text, size_t si
       }
   }
   for (uint32_t i = 0; i < campaign->config.crew; i++) {
-    const struct member *member = &campaign->crew[i];
+    const struct crew_member *member = &campaign->crew[i];
     if (member->is_over) continue;
     snprintf(text, size, "member %u, %s, at tick %llu, %d calls pending", i, member->is_in ? "in" : "not in",
              (unsigned long long)member->tick, member->pending);

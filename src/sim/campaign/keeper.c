@@ -176,7 +176,7 @@ static uint64_t size_of_file(const struct pwi_journal *journal) {
   return keeper->file->ops->size(keeper->file);
 }
 
-struct reading {
+struct journal_reading {
   struct keeper *keeper;
   pawl_status (*visit)(void *context, const void *record, size_t size);
   void *context;
@@ -184,7 +184,7 @@ struct reading {
 };
 
 static pawl_status read_record(void *context, const void *record, size_t size) {
-  struct reading *reading = context;
+  struct journal_reading *reading = context;
   pawl_status status = pwi_ledger_apply(&reading->ledger, record, size);
   if (status && !pwi_ledger_refused(status)) return status;
   if (!status) pwi_watch_view(reading->keeper->campaign, &reading->ledger, reading->ledger.view);
@@ -200,7 +200,7 @@ static bool has_lost(const struct pwi_ledger *safe, const struct pwi_ledger *rea
 static pawl_status replay_file(struct pwi_journal *journal,
                                pawl_status (*visit)(void *context, const void *record, size_t size), void *context) {
   struct keeper *keeper = keeper_of(journal);
-  struct reading reading = {.keeper = keeper, .visit = visit, .context = context};
+  struct journal_reading reading = {.keeper = keeper, .visit = visit, .context = context};
   pawl_status status = keeper->file->ops->replay(keeper->file, read_record, &reading);
   if (status) {
     pwi_ledger_fini(&reading.ledger);
