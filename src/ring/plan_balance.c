@@ -275,27 +275,27 @@ static badness gain_of(struct pwi_planner *planner, const struct pwi_plan_cell *
   return falls > rises + LEAST_GAIN ? falls - rises : 0;
 }
 
-struct move {
+struct cell_move {
   uint32_t cell, to;
   double worth; /* one division of integers: the same on every machine */
 };
 
-static struct move best_move(struct pwi_planner *planner, uint32_t donor) {
+static struct cell_move best_move(struct pwi_planner *planner, uint32_t donor) {
   uint32_t receivers[RECEIVERS * PWI_PLAN_KINDS];
   size_t count = find_receivers(planner, donor, receivers);
-  struct move best = {0};
+  struct cell_move best = {0};
   for (uint32_t at = planner->workers[donor].first_cell; at != PWI_PLAN_NOBODY; at = planner->cells[at].next) {
     const struct pwi_plan_cell *cell = &planner->cells[at];
     for (size_t i = 0; i < count; i++) {
       if (!is_affordable(planner, cell, receivers[i])) continue;
       double worth = (double)gain_of(planner, cell, receivers[i]) / (double)price(planner, at, receivers[i]);
-      if (worth > best.worth) best = (struct move){at, receivers[i], worth};
+      if (worth > best.worth) best = (struct cell_move){at, receivers[i], worth};
     }
   }
   return best;
 }
 
-static void carry_out(struct pwi_planner *planner, const struct move *move) {
+static void carry_out(struct pwi_planner *planner, const struct cell_move *move) {
   struct pwi_plan_cell *cell = &planner->cells[move->cell];
   uint32_t from = cell->owner;
   planner->moved += cost_of(planner, cell, move->to);
@@ -326,7 +326,7 @@ static size_t run_round(struct pwi_planner *planner) {
   for (;;) {
     uint32_t donor = next_donor(planner);
     if (donor == PWI_PLAN_NOBODY) return moves;
-    struct move move = best_move(planner, donor);
+    struct cell_move move = best_move(planner, donor);
     planner->workers[donor].stuck = true;
     if (move.worth <= 0) continue;
     carry_out(planner, &move);
