@@ -233,7 +233,7 @@ struct decision {
 
 /* --- moves ---------------------------------------------------------------------------------------------- */
 
-enum move_step {
+enum chain_move_state {
   MOVE_WANTED, /* the next step begins when its source and target are not busy */
   MOVE_LISTED, /* a view lists the step; source and target have not both confirmed the view */
   MOVE_GOING,  /* the source has its order */
@@ -249,7 +249,7 @@ struct chain_move {
   struct pawl_range positions;
   uint64_t goal[PWI_CHAIN_MAX]; /* the nodes, the head first; the order of the others does not matter */
   size_t goal_count;
-  enum move_step step;
+  enum chain_move_state step;
   enum pwi_move_step order; /* the step under way, or the one tried last */
   uint64_t source, target;  /* nodes of that step */
   uint64_t id;              /* of the attempt; 0: none yet */
