@@ -263,7 +263,7 @@ struct chain_move {
 };
 
 /* Two nodes that are not made neighbours for a while, if there are other candidates. */
-struct conflict {
+struct neighbour_conflict {
   struct pwi_plan_conflict between;
   int64_t until;
 };
@@ -366,7 +366,7 @@ struct pwi_manager {
   struct pwi_timer plan_timer, moves_timer;
   int64_t plan_pause;    /* until the next plan without a cause from outside; grows */
   int64_t patient_until; /* after a restart: no plan before this time, so that servers can come back */
-  struct conflict conflicts[PWI_CONFLICTS];
+  struct neighbour_conflict conflicts[PWI_CONFLICTS];
   size_t next_conflict;
   uint64_t uneven_reports; /* consecutive reports that show uneven load */
   int64_t balanced_at;     /* when balance alone was last a reason to plan; 0: never */

@@ -119,7 +119,7 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
 
 void pwi_manager_note_conflict(struct pwi_manager *manager, uint64_t a, uint64_t b) {
   manager->conflicts[manager->next_conflict++ % PWI_CONFLICTS] =
-      (struct conflict){{{a}, {b}}, pwi_net_now(manager->config.net) + CONFLICT_NS};
+      (struct neighbour_conflict){{{a}, {b}}, pwi_net_now(manager->config.net) + CONFLICT_NS};
 }
 
 /* Which member is removed after a complaint: the one further from the head, unless the other has no link to
