@@ -88,7 +88,7 @@ struct space_catalogue {
 
 /* --- peers, nodes and senders --------------------------------------------------------------------------- */
 
-enum peer_state {
+enum manager_peer_state {
   PEER_NEW,     /* JOIN has not arrived yet */
   PEER_JOINING, /* JOIN has arrived and is not answered yet */
   PEER_IN,      /* it has joined */
@@ -110,7 +110,7 @@ struct manager_peer {
   struct pwi_peering peering;
   struct peer_identity who;
   struct pwi_control control;
-  enum peer_state state;
+  enum manager_peer_state state;
   struct pwi_timer patience; /* closes the link if JOIN does not arrive in time */
   bool is_server;
   uint64_t id;                    /* node or sender; 0: none */
@@ -122,7 +122,7 @@ struct manager_peer {
 };
 
 /* A report of a node, and when it arrived. */
-struct reported {
+struct node_report {
   int64_t time;
   struct pwi_report report;
 };
@@ -163,7 +163,7 @@ struct manager_node {
   bool heard;               /* it has joined since the manager started */
   unsigned gives, takes;    /* set by the survey: steps under way of which it is the source, or the target */
   size_t reports;           /* number of reports that are kept: 0, 1 or 2 */
-  struct reported last, before;
+  struct node_report last, before;
   struct pwi_space_bytes *spaces; /* from its last SPACES */
   size_t space_count;
   struct pwi_load *loads; /* from its last report */
@@ -182,7 +182,7 @@ struct manager_sender {
 };
 
 /* The question to all request handlers whether retired senders are settled (manager/unsettled.c). */
-struct settling {
+struct settle_question {
   struct pwi_fifo candidates;                /* uint64_t: retired senders that no question was about yet */
   uint64_t number;                           /* of the question under way; 0: none */
   uint64_t epoch;                            /* of the view in which it was asked */
@@ -330,7 +330,7 @@ struct pwi_manager {
   struct manager_sender *senders; /* in ascending order of ids, as in the ledger */
   size_t sender_count, sender_room;
   uint64_t senders_gone; /* value of ledger.senders_gone when `senders` was last compared with the ledger */
-  struct settling settling;
+  struct settle_question settling;
 
   struct news_topic topics[PWI_TOPICS];
   struct space_catalogue space_catalogues[PWI_MANAGER_SPACE_CATALOGUES]; /* the oldest is replaced first */

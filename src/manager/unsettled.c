@@ -39,7 +39,7 @@ static bool is_candidate(const struct pwi_manager *manager, uint64_t id) {
 }
 
 static void look_later(struct pwi_manager *manager, int64_t delay) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   if (settling->timer.id != 0 || settling->number != 0 || pwi_fifo_count(&settling->candidates) == 0) return;
   pwi_manager_timer_set(manager, delay, TIMER_SETTLE, 0, &settling->timer);
 }
@@ -90,7 +90,7 @@ static bool is_handler(const struct pwi_manager *manager, const struct manager_p
 }
 
 static void ask_handlers(struct pwi_manager *manager) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   struct pwi_writer payload = {0};
   pwi_settle_encode(settling->number, settling->senders, settling->count, &payload);
   for (struct manager_peer *peer = manager->first_peer, *next; peer; peer = next) {
@@ -109,7 +109,7 @@ static int compare(const void *a, const void *b) {
 }
 
 /* Removes senders that were candidates twice. */
-static void leave_out_doubles(struct settling *settling) {
+static void leave_out_doubles(struct settle_question *settling) {
   size_t kept = 0;
   for (size_t i = 0; i < settling->count; i++)
     if (i == 0 || settling->senders[i].sender != settling->senders[kept - 1].sender)
@@ -118,7 +118,7 @@ static void leave_out_doubles(struct settling *settling) {
 }
 
 static void gather(struct pwi_manager *manager) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   settling->count = 0;
   while (pwi_fifo_count(&settling->candidates) > 0 && settling->count < PWI_SETTLE_MAX) {
     uint64_t id = *(uint64_t *)pwi_fifo_at(&settling->candidates, 0);
@@ -134,7 +134,7 @@ static void gather(struct pwi_manager *manager) {
 
 /* Ends the question, and asks again about its senders later. */
 static void ask_again(struct pwi_manager *manager, int64_t delay) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   settling->number = 0;
   for (size_t i = 0; i < settling->count; i++) add_candidate(manager, settling->senders[i].sender);
   settling->count = 0;
@@ -142,7 +142,7 @@ static void ask_again(struct pwi_manager *manager, int64_t delay) {
 }
 
 static pawl_status decide_settled(struct pwi_manager *manager, struct decision *decision) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   uint64_t gone[PWI_SETTLE_MAX];
   size_t count = 0;
   if (decision->id != settling->number || manager->ledger.view->epoch != settling->epoch) return PAWL_OK;
@@ -159,7 +159,7 @@ static void conclude_settled(struct pwi_manager *manager, const struct decision 
 }
 
 static void end_round(struct pwi_manager *manager) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   if (settling->epoch != manager->ledger.view->epoch) {
     ask_again(manager, AGAIN_NS);
     return;
@@ -169,7 +169,7 @@ static void end_round(struct pwi_manager *manager) {
 }
 
 void pwi_manager_settle_timer(struct pwi_manager *manager) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   settling->timer.id = 0;
   if (settling->number != 0 || manager->stopped) return;
   if (!are_handlers_connected(manager)) {
@@ -189,7 +189,7 @@ void pwi_manager_settle_timer(struct pwi_manager *manager) {
 }
 
 /* Removes the senders that a request handler found unsettled: they are kept. */
-static void remove_unsettled(struct settling *settling, const uint64_t *unsettled, size_t count) {
+static void remove_unsettled(struct settle_question *settling, const uint64_t *unsettled, size_t count) {
   size_t kept = 0, next = 0;
   for (size_t i = 0; i < settling->count; i++) {
     while (next < count && unsettled[next] < settling->senders[i].sender) next++;
@@ -201,7 +201,7 @@ static void remove_unsettled(struct settling *settling, const uint64_t *unsettle
 
 bool pwi_manager_hear_settled(struct pwi_manager *manager, struct manager_peer *peer, const void *payload,
                               size_t size) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   uint64_t number, unsettled[PWI_SETTLE_MAX];
   size_t count;
   if (pwi_settled_decode(payload, size, &number, unsettled, &count)) return false;

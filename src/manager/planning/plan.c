@@ -313,7 +313,7 @@ void pwi_manager_node_came(struct pwi_manager *manager) {
 
 void pwi_manager_report(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   struct manager_node *node = pwi_manager_node(manager, peer->id);
-  struct reported now = {.time = pwi_net_now(manager->config.net)};
+  struct node_report now = {.time = pwi_net_now(manager->config.net)};
   struct pwi_load *loads;
   size_t count;
   pawl_status status = pwi_report_decode(payload, size, &now.report, &loads, &count);
