@@ -44,13 +44,13 @@
 #define EARLIER_MAX ((size_t)16 << 10)  /* pieces in all earlier ticks; beyond, EARLIER_OWN applies */
 #define EARLIER_OWN (2 * TICKS_MAX)     /* a sender with more of these pieces is refused */
 
-static void free_early(struct early *early) {
+static void free_early(struct early_part *early) {
   pwi_bundles_destroy(early->bundle);
   pwi_free(early);
 }
 
 static void destroy(struct pwi_aggregate *aggregate) {
-  for (struct early *it = aggregate->early, *next; it; it = next) {
+  for (struct early_part *it = aggregate->early, *next; it; it = next) {
     next = it->next;
     free_early(it);
   }
@@ -156,8 +156,8 @@ void pwi_aggregate_say(struct pwi_shard *shard, struct pwi_waiter waiter, enum p
 }
 
 /* Removes an early part from its list. The caller owns it then. */
-static struct early *take_out(struct pwi_aggregate *aggregate, struct early **at) {
-  struct early *early = *at;
+static struct early_part *take_out(struct pwi_aggregate *aggregate, struct early_part **at) {
+  struct early_part *early = *at;
   *at = early->next;
   aggregate->early_count--;
   aggregate->early_bytes -= early->bundle->bytes;
@@ -167,19 +167,19 @@ static struct early *take_out(struct pwi_aggregate *aggregate, struct early **at
 void pwi_aggregate_dismiss_early(struct pwi_shard *shard, struct pwi_aggregate *aggregate, enum pwi_code code,
                                  pawl_status status) {
   while (aggregate->early) {
-    struct early *early = take_out(aggregate, &aggregate->early);
+    struct early_part *early = take_out(aggregate, &aggregate->early);
     pwi_aggregate_say(shard, early->waiter, code, status);
     free_early(early);
   }
 }
 
 static void drop_early_of_the_dead(struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
-  for (struct early **at = &aggregate->early; *at;) {
+  for (struct early_part **at = &aggregate->early; *at;) {
     if (pwi_membership_is_live(shard->membership, (*at)->sender)) {
       at = &(*at)->next;
       continue;
     }
-    struct early *early = take_out(aggregate, at);
+    struct early_part *early = take_out(aggregate, at);
     pwi_aggregate_say(shard, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
     free_early(early);
   }
@@ -444,15 +444,15 @@ static bool follows(const struct pwi_shard *shard, const struct pwi_aggregate *p
   for (const struct pwi_aggregate *it = shard->aggregates; it && prior != 0; it = it->next) {
     if (!pwi_is_beside(it, place) || it->tick >= place->tick) continue;
     size += covered(it, request->sender, prior, claim);
-    for (const struct early *early = it->early; early; early = early->next)
+    for (const struct early_part *early = it->early; early; early = early->next)
       if (early->sender.id == request->sender.id && early->task == prior)
         size += common_size(early->bundle->terms.claim, claim);
   }
   return prior != 0 && size >= pawl_range_size(claim);
 }
 
-static struct early *find_early(const struct pwi_aggregate *aggregate, const struct pwi_request *request) {
-  struct early *it = aggregate->early;
+static struct early_part *find_early(const struct pwi_aggregate *aggregate, const struct pwi_request *request) {
+  struct early_part *it = aggregate->early;
   while (it && (it->sender.id != request->sender.id || it->task != request->task ||
                 !pwi_same_keys(it->bundle->terms.claim, request->terms.claim)))
     it = it->next;
@@ -462,7 +462,7 @@ static struct early *find_early(const struct pwi_aggregate *aggregate, const str
 /* Keeps an early part. Returns false if it cannot be kept; the sender will then resend it. */
 static bool keep_early(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                        const struct pwi_request *request) {
-  struct early *early = find_early(aggregate, request), **last = &aggregate->early;
+  struct early_part *early = find_early(aggregate, request), **last = &aggregate->early;
   if (early) {
     early->waiter = request->waiter;
     return true;
@@ -500,7 +500,7 @@ static enum pwi_aggregate_action come_early(struct pwi_shard *shard, struct pwi_
 
 /* Moves an early part that is due into the sum. If this is not possible, the sender must resend it. */
 static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate,
-                    struct early *early, bool is_due) {
+                    struct early_part *early, bool is_due) {
   struct iovec values;
   struct pwi_request request = pwi_bundle_request(early->bundle, &values);
   if (!is_due || !is_member(shard, aggregate->group, early->sender) || is_unknown_list(shard, vector, &request) ||
@@ -527,7 +527,7 @@ static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct p
 
 /* Moves the early parts that are due into the sum, after a push was applied. */
 static void take_in_due(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate) {
-  for (struct early **at = &aggregate->early; *at;) {
+  for (struct early_part **at = &aggregate->early; *at;) {
     struct pwi_clock_claim claim = {(*at)->sender, (*at)->bundle->terms.claim, (*at)->task, (*at)->prior};
     struct pwi_clock_finding finding;
     pawl_status status = pwi_clock_check(&vector->clocks[PWI_TASKS], &claim, &finding);
@@ -535,7 +535,7 @@ static void take_in_due(struct pwi_shard *shard, struct pwi_vector *vector, stru
       at = &(*at)->next;
       continue;
     }
-    struct early *early = take_out(aggregate, at);
+    struct early_part *early = take_out(aggregate, at);
     take_in(shard, vector, aggregate, early, !status && finding.verdict == PWI_CLAIM_DUE && finding.whole);
     free_early(early);
   }

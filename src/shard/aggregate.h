@@ -22,8 +22,8 @@ struct aggregate_part {
 };
 
 /* A part that is not due yet. */
-struct early {
-  struct early *next;
+struct early_part {
+  struct early_part *next;
   struct pwi_sender sender;
   uint64_t task, prior, settled;
   struct pwi_waiter waiter;
@@ -42,7 +42,7 @@ struct pwi_aggregate {
   size_t count, room;
   struct pwi_bundle *bundles;
 
-  struct early *early; /* in the order of arrival */
+  struct early_part *early; /* in the order of arrival */
   size_t early_count, early_bytes;
 
   /* While it is applied: the next range, and its contents. */

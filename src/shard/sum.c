@@ -258,7 +258,7 @@ void pwi_aggregate_forget_waiters(struct pwi_shard *shard, uint64_t owner) {
   for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next) {
     for (size_t i = 0; i < it->count; i++)
       if (it->parts[i].waiter.owner == owner) it->parts[i].waiter.owner = 0;
-    for (struct early *early = it->early; early; early = early->next)
+    for (struct early_part *early = it->early; early; early = early->next)
       if (early->waiter.owner == owner) early->waiter.owner = 0;
   }
 }
