@@ -28,7 +28,7 @@
 #define BURST 16                  /* chunks between pauses */
 #define BURST_BYTES (BURST * CHUNK)
 #define SILENCES 3 /* checks, one a second, without a stored chunk */
-#define REST_MAX INT64_C(20000000)
+#define PAUSE_MAX INT64_C(20000000)
 
 /* --- orders --------------------------------------------------------------------------------------------- */
 
@@ -275,25 +275,25 @@ static void begin_burst(struct pwi_server *server, struct moving *moving) {
 }
 
 /* The pause after a burst of this duration, while requests moved so many bytes. */
-static int64_t rest_after(int64_t burst, uint64_t traffic) {
+static int64_t pause_after(int64_t burst, uint64_t traffic) {
   double more = (double)traffic / (double)BURST_BYTES - 1, times = more < 5 ? more : 5;
-  int64_t rest = more > 0 ? (int64_t)((double)burst * times) : 0;
-  return rest < REST_MAX ? rest : REST_MAX;
+  int64_t pause = more > 0 ? (int64_t)((double)burst * times) : 0;
+  return pause < PAUSE_MAX ? pause : PAUSE_MAX;
 }
 
 /* A burst was sent and stored: the next begins at once, or after a pause. */
 static void end_burst(struct pwi_server *server, struct moving *moving) {
   int64_t now = pwi_net_now(server->config.net);
   uint64_t traffic = traffic_of(server) - moving->traffic_before;
-  int64_t rest = rest_after(now - moving->burst_at, traffic);
+  int64_t pause = pause_after(now - moving->burst_at, traffic);
   begin_burst(server, moving);
-  if (rest > 0 && set_timer(server, now + rest)) moving->rests_until = now + rest;
+  if (pause > 0 && set_timer(server, now + pause)) moving->pauses_until = now + pause;
 }
 
 static bool may_copy(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   if (moving->given == moving->burst_end && moving->taken == moving->given) end_burst(server, moving);
   return !moving->has_copied && moving->given < moving->burst_end && moving->given - moving->taken < WINDOW &&
-         moving->rests_until == 0 && !pwi_chain_next(chain);
+         moving->pauses_until == 0 && !pwi_chain_next(chain);
 }
 
 static void go_on(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
@@ -321,9 +321,9 @@ void pwi_server_fill_timer(struct pwi_server *server) {
   for (struct moving *moving = server->movings; moving; moving = moving->next) {
     struct pwi_chain *chain =
         moving->is_over || moving->order.step == PWI_MOVE_HANDOVER ? NULL : chain_of(server, moving);
-    if (!chain || moving->rests_until == 0) continue;
-    if (moving->rests_until > now && set_timer(server, moving->rests_until)) continue;
-    moving->rests_until = 0;
+    if (!chain || moving->pauses_until == 0) continue;
+    if (moving->pauses_until > now && set_timer(server, moving->pauses_until)) continue;
+    moving->pauses_until = 0;
     begin_burst(server, moving);
     go_on(server, chain, moving);
   }

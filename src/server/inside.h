@@ -70,7 +70,7 @@ struct moving {
   uint64_t burst_end;      /* number of chunks after which the fill pauses */
   int64_t burst_at;        /* when this burst began */
   uint64_t traffic_before; /* bytes of requests when this burst began */
-  int64_t rests_until;     /* end of the pause; 0: no pause */
+  int64_t pauses_until;    /* end of the pause; 0: no pause */
   uint64_t taken_then;     /* `taken` at the last check for silence */
   unsigned silences;       /* consecutive checks without an expected confirmation */
   uint64_t synced_at;      /* FILL: the version that the target must confirm before it counts as complete */
