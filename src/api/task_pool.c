@@ -25,7 +25,7 @@ struct kept_name {
 struct pwi_task_pool {
   struct pawl_task *idle;               /* used inside the gate */
   _Atomic(struct pawl_task *) returned; /* used by any thread */
-  atomic_size_t holders;                /* tasks outside the pool, and the session */
+  atomic_size_t references;             /* tasks outside the pool, and the session */
   struct task_block *chunks;
   struct kept_name *names;
   uint64_t last_id; /* used inside the gate */
@@ -34,13 +34,13 @@ struct pwi_task_pool {
 pawl_status pwi_task_pool_create(struct pwi_task_pool **pool_out) {
   struct pwi_task_pool *pool = pwi_alloc_zero(1, sizeof *pool);
   if (!pool) return PAWL_NO_MEMORY;
-  atomic_init(&pool->holders, 1);
+  atomic_init(&pool->references, 1);
   *pool_out = pool;
   return PAWL_OK;
 }
 
 void pwi_task_pool_release(struct pwi_task_pool *pool) {
-  if (!pool || atomic_fetch_sub(&pool->holders, 1) > 1) return;
+  if (!pool || atomic_fetch_sub(&pool->references, 1) > 1) return;
   while (pool->chunks) {
     struct task_block *chunk = pool->chunks;
     pool->chunks = chunk->next;
@@ -85,7 +85,7 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   if (!pool->idle && !make_more(pool)) return NULL;
   struct pawl_task *task = pool->idle;
   pool->idle = task->next;
-  atomic_fetch_add_explicit(&pool->holders, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&pool->references, 1, memory_order_relaxed);
   task->inner = (struct pwi_task){0};
   atomic_store_explicit(&task->done.is_set, false, memory_order_relaxed);
   atomic_store_explicit(&task->references, 1, memory_order_relaxed);

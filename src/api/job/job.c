@@ -44,7 +44,7 @@ struct pawl_job {
   struct pwi_job_names names;
   struct pwi_scheduler *scheduler;
   struct pwi_job_queue *queue;
-  struct pawl_group *holding; /* the group of the job's name */
+  struct pawl_group *name_group; /* the group of the job's name */
   struct colleague *colleagues;
   bool is_wanted; /* a round is under way, with these fields */
   void *argument;
@@ -282,7 +282,7 @@ static pawl_status start_workers(struct pawl_job *job) {
 
 static void destroy(struct pawl_job *job) {
   pwi_job_queue_close(job->queue);
-  pawl_group_leave(job->holding);
+  pawl_group_leave(job->name_group);
   while (job->colleagues) {
     struct colleague *colleague = job->colleagues;
     job->colleagues = colleague->next;
@@ -341,7 +341,7 @@ static pawl_status build(struct pawl_job *job, const struct pawl_job_options *op
   if (!status) status = pwi_job_queue_open(job->queue);
   if (!status) {
     int64_t left = deadline == PWI_NET_NEVER ? PAWL_FOREVER : deadline - pwi_host_now();
-    status = pawl_group_join(job->session, job->names.scheduler, 1, left > 0 ? left : 0, &job->holding);
+    status = pawl_group_join(job->session, job->names.scheduler, 1, left > 0 ? left : 0, &job->name_group);
   }
   if (!status) status = pwi_job_queue_contest(job->queue, deadline);
   if (!status) {
