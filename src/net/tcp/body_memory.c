@@ -5,9 +5,10 @@
  * ended. So that half-received bodies cannot block each other forever, one link, the *leader*, may always
  * continue, even beyond the limit, until its body is complete.
  *
- * While somebody waits, a sender that holds memory has to use it: one that delivers too little in half a second, or takes
- * too long for the whole of a body while it is read from, loses its link. While nobody waits anybody may be slow; and so may
- * those whom we have connected to ourselves, and asked for what they send.
+ * While a link waits for memory, the peers of other links must use the memory that they hold. An accepted link
+ * goes down if its peer delivers too little in half a second, or takes too long for a whole body although this
+ * side reads it. While no link waits, peers may be slow. Peers that this node has connected to may always be
+ * slow, because this node has asked for the bodies that they send.
  */
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,10 +20,10 @@
 #define STEP_MAX ((size_t)1 << 20)             /* maximum charge of a step */
 #define PACE_NS (500 * MILLISECOND)            /* while others wait: interval for checking the pace */
 #define PACE_BYTES ((size_t)128 << 10)         /* minimum bytes per interval */
-#define BODY_NS (1000 * MILLISECOND)           /* base time for a whole body, */
-#define BODY_BYTES_PER_MS ((uint64_t)16 << 10) /* plus its size at this speed (16 MiB per second) */
+#define BODY_NS (1000 * MILLISECOND)           /* time that every body may take */
+#define BODY_BYTES_PER_MS ((uint64_t)16 << 10) /* additional time of a body: its size at 16 MiB per second */
 
-/* Accounts: one for each proof of identity, as long as a link has it. */
+/* Accounts: one for each identity that has a link. */
 
 pawl_status pwi_tcp_body_memory_open(struct tcp_link *link) {
   struct tcp_net *net = link->net;
@@ -201,7 +202,7 @@ void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now) {
     struct tcp_link *link = net->slots[i].link;
     if (!link || link->is_failed || !link->accepted || link->charged == 0 || !is_slow(link, now)) continue;
     net->base.counts.inbound_dropped++;
-    pwi_tcp_link_fail(link, PAWL_LINK_SILENT, "sends too slowly while others wait for memory to be received into");
+    pwi_tcp_link_fail(link, PAWL_LINK_SILENT, "the peer sends too slowly while other links wait for memory");
   }
   if (net->leader.id == 0) elect(net);
 }

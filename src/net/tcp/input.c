@@ -93,7 +93,7 @@ static void end_body(struct tcp_link *link) {
     pwi_tcp_put_ended(link);
     break;
   case PWI_FRAME_GET:
-    if (!pwi_tcp_get_asked(link)) pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "get outside what was shared");
+    if (!pwi_tcp_get_asked(link)) pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "get outside of the shared regions");
     break;
   case PWI_FRAME_GOT:
     pwi_tcp_got_ended(link);
@@ -103,7 +103,7 @@ static void end_body(struct tcp_link *link) {
     break;
   case PWI_FRAME_FENCED:
     if (!pwi_tcp_fence_answered(link))
-      pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a fence that was not asked");
+      pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a fence that was not sent");
     break;
   }
 }
@@ -174,11 +174,11 @@ static bool begin_body(struct tcp_link *link, bool is_here) {
     break;
   case PWI_FRAME_PUT:
     if (!set_place(link, pwi_tcp_put_place(link)))
-      pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "put outside what was shared");
+      pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "put outside of the shared regions");
     break;
   case PWI_FRAME_GOT:
     if (!set_place(link, pwi_tcp_got_place(link)))
-      pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a get that was not asked");
+      pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a get that was not sent");
     break;
   case PWI_FRAME_PING:
   case PWI_FRAME_BYE:
@@ -216,7 +216,7 @@ static size_t take_head(struct tcp_link *link, const char *data, size_t size) {
   size_t used = PWI_FRAME_PREFIX + pwi_frame_fields(link->frame.kind);
   if (size < used) return 0;
   if (!is_expected(link, link->frame.kind)) {
-    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "frame out of turn");
+    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "unexpected kind of frame");
     return 0;
   }
   memcpy(link->fields, data + PWI_FRAME_PREFIX, used - PWI_FRAME_PREFIX);

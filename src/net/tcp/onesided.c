@@ -156,7 +156,7 @@ static pawl_status check_access(struct tcp_net *net, struct pwi_link id, struct 
   *link_out = link;
   *remote_out = found;
   if (pwi_span_fits(offset, size, found->size) && (found->access & access)) return PAWL_OK;
-  pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "access beyond what was shared");
+  pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "access outside of the shared regions");
   return PAWL_OK;
 }
 

@@ -39,8 +39,8 @@
 #define ACTIVE_MESSAGE_ID 1
 #define CHUNK ((size_t)256 << 10)
 #define PARTS_MAX PWI_NET_IOV_MAX
-#define INLINE_MAX 4096        /* bytes of inline parts in a LARGE message: all private parts if they fit, */
-#define INLINE_PART 1024       /* otherwise single parts of up to this size */
+#define INLINE_MAX 4096        /* bytes of inline parts in a LARGE message; all private parts are inline if they fit */
+#define INLINE_PART 1024       /* if private parts do not fit: largest single part that is inline */
 #define PORTS_MAX 64           /* a worker takes about a megabyte; further links have no data plane */
 #define TURN ((size_t)4 << 20) /* bytes of one peer that are delivered before others have their turn */
 

@@ -209,7 +209,7 @@ static void fetch(struct pwi_plane_peer *peer, const struct arrival *arrival) {
   size_t left = (size_t)part->size - peer->part_offset;
   size_t expected = left < CHUNK ? left : CHUNK;
   if (arrival->size != expected) {
-    pwi_ucx_fail(peer, "part of another size on the data plane");
+    pwi_ucx_fail(peer, "part of an unexpected size on the data plane");
     return;
   }
   peer->detours = false;
@@ -272,7 +272,7 @@ static bool take_part(struct pwi_plane_peer *peer, const struct plane_part *part
   }
   const char *data = part->kind == PART_INLINE ? peer->inlined + peer->inlined_at : shared_part(peer, part);
   if (!data) {
-    pwi_ucx_fail(peer, "part outside of any region");
+    pwi_ucx_fail(peer, "part outside of the mapped regions");
     return false;
   }
   if (part->kind == PART_SHARED) data += peer->part_offset;
@@ -327,7 +327,7 @@ static bool deal_with(struct pwi_plane_peer *peer, const struct arrival *arrival
     return begin_large(peer, arrival);
   default: /* PACKET_PART */
     if (!peer->in_large) {
-      pwi_ucx_fail(peer, "part of nothing on the data plane");
+      pwi_ucx_fail(peer, "part without a message on the data plane");
       return true;
     }
     fetch(peer, arrival);
