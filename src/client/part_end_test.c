@@ -101,7 +101,7 @@ static void test_a_refusal_names_the_keys(void **state) {
   stop_scene(&scene);
 }
 
-static void test_failures_of_neighbours_are_told_as_one(void **state) {
+static void test_failures_of_neighbouring_parts_are_reported_as_one(void **state) {
   START;
   struct call call;
   bring_up(&scene, 1);
@@ -400,7 +400,7 @@ int main(void) {
       T(a_push_waits_for_a_server_without_memory),
       T(a_request_that_the_server_cannot_read_fails_before_it_is_sent),
       T(a_refusal_names_the_keys),
-      T(failures_of_neighbours_are_told_as_one),
+      T(failures_of_neighbouring_parts_are_reported_as_one),
       T(all_parts_of_a_deleted_vector_end),
       T(a_part_that_is_settled_on_a_dead_flow_ends),
       T(parts_for_an_earlier_incarnation_end),

@@ -282,7 +282,7 @@ static void test_two_gaps_without_an_earlier_push_mean_lost_data(void **state) {
   stop_scene(&scene);
 }
 
-static void test_what_is_missing_for_good_is_no_longer_a_predecessor(void **state) {
+static void test_a_push_that_is_lost_for_good_is_no_longer_a_predecessor(void **state) {
   START;
   struct call first, second;
   bring_up(&scene, 1);
@@ -521,7 +521,7 @@ int main(void) {
       T(a_part_may_follow_a_push_that_is_only_queued),
       T(a_part_that_meets_a_gap_waits_for_the_answers_of_earlier_ones),
       T(two_gaps_without_an_earlier_push_mean_lost_data),
-      T(what_is_missing_for_good_is_no_longer_a_predecessor),
+      T(a_push_that_is_lost_for_good_is_no_longer_a_predecessor),
       T(a_tick_waits_for_all_earlier_tasks),
       T(parts_of_a_suspended_group_are_blocked),
       T(ordered_parts_are_blocked_during_a_renewal),

@@ -71,7 +71,7 @@ static void test_a_peer_is_due_once_until_it_is_taken(void **state) {
   stop_scene(&scene);
 }
 
-static void test_sums_are_of_what_is_under_way(void **state) {
+static void test_sums_count_the_parts_under_way(void **state) {
   START;
   struct call call = {.task.finished = call_finished};
   struct client_peer *peer = peer_of(&scene, 1);
@@ -159,7 +159,7 @@ static void test_a_vector_of_a_sender_that_is_gone_ends(void **state) {
 
 /* --- sending -------------------------------------------------------------------------------------------- */
 
-static void test_what_the_net_cannot_take_stays_queued(void **state) {
+static void test_a_part_that_the_net_refuses_stays_queued(void **state) {
   START;
   struct call call;
   bring_up(&scene, 1);
@@ -260,12 +260,12 @@ int main(void) {
       T(a_peer_is_made_once),
       T(a_queue_is_ordered_by_number),
       T(a_peer_is_due_once_until_it_is_taken),
-      T(sums_are_of_what_is_under_way),
+      T(sums_count_the_parts_under_way),
       T(the_load_of_a_change_without_values_is_bounded),
       T(a_link_is_sought_again_with_longer_pauses),
       T(a_peer_without_work_needs_no_link),
       T(a_vector_of_a_sender_that_is_gone_ends),
-      T(what_the_net_cannot_take_stays_queued),
+      T(a_part_that_the_net_refuses_stays_queued),
       T(sending_waits_for_memory),
       T(a_bounded_number_of_parts_is_under_way),
       T(a_link_without_answers_is_closed),

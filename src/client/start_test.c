@@ -40,7 +40,7 @@ static void test_a_push_claims_whole_arcs(void **state) {
   stop_scene(&scene);
 }
 
-static void test_a_pull_claims_only_what_it_reads(void **state) {
+static void test_a_pull_claims_only_the_keys_that_it_reads(void **state) {
   START;
   static const uint64_t keys[] = {7, 9, 700};
   struct call call;
@@ -162,7 +162,7 @@ static void test_a_wrong_call_is_refused(void **state) {
   stop_scene(&scene);
 }
 
-static void test_who_may_only_read_cannot_push(void **state) {
+static void test_a_client_that_may_only_read_cannot_push(void **state) {
   START;
   struct pwi_where where = {.range = {0, 10}};
   scene.client->joined.may_write = false;
@@ -281,7 +281,7 @@ static void test_two_vectors_of_an_operation_must_match(void **state) {
   stop_scene(&scene);
 }
 
-static void test_an_operation_is_cut_by_what_was_sent_to_either_vector(void **state) {
+static void test_an_operation_is_cut_by_earlier_pushes_to_either_vector(void **state) {
   START;
   struct call first, call = {.task.finished = call_finished};
   SEE(&scene, 2, {0, 1}, {250, 2}, {500, 2});
@@ -300,7 +300,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test(test_##name)
       T(a_push_claims_whole_arcs),
-      T(a_pull_claims_only_what_it_reads),
+      T(a_pull_claims_only_the_keys_that_it_reads),
       T(arcs_of_one_node_make_one_part),
       T(without_a_view_a_call_is_one_part),
       T(an_aggregate_has_a_part_on_every_arc_of_its_range),
@@ -308,14 +308,14 @@ int main(void) {
       T(a_forbidden_flow_names_no_predecessor_when_it_reads),
       T(a_large_call_is_cut_into_messages),
       T(a_wrong_call_is_refused),
-      T(who_may_only_read_cannot_push),
+      T(a_client_that_may_only_read_cannot_push),
       T(a_client_that_is_going_or_dead_starts_nothing),
       T(a_call_without_keys_finishes_at_once),
       T(a_call_without_memory_fails),
       T(a_flow_is_found_again),
       T(a_request_about_a_group_claims_one_key),
       T(two_vectors_of_an_operation_must_match),
-      T(an_operation_is_cut_by_what_was_sent_to_either_vector),
+      T(an_operation_is_cut_by_earlier_pushes_to_either_vector),
 #undef T
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

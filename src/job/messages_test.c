@@ -74,7 +74,7 @@ static const struct {
 } messages[] = {
     {write_asking, read_asking}, {write_welcome, read_welcome}, {write_order, read_order}, {write_answer, read_answer}};
 
-static void test_what_is_written_is_read(void **state) {
+static void test_encoded_messages_decode_to_the_same(void **state) {
   (void)state;
   struct pwi_writer writer = {0};
   struct pwi_job_asking asking;
@@ -151,7 +151,7 @@ static void test_damaged_messages_are_refused_or_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names_follow_from_the_jobs),
-      cmocka_unit_test(test_what_is_written_is_read),
+      cmocka_unit_test(test_encoded_messages_decode_to_the_same),
       cmocka_unit_test(test_ranges_keep_their_ends),
       cmocka_unit_test(test_damaged_messages_are_refused_or_read),
   };

@@ -164,7 +164,7 @@ static void test_orders_come_one_after_the_other_and_drops_before_takes(void **s
   close_scheduler();
 }
 
-static void test_who_is_too_many_waits_outside(void **state) {
+static void test_a_surplus_worker_waits_outside(void **state) {
   (void)state;
   open_scheduler(plain);
   for (uint64_t i = 1; i <= 6; i++) join(i);
@@ -303,7 +303,7 @@ static void test_a_job_that_never_had_enough_does_not_begin(void **state) {
 }
 
 /* A worker that takes long to begin has come: the deadline is for workers that have not. */
-static void test_who_is_beginning_is_not_missing(void **state) {
+static void test_a_worker_that_is_beginning_is_not_missing(void **state) {
   (void)state;
   open_scheduler(plain);
   join(1);
@@ -319,7 +319,7 @@ static void test_who_is_beginning_is_not_missing(void **state) {
   close_scheduler();
 }
 
-static void test_refusals_end_the_round_unless_nobody_needs_the_one(void **state) {
+static void test_a_refusal_ends_the_round_unless_the_worker_is_not_needed(void **state) {
   (void)state;
   size_t count;
   const char *text;
@@ -385,7 +385,7 @@ static void test_workers_beyond_the_wanted_number_leave(void **state) {
   close_scheduler();
 }
 
-static void test_who_is_slow_three_times_in_a_row_is_dropped(void **state) {
+static void test_a_worker_that_is_slow_three_times_in_a_row_is_dropped(void **state) {
   (void)state;
   size_t count;
   struct pwi_scheduler_options options = plain;
@@ -479,16 +479,16 @@ int main(void) {
       cmocka_unit_test(test_plans_that_cannot_be_are_refused),
       cmocka_unit_test(test_nothing_is_done_before_a_round_is_wanted),
       cmocka_unit_test(test_orders_come_one_after_the_other_and_drops_before_takes),
-      cmocka_unit_test(test_who_is_too_many_waits_outside),
+      cmocka_unit_test(test_a_surplus_worker_waits_outside),
       cmocka_unit_test(test_a_loss_in_a_round_is_reported_and_the_rest_go_on),
       cmocka_unit_test(test_the_last_one_is_waited_for),
       cmocka_unit_test(test_a_loss_is_replaced_or_done_without_after_a_while),
       cmocka_unit_test(test_a_loss_can_be_the_end),
       cmocka_unit_test(test_a_job_that_never_had_enough_does_not_begin),
-      cmocka_unit_test(test_who_is_beginning_is_not_missing),
-      cmocka_unit_test(test_refusals_end_the_round_unless_nobody_needs_the_one),
+      cmocka_unit_test(test_a_worker_that_is_beginning_is_not_missing),
+      cmocka_unit_test(test_a_refusal_ends_the_round_unless_the_worker_is_not_needed),
       cmocka_unit_test(test_workers_beyond_the_wanted_number_leave),
-      cmocka_unit_test(test_who_is_slow_three_times_in_a_row_is_dropped),
+      cmocka_unit_test(test_a_worker_that_is_slow_three_times_in_a_row_is_dropped),
       cmocka_unit_test(test_the_highest_tick_is_told_to_all),
       cmocka_unit_test(test_memory_that_ends_is_survived),
   };

@@ -65,7 +65,7 @@ static void test_changes_are_sent_once_and_in_order(void **state) {
   stop(&f);
 }
 
-static void test_whoever_asks_is_sent_everything_once_more(void **state) {
+static void test_a_follower_that_asks_is_sent_everything_again(void **state) {
   (void)state;
   struct fixture f;
   start(&f);
@@ -79,7 +79,7 @@ static void test_whoever_asks_is_sent_everything_once_more(void **state) {
 
 /* It had asked before what was under way arrived, and the second copy has not been sent when it confirms the
  * first. */
-static void test_what_is_confirmed_need_not_be_sent_once_more(void **state) {
+static void test_a_confirmed_change_is_not_sent_again(void **state) {
   (void)state;
   struct fixture f;
   start(&f);
@@ -98,8 +98,8 @@ static void test_what_is_confirmed_need_not_be_sent_once_more(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_changes_are_sent_once_and_in_order),
-      cmocka_unit_test(test_whoever_asks_is_sent_everything_once_more),
-      cmocka_unit_test(test_what_is_confirmed_need_not_be_sent_once_more),
+      cmocka_unit_test(test_a_follower_that_asks_is_sent_everything_again),
+      cmocka_unit_test(test_a_confirmed_change_is_not_sent_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static void test_requests_are_for_the_head_alone(void **state) {
   stop_member(&m);
 }
 
-static void test_a_claim_may_lie_on_several_arcs_that_nobody_follows(void **state) {
+static void test_a_claim_may_span_several_arcs_without_followers(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"), arc_of(QUARTER, 1, "1"), arc_of(HALF, 1, "1"), arc_of(3 * QUARTER, 1, "13f"));
@@ -99,7 +99,7 @@ static void test_a_claim_may_lie_on_several_arcs_that_nobody_follows(void **stat
   stop_member(&m);
 }
 
-static void test_a_claim_does_not_leap_over_an_arc_of_others(void **state) {
+static void test_a_claim_does_not_span_an_arc_of_another_node(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "1"), arc_of(QUARTER, 1, "2"), arc_of(HALF, 1, "1"));
@@ -140,7 +140,7 @@ static void test_changes_are_kept_until_they_are_confirmed(void **state) {
   stop_member(&m);
 }
 
-static void test_what_had_no_effect_has_no_version(void **state) {
+static void test_a_request_without_effect_has_no_version(void **state) {
   (void)state;
   struct member m;
   struct pwi_request request = {.terms = {.kind = PWI_REQUEST_TICK}};
@@ -190,7 +190,7 @@ static void test_a_request_is_not_taken_if_its_change_could_not_be_kept(void **s
   stop_member(&m);
 }
 
-static void test_answers_wait_on_in_the_next_view(void **state) {
+static void test_deferred_replies_survive_a_view(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"));
@@ -244,7 +244,7 @@ static void test_an_answer_is_lost_if_its_arc_is_split_under_it(void **state) {
   stop_member(&m);
 }
 
-static void test_answers_are_lost_when_another_is_the_head(void **state) {
+static void test_deferred_replies_are_lost_when_another_node_becomes_the_head(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"), arc_of(HALF, 1, "12"));
@@ -259,7 +259,7 @@ static void test_answers_are_lost_when_another_is_the_head(void **state) {
 
 /* --- splitting and merging ------------------------------------------------------------------------------ */
 
-static void test_both_halves_of_an_arc_keep_what_is_not_confirmed(void **state) {
+static void test_both_halves_of_an_arc_keep_the_unconfirmed_changes(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"));
@@ -283,7 +283,7 @@ static void test_both_halves_of_an_arc_keep_what_is_not_confirmed(void **state) 
   stop_member(&m);
 }
 
-static void test_what_was_split_and_merged_again_is_kept_once(void **state) {
+static void test_a_change_that_was_split_and_merged_again_is_kept_once(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"));
@@ -349,7 +349,7 @@ static void test_changes_of_merged_arcs_may_have_the_same_version(void **state) 
   stop_member(&m);
 }
 
-static void test_what_is_due_in_an_uneven_arc_depends_on_the_position(void **state) {
+static void test_the_next_version_in_an_uneven_arc_depends_on_the_position(void **state) {
   (void)state;
   struct member m;
   struct pawl_range piece;
@@ -368,7 +368,7 @@ static void test_what_is_due_in_an_uneven_arc_depends_on_the_position(void **sta
   stop_member(&m);
 }
 
-static void test_all_is_confirmed_when_nothing_is_kept_and_the_follower_is_where_we_are(void **state) {
+static void test_everything_is_confirmed_when_the_log_is_empty_and_the_follower_is_equal(void **state) {
   (void)state;
   struct member m;
   start_uneven(&m);
@@ -387,7 +387,7 @@ static void test_all_is_confirmed_when_nothing_is_kept_and_the_follower_is_where
   stop_member(&m);
 }
 
-static void test_a_follower_is_sent_again_what_it_asks_for(void **state) {
+static void test_a_follower_is_sent_again_the_changes_that_it_asks_for(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"));
@@ -423,7 +423,7 @@ static void apply(struct member *m, struct pwi_chain *chain, uint64_t version, s
   pwi_chain_applied(&m->chains, chain, version, positions, true, log_entry);
 }
 
-static void test_a_member_in_the_middle_keeps_what_it_passes_on(void **state) {
+static void test_a_member_in_the_middle_keeps_the_changes_that_it_passes_on(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "213"));
@@ -444,7 +444,7 @@ static void test_a_member_in_the_middle_keeps_what_it_passes_on(void **state) {
 }
 
 /* The right half has version 2, not confirmed by 3; the head has more of the left one, of lower versions. */
-static void test_what_was_inherited_is_passed_on_when_nothing_comes_before_it_any_more(void **state) {
+static void test_an_inherited_change_is_passed_on_once_no_earlier_change_can_come(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "213"), arc_of(HALF, 1, "213"));
@@ -519,7 +519,7 @@ static void test_a_change_of_a_part_leaves_the_other_part_where_it_is(void **sta
 
 /* Before it has been sent the first chunk it needs no changes, then all, and for good once its word
  * counts. */
-static void test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot_be_reached(void **state) {
+static void test_changes_are_kept_for_a_member_whose_confirmation_counts_even_while_it_is_unreachable(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12f"));
@@ -550,7 +550,7 @@ static void test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot
   stop_member(&m);
 }
 
-static void test_what_was_meant_for_a_target_that_is_given_up_is_let_go(void **state) {
+static void test_changes_for_a_target_that_is_given_up_are_released(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12f"));
@@ -604,7 +604,7 @@ static void test_a_filled_member_has_the_versions_of_its_source(void **state) {
   stop_member(&m);
 }
 
-static void test_versions_that_are_none_are_not_taken(void **state) {
+static void test_malformed_versions_are_refused(void **state) {
   (void)state;
   struct member m;
   struct pwi_writer writer = {0};
@@ -736,31 +736,31 @@ static void test_a_view_for_which_there_is_no_memory_changes_nothing(void **stat
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_requests_are_for_the_head_alone),
-      cmocka_unit_test(test_a_claim_may_lie_on_several_arcs_that_nobody_follows),
-      cmocka_unit_test(test_a_claim_does_not_leap_over_an_arc_of_others),
+      cmocka_unit_test(test_a_claim_may_span_several_arcs_without_followers),
+      cmocka_unit_test(test_a_claim_does_not_span_an_arc_of_another_node),
       cmocka_unit_test(test_changes_are_kept_until_they_are_confirmed),
-      cmocka_unit_test(test_what_had_no_effect_has_no_version),
+      cmocka_unit_test(test_a_request_without_effect_has_no_version),
       cmocka_unit_test(test_a_request_is_not_taken_if_its_change_could_not_be_kept),
-      cmocka_unit_test(test_answers_wait_on_in_the_next_view),
+      cmocka_unit_test(test_deferred_replies_survive_a_view),
       cmocka_unit_test(test_answers_are_given_when_the_last_follower_is_dropped),
       cmocka_unit_test(test_an_answer_is_lost_if_its_arc_is_split_under_it),
-      cmocka_unit_test(test_answers_are_lost_when_another_is_the_head),
-      cmocka_unit_test(test_both_halves_of_an_arc_keep_what_is_not_confirmed),
-      cmocka_unit_test(test_what_was_split_and_merged_again_is_kept_once),
+      cmocka_unit_test(test_deferred_replies_are_lost_when_another_node_becomes_the_head),
+      cmocka_unit_test(test_both_halves_of_an_arc_keep_the_unconfirmed_changes),
+      cmocka_unit_test(test_a_change_that_was_split_and_merged_again_is_kept_once),
       cmocka_unit_test(test_logs_of_merged_arcs_are_one_by_rising_version),
       cmocka_unit_test(test_changes_of_merged_arcs_may_have_the_same_version),
-      cmocka_unit_test(test_what_is_due_in_an_uneven_arc_depends_on_the_position),
-      cmocka_unit_test(test_all_is_confirmed_when_nothing_is_kept_and_the_follower_is_where_we_are),
-      cmocka_unit_test(test_a_follower_is_sent_again_what_it_asks_for),
-      cmocka_unit_test(test_a_member_in_the_middle_keeps_what_it_passes_on),
-      cmocka_unit_test(test_what_was_inherited_is_passed_on_when_nothing_comes_before_it_any_more),
+      cmocka_unit_test(test_the_next_version_in_an_uneven_arc_depends_on_the_position),
+      cmocka_unit_test(test_everything_is_confirmed_when_the_log_is_empty_and_the_follower_is_equal),
+      cmocka_unit_test(test_a_follower_is_sent_again_the_changes_that_it_asks_for),
+      cmocka_unit_test(test_a_member_in_the_middle_keeps_the_changes_that_it_passes_on),
+      cmocka_unit_test(test_an_inherited_change_is_passed_on_once_no_earlier_change_can_come),
       cmocka_unit_test(test_the_tail_confirms_at_once),
       cmocka_unit_test(test_a_change_of_a_part_of_an_even_arc_needs_no_memory_after_room_was_made),
       cmocka_unit_test(test_a_change_of_a_part_leaves_the_other_part_where_it_is),
-      cmocka_unit_test(test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot_be_reached),
-      cmocka_unit_test(test_what_was_meant_for_a_target_that_is_given_up_is_let_go),
+      cmocka_unit_test(test_changes_are_kept_for_a_member_whose_confirmation_counts_even_while_it_is_unreachable),
+      cmocka_unit_test(test_changes_for_a_target_that_is_given_up_are_released),
       cmocka_unit_test(test_a_filled_member_has_the_versions_of_its_source),
-      cmocka_unit_test(test_versions_that_are_none_are_not_taken),
+      cmocka_unit_test(test_malformed_versions_are_refused),
       cmocka_unit_test(test_a_member_that_fills_passes_nothing_on),
       cmocka_unit_test(test_positions_that_are_dropped_have_no_version_any_more),
       cmocka_unit_test(test_a_view_for_which_there_is_no_memory_changes_nothing),

@@ -264,7 +264,7 @@ static void test_a_head_opens_the_chain_and_sends_changes(void **state) {
   stop_scene(&s);
 }
 
-static void test_a_follower_is_sent_what_it_lacks(void **state) {
+static void test_a_follower_is_sent_the_changes_that_it_lacks(void **state) {
   (void)state;
   struct scene s;
   start_scene(&s, 1, "12");
@@ -332,7 +332,7 @@ static void test_a_lost_link_is_made_again_and_complained_of(void **state) {
   stop_scene(&s);
 }
 
-static void test_nobody_is_complained_of_without_a_manager(void **state) {
+static void test_a_server_without_a_manager_complains_of_no_member(void **state) {
   (void)state;
   struct scene s;
   start_scene(&s, 1, "12");
@@ -722,10 +722,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test(test_##name)
       T(a_head_opens_the_chain_and_sends_changes),
-      T(a_follower_is_sent_what_it_lacks),
+      T(a_follower_is_sent_the_changes_that_it_lacks),
       T(changes_wait_for_room_on_the_link),
       T(a_lost_link_is_made_again_and_complained_of),
-      T(nobody_is_complained_of_without_a_manager),
+      T(a_server_without_a_manager_complains_of_no_member),
       T(an_attempt_that_takes_a_second_is_given_up),
       T(a_follower_that_confirms_nothing_is_silent),
       T(a_target_that_is_being_filled_is_not_opened),

@@ -77,7 +77,7 @@ static void pass(int64_t time) {
   assert_int_equal(pwi_sim_run_until(scene.sim, pwi_sim_now(scene.sim) + time), PAWL_OK);
 }
 
-static void test_a_link_has_half_a_key_three_quarters_and_one_answer_may_go_beyond(void **state) {
+static void test_a_link_may_use_half_and_a_key_three_quarters_and_one_answer_may_exceed_the_limit(void **state) {
   (void)state;
   open_scene();
   for (int i = 0; i < 8; i++) assert_int_equal(answer(0, MIB, true), PAWL_OK);
@@ -93,7 +93,7 @@ static void test_a_link_has_half_a_key_three_quarters_and_one_answer_may_go_beyo
   close_scene();
 }
 
-static void test_an_answer_larger_than_all_bounds_is_given(void **state) {
+static void test_an_answer_larger_than_all_limits_is_sent(void **state) {
   (void)state;
   open_scene();
   assert_int_equal(answer(0, 4 * ALL, true), PAWL_OK);
@@ -101,7 +101,7 @@ static void test_an_answer_larger_than_all_bounds_is_given(void **state) {
   close_scene();
 }
 
-static void test_who_does_not_read_goes_when_others_lack_room(void **state) {
+static void test_a_client_that_does_not_read_is_dropped_when_others_need_memory(void **state) {
   (void)state;
   open_scene();
   for (int i = 0; i < 8; i++) assert_int_equal(answer(0, MIB, true), PAWL_OK);
@@ -117,7 +117,7 @@ static void test_who_does_not_read_goes_when_others_lack_room(void **state) {
   close_scene();
 }
 
-static void test_who_reads_stays_however_much_is_left(void **state) {
+static void test_a_client_that_reads_stays_however_much_is_unread(void **state) {
   (void)state;
   open_scene();
   for (int i = 0; i < 8; i++) assert_int_equal(answer(0, MIB, true), PAWL_OK);
@@ -139,10 +139,10 @@ static void test_who_reads_stays_however_much_is_left(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_link_has_half_a_key_three_quarters_and_one_answer_may_go_beyond),
-      cmocka_unit_test(test_an_answer_larger_than_all_bounds_is_given),
-      cmocka_unit_test(test_who_does_not_read_goes_when_others_lack_room),
-      cmocka_unit_test(test_who_reads_stays_however_much_is_left),
+      cmocka_unit_test(test_a_link_may_use_half_and_a_key_three_quarters_and_one_answer_may_exceed_the_limit),
+      cmocka_unit_test(test_an_answer_larger_than_all_limits_is_sent),
+      cmocka_unit_test(test_a_client_that_does_not_read_is_dropped_when_others_need_memory),
+      cmocka_unit_test(test_a_client_that_reads_stays_however_much_is_unread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,7 @@ static void test_much_memory_is_given_back_after_use(void **state) {
 }
 
 /* Links that have once sent much hold nothing while they are idle, however many there are. */
-static void test_idle_inboxes_share_what_is_kept(void **state) {
+static void test_idle_inboxes_share_the_kept_memory(void **state) {
   (void)state;
   struct pwi_staging staging = {0};
   struct pwi_inbox inboxes[20] = {{.shared = &staging}};
@@ -239,7 +239,7 @@ static void test_a_body_that_is_not_the_senders_is_not_taken(void **state) {
 
 /* Of a body for which there is no memory the beginning is kept: enough to say what it was that could not be
  * taken. */
-static void test_of_a_body_without_memory_the_beginning_is_kept(void **state) {
+static void test_the_beginning_of_a_body_is_kept_if_there_is_no_memory_for_it(void **state) {
   (void)state;
   static const size_t sizes[] = {0, 100, 320, 100000};
   for (int i = 0; i < 4; i++) {
@@ -275,11 +275,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_body_is_received_into_memory_that_is_kept),
       cmocka_unit_test(test_much_memory_is_given_back_after_use),
-      cmocka_unit_test(test_idle_inboxes_share_what_is_kept),
+      cmocka_unit_test(test_idle_inboxes_share_the_kept_memory),
       cmocka_unit_test(test_a_body_that_lies_with_its_sender_is_read_there),
       cmocka_unit_test(test_bytes_are_found_whatever_the_cut),
       cmocka_unit_test(test_a_body_that_is_not_the_senders_is_not_taken),
-      cmocka_unit_test(test_of_a_body_without_memory_the_beginning_is_kept),
+      cmocka_unit_test(test_the_beginning_of_a_body_is_kept_if_there_is_no_memory_for_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void test_small_log_entries_need_no_region(void **state) {
   assert_int_equal(log_entries.bytes, 0);
 }
 
-static void test_what_is_given_back_is_used_again(void **state) {
+static void test_released_memory_is_reused(void **state) {
   (void)state;
   for (int round = 0; round < 3; round++) {
     struct pwi_log_entry *held[40];
@@ -171,7 +171,7 @@ static void test_a_log_entry_goes_back_with_its_last_user(void **state) {
   assert_int_equal(paper.closed, 0);
 }
 
-static void test_a_region_out_of_which_a_send_failed_is_not_used_again(void **state) {
+static void test_a_region_with_a_failed_send_is_not_reused(void **state) {
   (void)state;
   struct pwi_chain_message message = {.kind = PWI_CHAIN_CHUNK, .positions = {0, 5}, .since = 1};
   struct pwi_log_entry *log_entry = take(LARGE);
@@ -187,7 +187,7 @@ static void test_a_region_out_of_which_a_send_failed_is_not_used_again(void **st
   assert_int_equal(paper.opened, 2);
 }
 
-static void test_a_log_entry_that_cannot_be_had_leaves_the_pool_as_it_was(void **state) {
+static void test_a_failed_allocation_leaves_the_pool_unchanged(void **state) {
   (void)state;
   struct pwi_log_entry *log_entry = NULL;
   paper.answer = PAWL_NODE_LIMIT;
@@ -272,7 +272,7 @@ static struct pwi_log_entry *update(size_t rows, enum pwi_request_keys how) {
 static const struct pwi_chain_message update_message = {
     .kind = PWI_CHAIN_UPDATE, .effect = PWI_EFFECT_ROWS, .positions = {0, 99}, .since = 4, .version = 9, .prior = 8};
 
-static void test_an_update_carries_all_that_a_member_needs(void **state) {
+static void test_an_update_carries_everything_that_a_member_needs(void **state) {
   (void)state;
   static const size_t sizes[] = {0, 1, 30, 5000};
   for (size_t i = 0; i < 4; i++) {
@@ -313,7 +313,7 @@ static void test_an_update_carries_all_that_a_member_needs(void **state) {
   assert_int_equal(log_entries.bytes, 0);
 }
 
-static void test_what_had_no_rows_is_told_without_them(void **state) {
+static void test_an_update_without_rows_is_sent_without_them(void **state) {
   (void)state;
   struct pwi_message_head head;
   struct pwi_log_entry *log_entry = update(4, PWI_KEYS_LIST);
@@ -326,7 +326,7 @@ static void test_what_had_no_rows_is_told_without_them(void **state) {
 
 /* A list that the follower knows is named; to one that does not, it is sent, out of the cache of the
  * shard. */
-static void test_a_list_is_sent_whole_to_whoever_does_not_know_it(void **state) {
+static void test_a_key_list_is_sent_whole_to_a_follower_that_does_not_know_it(void **state) {
   (void)state;
   const uint64_t keys[] = {2, 3, 5, 7};
   int64_t values[4] = {0};
@@ -368,7 +368,7 @@ static void test_a_list_is_sent_whole_to_whoever_does_not_know_it(void **state) 
   pwi_log_entry_release(log_entry);
 }
 
-static void test_what_the_net_does_not_take_is_not_under_way(void **state) {
+static void test_an_entry_that_the_net_refuses_is_not_under_way(void **state) {
   (void)state;
   struct pwi_log_entry *log_entry = update(5000, PWI_KEYS_LIST);
   paper.answer = PAWL_QUEUE_FULL;
@@ -385,17 +385,17 @@ static void test_what_the_net_does_not_take_is_not_under_way(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_small_log_entries_need_no_region),
-      TEST(test_what_is_given_back_is_used_again),
+      TEST(test_released_memory_is_reused),
       TEST(test_the_smallest_region_that_does_is_taken),
       TEST(test_idle_regions_are_kept_up_to_a_bound),
       TEST(test_a_log_entry_goes_back_with_its_last_user),
-      TEST(test_a_region_out_of_which_a_send_failed_is_not_used_again),
-      TEST(test_a_log_entry_that_cannot_be_had_leaves_the_pool_as_it_was),
+      TEST(test_a_region_with_a_failed_send_is_not_reused),
+      TEST(test_a_failed_allocation_leaves_the_pool_unchanged),
       TEST(test_sizes_are_checked),
-      TEST(test_an_update_carries_all_that_a_member_needs),
-      TEST(test_what_had_no_rows_is_told_without_them),
-      TEST(test_a_list_is_sent_whole_to_whoever_does_not_know_it),
-      TEST(test_what_the_net_does_not_take_is_not_under_way),
+      TEST(test_an_update_carries_everything_that_a_member_needs),
+      TEST(test_an_update_without_rows_is_sent_without_them),
+      TEST(test_a_key_list_is_sent_whole_to_a_follower_that_does_not_know_it),
+      TEST(test_an_entry_that_the_net_refuses_is_not_under_way),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

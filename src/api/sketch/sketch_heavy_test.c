@@ -88,7 +88,7 @@ static void test_counts_stop_at_the_most(void **state) {
   assert_int_equal(find(pwi_mix64(1))->count, UINT64_MAX);
 }
 
-static void test_names_are_cut_to_what_is_kept(void **state) {
+static void test_names_are_cut_to_the_kept_length(void **state) {
   (void)state;
   char name[300];
   memset(name, 'x', sizeof name);
@@ -102,7 +102,7 @@ int main(void) {
       cmocka_unit_test_setup(test_a_thing_that_comes_once_is_kept_out, clear),
       cmocka_unit_test_setup(test_things_that_weigh_the_same_make_room, clear),
       cmocka_unit_test_setup(test_counts_stop_at_the_most, clear),
-      cmocka_unit_test_setup(test_names_are_cut_to_what_is_kept, clear),
+      cmocka_unit_test_setup(test_names_are_cut_to_the_kept_length, clear),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
