@@ -99,7 +99,7 @@ static void end_at(size_t at, pawl_status status, const char *text) {
   pwi_callee_end(callee, one, status, bytes, text ? strlen(text) : 0);
 }
 
-/* Ends the one that was asked for first. */
+/* Ends the oldest running call. */
 static void end(pawl_status status, const char *text) { end_at(0, status, text); }
 
 static void end_named(const char *name, pawl_status status, const char *text) {
@@ -141,7 +141,7 @@ static void test_a_call_that_comes_again_is_not_run_again(void **state) {
   assert_int_equal(answer_count, 2);
   assert_int_equal(answers[1].link, 102);
   assert_memory_equal(answers[1].back.results[0].bytes, "once", 4);
-  /* Once the caller has it, an old copy is nothing at all. */
+  /* Once the caller has the answer, an old copy of the call has no effect. */
   assert_int_equal(send_call(7, 2, 1, 102), PAWL_OK);
   assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
   assert_int_equal(run_count, 2);
@@ -183,7 +183,7 @@ static void test_answers_that_the_caller_has_are_forgotten(void **state) {
   assert_in_range(pwi_memory_counts().live, live, live + 8);
 }
 
-/* One that takes long does not make all that overtake it be kept. */
+/* The answers of later calls are forgotten although an earlier call still runs. */
 static void test_answers_that_have_overtaken_others_are_forgotten_one_by_one(void **state) {
   (void)state;
   assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
@@ -196,7 +196,7 @@ static void test_answers_that_have_overtaken_others_are_forgotten_one_by_one(voi
     assert_int_equal(answers[0].back.code, PWI_CALL_CODE_DONE);
     forget_answers();
     pwi_callee_heard(callee, 7, number, 0);
-    pwi_callee_heard(callee, 7, number + 5, 0); /* nothing of the kind */
+    pwi_callee_heard(callee, 7, number + 5, 0); /* there is no such call */
   }
   assert_in_range(pwi_memory_counts().live, live, live + 8);
   size_t runs = run_count;
@@ -384,7 +384,8 @@ static void test_a_caller_that_never_listens_has_to_wait(void **state) {
   assert_int_equal(answers[1].back.code, PWI_CALL_CODE_DONE);
 }
 
-/* Wherever memory ends, a call has run and is answered so, or has not, and may come again. */
+/* Whichever allocation fails, a call has either run and is answered accordingly, or has not run and may come
+ * again. */
 static void test_without_memory_a_call_has_run_once_or_not_at_all(void **state) {
   (void)state;
   struct pwi_call_graph *graph;
@@ -424,7 +425,7 @@ static void take_plain_answer(void *context, const struct pwi_callee_answer *ans
   expects_plain = true;
 }
 
-/* The work is done, and there is no memory for the result: that is told. */
+/* The call has run, but there is no memory for its result: the answer says so. */
 static void test_without_memory_for_the_answer_the_status_is_sent(void **state) {
   (void)state;
   pwi_callee_destroy(callee);

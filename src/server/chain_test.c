@@ -13,7 +13,7 @@
 
 static const struct pwi_place place = {.size = 1000}; /* 250 keys on each quarter of the ring */
 
-/* Node 1 with these chains, the first it has ever had. */
+/* Starts node 1 with these chains, its first ones. */
 #define START(member, ...)                                                                                             \
   do {                                                                                                                 \
     start_member(member, 1);                                                                                           \
@@ -49,7 +49,7 @@ static void defer(struct pwi_chain *chain, uint64_t number, uint64_t begin, uint
 
 static size_t logged(const struct pwi_chain *chain) { return pwi_fifo_count(&chain->log); }
 
-/* Sends all that there is to be sent; returns the version of the last. */
+/* Sends all changes that can be sent. Returns the version of the last one. */
 static uint64_t send_all(struct pwi_chain *chain) {
   while (pwi_chain_next(chain)) pwi_chain_was_sent(chain);
   return chain->sent;
@@ -82,14 +82,14 @@ static void test_a_claim_may_span_several_arcs_without_followers(void **state) {
   assert_ptr_equal(route(&m, 250, 1000), m.chains.items[1]);
   assert_int_equal(m.chains.routed_first, 1);
   assert_int_equal(m.chains.routed_last, 3);
-  assert_null(route(&m, 0, 1000)); /* 2 follows in the first */
+  assert_null(route(&m, 0, 1000)); /* node 2 follows in the first arc */
   change(&m, 400, 900);
   for (size_t i = 1; i < 4; i++) {
     assert_int_equal(m.chains.items[i]->version, 1);
     assert_true(pwi_chain_is_settled(m.chains.items[i]));
   }
   assert_int_equal(m.chains.items[0]->version, 0);
-  m.chains.items[3]->is_open = true; /* 3 is sent changes now */
+  m.chains.items[3]->is_open = true; /* node 3 is now sent changes */
   assert_null(route(&m, 250, 1000));
   assert_ptr_equal(route(&m, 250, 750), m.chains.items[1]);
   assert_ptr_equal(route(&m, 750, 1000), m.chains.items[3]);
@@ -202,7 +202,7 @@ static void test_deferred_replies_survive_a_view(void **state) {
   chain = at(&m, 0);
   assert_int_equal(chain->since, 2);
   assert_int_equal(logged(chain), 1);
-  assert_non_null(pwi_chain_next(chain)); /* it has to be sent again, for all we know */
+  assert_non_null(pwi_chain_next(chain)); /* the follower may not have it, so it is sent again */
   pwi_chain_heard(&m.chains, chain, 1);
   assert_int_equal(m.told_count, 1);
   assert_false(m.told[0].is_lost);
@@ -338,7 +338,7 @@ static void test_changes_of_merged_arcs_may_have_the_same_version(void **state) 
   SEE(&m, arc_of(0, 2, "12"));
   struct pwi_chain *chain = at(&m, 0);
   pwi_chain_rewind(chain, 1);
-  for (int i = 0; i < 2; i++) { /* both of version 2 come before either is said to have come */
+  for (int i = 0; i < 2; i++) { /* both changes of version 2 arrive before one is confirmed */
     assert_int_equal(pwi_chain_next(chain)->version, 2);
     assert_int_equal(pwi_chain_has_more(chain), i == 0);
     pwi_chain_was_sent(chain);
@@ -376,12 +376,12 @@ static void test_everything_is_confirmed_when_the_log_is_empty_and_the_follower_
   pwi_chain_heard(&m.chains, at(&m, HALF), 2);
   SEE(&m, arc_of(0, 2, "12"));
   struct pwi_chain *chain = at(&m, 0);
-  defer(chain, 1, 0, QUARTER); /* a pull: it has seen version 5 */
+  defer(chain, 1, 0, QUARTER); /* a pull that has seen version 5 */
   assert_false(pwi_chain_is_settled(chain));
   pwi_chain_rewind(chain, 2);
   pwi_chain_heard(&m.chains, chain, 1);
   assert_false(pwi_chain_is_settled(chain));
-  pwi_chain_heard(&m.chains, chain, 2); /* the lowest that it has, as ours is */
+  pwi_chain_heard(&m.chains, chain, 2); /* the lowest version of the follower, which equals the lowest here */
   assert_true(pwi_chain_is_settled(chain));
   assert_int_equal(m.told_count, 1);
   stop_member(&m);
@@ -437,13 +437,14 @@ static void test_a_member_in_the_middle_keeps_the_changes_that_it_passes_on(void
   assert_false(pwi_chain_is_settled(chain));
   pwi_chain_heard(&m.chains, chain, 2);
   assert_true(pwi_chain_is_settled(chain));
-  SEE(&m, arc_of(0, 2, "13")); /* now it is the head, and goes on counting */
+  SEE(&m, arc_of(0, 2, "13")); /* node 1 is the head now and continues the versions */
   assert_int_equal(at(&m, 0)->version, 2);
   assert_int_equal(change(&m, 0, 10)->version, 3);
   stop_member(&m);
 }
 
-/* The right half has version 2, not confirmed by 3; the head has more of the left one, of lower versions. */
+/* The right half has version 2, which node 3 has not confirmed. The head has more changes of the left half, with
+ * lower versions. */
 static void test_an_inherited_change_is_passed_on_once_no_earlier_change_can_come(void **state) {
   (void)state;
   struct member m;
@@ -456,9 +457,9 @@ static void test_an_inherited_change_is_passed_on_once_no_earlier_change_can_com
   assert_null(pwi_chain_next(chain));
   assert_int_equal(pwi_chain_make_room(&m.chains, chain, pawl_range_of(0, HALF)), PAWL_OK);
   pwi_chain_applied(&m.chains, chain, 1, pawl_range_of(0, HALF), false, log_entry_of(&m, 1, pawl_range_of(0, HALF)));
-  assert_int_equal(pwi_chain_at(chain), 0); /* another of version 1 is to come */
+  assert_int_equal(pwi_chain_at(chain), 0); /* another change of version 1 follows */
   assert_null(pwi_chain_next(chain));
-  apply(&m, chain, 1, pawl_range_of(HALF, PWI_RING_END)); /* it was here, and is kept once */
+  apply(&m, chain, 1, pawl_range_of(HALF, PWI_RING_END)); /* the change is in the log already and stays there once */
   for (int i = 0; i < 2; i++) {
     assert_int_equal(pwi_chain_next(chain)->version, 1);
     pwi_chain_was_sent(chain);
@@ -486,7 +487,7 @@ static void test_a_change_of_a_part_of_an_even_arc_needs_no_memory_after_room_wa
   struct member m;
   START(&m, arc_of(0, 1, "21"));
   struct pwi_chain *chain = at(&m, 0);
-  /* From before arcs were merged: the head's left half was one ahead of the right one. */
+  /* Before the arcs were merged, the left half of the head was one version ahead of the right half. */
   for (uint64_t version = 1; version < 40; version++) {
     struct pawl_range part = pawl_range_of(version * (QUARTER / 16), (version + 1) * (QUARTER / 16));
     assert_int_equal(pwi_chain_make_room(&m.chains, chain, part), PAWL_OK);
@@ -500,7 +501,7 @@ static void test_a_change_of_a_part_of_an_even_arc_needs_no_memory_after_room_wa
   stop_member(&m);
 }
 
-/* The arc was one, and changed; its left half was changed while it was an arc of its own. */
+/* The whole arc has changed. Its left half has also changed while it was an arc of its own. */
 static void test_a_change_of_a_part_leaves_the_other_part_where_it_is(void **state) {
   (void)state;
   struct member m;
@@ -517,8 +518,8 @@ static void test_a_change_of_a_part_leaves_the_other_part_where_it_is(void **sta
 
 /* --- filling -------------------------------------------------------------------------------------------- */
 
-/* Before it has been sent the first chunk it needs no changes, then all, and for good once its word
- * counts. */
+/* Before its first chunk a target needs no changes, after it all of them. Once it is in step, its confirmation
+ * counts, and it needs all changes even without a link. */
 static void test_changes_are_kept_for_a_member_whose_confirmation_counts_even_while_it_is_unreachable(void **state) {
   (void)state;
   struct member m;
@@ -528,7 +529,7 @@ static void test_changes_are_kept_for_a_member_whose_confirmation_counts_even_wh
   chain->is_open = true;
   change(&m, 0, 10);
   assert_int_equal(logged(chain), 1);
-  assert_true(pwi_chain_is_settled(chain)); /* its word does not count */
+  assert_true(pwi_chain_is_settled(chain)); /* the confirmation of the target does not count yet */
   chain->is_synced = true;
   change(&m, 0, 10);
   assert_false(pwi_chain_is_settled(chain));
@@ -566,7 +567,7 @@ static void test_changes_for_a_target_that_is_given_up_are_released(void **state
   stop_member(&m);
 }
 
-/* The versions of node 1's arc, to be node 2's; 5 on the left, 2 on the right. */
+/* Writes the versions of the arc of node 1 for node 2: 5 on the left, 2 on the right. */
 static void save_uneven(struct pwi_writer *writer) {
   struct member source;
   start_uneven(&source);
@@ -585,7 +586,7 @@ static void test_a_filled_member_has_the_versions_of_its_source(void **state) {
   struct pwi_chain *chain = at(&m, 0);
   assert_true(chain->is_filling);
   chain->processed = chain->version = 4;
-  apply(&m, chain, 5, RING); /* before the end: rows only */
+  apply(&m, chain, 5, RING); /* before the END chunk only rows are applied */
   assert_int_equal(chain->staged.held.count, 0);
   assert_int_equal(pwi_chain_load_versions(chain, writer.data, writer.size), PAWL_OK);
   apply(&m, chain, 6, pawl_range_of(0, QUARTER));
@@ -652,7 +653,7 @@ static void test_a_member_that_fills_passes_nothing_on(void **state) {
   SEE(&m, arc_of(0, 1, "123f4f"), arc_of(HALF, 1, "124f3f"));
   assert_int_equal(at(&m, 0)->previous, 2);
   assert_int_equal(at(&m, 0)->following, 0);
-  assert_int_equal(at(&m, HALF)->previous, 0); /* its turn comes after 4's */
+  assert_int_equal(at(&m, HALF)->previous, 0); /* it follows node 4 */
   stop_member(&m);
 }
 
@@ -676,7 +677,7 @@ static void test_positions_that_are_dropped_have_no_version_any_more(void **stat
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
-/* A split, a merge, an arc that stays and one that goes, with logs and answers in all of them. */
+/* A split, a merge, an arc that stays and an arc that goes, all with logs and deferred replies. */
 static void start_busy(struct member *m) {
   START(m, arc_of(0, 1, "12"), arc_of(QUARTER, 1, "12"), arc_of(HALF, 1, "12"), arc_of(3 * QUARTER, 1, "12"));
   for (uint64_t key = 0; key < 1000; key += 90) {
@@ -727,7 +728,7 @@ static void test_a_view_for_which_there_is_no_memory_changes_nothing(void **stat
       assert_int_equal(logged(before[i]), kept[i]);
       assert_int_equal(pwi_chain_next(before[i])->references, references[i]);
     }
-    see_view(&m, next, 4); /* and then it may be tried again */
+    see_view(&m, next, 4); /* the view can be applied later */
     stop_member(&m);
   }
   assert_true(failures > 8);
