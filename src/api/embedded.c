@@ -198,7 +198,7 @@ static pawl_status start_servers(struct pwi_embedded *embedded, const struct pwi
     begin(order, "server");
     say_option(order, "--join", embedded->address);
     say_option(order, "--shards", shards);
-    say_option(order, "--drain-timeout", "0"); /* nobody will need its keys */
+    say_option(order, "--drain-timeout", "0"); /* its keys are no longer needed */
     if (config->memory_max) say_option(order, "--memory", memory);
     status = start_child(order, &embedded->servers[i]);
   }

@@ -141,7 +141,7 @@ static bool is_final(pawl_status trouble) {
          trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE || trouble == PAWL_LINK_REVOKED;
 }
 
-/* There seems to be no manager, and none will come unless somebody starts one. A few of these errors in a
+/* There seems to be no manager, and none will come unless a user starts one. A few of these errors in a
  * row may occur while it starts, or with one of several addresses. */
 static bool is_discouraging(pawl_status trouble) {
   return trouble == PAWL_LINK_REFUSED || trouble == PAWL_LINK_RESOLVE || trouble == PAWL_LINK_PROTOCOL ||

@@ -27,7 +27,7 @@ struct pwi_scheduler {
   struct pwi_scheduler_options options;
   struct pwi_job_worker **members; /* sorted by increasing number */
   size_t member_count, member_room;
-  struct pwi_share **shares; /* has room for all members; used to make plans */
+  struct pwi_share **shares; /* room for the shares of all members while a plan is made */
 
   enum pwi_scheduler_state state;
   uint32_t wanted;     /* no round begins with fewer workers */

@@ -649,7 +649,7 @@ void pwi_move_fail(struct pwi_manager *manager, struct chain_move *move, pawl_st
 #define PWI_MOVE_PAUSE_NS INT64_C(250000000) /* pause after a failure; doubles each time */
 
 /* manager/work.c */
-/* What a move needs next. */
+/* The next action for a move. */
 enum move_work {
   WORK_WAIT,
   WORK_REMOVE,  /* the move has reached its goal, or is no longer wanted */
@@ -671,7 +671,7 @@ void pwi_manager_survey(struct pwi_manager *manager);
 /* Adds a step that begins after the survey. */
 void pwi_manager_note_chosen(struct pwi_manager *manager, const struct chain_move *move);
 
-/* Returns what the move needs. BEGIN and CHANGE write the next step. */
+/* Returns the next action for the move. BEGIN and CHANGE write the next step. */
 enum move_work pwi_manager_work_on(const struct pwi_manager *manager, const struct chain_move *move,
                                    struct chain_step *step_out);
 bool pwi_work_needs_view(enum move_work work);

@@ -51,7 +51,7 @@ struct pwi_plan_cell {
 /* Neighbouring cells of one owner and one base, for which a chain is chosen. */
 struct pwi_plan_part {
   uint64_t begin, bytes;
-  const struct pwi_arc *present; /* or NULL */
+  const struct pwi_arc *present; /* the present arc; NULL: none */
   uint32_t base;
   uint32_t chain[PWI_CHAIN_MAX]; /* indices of workers */
   size_t count;
@@ -63,9 +63,9 @@ struct pwi_plan_part {
 struct pwi_plan_merit {
   bool is_peaceful;
   bool has_new_host;
-  bool has_room; /* has room for one more part, within a tenth over its share of replicas */
+  bool has_room; /* the worker may take one more part and stay within a tenth over its share of replicas */
   bool has_new_rack;
-  bool is_near;    /* is a member of the neighbouring chain, which was in the same arc */
+  bool is_near;    /* the worker is a member of the neighbouring chain, which was in the same arc */
   uint64_t paired; /* bytes that it holds for this head: fewer bytes spread the load better when the head is
                       lost */
   uint64_t level;  /* level of replicas: lower is better */

@@ -276,7 +276,7 @@ static void give_up_attempts(struct pwi_server *server, int64_t age) {
       pwi_net_close(server->config.net, peer->link, PAWL_TIMED_OUT);
 }
 
-/* Without the manager this server may have been cut off from everybody, so that time does not count for
+/* Without the manager this server may have been cut off from all nodes, so that time does not count for
  * complaints. */
 void pwi_server_chains_afresh(struct pwi_server *server) {
   int64_t now = pwi_net_now(server->config.net);

@@ -190,7 +190,7 @@ static pawl_status send_chunk(struct pwi_server *server, struct pwi_chain *chain
   return status;
 }
 
-/* Begins: the target drops what it has of the arc. Changes after this version follow. */
+/* Sends BEGIN: the target drops its rows of the arc. Changes after this version follow. */
 static pawl_status begin_copying(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   struct pwi_log_entry *log_entry;
   pawl_status status = pwi_log_entry_take(&server->log_entries, 0, &log_entry);

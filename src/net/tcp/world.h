@@ -47,7 +47,7 @@
 #define PWI_EVENT_WAKER UINT64_MAX
 #define PWI_EVENT_PLANE (UINT64_MAX - 1)
 #define PWI_EVENT_DOOR (UINT64_MAX - 2)
-#define PWI_EVENT_LISTENER (UINT64_MAX - 3)   /* and the next LISTENERS_MAX numbers downwards */
+#define PWI_EVENT_LISTENER (UINT64_MAX - 3)   /* of the first listener; the others have the numbers below */
 #define PWI_EVENT_MEETING (UINT64_C(1) << 63) /* plus the number of the link */
 #define PWI_EVENT_GUEST (UINT64_C(1) << 62)   /* plus the number of the guest */
 
