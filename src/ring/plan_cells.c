@@ -35,7 +35,7 @@ static pawl_status append(struct load_sweep *sweep, uint64_t begin, const uint64
       .load = {load[PWI_PLAN_BYTES], load[PWI_PLAN_REQUESTS]},
       .base = (uint32_t)sweep->base,
       .home = owner,
-      .owner = PWI_PLAN_NOBODY,
+      .owner = PWI_PLAN_NONE,
   };
   return PAWL_OK;
 }
@@ -147,6 +147,6 @@ pawl_status pwi_plan_cut_cells(struct pwi_planner *planner) {
   }
   if (sweep.scales[0].total >> 88 || sweep.scales[1].total >> 88) return PAWL_TOO_LARGE;
   for (int kind = 0; kind < PWI_PLAN_KINDS; kind++) planner->counts[kind] = sweep.scales[kind].total > 0;
-  planner->grain = PWI_PLAN_ONE / (planner->worker_count * PWI_PLAN_CELLS);
+  planner->grain = PWI_PLAN_ONE / (planner->candidate_count * PWI_PLAN_CELLS);
   return run(&sweep);
 }
