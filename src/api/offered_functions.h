@@ -1,11 +1,11 @@
 /* Functions that a session offers to callers, and the threads that run them.
  *
  * The callee (client/callee.h) hands over an invocation inside the gate. It is queued for threads that do
- * nothing else, so a function may take any time without stopping the net. A thread is added whenever none
- * is idle, up to PAWL_CALL_THREADS; the threads end with the session.
+ * nothing else, so a function may take any time without stopping the net. A thread is added whenever none is
+ * idle, up to PAWL_CALL_THREADS; the threads end with the session.
  *
- * Tasks that such a thread starts are recorded as subtasks of its invocation: pwi_offered_functions_adopt. When a
- * task of the session has finished, the task line reports it (api/task_pool.h); then the call that it
+ * Tasks that such a thread starts are recorded as subtasks of its invocation: pwi_offered_functions_adopt.
+ * When a task of the session has finished, the task line reports it (api/task_pool.h); then the call that it
  * belongs to is told, and callers of ".wait" (pawl_task_elsewhere).
  *
  * All functions here but the first two, and those of desks, must be called inside the gate.

@@ -1,5 +1,5 @@
-/* How parts end and are cut: failures, the end of a flow, the memory of the caller, views that divide a claim,
- * narrowing. client/part_test.c has the states before. */
+/* How parts end and are cut: failures, the end of a flow, the memory of the caller, views that divide a
+ * claim, narrowing. client/part_test.c has the states before. */
 #include "client/client_testing.h"
 
 /* --- failing -------------------------------------------------------------------------------------------- */

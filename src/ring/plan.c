@@ -165,8 +165,8 @@ static void sum_up_moves(const struct pwi_planner *planner, struct pwi_plan_figu
   figures->ideal = (double)planner->ideal / PWI_PLAN_ONE;
 }
 
-/* True if the candidate is new or has only replicas so far, because it has just joined or had no room to become
- * a head. */
+/* True if the candidate is new or has only replicas so far, because it has just joined or had no room to
+ * become a head. */
 static bool heads_nothing(const struct pwi_planner *planner, uint32_t candidate) {
   for (size_t i = 0; i < planner->base_count; i++)
     if (planner->bases[i].owner == candidate) return false;

@@ -5,9 +5,9 @@
  * outweighs many bins slightly over theirs. Between 1.1 and 1.3 times the share it rises even more steeply: a
  * server whose requests come mostly from a hot key gives away bytes before it exceeds the promised balance.
  *
- * First, cells without an owner go to the candidate whose badness rises least. Then cells move from overloaded
- * nodes to underloaded ones. Each step takes the move with the best ratio of improvement to price; the price
- * counts the bytes moved and the boundaries between arcs added. Every move lowers the sum, so this
+ * First, cells without an owner go to the candidate whose badness rises least. Then cells move from
+ * overloaded nodes to underloaded ones. Each step takes the move with the best ratio of improvement to price;
+ * the price counts the bytes moved and the boundaries between arcs added. Every move lowers the sum, so this
  * terminates. */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 
 #define TOLERANCE (PWI_PLAN_FAIR / 32) /* a node this near to its share is left alone */
 #define LARGE (PWI_PLAN_FAIR * 5 / 4)
-#define RECEIVERS 8 /* candidates for each move and kind of load: the candidates with the lowest levels */
+#define RECEIVERS 8 /* receivers tried for each move and kind of load: the candidates with the lowest levels */
 #define HIGHEST_LEVEL (UINT64_C(1) << 30)
 #define LEAST_GAIN ((badness)1 << 54) /* 1/1024 of the badness of a bin at its share */
 #define STEEP_FROM (PWI_PLAN_FAIR * 11 / 10)
@@ -218,8 +218,8 @@ static size_t add_receivers(struct pwi_planner *planner, uint32_t donor, int kin
   return lowest.count;
 }
 
-/* A candidate clearly over its share gives to any candidate with room; a candidate slightly over gives only to candidates
- * clearly under. */
+/* A candidate clearly over its share gives to any candidate with room; a candidate slightly over gives only
+ * to candidates clearly under. */
 static size_t find_receivers(struct pwi_planner *planner, uint32_t donor, uint32_t *receivers) {
   bool is_over = candidate_level(planner, donor) > PWI_PLAN_FAIR + TOLERANCE;
   uint64_t limit = is_over ? PWI_PLAN_FAIR : PWI_PLAN_FAIR - TOLERANCE;
@@ -304,7 +304,8 @@ static void carry_out(struct pwi_planner *planner, const struct cell_move *move)
   planner->candidates[from].stuck = planner->candidates[move->to].stuck = false;
 }
 
-/* The candidate furthest over its share among those that are not stuck; PWI_PLAN_NONE if all are within it. */
+/* The candidate furthest over its share among those that are not stuck; PWI_PLAN_NONE if all are within
+ * it. */
 static uint32_t next_donor(struct pwi_planner *planner) {
   uint32_t donor = PWI_PLAN_NONE;
   uint64_t highest = PWI_PLAN_FAIR;
@@ -318,8 +319,8 @@ static uint32_t next_donor(struct pwi_planner *planner) {
   return donor;
 }
 
-/* A round ends when no candidate finds a move. Moves of other candidates may have unblocked a stuck one, so rounds
- * repeat until one makes no move. */
+/* A round ends when no candidate finds a move. Moves of other candidates may have unblocked a stuck one, so
+ * rounds repeat until one makes no move. */
 static size_t run_round(struct pwi_planner *planner) {
   size_t moves = 0;
   for (size_t i = 0; i < planner->candidate_count; i++) planner->candidates[i].stuck = planner->candidates[i].is_away;

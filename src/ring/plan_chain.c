@@ -1,11 +1,11 @@
 /* Choosing the chain of every part.
  *
  * Members stay, because this costs nothing. If there are too many members (a head has moved, and the old head
- * could stay too), those with the most replicas leave; if there are too few, candidates with the fewest replicas
- * join. The replicas of one head are spread over many candidates, so that after its loss each of them has
- * slightly more, instead of one having twice as much. Then a member that shares a host or rack with another
- * is replaced if there is a better candidate. Finally, replicas move from candidates over their share to new
- * candidates, which have none, and from candidates far over their share to any other.
+ * could stay too), those with the most replicas leave; if there are too few, candidates with the fewest
+ * replicas join. The replicas of one head are spread over many candidates, so that after its loss each of
+ * them has slightly more, instead of one having twice as much. Then a member that shares a host or rack with
+ * another is replaced if there is a better candidate. Finally, replicas move from candidates over their share
+ * to new candidates, which have none, and from candidates far over their share to any other.
  */
 #include "ring/plan_inside.h"
 

@@ -58,8 +58,8 @@ struct pwi_plan_part {
   size_t count;
 };
 
-/* The merit of a candidate as a member of a chain; fields are compared in this order. A shared host is a machine
- * whose loss takes two members. A shared rack matters less than a node with twice the replicas of the
+/* The merit of a candidate as a member of a chain; fields are compared in this order. A shared host is a
+ * machine whose loss takes two members. A shared rack matters less than a node with twice the replicas of the
  * others. */
 struct pwi_plan_merit {
   bool is_peaceful;

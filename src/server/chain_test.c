@@ -443,8 +443,8 @@ static void test_a_member_in_the_middle_keeps_the_changes_that_it_passes_on(void
   stop_member(&m);
 }
 
-/* The right half has version 2, which node 3 has not confirmed. The head has more changes of the left half, with
- * lower versions. */
+/* The right half has version 2, which node 3 has not confirmed. The head has more changes of the left half,
+ * with lower versions. */
 static void test_an_inherited_change_is_passed_on_once_no_earlier_change_can_come(void **state) {
   (void)state;
   struct member m;
@@ -518,8 +518,8 @@ static void test_a_change_of_a_part_leaves_the_other_part_where_it_is(void **sta
 
 /* --- filling -------------------------------------------------------------------------------------------- */
 
-/* Before its first chunk a target needs no changes, after it all of them. Once it is in step, its confirmation
- * counts, and it needs all changes even without a link. */
+/* Before its first chunk a target needs no changes, after it all of them. Once it is in step, its
+ * confirmation counts, and it needs all changes even without a link. */
 static void test_changes_are_kept_for_a_member_whose_confirmation_counts_even_while_it_is_unreachable(void **state) {
   (void)state;
   struct member m;

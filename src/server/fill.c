@@ -2,9 +2,9 @@
  *
  * FILLING. The last full member copies its data to the following one chunk by chunk, with a few chunks under
  * way, while requests go on. It also sends every change, in the same sequence, and each chunk is exact for
- * the version in its message. The later of chunk and change is always newer, so nothing is lost. When the last
- * chunk is stored, the confirmations of the new member begin to count: from then on no change is confirmed
- * that it lacks. Once it has everything that was confirmed before, the manager is told.
+ * the version in its message. The later of chunk and change is always newer, so nothing is lost. When the
+ * last chunk is stored, the confirmations of the new member begin to count: from then on no change is
+ * confirmed that it lacks. Once it has everything that was confirmed before, the manager is told.
  *
  * PAUSES. Copying takes memory bandwidth and processors from requests, on both servers. So the source pauses
  * after a burst of chunks if requests have moved more bytes than the burst meanwhile: the more they moved,
@@ -239,8 +239,8 @@ static pawl_status fill_log_entry(struct pwi_server *server, struct pwi_chain *c
   return status;
 }
 
-/* A chunk is read and sent at once, so that it is exact for the version in its message. It follows all changes
- * up to that version: if one of them is still unsent, the chunk waits. */
+/* A chunk is read and sent at once, so that it is exact for the version in its message. It follows all
+ * changes up to that version: if one of them is still unsent, the chunk waits. */
 static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   struct pwi_copying going = moving->copying;
   struct pwi_log_entry *log_entry;

@@ -1,5 +1,5 @@
-/* Limits on the memory of answers, and links that are dropped for it. The request handler is a plain struct, so
- * that answers can stay unread. */
+/* Limits on the memory of answers, and links that are dropped for it. The request handler is a plain struct,
+ * so that answers can stay unread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Log entries: their pool, their users, and the messages sent from them. The net is a stub that records calls. */
+/* Log entries: their pool, their users, and the messages sent from them. The net is a stub that records
+ * calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -322,8 +323,8 @@ static void test_an_update_without_rows_is_sent_without_them(void **state) {
   pwi_log_entry_release(log_entry);
 }
 
-/* A key list that the follower knows is named by its signature. Otherwise its keys are sent from the kept list
- * of the shard. */
+/* A key list that the follower knows is named by its signature. Otherwise its keys are sent from the kept
+ * list of the shard. */
 static void test_a_key_list_is_sent_whole_to_a_follower_that_does_not_know_it(void **state) {
   (void)state;
   const uint64_t keys[] = {2, 3, 5, 7};

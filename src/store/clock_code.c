@@ -1,4 +1,5 @@
-/* Encoding of clocks; clock.h documents the layout. The decoder accepts only bytes that the encoder writes. */
+/* Encoding of clocks; clock.h documents the layout. The decoder accepts only bytes that the encoder
+ * writes. */
 #include "store/clock_inside.h"
 
 #include "base/bytes.h"

@@ -2,9 +2,9 @@
  * docs/tasks.md).
  *
  * A task waits for its predecessors, the tasks that it comes *after*. When all of them have succeeded, it is
- * ready. pwi_task_order_next returns ready tasks in the order in which they became ready; the caller does the work
- * and reports its end with pwi_task_order_end. If a predecessor fails, the task fails too, without having begun,
- * and records which task failed first.
+ * ready. pwi_task_order_next returns ready tasks in the order in which they became ready; the caller does the
+ * work and reports its end with pwi_task_order_end. If a predecessor fails, the task fails too, without
+ * having begun, and records which task failed first.
  *
  * SUBTASKS. A task may have a parent that has not finished. The parent finishes when its own work has ended
  * and all its subtasks have finished. If any of these fails, the parent fails with the first failure.
@@ -101,8 +101,8 @@ struct pwi_edge {
 
 /* Writes the tasks to `sorted` such that each follows its predecessors. PAWL_INVALID if an edge names a task
  * that does not exist, or if there is a cycle; `*culprit_out` is then that number, or a task of the cycle.
- * PAWL_NO_MEMORY. `sorted` has room for `count` tasks; its contents are undefined after a failure. If `culprit_out` is NULL, the search
- * for a culprit is skipped, which takes long in a large graph. */
+ * PAWL_NO_MEMORY. `sorted` has room for `count` tasks; its contents are undefined after a failure. If
+ * `culprit_out` is NULL, the search for a culprit is skipped, which takes long in a large graph. */
 PAWL_MUST_USE pawl_status pwi_task_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count,
                                               uint32_t *sorted, uint32_t *culprit_out);
 

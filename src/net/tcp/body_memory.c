@@ -5,10 +5,10 @@
  * ended. So that half-received bodies cannot block each other forever, one link, the *leader*, may always
  * continue, even beyond the limit, until its body is complete.
  *
- * While a link waits for memory, the peers of other links must use the memory that they hold. An accepted link
- * goes down if its peer delivers too little in half a second, or takes too long for a whole body although this
- * side reads it. While no link waits, peers may be slow. Peers that this node has connected to may always be
- * slow, because this node has asked for the bodies that they send.
+ * While a link waits for memory, the peers of other links must use the memory that they hold. An accepted
+ * link goes down if its peer delivers too little in half a second, or takes too long for a whole body
+ * although this side reads it. While no link waits, peers may be slow. Peers that this node has connected to
+ * may always be slow, because this node has asked for the bodies that they send.
  */
 #include <string.h>
 #include <sys/ioctl.h>
