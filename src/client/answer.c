@@ -1,4 +1,4 @@
-/* Answers: what they do to parts.
+/* Answers, and the parts that they end, repeat or cut.
  *
  * The number of an answer names a slot and an attempt. An answer to an earlier attempt is ignored. The
  * outcome at the front of an answer has a fixed size. So the place of the values is known before the body

@@ -1,7 +1,7 @@
-/* What each move needs next.
+/* The next action for each move.
  *
  * The view itself shows how far a step has come. So these functions can be called at any time, and a move
- * remembers only what the servers have reported.
+ * remembers only the reports of the servers.
  */
 #include <assert.h>
 

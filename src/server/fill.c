@@ -15,7 +15,7 @@
  * again with the next view that makes it the head, if the manager cancels the order, or if the manager is
  * lost before it was told.
  *
- * Only views decide what becomes of an arc.
+ * Only views decide which chain keeps an arc.
  */
 #include <assert.h>
 #include <string.h>

@@ -22,8 +22,8 @@
  * due. Ticks with different keys do not wait for one another.
  *
  * NEW HEADS. Senders that were answered by a previous head do not resend their parts. So a part that was
- * applied before this head took over waits for nobody, and a sender whose later push is due has already
- * contributed to this tick.
+ * applied before this head took over is answered without waiting, and a sender whose later push is due has
+ * already contributed to this tick.
  *
  * DEAD SENDERS. A part of a sender that is no longer live stays in the sum and is applied with the others; a
  * COLLECT about that sender must be retried meanwhile. Its early parts have taken no effect and never will.

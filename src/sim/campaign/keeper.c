@@ -1,7 +1,7 @@
 /* The manager's journal, and an observer of it.
  *
  * The keeper records every durable record in a ledger of its own. All else is compared with that ledger,
- * because the manager may only tell others what is durable. A journal that is replayed after the manager
+ * because the manager may announce only durable records. A journal that is replayed after the manager
  * died must give the same history, as far as it was durable; it may contain one more record that was being
  * written.
  *
@@ -10,7 +10,7 @@
  * are durable at that time only.
  *
  * A journal in a remote store takes time. A record that is travelling when the manager dies may or may not
- * arrive. While the store is slow each record takes long. While it fails nobody knows whether it has the
+ * arrive. While the store is slow each record takes long. While it fails, it is unknown whether it has the
  * record: the manager is told that it does not, and stops. */
 #include <string.h>
 

@@ -6,13 +6,11 @@
  * file records all events of all workers: the *trace*. From the trace alone, by the definitions of
  * docs/policies.md, it verifies
  *
- *   - that no iteration began too early: the worker's own iterations that the policy demands have
- *     finished, and
- *     every member that was always in the membership has reached the tick that the policy demands;
+ *   - that no iteration began too early: the worker's own iterations that the policy demands have finished,
+ *     and every member that was always in the membership has reached the tick that the policy demands;
  *   - that the iteration then read values that fresh, by the clocks in the answer and by the values;
  *   - that no iteration began too late: it began at the moment when the last demand of the policy was met,
- *     or when
- *     the worker was told of it. Without faults it is told at once.
+ *     or when the worker was told of it. Without faults it is told at once.
  *
  * A worker that was killed restarts at the others' iteration. As with the crew, a worker without the
  * newest view may be shown old values. */

@@ -1,12 +1,11 @@
 /* Invariants that hold all the time, checked every few milliseconds and at every view.
  *
  *   - The log of views never forks: every view that a node has is, byte by byte, the durable view of that
- *     epoch in
- *     the manager's journal, and no node has a view that is not durable. So each arc has one head per epoch.
+ *     epoch in the manager's journal, and no node has a view that is not durable. So each arc has one head per
+ *     epoch.
  *   - No node knows a membership or a catalogue that is not durable.
  *   - No two members of a chain are in one process, by the number that the process drew when it started,
- *     whatever
- *     the view says.
+ *     whatever the view says.
  *   - Full members of a chain with the same version of an arc have the same content. */
 #include <string.h>
 
