@@ -3,14 +3,14 @@
  * First a plan determines which leaves receive keys, which of them overflow, and the number of leaves in the
  * end. Then all memory is allocated. Only then is the table changed, and from there on nothing can fail.
  *
- * The work is divided into *insertions*: a few neighbouring leaves with the new keys that belong to them. A leaf
- * with enough room is an insertion by itself. An overflowing leaf is combined with its successors, WINDOW leaves in
- * all; their rows and new keys are distributed evenly over the same number of leaves, or over more if they
- * would be fuller than FILL. Leaves are thus not split in halves as in a plain B-tree, and less memory is
- * wasted.
+ * The work is divided into *insertions*: a few neighbouring leaves with the new keys that belong to them. A
+ * leaf with enough room is an insertion by itself. An overflowing leaf is combined with its successors,
+ * WINDOW leaves in all; their rows and new keys are distributed evenly over the same number of leaves, or
+ * over more if they would be fuller than FILL. Leaves are thus not split in halves as in a plain B-tree, and
+ * less memory is wasted.
  *
- * Insertions run from the last to the first, because the directory grows in place: entries move towards its end,
- * and none is overwritten before it was read.
+ * Insertions run from the last to the first, because the directory grows in place: entries move towards its
+ * end, and none is overwritten before it was read.
  */
 #include <assert.h>
 #include <string.h>
@@ -156,8 +156,8 @@ static struct merge start_merge(const struct pwi_sparse *sparse, const uint64_t 
   };
 }
 
-/* Saves the rows of the insertion's leaves to the spare arrays, except the first `kept` rows of the first leaf,
- * which stay in place. */
+/* Saves the rows of the insertion's leaves to the spare arrays, except the first `kept` rows of the first
+ * leaf, which stay in place. */
 static void set_aside(struct merge *merge, const struct pwi_sparse *sparse, const struct insertion *insertion,
                       const uint32_t *leaves, size_t kept) {
   size_t done = 0, skip = kept;
@@ -300,8 +300,8 @@ static size_t kept_of(const struct pwi_sparse *sparse, const struct insertion *i
   return below < share ? below : share;
 }
 
-/* Distributes the rows of the insertion over its leaves and writes their directory entries, the first to `place`.
- * `first_new` is the number of new leaves of earlier insertions. */
+/* Distributes the rows of the insertion over its leaves and writes their directory entries, the first to
+ * `place`. `first_new` is the number of new leaves of earlier insertions. */
 static void spread(const struct pwi_sparse *sparse, const struct insertion *insertion, struct merge *merge,
                    size_t place, size_t first_new) {
   uint32_t leaves[WINDOW], *numbers = pwi_leaf_numbers(sparse);
