@@ -54,7 +54,7 @@ static void test_nothing_that_weighs_much_is_missed(void **state) {
     uint64_t count = thing ? thing->count : 0;
     char name[32];
     assert_true(count <= truth[i]);
-    assert_true(truth[i] - count <= all / PWI_HEAVY_KEPT + all / PWI_HEAVY_DOOR + 1);
+    assert_true(truth[i] - count <= all / PWI_HEAVY_KEPT + all / PWI_HEAVY_DOORKEEPER + 1);
     if (!thing) continue;
     assert_int_equal(thing->length, snprintf(name, sizeof name, "thing %d", (int)i));
     assert_memory_equal(thing->name, name, thing->length);

@@ -2,7 +2,7 @@
  *
  * A body that the actor receives into memory is charged in steps, before the bytes are read. A link without
  * room is not read, which the sender notices as back-pressure; reading continues when other bodies have
- * ended. So that half-received bodies cannot block each other forever, one link, the *leader*, may always
+ * ended. So that half-received bodies cannot block each other forever, one link, the *exempt* one, may always
  * continue, even beyond the limit, until its body is complete.
  *
  * While a link waits for memory, the peers of other links must use the memory that they hold. An accepted
@@ -99,7 +99,7 @@ static void wake_waiting(struct tcp_net *net) {
 }
 
 /* The link with the most unread bytes is likely to end first. */
-static void elect(struct tcp_net *net) {
+static void exempt_one(struct tcp_net *net) {
   struct tcp_link *best = NULL;
   size_t most = 0;
   for (size_t i = 0; net->base.counts.inbound_waiting > 0 && i < net->slot_count; i++) {
@@ -111,7 +111,7 @@ static void elect(struct tcp_net *net) {
     most = count;
   }
   if (!best) return;
-  net->leader = best->id;
+  net->exempt = best->id;
   wake(best);
 }
 
@@ -138,7 +138,7 @@ size_t pwi_tcp_body_memory_allow(struct tcp_link *link, size_t wanted) {
   size_t step = step_of(link, wanted - have);
   bool is_small = link->frame.body_size <= PWI_NET_COPY_MAX;
   if (!is_small && !has_room(link, step)) {
-    if (net->leader.id != link->id.id) {
+    if (net->exempt.id != link->id.id) {
       if (have == 0) wait_for_room(link);
       return have;
     }
@@ -158,14 +158,14 @@ void pwi_tcp_body_memory_received(struct tcp_link *link, size_t size) {
 void pwi_tcp_body_memory_release(struct tcp_link *link) {
   struct tcp_net *net = link->net;
   size_t charged = link->charged;
-  bool was_leader = net->leader.id == link->id.id;
-  if (was_leader) net->leader.id = 0;
+  bool was_exempt = net->exempt.id == link->id.id;
+  if (was_exempt) net->exempt.id = 0;
   net->base.counts.inbound_bytes -= charged;
   if (link->account) link->account->charged -= charged;
   link->charged = link->received = 0;
   link->pace_at = 0;
   stop_waiting(link);
-  if (charged > PWI_NET_COPY_MAX || was_leader) wake_waiting(net);
+  if (charged > PWI_NET_COPY_MAX || was_exempt) wake_waiting(net);
 }
 
 void pwi_tcp_body_memory_close(struct tcp_link *link) {
@@ -204,5 +204,5 @@ void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now) {
     net->base.counts.inbound_dropped++;
     pwi_tcp_link_fail(link, PAWL_LINK_SILENT, "the peer sends too slowly while other links wait for memory");
   }
-  if (net->leader.id == 0) elect(net);
+  if (net->exempt.id == 0) exempt_one(net);
 }

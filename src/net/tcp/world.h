@@ -279,7 +279,7 @@ struct tcp_net {
   struct tcp_link *oldest_stranger, *youngest_stranger;
   size_t stranger_count;
   struct pwi_account *accounts;
-  struct pwi_link leader; /* the link that may receive beyond the limit */
+  struct pwi_link exempt; /* the link that may receive beyond the limit */
   int64_t waiting_since;  /* since when links wait for memory */
   struct tcp_region *regions;
   uint64_t last_region;
