@@ -16,16 +16,16 @@
 #define TYPES_KNOWN (PAWL_FUNCTION_REALS | PAWL_FUNCTION_INTEGERS)
 
 const struct pawl_server_function *pwi_function_numbered(uint32_t number) {
-  return number < PWI_FUNCTION_COUNT ? pwi_offered_functions_built_in[number] : NULL;
+  return number < PWI_FUNCTION_COUNT ? pwi_functions_built_in[number] : NULL;
 }
 
 bool pwi_function_takes_reals(uint32_t number) {
-  return number < PWI_FUNCTION_COUNT && (pwi_offered_functions_built_in[number]->types & PAWL_FUNCTION_REALS) != 0;
+  return number < PWI_FUNCTION_COUNT && (pwi_functions_built_in[number]->types & PAWL_FUNCTION_REALS) != 0;
 }
 
 bool pwi_function_number(const struct pawl_server_function *function, uint32_t *number_out) {
   for (uint32_t i = 0; i < PWI_FUNCTION_COUNT; i++) {
-    if (pwi_offered_functions_built_in[i] != function) continue;
+    if (pwi_functions_built_in[i] != function) continue;
     *number_out = i;
     return true;
   }
@@ -34,7 +34,7 @@ bool pwi_function_number(const struct pawl_server_function *function, uint32_t *
 
 const struct pawl_server_function *pwi_function_named(const struct pwi_function_set *set, const char *name) {
   for (uint32_t i = 0; i < PWI_FUNCTION_COUNT; i++)
-    if (strcmp(pwi_offered_functions_built_in[i]->name, name) == 0) return pwi_offered_functions_built_in[i];
+    if (strcmp(pwi_functions_built_in[i]->name, name) == 0) return pwi_functions_built_in[i];
   for (size_t i = 0; set && i < set->count; i++)
     if (strcmp(set->added[i]->name, name) == 0) return set->added[i];
   return NULL;

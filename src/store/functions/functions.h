@@ -53,7 +53,7 @@ struct pwi_function_problem {
 /* --- sets of functions ---------------------------------------------------------------------------------- */
 
 /* The built-in functions, by number. */
-extern const struct pawl_server_function *const pwi_offered_functions_built_in[PWI_FUNCTION_COUNT];
+extern const struct pawl_server_function *const pwi_functions_built_in[PWI_FUNCTION_COUNT];
 
 /* The built-in function of that number; NULL if there is none. */
 const struct pawl_server_function *pwi_function_numbered(uint32_t number);

@@ -141,7 +141,7 @@ STEP(prox_ball, "a step, then scaling of each row to a norm of at most radius", 
 static const struct pawl_function_parameter prox_nonnegative_parameters[] = {RATE(1)};
 STEP(prox_nonnegative, "a step, then negative values become zero", GRADIENT, 0, 0, ONE_GRADIENT)
 
-const struct pawl_server_function *const pwi_offered_functions_built_in[PWI_FUNCTION_COUNT] = {
+const struct pawl_server_function *const pwi_functions_built_in[PWI_FUNCTION_COUNT] = {
     [PWI_FUNCTION_ADD] = &add,
     [PWI_FUNCTION_ASSIGN] = &assign,
     [PWI_FUNCTION_MIN] = &min,

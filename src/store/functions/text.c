@@ -49,7 +49,7 @@ static struct shown show(const char *word, size_t length) {
 static pawl_status unknown_function(const struct pwi_function_set *set, struct shown name,
                                     struct pwi_function_problem *problem) {
   struct pwi_function_problem names = {{0}};
-  for (uint32_t i = 0; i < PWI_FUNCTION_COUNT; i++) list_name(&names, pwi_offered_functions_built_in[i]->name);
+  for (uint32_t i = 0; i < PWI_FUNCTION_COUNT; i++) list_name(&names, pwi_functions_built_in[i]->name);
   for (size_t i = 0; set && i < set->count; i++) list_name(&names, set->added[i]->name);
   return pwi_function_say(problem, PAWL_NOT_FOUND, "unknown function '%s'; known are %.400s", name.text, names.text);
 }
