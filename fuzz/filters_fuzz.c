@@ -1,6 +1,6 @@
 /* Chains of filters: any bytes as a description, any text as a chain, and chains over any rows.
  *
- * covers: src/wire/filter_code.c src/wire/filter_text.c src/wire/rests.c
+ * covers: src/wire/filter_code.c src/wire/filter_text.c src/wire/residuals.c
  */
 #include "fuzz.h"
 

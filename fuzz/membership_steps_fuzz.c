@@ -32,12 +32,12 @@ static void apply(struct pwi_membership *membership, const uint8_t *bytes, size_
 
 /* Mostly valid, and invalid wherever the input says so. */
 static struct pwi_membership_step draw_step(struct input *input, const struct pwi_membership *membership) {
-  struct pwi_membership_step step = {.kind = (enum pwi_step_kind)(1 + draw_u8(input) % 6)};
+  struct pwi_membership_step step = {.kind = (enum pwi_membership_step_kind)(1 + draw_u8(input) % 6)};
   step.sender.sender.id = draw_u8(input) % 16;
   step.group.id = draw_u8(input) % 4;
   step.size = draw_u8(input) % 3;
   memcpy(step.sender.job, "job", 4);
-  if (step.kind == PWI_STEP_ADD && step.size) step.sender.sender.id += membership->last;
+  if (step.kind == PWI_MEMBERSHIP_STEP_ADD && step.size) step.sender.sender.id += membership->last;
   if (step.group.id == 3) draw(input, step.sender.address, 3);
   return step;
 }
@@ -51,7 +51,7 @@ static void follow(struct input *input) {
     uint64_t before = first.number;
     pawl_status status = pwi_membership_step(&first, &step);
     assert(first.number == before + (status == PAWL_OK) && (status == PAWL_OK || status == PAWL_CORRUPT));
-    if (status == PAWL_OK) pwi_step_encode(&step, &steps);
+    if (status == PAWL_OK) pwi_membership_step_encode(&step, &steps);
   }
   pwi_delta_begin(0, (uint32_t)first.number, &delta);
   pwi_write_bytes(&delta, steps.data, steps.size);

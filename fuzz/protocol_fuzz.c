@@ -95,13 +95,13 @@ static pawl_status try_report(const uint8_t *data, size_t size) {
   return PAWL_OK;
 }
 
-static pawl_status try_note(const uint8_t *data, size_t size) {
-  struct pwi_note note;
-  uint8_t again[PWI_NOTE_SIZE];
-  pawl_status status = pwi_note_decode(data, size, &note);
+static pawl_status try_chain_message(const uint8_t *data, size_t size) {
+  struct pwi_chain_message message;
+  uint8_t again[PWI_CHAIN_MESSAGE_SIZE];
+  pawl_status status = pwi_chain_message_decode(data, size, &message);
   if (status != PAWL_OK) return status;
-  assert(!pawl_range_is_empty(note.positions) && note.since != 0);
-  pwi_note_encode(&note, again);
+  assert(!pawl_range_is_empty(message.positions) && message.since != 0);
+  pwi_chain_message_encode(&message, again);
   assert(size == sizeof again && memcmp(again, data, size) == 0);
   return PAWL_OK;
 }
@@ -157,7 +157,7 @@ static pawl_status try_spaces(const uint8_t *data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static pawl_status (*const tries[])(const uint8_t *, size_t) = {
-      try_terms,     try_outcome,   try_join,  try_joined, try_move,    try_report, try_note,
+      try_terms,     try_outcome,   try_join,  try_joined, try_move,    try_report, try_chain_message,
       try_complaint, try_operation, try_probe, try_settle, try_settled, try_spaces};
   struct input input = {data, size};
   size_t which = draw_u8(&input) % (sizeof tries / sizeof *tries);

@@ -51,7 +51,7 @@ static void put(char *bytes, uint64_t number, int width) {
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
-struct sink {
+struct model_sink {
   FILE *file;
   XXH3_state_t *sum;
   bool failed;
@@ -59,13 +59,13 @@ struct sink {
   char bytes[CHUNK];
 };
 
-static void drain(struct sink *sink) {
+static void drain(struct model_sink *sink) {
   XXH3_64bits_update(sink->sum, sink->bytes, sink->used);
   if (!sink->failed) sink->failed = fwrite(sink->bytes, 1, sink->used, sink->file) != sink->used;
   sink->used = 0;
 }
 
-static void put_bytes(struct sink *sink, const char *bytes, size_t size) {
+static void put_bytes(struct model_sink *sink, const char *bytes, size_t size) {
   while (size > 0) {
     size_t now = size < CHUNK - sink->used ? size : CHUNK - sink->used;
     memcpy(sink->bytes + sink->used, bytes, now);
@@ -76,7 +76,7 @@ static void put_bytes(struct sink *sink, const char *bytes, size_t size) {
   }
 }
 
-static void put_number(struct sink *sink, uint64_t number, int width) {
+static void put_number(struct model_sink *sink, uint64_t number, int width) {
   char bytes[8];
   put(bytes, number, width);
   put_bytes(sink, bytes, (size_t)width);
@@ -107,7 +107,7 @@ static json_t *make_about(const struct pawl_lda_model *model) {
                    "written_by", json_sprintf("pawl %s", pawl_version()));
 }
 
-static bool put_head(struct sink *sink, const struct pawl_lda_model *model) {
+static bool put_head(struct model_sink *sink, const struct pawl_lda_model *model) {
   char line[LINE_SIZE + 1];
   json_t *about = make_about(model);
   char *text = apps_about_text(about, true);
@@ -123,7 +123,7 @@ static bool put_head(struct sink *sink, const struct pawl_lda_model *model) {
   return true;
 }
 
-static void put_rows(struct sink *sink, const struct pawl_lda_model *model) {
+static void put_rows(struct model_sink *sink, const struct pawl_lda_model *model) {
   for (uint64_t w = 0; w < model->about.words; w++) {
     const struct lda_row *row = &model->rows[w];
     put_number(sink, row->count | (row->count && row->kind == LDA_ROW_WEIGHTS ? FLOATS : 0), 4);
@@ -138,7 +138,7 @@ static void put_rows(struct sink *sink, const struct pawl_lda_model *model) {
     for (uint32_t i = 0; i < model->rows[w].count; i++) put_number(sink, lda_row_topics(&model->rows[w])[i], 2);
 }
 
-static void put_model(struct sink *sink, const struct pawl_lda_model *model) {
+static void put_model(struct model_sink *sink, const struct pawl_lda_model *model) {
   for (uint32_t k = 0; k < model->about.topics; k++) {
     uint64_t bits;
     memcpy(&bits, &model->alpha[k], 8);
@@ -155,7 +155,7 @@ static void put_model(struct sink *sink, const struct pawl_lda_model *model) {
 pawl_status lda_model_fill(FILE *file, const void *context) {
   char bytes[8];
   pawl_status status = PAWL_NO_MEMORY;
-  struct sink *sink = apps_alloc(sizeof *sink);
+  struct model_sink *sink = apps_alloc(sizeof *sink);
   XXH3_state_t *sum = XXH3_createState();
   if (sink && sum) {
     XXH3_64bits_reset(sum);

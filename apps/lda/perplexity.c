@@ -60,7 +60,7 @@ static uint32_t toss(uint64_t *state, uint32_t count) {
 
 /* --- documents ------------------------------------------------------------------------------------------ */
 
-struct sums {
+struct document_sums {
   int64_t sum;
   uint64_t tokens, unknown, empty;
 };
@@ -68,7 +68,7 @@ struct sums {
 static bool is_count(float value) { return value >= 0 && value <= PAWL_COUNT_MAX && value == floorf(value); }
 
 /* Folds in the first half. `*known_out` is false if none of its words is known. */
-static pawl_status fold_half(struct scoring *scoring, struct lda_fold *fold, size_t row, struct sums *sums,
+static pawl_status fold_half(struct scoring *scoring, struct lda_fold *fold, size_t row, struct document_sums *sums,
                              bool *known_out) {
   const struct pawl_batch *batch = scoring->batch;
   uint64_t state = begin_of(batch, row, scoring->folding->seed), word;
@@ -91,7 +91,8 @@ static pawl_status fold_half(struct scoring *scoring, struct lda_fold *fold, siz
 }
 
 /* Scores the second half, with the same random numbers. */
-static void score_half(const struct scoring *scoring, const struct lda_fold *fold, size_t row, struct sums *sums) {
+static void score_half(const struct scoring *scoring, const struct lda_fold *fold, size_t row,
+                       struct document_sums *sums) {
   const struct pawl_batch *batch = scoring->batch;
   uint64_t state = begin_of(batch, row, scoring->folding->seed), word;
   double sum = 0;
@@ -107,7 +108,7 @@ static void score_half(const struct scoring *scoring, const struct lda_fold *fol
 
 static pawl_status score_some(void *context, struct lda_fold *fold, size_t begin, size_t end) {
   struct scoring *scoring = context;
-  struct sums sums = {0};
+  struct document_sums sums = {0};
   for (size_t row = begin; row < end; row++) {
     bool is_known = false;
     pawl_status status = fold_half(scoring, fold, row, &sums, &is_known);

@@ -92,13 +92,13 @@ static pawl_status note_worker(struct lda_training *run, size_t index, const str
 }
 
 /* What one_round adds up. */
-struct sums {
+struct round_sums {
   struct lda_training *run;
   struct lda_reply *sum;
 };
 
 static pawl_status add_report(void *context, size_t index, const struct pawl_report *report) {
-  const struct sums *sums = context;
+  const struct round_sums *sums = context;
   struct lda_reply reply;
   if (!lda_reply_read(report->bytes, report->size, &reply)) return PAWL_CORRUPT;
   pawl_status status = add_reply(sums->sum, &reply);
@@ -108,7 +108,7 @@ static pawl_status add_report(void *context, size_t index, const struct pawl_rep
 }
 
 static pawl_status add_reports(struct lda_training *run, const struct pawl_round *round, struct lda_reply *sum) {
-  struct sums sums = {run, sum};
+  struct round_sums sums = {run, sum};
   size_t count;
   pawl_status status = apps_reports(&run->common, round, add_report, &sums, &count);
   if (status) return status;

@@ -46,13 +46,13 @@ static pawl_status count_all(const struct linear_share *share, const uint32_t *m
 
 /* --- features in their order ---------------------------------------------------------------------------- */
 
-struct named {
+struct keyed_feature {
   uint64_t key;
   uint32_t number;
 };
 
 static int by_key(const void *a, const void *b) {
-  const struct named *x = a, *y = b;
+  const struct keyed_feature *x = a, *y = b;
   return x->key < y->key ? -1 : x->key > y->key;
 }
 
@@ -61,7 +61,7 @@ static int by_key(const void *a, const void *b) {
 static pawl_status order_features(struct linear_index *index, const struct linear_scatter *scatter,
                                   struct linear_share *next) {
   size_t count = index->count;
-  struct named *names = malloc((count + 1) * sizeof *names);
+  struct keyed_feature *names = malloc((count + 1) * sizeof *names);
   next->keys = malloc((count + 1) * sizeof *next->keys);
   next->ids = malloc((count + 1) * sizeof *next->ids);
   next->starts = malloc((count + 1) * sizeof *next->starts);
@@ -69,7 +69,7 @@ static pawl_status order_features(struct linear_index *index, const struct linea
     free(names);
     return PAWL_NO_MEMORY;
   }
-  for (size_t i = 0; i < count; i++) names[i] = (struct named){linear_key(scatter, index->ids[i]), (uint32_t)i};
+  for (size_t i = 0; i < count; i++) names[i] = (struct keyed_feature){linear_key(scatter, index->ids[i]), (uint32_t)i};
   qsort(names, count, sizeof *names, by_key);
   uint64_t at = 0;
   for (size_t i = 0; i < count; i++) {

@@ -29,7 +29,7 @@ static pawl_status evaluate_share(struct linear_worker *worker, const struct lin
   return status;
 }
 
-struct reading {
+struct evaluation {
   struct linear_worker *worker;
   const struct linear_order *order;
   struct linear_reply *reply;
@@ -37,7 +37,7 @@ struct reading {
 };
 
 static pawl_status evaluate_piece(void *context, size_t piece, struct pawl_batch *batch) {
-  struct reading *is = context;
+  struct evaluation *is = context;
   (void)piece;
   pawl_status status = linear_minibatch_fill(&is->minibatch, batch, 0, batch->rows);
   if (!status)
@@ -53,7 +53,7 @@ static pawl_status evaluate_piece(void *context, size_t piece, struct pawl_batch
 pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_order *order,
                             struct linear_reply *reply) {
   if (!worker->spec.method->streams) return evaluate_share(worker, order, reply);
-  struct reading reading = {.worker = worker, .order = order, .reply = reply};
+  struct evaluation reading = {.worker = worker, .order = order, .reply = reply};
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < worker->piece_count && !status; i++)
     status = pawl_data_read_all(worker->data, (size_t)worker->pieces[i].begin, (size_t)worker->pieces[i].end,

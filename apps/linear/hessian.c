@@ -62,7 +62,7 @@ enum { PANEL_ENTRIES = 1 << 16 };
 /* Some rows, so few that the processor's cache holds them, and their entries by feature. */
 struct entries {
   uint32_t *begins; /* features + 1: entries of the panel that each has, */
-  struct place {
+  struct panel_entry {
     uint32_t row, at; /* the row, and the entry's number, counted from the first of the panel */
   } * places;
 };
@@ -78,7 +78,7 @@ static void sort_entries(const struct linear_hessian *hessian, const struct line
   for (size_t j = 0; j <= hessian->features; j++) panel->begins[j + 1] += panel->begins[j];
   for (size_t i = first; i < last; i++)
     for (uint64_t k = rows->starts[i]; hessian->changes[i] != 0 && k < rows->starts[i + 1]; k++)
-      panel->places[panel->begins[rows->feature_of[k] + 1]++] = (struct place){(uint32_t)i, (uint32_t)(k - base)};
+      panel->places[panel->begins[rows->feature_of[k] + 1]++] = (struct panel_entry){(uint32_t)i, (uint32_t)(k - base)};
 }
 
 static void add_entries(const struct linear_hessian *hessian, const struct linear_rows *rows, size_t first,
@@ -88,7 +88,7 @@ static void add_entries(const struct linear_hessian *hessian, const struct linea
   for (size_t j = 0; j < hessian->features; j++) {
     double *sums = hessian->sums + row_begin(count, j);
     for (uint32_t p = panel->begins[j]; p < panel->begins[j + 1]; p++) {
-      struct place place = panel->places[p];
+      struct panel_entry place = panel->places[p];
       uint64_t k = base + place.at, end = rows->starts[place.row + 1];
       double by = hessian->changes[place.row] * (double)rows->values[k];
       for (; k < end; k++) sums[rows->feature_of[k]] += by * (double)rows->values[k];
@@ -343,21 +343,21 @@ pawl_status linear_hessian_update(struct linear_hessian *hessian, const struct l
 
 /* --- beginning and end ---------------------------------------------------------------------------------- */
 
-struct named {
+struct feature_id {
   uint64_t id;
   uint32_t feature;
 };
 
 static int by_id(const void *a, const void *b) {
-  const struct named *x = a, *y = b;
+  const struct feature_id *x = a, *y = b;
   return x->id < y->id ? -1 : x->id > y->id;
 }
 
 /* Positions by rising id; the bias comes last. */
 static bool place_by_id(struct linear_hessian *hessian, const struct linear_share *share) {
-  struct named *features = malloc((hessian->features + 1) * sizeof *features);
+  struct feature_id *features = malloc((hessian->features + 1) * sizeof *features);
   if (!features) return false;
-  for (size_t j = 0; j < hessian->features; j++) features[j] = (struct named){share->ids[j], (uint32_t)j};
+  for (size_t j = 0; j < hessian->features; j++) features[j] = (struct feature_id){share->ids[j], (uint32_t)j};
   qsort(features, hessian->features, sizeof *features, by_id);
   for (size_t p = 0; p < hessian->features; p++) hessian->place_of[features[p].feature] = (uint32_t)p;
   free(features);

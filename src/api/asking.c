@@ -16,7 +16,7 @@ pawl_status pwi_session_task(struct pawl_session *session, struct pwi_task_line 
   task->what = what;
   task->subject = subject;
   task->has_handle = has_handle;
-  pawl_status status = line == &session->line ? pwi_functions_adopt(session->functions, task) : PAWL_OK;
+  pawl_status status = line == &session->line ? pwi_offered_functions_adopt(session->functions, task) : PAWL_OK;
   if (status) {
     pwi_task_unref(task);
     return status;
@@ -60,7 +60,7 @@ void pwi_session_catch_up(struct pawl_session *session) {
 }
 
 /* On the stack of the asking thread. */
-struct question {
+struct waiting_ask {
   struct pwi_asking asking;
   struct pwi_event done;
   struct pwi_driver *driver;
@@ -71,7 +71,7 @@ struct question {
 };
 
 static void take_reply(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
-  struct question *question = (struct question *)((char *)asking - offsetof(struct question, asking));
+  struct waiting_ask *question = (struct waiting_ask *)((char *)asking - offsetof(struct waiting_ask, asking));
   question->status = status;
   if (status == PAWL_OK && question->wants_reply) {
     question->reply = pwi_alloc(size);
@@ -84,7 +84,7 @@ static void take_reply(struct pwi_asking *asking, pawl_status status, const void
 
 pawl_status pwi_session_ask(struct pawl_session *session, enum pwi_ask what, const struct pwi_writer *payload,
                             int64_t deadline, void **reply_out, size_t *size_out) {
-  struct question question = {
+  struct waiting_ask question = {
       .asking.replied = take_reply, .driver = &session->driver, .wants_reply = reply_out, .status = PAWL_TIMED_OUT};
   if (payload && payload->status) return payload->status;
   pwi_driver_enter(&session->driver);

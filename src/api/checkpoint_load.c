@@ -16,7 +16,7 @@
 #define SLOTS 24 /* chunks under way, a megabyte each */
 
 /* A chunk that is being pushed. */
-struct slot {
+struct chunk_push {
   struct pawl_task *task; /* NULL: free */
   char *memory;
   size_t room;
@@ -28,7 +28,7 @@ struct loading {
   int64_t deadline;
   const struct pwi_manifest *manifest;
   struct pwi_flow **flows; /* one for each vector of the manifest */
-  struct slot slots[SLOTS];
+  struct chunk_push slots[SLOTS];
   size_t next;
   struct pawl_checkpoint_info info;
   uint64_t total; /* size of all files */
@@ -98,7 +98,7 @@ static pawl_status begin_vector(struct loading *loading, size_t index) {
 
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
-static pawl_status await_slot(struct loading *loading, struct slot *slot) {
+static pawl_status await_slot(struct loading *loading, struct chunk_push *slot) {
   if (!slot->task) return PAWL_OK;
   pawl_status status = PAWL_TIMED_OUT;
   if (pwi_driver_wait(&loading->session->driver, &slot->task->done, loading->deadline)) {
@@ -124,7 +124,7 @@ static void copy_rows(char *to, const struct pwi_chunk *chunk) {
   }
 }
 
-static pawl_status fill_slot(struct slot *slot, const struct pwi_chunk *chunk) {
+static pawl_status fill_slot(struct chunk_push *slot, const struct pwi_chunk *chunk) {
   size_t keys = chunk->keys ? chunk->count * sizeof(uint64_t) : 0,
          values = chunk->count * (chunk->row_bytes + chunk->state_bytes);
   if (slot->room < keys + values) {
@@ -142,7 +142,8 @@ static pawl_status fill_slot(struct slot *slot, const struct pwi_chunk *chunk) {
 }
 
 /* Inside the gate. */
-static pawl_status start(struct loading *loading, struct slot *slot, size_t index, const struct pwi_chunk *chunk) {
+static pawl_status start(struct loading *loading, struct chunk_push *slot, size_t index,
+                         const struct pwi_chunk *chunk) {
   struct pawl_session *session = loading->session;
   const char *name = pwi_task_pool_name(session->pool, loading->manifest->vectors[index].name);
   if (!name) return PAWL_NO_MEMORY;
@@ -168,7 +169,7 @@ static pawl_status visit(void *context, const struct pwi_chunk *chunk) {
   const struct pwi_manifest_vector *vector = pwi_manifest_vector(loading->manifest, chunk->vector.id);
   size_t index = (size_t)(vector - loading->manifest->vectors);
   if (!is_wanted(loading, vector)) return PAWL_OK;
-  struct slot *slot = &loading->slots[loading->next++ % SLOTS];
+  struct chunk_push *slot = &loading->slots[loading->next++ % SLOTS];
   pawl_status status = await_slot(loading, slot);
   if (status) return status;
   status = fill_slot(slot, chunk);
@@ -187,7 +188,7 @@ static pawl_status visit(void *context, const struct pwi_chunk *chunk) {
 /* Waits for all pushes, also after a failure, because they use the slots. */
 static pawl_status finish(struct loading *loading, pawl_status status) {
   for (size_t i = 0; i < SLOTS; i++) {
-    struct slot *slot = &loading->slots[i];
+    struct chunk_push *slot = &loading->slots[i];
     pawl_status end = await_slot(loading, slot);
     if (!status) status = end;
     if (slot->task) { /* timed out: the task keeps the memory */

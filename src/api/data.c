@@ -85,14 +85,14 @@ pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *form
 pawl_status pawl_data_names(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
                             struct pawl_names **names_out) {
   struct pwi_fault fault = {""};
-  return say(pwi_names_find(data, ids, count, threads, names_out, &fault), &fault);
+  return say(pwi_feature_names_find(data, ids, count, threads, names_out, &fault), &fault);
 }
 
 const char *pawl_names_at(const struct pawl_names *names, size_t i) {
   return i < names->count ? names->names[i] : NULL;
 }
 
-void pawl_names_destroy(struct pawl_names *names) { pwi_names_destroy(names); }
+void pawl_names_destroy(struct pawl_names *names) { pwi_feature_names_destroy(names); }
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
@@ -106,14 +106,14 @@ pawl_status pawl_data_read(struct pawl_data *data, size_t piece, struct pawl_bat
 
 void pawl_batch_destroy(struct pawl_batch *batch) { pwi_batch_destroy((struct pwi_batch *)batch); }
 
-struct taking {
+struct piece_receiver {
   pawl_status (*take)(void *context, size_t piece, struct pawl_batch *batch);
   void *context;
 };
 
 /* The receiver may fail in another thread than the caller's; its text is copied from there. */
 static pawl_status take(void *context, size_t piece, struct pwi_batch *batch, struct pwi_fault *fault) {
-  const struct taking *taking = context;
+  const struct piece_receiver *taking = context;
   pawl_status status = taking->take(taking->context, piece, &batch->is);
   return status ? pwi_fault(fault, status, "%s", pawl_error_text()) : PAWL_OK;
 }
@@ -121,7 +121,7 @@ static pawl_status take(void *context, size_t piece, struct pwi_batch *batch, st
 pawl_status pawl_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads,
                                pawl_status (*take_one)(void *context, size_t piece, struct pawl_batch *batch),
                                void *context) {
-  struct taking taking = {take_one, context};
+  struct piece_receiver taking = {take_one, context};
   struct pwi_fault fault = {""};
   return say(pwi_data_read_all(data, begin, end, threads, false, take, &taking, &fault), &fault);
 }

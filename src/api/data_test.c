@@ -91,7 +91,7 @@ static pawl_status add_up(void *context, size_t piece, struct pawl_batch *batch)
   return ++sum->calls == sum->fail_at ? pwi_error(PAWL_REFUSED, "the receiver has had enough") : PAWL_OK;
 }
 
-static void test_what_the_receiver_says_reaches_the_caller(void **state) {
+static void test_the_error_text_of_the_receiver_reaches_the_caller(void **state) {
   struct pawl_data *data = open_rows(100, "");
   struct pawl_data_info info;
   (void)state;
@@ -173,7 +173,7 @@ static void test_a_text_is_read_with_its_vocabulary(void **state) {
   pawl_data_close(data);
 }
 
-static void test_what_is_wrong_with_a_vocabulary_is_said(void **state) {
+static void test_the_mistake_in_a_vocabulary_is_named(void **state) {
   struct pawl_words *words;
   struct pawl_data *data = open_rows(1000, "");
   (void)state;
@@ -189,11 +189,11 @@ int main(void) {
       cmocka_unit_test(test_options_have_defaults),
       cmocka_unit_test(test_formats_have_names),
       cmocka_unit_test(test_a_data_set_is_opened_described_and_read),
-      cmocka_unit_test(test_what_the_receiver_says_reaches_the_caller),
+      cmocka_unit_test(test_the_error_text_of_the_receiver_reaches_the_caller),
       cmocka_unit_test(test_a_bad_row_that_another_thread_met_reaches_the_caller),
       cmocka_unit_test(test_caches_are_written_and_read),
       cmocka_unit_test(test_a_text_is_read_with_its_vocabulary),
-      cmocka_unit_test(test_what_is_wrong_with_a_vocabulary_is_said),
+      cmocka_unit_test(test_the_mistake_in_a_vocabulary_is_named),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -197,7 +197,7 @@ static void test_a_call_gets_in_while_another_thread_sleeps_in_the_net(void **st
   teardown(&fake, &driver);
 }
 
-static void test_those_who_sleep_hear_of_their_event_from_the_driver(void **state) {
+static void test_the_driver_wakes_sleeping_threads_for_their_events(void **state) {
   struct fake fake;
   struct pwi_driver driver;
   struct waiter first, second, third;
@@ -237,7 +237,7 @@ static void test_a_sleeper_takes_over_when_the_driver_goes(void **state) {
   teardown(&fake, &driver);
 }
 
-static void test_the_own_thread_drives_while_nobody_waits(void **state) {
+static void test_the_own_thread_drives_while_no_thread_waits(void **state) {
   struct fake fake;
   struct pwi_driver driver;
   struct pwi_event event = {0};
@@ -268,7 +268,7 @@ static void test_the_own_thread_does_not_stay_when_a_driver_has_yielded_to_it(vo
   teardown(&fake, &driver);
 }
 
-static void test_calls_that_nobody_waits_for_look_at_the_net_themselves(void **state) {
+static void test_calls_without_a_waiting_thread_poll_the_net_themselves(void **state) {
   struct fake fake;
   struct pwi_driver driver;
   struct pwi_event event = {0};
@@ -376,11 +376,11 @@ int main(void) {
       cmocka_unit_test(test_a_deadline_that_has_passed_still_looks_once),
       cmocka_unit_test(test_waiting_ends_when_the_time_runs_out),
       cmocka_unit_test(test_a_call_gets_in_while_another_thread_sleeps_in_the_net),
-      cmocka_unit_test(test_those_who_sleep_hear_of_their_event_from_the_driver),
+      cmocka_unit_test(test_the_driver_wakes_sleeping_threads_for_their_events),
       cmocka_unit_test(test_a_sleeper_takes_over_when_the_driver_goes),
-      cmocka_unit_test(test_the_own_thread_drives_while_nobody_waits),
+      cmocka_unit_test(test_the_own_thread_drives_while_no_thread_waits),
       cmocka_unit_test(test_the_own_thread_does_not_stay_when_a_driver_has_yielded_to_it),
-      cmocka_unit_test(test_calls_that_nobody_waits_for_look_at_the_net_themselves),
+      cmocka_unit_test(test_calls_without_a_waiting_thread_poll_the_net_themselves),
       cmocka_unit_test(test_work_is_run_outside_the_gate_and_may_wait),
       cmocka_unit_test(test_many_threads_call_and_wait_and_all_come_through),
   };

@@ -78,7 +78,7 @@ void pwi_embedded_look(const char *address, uint32_t *lost_out, uint32_t *server
 /* --- starting one child --------------------------------------------------------------------------------- */
 
 /* A command line, and environment variables that replace ours in the child. */
-struct order {
+struct child_command {
   const char *words[WORDS_MAX];
   size_t count;
   char path[PATH_MAX];
@@ -89,14 +89,14 @@ struct order {
   const char *environment[4];
 };
 
-static void say(struct order *order, const char *word) { order->words[order->count++] = word; }
+static void say(struct child_command *order, const char *word) { order->words[order->count++] = word; }
 
-static void say_option(struct order *order, const char *option, const char *value) {
+static void say_option(struct child_command *order, const char *option, const char *value) {
   say(order, option);
   say(order, value);
 }
 
-static void begin(struct order *order, const char *role) {
+static void begin(struct child_command *order, const char *role) {
   order->count = 0;
   say(order, "pawl");
   say(order, role);
@@ -109,7 +109,7 @@ static void begin(struct order *order, const char *role) {
 
 _Static_assert(PWI_CHILD_READY_FD == 3, "written out above");
 
-static pawl_status start_child(struct order *order, struct pwi_child **child_out) {
+static pawl_status start_child(struct child_command *order, struct pwi_child **child_out) {
   const char *level = getenv("PAWL_LOG_LEVEL");
   say(order, NULL);
   struct pwi_child_config config = {
@@ -147,7 +147,7 @@ static uint32_t default_shards(void) {
 
 /* The children must get this key and no other. An empty variable counts as unset. */
 static pawl_status prepare(struct pwi_embedded *embedded, const struct pwi_embedded_config *config,
-                           struct order *order) {
+                           struct child_command *order) {
   bool has_key = config->key && *config->key, has_file = config->key_file && *config->key_file;
   pawl_status status = pwi_child_command(order->path, sizeof order->path);
   if (status) {
@@ -171,7 +171,7 @@ static pawl_status prepare(struct pwi_embedded *embedded, const struct pwi_embed
 }
 
 static pawl_status start_manager(struct pwi_embedded *embedded, const struct pwi_embedded_config *config,
-                                 struct order *order) {
+                                 struct child_command *order) {
   char servers[16], replicas[16];
   const char *line;
   snprintf(servers, sizeof servers, "%" PRIu32, embedded->server_count);
@@ -188,7 +188,7 @@ static pawl_status start_manager(struct pwi_embedded *embedded, const struct pwi
 }
 
 static pawl_status start_servers(struct pwi_embedded *embedded, const struct pwi_embedded_config *config,
-                                 struct order *order) {
+                                 struct child_command *order) {
   char shards[16], memory[24];
   const char *line;
   snprintf(shards, sizeof shards, "%" PRIu32, config->shards ? config->shards : default_shards());
@@ -198,7 +198,7 @@ static pawl_status start_servers(struct pwi_embedded *embedded, const struct pwi
     begin(order, "server");
     say_option(order, "--join", embedded->address);
     say_option(order, "--shards", shards);
-    say_option(order, "--drain-timeout", "0"); /* nobody will need its keys */
+    say_option(order, "--drain-timeout", "0"); /* its keys are no longer needed */
     if (config->memory_max) say_option(order, "--memory", memory);
     status = start_child(order, &embedded->servers[i]);
   }
@@ -220,7 +220,7 @@ static pawl_status check(const struct pwi_embedded_config *config, uint32_t serv
 
 pawl_status pwi_embedded_start(const struct pwi_embedded_config *config, struct pwi_embedded **embedded_out) {
   uint32_t servers = config->servers ? config->servers : config->replicas + 1;
-  struct order order;
+  struct child_command order;
   pawl_status status = check(config, servers);
   if (status) return status;
   struct pwi_embedded *embedded = pwi_alloc_zero(1, sizeof *embedded);

@@ -6,7 +6,7 @@
 
 #include "api/vector.h"
 
-struct call {
+struct linear_call {
   const char *what;
   enum pwi_linear kind;
   struct pawl_vector *vector, *other; /* `other` may be NULL */
@@ -15,7 +15,7 @@ struct call {
   uint32_t column; /* counted from 1; 0: all */
 };
 
-static pawl_status check(const struct call *call) {
+static pawl_status check(const struct linear_call *call) {
   bool lacks_other = pwi_linear_has_other(call->kind) && !call->other;
   if (!call->vector || lacks_other) return pwi_error(PAWL_INVALID, "%s: vector is NULL", call->what);
   if (call->other && call->other->session != call->vector->session)
@@ -26,7 +26,7 @@ static pawl_status check(const struct call *call) {
   return PAWL_OK;
 }
 
-static pawl_status explain(pawl_status status, const struct call *call) {
+static pawl_status explain(pawl_status status, const struct linear_call *call) {
   const struct pawl_vector *vector = call->vector;
   uint64_t size = vector->entry->is.size;
   if (status == PAWL_MISMATCH && call->other)
@@ -48,7 +48,7 @@ static pawl_status explain(pawl_status status, const struct call *call) {
 }
 
 /* Inside the gate. */
-static pawl_status start(const struct call *call, bool has_handle, struct pawl_task **task_out) {
+static pawl_status start(const struct linear_call *call, bool has_handle, struct pawl_task **task_out) {
   struct pawl_session *session = call->vector->session;
   struct pwi_flow *other = call->other ? call->other->flow : NULL;
   struct pawl_task *task;
@@ -63,7 +63,7 @@ static pawl_status start(const struct call *call, bool has_handle, struct pawl_t
   return pwi_session_started(session, task, status, task_out);
 }
 
-static pawl_status run(const struct call *call, bool has_handle, struct pawl_task **task_out) {
+static pawl_status run(const struct linear_call *call, bool has_handle, struct pawl_task **task_out) {
   pawl_status status = check(call);
   if (status) return status;
   struct pawl_session *session = call->vector->session;
@@ -79,27 +79,27 @@ static pawl_status run(const struct call *call, bool has_handle, struct pawl_tas
 
 pawl_status pawl_vector_fill(struct pawl_vector *vector, struct pawl_range range, double value,
                              struct pawl_task **task_out) {
-  return run(&(struct call){"fill of", PWI_LINEAR_FILL, vector, NULL, value, range, 0}, task_out, task_out);
+  return run(&(struct linear_call){"fill of", PWI_LINEAR_FILL, vector, NULL, value, range, 0}, task_out, task_out);
 }
 
 pawl_status pawl_vector_scale(struct pawl_vector *vector, struct pawl_range range, double factor,
                               struct pawl_task **task_out) {
-  return run(&(struct call){"scale of", PWI_LINEAR_SCALE, vector, NULL, factor, range, 0}, task_out, task_out);
+  return run(&(struct linear_call){"scale of", PWI_LINEAR_SCALE, vector, NULL, factor, range, 0}, task_out, task_out);
 }
 
 pawl_status pawl_vector_axpy(struct pawl_vector *y, double factor, struct pawl_vector *x, struct pawl_range range,
                              struct pawl_task **task_out) {
-  return run(&(struct call){"axpy to", PWI_LINEAR_AXPY, y, x, factor, range, 0}, task_out, task_out);
+  return run(&(struct linear_call){"axpy to", PWI_LINEAR_AXPY, y, x, factor, range, 0}, task_out, task_out);
 }
 
 pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x, struct pawl_range range,
                              struct pawl_task **task_out) {
-  return run(&(struct call){"copy to", PWI_LINEAR_COPY, y, x, 0, range, 0}, task_out, task_out);
+  return run(&(struct linear_call){"copy to", PWI_LINEAR_COPY, y, x, 0, range, 0}, task_out, task_out);
 }
 
 /* --- sums ----------------------------------------------------------------------------------------------- */
 
-static pawl_status fold(const struct call *call, int64_t timeout_ns, double *result_out) {
+static pawl_status fold(const struct linear_call *call, int64_t timeout_ns, double *result_out) {
   struct pawl_task *task;
   if (!result_out) return pwi_error(PAWL_INVALID, "%s: result_out is NULL", call->what);
   pawl_status status = run(call, true, &task);
@@ -112,7 +112,7 @@ static pawl_status fold(const struct call *call, int64_t timeout_ns, double *res
 
 pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y, struct pawl_range range, int64_t timeout_ns,
                             double *result_out) {
-  return fold(&(struct call){"dot product of", PWI_LINEAR_DOT, x, y, 0, range, 0}, timeout_ns, result_out);
+  return fold(&(struct linear_call){"dot product of", PWI_LINEAR_DOT, x, y, 0, range, 0}, timeout_ns, result_out);
 }
 
 /* `column` is counted from 1; 0: all. */
@@ -120,7 +120,7 @@ static pawl_status fold_norm(struct pawl_vector *vector, struct pawl_range range
                              int64_t timeout_ns, double *result_out) {
   static const enum pwi_linear kinds[] = {0, PWI_LINEAR_ABS, PWI_LINEAR_SQUARES, PWI_LINEAR_MOST, PWI_LINEAR_COUNT};
   if (norm < PAWL_NORM_1 || norm > PAWL_NORM_COUNT) return pwi_error(PAWL_INVALID, "norm: unknown norm %d", (int)norm);
-  struct call call = {"norm of", kinds[norm], vector, NULL, 0, range, column};
+  struct linear_call call = {"norm of", kinds[norm], vector, NULL, 0, range, column};
   pawl_status status = fold(&call, timeout_ns, result_out);
   if (!status && norm == PAWL_NORM_2) *result_out = sqrt(*result_out);
   return status;

@@ -24,7 +24,7 @@ struct offered {
 
 struct pawl_invocation {
   struct pawl_invocation *next;
-  struct pwi_functions *functions;
+  struct pwi_offered_functions *functions;
   struct pwi_running *running;
   struct offered *offered;
   void *bytes;
@@ -32,19 +32,19 @@ struct pawl_invocation {
 };
 
 /* A caller elsewhere that waits for a task of ours. */
-struct waiting {
-  struct waiting *next;
+struct waiting_caller {
+  struct waiting_caller *next;
   struct pwi_running *running;
   uint64_t task; /* its id */
 };
 
-struct pwi_functions {
+struct pwi_offered_functions {
   struct pawl_session *session;
   struct pwi_callee *callee;
 
   /* Inside the gate. */
   struct offered *offered;
-  struct waiting *waiting;
+  struct waiting_caller *waiting;
   struct pawl_task *told; /* finished tasks to report, with a reference each */
   struct pwi_work telling;
   bool is_telling; /* the work is posted */
@@ -65,23 +65,23 @@ struct pwi_functions {
 
 static _Thread_local struct pawl_invocation *current;
 
-struct pawl_invocation *pwi_functions_step_out(void) {
+struct pawl_invocation *pwi_offered_functions_step_out(void) {
   struct pawl_invocation *invocation = current;
   current = NULL;
   return invocation;
 }
 
-void pwi_functions_step_in(struct pawl_invocation *invocation) { current = invocation; }
+void pwi_offered_functions_step_in(struct pawl_invocation *invocation) { current = invocation; }
 
 /* --- running -------------------------------------------------------------------------------------------- */
 
-static void let_go(struct pwi_functions *functions, struct offered *offered) {
+static void let_go(struct pwi_offered_functions *functions, struct offered *offered) {
   offered->running--;
   if (offered->is_withdrawn && offered->running == 0) pwi_event_set(&functions->session->driver, &offered->gone);
 }
 
 static void end(struct pawl_invocation *invocation, pawl_status status) {
-  struct pwi_functions *functions = invocation->functions;
+  struct pwi_offered_functions *functions = invocation->functions;
   struct pwi_driver *driver = &functions->session->driver;
   bool is_of_desk = invocation->offered->desk; /* its owner comes back at once */
   pwi_driver_enter(driver);
@@ -96,7 +96,7 @@ static void end(struct pawl_invocation *invocation, pawl_status status) {
 }
 
 /* The next invocation, or NULL when the thread must end. */
-static struct pawl_invocation *take(struct pwi_functions *functions) {
+static struct pawl_invocation *take(struct pwi_offered_functions *functions) {
   pthread_mutex_lock(&functions->mutex);
   functions->idle++;
   while (!functions->queue && !functions->is_stopping) pthread_cond_wait(&functions->more, &functions->mutex);
@@ -111,7 +111,7 @@ static struct pawl_invocation *take(struct pwi_functions *functions) {
   return invocation;
 }
 
-static void put_down(struct pwi_functions *functions) {
+static void put_down(struct pwi_offered_functions *functions) {
   pthread_mutex_lock(&functions->mutex);
   functions->busy--;
   pthread_cond_broadcast(&functions->less);
@@ -119,7 +119,7 @@ static void put_down(struct pwi_functions *functions) {
 }
 
 static void *work(void *context) {
-  struct pwi_functions *functions = context;
+  struct pwi_offered_functions *functions = context;
   for (struct pawl_invocation *invocation; (invocation = take(functions)) != NULL;) {
     pthread_mutex_lock(&functions->mutex);
     bool is_late = functions->is_stopping;
@@ -135,7 +135,7 @@ static void *work(void *context) {
 }
 
 /* Signals are for the application's threads. */
-static void add_thread(struct pwi_functions *functions) {
+static void add_thread(struct pwi_offered_functions *functions) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -145,7 +145,7 @@ static void add_thread(struct pwi_functions *functions) {
 }
 
 /* False if there is no thread and none can be created, or all threads must end. */
-static bool enqueue(struct pwi_functions *functions, struct pawl_invocation *invocation) {
+static bool enqueue(struct pwi_offered_functions *functions, struct pawl_invocation *invocation) {
   pthread_mutex_lock(&functions->mutex);
   size_t ahead = 0;
   for (const struct pawl_invocation *at = functions->queue; at && ahead <= functions->idle; at = at->next) ahead++;
@@ -169,33 +169,33 @@ static bool is_open(const struct pwi_task_line *line, uint64_t id) {
   return false;
 }
 
-static pawl_status recall(const struct pwi_functions *functions, uint64_t id) {
+static pawl_status recall(const struct pwi_offered_functions *functions, uint64_t id) {
   size_t count = functions->failure_count < FAILURES ? functions->failure_count : FAILURES;
   for (size_t i = 0; i < count; i++)
     if (functions->failures[i].task == id) return functions->failures[i].status;
   return PAWL_OK;
 }
 
-static void run_wait(struct pwi_functions *functions, struct pwi_running *running) {
+static void run_wait(struct pwi_offered_functions *functions, struct pwi_running *running) {
   struct pawl_session *session = functions->session;
   uint64_t id = running->item->size == sizeof id ? pwi_get_u64(running->item->argument) : 0;
   pawl_status status = id == 0 || id > pwi_task_pool_last_id(session->pool) ? PAWL_INVALID : PAWL_OK;
   bool must_wait =
       !status && (is_open(&session->line, id) || is_open(&session->awaits, id) || is_open(&session->owns, id));
   if (!status && !must_wait) status = recall(functions, id);
-  struct waiting *waiting = must_wait ? pwi_alloc_zero(1, sizeof *waiting) : NULL;
+  struct waiting_caller *waiting = must_wait ? pwi_alloc_zero(1, sizeof *waiting) : NULL;
   if (must_wait && !waiting) status = PAWL_NO_MEMORY;
   if (!waiting) {
     pwi_callee_end(functions->callee, running, status, NULL, 0);
     return;
   }
-  *waiting = (struct waiting){functions->waiting, running, id};
+  *waiting = (struct waiting_caller){functions->waiting, running, id};
   functions->waiting = waiting;
 }
 
-static void tell_waiting(struct pwi_functions *functions, uint64_t id, pawl_status status) {
-  for (struct waiting **at = &functions->waiting; *at;) {
-    struct waiting *waiting = *at;
+static void tell_waiting(struct pwi_offered_functions *functions, uint64_t id, pawl_status status) {
+  for (struct waiting_caller **at = &functions->waiting; *at;) {
+    struct waiting_caller *waiting = *at;
     if (waiting->task != id) {
       at = &waiting->next;
       continue;
@@ -210,7 +210,8 @@ static void tell_waiting(struct pwi_functions *functions, uint64_t id, pawl_stat
 
 /* Outside the gate: reports finished tasks. */
 static void tell_all(struct pwi_work *posted) {
-  struct pwi_functions *functions = (struct pwi_functions *)((char *)posted - offsetof(struct pwi_functions, telling));
+  struct pwi_offered_functions *functions =
+      (struct pwi_offered_functions *)((char *)posted - offsetof(struct pwi_offered_functions, telling));
   struct pwi_driver *driver = &functions->session->driver;
   pwi_driver_enter(driver);
   functions->is_telling = false;
@@ -226,8 +227,8 @@ static void tell_all(struct pwi_work *posted) {
   pwi_driver_leave(driver);
 }
 
-static bool is_waited_for(const struct pwi_functions *functions, uint64_t id) {
-  const struct waiting *waiting = functions->waiting;
+static bool is_waited_for(const struct pwi_offered_functions *functions, uint64_t id) {
+  const struct waiting_caller *waiting = functions->waiting;
   while (waiting && waiting->task != id) waiting = waiting->next;
   return waiting != NULL;
 }
@@ -235,7 +236,7 @@ static bool is_waited_for(const struct pwi_functions *functions, uint64_t id) {
 /* Called by the line: a task has finished, or was never started. Reporting may end other tasks, possibly
  * while the order is being processed, so it is done later. */
 static void watch(void *context, struct pawl_task *task, bool is_undone) {
-  struct pwi_functions *functions = context;
+  struct pwi_offered_functions *functions = context;
   if (is_undone) task->inner.status = PAWL_OK; /* for callers that could already know of it */
   if (task->inner.status) {
     size_t at = functions->failure_count++ % FAILURES;
@@ -252,20 +253,20 @@ static void watch(void *context, struct pawl_task *task, bool is_undone) {
   pwi_driver_post(&functions->session->driver, &functions->telling);
 }
 
-pawl_status pwi_functions_adopt(struct pwi_functions *functions, struct pawl_task *task) {
+pawl_status pwi_offered_functions_adopt(struct pwi_offered_functions *functions, struct pawl_task *task) {
   if (!functions || !current || current->functions != functions) return PAWL_OK;
   return pwi_callee_issue(functions->callee, current->running, &task->issued);
 }
 
 /* --- offering ------------------------------------------------------------------------------------------- */
 
-static struct offered *find(const struct pwi_functions *functions, const char *name) {
+static struct offered *find(const struct pwi_offered_functions *functions, const char *name) {
   struct offered *offered = functions->offered;
   while (offered && strcmp(offered->name, name) != 0) offered = offered->next;
   return offered;
 }
 
-static struct offered *remove_offer(struct pwi_functions *functions, const char *name) {
+static struct offered *remove_offer(struct pwi_offered_functions *functions, const char *name) {
   struct offered *offered = find(functions, name);
   for (struct offered **at = &functions->offered; offered && *at; at = &(*at)->next)
     if (*at == offered) {
@@ -275,7 +276,8 @@ static struct offered *remove_offer(struct pwi_functions *functions, const char 
   return offered;
 }
 
-static void put_on_desk(struct pwi_functions *functions, struct pwi_desk *desk, struct pawl_invocation *invocation) {
+static void put_on_desk(struct pwi_offered_functions *functions, struct pwi_desk *desk,
+                        struct pawl_invocation *invocation) {
   *desk->queue_end = invocation;
   desk->queue_end = &invocation->next;
   pwi_event_set(&functions->session->driver, &desk->bell);
@@ -283,7 +285,7 @@ static void put_on_desk(struct pwi_functions *functions, struct pwi_desk *desk, 
 
 /* Called by the callee, inside the gate. */
 static void run(void *context, struct pwi_running *running) {
-  struct pwi_functions *functions = context;
+  struct pwi_offered_functions *functions = context;
   if (strcmp(running->item->name, PWI_FUNCTION_WAIT) == 0) {
     run_wait(functions, running);
     return;
@@ -308,7 +310,7 @@ static void run(void *context, struct pwi_running *running) {
   offered->running++;
 }
 
-static pawl_status offer(struct pwi_functions *functions, const char *name,
+static pawl_status offer(struct pwi_offered_functions *functions, const char *name,
                          pawl_status (*function)(struct pawl_invocation *invocation, void *context), void *context,
                          struct pwi_desk *desk) {
   if (functions->session->is_closed) return PAWL_NODE_STOPPED;
@@ -335,9 +337,9 @@ static pawl_status offer_checked(struct pawl_session *session, const char *name,
   return status ? pwi_error_status(status, "offer %s", name) : PAWL_OK;
 }
 
-pawl_status pwi_function_offer(struct pawl_session *session, const char *name,
-                               pawl_status (*function)(struct pawl_invocation *invocation, void *context),
-                               void *context) {
+pawl_status pwi_offered_function_add(struct pawl_session *session, const char *name,
+                                     pawl_status (*function)(struct pawl_invocation *invocation, void *context),
+                                     void *context) {
   return offer_checked(session, name, function, context, NULL);
 }
 
@@ -353,7 +355,7 @@ pawl_status pawl_function_offer(struct pawl_session *session, const char *name,
 
 pawl_status pawl_function_withdraw(struct pawl_session *session, const char *name) {
   if (!session || !name) return pwi_error(PAWL_INVALID, "withdraw: session or name is NULL");
-  struct pwi_functions *functions = session->functions;
+  struct pwi_offered_functions *functions = session->functions;
   struct pwi_driver *driver = &session->driver;
   if (!functions) return pwi_error_status(PAWL_NOT_FOUND, "withdraw %s", name);
   pwi_driver_enter(driver);
@@ -403,7 +405,7 @@ bool pwi_desk_wait(struct pwi_desk *desk, int64_t deadline) {
 }
 
 void pwi_desk_close(struct pwi_desk *desk) {
-  struct pwi_functions *functions = desk->session->functions;
+  struct pwi_offered_functions *functions = desk->session->functions;
   struct pwi_driver *driver = &desk->session->driver;
   pwi_driver_enter(driver);
   struct offered *offered = remove_offer(functions, desk->name);
@@ -441,8 +443,8 @@ pawl_status pawl_invocation_return(struct pawl_invocation *invocation, const voi
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
-pawl_status pwi_functions_create(struct pawl_session *session, struct pwi_functions **functions_out) {
-  struct pwi_functions *functions = pwi_alloc_zero(1, sizeof *functions);
+pawl_status pwi_offered_functions_create(struct pawl_session *session, struct pwi_offered_functions **functions_out) {
+  struct pwi_offered_functions *functions = pwi_alloc_zero(1, sizeof *functions);
   if (!functions) return PAWL_NO_MEMORY;
   functions->session = session;
   functions->queue_end = &functions->queue;
@@ -460,7 +462,7 @@ pawl_status pwi_functions_create(struct pawl_session *session, struct pwi_functi
   return PAWL_OK;
 }
 
-void pwi_functions_stop(struct pwi_functions *functions) {
+void pwi_offered_functions_stop(struct pwi_offered_functions *functions) {
   if (!functions) return;
   pwi_driver_enter(&functions->session->driver);
   pwi_callee_stop(functions->callee);
@@ -475,11 +477,11 @@ void pwi_functions_stop(struct pwi_functions *functions) {
   for (size_t i = 0; i < count; i++) pthread_join(functions->threads[i], NULL);
 }
 
-void pwi_functions_mute(struct pwi_functions *functions) {
+void pwi_offered_functions_mute(struct pwi_offered_functions *functions) {
   if (functions) functions->is_mute = true;
 }
 
-void pwi_functions_destroy(struct pwi_functions *functions) {
+void pwi_offered_functions_destroy(struct pwi_offered_functions *functions) {
   if (!functions) return;
   while (functions->offered) {
     struct offered *offered = functions->offered;
@@ -487,7 +489,7 @@ void pwi_functions_destroy(struct pwi_functions *functions) {
     pwi_free(offered);
   }
   while (functions->waiting) {
-    struct waiting *waiting = functions->waiting;
+    struct waiting_caller *waiting = functions->waiting;
     functions->waiting = waiting->next;
     pwi_free(waiting);
   }

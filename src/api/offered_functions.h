@@ -1,11 +1,11 @@
 /* Functions that a session offers to callers, and the threads that run them.
  *
  * The callee (client/callee.h) hands over an invocation inside the gate. It is queued for threads that do
- * nothing else, so a function may take any time without stopping the net. A thread is added whenever none
- * is idle, up to PAWL_CALL_THREADS; the threads end with the session.
+ * nothing else, so a function may take any time without stopping the net. A thread is added whenever none is
+ * idle, up to PAWL_CALL_THREADS; the threads end with the session.
  *
- * Tasks that such a thread starts are recorded as subtasks of its invocation: pwi_functions_adopt. When a
- * task of the session has finished, the task line reports it (api/task_pool.h); then the call that it
+ * Tasks that such a thread starts are recorded as subtasks of its invocation: pwi_offered_functions_adopt.
+ * When a task of the session has finished, the task line reports it (api/task_pool.h); then the call that it
  * belongs to is told, and callers of ".wait" (pawl_task_elsewhere).
  *
  * All functions here but the first two, and those of desks, must be called inside the gate.
@@ -17,25 +17,26 @@
 
 #include "api/task_pool.h"
 
-struct pwi_functions;
+struct pwi_offered_functions;
 
 #define PWI_FUNCTION_WAIT ".wait" /* the argument is the u64 id of a task of this session */
 
 /* For a session that listens, before other threads know it. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
-PAWL_MUST_USE pawl_status pwi_functions_create(struct pawl_session *session, struct pwi_functions **functions_out);
+PAWL_MUST_USE pawl_status pwi_offered_functions_create(struct pawl_session *session,
+                                                       struct pwi_offered_functions **functions_out);
 
 /* Outside the gate: accepts no new calls, and waits until no function runs any more. NULL is fine, here
  * and below. */
-void pwi_functions_stop(struct pwi_functions *functions);
+void pwi_offered_functions_stop(struct pwi_offered_functions *functions);
 
 /* Sends no more results or notifications: the net is about to be destroyed. */
-void pwi_functions_mute(struct pwi_functions *functions);
+void pwi_offered_functions_mute(struct pwi_offered_functions *functions);
 /* call it after stop, with no thread at the gate */
-void pwi_functions_destroy(struct pwi_functions *functions);
+void pwi_offered_functions_destroy(struct pwi_offered_functions *functions);
 
 /* Makes a task that this thread is about to start a subtask of the invocation that the thread runs, if
  * there is one. PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_functions_adopt(struct pwi_functions *functions, struct pawl_task *task);
+PAWL_MUST_USE pawl_status pwi_offered_functions_adopt(struct pwi_offered_functions *functions, struct pawl_task *task);
 
 /* --- desks ---------------------------------------------------------------------------------------------- */
 
@@ -71,13 +72,14 @@ void pwi_desk_close(struct pwi_desk *desk);
 
 /* Offers an internal function, whose name begins with a dot: as pawl_function_offer, which refuses such
  * names. */
-PAWL_MUST_USE pawl_status pwi_function_offer(struct pawl_session *session, const char *name,
-                                             pawl_status (*function)(struct pawl_invocation *invocation, void *context),
-                                             void *context);
+PAWL_MUST_USE pawl_status pwi_offered_function_add(struct pawl_session *session, const char *name,
+                                                   pawl_status (*function)(struct pawl_invocation *invocation,
+                                                                           void *context),
+                                                   void *context);
 
 /* A task callback may run in a thread that runs a function, but is not part of it. The first returns the
  * thread's invocation and clears it, the second restores it. May be called anywhere. */
-struct pawl_invocation *pwi_functions_step_out(void);
-void pwi_functions_step_in(struct pawl_invocation *invocation);
+struct pawl_invocation *pwi_offered_functions_step_out(void);
+void pwi_offered_functions_step_in(struct pawl_invocation *invocation);
 
 #endif

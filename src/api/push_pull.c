@@ -65,7 +65,7 @@ static struct pawl_range limit_of(const struct pawl_vector *vector, const struct
   return end_with_span(vector, where->range);
 }
 
-struct call {
+struct row_call {
   enum pwi_request_kind kind;
   const char *what;
   const void *in;
@@ -77,7 +77,7 @@ struct call {
 
 /* A member of a group sends even a push without keys, because the others wait for it; but not if the range,
  * which all members share, is empty. */
-static bool is_left_out(const struct pawl_where *where, const struct call *call) {
+static bool is_left_out(const struct pawl_where *where, const struct row_call *call) {
   if (call->aggregate) return pawl_range_is_empty(where->range);
   return is_nothing(where) && !call->flush;
 }
@@ -111,7 +111,7 @@ static pawl_status find_flow(struct pawl_vector *vector, uint64_t node, struct p
 }
 
 /* Inside the gate. */
-static pawl_status start(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
+static pawl_status start(struct pawl_vector *vector, const struct pawl_where *where, const struct row_call *call,
                          struct pawl_task *task) {
   struct pawl_session *session = vector->session;
   struct pwi_held_call held = {.kind = call->kind, .in = call->in, .out = call->out};
@@ -138,7 +138,7 @@ static pawl_status start(struct pawl_vector *vector, const struct pawl_where *wh
 }
 
 /* Inside the gate. */
-static pawl_status begin_call(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
+static pawl_status begin_call(struct pawl_vector *vector, const struct pawl_where *where, const struct row_call *call,
                               struct pawl_task **task_out) {
   struct pawl_session *session = vector->session;
   struct pawl_task *task;
@@ -152,7 +152,7 @@ static pawl_status begin_call(struct pawl_vector *vector, const struct pawl_wher
   return pwi_session_started(session, task, start(vector, where, call, task), task_out);
 }
 
-static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
+static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where *where, const struct row_call *call,
                             struct pawl_task **task_out) {
   if (!vector) return pwi_error(PAWL_INVALID, "%s: vector is NULL", call->what);
   pawl_status status = check_where(call->what, vector, where);
@@ -172,13 +172,13 @@ static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where 
 
 pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where, const void *values,
                              struct pawl_task **task_out) {
-  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values};
+  struct row_call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values};
   return run_call(vector, &where, &call, task_out);
 }
 
 pawl_status pwi_vector_push_aggregate(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
                                       void *values_out, uint64_t group, uint64_t tick, struct pawl_task **task_out) {
-  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .aggregate = group, .tick = tick};
+  struct row_call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .aggregate = group, .tick = tick};
   if (values_out) {
     call.kind = PWI_REQUEST_PUSHPULL;
     call.what = "pushpull with";
@@ -244,25 +244,25 @@ pawl_status pwi_vector_trigger(struct pawl_vector *vector, const struct pawl_whe
 
 pawl_status pawl_vector_pull(struct pawl_vector *vector, struct pawl_where where, void *values,
                              struct pawl_task **task_out) {
-  struct call call = {.kind = PWI_REQUEST_PULL, .what = "pull from", .out = values};
+  struct row_call call = {.kind = PWI_REQUEST_PULL, .what = "pull from", .out = values};
   return run_call(vector, &where, &call, task_out);
 }
 
 pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct pawl_where where, const void *values,
                                  void *values_out, struct pawl_task **task_out) {
-  struct call call = {.kind = PWI_REQUEST_PUSHPULL, .what = "pushpull with", .in = values, .out = values_out};
+  struct row_call call = {.kind = PWI_REQUEST_PUSHPULL, .what = "pushpull with", .in = values, .out = values_out};
   return run_call(vector, &where, &call, task_out);
 }
 
 pawl_status pawl_vector_push_filtered(struct pawl_vector *vector, struct pawl_where where, const void *values,
                                       const void *weights, struct pawl_task **task_out) {
-  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .weights = weights};
+  struct row_call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .weights = weights};
   return run_call(vector, &where, &call, task_out);
 }
 
 pawl_status pawl_vector_flush_filters(struct pawl_vector *vector, struct pawl_task **task_out) {
   struct pawl_where where = {0};
-  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "flush of filters of", .flush = true};
+  struct row_call call = {.kind = PWI_REQUEST_PUSH, .what = "flush of filters of", .flush = true};
   return run_call(vector, &where, &call, task_out);
 }
 

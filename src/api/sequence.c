@@ -25,7 +25,7 @@ static void fail(struct pawl_task *task, pawl_status status) {
 }
 
 /* The task that the order blames, among those that the call waited for. */
-static struct pwi_cause find_cause(const struct pwi_dependent *held, struct pwi_step step) {
+static struct pwi_cause find_cause(const struct pwi_dependent *held, struct pwi_ordered_task step) {
   struct pwi_cause found = {0};
   for (size_t i = 0; i < held->after_count; i++) {
     if (!is_done(held->after[i]) || !held->after[i]->inner.status) continue;
@@ -74,11 +74,11 @@ static void start_held(struct pwi_sequence *sequence, struct pawl_task *task) {
 /* A task that the order starts without having been held is already under way, or is the caller's own. A
  * call that finishes at once comes here recursively. */
 static void go_on(struct pwi_sequence *sequence) {
-  struct pwi_step step;
+  struct pwi_ordered_task step;
   void *item;
   if (sequence->is_going_on) return;
   sequence->is_going_on = true;
-  while (pwi_order_next(&sequence->order, &step, &item)) {
+  while (pwi_task_order_next(&sequence->order, &step, &item)) {
     struct pawl_task *task = item;
     if (task->held) start_held(sequence, task);
   }
@@ -103,7 +103,7 @@ static void tell_parent(struct pawl_task *task) {
 }
 
 /* Called by the order. */
-static void finished(void *context, struct pwi_step step, void *item, struct pwi_step_end end) {
+static void finished(void *context, struct pwi_ordered_task step, void *item, struct pwi_task_end end) {
   struct pawl_task *task = item;
   task->step = step;
   task->is_in_order = false;
@@ -117,18 +117,18 @@ static void finished(void *context, struct pwi_step step, void *item, struct pwi
 }
 
 void pwi_sequence_init(struct pwi_sequence *sequence) {
-  pwi_order_init(&sequence->order, finished, sequence);
+  pwi_task_order_init(&sequence->order, finished, sequence);
   sequence->client = NULL;
   sequence->held = 0;
   sequence->is_going_on = false;
 }
 
-void pwi_sequence_fini(struct pwi_sequence *sequence) { pwi_order_fini(&sequence->order); }
+void pwi_sequence_fini(struct pwi_sequence *sequence) { pwi_task_order_fini(&sequence->order); }
 
 void pwi_sequence_ended(struct pwi_sequence *sequence, struct pawl_task *task) {
   task->has_ended = true;
   if (!task->inner.status && task->part_status) fail(task, task->part_status);
-  pwi_order_end(&sequence->order, task->step, task->inner.status);
+  pwi_task_order_end(&sequence->order, task->step, task->inner.status);
   go_on(sequence);
 }
 
@@ -136,7 +136,7 @@ void pwi_sequence_ended(struct pwi_sequence *sequence, struct pawl_task *task) {
 
 static pawl_status put_in(struct pwi_sequence *sequence, struct pawl_task *task) {
   if (task->is_in_order) return PAWL_OK;
-  pawl_status status = pwi_order_add(&sequence->order, NULL, 0, (struct pwi_step){0}, task, &task->step);
+  pawl_status status = pwi_task_order_add(&sequence->order, NULL, 0, (struct pwi_ordered_task){0}, task, &task->step);
   if (status) return status;
   task->is_in_order = true;
   go_on(sequence);
@@ -166,9 +166,9 @@ static const struct pawl_task *find_failed(const struct pwi_after *after) {
 /* Tasks that have not finished are put into the order; their steps are returned behind the new struct. */
 static pawl_status make_held(struct pwi_sequence *sequence, const struct pwi_held_call *call,
                              const struct pwi_after *after, struct pwi_dependent **held_out,
-                             struct pwi_step **steps_out) {
+                             struct pwi_ordered_task **steps_out) {
   struct pwi_dependent *held = NULL;
-  struct pwi_step *steps = pwi_alloc_zero(after->count + 1, sizeof *steps);
+  struct pwi_ordered_task *steps = pwi_alloc_zero(after->count + 1, sizeof *steps);
   size_t bytes;
   if (pwi_mul_size(after->count, sizeof *held->after, &bytes) && pwi_add_size(bytes, sizeof *held, &bytes))
     held = pwi_alloc_zero(1, bytes);
@@ -213,7 +213,7 @@ static void undo_hold(struct pwi_sequence *sequence, struct pawl_task *task) {
 pawl_status pwi_sequence_hold(struct pwi_sequence *sequence, struct pawl_task *task, const struct pwi_held_call *call,
                               const struct pwi_after *after) {
   struct pwi_dependent *held;
-  struct pwi_step *steps, parent = after->parent ? after->parent->step : (struct pwi_step){0};
+  struct pwi_ordered_task *steps, parent = after->parent ? after->parent->step : (struct pwi_ordered_task){0};
   pawl_status status = check(task, after);
   if (status) return status;
   const struct pawl_task *failed = find_failed(after);
@@ -227,8 +227,8 @@ pawl_status pwi_sequence_hold(struct pwi_sequence *sequence, struct pawl_task *t
   status = make_held(sequence, call, after, &held, &steps);
   if (status) return status;
   hold(sequence, task, held, after->parent);
-  status = (after->is_anyway ? pwi_order_add_anyway : pwi_order_add)(&sequence->order, steps, held->after_count, parent,
-                                                                     task, &task->step);
+  status = (after->is_anyway ? pwi_task_order_add_anyway : pwi_task_order_add)(
+      &sequence->order, steps, held->after_count, parent, task, &task->step);
   if (status)
     undo_hold(sequence, task);
   else

@@ -35,7 +35,7 @@ struct pwi_dependent {
 };
 
 struct pwi_sequence {
-  struct pwi_order order;
+  struct pwi_task_order order;
   struct pwi_client *client;
   size_t held; /* calls that have not started */
   bool is_going_on;

@@ -38,7 +38,7 @@ static pawl_status open_scene(void) {
 }
 
 static void close_scene(void) {
-  assert_int_equal(pwi_order_open(&scene.sequence.order), 0);
+  assert_int_equal(pwi_task_order_open(&scene.sequence.order), 0);
   assert_int_equal(scene.sequence.held, 0);
   pwi_sequence_fini(&scene.sequence);
   pwi_task_pool_release(scene.pool);
@@ -99,7 +99,7 @@ static void test_a_failure_goes_through_a_long_row_and_is_named_at_its_end(void 
   close_scene();
 }
 
-static void test_of_two_failures_the_first_is_named(void **state) {
+static void test_the_first_of_two_failures_is_named(void **state) {
   (void)state;
   char text[200];
   assert_int_equal(open_scene(), PAWL_OK);
@@ -179,7 +179,7 @@ static void test_without_memory_nothing_is_held_and_nothing_leaks(void **state) 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_failure_goes_through_a_long_row_and_is_named_at_its_end),
-      cmocka_unit_test(test_of_two_failures_the_first_is_named),
+      cmocka_unit_test(test_the_first_of_two_failures_is_named),
       cmocka_unit_test(test_random_graphs_end_as_they_must),
       cmocka_unit_test(test_without_memory_nothing_is_held_and_nothing_leaks),
   };

@@ -141,7 +141,7 @@ static bool is_final(pawl_status trouble) {
          trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE || trouble == PAWL_LINK_REVOKED;
 }
 
-/* There seems to be no manager, and none will come unless somebody starts one. A few of these errors in a
+/* There seems to be no manager, and none will come unless a user starts one. A few of these errors in a
  * row may occur while it starts, or with one of several addresses. */
 static bool is_discouraging(pawl_status trouble) {
   return trouble == PAWL_LINK_REFUSED || trouble == PAWL_LINK_RESOLVE || trouble == PAWL_LINK_PROTOCOL ||
@@ -197,7 +197,7 @@ static void free_ring(struct pwi_owned *ring, void (*release)(struct pwi_owned *
 /* Works in any state; its own thread has ended. Lists may use the client when they are freed, so they go
  * before it. */
 static void destroy(struct pawl_session *session) {
-  pwi_functions_destroy(session->functions);
+  pwi_offered_functions_destroy(session->functions);
   pwi_net_destroy(session->net); /* with the regions of buffers */
   free_ring(&session->iterations, pwi_iterations_free);
   free_ring(&session->lists, pwi_keys_free);
@@ -220,7 +220,7 @@ static pawl_status build(struct pawl_session *session, const struct pawl_session
   if (status) return status;
   status = pwi_task_pool_create(&session->pool);
   if (status) return pwi_error_status(status, "session");
-  if (session->listens) status = pwi_functions_create(session, &session->functions);
+  if (session->listens) status = pwi_offered_functions_create(session, &session->functions);
   if (status) return pwi_error_status(status, "session");
   status = pwi_driver_init(&session->driver, session->net);
   if (status) return pwi_error_status(status, "session");
@@ -301,7 +301,7 @@ static void leave_cluster(struct pawl_session *session) {
 pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns) {
   if (!session) return PAWL_OK;
   struct pwi_driver *driver = &session->driver;
-  pwi_functions_stop(session->functions);
+  pwi_offered_functions_stop(session->functions);
   char why[PWI_ERROR_TEXT_MAX + 1] = "";
   pawl_status status = flush_until(session, pwi_driver_deadline(timeout_ns));
   if (status == PAWL_TIMED_OUT) (void)pwi_session_waits(session, why, sizeof why);
@@ -309,7 +309,7 @@ pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns)
   pwi_driver_enter(driver);
   if (status != PAWL_TIMED_OUT) leave_cluster(session);
   session->is_closed = true;
-  pwi_functions_mute(session->functions);
+  pwi_offered_functions_mute(session->functions);
   pwi_task_line_end(&session->owns, PAWL_NODE_STOPPED);
   /* The net still uses their memory, so it must be destroyed before they finish. */
   pwi_net_destroy(session->net);

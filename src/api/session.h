@@ -48,7 +48,7 @@ struct pawl_session {
   char *address;                 /* of the manager */
   bool listens;
   /* NULL: the session does not listen, so it cannot be called */
-  struct pwi_functions *functions;
+  struct pwi_offered_functions *functions;
   /* callbacks that run at the end cannot start tasks any more */
   bool is_closed;
   struct pwi_owned vectors, lists, groups, iterations; /* rings */
@@ -96,8 +96,8 @@ void pwi_session_catch_up(struct pawl_session *session);
  * which nodes they wait for, and what to do. */
 bool pwi_session_waits(struct pawl_session *session, char *text, size_t size);
 
-/* Outside the gate: as pwi_error_status. If `status` is PAWL_TIMED_OUT and keys wait for servers that are down,
- * the text says so. */
+/* Outside the gate: as pwi_error_status. If `status` is PAWL_TIMED_OUT and keys wait for servers that are
+ * down, the text says so. */
 pawl_status pwi_session_error(struct pawl_session *session, pawl_status status, const char *format, ...)
     PAWL_PRINTF(3, 4);
 

@@ -13,14 +13,14 @@ static const char *const placements[] = {
 static const char *const layouts[] = {
     [PAWL_LAYOUT_AUTO] = "auto", [PAWL_LAYOUT_DENSE] = "dense", [PAWL_LAYOUT_SPARSE] = "sparse"};
 
-struct telling {
+struct shape_text {
   char *text;
   size_t size, count;
 };
 
-static void tell(struct telling *telling, const char *format, ...) PAWL_PRINTF(2, 3);
+static void tell(struct shape_text *telling, const char *format, ...) PAWL_PRINTF(2, 3);
 
-static void tell(struct telling *telling, const char *format, ...) {
+static void tell(struct shape_text *telling, const char *format, ...) {
   va_list arguments;
   size_t used = strlen(telling->text);
   if (telling->count++ > 0) used += (size_t)snprintf(telling->text + used, telling->size - used, ", and ");
@@ -30,18 +30,18 @@ static void tell(struct telling *telling, const char *format, ...) {
   va_end(arguments);
 }
 
-static void tell_names(struct telling *telling, const char *what, const char *const *names, int has, int wanted) {
+static void tell_names(struct shape_text *telling, const char *what, const char *const *names, int has, int wanted) {
   if (has != wanted) tell(telling, "its %s is %s, not %s", what, names[has], names[wanted]);
 }
 
-static void tell_texts(struct telling *telling, const char *what, const char *has, const char *wanted) {
+static void tell_texts(struct shape_text *telling, const char *what, const char *has, const char *wanted) {
   if (strcmp(has, wanted) == 0) return;
   tell(telling, "its %s is '%s', not '%s'", what, has[0] ? has : "none", wanted[0] ? wanted : "none");
 }
 
 size_t pwi_shape_difference(const struct pawl_vector_options *has, const struct pawl_vector_options *wanted, char *text,
                             size_t size) {
-  struct telling telling = {.text = text, .size = size};
+  struct shape_text telling = {.text = text, .size = size};
   text[0] = '\0';
   if (has->width != wanted->width) tell(&telling, "its width is %" PRIu32 ", not %" PRIu32, has->width, wanted->width);
   tell_names(&telling, "type", types, (int)has->type, (int)wanted->type);

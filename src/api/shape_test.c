@@ -40,7 +40,7 @@ static void test_each_difference_is_named(void **state) {
   assert_int_equal(pwi_shape_difference(&other, &plain, text, sizeof text), 4);
 }
 
-static void test_what_is_too_long_is_cut_off(void **state) {
+static void test_a_text_that_is_too_long_is_cut_off(void **state) {
   struct pawl_vector_options other = {.type = PAWL_I64, .width = 3, .size = 7, .layout = PAWL_LAYOUT_SPARSE};
   (void)state;
   for (size_t size = 1; size < 120; size++) {
@@ -56,7 +56,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_equal_options_do_not_differ),
       cmocka_unit_test(test_each_difference_is_named),
-      cmocka_unit_test(test_what_is_too_long_is_cut_off),
+      cmocka_unit_test(test_a_text_that_is_too_long_is_cut_off),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

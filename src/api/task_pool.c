@@ -12,8 +12,8 @@
 
 /* --- the pool ------------------------------------------------------------------------------------------- */
 
-struct chunk {
-  struct chunk *next;
+struct task_block {
+  struct task_block *next;
   struct pawl_task tasks[TASKS_AT_ONCE];
 };
 
@@ -25,8 +25,8 @@ struct kept_name {
 struct pwi_task_pool {
   struct pawl_task *idle;               /* used inside the gate */
   _Atomic(struct pawl_task *) returned; /* used by any thread */
-  atomic_size_t holders;                /* tasks outside the pool, and the session */
-  struct chunk *chunks;
+  atomic_size_t references;             /* tasks outside the pool, and the session */
+  struct task_block *chunks;
   struct kept_name *names;
   uint64_t last_id; /* used inside the gate */
 };
@@ -34,15 +34,15 @@ struct pwi_task_pool {
 pawl_status pwi_task_pool_create(struct pwi_task_pool **pool_out) {
   struct pwi_task_pool *pool = pwi_alloc_zero(1, sizeof *pool);
   if (!pool) return PAWL_NO_MEMORY;
-  atomic_init(&pool->holders, 1);
+  atomic_init(&pool->references, 1);
   *pool_out = pool;
   return PAWL_OK;
 }
 
 void pwi_task_pool_release(struct pwi_task_pool *pool) {
-  if (!pool || atomic_fetch_sub(&pool->holders, 1) > 1) return;
+  if (!pool || atomic_fetch_sub(&pool->references, 1) > 1) return;
   while (pool->chunks) {
-    struct chunk *chunk = pool->chunks;
+    struct task_block *chunk = pool->chunks;
     pool->chunks = chunk->next;
     for (int i = 0; i < TASKS_AT_ONCE; i++) pwi_clock_list_fini(&chunk->tasks[i].clocks);
     pwi_free(chunk);
@@ -68,7 +68,7 @@ const char *pwi_task_pool_name(struct pwi_task_pool *pool, const char *name) {
 }
 
 static bool make_more(struct pwi_task_pool *pool) {
-  struct chunk *chunk = pwi_alloc_zero(1, sizeof *chunk);
+  struct task_block *chunk = pwi_alloc_zero(1, sizeof *chunk);
   if (!chunk) return false;
   chunk->next = pool->chunks;
   pool->chunks = chunk;
@@ -85,7 +85,7 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   if (!pool->idle && !make_more(pool)) return NULL;
   struct pawl_task *task = pool->idle;
   pool->idle = task->next;
-  atomic_fetch_add_explicit(&pool->holders, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&pool->references, 1, memory_order_relaxed);
   task->inner = (struct pwi_task){0};
   atomic_store_explicit(&task->done.is_set, false, memory_order_relaxed);
   atomic_store_explicit(&task->references, 1, memory_order_relaxed);
@@ -93,7 +93,7 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   task->has_handle = false;
   task->call = NULL;
   task->id = ++pool->last_id;
-  task->step = (struct pwi_step){0};
+  task->step = (struct pwi_ordered_task){0};
   task->is_in_order = task->is_own = task->has_ended = false;
   task->held = NULL;
   task->parent = NULL;
@@ -102,7 +102,7 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   task->over = NULL;
   task->over_context = NULL;
   pwi_clock_list_fini(&task->clocks);
-  task->issued = (struct pwi_step){0};
+  task->issued = (struct pwi_ordered_task){0};
   task->called = NULL;
   task->trigger = NULL;
   task->next = task->before = NULL;
@@ -148,9 +148,9 @@ static void take_out(struct pwi_task_line *line, struct pawl_task *task) {
 
 static void run_call(struct pwi_work *work) {
   struct pawl_task *task = (struct pawl_task *)((char *)work - offsetof(struct pawl_task, work));
-  struct pawl_invocation *invocation = pwi_functions_step_out();
+  struct pawl_invocation *invocation = pwi_offered_functions_step_out();
   task->call(task->context, task);
-  pwi_functions_step_in(invocation);
+  pwi_offered_functions_step_in(invocation);
   pwi_task_unref(task);
 }
 

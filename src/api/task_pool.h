@@ -50,7 +50,7 @@ struct pawl_task {
   uint64_t id; /* unique in the session; people and other sessions identify the task by it */
 
   /* Its place in the order (api/sequence.h); used inside the gate. */
-  struct pwi_step step;
+  struct pwi_ordered_task step;
   bool is_in_order, is_own, has_ended;
   struct pwi_dependent *held; /* NULL: it has started, or is a task of the caller */
   struct pawl_task *parent;   /* with a reference; NULL: none */
@@ -66,7 +66,7 @@ struct pawl_task {
 
   uint64_t serial;
   /* its place below the invocation that started it (api/offered_functions.h); 0: none */
-  struct pwi_step issued;
+  struct pwi_ordered_task issued;
   struct pwi_called *called;       /* of a call: the called functions and their results */
   struct pwi_trigger *trigger;     /* of a trigger: freed with the task */
   struct pawl_task *told_next;     /* list of finished tasks to report (api/offered_functions.h) */

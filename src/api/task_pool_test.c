@@ -153,7 +153,7 @@ static void test_a_callback_comes_once_whether_set_before_or_after(void **state)
   close_scene(&scene);
 }
 
-static void test_a_flush_waits_for_what_was_started_before_it_and_for_nothing_else(void **state) {
+static void test_a_flush_waits_only_for_tasks_started_before_it(void **state) {
   struct scene scene;
   struct pwi_flush flush = {0}, empty = {0};
   (void)state;
@@ -239,7 +239,7 @@ int main(void) {
       cmocka_unit_test(test_a_task_can_be_asked_after_its_pool_was_let_go),
       cmocka_unit_test(test_failures_are_told_with_their_ranges),
       cmocka_unit_test(test_a_callback_comes_once_whether_set_before_or_after),
-      cmocka_unit_test(test_a_flush_waits_for_what_was_started_before_it_and_for_nothing_else),
+      cmocka_unit_test(test_a_flush_waits_only_for_tasks_started_before_it),
       cmocka_unit_test(test_the_first_failure_without_a_handle_is_remembered),
       cmocka_unit_test(test_a_task_that_did_not_start_leaves_no_trace),
       cmocka_unit_test(test_names_are_kept_once),

@@ -5,7 +5,7 @@
 
 #include "api/session.h"
 
-struct waiting {
+struct waiting_arcs {
   size_t arcs, waiting, up;
   char nodes[128]; /* the nodes waited for, as "4, 7" */
 };
@@ -29,7 +29,7 @@ static bool is_awaited(const struct pwi_view *view, struct pwi_node node) {
   return false;
 }
 
-static void name_node(struct waiting *waiting, uint64_t id) {
+static void name_node(struct waiting_arcs *waiting, uint64_t id) {
   size_t length = strlen(waiting->nodes), room = sizeof waiting->nodes - length;
   if (room < 32) {
     if (!strstr(waiting->nodes, "…")) strcpy(waiting->nodes + length, ", …");
@@ -38,8 +38,8 @@ static void name_node(struct waiting *waiting, uint64_t id) {
   snprintf(waiting->nodes + length, room, "%s%llu", length ? ", " : "", (unsigned long long)id);
 }
 
-static void look(const struct pwi_view *view, struct waiting *waiting) {
-  *waiting = (struct waiting){.arcs = view ? view->arc_count : 0};
+static void look(const struct pwi_view *view, struct waiting_arcs *waiting) {
+  *waiting = (struct waiting_arcs){.arcs = view ? view->arc_count : 0};
   for (size_t i = 0; i < waiting->arcs; i++) waiting->waiting += waits(view, &view->arcs[i]);
   for (size_t i = 0; waiting->waiting > 0 && i < view->node_count; i++) {
     waiting->up += view->nodes[i].state == PWI_NODE_UP;
@@ -49,7 +49,7 @@ static void look(const struct pwi_view *view, struct waiting *waiting) {
 }
 
 bool pwi_session_waits(struct pawl_session *session, char *text, size_t size) {
-  struct waiting waiting;
+  struct waiting_arcs waiting;
   pwi_driver_enter(&session->driver);
   look(pwi_client_view(session->client), &waiting);
   pwi_driver_leave(&session->driver);

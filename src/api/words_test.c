@@ -22,7 +22,7 @@ static void test_text_in_memory_becomes_a_vocabulary(void **state) {
   pawl_words_release(words);
 }
 
-static void test_what_is_wrong_is_said_with_the_name(void **state) {
+static void test_a_mistake_is_reported_with_the_name_of_the_file(void **state) {
   (void)state;
   struct pawl_words *words = NULL;
   assert_int_equal(pawl_words_parse("here", "one\none\n", 8, &words), PAWL_CORRUPT);
@@ -49,7 +49,7 @@ static void test_without_memory_nothing_is_left_behind(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_text_in_memory_becomes_a_vocabulary),
-      cmocka_unit_test(test_what_is_wrong_is_said_with_the_name),
+      cmocka_unit_test(test_a_mistake_is_reported_with_the_name_of_the_file),
       cmocka_unit_test(test_without_memory_nothing_is_left_behind),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,7 +104,7 @@ static void test_growing_keeps_the_order_from_every_position(void **state) {
   }
 }
 
-static void test_what_was_reserved_cannot_fail(void **state) {
+static void test_pushing_into_reserved_memory_cannot_fail(void **state) {
   (void)state;
   static const size_t reserved[] = {1, 7, 8, 9, 100, 1000};
   for (size_t r = 0; r < sizeof reserved / sizeof *reserved; r++) {
@@ -162,7 +162,7 @@ int main(void) {
       cmocka_unit_test(test_the_queue_does_what_an_array_does),
       cmocka_unit_test(test_it_goes_round_without_growing),
       cmocka_unit_test(test_growing_keeps_the_order_from_every_position),
-      cmocka_unit_test(test_what_was_reserved_cannot_fail),
+      cmocka_unit_test(test_pushing_into_reserved_memory_cannot_fail),
       cmocka_unit_test(test_no_memory_changes_nothing),
       cmocka_unit_test(test_sizes_that_do_not_fit_are_no_memory),
   };

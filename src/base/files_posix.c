@@ -78,20 +78,20 @@ static int open_at(int directory, const char *path, int flags, mode_t mode) {
 }
 
 /* A resolved path: a directory and a name in it. */
-struct place {
+struct resolved_path {
   int directory;
   const char *name;
   bool is_open; /* the directory was opened for this call and must be closed */
 };
 
-static void leave(const struct place *place) {
+static void leave(const struct resolved_path *place) {
   int error = errno;
   if (place->is_open) close(place->directory);
   errno = error;
 }
 
 /* Enters a subdirectory, which must not be a link. Returns false with errno on failure. */
-static bool go_down(struct place *place, size_t length) {
+static bool go_down(struct resolved_path *place, size_t length) {
   char name[NAME_MAX + 1];
   if (length > NAME_MAX) {
     errno = ENAMETOOLONG;
@@ -109,8 +109,8 @@ static bool go_down(struct place *place, size_t length) {
 }
 
 /* Returns false with errno on failure; nothing needs to be closed then. */
-static bool reach(struct pwi_files *files, const char *path, struct place *place) {
-  *place = (struct place){.directory = root_of(files), .name = path};
+static bool reach(struct pwi_files *files, const char *path, struct resolved_path *place) {
+  *place = (struct resolved_path){.directory = root_of(files), .name = path};
   if (!is_guarded(files)) return true;
   for (const char *slash; (slash = strchr(place->name, '/'));)
     if (!go_down(place, (size_t)(slash - place->name))) return false;
@@ -121,7 +121,7 @@ static int link_flag(struct pwi_files *files) { return is_guarded(files) ? O_NOF
 
 /* Negative if it failed; errno then says why. */
 static int open_path(struct pwi_files *files, const char *path, int flags) {
-  struct place place;
+  struct resolved_path place;
   if (!reach(files, path, &place)) return -1;
   int descriptor = open_at(place.directory, place.name, flags | link_flag(files), mode_of(files));
   leave(&place);
@@ -226,7 +226,7 @@ static pawl_status posix_try_lock(struct pwi_file *file) {
 }
 
 static pawl_status posix_rename(struct pwi_files *files, const char *from, const char *to) {
-  struct place source, target;
+  struct resolved_path source, target;
   if (!reach(files, from, &source)) return status_of(errno);
   bool is_done = reach(files, to, &target);
   if (is_done) {
@@ -247,7 +247,7 @@ static pawl_status remove_at(int directory, const char *name) {
 }
 
 static pawl_status posix_remove(struct pwi_files *files, const char *path) {
-  struct place place;
+  struct resolved_path place;
   if (!reach(files, path, &place)) return status_of(errno);
   pawl_status status = remove_at(place.directory, place.name);
   leave(&place);
@@ -257,7 +257,7 @@ static pawl_status posix_remove(struct pwi_files *files, const char *path) {
 /* In a guarded tree a link exists, even if its target does not. */
 static pawl_status posix_exists(struct pwi_files *files, const char *path, bool *exists_out) {
   struct stat about;
-  struct place place;
+  struct resolved_path place;
   bool found = reach(files, path, &place);
   if (found) {
     found = fstatat(place.directory, place.name, &about, is_guarded(files) ? AT_SYMLINK_NOFOLLOW : 0) == 0;
@@ -269,7 +269,7 @@ static pawl_status posix_exists(struct pwi_files *files, const char *path, bool 
 }
 
 static pawl_status posix_make_directory(struct pwi_files *files, const char *path) {
-  struct place place;
+  struct resolved_path place;
   if (!reach(files, path, &place)) return status_of(errno);
   pawl_status status = mkdirat(place.directory, place.name, mode_of(files)) < 0 ? status_of(errno) : PAWL_OK;
   leave(&place);

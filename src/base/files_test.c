@@ -130,7 +130,7 @@ static bool is_there(struct pwi_files *files, const char *path) {
   return there;
 }
 
-static void test_what_was_written_is_read_back(void **state) {
+static void test_written_bytes_are_read_back(void **state) {
   struct pwi_file *file = opened(files_of(state), "a", FRESH);
   char buffer[16] = {0};
   size_t size = 99;
@@ -607,7 +607,7 @@ static void test_a_guarded_tree_follows_no_link(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      FILES_TEST(test_what_was_written_is_read_back),
+      FILES_TEST(test_written_bytes_are_read_back),
       FILES_TEST(test_reads_are_short_only_at_the_end),
       FILES_TEST(test_truncating_cuts_and_extends_with_zeros),
       FILES_TEST(test_opening_follows_its_flags),

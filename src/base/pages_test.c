@@ -14,7 +14,7 @@
 static const size_t sizes[] = {1, 100, 4096, PWI_PAGES_LARGE - 1, PWI_PAGES_LARGE, PWI_PAGES_HUGE + 1, 16u << 20};
 #define SIZES (sizeof sizes / sizeof *sizes)
 
-static void test_growing_keeps_what_is_there_and_adds_zeros(void **state) {
+static void test_growing_keeps_the_content_and_adds_zeros(void **state) {
   (void)state;
   struct pwi_pages pages = {0};
   size_t before = 0;
@@ -127,7 +127,7 @@ static void test_more_than_the_machine_has_addresses_for_is_refused(void **state
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_growing_keeps_what_is_there_and_adds_zeros),
+      cmocka_unit_test(test_growing_keeps_the_content_and_adds_zeros),
       cmocka_unit_test(test_growing_to_less_does_nothing),
       cmocka_unit_test(test_large_memory_is_aligned_and_counted),
       cmocka_unit_test(test_dropping_clears_whole_huge_pages_only),

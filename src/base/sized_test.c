@@ -21,7 +21,7 @@ struct newer {
 static const struct older older_defaults = {.first = 1, .second = 2};
 static const struct newer newer_defaults = {.first = 1, .second = 2, .third = 3};
 
-static void test_an_older_program_gets_the_defaults_of_what_it_does_not_know(void **state) {
+static void test_an_older_program_gets_defaults_for_unknown_fields(void **state) {
   struct older theirs[2];
   struct newer is = newer_defaults;
   (void)state;
@@ -34,7 +34,7 @@ static void test_an_older_program_gets_the_defaults_of_what_it_does_not_know(voi
   assert_true(is.struct_size == sizeof is && is.first == 1 && is.second == 7 && is.third == 3);
 }
 
-static void test_a_newer_program_may_set_only_what_is_known(void **state) {
+static void test_a_newer_program_may_set_only_known_fields(void **state) {
   struct newer theirs;
   struct older is = older_defaults;
   (void)state;
@@ -60,8 +60,8 @@ static void test_a_struct_that_was_not_initialised_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_an_older_program_gets_the_defaults_of_what_it_does_not_know),
-      cmocka_unit_test(test_a_newer_program_may_set_only_what_is_known),
+      cmocka_unit_test(test_an_older_program_gets_defaults_for_unknown_fields),
+      cmocka_unit_test(test_a_newer_program_may_set_only_known_fields),
       cmocka_unit_test(test_a_struct_that_was_not_initialised_is_refused),
   };
   return cmocka_run_group_tests_name("base.sized", tests, NULL, NULL);

@@ -45,7 +45,7 @@ static void test_names_and_texts_are_those_of_the_header(void **state) {
 }
 
 /* Numbers are part of the wire format and must never change. */
-static void test_numbers_stay_what_they_are(void **state) {
+static void test_numbers_of_statuses_do_not_change(void **state) {
   (void)state;
   assert_int_equal(PAWL_INVALID, -101);
   assert_int_equal(PAWL_NO_MEMORY, -201);
@@ -84,7 +84,7 @@ int main(void) {
       cmocka_unit_test(test_every_status_has_a_text_and_a_name_of_its_own),
       cmocka_unit_test(test_success_is_zero_and_failures_are_negative),
       cmocka_unit_test(test_names_and_texts_are_those_of_the_header),
-      cmocka_unit_test(test_numbers_stay_what_they_are),
+      cmocka_unit_test(test_numbers_of_statuses_do_not_change),
       cmocka_unit_test(test_groups_name_the_largest_thing_that_broke),
       cmocka_unit_test(test_unknown_numbers_are_harmless),
   };

@@ -131,7 +131,7 @@ static void test_safetensors_without_metadata_have_no_such_field(void **state) {
 
 /* --- limits --------------------------------------------------------------------------------------------- */
 
-static void test_what_no_file_can_hold_is_refused(void **state) {
+static void test_arrays_that_no_file_can_hold_are_refused(void **state) {
   (void)state;
   struct memory_file file = new_file(ROOM);
   struct pwi_array arrays[] = {{"a", PWI_SCALAR_F64, UINT64_C(1) << 61, 1, 0}, {"b", PWI_SCALAR_F64, 8, 1, 0}};
@@ -171,7 +171,7 @@ int main(void) {
       cmocka_unit_test(test_rows_may_come_in_any_order_and_the_last_one_counts),
       cmocka_unit_test(test_safetensors_heads_name_every_array),
       cmocka_unit_test(test_safetensors_without_metadata_have_no_such_field),
-      cmocka_unit_test(test_what_no_file_can_hold_is_refused),
+      cmocka_unit_test(test_arrays_that_no_file_can_hold_are_refused),
       cmocka_unit_test(test_a_full_disk_is_told),
       cmocka_unit_test(test_running_out_of_memory_is_told),
   };

@@ -131,7 +131,7 @@ static void test_attempts_are_swept_and_checkpoints_are_not(void **state) {
 }
 
 /* Folders that are named like a checkpoint, and files inside a checkpoint. */
-static void test_what_others_have_made_stays(void **state) {
+static void test_files_of_others_stay(void **state) {
   (void)state;
   char folder[PWI_SAVE_FOLDER_SIZE];
   struct pwi_manifest manifest = {.cluster = SAVING_CLUSTER, .number = 1, .name = "new"};
@@ -521,7 +521,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_a_list_has_checkpoints_in_order_and_counts_attempts),
       TEST(test_attempts_are_swept_and_checkpoints_are_not),
-      TEST(test_what_others_have_made_stays),
+      TEST(test_files_of_others_stay),
       TEST(test_attempts_of_other_clusters_stay),
       TEST(test_a_whole_checkpoint_is_verified_with_its_base),
       TEST(test_missing_parts_are_named),

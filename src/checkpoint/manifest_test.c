@@ -246,7 +246,7 @@ static void test_texts_with_a_fitting_checksum_are_looked_at_all_the_same(void *
   assert_int_equal(decode_with("\"format\": 1", "\"format\": 1, \"remark\": \"made by hand\""), PAWL_OK);
 }
 
-static void test_what_is_no_manifest_is_not_written(void **state) {
+static void test_an_invalid_manifest_is_not_written(void **state) {
   (void)state;
   struct pwi_manifest manifest = example();
   char *text;
@@ -324,7 +324,7 @@ int main(void) {
       cmocka_unit_test(test_every_flipped_bit_is_found),
       cmocka_unit_test(test_every_truncation_is_found),
       cmocka_unit_test(test_texts_with_a_fitting_checksum_are_looked_at_all_the_same),
-      cmocka_unit_test(test_what_is_no_manifest_is_not_written),
+      cmocka_unit_test(test_an_invalid_manifest_is_not_written),
       cmocka_unit_test(test_a_directory_is_a_checkpoint_from_the_manifest_on),
       cmocka_unit_test(test_running_out_of_memory_is_survived_anywhere),
   };

@@ -17,20 +17,22 @@
 #define TAIL_END "\"\n}\n"
 #define TAIL_SIZE (sizeof TAIL_BEGIN - 1 + 16 + sizeof TAIL_END - 1)
 
-struct word {
+struct named_number {
   int number;
   const char *text;
 };
 
-static const struct word types[] = {{PAWL_F32, "f32"}, {PAWL_F64, "f64"}, {PAWL_I32, "i32"},
-                                    {PAWL_I64, "i64"}, {PAWL_U64, "u64"}, {0, NULL}};
-static const struct word functions[] = {{PAWL_ADD, "add"}, {PAWL_ASSIGN, "assign"}, {PAWL_RULE, "rule"}, {0, NULL}};
-static const struct word placements[] = {{PAWL_PLACE_ORDERED, "ordered"}, {PAWL_PLACE_MIXED, "mixed"}, {0, NULL}};
-static const struct word layouts[] = {{PAWL_LAYOUT_DENSE, "dense"}, {PAWL_LAYOUT_SPARSE, "sparse"}, {0, NULL}};
+static const struct named_number types[] = {{PAWL_F32, "f32"}, {PAWL_F64, "f64"}, {PAWL_I32, "i32"},
+                                            {PAWL_I64, "i64"}, {PAWL_U64, "u64"}, {0, NULL}};
+static const struct named_number functions[] = {
+    {PAWL_ADD, "add"}, {PAWL_ASSIGN, "assign"}, {PAWL_RULE, "rule"}, {0, NULL}};
+static const struct named_number placements[] = {
+    {PAWL_PLACE_ORDERED, "ordered"}, {PAWL_PLACE_MIXED, "mixed"}, {0, NULL}};
+static const struct named_number layouts[] = {{PAWL_LAYOUT_DENSE, "dense"}, {PAWL_LAYOUT_SPARSE, "sparse"}, {0, NULL}};
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
-static json_t *word_of(const struct word *words, int number) {
+static json_t *word_of(const struct named_number *words, int number) {
   while (words->text && words->number != number) words++;
   return words->text ? json_string(words->text) : NULL;
 }
@@ -148,24 +150,24 @@ pawl_status pwi_manifest_encode(const struct pwi_manifest *manifest, char **text
 
 /* Reads members of an object. The first member that is missing or has the wrong type marks it as bad; all
  * further reads return zeros. */
-struct look {
+struct object_reader {
   bool bad;
 };
 
-static const char *text_in(struct look *look, const json_t *object, const char *name) {
+static const char *text_in(struct object_reader *look, const json_t *object, const char *name) {
   const char *text = json_string_value(json_object_get(object, name));
   if (!text) look->bad = true;
   return text ? text : "";
 }
 
-static void copy_in(struct look *look, const json_t *object, const char *name, char *copy, size_t room) {
+static void copy_in(struct object_reader *look, const json_t *object, const char *name, char *copy, size_t room) {
   const char *text = text_in(look, object, name);
   size_t length = strlen(text);
   if (length >= room) look->bad = true;
   snprintf(copy, room, "%s", length < room ? text : "");
 }
 
-static uint64_t whole_in(struct look *look, const json_t *object, const char *name) {
+static uint64_t whole_in(struct object_reader *look, const json_t *object, const char *name) {
   const json_t *value = json_object_get(object, name);
   json_int_t number = json_integer_value(value);
   if (!json_is_integer(value) || number < 0) look->bad = true;
@@ -173,7 +175,7 @@ static uint64_t whole_in(struct look *look, const json_t *object, const char *na
 }
 
 /* Parses a number and formats it again: only the canonical form is accepted. */
-static uint64_t wide_in(struct look *look, const json_t *object, const char *name, int base) {
+static uint64_t wide_in(struct object_reader *look, const json_t *object, const char *name, int base) {
   char again[32];
   const char *text = text_in(look, object, name);
   uint64_t value = strtoull(text, NULL, base);
@@ -185,14 +187,15 @@ static uint64_t wide_in(struct look *look, const json_t *object, const char *nam
   return look->bad ? 0 : value;
 }
 
-static int word_in(struct look *look, const json_t *object, const char *name, const struct word *words) {
+static int word_in(struct object_reader *look, const json_t *object, const char *name,
+                   const struct named_number *words) {
   const char *text = text_in(look, object, name);
   while (words->text && strcmp(words->text, text) != 0) words++;
   if (!words->text) look->bad = true;
   return words->number;
 }
 
-static int64_t time_in(struct look *look, const json_t *object, const char *name) {
+static int64_t time_in(struct object_reader *look, const json_t *object, const char *name) {
   char again[32] = "";
   struct tm parts = {0};
   const char *text = text_in(look, object, name);
@@ -202,19 +205,19 @@ static int64_t time_in(struct look *look, const json_t *object, const char *name
   return seconds;
 }
 
-static json_t *array_in(struct look *look, const json_t *object, const char *name) {
+static json_t *array_in(struct object_reader *look, const json_t *object, const char *name) {
   json_t *array = json_object_get(object, name);
   if (!json_is_array(array)) look->bad = true;
   return array;
 }
 
-static uint32_t width_in(struct look *look, const json_t *object, const char *name) {
+static uint32_t width_in(struct object_reader *look, const json_t *object, const char *name) {
   uint64_t width = whole_in(look, object, name);
   if (width > UINT32_MAX) look->bad = true;
   return look->bad ? 0 : (uint32_t)width;
 }
 
-static void read_rule(struct look *look, const json_t *object, struct pawl_vector_options *is) {
+static void read_rule(struct object_reader *look, const json_t *object, struct pawl_vector_options *is) {
   copy_in(look, object, "rule", is->rule, sizeof is->rule);
   is->pushed_width = width_in(look, object, "pushed");
   is->stored_width = width_in(look, object, "stored");
@@ -222,7 +225,7 @@ static void read_rule(struct look *look, const json_t *object, struct pawl_vecto
 }
 
 static pawl_status read_vector(const json_t *object, struct pwi_manifest *manifest) {
-  struct look look = {false};
+  struct object_reader look = {false};
   struct pwi_manifest_vector vector = {
       .id = whole_in(&look, object, "id"),
       .incarnation = whole_in(&look, object, "incarnation"),
@@ -243,7 +246,7 @@ static pawl_status read_vector(const json_t *object, struct pwi_manifest *manife
 }
 
 static bool read_arc(const json_t *object, struct pwi_archive_cut *arc) {
-  struct look look = {false};
+  struct object_reader look = {false};
   arc->positions.begin = wide_in(&look, object, "begin", 10);
   arc->positions.end = wide_in(&look, object, "end", 10);
   arc->epoch = whole_in(&look, object, "epoch");
@@ -252,7 +255,7 @@ static bool read_arc(const json_t *object, struct pwi_archive_cut *arc) {
 }
 
 static pawl_status read_file(const json_t *object, struct pwi_manifest *manifest) {
-  struct look look = {false};
+  struct object_reader look = {false};
   struct pwi_manifest_file file = {
       .node = whole_in(&look, object, "node"),
       .size = whole_in(&look, object, "size"),
@@ -272,7 +275,7 @@ static pawl_status read_file(const json_t *object, struct pwi_manifest *manifest
   return status;
 }
 
-static pawl_status read_arrays(struct look *look, const json_t *object, struct pwi_manifest *manifest) {
+static pawl_status read_arrays(struct object_reader *look, const json_t *object, struct pwi_manifest *manifest) {
   const json_t *vectors = array_in(look, object, "vectors"), *files = array_in(look, object, "files");
   pawl_status status = look->bad ? PAWL_CORRUPT : PAWL_OK;
   for (size_t i = 0; i < json_array_size(vectors) && status == PAWL_OK; i++)
@@ -283,7 +286,7 @@ static pawl_status read_arrays(struct look *look, const json_t *object, struct p
 }
 
 static pawl_status read_object(const json_t *object, struct pwi_manifest *manifest) {
-  struct look look = {false};
+  struct object_reader look = {false};
   uint64_t format = whole_in(&look, object, "format");
   if (look.bad) return PAWL_CORRUPT;
   if (format != FORMAT) return PAWL_UNSUPPORTED;

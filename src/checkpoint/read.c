@@ -10,7 +10,7 @@
 typedef pawl_status visit_of_file(void *context, const struct pwi_manifest_file *file, const struct pwi_chunk *chunk);
 
 /* A file that is being read. */
-struct reading {
+struct file_reading {
   const struct pwi_manifest *layer;
   const struct pwi_manifest_file *file;
   char path[PWI_SAVED_PATH_MAX];
@@ -21,11 +21,11 @@ struct reading {
   void *context;
 };
 
-static pawl_status tell_status(struct reading *reading, pawl_status status) {
+static pawl_status tell_status(struct file_reading *reading, pawl_status status) {
   return pwi_problem_tell(reading->problem, status, "%s: %s", reading->path, pawl_status_text(status));
 }
 
-static pawl_status check_head(struct reading *reading) {
+static pawl_status check_head(struct file_reading *reading) {
   const struct pwi_archive_head *head = pwi_archive_head(reading->reader);
   const struct pwi_manifest *layer = reading->layer;
   bool same = head->cluster == layer->cluster && head->checkpoint == layer->number &&
@@ -38,7 +38,7 @@ static pawl_status check_head(struct reading *reading) {
                           reading->path, head->name, head->checkpoint, head->node, head->cluster);
 }
 
-static pawl_status check_cut(struct reading *reading, const struct pwi_archive_record *record) {
+static pawl_status check_cut(struct file_reading *reading, const struct pwi_archive_record *record) {
   struct pwi_archive_cut cut;
   pawl_status status = pwi_archive_read_cut(record, &cut);
   if (status != PAWL_OK) return tell_status(reading, status);
@@ -52,7 +52,7 @@ static pawl_status check_cut(struct reading *reading, const struct pwi_archive_r
                           reading->cuts - 1);
 }
 
-static pawl_status check_end(struct reading *reading) {
+static pawl_status check_end(struct file_reading *reading) {
   struct pwi_archive_figures figures = pwi_archive_figures(reading->reader);
   const struct pwi_manifest_file *file = reading->file;
   if (figures.size == file->size && figures.checksum == file->checksum && reading->cuts == file->arc_count)
@@ -61,7 +61,7 @@ static pawl_status check_end(struct reading *reading) {
                           reading->path);
 }
 
-static pawl_status read_chunk(struct reading *reading, const struct pwi_archive_record *record) {
+static pawl_status read_chunk(struct file_reading *reading, const struct pwi_archive_record *record) {
   struct pwi_chunk chunk;
   pawl_status status = pwi_chunk_read(record->bytes, record->size, &chunk);
   if (status != PAWL_OK)
@@ -70,7 +70,7 @@ static pawl_status read_chunk(struct reading *reading, const struct pwi_archive_
   return reading->visit(reading->context, reading->file, &chunk);
 }
 
-static pawl_status read_records(struct reading *reading) {
+static pawl_status read_records(struct file_reading *reading) {
   for (;;) {
     struct pwi_archive_record record;
     pawl_status status = pwi_archive_next(reading->reader, &record);
@@ -81,7 +81,7 @@ static pawl_status read_records(struct reading *reading) {
   }
 }
 
-static pawl_status read_file(struct pwi_files *files, struct reading *reading) {
+static pawl_status read_file(struct pwi_files *files, struct file_reading *reading) {
   struct pwi_file *file;
   pwi_saved_path(reading->layer->name, reading->file->name, reading->path);
   pawl_status status = pwi_files_open(files, reading->path, PWI_OPEN_READ, &file);
@@ -103,7 +103,7 @@ static pawl_status read_layer(const struct pwi_saved *saved, const struct pwi_ma
                               void *context, struct pwi_problem *problem) {
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < layer->file_count && status == PAWL_OK; i++) {
-    struct reading reading = {
+    struct file_reading reading = {
         .layer = layer, .file = &layer->files[i], .problem = problem, .visit = visit, .context = context};
     status = read_file(saved->files, &reading);
   }
@@ -113,7 +113,7 @@ static pawl_status read_layer(const struct pwi_saved *saved, const struct pwi_ma
 /* --- rows of a vector ----------------------------------------------------------------------------------- */
 
 /* The receiver of a walk. Vector 0 means all vectors of the layer. */
-struct walk {
+struct layer_walk {
   const struct pwi_manifest *layer;
   const struct pwi_manifest_vector *vector;
   pawl_status (*visit)(void *context, const struct pwi_chunk *chunk);
@@ -122,7 +122,7 @@ struct walk {
   uint64_t rows;
 };
 
-static pawl_status check_rows(const struct walk *walk, const struct pwi_manifest_vector *vector,
+static pawl_status check_rows(const struct layer_walk *walk, const struct pwi_manifest_vector *vector,
                               const struct pwi_chunk *chunk) {
   size_t size = pwi_scalar_size((enum pwi_scalar)vector->is.type);
   bool fits =
@@ -158,7 +158,7 @@ static struct pwi_chunk rows_of(const struct pwi_chunk *chunk, size_t from, size
 /* Rows count only in arcs for which the file has a cut. If a server gave up an arc before its file was
  * complete, the file has no cut for it. Those rows were copied at an inconsistent moment: some may come from
  * a push that was never committed, and the file that has the arc's cut need not overwrite all of them. */
-static pawl_status visit_cut(struct walk *walk, const struct pwi_manifest_file *file,
+static pawl_status visit_cut(struct layer_walk *walk, const struct pwi_manifest_file *file,
                              const struct pwi_manifest_vector *vector, const struct pwi_chunk *chunk) {
   struct pwi_place place = {.size = vector->is.size, .mixed = vector->is.placement == PAWL_PLACE_MIXED};
   pawl_status status = PAWL_OK;
@@ -174,7 +174,7 @@ static pawl_status visit_cut(struct walk *walk, const struct pwi_manifest_file *
 }
 
 static pawl_status visit_chunk(void *context, const struct pwi_manifest_file *file, const struct pwi_chunk *chunk) {
-  struct walk *walk = context;
+  struct layer_walk *walk = context;
   if (!chunk->has_rows || (walk->vector && chunk->vector.id != walk->vector->id)) return PAWL_OK;
   const struct pwi_manifest_vector *vector = pwi_manifest_vector(walk->layer, chunk->vector.id);
   if (!vector) return PAWL_OK; /* deleted during the save */
@@ -191,7 +191,7 @@ pawl_status pwi_saved_walk(const struct pwi_saved *saved, const struct pwi_manif
   for (size_t i = 0; i < saved->layer_count && status == PAWL_OK; i++) {
     const struct pwi_manifest *layer = &saved->layers[i];
     const struct pwi_manifest_vector *then = pwi_manifest_vector(layer, vector->id);
-    struct walk walk = {layer, vector, visit, context, problem, 0};
+    struct layer_walk walk = {layer, vector, visit, context, problem, 0};
     if (then && then->incarnation == vector->incarnation)
       status = read_layer(saved, layer, visit_chunk, &walk, problem);
   }
@@ -220,7 +220,7 @@ pawl_status pwi_saved_walk_all(const struct pwi_saved *saved,
   problem->text[0] = '\0';
   for (size_t i = 0; i < saved->layer_count && status == PAWL_OK; i++) {
     struct walk_all all = {&saved->layers[i], pwi_saved_newest(saved), visit, context};
-    struct walk walk = {&saved->layers[i], NULL, visit_same, &all, problem, 0};
+    struct layer_walk walk = {&saved->layers[i], NULL, visit_same, &all, problem, 0};
     status = read_layer(saved, &saved->layers[i], visit_chunk, &walk, problem);
   }
   return status;
@@ -239,7 +239,7 @@ pawl_status pwi_saved_verify(const struct pwi_saved *saved, struct pwi_saved_tot
   problem->text[0] = '\0';
   for (size_t i = 0; i < saved->layer_count && status == PAWL_OK; i++) {
     const struct pwi_manifest *layer = &saved->layers[i];
-    struct walk walk = {.layer = layer, .problem = problem};
+    struct layer_walk walk = {.layer = layer, .problem = problem};
     status = pwi_manifest_covers(layer, pawl_range_of(0, PWI_RING_END));
     if (status == PAWL_MISMATCH)
       status = pwi_problem_tell(problem, status, "%s: its files do not cover the whole ring", layer->name);

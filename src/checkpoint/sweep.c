@@ -176,7 +176,7 @@ static pawl_status set_aside(struct pwi_files *files, const char *folder, const 
   return status ? status : pwi_files_sync_directory(files, ".");
 }
 
-/* A folder that is not empty and has no marker was made by somebody else, and stays. */
+/* A folder that is not empty and has no marker was made by another program, and stays. */
 static pawl_status sweep_unmarked(struct pwi_files *files, const char *folder, uint64_t cluster) {
   struct pwi_manifest manifest = {0};
   pawl_status status = pwi_manifest_read(files, folder, &manifest);

@@ -120,7 +120,7 @@ static void report_transport(struct report *report, const char *name, bool avail
 }
 
 static void report_transports(struct report *report, bool has_keys) {
-  struct pwi_part parts[PWI_PARTS];
+  struct pwi_build_part parts[PWI_PARTS];
   char tls[160], ucx[256];
   bool has_plane;
   const char *about = pwi_tcp_plane_about(&has_plane);

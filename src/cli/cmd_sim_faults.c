@@ -15,7 +15,7 @@
 
 enum { LETTER_SEEDS = 257, LETTER_REPLICAS, LETTER_BUG };
 
-struct choice {
+struct sim_choice {
   uint64_t first, last;
   bool is_replay;
   int replicas; /* below 0: drawn from each seed */
@@ -26,14 +26,14 @@ struct choice {
 
 /* --- a seed that failed ----------------------------------------------------------------------------------------------- */
 
-static void replay_command(const struct choice *choice, uint64_t seed, char *text, size_t size) {
+static void replay_command(const struct sim_choice *choice, uint64_t seed, char *text, size_t size) {
   char replicas[32] = "";
   if (choice->replicas >= 0) snprintf(replicas, sizeof replicas, " --replicas %d", choice->replicas);
   snprintf(text, size, "%s sim faults --seed %" PRIu64 "%s%s%s", pwi_planted_can() ? "pawl-planted" : "pawl", seed,
            replicas, choice->bug ? " --bug " : "", pwi_planted_about(choice->bug)->word);
 }
 
-static json_t *failure_json(const struct choice *choice, uint64_t seed, const struct pwi_campaign_result *result) {
+static json_t *failure_json(const struct sim_choice *choice, uint64_t seed, const struct pwi_campaign_result *result) {
   char command[128], hash[24];
   replay_command(choice, seed, command, sizeof command);
   snprintf(hash, sizeof hash, "%016" PRIx64, result->hash);
@@ -41,7 +41,7 @@ static json_t *failure_json(const struct choice *choice, uint64_t seed, const st
                    result->failure, "at_s", (double)result->time_ns / 1e9, "hash", hash, "replay", command);
 }
 
-static int show_failure(const struct pwi_command *command, const struct choice *choice, uint64_t seed,
+static int show_failure(const struct pwi_command *command, const struct sim_choice *choice, uint64_t seed,
                         const struct pwi_campaign_result *result, const struct pwi_paint *paint) {
   char again[128];
   if (choice->json) return pwi_cli_print_json(command, failure_json(choice, seed, result));
@@ -70,7 +70,7 @@ static void print_figures(const struct pwi_campaign_figures *figures) {
 #undef PRINT
 }
 
-static json_t *summary_json(const struct choice *choice, const struct pwi_campaigns_result *result) {
+static json_t *summary_json(const struct sim_choice *choice, const struct pwi_campaigns_result *result) {
   json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f}", "sim", "faults", "first", (json_int_t)choice->first,
                              "last", (json_int_t)choice->last, "seeds", (json_int_t)result->seeds, "failed",
                              (json_int_t)result->failure_count, "seconds", result->seconds, "seeds_per_s",
@@ -87,22 +87,22 @@ static json_t *summary_json(const struct choice *choice, const struct pwi_campai
 
 /* --- many seeds ------------------------------------------------------------------------------------------------------- */
 
-struct show {
-  const struct choice *choice;
+struct sim_show {
+  const struct sim_choice *choice;
   bool is_terminal;
 };
 
 static void show_progress(void *context, uint64_t done, size_t failed) {
-  const struct show *show = context;
+  const struct sim_show *show = context;
   if (!show->is_terminal) return;
   uint64_t all = show->choice->last - show->choice->first + 1;
   fprintf(stderr, "\r\033[K  %" PRIu64 " of %" PRIu64 " seeds", done, all);
   if (failed > 0) fprintf(stderr, ", %zu failed", failed);
 }
 
-static int run_many(const struct pwi_command *command, const struct choice *choice) {
+static int run_many(const struct pwi_command *command, const struct sim_choice *choice) {
   static struct pwi_campaigns_result result;
-  struct show show = {choice, isatty(STDERR_FILENO) == 1};
+  struct sim_show show = {choice, isatty(STDERR_FILENO) == 1};
   struct pwi_campaigns_config config = {.first = choice->first,
                                         .last = choice->last,
                                         .replicas = choice->replicas,
@@ -135,7 +135,7 @@ static int run_many(const struct pwi_command *command, const struct choice *choi
 
 /* --- one seed --------------------------------------------------------------------------------------------------------- */
 
-static json_t *replay_json(const struct choice *choice, const struct pwi_campaign_result *result) {
+static json_t *replay_json(const struct sim_choice *choice, const struct pwi_campaign_result *result) {
   char hash[24];
   snprintf(hash, sizeof hash, "%016" PRIx64, result->hash);
   json_t *object = json_pack("{s:s, s:I, s:b, s:s, s:f, s:s}", "sim", "faults", "seed", (json_int_t)choice->first,
@@ -146,7 +146,7 @@ static json_t *replay_json(const struct choice *choice, const struct pwi_campaig
   return NULL;
 }
 
-static int run_one(const struct pwi_command *command, const struct choice *choice) {
+static int run_one(const struct pwi_command *command, const struct sim_choice *choice) {
   struct pwi_campaign_config config;
   struct pwi_campaign_result result;
   struct pwi_paint paint;
@@ -178,7 +178,7 @@ static int run_one(const struct pwi_command *command, const struct choice *choic
 /* --- the command ------------------------------------------------------------------------------------------------------ */
 
 /* "A:B", or "N" for the first N. */
-static bool read_seeds(const char *text, struct choice *choice) {
+static bool read_seeds(const char *text, struct sim_choice *choice) {
   char first[32];
   const char *colon = strchr(text, ':');
   size_t length = colon ? (size_t)(colon - text) : 0;
@@ -199,7 +199,7 @@ static unsigned count_cores(void) {
 }
 
 /* Reads one option. Returns false and sets `*exit_out` if its value is invalid. */
-static bool take_option(const struct pwi_command *command, int letter, const char *value, struct choice *choice,
+static bool take_option(const struct pwi_command *command, int letter, const char *value, struct sim_choice *choice,
                         int *exit_out) {
   uint64_t number = 0;
   if (letter == LETTER_SEEDS && !read_seeds(value, choice)) {
@@ -234,7 +234,7 @@ static bool take_option(const struct pwi_command *command, int letter, const cha
 }
 
 static int run_faults(const struct pwi_command *command, int argc, char **argv) {
-  struct choice choice = {.first = 1, .last = SEEDS_DEFAULT, .replicas = -1, .jobs = count_cores()};
+  struct sim_choice choice = {.first = 1, .last = SEEDS_DEFAULT, .replicas = -1, .jobs = count_cores()};
   struct pwi_cli_args args;
   int letter, exit_code;
   pwi_cli_begin(&args, command, argc, argv);

@@ -17,7 +17,7 @@ static json_t *features_json(void) {
 }
 
 static json_t *libraries_json(void) {
-  struct pwi_part parts[PWI_PARTS];
+  struct pwi_build_part parts[PWI_PARTS];
   json_t *object = json_object();
   pwi_parts(parts);
   for (size_t i = 0; i < PWI_PARTS; i++)
@@ -34,7 +34,7 @@ static int print_as_json(const struct pwi_command *command) {
 
 static void print_for_people(void) {
   struct pwi_feature features[PWI_FEATURES];
-  struct pwi_part parts[PWI_PARTS];
+  struct pwi_build_part parts[PWI_PARTS];
   pwi_parts_features(features);
   pwi_parts(parts);
   printf("pawl %s\n", pawl_version());

@@ -37,7 +37,7 @@ static void test_machine_makes_sense(void **state) {
 }
 
 static void test_every_part_but_ucx_has_a_version(void **state) {
-  struct pwi_part parts[PWI_PARTS];
+  struct pwi_build_part parts[PWI_PARTS];
   (void)state;
   pwi_parts(parts);
   for (size_t i = 0; i < PWI_PARTS; i++)

@@ -27,7 +27,7 @@ static const char *ucx_version(void) {
 #endif
 }
 
-void pwi_parts(struct pwi_part parts_out[PWI_PARTS]) {
+void pwi_parts(struct pwi_build_part parts_out[PWI_PARTS]) {
   unsigned hash = XXH_versionNumber();
   char xxhash[32];
   snprintf(xxhash, sizeof xxhash, "%u.%u.%u", hash / 10000, hash / 100 % 100, hash % 100);

@@ -6,14 +6,14 @@
 #include <stddef.h>
 
 /* A library that pawl uses, and the version that is loaded. */
-struct pwi_part {
+struct pwi_build_part {
   const char *name;
   char version[64]; /* "" if this pawl was built without it */
 };
 
 #define PWI_PARTS 8
 
-void pwi_parts(struct pwi_part parts_out[PWI_PARTS]);
+void pwi_parts(struct pwi_build_part parts_out[PWI_PARTS]);
 
 const char *pwi_parts_compiler(void);     /* such as "gcc 12.2.0" */
 const char *pwi_parts_architecture(void); /* such as "x86-64" */

@@ -1,4 +1,4 @@
-/* Answers: what they do to parts.
+/* Answers, and the parts that they end, repeat or cut.
  *
  * The number of an answer names a slot and an attempt. An answer to an earlier attempt is ignored. The
  * outcome at the front of an answer has a fixed size. So the place of the values is known before the body
@@ -11,10 +11,10 @@
 #include "client/inside.h"
 #include "wire/values.h"
 
-static struct part *find_part(const struct pwi_client *client, const struct client_link *link, uint64_t number) {
+static struct client_part *find_part(const struct pwi_client *client, const struct client_link *link, uint64_t number) {
   uint32_t index = (uint32_t)number - 1, generation = (uint32_t)(number >> 32);
   if (index >= client->part_count) return NULL;
-  struct part *part = client->parts[index];
+  struct client_part *part = client->parts[index];
   bool is_current =
       part->flow && part->generation == generation && part->state == PART_SENT && part->peer == link->peer;
   return is_current ? part : NULL;
@@ -23,7 +23,7 @@ static struct part *find_part(const struct pwi_client *client, const struct clie
 /* --- outcomes ------------------------------------------------------------------------------------------- */
 
 /* The server lacks the predecessor of the part. */
-static void met_gap(struct pwi_client *client, struct part *part) {
+static void met_gap(struct pwi_client *client, struct client_part *part) {
   client->figures.gaps++;
   if (part->flow->is_forbidden ||
       (part->other && part->other->is_forbidden)) { /* the predecessor will never take effect */
@@ -50,7 +50,7 @@ static void met_gap(struct pwi_client *client, struct part *part) {
 }
 
 /* The request had no effect. Only a lack of memory may pass if it is sent again. */
-static void failed(struct pwi_client *client, struct part *part, pawl_status status) {
+static void failed(struct pwi_client *client, struct client_part *part, pawl_status status) {
   if (pwi_part_is_numbered(part) && (status == PAWL_NO_MEMORY || status == PAWL_NODE_LIMIT)) {
     pwi_part_retry(client, part);
     return;
@@ -69,14 +69,14 @@ static void failed(struct pwi_client *client, struct part *part, pawl_status sta
 }
 
 /* Reports the refused keys. Other keys of the claim may have had the push before. */
-static void refused(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
+static void refused(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome) {
   struct pawl_range keys = pawl_range_common(part->range, (struct pawl_range){outcome->found, outcome->next});
   if (part->kind != PWI_REQUEST_LINEAR && outcome->found < outcome->next && !pawl_range_is_empty(keys))
     part->range = keys;
   pwi_part_end(client, part, outcome->status ? outcome->status : PAWL_REFUSED);
 }
 
-static void succeeded(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
+static void succeeded(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome) {
   struct pwi_task *task = part->task;
   if (part->kind == PWI_REQUEST_ENTER || part->kind == PWI_REQUEST_AWAIT) task->found = outcome->found;
   if (part->kind == PWI_REQUEST_SCAN) task->found = outcome->next;
@@ -85,7 +85,7 @@ static void succeeded(struct pwi_client *client, struct part *part, const struct
   pwi_part_end(client, part, PAWL_OK);
 }
 
-static void act(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
+static void act(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome) {
   if (part->kind == PWI_REQUEST_LINEAR && !pwi_linear_keep_rest(client, part, outcome)) return;
   switch (outcome->code) {
   case PWI_CODE_OK:
@@ -133,7 +133,7 @@ static void act(struct pwi_client *client, struct part *part, const struct pwi_o
 
 /* --- receiving ------------------------------------------------------------------------------------------ */
 
-static size_t values_expected(const struct part *part) {
+static size_t values_expected(const struct client_part *part) {
   return part->out && part->kind != PWI_REQUEST_SCAN && !part->is_collecting ? part->rows * part->flow->row_bytes : 0;
 }
 
@@ -143,7 +143,7 @@ struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_lin
   link->answering = NULL;
   if (receive.how == PWI_RECEIVE_REFUSE || link->control.head.kind != PWI_SAY_ANSWER) return receive;
   link->peer->answers++;
-  struct part *part = find_part(client, link, link->control.head.tick);
+  struct client_part *part = find_part(client, link, link->control.head.tick);
   if (!part) return (struct pwi_receive){.how = PWI_RECEIVE_DROP, .context = NULL};
   part->flow->traffic.messages_in++;
   part->flow->traffic.bytes_in += sizeof link->control.bytes + message->body_size;
@@ -168,14 +168,14 @@ static pawl_status read_outcome(const struct pwi_sections *sections, const void 
 }
 
 /* True if the values are in a codec that the request permitted, and their number is right. */
-static bool is_coded(const struct part *part, const struct client_link *link, const struct pwi_section *values) {
+static bool is_coded(const struct client_part *part, const struct client_link *link, const struct pwi_section *values) {
   const struct flow_filters *filters = part->flow->filters;
   if (!filters || values->codec >= PWI_CODEC_COUNT || !(link->peering.codecs >> values->codec & 1)) return false;
   return filters->pull_codecs >> values->codec & 1 && values->count == values_expected(part) / part->flow->value_size;
 }
 
 /* An OK must bring exactly the values of the request. */
-static pawl_status check_values(const struct part *part, const struct client_link *link,
+static pawl_status check_values(const struct client_part *part, const struct client_link *link,
                                 const struct pwi_sections *sections, const struct pwi_outcome *outcome) {
   if (outcome->code != PWI_CODE_OK || values_expected(part) == 0) return PAWL_OK;
   const struct pwi_section *values = pwi_sections_find(sections, PWI_SECTION_VALUES);
@@ -185,7 +185,7 @@ static pawl_status check_values(const struct part *part, const struct client_lin
 }
 
 pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link) {
-  struct part *part = link->answering;
+  struct client_part *part = link->answering;
   assert(part);
   link->answering = NULL;
   /* The part may have ended while its answer was being received. */
@@ -207,7 +207,7 @@ pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *lin
 }
 
 /* True if the keys rise, lie in the range, and `next` is beyond all of them and not beyond the range. */
-static bool are_scanned_keys(const struct part *part, const unsigned char *keys, size_t count, uint64_t next) {
+static bool are_scanned_keys(const struct client_part *part, const unsigned char *keys, size_t count, uint64_t next) {
   uint64_t least = part->range.begin;
   for (size_t i = 0; i < count; i++, keys += sizeof(uint64_t)) {
     uint64_t key = pwi_get_u64(keys);
@@ -218,7 +218,8 @@ static bool are_scanned_keys(const struct part *part, const unsigned char *keys,
 }
 
 /* Writes to the caller only after the whole answer was checked. */
-static pawl_status take_scan(struct part *part, const struct pwi_sections *sections, const void *body, uint64_t next) {
+static pawl_status take_scan(struct client_part *part, const struct pwi_sections *sections, const void *body,
+                             uint64_t next) {
   const struct pwi_section *keys = pwi_sections_find(sections, PWI_SECTION_PAYLOAD);
   const struct pwi_section *values = pwi_sections_find(sections, PWI_SECTION_VALUES);
   if (!keys != !values) return PAWL_CORRUPT;
@@ -237,7 +238,7 @@ static pawl_status take_scan(struct part *part, const struct pwi_sections *secti
   return PAWL_OK;
 }
 
-static void count_codec(const struct part *part, const struct pwi_section *values) {
+static void count_codec(const struct client_part *part, const struct pwi_section *values) {
   struct pawl_filters *chain = part->flow->filters->pull;
   size_t bytes = values_expected(part);
   bool is_packed = values->codec == PWI_CODEC_LZ4 || values->codec == PWI_CODEC_ZSTD;
@@ -252,7 +253,7 @@ static void count_codec(const struct part *part, const struct pwi_section *value
 }
 
 /* Values that were not received directly: few, or in a codec. */
-static pawl_status take_values(struct pwi_client *client, struct part *part, const struct pwi_sections *sections,
+static pawl_status take_values(struct pwi_client *client, struct client_part *part, const struct pwi_sections *sections,
                                const void *body) {
   const struct pwi_section *values = pwi_sections_find(sections, PWI_SECTION_VALUES);
   if (!values) return PAWL_OK;
@@ -268,7 +269,7 @@ static pawl_status take_values(struct pwi_client *client, struct part *part, con
 
 /* Reads values, if any are expected, and clocks. Without memory for the clocks the part fails, and the link
  * stays up. */
-static pawl_status take_small(struct pwi_client *client, struct part *part, const struct pwi_control *control,
+static pawl_status take_small(struct pwi_client *client, struct client_part *part, const struct pwi_control *control,
                               const void *body, struct pwi_outcome *outcome) {
   size_t size = 0;
   const void *clocks = part->task->clocks ? pwi_control_find(control, body, PWI_SECTION_PAYLOAD, &size) : NULL;
@@ -286,7 +287,7 @@ pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link
   pawl_status status = pwi_control_open(&link->control, body, size, &link->peering.data);
   if (!status) status = read_outcome(&link->control.sections, body, &outcome);
   if (status) return status;
-  struct part *part = find_part(client, link, link->control.head.tick);
+  struct client_part *part = find_part(client, link, link->control.head.tick);
   if (!part) return PAWL_OK;
   status = check_values(part, link, &link->control.sections, &outcome);
   if (status) return status;

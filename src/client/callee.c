@@ -10,32 +10,32 @@
 #include "base/rangeset.h"
 
 /* An item of the order. */
-struct thing {
-  enum { THING_INCOMING, THING_RUNNING, THING_ISSUED } kind;
+struct order_item {
+  enum { ITEM_GRAPH, ITEM_RUNNING, ITEM_ISSUED } kind;
   void *self;
 };
 
 struct caller {
   uint64_t id;
   struct pwi_rangeset heard; /* numbers whose answers the caller has; these calls are forgotten */
-  struct pwi_incoming *first;
+  struct pwi_callee_graph *first;
   size_t count;
 };
 
 /* A graph, from its CALL until its caller has the answer. */
-struct pwi_incoming {
-  struct thing thing;
-  struct pwi_incoming *next;           /* in the list of its caller */
-  struct pwi_incoming *all_next, **at; /* in the list of all */
-  struct pwi_incoming *completed_next;
+struct pwi_callee_graph {
+  struct order_item item;
+  struct pwi_callee_graph *next;           /* in the list of its caller */
+  struct pwi_callee_graph *all_next, **at; /* in the list of all */
+  struct pwi_callee_graph *completed_next;
   struct caller *caller; /* NULL: no answer is sent */
   uint64_t number, link;
   void *local; /* of a local call */
   struct pwi_call_graph *graph;
   struct pwi_running *runs;
-  struct thing *things; /* one for each run */
+  struct order_item *items; /* one for each run */
   size_t result_bytes;
-  struct pwi_step step;
+  struct pwi_ordered_task step;
   bool is_void; /* no memory to begin: nothing of it runs */
   bool is_done;
   struct pwi_writer answer;
@@ -49,28 +49,28 @@ struct pwi_callee {
   void (*answer)(void *context, const struct pwi_callee_answer *answer);
   void *context;
   struct pwi_idmap callers; /* struct caller * by id */
-  struct pwi_incoming *all;
-  struct pwi_incoming *completed, **completed_end;
+  struct pwi_callee_graph *all;
+  struct pwi_callee_graph *completed, **completed_end;
   size_t open;
   bool is_stopped, is_pumping, is_telling;
-  struct pwi_order order;
+  struct pwi_task_order order;
 };
 
-static struct thing issued = {THING_ISSUED, NULL};
+static struct order_item issued = {ITEM_ISSUED, NULL};
 
 /* --- life of a graph ------------------------------------------------------------------------------------ */
 
-static void free_work(struct pwi_incoming *incoming) {
+static void free_work(struct pwi_callee_graph *incoming) {
   for (uint32_t i = 0; incoming->runs && i < incoming->graph->count; i++) pwi_free(incoming->runs[i].bytes);
   pwi_free(incoming->runs);
-  pwi_free(incoming->things);
+  pwi_free(incoming->items);
   pwi_call_graph_destroy(incoming->graph);
   incoming->runs = NULL;
-  incoming->things = NULL;
+  incoming->items = NULL;
   incoming->graph = NULL;
 }
 
-static void destroy(struct pwi_incoming *incoming) {
+static void destroy(struct pwi_callee_graph *incoming) {
   if (incoming->at) {
     *incoming->at = incoming->all_next;
     if (incoming->all_next) incoming->all_next->at = incoming->at;
@@ -82,15 +82,15 @@ static void destroy(struct pwi_incoming *incoming) {
 }
 
 /* The graph belongs to the caller until this succeeds. NULL: no memory. */
-static struct pwi_incoming *create(struct pwi_callee *callee, struct pwi_call_graph *graph) {
-  struct pwi_incoming *incoming = pwi_alloc_zero(1, sizeof *incoming);
+static struct pwi_callee_graph *create(struct pwi_callee *callee, struct pwi_call_graph *graph) {
+  struct pwi_callee_graph *incoming = pwi_alloc_zero(1, sizeof *incoming);
   if (!incoming) return NULL;
-  incoming->thing = (struct thing){THING_INCOMING, incoming};
+  incoming->item = (struct order_item){ITEM_GRAPH, incoming};
   incoming->plain_size = 5 + (size_t)12 * graph->count;
   incoming->plain = pwi_alloc(incoming->plain_size);
   incoming->runs = pwi_alloc_zero(graph->count, sizeof *incoming->runs);
-  incoming->things = pwi_alloc_zero(graph->count, sizeof *incoming->things);
-  if (!incoming->plain || !incoming->runs || !incoming->things) {
+  incoming->items = pwi_alloc_zero(graph->count, sizeof *incoming->items);
+  if (!incoming->plain || !incoming->runs || !incoming->items) {
     pwi_free(incoming->runs);
     incoming->runs = NULL;
     destroy(incoming);
@@ -104,7 +104,7 @@ static struct pwi_incoming *create(struct pwi_callee *callee, struct pwi_call_gr
   return incoming;
 }
 
-static void tell(struct pwi_callee *callee, const struct pwi_incoming *incoming, const void *payload, size_t size) {
+static void tell(struct pwi_callee *callee, const struct pwi_callee_graph *incoming, const void *payload, size_t size) {
   struct pwi_callee_answer answer = {incoming->link, incoming->number, incoming->local, payload, size};
   bool has_way = incoming->local || (incoming->caller && incoming->link != 0);
   if (has_way) callee->answer(callee->context, &answer);
@@ -123,8 +123,8 @@ static void say(struct pwi_callee *callee, uint64_t link, uint64_t number, enum 
 
 /* --- callers -------------------------------------------------------------------------------------------- */
 
-static void forget(struct caller *caller, struct pwi_incoming **at) {
-  struct pwi_incoming *incoming = *at;
+static void forget(struct caller *caller, struct pwi_callee_graph **at) {
+  struct pwi_callee_graph *incoming = *at;
   *at = incoming->next;
   caller->count--;
   incoming->caller = NULL;
@@ -134,7 +134,7 @@ static void forget(struct caller *caller, struct pwi_incoming **at) {
 /* If there is no memory to record the numbers, their calls are kept. */
 static void hear(struct caller *caller, struct pawl_range numbers) {
   if (pwi_rangeset_contains(&caller->heard, numbers) || pwi_rangeset_add(&caller->heard, numbers) != PAWL_OK) return;
-  for (struct pwi_incoming **at = &caller->first; *at;) {
+  for (struct pwi_callee_graph **at = &caller->first; *at;) {
     if (pawl_range_has(numbers, (*at)->number))
       forget(caller, at);
     else
@@ -162,8 +162,8 @@ static struct caller *find_caller(struct pwi_callee *callee, uint64_t id) {
   return caller;
 }
 
-static struct pwi_incoming *find_call(const struct caller *caller, uint64_t number) {
-  struct pwi_incoming *incoming = caller->first;
+static struct pwi_callee_graph *find_call(const struct caller *caller, uint64_t number) {
+  struct pwi_callee_graph *incoming = caller->first;
   while (incoming && incoming->number != number) incoming = incoming->next;
   return incoming;
 }
@@ -184,7 +184,7 @@ void pwi_callee_set_membership(struct pwi_callee *callee, const struct pwi_membe
 void pwi_callee_renew(struct pwi_callee *callee) { pwi_callee_set_membership(callee, NULL); }
 
 void pwi_callee_link_down(struct pwi_callee *callee, uint64_t link) {
-  for (struct pwi_incoming *incoming = callee->all; incoming; incoming = incoming->all_next)
+  for (struct pwi_callee_graph *incoming = callee->all; incoming; incoming = incoming->all_next)
     if (incoming->link == link) incoming->link = 0;
 }
 
@@ -199,7 +199,7 @@ void pwi_callee_heard(struct pwi_callee *callee, uint64_t id, uint64_t number, u
 /* --- answers -------------------------------------------------------------------------------------------- */
 
 /* The call of the graph that failed. The failed step may be a task that the call had started. */
-static uint32_t find_cause(const struct pwi_incoming *incoming, const struct pwi_running *running) {
+static uint32_t find_cause(const struct pwi_callee_graph *incoming, const struct pwi_running *running) {
   if (running->end.status != PAWL_CANCELLED || running->end.cause.id == running->step.id) return PAWL_CALL_NONE;
   for (uint32_t i = 0; i < incoming->graph->count; i++) {
     const struct pwi_running *other = &incoming->runs[i];
@@ -212,7 +212,7 @@ static uint32_t find_cause(const struct pwi_incoming *incoming, const struct pwi
 }
 
 /* Without memory for the results the answer has their statuses, because the calls have run. */
-static void make_answer(struct pwi_incoming *incoming) {
+static void make_answer(struct pwi_callee_graph *incoming) {
   uint32_t count = incoming->graph->count;
   struct pwi_call_result *results = pwi_alloc_zero(count, sizeof *results);
   for (uint32_t i = 0; results && i < count; i++) {
@@ -236,7 +236,7 @@ static void make_answer(struct pwi_incoming *incoming) {
 }
 
 /* Runs outside of the order, because `answer` may end steps of it. */
-static void complete(struct pwi_callee *callee, struct pwi_incoming *incoming) {
+static void complete(struct pwi_callee *callee, struct pwi_callee_graph *incoming) {
   callee->open--;
   incoming->is_done = true;
   if (!incoming->is_void) {
@@ -248,7 +248,7 @@ static void complete(struct pwi_callee *callee, struct pwi_incoming *incoming) {
   }
   if (incoming->caller) {
     say(callee, incoming->link, incoming->number, PWI_CALL_CODE_LATER, PAWL_OK);
-    struct pwi_incoming **at = &incoming->caller->first;
+    struct pwi_callee_graph **at = &incoming->caller->first;
     while (*at != incoming) at = &(*at)->next;
     forget(incoming->caller, at);
     return;
@@ -266,7 +266,7 @@ static void tell_completed(struct pwi_callee *callee) {
   if (callee->is_telling) return;
   callee->is_telling = true;
   while (callee->completed) {
-    struct pwi_incoming *incoming = callee->completed;
+    struct pwi_callee_graph *incoming = callee->completed;
     callee->completed = incoming->completed_next;
     if (!callee->completed) callee->completed_end = &callee->completed;
     complete(callee, incoming);
@@ -274,14 +274,14 @@ static void tell_completed(struct pwi_callee *callee) {
   callee->is_telling = false;
 }
 
-static void finished(void *context, struct pwi_step step, void *item, struct pwi_step_end end) {
+static void finished(void *context, struct pwi_ordered_task step, void *item, struct pwi_task_end end) {
   struct pwi_callee *callee = context;
-  struct thing *thing = item;
+  struct order_item *about = item;
   (void)step;
-  if (thing->kind == THING_RUNNING) {
-    ((struct pwi_running *)thing->self)->end = end;
-  } else if (thing->kind == THING_INCOMING) {
-    struct pwi_incoming *incoming = thing->self;
+  if (about->kind == ITEM_RUNNING) {
+    ((struct pwi_running *)about->self)->end = end;
+  } else if (about->kind == ITEM_GRAPH) {
+    struct pwi_callee_graph *incoming = about->self;
     incoming->completed_next = NULL;
     *callee->completed_end = incoming;
     callee->completed_end = &incoming->completed_next;
@@ -291,22 +291,22 @@ static void finished(void *context, struct pwi_step step, void *item, struct pwi
 /* --- running -------------------------------------------------------------------------------------------- */
 
 /* Begins a step. The step of a graph itself ends at once. */
-static void begin_thing(struct pwi_callee *callee, struct pwi_step step, const struct thing *thing) {
-  if (thing->kind == THING_INCOMING) pwi_order_end(&callee->order, step, PAWL_OK);
-  if (thing->kind != THING_RUNNING) return;
-  struct pwi_running *running = thing->self;
+static void begin_item(struct pwi_callee *callee, struct pwi_ordered_task step, const struct order_item *item) {
+  if (item->kind == ITEM_GRAPH) pwi_task_order_end(&callee->order, step, PAWL_OK);
+  if (item->kind != ITEM_RUNNING) return;
+  struct pwi_running *running = item->self;
   if (running->incoming->is_void)
-    pwi_order_end(&callee->order, step, PAWL_NO_MEMORY);
+    pwi_task_order_end(&callee->order, step, PAWL_NO_MEMORY);
   else if (!callee->run)
-    pwi_order_end(&callee->order, step, PAWL_NOT_FOUND);
+    pwi_task_order_end(&callee->order, step, PAWL_NOT_FOUND);
   else
     callee->run(callee->run_context, running);
 }
 
 static void pump_now(struct pwi_callee *callee) {
-  struct pwi_step step;
+  struct pwi_ordered_task step;
   void *item;
-  while (pwi_order_next(&callee->order, &step, &item)) begin_thing(callee, step, item);
+  while (pwi_task_order_next(&callee->order, &step, &item)) begin_item(callee, step, item);
 }
 
 static void pump(struct pwi_callee *callee) {
@@ -325,10 +325,10 @@ static int compare_ends(const void *a, const void *b) {
 
 /* Adds the calls of a graph as its children, each after its predecessors. Edges are sorted by their target,
  * so that the edges to one call are adjacent. */
-static pawl_status add_runs(struct pwi_callee *callee, struct pwi_incoming *incoming) {
+static pawl_status add_runs(struct pwi_callee *callee, struct pwi_callee_graph *incoming) {
   struct pwi_call_graph *graph = incoming->graph;
   size_t *first = pwi_alloc_zero((size_t)graph->count + 2, sizeof *first);
-  struct pwi_step *after = pwi_alloc_zero((size_t)graph->edge_count + 1, sizeof *after);
+  struct pwi_ordered_task *after = pwi_alloc_zero((size_t)graph->edge_count + 1, sizeof *after);
   pawl_status status = first && after ? PAWL_OK : PAWL_NO_MEMORY;
   if (graph->edge_count > 0) qsort(graph->edges, graph->edge_count, sizeof *graph->edges, compare_ends);
   for (uint32_t i = 0; i < graph->edge_count && !status; i++) first[graph->edges[i].to + 1]++;
@@ -339,11 +339,11 @@ static pawl_status add_runs(struct pwi_callee *callee, struct pwi_incoming *inco
     size_t count = 0;
     for (size_t edge = first[call]; edge < first[call + 1]; edge++)
       after[count++] = incoming->runs[graph->edges[edge].from].step;
-    incoming->things[call] = (struct thing){THING_RUNNING, running};
+    incoming->items[call] = (struct order_item){ITEM_RUNNING, running};
     running->item = &graph->items[call];
     running->index = call;
     running->incoming = incoming;
-    status = pwi_order_add(&callee->order, after, count, incoming->step, &incoming->things[call], &running->step);
+    status = pwi_task_order_add(&callee->order, after, count, incoming->step, &incoming->items[call], &running->step);
   }
   pwi_free(after);
   pwi_free(first);
@@ -351,9 +351,9 @@ static pawl_status add_runs(struct pwi_callee *callee, struct pwi_incoming *inco
 }
 
 /* No call begins before the whole graph is in the order. */
-static pawl_status begin(struct pwi_callee *callee, struct pwi_incoming *incoming, uint64_t caller) {
-  static const struct pwi_step nobody;
-  pawl_status status = pwi_order_add(&callee->order, NULL, 0, nobody, &incoming->thing, &incoming->step);
+static pawl_status begin(struct pwi_callee *callee, struct pwi_callee_graph *incoming, uint64_t caller) {
+  static const struct pwi_ordered_task nobody;
+  pawl_status status = pwi_task_order_add(&callee->order, NULL, 0, nobody, &incoming->item, &incoming->step);
   if (status) return status;
   callee->open++;
   for (uint32_t i = 0; i < incoming->graph->count; i++) incoming->runs[i].caller = caller;
@@ -367,7 +367,7 @@ static pawl_status take_new(struct pwi_callee *callee, struct caller *caller, ui
   uint64_t target;
   pawl_status status = pwi_call_decode(payload, size, &target, &graph);
   if (status) return status;
-  struct pwi_incoming *incoming = create(callee, graph);
+  struct pwi_callee_graph *incoming = create(callee, graph);
   if (!incoming) {
     pwi_call_graph_destroy(graph);
     return PAWL_NO_MEMORY;
@@ -397,7 +397,7 @@ pawl_status pwi_callee_take(struct pwi_callee *callee, uint64_t id, uint64_t num
   hear(caller, pawl_range_of(1, settled + 1));
   /* A late copy of a call whose answer the caller has. */
   if (pwi_rangeset_has(&caller->heard, number)) return PAWL_OK;
-  struct pwi_incoming *known = find_call(caller, number);
+  struct pwi_callee_graph *known = find_call(caller, number);
   if (known) {
     known->link = link;
     if (known->is_done) tell(callee, known, known->answer.data, known->answer.size);
@@ -421,7 +421,7 @@ pawl_status pwi_callee_take(struct pwi_callee *callee, uint64_t id, uint64_t num
 pawl_status pwi_callee_call_here(struct pwi_callee *callee, uint64_t caller, void *local,
                                  struct pwi_call_graph *graph) {
   if (callee->is_stopped) return PAWL_NODE_STOPPED;
-  struct pwi_incoming *incoming = create(callee, graph);
+  struct pwi_callee_graph *incoming = create(callee, graph);
   if (!incoming) return PAWL_NO_MEMORY;
   incoming->local = local;
   pawl_status status = begin(callee, incoming, caller);
@@ -438,7 +438,7 @@ pawl_status pwi_callee_call_here(struct pwi_callee *callee, uint64_t caller, voi
 
 void pwi_callee_end(struct pwi_callee *callee, struct pwi_running *running, pawl_status status, void *bytes,
                     size_t size) {
-  struct pwi_incoming *incoming = running->incoming;
+  struct pwi_callee_graph *incoming = running->incoming;
   if (size > PAWL_CALL_BYTES - incoming->result_bytes) {
     if (!status) status = PAWL_TOO_LARGE;
     pwi_free(bytes);
@@ -448,19 +448,20 @@ void pwi_callee_end(struct pwi_callee *callee, struct pwi_running *running, pawl
   running->bytes = bytes;
   running->size = size;
   incoming->result_bytes += size;
-  pwi_order_end(&callee->order, running->step, status);
+  pwi_task_order_end(&callee->order, running->step, status);
   pump(callee);
 }
 
 /* The caller may end the step at once, so it must have begun by then, whatever else is ready before it. */
-pawl_status pwi_callee_issue(struct pwi_callee *callee, struct pwi_running *running, struct pwi_step *step_out) {
-  pawl_status status = pwi_order_add(&callee->order, NULL, 0, running->step, &issued, step_out);
+pawl_status pwi_callee_issue(struct pwi_callee *callee, struct pwi_running *running,
+                             struct pwi_ordered_task *step_out) {
+  pawl_status status = pwi_task_order_add(&callee->order, NULL, 0, running->step, &issued, step_out);
   if (!status) pump_now(callee);
   return status;
 }
 
-void pwi_callee_issued_end(struct pwi_callee *callee, struct pwi_step step, pawl_status status) {
-  pwi_order_end(&callee->order, step, status);
+void pwi_callee_issued_end(struct pwi_callee *callee, struct pwi_ordered_task step, pawl_status status) {
+  pwi_task_order_end(&callee->order, step, status);
   pump(callee);
 }
 
@@ -473,7 +474,7 @@ pawl_status pwi_callee_create(void (*answer)(void *context, const struct pwi_cal
   callee->answer = answer;
   callee->context = context;
   callee->completed_end = &callee->completed;
-  pwi_order_init(&callee->order, finished, callee);
+  pwi_task_order_init(&callee->order, finished, callee);
   *callee_out = callee;
   return PAWL_OK;
 }
@@ -487,7 +488,7 @@ void pwi_callee_destroy(struct pwi_callee *callee) {
     pwi_free(caller);
   }
   pwi_idmap_fini(&callee->callers);
-  pwi_order_fini(&callee->order);
+  pwi_task_order_fini(&callee->order);
   pwi_free(callee);
 }
 

@@ -42,9 +42,9 @@ struct pwi_running {
 
   /* Private. */
   uint32_t index;
-  struct pwi_incoming *incoming;
-  struct pwi_step step;
-  struct pwi_step_end end;
+  struct pwi_callee_graph *incoming;
+  struct pwi_ordered_task step;
+  struct pwi_task_end end;
   unsigned char *bytes;
   size_t size;
 };
@@ -98,7 +98,7 @@ void pwi_callee_end(struct pwi_callee *callee, struct pwi_running *running, pawl
 
 /* A running function has started a task; the task has ended. PAWL_NO_MEMORY: nothing has changed. */
 PAWL_MUST_USE pawl_status pwi_callee_issue(struct pwi_callee *callee, struct pwi_running *running,
-                                           struct pwi_step *step_out);
-void pwi_callee_issued_end(struct pwi_callee *callee, struct pwi_step step, pawl_status status);
+                                           struct pwi_ordered_task *step_out);
+void pwi_callee_issued_end(struct pwi_callee *callee, struct pwi_ordered_task step, pawl_status status);
 
 #endif

@@ -99,7 +99,7 @@ static void end_at(size_t at, pawl_status status, const char *text) {
   pwi_callee_end(callee, one, status, bytes, text ? strlen(text) : 0);
 }
 
-/* Ends the one that was asked for first. */
+/* Ends the oldest running call. */
 static void end(pawl_status status, const char *text) { end_at(0, status, text); }
 
 static void end_named(const char *name, pawl_status status, const char *text) {
@@ -141,7 +141,7 @@ static void test_a_call_that_comes_again_is_not_run_again(void **state) {
   assert_int_equal(answer_count, 2);
   assert_int_equal(answers[1].link, 102);
   assert_memory_equal(answers[1].back.results[0].bytes, "once", 4);
-  /* Once the caller has it, an old copy is nothing at all. */
+  /* Once the caller has the answer, an old copy of the call has no effect. */
   assert_int_equal(send_call(7, 2, 1, 102), PAWL_OK);
   assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
   assert_int_equal(run_count, 2);
@@ -171,7 +171,7 @@ static void test_callers_have_numbers_of_their_own(void **state) {
   assert_int_equal(answers[1].link, 200);
 }
 
-static void test_what_was_heard_is_forgotten(void **state) {
+static void test_answers_that_the_caller_has_are_forgotten(void **state) {
   (void)state;
   uint64_t live = pwi_memory_counts().live;
   for (uint64_t number = 1; number <= 20; number++) {
@@ -183,7 +183,7 @@ static void test_what_was_heard_is_forgotten(void **state) {
   assert_in_range(pwi_memory_counts().live, live, live + 8);
 }
 
-/* One that takes long does not make all that overtake it be kept. */
+/* The answers of later calls are forgotten although an earlier call still runs. */
 static void test_answers_that_have_overtaken_others_are_forgotten_one_by_one(void **state) {
   (void)state;
   assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
@@ -196,7 +196,7 @@ static void test_answers_that_have_overtaken_others_are_forgotten_one_by_one(voi
     assert_int_equal(answers[0].back.code, PWI_CALL_CODE_DONE);
     forget_answers();
     pwi_callee_heard(callee, 7, number, 0);
-    pwi_callee_heard(callee, 7, number + 5, 0); /* nothing of the kind */
+    pwi_callee_heard(callee, 7, number + 5, 0); /* there is no such call */
   }
   assert_in_range(pwi_memory_counts().live, live, live + 8);
   size_t runs = run_count;
@@ -220,7 +220,7 @@ static void test_a_caller_that_is_gone_is_forgotten_and_its_work_goes_on(void **
   assert_int_equal(answers[0].link, 200);
 }
 
-static void test_a_callee_that_is_somebody_new_begins_anew(void **state) {
+static void test_a_callee_with_a_new_id_begins_anew(void **state) {
   (void)state;
   assert_int_equal(send_call(7, 5, 4, 100), PAWL_OK);
   pwi_callee_renew(callee);
@@ -241,7 +241,7 @@ static void test_without_a_host_there_are_no_functions(void **state) {
   assert_int_equal(answers[0].back.results[0].status, PAWL_NOT_FOUND);
 }
 
-static void test_one_that_stops_refuses_what_is_new(void **state) {
+static void test_a_callee_that_stops_refuses_new_calls(void **state) {
   (void)state;
   assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
   pwi_callee_stop(callee);
@@ -275,7 +275,7 @@ static void test_calls_of_a_graph_wait_for_those_before_them(void **state) {
   assert_memory_equal(answers[0].back.results[3].bytes, "1", 1);
 }
 
-static void test_what_comes_after_a_failure_is_not_run_and_names_it(void **state) {
+static void test_calls_after_a_failed_call_are_not_run_and_name_it(void **state) {
   (void)state;
   assert_int_equal(send_graph(7, 1, 0, 100, four, 4, diamond, 4), PAWL_OK);
   end_named("a", PAWL_OK, NULL);
@@ -292,7 +292,7 @@ static void test_what_comes_after_a_failure_is_not_run_and_names_it(void **state
   assert_int_equal(results[2].status, PAWL_OK);
 }
 
-static void test_results_that_are_too_large_together_are_not_sent(void **state) {
+static void test_results_whose_sum_is_too_large_are_not_sent(void **state) {
   (void)state;
   static const struct pawl_graph_call two[] = {{"a", NULL, 0}, {"b", NULL, 0}};
   assert_int_equal(send_graph(7, 1, 0, 100, two, 2, NULL, 0), PAWL_OK);
@@ -309,9 +309,9 @@ static void test_results_that_are_too_large_together_are_not_sent(void **state) 
 
 /* --- subtasks ------------------------------------------------------------------------------------------- */
 
-static void test_a_call_waits_for_what_it_issued(void **state) {
+static void test_a_call_waits_for_the_tasks_that_it_issued(void **state) {
   (void)state;
-  struct pwi_step first, second;
+  struct pwi_ordered_task first, second;
   assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
   assert_int_equal(pwi_callee_issue(callee, running[0], &first), PAWL_OK);
   assert_int_equal(pwi_callee_issue(callee, running[0], &second), PAWL_OK);
@@ -327,7 +327,7 @@ static void test_a_failed_subtask_fails_its_call_and_those_after_it_name_the_cal
   (void)state;
   static const struct pawl_graph_call two[] = {{"a", NULL, 0}, {"b", NULL, 0}};
   static const struct pawl_edge edge = {0, 1};
-  struct pwi_step step;
+  struct pwi_ordered_task step;
   assert_int_equal(send_graph(7, 1, 0, 100, two, 2, &edge, 1), PAWL_OK);
   assert_int_equal(pwi_callee_issue(callee, running[0], &step), PAWL_OK);
   end(PAWL_OK, NULL);
@@ -338,7 +338,7 @@ static void test_a_failed_subtask_fails_its_call_and_those_after_it_name_the_cal
   assert_int_equal(answers[0].back.results[1].cause, 0);
 }
 
-static void test_calls_of_our_own_are_run_and_answered(void **state) {
+static void test_local_calls_are_run_and_answered(void **state) {
   (void)state;
   struct pwi_call_graph *graph;
   struct pawl_graph_call one = {"f", NULL, 0};
@@ -355,7 +355,7 @@ static void test_calls_of_our_own_are_run_and_answered(void **state) {
 
 /* --- bad input, no memory ------------------------------------------------------------------------------- */
 
-static void test_bytes_that_make_no_sense_are_not_run(void **state) {
+static void test_malformed_calls_are_not_run(void **state) {
   (void)state;
   static const unsigned char nonsense[40] = {1, 2, 3};
   assert_int_equal(pwi_callee_take(callee, 7, 1, 0, 100, nonsense, sizeof nonsense), PAWL_CORRUPT);
@@ -384,7 +384,8 @@ static void test_a_caller_that_never_listens_has_to_wait(void **state) {
   assert_int_equal(answers[1].back.code, PWI_CALL_CODE_DONE);
 }
 
-/* Wherever memory ends, a call has run and is answered so, or has not, and may come again. */
+/* Whichever allocation fails, a call has either run and is answered accordingly, or has not run and may come
+ * again. */
 static void test_without_memory_a_call_has_run_once_or_not_at_all(void **state) {
   (void)state;
   struct pwi_call_graph *graph;
@@ -424,8 +425,8 @@ static void take_plain_answer(void *context, const struct pwi_callee_answer *ans
   expects_plain = true;
 }
 
-/* The work is done, and there is no memory for the result: that is told. */
-static void test_without_memory_for_the_answer_the_status_is_told(void **state) {
+/* The call has run, but there is no memory for its result: the answer says so. */
+static void test_without_memory_for_the_answer_the_status_is_sent(void **state) {
   (void)state;
   pwi_callee_destroy(callee);
   assert_int_equal(pwi_callee_create(take_plain_answer, NULL, &callee), PAWL_OK);
@@ -450,22 +451,22 @@ int main(void) {
       TEST(test_a_call_that_comes_again_is_not_run_again),
       TEST(test_an_answer_without_a_link_waits_to_be_asked_for),
       TEST(test_callers_have_numbers_of_their_own),
-      TEST(test_what_was_heard_is_forgotten),
+      TEST(test_answers_that_the_caller_has_are_forgotten),
       TEST(test_answers_that_have_overtaken_others_are_forgotten_one_by_one),
       TEST(test_a_caller_that_is_gone_is_forgotten_and_its_work_goes_on),
-      TEST(test_a_callee_that_is_somebody_new_begins_anew),
+      TEST(test_a_callee_with_a_new_id_begins_anew),
       TEST(test_without_a_host_there_are_no_functions),
-      TEST(test_one_that_stops_refuses_what_is_new),
+      TEST(test_a_callee_that_stops_refuses_new_calls),
       TEST(test_calls_of_a_graph_wait_for_those_before_them),
-      TEST(test_what_comes_after_a_failure_is_not_run_and_names_it),
-      TEST(test_results_that_are_too_large_together_are_not_sent),
-      TEST(test_a_call_waits_for_what_it_issued),
+      TEST(test_calls_after_a_failed_call_are_not_run_and_name_it),
+      TEST(test_results_whose_sum_is_too_large_are_not_sent),
+      TEST(test_a_call_waits_for_the_tasks_that_it_issued),
       TEST(test_a_failed_subtask_fails_its_call_and_those_after_it_name_the_call),
-      TEST(test_calls_of_our_own_are_run_and_answered),
-      TEST(test_bytes_that_make_no_sense_are_not_run),
+      TEST(test_local_calls_are_run_and_answered),
+      TEST(test_malformed_calls_are_not_run),
       TEST(test_a_caller_that_never_listens_has_to_wait),
       TEST(test_without_memory_a_call_has_run_once_or_not_at_all),
-      TEST(test_without_memory_for_the_answer_the_status_is_told),
+      TEST(test_without_memory_for_the_answer_the_status_is_sent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

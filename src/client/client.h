@@ -89,7 +89,7 @@ struct pwi_client_state {
   bool joined; /* once true it stays true; calls may be made before */
 
   /* Why there is no link to the manager; PAWL_OK if there is one. PAWL_FORBIDDEN, PAWL_LINK_KEY,
-   * PAWL_LINK_VERSION and PAWL_CLUSTER_OTHER are permanent until somebody changes the configuration. */
+   * PAWL_LINK_VERSION and PAWL_CLUSTER_OTHER are permanent until a user changes the configuration. */
   pawl_status trouble;
 
   uint64_t sender;  /* the client's present id; 0 for readers and before joining */

@@ -44,7 +44,7 @@ static inline const struct pwi_message_terms *scene_terms(void) {
 
 static inline void check_flow(const struct pwi_flow *flow, size_t *parked) {
   size_t held_back = 0, blocked = 0;
-  for (const struct part *part = flow->first; part; part = part->next) {
+  for (const struct client_part *part = flow->first; part; part = part->next) {
     assert_ptr_equal(part->flow, flow);
     assert_ptr_equal(part->next ? part->next->before : flow->last, part);
     held_back += part->state != PART_SENT;
@@ -58,12 +58,12 @@ static inline void check_flow(const struct pwi_flow *flow, size_t *parked) {
 
 static inline void check_peer(const struct client_peer *peer) {
   size_t under_way = 0, out = 0, back = 0;
-  for (const struct part *part = peer->queue_first; part; part = part->peer_next) {
+  for (const struct client_part *part = peer->queue_first; part; part = part->peer_next) {
     assert_int_equal(part->state, PART_QUEUED);
     assert_ptr_equal(part->peer, peer);
     assert_ptr_equal(part->peer_next ? part->peer_next->peer_before : peer->queue_last, part);
   }
-  for (const struct part *part = peer->sent_first; part; part = part->peer_next) {
+  for (const struct client_part *part = peer->sent_first; part; part = part->peer_next) {
     assert_int_equal(part->state, PART_SENT);
     assert_ptr_equal(part->peer, peer);
     assert_ptr_equal(part->peer_next ? part->peer_next->peer_before : peer->sent_last, part);
@@ -331,22 +331,22 @@ static inline void answer_number(struct scene *scene, uint64_t node, uint64_t nu
 }
 
 /* The number under which a part was sent last. */
-static inline uint64_t number_of(const struct part *part) {
+static inline uint64_t number_of(const struct client_part *part) {
   return (uint64_t)part->generation << 32 | (part->index + 1);
 }
 
-static inline void answer_with(struct scene *scene, const struct part *part, struct pwi_outcome outcome) {
+static inline void answer_with(struct scene *scene, const struct client_part *part, struct pwi_outcome outcome) {
   static const float rows[SPAN];
   bool brings = outcome.code == PWI_CODE_OK && part->out && !part->is_collecting && part->kind != PWI_REQUEST_SCAN;
   assert_int_equal(part->state, PART_SENT);
   answer_number(scene, part->peer->node, number_of(part), outcome, NULL, 0, brings ? rows : NULL, part->rows);
 }
 
-static inline void answer(struct scene *scene, const struct part *part, enum pwi_code code) {
+static inline void answer(struct scene *scene, const struct client_part *part, enum pwi_code code) {
   answer_with(scene, part, (struct pwi_outcome){.code = code});
 }
 
-static inline void answer_failed(struct scene *scene, const struct part *part, pawl_status status) {
+static inline void answer_failed(struct scene *scene, const struct client_part *part, pawl_status status) {
   answer_with(scene, part, (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status});
 }
 

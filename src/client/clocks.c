@@ -24,7 +24,7 @@ static pawl_status make_room(struct pwi_clock_list *list, size_t more) {
 }
 
 /* PAWL_CORRUPT: the payload is no list of clocks. */
-pawl_status pwi_part_take_clocks(const struct part *part, const void *payload, size_t size) {
+pawl_status pwi_part_take_clocks(const struct client_part *part, const void *payload, size_t size) {
   struct pwi_clock_list *list = part->task->clocks;
   const unsigned char *bytes = payload;
   if (!list || size == 0) return PAWL_OK;

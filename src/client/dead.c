@@ -58,8 +58,8 @@ void pwi_client_look_revoked(struct pwi_client *client, bool was_up, bool is_man
 
 /* --- reading only --------------------------------------------------------------------------------------- */
 
-static struct part *first_numbered(const struct pwi_flow *flow) {
-  struct part *part = flow->first;
+static struct client_part *first_numbered(const struct pwi_flow *flow) {
+  struct client_part *part = flow->first;
   while (part && !pwi_part_is_numbered(part)) part = part->next;
   return part;
 }
@@ -69,7 +69,7 @@ static struct part *first_numbered(const struct pwi_flow *flow) {
 void pwi_client_lost_writing(struct pwi_client *client) {
   client->renewal = RENEWAL_NONE;
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
-    struct part *part = first_numbered(flow);
+    struct client_part *part = first_numbered(flow);
     if (part) flow->is_forbidden = true;
     if (flow->has_entered) pwi_flow_kill(client, flow, PAWL_FORBIDDEN);
     for (; part; part = first_numbered(flow)) pwi_part_end(client, part, PAWL_FORBIDDEN);

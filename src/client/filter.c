@@ -162,7 +162,7 @@ void pwi_client_filtered_fini(struct pwi_client *client) {
 }
 
 /* The rows of a call, named by the caller's keys. */
-struct source {
+struct filter_source {
   const uint64_t *keys;
   size_t count, first; /* `count` of the caller's rows, from `first` on */
 };
@@ -175,7 +175,7 @@ static pawl_status make_keys(struct pwi_filtered *filtered, size_t count, uint64
   return status;
 }
 
-static pawl_status name_range(struct pwi_filtered *filtered, struct pawl_range range, struct source *source) {
+static pawl_status name_range(struct pwi_filtered *filtered, struct pawl_range range, struct filter_source *source) {
   uint64_t *keys;
   source->count = (size_t)pawl_range_size(range);
   pawl_status status = make_keys(filtered, source->count, &keys);
@@ -185,7 +185,8 @@ static pawl_status name_range(struct pwi_filtered *filtered, struct pawl_range r
 }
 
 /* A prepared list of a mixed vector has the stored keys, and in `order` their places in the caller's list. */
-static pawl_status name_mixed(struct pwi_filtered *filtered, const struct pwi_keylist *list, struct source *source) {
+static pawl_status name_mixed(struct pwi_filtered *filtered, const struct pwi_keylist *list,
+                              struct filter_source *source) {
   uint64_t *keys;
   source->count = list->count;
   pawl_status status = make_keys(filtered, list->count, &keys);
@@ -197,14 +198,14 @@ static pawl_status name_mixed(struct pwi_filtered *filtered, const struct pwi_ke
 static bool has_range(const struct pwi_where *where) { return where->range.begin != 0 || where->range.end != 0; }
 
 static pawl_status name_rows(struct pwi_filtered *filtered, const struct pwi_flow *flow, const struct pwi_where *where,
-                             struct source *source) {
-  *source = (struct source){.keys = where->keys, .count = where->count};
+                             struct filter_source *source) {
+  *source = (struct filter_source){.keys = where->keys, .count = where->count};
   if (!where->list && !where->keys) {
     struct pawl_range all = pawl_range_of(0, flow->place.size);
     return name_range(filtered, has_range(where) ? where->range : all, source);
   }
   if (where->list && where->list->order) return name_mixed(filtered, where->list, source);
-  if (where->list) *source = (struct source){.keys = where->list->keys, .count = where->list->count};
+  if (where->list) *source = (struct filter_source){.keys = where->list->keys, .count = where->list->count};
   if (!has_range(where)) return PAWL_OK;
   size_t last = pwi_first_not_below(source->keys, source->count, where->range.end);
   source->first = pwi_first_not_below(source->keys, source->count, where->range.begin);
@@ -222,7 +223,7 @@ static pawl_status drop_stale(struct flow_filters *filters, struct pwi_filtered 
 }
 
 /* If no row was dropped, the call keeps its range or its list, which servers may know. */
-static bool is_whole(const struct source *source, const struct pwi_where *where, const struct pawl_rows *rows) {
+static bool is_whole(const struct filter_source *source, const struct pwi_where *where, const struct pawl_rows *rows) {
   bool is_limited = (where->list || where->keys) && has_range(where);
   return !where->flush && !is_limited && rows->count == source->count;
 }
@@ -231,7 +232,7 @@ static const uint64_t no_keys[1];
 
 static pawl_status run(struct pwi_flow *flow, struct pwi_filtered *filtered, struct pwi_where *where, const void **in,
                        bool *is_whole_out) {
-  struct source source;
+  struct filter_source source;
   pawl_status status = name_rows(filtered, flow, where, &source);
   if (!status) status = drop_stale(flow->filters, filtered);
   if (status) return status;

@@ -32,7 +32,7 @@ struct client_peer;
 
 /* --- parts ---------------------------------------------------------------------------------------------- */
 
-enum part_state {
+enum client_part_state {
   PART_QUEUED, /* in its peer's queue, to be sent */
   PART_SENT,   /* in its peer's list of parts under way */
   PART_PARKED, /* waits for a newer view, for joining, or for its time */
@@ -41,14 +41,14 @@ enum part_state {
 };
 
 /* One request, from its call until it is answered. */
-struct part {
-  struct part *next, *before;           /* neighbours in the flow, in the order of calls */
-  struct part *peer_next, *peer_before; /* neighbours in the peer's queue or list */
+struct client_part {
+  struct client_part *next, *before;           /* neighbours in the flow, in the order of calls */
+  struct client_part *peer_next, *peer_before; /* neighbours in the peer's queue or list */
   struct pwi_flow *flow;
   struct pwi_task *task;
   struct client_peer *peer; /* of a part that is QUEUED or SENT; otherwise NULL */
   enum pwi_request_kind kind;
-  enum part_state state;
+  enum client_part_state state;
   uint32_t index;      /* of the slot; with the generation it is the number of the request */
   uint32_t generation; /* rises with every attempt and every use of the slot */
 
@@ -163,13 +163,13 @@ struct pwi_flow {
   size_t value_size;            /* bytes of one value */
   struct flow_filters *filters; /* NULL: none */
   struct pwi_flow_traffic traffic;
-  struct pwi_clock sent;     /* the last task number sent, by range; one sender, PWI_SELF */
-  struct part *first, *last; /* unanswered parts, in the order of calls */
-  size_t held_back;          /* parts that are not SENT */
-  size_t blocked;            /* parts that are BLOCKED */
-  pawl_status dead;          /* why nothing can be sent any more; PAWL_OK: the flow is alive */
-  size_t readers;            /* parts of any flow that read this vector as their second one */
-  bool is_forbidden;         /* the server refused a push for lack of rights: no push of ours takes effect */
+  struct pwi_clock sent;            /* the last task number sent, by range; one sender, PWI_SELF */
+  struct client_part *first, *last; /* unanswered parts, in the order of calls */
+  size_t held_back;                 /* parts that are not SENT */
+  size_t blocked;                   /* parts that are BLOCKED */
+  pawl_status dead;                 /* why nothing can be sent any more; PAWL_OK: the flow is alive */
+  size_t readers;                   /* parts of any flow that read this vector as their second one */
+  bool is_forbidden;                /* the server refused a push for lack of rights: no push of ours takes effect */
 
   /* Groups. */
   bool has_entered;
@@ -252,7 +252,7 @@ struct client_link {
 
   /* LINK_HANDLER: the answer that is being received. */
   /* Its values go directly to the caller's memory; NULL: the answer is received whole. */
-  struct part *answering;
+  struct client_part *answering;
   uint32_t answering_generation; /* of that part, when the answer began */
   size_t answer_size;
   _Alignas(64) uint8_t prefix[PWI_ANSWER_PREFIX];
@@ -262,16 +262,16 @@ struct client_link {
 struct client_peer {
   struct client_peer *next;
   uint64_t node;
-  struct client_link *link;              /* up or being made; NULL: none */
-  struct client_peer *due_next;          /* in the client's list of peers whose queues have changed */
-  bool is_due;                           /* in that list */
-  struct part *queue_first, *queue_last; /* QUEUED parts, see pwi_peer_enqueue */
-  struct part *sent_first, *sent_last;   /* SENT parts, in the order of sending */
-  size_t under_way;                      /* number of SENT parts */
-  size_t bytes_out, bytes_back;          /* of values of SENT parts, to the peer and from it */
-  struct pwi_adapt_link carrying;        /* how fast the link carries messages */
-  int64_t last_carried;                  /* when the net last finished a message */
-  int64_t retry_at, retry_ns;            /* without a link: when to connect next, and the pause after that */
+  struct client_link *link;                     /* up or being made; NULL: none */
+  struct client_peer *due_next;                 /* in the client's list of peers whose queues have changed */
+  bool is_due;                                  /* in that list */
+  struct client_part *queue_first, *queue_last; /* QUEUED parts, see pwi_peer_enqueue */
+  struct client_part *sent_first, *sent_last;   /* SENT parts, in the order of sending */
+  size_t under_way;                             /* number of SENT parts */
+  size_t bytes_out, bytes_back;                 /* of values of SENT parts, to the peer and from it */
+  struct pwi_adapt_link carrying;               /* how fast the link carries messages */
+  int64_t last_carried;                         /* when the net last finished a message */
+  int64_t retry_at, retry_ns;                   /* without a link: when to connect next, and the pause after that */
 
   /* Calls, in their order (client/call.c). */
   struct pwi_call_leg *legs_first, *legs_last;
@@ -283,7 +283,7 @@ struct client_peer {
 
   /* Detection of a link without answers (client/send.c). */
   uint64_t answers;           /* received so far */
-  struct part *oldest;        /* at the last check, the oldest part with an expected answer; NULL: none */
+  struct client_part *oldest; /* at the last check, the oldest part with an expected answer; NULL: none */
   uint32_t oldest_generation; /* of that part */
   uint64_t answers_then;      /* `answers` at the last check */
   int64_t look_at;            /* time of the next check; 0: none is needed */
@@ -293,7 +293,7 @@ struct client_peer {
 /* A message whose body the net reads until `done`. */
 struct outgoing {
   uint32_t index;
-  struct part *part;
+  struct client_part *part;
   struct outgoing *next; /* in the free list */
   struct pwi_message_builder builder;
   struct pwi_region *region; /* for encoded keys; NULL: none yet */
@@ -354,9 +354,9 @@ struct pwi_client {
   uint64_t last_number;                      /* given to a task */
   uint64_t outstanding;                      /* unfinished tasks */
   struct pwi_flow *flows;
-  struct part **parts; /* by index */
+  struct client_part **parts; /* by index */
   size_t part_count, part_room;
-  struct part *free_parts;
+  struct client_part *free_parts;
   size_t parked; /* parts */
   struct client_peer *peers;
   struct client_peer *last_peer; /* found by the last pwi_client_peer */
@@ -423,26 +423,26 @@ PAWL_MUST_USE pawl_status pwi_client_hear_manager(struct pwi_client *client, con
                                                   const void *body);
 
 /* client/part.c */
-struct part *pwi_part_create(struct pwi_client *client, struct pwi_flow *flow,
-                             struct pwi_task *task);               /* NULL: no memory */
-void pwi_part_link_behind(struct part *part, struct part *before); /* in the flow; NULL: at its end */
+struct client_part *pwi_part_create(struct pwi_client *client, struct pwi_flow *flow,
+                                    struct pwi_task *task);                      /* NULL: no memory */
+void pwi_part_link_behind(struct client_part *part, struct client_part *before); /* in the flow; NULL: at its end */
 /* decides: queued, parked, blocked or over. */
-void pwi_part_settle(struct pwi_client *client, struct part *part);
+void pwi_part_settle(struct pwi_client *client, struct client_part *part);
 /* Parked or blocked. */
-void pwi_part_hold(struct pwi_client *client, struct part *part, enum part_state state);
-void pwi_part_enqueue(struct pwi_client *client, struct part *part, struct client_peer *peer);
-void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status status);
+void pwi_part_hold(struct pwi_client *client, struct client_part *part, enum client_part_state state);
+void pwi_part_enqueue(struct pwi_client *client, struct client_part *part, struct client_peer *peer);
+void pwi_part_end(struct pwi_client *client, struct client_part *part, pawl_status status);
 
 /* Ends a part that cannot take effect. Later parts name its number as their predecessor. So a push is sent
  * once more, empty, to use up the number, and ends with `status` when that is answered. */
-void pwi_part_fail(struct pwi_client *client, struct part *part, pawl_status status);
+void pwi_part_fail(struct pwi_client *client, struct client_part *part, pawl_status status);
 /* The net has finished a message. */
-void pwi_part_outgoing_done(struct pwi_client *client, struct part *part);
+void pwi_part_outgoing_done(struct pwi_client *client, struct client_part *part);
 /* Parks it until later, or a newer view. */
-void pwi_part_retry(struct pwi_client *client, struct part *part);
-bool pwi_part_is_numbered(const struct part *part);
-bool pwi_part_has_order(const struct part *part);
-bool pwi_part_waits_for_earlier(const struct part *part);
+void pwi_part_retry(struct pwi_client *client, struct client_part *part);
+bool pwi_part_is_numbered(const struct client_part *part);
+bool pwi_part_has_order(const struct client_part *part);
+bool pwi_part_waits_for_earlier(const struct client_part *part);
 void pwi_parts_unpark(struct pwi_client *client, bool all);
 void pwi_flow_unblock(struct pwi_client *client, struct pwi_flow *flow);
 void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status status);
@@ -450,23 +450,23 @@ void pwi_client_ticks_look(struct pwi_client *client);
 void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_numbered);
 void pwi_task_part_over(struct pwi_client *client, struct pwi_task *task, struct pawl_range range, pawl_status status);
 void pwi_task_started(struct pwi_client *client, struct pwi_task *task);
-bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim);
-struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64_t at);
+bool pwi_part_narrow(struct pwi_client *client, struct client_part *part, struct pawl_range claim);
+struct client_part *pwi_part_split(struct pwi_client *client, struct client_part *part, uint64_t at);
 
 /* client/peer.c */
 #define PWI_PEER_RETRY_MIN INT64_C(5000000)       /* the first pause between two attempts to reach a peer */
 #define PWI_PEER_PATIENCE_MIN INT64_C(3000000000) /* the first time without answers until a link is closed */
 struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node); /* NULL: no memory */
-void pwi_peer_enqueue(struct pwi_client *client, struct client_peer *peer, struct part *part);
+void pwi_peer_enqueue(struct pwi_client *client, struct client_peer *peer, struct client_part *part);
 /* From the queue to the parts under way. */
-void pwi_peer_sent(struct client_peer *peer, struct part *part);
+void pwi_peer_sent(struct client_peer *peer, struct client_part *part);
 /* From the queue or the parts under way. */
-void pwi_peer_remove(struct client_peer *peer, struct part *part);
+void pwi_peer_remove(struct client_peer *peer, struct client_part *part);
 struct client_peer *pwi_client_take_due(struct pwi_client *client); /* NULL: no queue has anything new */
-size_t pwi_part_bytes_out(const struct part *part);                 /* of values that go */
-size_t pwi_part_bytes_back(const struct part *part);                /* of values that come */
+size_t pwi_part_bytes_out(const struct client_part *part);          /* of values that go */
+size_t pwi_part_bytes_back(const struct client_part *part);         /* of values that come */
 /* Bytes that the server passes on to its chain. */
-size_t pwi_part_load(const struct part *part);
+size_t pwi_part_load(const struct client_part *part);
 
 /* client/send.c */
 void pwi_client_send_due(struct pwi_client *client); /* sends queued parts, as links and limits permit */
@@ -485,12 +485,12 @@ pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link
 pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link);
 
 /* client/clocks.c */
-pawl_status pwi_part_take_clocks(const struct part *part, const void *payload, size_t size);
+pawl_status pwi_part_take_clocks(const struct client_part *part, const void *payload, size_t size);
 
 /* client/renew.c */
 void pwi_client_retired(struct pwi_client *client);
 void pwi_client_renewed(struct pwi_client *client, uint64_t settled);
-pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, const void *payload, size_t size);
+pawl_status pwi_part_collected(struct pwi_client *client, struct client_part *part, const void *payload, size_t size);
 void pwi_client_look_collected(struct pwi_client *client);
 
 void pwi_flow_begin_clock(struct pwi_flow *flow); /* clears the clock of sent numbers; cannot fail */
@@ -504,10 +504,10 @@ void pwi_client_lost_writing(struct pwi_client *client); /* the client has joine
 void pwi_client_look_revoked(struct pwi_client *client, bool was_up, bool is_manager, pawl_status why);
 
 /* client/restore.c */
-bool pwi_part_is_stale(const struct part *part); /* made for an earlier incarnation */
+bool pwi_part_is_stale(const struct client_part *part); /* made for an earlier incarnation */
 void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_t incarnation);
 /* Answered RESTORED. */
-void pwi_part_restored(struct pwi_client *client, struct part *part, uint64_t incarnation);
+void pwi_part_restored(struct pwi_client *client, struct client_part *part, uint64_t incarnation);
 
 /* client/call.c */
 bool pwi_client_is_call(const struct pwi_message *message);
@@ -522,18 +522,19 @@ void pwi_client_calls_die(struct pwi_client *client);                         /*
 /* client/linear.c */
 
 /* A part with an operation begins or ends: counts the readers of the second vector, and unblocks parts. */
-void pwi_linear_begun(struct part *part);
-void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const struct part *part, bool was_numbered);
+void pwi_linear_begun(struct client_part *part);
+void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const struct client_part *part,
+                     bool was_numbered);
 
 /* True if an earlier LINEAR that is not answered yet reads rows that this part would change. */
-bool pwi_linear_is_read_before(const struct pwi_client *client, const struct part *part);
+bool pwi_linear_is_read_before(const struct pwi_client *client, const struct client_part *part);
 
 /* The server has processed a part's claim up to `outcome->next`: the rest becomes a part of its own. False if
  * there is no memory for it; the whole part is then sent again. */
-bool pwi_linear_keep_rest(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome);
+bool pwi_linear_keep_rest(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome);
 
 /* A FOLD was answered OK; the payload is its sum. PAWL_CORRUPT. */
-PAWL_MUST_USE pawl_status pwi_fold_answered(struct pwi_client *client, struct part *part,
+PAWL_MUST_USE pawl_status pwi_fold_answered(struct pwi_client *client, struct client_part *part,
                                             const struct pwi_outcome *outcome, const void *payload, size_t size);
 
 /* The sums of the parts of a fold, from its start to its end. */

@@ -21,12 +21,13 @@
 
 /* --- order between flows -------------------------------------------------------------------------------- */
 
-void pwi_linear_begun(struct part *part) {
+void pwi_linear_begun(struct client_part *part) {
   if (part->other) part->other->readers++;
 }
 
 /* Parts that wait for a reader are settled when its whole task is over, because a task has many parts. */
-void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const struct part *part, bool was_numbered) {
+void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const struct client_part *part,
+                     bool was_numbered) {
   struct pwi_flow *other = part->other;
   if (other) {
     assert(other->readers > 0);
@@ -37,27 +38,27 @@ void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const str
     if (reader != flow) pwi_flow_unblock(client, reader);
 }
 
-static bool reads_before(const struct part *reader, const struct part *part) {
+static bool reads_before(const struct client_part *reader, const struct client_part *part) {
   return reader->kind == PWI_REQUEST_LINEAR && reader->other == part->flow && reader->number < part->number &&
          reader->claim.begin < part->claim.end && part->claim.begin < reader->claim.end;
 }
 
-bool pwi_linear_is_read_before(const struct pwi_client *client, const struct part *part) {
+bool pwi_linear_is_read_before(const struct pwi_client *client, const struct client_part *part) {
   if (!pwi_part_is_numbered(part)) return false;
   for (const struct pwi_flow *flow = client->flows; flow; flow = flow->next)
-    for (const struct part *reader = flow->first; reader; reader = reader->next)
+    for (const struct client_part *reader = flow->first; reader; reader = reader->next)
       if (reads_before(reader, part)) return true;
   return false;
 }
 
 /* --- the rest ------------------------------------------------------------------------------------------- */
 
-bool pwi_linear_keep_rest(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
+bool pwi_linear_keep_rest(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome) {
   bool has_next = outcome->code == PWI_CODE_OK || outcome->code == PWI_CODE_REFUSED;
   if (!has_next || part->is_collecting || outcome->next <= part->claim.begin || outcome->next >= part->claim.end)
     return true;
   pwi_part_hold(client, part, PART_BLOCKED);
-  struct part *rest = pwi_part_split(client, part, outcome->next);
+  struct client_part *rest = pwi_part_split(client, part, outcome->next);
   if (!rest) {
     pwi_part_retry(client, part);
     return false;
@@ -129,7 +130,7 @@ static pawl_status make_room(struct pwi_folding *folding) {
   return PAWL_OK;
 }
 
-pawl_status pwi_fold_answered(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome,
+pawl_status pwi_fold_answered(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome,
                               const void *payload, size_t size) {
   struct pwi_folding *folding = part->task->folding;
   const unsigned char *bytes = payload;

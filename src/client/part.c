@@ -13,15 +13,15 @@
 #define RETRY_FIRST INT64_C(1000000) /* 1 ms, doubled with each try */
 #define RETRY_DOUBLINGS 6
 
-bool pwi_part_is_numbered(const struct part *part) { return part->number != 0; }
+bool pwi_part_is_numbered(const struct client_part *part) { return part->number != 0; }
 
 /* True for requests that name a predecessor, which is a task number of the client's present id. */
-bool pwi_part_has_order(const struct part *part) {
+bool pwi_part_has_order(const struct client_part *part) {
   return pwi_part_is_numbered(part) || part->kind == PWI_REQUEST_PULL || part->kind == PWI_REQUEST_FOLD ||
          part->kind == PWI_REQUEST_SCAN;
 }
 
-static bool overlaps(const struct part *a, const struct part *b) {
+static bool overlaps(const struct client_part *a, const struct client_part *b) {
   return a->claim.begin < b->claim.end && b->claim.begin < a->claim.end;
 }
 
@@ -101,15 +101,15 @@ void pwi_task_started(struct pwi_client *client, struct pwi_task *task) {
 
 /* --- slots ---------------------------------------------------------------------------------------------- */
 
-static struct part *take_slot(struct pwi_client *client) {
-  struct part *part = client->free_parts;
+static struct client_part *take_slot(struct pwi_client *client) {
+  struct client_part *part = client->free_parts;
   if (part) {
     client->free_parts = part->next;
     return part;
   }
   if (client->part_count == client->part_room) {
     size_t room = client->part_room ? client->part_room * 2 : 64;
-    struct part **parts = pwi_resize_array(client->parts, room, sizeof *parts);
+    struct client_part **parts = pwi_resize_array(client->parts, room, sizeof *parts);
     if (!parts) return NULL;
     client->parts = parts;
     client->part_room = room;
@@ -121,20 +121,20 @@ static struct part *take_slot(struct pwi_client *client) {
   return part;
 }
 
-struct part *pwi_part_create(struct pwi_client *client, struct pwi_flow *flow, struct pwi_task *task) {
-  struct part *part = take_slot(client);
+struct client_part *pwi_part_create(struct pwi_client *client, struct pwi_flow *flow, struct pwi_task *task) {
+  struct client_part *part = take_slot(client);
   if (!part) return NULL;
-  *part = (struct part){.index = part->index,
-                        .generation = part->generation + 1,
-                        .flow = flow,
-                        .task = task,
-                        .state = PART_BLOCKED,
-                        .incarnation = flow->entry.incarnation};
+  *part = (struct client_part){.index = part->index,
+                               .generation = part->generation + 1,
+                               .flow = flow,
+                               .task = task,
+                               .state = PART_BLOCKED,
+                               .incarnation = flow->entry.incarnation};
   task->parts++;
   return part;
 }
 
-void pwi_part_link_behind(struct part *part, struct part *before) {
+void pwi_part_link_behind(struct client_part *part, struct client_part *before) {
   struct pwi_flow *flow = part->flow;
   if (!before) before = flow->last;
   part->before = before;
@@ -151,7 +151,7 @@ void pwi_part_link_behind(struct part *part, struct part *before) {
   flow->blocked++;
 }
 
-static void unlink_part(struct part *part) {
+static void unlink_part(struct client_part *part) {
   struct pwi_flow *flow = part->flow;
   if (part->before)
     part->before->next = part->next;
@@ -166,7 +166,7 @@ static void unlink_part(struct part *part) {
 /* --- states --------------------------------------------------------------------------------------------- */
 
 /* Makes the part BLOCKED, from any state. */
-static void leave_state(struct pwi_client *client, struct part *part) {
+static void leave_state(struct pwi_client *client, struct client_part *part) {
   struct pwi_flow *flow = part->flow;
   switch (part->state) {
   case PART_SENT:
@@ -189,7 +189,7 @@ static void leave_state(struct pwi_client *client, struct part *part) {
   part->peer = NULL;
 }
 
-void pwi_part_hold(struct pwi_client *client, struct part *part, enum part_state state) {
+void pwi_part_hold(struct pwi_client *client, struct client_part *part, enum client_part_state state) {
   leave_state(client, part);
   if (state != PART_PARKED) return;
   part->flow->blocked--;
@@ -197,7 +197,7 @@ void pwi_part_hold(struct pwi_client *client, struct part *part, enum part_state
   client->parked++;
 }
 
-void pwi_part_enqueue(struct pwi_client *client, struct part *part, struct client_peer *peer) {
+void pwi_part_enqueue(struct pwi_client *client, struct client_part *part, struct client_peer *peer) {
   leave_state(client, part);
   part->flow->blocked--;
   part->state = PART_QUEUED;
@@ -205,7 +205,7 @@ void pwi_part_enqueue(struct pwi_client *client, struct part *part, struct clien
   pwi_peer_enqueue(client, peer, part);
 }
 
-void pwi_part_retry(struct pwi_client *client, struct part *part) {
+void pwi_part_retry(struct pwi_client *client, struct client_part *part) {
   uint32_t doublings = part->tries < RETRY_DOUBLINGS ? part->tries : RETRY_DOUBLINGS;
   part->tries++;
   part->epoch = client->view ? client->view->epoch : 0;
@@ -219,7 +219,7 @@ void pwi_parts_unpark(struct pwi_client *client, bool all) {
   int64_t now = pwi_net_now(client->config.net);
   uint64_t epoch = client->view ? client->view->epoch : 0;
   for (size_t i = 0; i < client->part_count; i++) {
-    struct part *part = client->parts[i];
+    struct client_part *part = client->parts[i];
     if (!part->flow || part->state != PART_PARKED) continue;
     if (all || part->epoch < epoch || part->retry_at <= now)
       pwi_part_settle(client, part);
@@ -229,9 +229,9 @@ void pwi_parts_unpark(struct pwi_client *client, bool all) {
 }
 
 /* The same for the second vector that the part reads. */
-static bool other_waits(const struct part *part) {
+static bool other_waits(const struct client_part *part) {
   if (part->other == part->flow) return false;
-  for (const struct part *earlier = part->other->first; earlier; earlier = earlier->next) {
+  for (const struct client_part *earlier = part->other->first; earlier; earlier = earlier->next) {
     bool is_held = earlier->state == PART_PARKED || earlier->state == PART_BLOCKED;
     bool is_earlier = part->number == 0 || earlier->number < part->number;
     if (pwi_part_is_numbered(earlier) && is_earlier && (is_held || part->is_strict) && overlaps(earlier, part))
@@ -243,8 +243,8 @@ static bool other_waits(const struct part *part) {
 /* True if the part has to follow an earlier push of the flow that is held back or, for a strict part, not
  * answered yet. (A queued push precedes the part, because queues are in order.) A read does not follow pushes
  * of a group that are later than its predecessor. */
-bool pwi_part_waits_for_earlier(const struct part *part) {
-  for (const struct part *earlier = part->before; earlier; earlier = earlier->before) {
+bool pwi_part_waits_for_earlier(const struct client_part *part) {
+  for (const struct client_part *earlier = part->before; earlier; earlier = earlier->before) {
     bool is_held = earlier->state == PART_PARKED || earlier->state == PART_BLOCKED;
     if (earlier->aggregate != 0 && !pwi_part_is_numbered(part) && earlier->number > part->prior) continue;
     if (pwi_part_is_numbered(earlier) && (is_held || part->is_strict) && overlaps(earlier, part) &&
@@ -254,11 +254,11 @@ bool pwi_part_waits_for_earlier(const struct part *part) {
   return part->other && other_waits(part);
 }
 
-static bool is_earlier_task(const struct pwi_client *client, const struct part *part) {
+static bool is_earlier_task(const struct pwi_client *client, const struct client_part *part) {
   return part->is_after_all && client->tasks_first != part->task;
 }
 
-static bool must_block(const struct pwi_client *client, const struct part *part) {
+static bool must_block(const struct pwi_client *client, const struct client_part *part) {
   if (part->is_collecting) return false;
   if (client->renewal != RENEWAL_NONE && pwi_part_has_order(part)) return true;
   if (part->flow->is_suspended) return true;
@@ -271,12 +271,12 @@ static bool must_block(const struct pwi_client *client, const struct part *part)
 /* Ends the claim at `end`, because another server has the keys from there on. The rest becomes a part of its
  * own. The rest of a scan is left to its caller, who learns where to go on: only the answer tells how much
  * room is left. False if there is no memory. */
-static bool end_claim_at(struct pwi_client *client, struct part *part, uint64_t end) {
+static bool end_claim_at(struct pwi_client *client, struct client_part *part, uint64_t end) {
   if (part->kind == PWI_REQUEST_SCAN) {
     part->claim.end = part->range.end = end;
     return true;
   }
-  struct part *rest = pwi_part_split(client, part, end);
+  struct client_part *rest = pwi_part_split(client, part, end);
   if (!rest) return false;
   pwi_part_settle(client, rest);
   return true;
@@ -284,7 +284,7 @@ static bool end_claim_at(struct pwi_client *client, struct part *part, uint64_t 
 
 /* The head for the part's claim. If several heads have parts of the claim, the part is cut, and the rest is
  * routed by itself. An aggregate is always about one arc. */
-static struct client_peer *route(struct pwi_client *client, struct part *part) {
+static struct client_peer *route(struct pwi_client *client, struct client_part *part) {
   struct pwi_flow *flow = part->flow;
   if (flow->node != 0) return pwi_client_peer(client, flow->node);
   if (!client->view || client->view->arc_count == 0) return NULL;
@@ -299,7 +299,7 @@ static struct client_peer *route(struct pwi_client *client, struct part *part) {
   return pwi_client_peer(client, head->node.id);
 }
 
-void pwi_part_settle(struct pwi_client *client, struct part *part) {
+void pwi_part_settle(struct pwi_client *client, struct client_part *part) {
   if (part->flow->dead) {
     pwi_part_end(client, part, part->flow->dead);
     return;
@@ -328,7 +328,7 @@ void pwi_part_settle(struct pwi_client *client, struct part *part) {
 /* Settles the blocked parts that need not wait any more, in their order. */
 void pwi_flow_unblock(struct pwi_client *client, struct pwi_flow *flow) {
   if (flow->blocked == 0 || flow->dead) return;
-  for (struct part *part = flow->first, *next; part; part = next) {
+  for (struct client_part *part = flow->first, *next; part; part = next) {
     next = part->next;
     if (part->state == PART_BLOCKED && !must_block(client, part)) pwi_part_settle(client, part);
   }
@@ -340,7 +340,7 @@ void pwi_client_ticks_look(struct pwi_client *client) {
 }
 
 /* The part has ended, and the net does not read the caller's memory any more. */
-static void part_over(struct pwi_client *client, struct part *part) {
+static void part_over(struct pwi_client *client, struct client_part *part) {
   struct pwi_task *task = part->task;
   pawl_status status = part->over_status;
   struct pawl_range range = part->range;
@@ -352,14 +352,14 @@ static void part_over(struct pwi_client *client, struct part *part) {
   pwi_task_part_over(client, task, range, status);
 }
 
-void pwi_part_outgoing_done(struct pwi_client *client, struct part *part) {
+void pwi_part_outgoing_done(struct pwi_client *client, struct client_part *part) {
   assert(part->outgoings > 0);
   if (--part->outgoings == 0 && part->is_over) part_over(client, part);
 }
 
 /* The answer may arrive before the net has finished with the body. The memory belongs to the caller only
  * after both. */
-void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status status) {
+void pwi_part_end(struct pwi_client *client, struct client_part *part, pawl_status status) {
   struct pwi_flow *flow = part->flow;
   assert(flow && !part->is_over);
   bool was_numbered = pwi_part_is_numbered(part);
@@ -379,7 +379,7 @@ void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status stat
 
 static const uint64_t no_keys[1];
 
-void pwi_part_fail(struct pwi_client *client, struct part *part, pawl_status status) {
+void pwi_part_fail(struct pwi_client *client, struct client_part *part, pawl_status status) {
   bool is_void = part->voided != PAWL_OK;
   bool has_number = pwi_part_is_numbered(part) && pwi_request_has_rows(part->kind) && !part->is_collecting;
   if (!has_number || (is_void && part->aggregate == 0)) {
@@ -409,14 +409,14 @@ void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status
 
 /* --- narrowing ------------------------------------------------------------------------------------------ */
 
-static void skip_rows(struct part *part, size_t rows) {
+static void skip_rows(struct client_part *part, size_t rows) {
   if (part->in) part->in += rows * pwi_flow_bytes_in(part->flow, part->kind);
   if (part->out) part->out += rows * part->flow->row_bytes;
 }
 
 /* Reduces the part to `claim`, which lies in its present claim. True if it still names keys. A push without
  * keys is sent all the same, to move the clock. */
-bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim) {
+bool pwi_part_narrow(struct pwi_client *client, struct client_part *part, struct pawl_range claim) {
   (void)client;
   assert(part->kind != PWI_REQUEST_SCAN && "the rows of a scan are its room, not its range");
   struct pawl_range range = pawl_range_common(part->range, claim);
@@ -445,9 +445,9 @@ bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_r
 
 /* Cuts the part at the key `at`. The new part behind it gets the keys from `at` on, with the same task,
  * number and predecessor. NULL if there is no memory: nothing has changed. */
-struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64_t at) {
+struct client_part *pwi_part_split(struct pwi_client *client, struct client_part *part, uint64_t at) {
   assert(at > part->claim.begin && at < part->claim.end);
-  struct part *rest = pwi_part_create(client, part->flow, part->task);
+  struct client_part *rest = pwi_part_create(client, part->flow, part->task);
   if (!rest) return NULL;
   uint32_t index = rest->index, generation = rest->generation;
   *rest = *part;

@@ -1,5 +1,5 @@
-/* How parts end and are cut: failures, the end of a flow, the memory of the caller, views that divide a claim,
- * narrowing. client/part_test.c has the states before. */
+/* How parts end and are cut: failures, the end of a flow, the memory of the caller, views that divide a
+ * claim, narrowing. client/part_test.c has the states before. */
 #include "client/client_testing.h"
 
 /* --- failing -------------------------------------------------------------------------------------------- */
@@ -9,7 +9,7 @@ static void test_a_push_that_fails_goes_once_more_empty(void **state) {
   struct call call;
   bring_up(&scene, 1);
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   answer_failed(&scene, part, PAWL_MISMATCH);
   assert_int_equal(part->state, PART_SENT);
   assert_int_equal(part->voided, PAWL_MISMATCH);
@@ -39,7 +39,7 @@ static void test_an_empty_push_of_a_group_is_tried_without_it(void **state) {
   bring_up(&scene, 1);
   bring_up(&scene, 2);
   start_aggregate(&scene, &call, PWI_REQUEST_PUSH);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   answer_failed(&scene, part, PAWL_MISMATCH);
   assert_int_equal(part->aggregate, 3);
   answer_failed(&scene, part, PAWL_MISMATCH);
@@ -80,7 +80,7 @@ static void test_a_request_that_the_server_cannot_read_fails_before_it_is_sent(v
   bring_up(&scene, 2);
   peer_of(&scene, 1)->link->peering.features = 0;
   start_aggregate(&scene, &call, PWI_REQUEST_PUSHPULL);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   assert_int_equal(part->voided, PAWL_UNSUPPORTED);
   assert_int_equal(part->state, PART_SENT);
   while (scene.flow->first) answer(&scene, scene.flow->first, PWI_CODE_OK);
@@ -101,7 +101,7 @@ static void test_a_refusal_names_the_keys(void **state) {
   stop_scene(&scene);
 }
 
-static void test_failures_of_neighbours_are_told_as_one(void **state) {
+static void test_failures_of_neighbouring_parts_are_reported_as_one(void **state) {
   START;
   struct call call;
   bring_up(&scene, 1);
@@ -183,7 +183,7 @@ static void test_a_task_is_over_only_when_the_net_has_let_go(void **state) {
   struct call call;
   bring_up(&scene, 1);
   push(&scene, &call, 0, 500); /* too large to be copied */
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   const struct stub_sent *sent = last_request(&scene).sent;
   assert_int_not_equal(sent->cookie, 0);
   answer(&scene, part, PWI_CODE_OK);
@@ -209,7 +209,7 @@ static void test_a_resent_part_waits_for_both_messages(void **state) {
   take_down(&scene, 1, PAWL_LINK_CLOSED);
   bring_up(&scene, 1);
   size_t second = scene.net.sent_count - 1;
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   assert_int_equal(part->outgoings, 2);
   assert_int_not_equal(scene.net.sent[first].cookie, scene.net.sent[second].cookie);
   answer(&scene, part, PWI_CODE_OK);
@@ -228,10 +228,10 @@ static void test_a_view_cuts_a_part_between_two_heads(void **state) {
   bring_up(&scene, 1);
   push(&scene, &before, 0, 10);
   push(&scene, &call, 0, 400);
-  struct part *part = scene.flow->last;
+  struct client_part *part = scene.flow->last;
   answer(&scene, part, PWI_CODE_NOT_HERE);
   SEE(&scene, 2, {0, 1}, {250, 3}, {500, 2});
-  struct part *rest = part->next;
+  struct client_part *rest = part->next;
   assert_int_equal(part->state, PART_SENT);
   assert_range(part->claim, 0, 250);
   assert_range(part->range, 0, 250);
@@ -254,7 +254,7 @@ static void test_a_view_shortens_a_scan(void **state) {
   bring_up(&scene, 1);
   assert_int_equal(pwi_client_scan(scene.client, &call.task, scene.flow, pawl_range_of(0, SPAN), 10, keys, scene.out),
                    PAWL_OK);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   assert_range(part->claim, 0, 500);
   answer(&scene, part, PWI_CODE_NOT_HERE);
   SEE(&scene, 2, {0, 1}, {250, 3}, {500, 2});
@@ -273,7 +273,7 @@ static void test_a_part_that_cannot_be_cut_for_lack_of_memory_parks_whole(void *
   struct call call;
   bring_up(&scene, 1);
   push(&scene, &call, 0, 400);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   answer(&scene, part, PWI_CODE_NOT_HERE);
   const struct share shares[] = {{0, 1}, {250, 3}, {500, 2}};
   pwi_view_release(scene.client->view);
@@ -297,7 +297,7 @@ static void test_neighbouring_arcs_of_one_node_are_asked_at_once(void **state) {
   SEE(&scene, 2, {0, 2});
   push(&scene, &first, 0, 10);
   start_aggregate(&scene, &second, PWI_REQUEST_PUSH);
-  struct part *plain = scene.flow->first, *aggregate = plain->next;
+  struct client_part *plain = scene.flow->first, *aggregate = plain->next;
   assert_range(plain->claim, 0, SPAN);
   assert_range(aggregate->claim, 0, SPAN);
   SEE(&scene, 3, {0, 2}, {500, 2});
@@ -320,7 +320,7 @@ static void test_narrowing_a_part_of_a_range(void **state) {
   struct call call;
   scene.client->is_joined = false;
   push(&scene, &call, 100, 300);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   assert_range(part->claim, 0, 500);
   assert_true(pwi_part_narrow(scene.client, part, pawl_range_of(200, 400)));
   assert_range(part->claim, 200, 400);
@@ -345,7 +345,7 @@ static void test_narrowing_a_part_with_keys(void **state) {
   assert_int_equal(
       pwi_client_start(scene.client, &call.task, scene.flow, PWI_REQUEST_PUSHPULL, &where, scene.in, scene.out),
       PAWL_OK);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   assert_int_equal(part->rows, 4);
   part->signature = 5;
   assert_true(pwi_part_narrow(scene.client, part, pawl_range_of(20, 400)));
@@ -370,10 +370,10 @@ static void test_splitting_keeps_number_predecessor_and_list(void **state) {
   struct pwi_where where = {.list = list};
   assert_int_equal(pwi_client_start(scene.client, &call.task, scene.flow, PWI_REQUEST_PUSH, &where, scene.in, NULL),
                    PAWL_OK);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   part->prior = 9;
   assert_int_equal(part->state, PART_PARKED);
-  struct part *rest = pwi_part_split(scene.client, part, 20);
+  struct client_part *rest = pwi_part_split(scene.client, part, 20);
   assert_non_null(rest);
   assert_ptr_equal(part->next, rest);
   assert_int_equal(rest->state, PART_BLOCKED);
@@ -400,7 +400,7 @@ int main(void) {
       T(a_push_waits_for_a_server_without_memory),
       T(a_request_that_the_server_cannot_read_fails_before_it_is_sent),
       T(a_refusal_names_the_keys),
-      T(failures_of_neighbours_are_told_as_one),
+      T(failures_of_neighbouring_parts_are_reported_as_one),
       T(all_parts_of_a_deleted_vector_end),
       T(a_part_that_is_settled_on_a_dead_flow_ends),
       T(parts_for_an_earlier_incarnation_end),

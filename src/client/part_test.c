@@ -7,7 +7,7 @@ static void test_a_part_is_queued_then_sent_then_over(void **state) {
   START;
   struct call call;
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   assert_int_equal(part->state, PART_QUEUED);
   assert_int_equal(part->peer->node, 1);
   assert_int_equal(scene.net.connects, 1);
@@ -34,7 +34,7 @@ static void test_an_answer_to_an_earlier_attempt_is_ignored(void **state) {
   bring_up(&scene, 1);
   push(&scene, &first, 0, 10);
   push(&scene, &second, 0, 10);
-  struct part *a = scene.flow->first, *b = a->next;
+  struct client_part *a = scene.flow->first, *b = a->next;
   uint64_t old = number_of(a);
   take_down(&scene, 1, PAWL_LINK_CLOSED);
   assert_int_equal(a->state, PART_QUEUED);
@@ -57,7 +57,7 @@ static void test_a_queued_part_finds_another_head_with_a_new_view(void **state) 
   START;
   struct call call;
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   SEE(&scene, 2, {0, 3}, {500, 2});
   assert_int_equal(part->state, PART_QUEUED);
   assert_int_equal(part->peer->node, 3);
@@ -79,7 +79,7 @@ static void test_an_unknown_key_list_is_sent_whole(void **state) {
   struct pwi_where where = {.list = list};
   assert_int_equal(pwi_client_start(scene.client, &call.task, scene.flow, PWI_REQUEST_PUSH, &where, scene.in, NULL),
                    PAWL_OK);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   struct request request = last_request(&scene);
   assert_int_equal(request.terms.keys, PWI_KEYS_SIGNED);
   assert_true(bytes_in(&request, PWI_SECTION_SIGNATURE) > 0);
@@ -102,7 +102,7 @@ static void test_a_part_parks_until_the_client_has_joined(void **state) {
   struct call call;
   scene.client->is_joined = false;
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   assert_int_equal(part->state, PART_PARKED);
   scene.client->is_joined = true;
   pwi_parts_unpark(scene.client, true);
@@ -130,7 +130,7 @@ static void test_a_part_parks_until_there_is_a_view(void **state) {
   pwi_view_release(scene.client->view);
   scene.client->view = NULL;
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   assert_int_equal(part->state, PART_PARKED);
   assert_range(part->claim, 0, SPAN); /* nothing to cut it by */
   SEE(&scene, 1, {0, 1}, {500, 2});
@@ -147,7 +147,7 @@ static void test_a_part_parks_without_memory_for_its_peer(void **state) {
   struct call call;
   scene.client->is_joined = false;
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   scene.client->is_joined = true;
   pwi_memory_fail_after(0);
   pwi_parts_unpark(scene.client, true);
@@ -164,7 +164,7 @@ static void test_the_wait_of_a_parked_part_doubles(void **state) {
   struct call call;
   bring_up(&scene, 1);
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   static const int64_t waits[] = {1, 2, 4, 8, 16, 32, 64, 64, 64}; /* milliseconds */
   for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
     answer(&scene, part, PWI_CODE_NOT_HERE);
@@ -184,7 +184,7 @@ static void test_a_parked_part_goes_with_a_newer_view_and_not_before_its_time(vo
   bring_up(&scene, 1);
   bring_up(&scene, 3);
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   answer(&scene, part, PWI_CODE_NOT_HERE);
   pwi_parts_unpark(scene.client, false);
   assert_int_equal(part->state, PART_PARKED);
@@ -204,7 +204,7 @@ static void test_a_part_whose_proof_is_missing_goes_again_with_it(void **state) 
   push(&scene, &second, 0, 10);
   request = last_request(&scene);
   assert_int_equal(bytes_in(&request, PWI_SECTION_PROOF), 0); /* once on each link */
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   answer(&scene, part, PWI_CODE_UNPROVEN);
   assert_int_equal(part->state, PART_PARKED);
   wait_for_timer(&scene);
@@ -222,13 +222,13 @@ static void test_a_part_waits_behind_an_earlier_push_that_is_held_back(void **st
   bring_up(&scene, 1);
   bring_up(&scene, 2);
   push(&scene, &first, 0, 10);
-  struct part *a = scene.flow->first;
+  struct client_part *a = scene.flow->first;
   answer(&scene, a, PWI_CODE_NOT_HERE);
   push(&scene, &second, 0, 10);
-  struct part *b = a->next;
+  struct client_part *b = a->next;
   assert_int_equal(b->state, PART_BLOCKED);
   pull(&scene, &third, 100, 110);
-  struct part *c = b->next;
+  struct client_part *c = b->next;
   assert_int_equal(c->state, PART_BLOCKED);
   push(&scene, &fourth, 500, 510); /* no key in common */
   assert_int_equal(c->next->state, PART_SENT);
@@ -257,7 +257,7 @@ static void test_a_part_that_meets_a_gap_waits_for_the_answers_of_earlier_ones(v
   bring_up(&scene, 1);
   push(&scene, &first, 0, 10);
   push(&scene, &second, 0, 10);
-  struct part *a = scene.flow->first, *b = a->next;
+  struct client_part *a = scene.flow->first, *b = a->next;
   answer(&scene, b, PWI_CODE_GAP);
   assert_int_equal(b->state, PART_BLOCKED);
   assert_true(b->is_strict);
@@ -274,7 +274,7 @@ static void test_two_gaps_without_an_earlier_push_mean_lost_data(void **state) {
   struct call call;
   bring_up(&scene, 1);
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   answer(&scene, part, PWI_CODE_GAP);
   assert_int_equal(part->state, PART_SENT); /* it goes once more */
   answer(&scene, part, PWI_CODE_GAP);
@@ -282,13 +282,13 @@ static void test_two_gaps_without_an_earlier_push_mean_lost_data(void **state) {
   stop_scene(&scene);
 }
 
-static void test_what_is_missing_for_good_is_no_longer_a_predecessor(void **state) {
+static void test_a_push_that_is_lost_for_good_is_no_longer_a_predecessor(void **state) {
   START;
   struct call first, second;
   bring_up(&scene, 1);
   push(&scene, &first, 0, 10);
   push(&scene, &second, 0, 10);
-  struct part *a = scene.flow->first, *b = a->next;
+  struct client_part *a = scene.flow->first, *b = a->next;
   answer_failed(&scene, a, PAWL_FORBIDDEN);
   assert_over(&first, PAWL_FORBIDDEN);
   assert_true(scene.flow->is_forbidden);
@@ -307,7 +307,7 @@ static void test_a_tick_waits_for_all_earlier_tasks(void **state) {
   push(&scene, &first, 0, 10);
   push(&scene, &second, 500, 510);
   assert_int_equal(pwi_client_tick(scene.client, &tick.task, scene.group, 1), PAWL_OK);
-  struct part *part = scene.group->first;
+  struct client_part *part = scene.group->first;
   assert_int_equal(part->state, PART_BLOCKED);
   answer(&scene, scene.flow->last, PWI_CODE_OK);
   assert_int_equal(part->state, PART_BLOCKED);
@@ -324,7 +324,7 @@ static void test_parts_of_a_suspended_group_are_blocked(void **state) {
   struct call call = {.task.finished = call_finished};
   scene.group->is_suspended = true;
   assert_int_equal(pwi_client_await(scene.client, &call.task, scene.group, 1), PAWL_OK);
-  struct part *part = scene.group->first;
+  struct client_part *part = scene.group->first;
   assert_int_equal(part->state, PART_BLOCKED);
   pwi_flow_unblock(scene.client, scene.group);
   assert_int_equal(part->state, PART_BLOCKED);
@@ -357,7 +357,7 @@ static void test_a_pull_does_not_wait_for_a_push_of_a_group(void **state) {
   bring_up(&scene, 1);
   bring_up(&scene, 2);
   start_aggregate(&scene, &first, PWI_REQUEST_PUSH);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   assert_int_equal(part->aggregate, 3);
   assert_null(part->next);
   answer(&scene, part, PWI_CODE_NOT_HERE);
@@ -384,7 +384,7 @@ static void test_a_change_by_another_vector_waits_for_held_pushes_to_it(void **s
   start_range(&scene, &first, scene.second, PWI_REQUEST_PUSH, 0, 10);
   answer(&scene, scene.second->first, PWI_CODE_NOT_HERE);
   axpy(&scene, &second);
-  struct part *change = scene.flow->first;
+  struct client_part *change = scene.flow->first;
   assert_int_equal(change->state, PART_BLOCKED);
   assert_int_equal(scene.second->readers > 0, true);
   wait_for_timer(&scene);
@@ -406,10 +406,10 @@ static void test_the_rest_of_a_change_is_asked_for_under_the_same_number(void **
   bring_up(&scene, 1);
   bring_up(&scene, 2);
   axpy(&scene, &call);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   uint64_t number = part->number;
   answer_with(&scene, part, (struct pwi_outcome){.code = PWI_CODE_OK, .next = 200});
-  struct part *rest = scene.flow->first;
+  struct client_part *rest = scene.flow->first;
   assert_int_equal(rest->state, PART_SENT);
   assert_int_equal(rest->number, number);
   assert_range(rest->claim, 200, 500);
@@ -436,7 +436,7 @@ static void test_a_retired_client_asks_what_became_of_a_part(void **state) {
   struct call first, second;
   bring_up(&scene, 1);
   push(&scene, &first, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   answer(&scene, part, PWI_CODE_RETIRED);
   assert_int_equal(part->state, PART_BLOCKED);
   push(&scene, &second, 0, 10);
@@ -467,7 +467,7 @@ static void test_a_part_that_took_effect_in_one_piece_is_cut(void **state) {
   struct pwi_writer writer = {0};
   bring_up(&scene, 1);
   push(&scene, &call, 0, 400);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   answer(&scene, part, PWI_CODE_RETIRED);
   renew(&scene, 8);
   pwi_write_u32(&writer, 1);
@@ -478,7 +478,7 @@ static void test_a_part_that_took_effect_in_one_piece_is_cut(void **state) {
   answer_number(&scene, 1, number_of(part), (struct pwi_outcome){.code = PWI_CODE_OK}, writer.data, writer.size, NULL,
                 0);
   pwi_writer_fini(&writer);
-  struct part *rest = scene.flow->first;
+  struct client_part *rest = scene.flow->first;
   assert_null(rest->next);
   assert_int_equal(rest->state, PART_SENT);
   assert_range(rest->claim, 250, 500);
@@ -493,7 +493,7 @@ static void test_a_part_whose_clocks_are_gone_has_an_unknown_outcome(void **stat
   struct call call;
   bring_up(&scene, 1);
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   answer(&scene, part, PWI_CODE_RETIRED);
   renew(&scene, 8);
   answer(&scene, part, PWI_CODE_GONE);
@@ -521,7 +521,7 @@ int main(void) {
       T(a_part_may_follow_a_push_that_is_only_queued),
       T(a_part_that_meets_a_gap_waits_for_the_answers_of_earlier_ones),
       T(two_gaps_without_an_earlier_push_mean_lost_data),
-      T(what_is_missing_for_good_is_no_longer_a_predecessor),
+      T(a_push_that_is_lost_for_good_is_no_longer_a_predecessor),
       T(a_tick_waits_for_all_earlier_tasks),
       T(parts_of_a_suspended_group_are_blocked),
       T(ordered_parts_are_blocked_during_a_renewal),

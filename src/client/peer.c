@@ -29,17 +29,19 @@ struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node) {
 
 /* --- sums ----------------------------------------------------------------------------------------------- */
 
-size_t pwi_part_bytes_out(const struct part *part) {
+size_t pwi_part_bytes_out(const struct client_part *part) {
   return part->in ? part->rows * pwi_flow_bytes_in(part->flow, part->kind) : 0;
 }
 
 /* Bytes that the server passes on to its chain: the values of a push, or the rows that a LINEAR changes. */
-size_t pwi_part_load(const struct part *part) {
+size_t pwi_part_load(const struct client_part *part) {
   if (part->kind != PWI_REQUEST_LINEAR) return pwi_part_bytes_out(part);
   return part->rows < PWI_LINEAR_SLICE / part->flow->row_bytes ? part->rows * part->flow->row_bytes : PWI_LINEAR_SLICE;
 }
 
-size_t pwi_part_bytes_back(const struct part *part) { return part->out ? part->rows * part->flow->row_bytes : 0; }
+size_t pwi_part_bytes_back(const struct client_part *part) {
+  return part->out ? part->rows * part->flow->row_bytes : 0;
+}
 
 /* --- lists ---------------------------------------------------------------------------------------------- */
 
@@ -61,8 +63,8 @@ struct client_peer *pwi_client_take_due(struct pwi_client *client) {
 
 /* A numbered part precedes queued parts with higher numbers, so that a resend precedes later pushes to the
  * same range. It does not pass a part without a number. A new part mostly goes to the end. */
-void pwi_peer_enqueue(struct pwi_client *client, struct client_peer *peer, struct part *part) {
-  struct part *behind = peer->queue_last;
+void pwi_peer_enqueue(struct pwi_client *client, struct client_peer *peer, struct client_part *part) {
+  struct client_part *behind = peer->queue_last;
   while (behind && part->number != 0 && behind->number > part->number) behind = behind->peer_before;
   part->peer_before = behind;
   part->peer_next = behind ? behind->peer_next : peer->queue_first;
@@ -77,10 +79,10 @@ void pwi_peer_enqueue(struct pwi_client *client, struct client_peer *peer, struc
   mark_due(client, peer);
 }
 
-void pwi_peer_remove(struct client_peer *peer, struct part *part) {
+void pwi_peer_remove(struct client_peer *peer, struct client_part *part) {
   bool was_sent = part->state == PART_SENT;
-  struct part **first = was_sent ? &peer->sent_first : &peer->queue_first;
-  struct part **last = was_sent ? &peer->sent_last : &peer->queue_last;
+  struct client_part **first = was_sent ? &peer->sent_first : &peer->queue_first;
+  struct client_part **last = was_sent ? &peer->sent_last : &peer->queue_last;
   if (part->peer_before)
     part->peer_before->peer_next = part->peer_next;
   else
@@ -96,7 +98,7 @@ void pwi_peer_remove(struct client_peer *peer, struct part *part) {
   peer->bytes_back -= pwi_part_bytes_back(part);
 }
 
-void pwi_peer_sent(struct client_peer *peer, struct part *part) {
+void pwi_peer_sent(struct client_peer *peer, struct client_part *part) {
   pwi_peer_remove(peer, part);
   part->state = PART_SENT;
   part->flow->held_back--;

@@ -17,8 +17,8 @@ static void test_a_peer_is_made_once(void **state) {
 }
 
 /* Queues a part that has this number, as client/part.c does. */
-static struct part *enqueue(struct scene *scene, struct call *call, uint64_t number) {
-  struct part *part = pwi_part_create(scene->client, scene->flow, &call->task);
+static struct client_part *enqueue(struct scene *scene, struct call *call, uint64_t number) {
+  struct client_part *part = pwi_part_create(scene->client, scene->flow, &call->task);
   assert_non_null(part);
   part->kind = number ? PWI_REQUEST_PUSH : PWI_REQUEST_PULL;
   part->number = number;
@@ -38,14 +38,14 @@ static void test_a_queue_is_ordered_by_number(void **state) {
   START;
   struct call call = {.task.finished = call_finished};
   struct client_peer *peer = peer_of(&scene, 1);
-  struct part *five = enqueue(&scene, &call, 5);
-  struct part *read = enqueue(&scene, &call, 0); /* a part without a number goes to the end */
-  struct part *seven = enqueue(&scene, &call, 7);
-  struct part *three = enqueue(&scene, &call, 3); /* passes higher numbers, and no part without one */
-  struct part *six = enqueue(&scene, &call, 6);
-  struct part *again = enqueue(&scene, &call, 6); /* behind others of its task */
-  struct part *order[] = {five, read, three, six, again, seven};
-  struct part *part = peer->queue_first;
+  struct client_part *five = enqueue(&scene, &call, 5);
+  struct client_part *read = enqueue(&scene, &call, 0); /* a part without a number goes to the end */
+  struct client_part *seven = enqueue(&scene, &call, 7);
+  struct client_part *three = enqueue(&scene, &call, 3); /* passes higher numbers, and no part without one */
+  struct client_part *six = enqueue(&scene, &call, 6);
+  struct client_part *again = enqueue(&scene, &call, 6); /* behind others of its task */
+  struct client_part *order[] = {five, read, three, six, again, seven};
+  struct client_part *part = peer->queue_first;
   for (size_t i = 0; i < 6; i++, part = part->peer_next) assert_ptr_equal(part, order[i]);
   assert_null(part);
   pwi_part_hold(scene.client, three, PART_BLOCKED); /* from the middle, */
@@ -71,11 +71,11 @@ static void test_a_peer_is_due_once_until_it_is_taken(void **state) {
   stop_scene(&scene);
 }
 
-static void test_sums_are_of_what_is_under_way(void **state) {
+static void test_sums_count_the_parts_under_way(void **state) {
   START;
   struct call call = {.task.finished = call_finished};
   struct client_peer *peer = peer_of(&scene, 1);
-  struct part *push = enqueue(&scene, &call, 1), *read = enqueue(&scene, &call, 0);
+  struct client_part *push = enqueue(&scene, &call, 1), *read = enqueue(&scene, &call, 0);
   assert_int_equal(peer->under_way, 0);
   pwi_peer_sent(peer, push);
   pwi_peer_sent(peer, read);
@@ -94,7 +94,7 @@ static void test_sums_are_of_what_is_under_way(void **state) {
 static void test_the_load_of_a_change_without_values_is_bounded(void **state) {
   START;
   struct call call = {.task.finished = call_finished};
-  struct part *part = enqueue(&scene, &call, 1);
+  struct client_part *part = enqueue(&scene, &call, 1);
   part->kind = PWI_REQUEST_LINEAR;
   part->in = NULL;
   assert_int_equal(pwi_part_bytes_out(part), 0);
@@ -159,13 +159,13 @@ static void test_a_vector_of_a_sender_that_is_gone_ends(void **state) {
 
 /* --- sending -------------------------------------------------------------------------------------------- */
 
-static void test_what_the_net_cannot_take_stays_queued(void **state) {
+static void test_a_part_that_the_net_refuses_stays_queued(void **state) {
   START;
   struct call call;
   bring_up(&scene, 1);
   scene.net.send_status = PAWL_QUEUE_FULL;
   push(&scene, &call, 0, 10);
-  struct part *part = scene.flow->first;
+  struct client_part *part = scene.flow->first;
   assert_int_equal(part->state, PART_QUEUED);
   scene.net.send_status = PAWL_OK;
   pwi_client_actor.writable(scene.client, peer_of(&scene, 1)->link->link);
@@ -248,7 +248,7 @@ static void test_a_wait_for_other_members_of_a_group_may_take_long(void **state)
   bring_up(&scene, 1);
   bring_up(&scene, 2);
   assert_int_equal(pwi_client_await(scene.client, &call.task, scene.group, 1), PAWL_OK);
-  struct part *part = scene.group->first;
+  struct client_part *part = scene.group->first;
   assert_int_equal(part->state, PART_SENT);
   assert_int_equal(part->peer->look_at, 0);
   stop_scene(&scene);
@@ -260,12 +260,12 @@ int main(void) {
       T(a_peer_is_made_once),
       T(a_queue_is_ordered_by_number),
       T(a_peer_is_due_once_until_it_is_taken),
-      T(sums_are_of_what_is_under_way),
+      T(sums_count_the_parts_under_way),
       T(the_load_of_a_change_without_values_is_bounded),
       T(a_link_is_sought_again_with_longer_pauses),
       T(a_peer_without_work_needs_no_link),
       T(a_vector_of_a_sender_that_is_gone_ends),
-      T(what_the_net_cannot_take_stays_queued),
+      T(a_part_that_the_net_refuses_stays_queued),
       T(sending_waits_for_memory),
       T(a_bounded_number_of_parts_is_under_way),
       T(a_link_without_answers_is_closed),

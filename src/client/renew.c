@@ -23,7 +23,7 @@ static void remember_forgotten(struct pwi_client *client, uint64_t sender, uint6
 
 /* Holds parts that are not under way: their predecessors mean nothing under another id. */
 static void hold_flow(struct pwi_client *client, struct pwi_flow *flow) {
-  for (struct part *part = flow->first; part; part = part->next)
+  for (struct client_part *part = flow->first; part; part = part->next)
     if (pwi_part_has_order(part) && (part->state == PART_QUEUED || part->state == PART_PARKED))
       pwi_part_hold(client, part, PART_BLOCKED);
 }
@@ -49,13 +49,13 @@ void pwi_client_retired(struct pwi_client *client) {
   if (client->manager && client->manager->is_up) pwi_client_join(client);
 }
 
-static void stop_collecting(struct pwi_client *client, struct part *part) {
+static void stop_collecting(struct pwi_client *client, struct client_part *part) {
   if (!part->is_collecting) return;
   part->is_collecting = false;
   client->collecting--;
 }
 
-static void is_not_in(struct pwi_client *client, struct part *part) {
+static void is_not_in(struct pwi_client *client, struct client_part *part) {
   stop_collecting(client, part);
   part->sender = 0;
   pwi_part_hold(client, part, PART_BLOCKED);
@@ -63,7 +63,7 @@ static void is_not_in(struct pwi_client *client, struct part *part) {
 
 /* --- collecting ----------------------------------------------------------------------------------------- */
 
-static void begin_collecting(struct pwi_client *client, struct part *part, uint64_t settled) {
+static void begin_collecting(struct pwi_client *client, struct client_part *part, uint64_t settled) {
   pwi_part_hold(client, part, PART_BLOCKED);
   part->generation++; /* ignore an answer to the old attempt */
   if (part->sender != 0 && part->sender == settled) is_not_in(client, part);
@@ -79,9 +79,9 @@ void pwi_client_renewed(struct pwi_client *client, uint64_t settled) {
   pwi_client_asks_renewed(client);
   pwi_client_calls_renewed(client);
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
-    for (struct part *part = flow->first; part; part = part->next)
+    for (struct client_part *part = flow->first; part; part = part->next)
       if (pwi_part_is_numbered(part)) begin_collecting(client, part, settled);
-    for (struct part *part = flow->first, *next; part; part = next) {
+    for (struct client_part *part = flow->first, *next; part; part = next) {
       next = part->next;
       if (part->is_collecting && part->state == PART_BLOCKED) pwi_part_settle(client, part);
     }
@@ -105,7 +105,8 @@ static pawl_status read_collected(const void *payload, size_t size, struct colle
 }
 
 /* True if the task took effect at the key; the same holds up to `*end_out`. */
-static bool is_in_at(const struct collected *collected, const struct part *part, uint64_t key, uint64_t *end_out) {
+static bool is_in_at(const struct collected *collected, const struct client_part *part, uint64_t key,
+                     uint64_t *end_out) {
   struct pwi_reader reader;
   bool is_in = false;
   uint64_t end = part->claim.end;
@@ -123,7 +124,7 @@ static bool is_in_at(const struct collected *collected, const struct part *part,
   return is_in;
 }
 
-static pawl_status refusal_at(const struct collected *collected, const struct part *part) {
+static pawl_status refusal_at(const struct collected *collected, const struct client_part *part) {
   struct pwi_reader reader;
   pwi_reader_init(&reader, collected->refusals, (size_t)collected->refusal_count * 28);
   for (uint32_t i = 0; i < collected->refusal_count; i++) {
@@ -135,7 +136,7 @@ static pawl_status refusal_at(const struct collected *collected, const struct pa
 }
 
 /* The part took effect on its whole claim. The values of a PUSHPULL must still be pulled. */
-static void is_in(struct pwi_client *client, struct part *part, pawl_status refusal) {
+static void is_in(struct pwi_client *client, struct client_part *part, pawl_status refusal) {
   stop_collecting(client, part);
   if (part->kind == PWI_REQUEST_PUSHPULL && !refusal && part->rows > 0) {
     part->kind = PWI_REQUEST_PULL;
@@ -149,12 +150,12 @@ static void is_in(struct pwi_client *client, struct part *part, pawl_status refu
 }
 
 /* The server says on which keys the part took effect. Cuts the part where this differs. */
-pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, const void *payload, size_t size) {
+pawl_status pwi_part_collected(struct pwi_client *client, struct client_part *part, const void *payload, size_t size) {
   struct collected collected;
   pawl_status status = read_collected(payload, size, &collected);
   if (status) return status;
   pwi_part_hold(client, part, PART_BLOCKED);
-  for (struct part *rest; part; part = rest) {
+  for (struct client_part *rest; part; part = rest) {
     uint64_t end;
     rest = NULL;
     bool took_effect = is_in_at(&collected, part, part->claim.begin, &end);
@@ -177,7 +178,7 @@ pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, con
 /* --- numbering anew ------------------------------------------------------------------------------------- */
 
 /* Gives a part its new number. Cuts it where the new clock has different predecessors. */
-static void number_part(struct pwi_client *client, struct part *part) {
+static void number_part(struct pwi_client *client, struct client_part *part) {
   struct pwi_flow *flow = part->flow;
   if (pwi_part_is_stale(part)) {
     pwi_part_end(client, part, PAWL_RESTORED);
@@ -208,7 +209,7 @@ void pwi_flow_begin_clock(struct pwi_flow *flow) { pwi_clock_retire(&flow->sent,
 
 static void number_flow(struct pwi_client *client, struct pwi_flow *flow) {
   pwi_flow_begin_clock(flow);
-  for (struct part *part = flow->first, *next; part; part = next) {
+  for (struct client_part *part = flow->first, *next; part; part = next) {
     if (!pwi_part_is_numbered(part)) {
       if (pwi_part_has_order(part)) { /* its predecessor was a number of the old id */
         part->prior = part->operation.prior = 0;
@@ -218,7 +219,7 @@ static void number_flow(struct pwi_client *client, struct pwi_flow *flow) {
       next = part->next;
       continue;
     }
-    struct part *before = part->before;
+    struct client_part *before = part->before;
     number_part(client, part);
     /* A cut adds the rest directly behind the part; an end removes the part. */
     bool is_gone = before ? before->next != part : flow->first != part;

@@ -10,11 +10,11 @@
  */
 #include "client/inside.h"
 
-bool pwi_part_is_stale(const struct part *part) { return part->incarnation < part->flow->entry.incarnation; }
+bool pwi_part_is_stale(const struct client_part *part) { return part->incarnation < part->flow->entry.incarnation; }
 
 /* Callbacks of ending tasks may start others, so the search restarts after each. */
-static struct part *find_stale(const struct pwi_flow *flow) {
-  for (struct part *part = flow->first; part; part = part->next)
+static struct client_part *find_stale(const struct pwi_flow *flow) {
+  for (struct client_part *part = flow->first; part; part = part->next)
     if (part->state != PART_SENT && !part->is_collecting && pwi_part_is_stale(part)) return part;
   return NULL;
 }
@@ -24,10 +24,10 @@ void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_
   flow->entry.incarnation = incarnation;
   pwi_flow_begin_clock(flow);
   if (flow->filters) flow->filters->is_stale = true; /* residuals are outdated too */
-  for (struct part *part; (part = find_stale(flow));) pwi_part_end(client, part, PAWL_RESTORED);
+  for (struct client_part *part; (part = find_stale(flow));) pwi_part_end(client, part, PAWL_RESTORED);
 }
 
-void pwi_part_restored(struct pwi_client *client, struct part *part, uint64_t incarnation) {
+void pwi_part_restored(struct pwi_client *client, struct client_part *part, uint64_t incarnation) {
   struct pwi_flow *flow = part->flow;
   bool was_collecting = part->is_collecting;
   if (incarnation <= UINT32_MAX) pwi_flow_restored(client, flow, (uint32_t)incarnation);

@@ -42,7 +42,7 @@ const char *pwi_client_node_address(const struct pwi_client *client, uint64_t no
 
 /* --- limits --------------------------------------------------------------------------------------------- */
 
-static bool has_room(const struct client_peer *peer, const struct part *part) {
+static bool has_room(const struct client_peer *peer, const struct client_part *part) {
   if (peer->under_way == 0) return true;
   return peer->under_way < PARTS_MAX && peer->bytes_out + pwi_part_load(part) <= BYTES_MAX &&
          peer->bytes_back + pwi_part_bytes_back(part) <= BYTES_MAX;
@@ -50,8 +50,8 @@ static bool has_room(const struct client_peer *peer, const struct part *part) {
 
 /* --- silence -------------------------------------------------------------------------------------------- */
 
-static struct part *find_due(const struct client_peer *peer) {
-  struct part *part = peer->sent_first;
+static struct client_part *find_due(const struct client_peer *peer) {
+  struct client_part *part = peer->sent_first;
   while (part && (part->kind == PWI_REQUEST_AWAIT || part->aggregate != 0)) part = part->peer_next;
   return part;
 }
@@ -122,7 +122,7 @@ static void note_carried(const struct pwi_client *client, struct outgoing *outgo
 void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie) {
   assert(cookie >= 1 && cookie <= client->outgoing_count);
   struct outgoing *outgoing = client->outgoings[cookie - 1];
-  struct part *part = outgoing->part;
+  struct client_part *part = outgoing->part;
   if (outgoing->peer) note_carried(client, outgoing);
   free_outgoing(client, outgoing);
   pwi_part_outgoing_done(client, part);
@@ -145,7 +145,7 @@ static pawl_status make_key_room(struct pwi_client *client, struct outgoing *out
 #define SMALL_KEYS 128
 #define SMALL_BODY 1920
 
-static bool is_small(const struct part *part) {
+static bool is_small(const struct client_part *part) {
   bool has_list = part->keys && (part->is_wanted || !part->list);
   /* A codec needs memory. */
   if (part->flow->filters && pwi_part_bytes_out(part) >= PWI_CODING_MIN) return false;
@@ -154,7 +154,7 @@ static bool is_small(const struct part *part) {
 
 /* If the server reads the client's memory in place, copying keys is cheaper than packing them. */
 static pawl_status add_raw_list(struct pwi_client *client, struct pwi_message_builder *builder,
-                                struct outgoing *outgoing, const struct part *part) {
+                                struct outgoing *outgoing, const struct client_part *part) {
   size_t size = part->rows * sizeof *part->keys;
   pawl_status status = make_key_room(client, outgoing, size);
   if (status) return status;
@@ -166,7 +166,7 @@ static pawl_status add_raw_list(struct pwi_client *client, struct pwi_message_bu
 }
 
 static pawl_status add_list(struct pwi_client *client, struct pwi_message_builder *builder, struct outgoing *outgoing,
-                            const struct part *part, uint8_t *small, size_t small_size) {
+                            const struct client_part *part, uint8_t *small, size_t small_size) {
   size_t size, bound = pwi_keys_bound(part->rows);
   void *place = small;
   if (outgoing) {
@@ -185,13 +185,13 @@ static pawl_status add_list(struct pwi_client *client, struct pwi_message_builde
   return pwi_message_add(builder, &section, place);
 }
 
-static pawl_status add_signature(struct pwi_message_builder *builder, struct part *part) {
+static pawl_status add_signature(struct pwi_message_builder *builder, struct client_part *part) {
   if (part->signature == 0) part->signature = pwi_keylist_sign(part->list, part->list_first, part->rows);
   struct pwi_section section = {.type = PWI_SECTION_SIGNATURE, .count = 1, .length = sizeof part->signature};
   return pwi_message_copy(builder, &section, &part->signature);
 }
 
-static void count_codec(const struct part *part, const struct pwi_coded *coded, size_t bytes) {
+static void count_codec(const struct client_part *part, const struct pwi_coded *coded, size_t bytes) {
   struct pawl_filters *chain = part->flow->filters->push;
   bool is_packed = coded->codec == PWI_CODEC_LZ4 || coded->codec == PWI_CODEC_ZSTD;
   bool is_sparse = coded->codec == PWI_CODEC_BITMAP;
@@ -201,7 +201,8 @@ static void count_codec(const struct part *part, const struct pwi_coded *coded, 
 
 /* Adds the rows of a flow with filters, in the codec that suits them. */
 static pawl_status add_coded(struct pwi_client *client, const struct client_link *link,
-                             struct pwi_message_builder *builder, struct outgoing *outgoing, const struct part *part) {
+                             struct pwi_message_builder *builder, struct outgoing *outgoing,
+                             const struct client_part *part) {
   struct flow_filters *filters = part->flow->filters;
   size_t bytes = pwi_part_bytes_out(part);
   struct pwi_coding coding = {.codecs = filters->push_codecs & link->peering.codecs,
@@ -227,7 +228,7 @@ static pawl_status add_coded(struct pwi_client *client, const struct client_link
   return pwi_message_add(builder, &section, coded.data);
 }
 
-static pawl_status add_values(struct pwi_message_builder *builder, const struct part *part) {
+static pawl_status add_values(struct pwi_message_builder *builder, const struct client_part *part) {
   size_t bytes = pwi_part_bytes_out(part);
   if (bytes == 0) return PAWL_OK;
   struct pwi_section section = {.type = PWI_SECTION_VALUES,
@@ -243,7 +244,7 @@ static bool is_new_fold(const struct pwi_operation *operation) {
 }
 
 static pawl_status add_operation(const struct client_link *link, struct pwi_message_builder *builder,
-                                 const struct part *part) {
+                                 const struct client_part *part) {
   uint8_t bytes[PWI_OPERATION_SIZE];
   if (!part->operation.kind) return PAWL_OK;
   if (is_new_fold(&part->operation) && !(link->peering.features & PWI_FEATURE_COLUMNS)) return PAWL_UNSUPPORTED;
@@ -256,12 +257,12 @@ static uint64_t settled(const struct pwi_client *client) {
   return client->tasks_first ? client->tasks_first->number - 1 : client->last_number;
 }
 
-static bool asks_for_rows(const struct part *part) {
+static bool asks_for_rows(const struct client_part *part) {
   return part->out && !part->is_collecting && part->kind != PWI_REQUEST_SCAN;
 }
 
 /* Codecs that the answer may use; 0 (only RAW) for a peer that knows none. */
-static uint8_t codecs_back(const struct client_link *link, const struct part *part) {
+static uint8_t codecs_back(const struct client_link *link, const struct client_part *part) {
   const struct flow_filters *filters = part->flow->filters;
   if (!filters || !asks_for_rows(part) || link->peering.in_place) return 0;
   return (uint8_t)(filters->pull_codecs & link->peering.codecs);
@@ -270,7 +271,7 @@ static uint8_t codecs_back(const struct client_link *link, const struct part *pa
 /* Adds the lossy filters for the answer. A peer without filters would ignore them, so the request fails
  * there. */
 static pawl_status add_filters(const struct client_link *link, struct pwi_message_builder *builder,
-                               const struct part *part) {
+                               const struct client_part *part) {
   const struct flow_filters *filters = part->flow->filters;
   if (!filters || filters->asked_size == 0 || !asks_for_rows(part)) return PAWL_OK;
   if (link->peering.codecs == 0) return PAWL_UNSUPPORTED;
@@ -280,7 +281,7 @@ static pawl_status add_filters(const struct client_link *link, struct pwi_messag
 }
 
 static pawl_status add_terms(const struct pwi_client *client, const struct client_link *link,
-                             struct pwi_message_builder *builder, const struct part *part) {
+                             struct pwi_message_builder *builder, const struct client_part *part) {
   struct pwi_terms terms = {.kind = part->is_collecting ? PWI_REQUEST_COLLECT : part->kind,
                             .vector = part->flow->entry.id,
                             .number = (uint64_t)part->generation << 32 | (part->index + 1),
@@ -312,12 +313,13 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
 
 /* The first numbered request on a link carries a proof of the client's id; messages arrive in order. A
  * request about a number of a former id carries one too. */
-static bool needs_proof(const struct pwi_client *client, const struct client_link *link, const struct part *part) {
+static bool needs_proof(const struct pwi_client *client, const struct client_link *link,
+                        const struct client_part *part) {
   return pwi_part_is_numbered(part) && link->proven != client->sender;
 }
 
 static pawl_status add_proof(const struct pwi_client *client, struct pwi_message_builder *builder,
-                             const struct part *part) {
+                             const struct client_part *part) {
   uint8_t seal[PWI_SEAL_SIZE];
   static_assert(PWI_PEER_IS_SENDER == PWI_VERIFIER_IS_SENDER, "a proof names the peer as the peer names itself");
   pawl_status status = pwi_proof_make(client->identity, client->joined.cluster, client->sender, part->peer->node, seal);
@@ -326,7 +328,7 @@ static pawl_status add_proof(const struct pwi_client *client, struct pwi_message
   return pwi_message_copy(builder, &section, seal);
 }
 
-static struct pwi_message_head head_of(const struct pwi_client *client, const struct part *part) {
+static struct pwi_message_head head_of(const struct pwi_client *client, const struct client_part *part) {
   return (struct pwi_message_head){.kind = PWI_SAY_REQUEST,
                                    .sender = client->sender,
                                    .task = part->is_collecting ? 0 : part->number,
@@ -338,7 +340,7 @@ static struct pwi_message_head head_of(const struct pwi_client *client, const st
 
 /* Values in ordinary memory need a checksum: a peer may read them after they belong to the caller again. */
 static struct pwi_message_terms terms_of(const struct pwi_client *client, const struct client_link *link,
-                                         const struct part *part) {
+                                         const struct client_part *part) {
   struct pwi_message_terms terms = link->peering.data;
   size_t bytes = pwi_part_bytes_out(part);
   if (!link->peering.sound && bytes > 0 && !pwi_client_in_buffer(client, part->in, bytes)) terms.unchecked = false;
@@ -346,7 +348,7 @@ static struct pwi_message_terms terms_of(const struct pwi_client *client, const 
 }
 
 static pawl_status add_keys(struct pwi_client *client, const struct client_link *link,
-                            struct pwi_message_builder *builder, struct outgoing *outgoing, struct part *part,
+                            struct pwi_message_builder *builder, struct outgoing *outgoing, struct client_part *part,
                             uint8_t *small, size_t small_size) {
   pawl_status status;
   if (part->list && !part->is_wanted)
@@ -363,7 +365,7 @@ static pawl_status add_keys(struct pwi_client *client, const struct client_link 
   return status;
 }
 
-static pawl_status build(struct pwi_client *client, const struct client_link *link, struct part *part,
+static pawl_status build(struct pwi_client *client, const struct client_link *link, struct client_part *part,
                          struct pwi_message_builder *builder, struct outgoing *outgoing, uint8_t *small,
                          size_t small_size) {
   struct pwi_message_head head = head_of(client, part);
@@ -384,7 +386,7 @@ static pawl_status build(struct pwi_client *client, const struct client_link *li
   return status ? status : pwi_message_finish(builder);
 }
 
-static pawl_status send_part(struct pwi_client *client, struct client_peer *peer, struct part *part) {
+static pawl_status send_part(struct pwi_client *client, struct client_peer *peer, struct client_part *part) {
   struct pwi_message_builder local;
   uint8_t small[8 * SMALL_KEYS + 64];
   struct outgoing *outgoing = NULL;

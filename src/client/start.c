@@ -78,7 +78,7 @@ const struct pwi_entry *pwi_flow_entry(const struct pwi_flow *flow) { return &fl
 /* --- checks --------------------------------------------------------------------------------------------- */
 
 /* A call, in stored keys. */
-struct call {
+struct client_call {
   struct pwi_client *client;
   struct pwi_flow *flow;
   struct pwi_task *task;
@@ -96,8 +96,8 @@ struct call {
   struct pwi_operation operation;
   struct pwi_flow *other; /* flow of the second vector; NULL: none */
 
-  struct part *open;  /* the last part, to which the next piece may be joined; NULL: none */
-  uint64_t open_head; /* the head that it goes to */
+  struct client_part *open; /* the last part, to which the next piece may be joined; NULL: none */
+  uint64_t open_head;       /* the head that it goes to */
 };
 
 static bool is_push(enum pwi_request_kind kind) { return pwi_request_has_rows(kind); }
@@ -147,12 +147,12 @@ struct piece {
   size_t first, last;
 };
 
-static struct pawl_range piece_range(const struct call *call, const struct piece *piece) {
+static struct pawl_range piece_range(const struct client_call *call, const struct piece *piece) {
   struct pawl_range range = pawl_range_common(call->range, piece->claim);
   return pawl_range_is_empty(range) ? piece->claim : range;
 }
 
-static size_t rows_of(const struct call *call, const struct piece *piece) {
+static size_t rows_of(const struct client_call *call, const struct piece *piece) {
   if (call->keys) return piece->last - piece->first;
   return (size_t)pawl_range_size(pawl_range_common(call->range, piece->claim));
 }
@@ -160,11 +160,11 @@ static size_t rows_of(const struct call *call, const struct piece *piece) {
 static const uint64_t no_keys[1];
 
 /* The index of the piece's first row among the caller's rows. */
-static size_t first_row(const struct call *call, const struct piece *piece) {
+static size_t first_row(const struct client_call *call, const struct piece *piece) {
   return call->keys ? piece->first : (size_t)(piece_range(call, piece).begin - call->range.begin);
 }
 
-static void fill_part(const struct call *call, const struct piece *piece, struct part *part) {
+static void fill_part(const struct client_call *call, const struct piece *piece, struct client_part *part) {
   size_t skip = first_row(call, piece);
   part->kind = call->kind;
   part->number = call->task->number;
@@ -192,13 +192,13 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
 
 /* There is no memory for a part: the piece fails, and so does the task. Later parts are not held up, because
  * the clock of sent numbers does not have the piece. */
-static void fail_piece(const struct call *call, const struct piece *piece, pawl_status status) {
+static void fail_piece(const struct client_call *call, const struct piece *piece, pawl_status status) {
   call->task->parts++;
   pwi_task_part_over(call->client, call->task, piece->claim, status);
 }
 
-static void settle_open(struct call *call) {
-  struct part *part = call->open;
+static void settle_open(struct client_call *call) {
+  struct client_part *part = call->open;
   call->open = NULL;
   if (!part) return;
   pwi_part_settle(call->client, part);
@@ -206,20 +206,20 @@ static void settle_open(struct call *call) {
 }
 
 /* Bytes of a row in the request or in the answer, whichever is larger. */
-static size_t row_bytes_of(const struct call *call) {
+static size_t row_bytes_of(const struct client_call *call) {
   if (call->kind == PWI_REQUEST_LINEAR && call->flow->entry.is.layout != PAWL_LAYOUT_SPARSE)
     return call->flow->row_bytes;
   size_t in = call->in ? pwi_flow_bytes_in(call->flow, call->kind) : 0, out = call->out ? call->flow->row_bytes : 0;
   return in > out ? in : out;
 }
 
-static size_t limit_of(const struct call *call) {
+static size_t limit_of(const struct client_call *call) {
   if (call->kind == PWI_REQUEST_LINEAR) return PWI_LINEAR_SLICE;
   return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE;
 }
 
 /* Rows that fit into one message to the head and, as stored rows, into one log entry of its chain. */
-static size_t rows_per_slice(const struct call *call) {
+static size_t rows_per_slice(const struct client_call *call) {
   const struct pwi_flow *flow = call->flow;
   size_t row_bytes = row_bytes_of(call), rows = row_bytes > 0 ? limit_of(call) / row_bytes : SIZE_MAX;
   size_t stored = PWI_CHANGE_MAX / 2 / (sizeof(uint64_t) + flow->row_bytes + flow->state_bytes);
@@ -227,8 +227,8 @@ static size_t rows_per_slice(const struct call *call) {
   return rows > 0 ? rows : 1;
 }
 
-static bool can_join(const struct call *call, const struct piece *piece, uint64_t head, size_t limit) {
-  const struct part *open = call->open;
+static bool can_join(const struct client_call *call, const struct piece *piece, uint64_t head, size_t limit) {
+  const struct client_part *open = call->open;
   if (!open || call->open_head != head || open->claim.end != piece->claim.begin || open->prior != piece->prior)
     return false;
   if (open->operation.prior != piece->other_prior) return false;
@@ -239,8 +239,8 @@ static bool can_join(const struct call *call, const struct piece *piece, uint64_
   return (open->rows + rows_of(call, piece)) * row_bytes_of(call) <= limit;
 }
 
-static void join(const struct call *call, const struct piece *piece) {
-  struct part *open = call->open;
+static void join(const struct client_call *call, const struct piece *piece) {
+  struct client_part *open = call->open;
   open->claim.end = piece->claim.end;
   open->rows += rows_of(call, piece);
   open->range.end = piece_range(call, piece).end;
@@ -248,20 +248,20 @@ static void join(const struct call *call, const struct piece *piece) {
 
 /* The size up to which pieces are joined. A push that is carried over a network is better sent in parts: the
  * server applies one while the next arrives. A push that is read in place gains nothing from this. */
-static size_t join_limit(const struct call *call, uint64_t head) {
+static size_t join_limit(const struct client_call *call, uint64_t head) {
   if (!is_push(call->kind) || call->operation.kind) return limit_of(call);
   const struct client_peer *peer = pwi_client_peer(call->client, call->flow->node ? call->flow->node : head);
   bool is_in_place = peer && peer->link && peer->link->is_up && peer->link->peering.in_place;
   return is_in_place ? PAWL_SLICE_BYTES : CARRIED_BYTES;
 }
 
-static pawl_status note_sent(const struct call *call, const struct piece *piece) {
+static pawl_status note_sent(const struct client_call *call, const struct piece *piece) {
   if (call->task->number == 0) return PAWL_OK;
   return pwi_clock_set(&call->flow->sent, PWI_SELF, piece->claim, call->task->number);
 }
 
 /* Adds a piece that fits into one message. It enters the clock only once it is certain to be sent. */
-static void add_piece(struct call *call, const struct piece *piece, uint64_t head) {
+static void add_piece(struct client_call *call, const struct piece *piece, uint64_t head) {
   if (call->open && can_join(call, piece, head, join_limit(call, head))) {
     pawl_status status = note_sent(call, piece);
     if (status)
@@ -271,7 +271,7 @@ static void add_piece(struct call *call, const struct piece *piece, uint64_t hea
     return;
   }
   settle_open(call);
-  struct part *part = pwi_part_create(call->client, call->flow, call->task);
+  struct client_part *part = pwi_part_create(call->client, call->flow, call->task);
   if (!part) {
     fail_piece(call, piece, PAWL_NO_MEMORY);
     return;
@@ -288,14 +288,14 @@ static void add_piece(struct call *call, const struct piece *piece, uint64_t hea
 }
 
 /* The claim of a pull contains only the keys that it reads. */
-static struct piece tightened(const struct call *call, struct piece piece) {
+static struct piece tightened(const struct client_call *call, struct piece piece) {
   if (is_push(call->kind) || piece.first >= piece.last) return piece;
   if (call->keys) piece.claim = pawl_range_of(call->keys[piece.first], call->keys[piece.last - 1] + 1);
   return piece;
 }
 
 /* Cuts a piece into slices that fit into one message each. */
-static void add_slices(struct call *call, struct piece piece, uint64_t head) {
+static void add_slices(struct client_call *call, struct piece piece, uint64_t head) {
   size_t per_slice = rows_per_slice(call);
   while (rows_of(call, &piece) > per_slice) {
     struct piece slice = piece;
@@ -318,7 +318,7 @@ static void add_slices(struct call *call, struct piece piece, uint64_t head) {
  * read does not wait for that: it must see only the pushes before the aggregate. */
 static uint64_t prior_of_reader(const struct pwi_flow *flow, struct pawl_range claim, uint64_t prior) {
   for (uint64_t before = prior;; prior = before) {
-    for (const struct part *part = flow->last; part; part = part->before)
+    for (const struct client_part *part = flow->last; part; part = part->before)
       if (part->aggregate != 0 && part->number == prior && part->prior < before &&
           pwi_range_overlap(part->claim, claim))
         before = part->prior;
@@ -327,7 +327,7 @@ static uint64_t prior_of_reader(const struct pwi_flow *flow, struct pawl_range c
 }
 
 /* Cuts a piece by the clock of the second vector. */
-static void cut_by_other(const struct call *call, struct piece *piece) {
+static void cut_by_other(const struct client_call *call, struct piece *piece) {
   struct pwi_clock_pieces pieces;
   struct pwi_clock_piece sent = {.range = piece->claim};
   if (!call->other) return;
@@ -340,7 +340,7 @@ static void cut_by_other(const struct call *call, struct piece *piece) {
 }
 
 /* Cuts the keys of one arc by the clock of sent numbers. */
-static void add_arc(struct call *call, struct pawl_range claim, size_t first, size_t last, uint64_t head) {
+static void add_arc(struct client_call *call, struct pawl_range claim, size_t first, size_t last, uint64_t head) {
   for (uint64_t at = claim.begin; at < claim.end;) {
     struct pwi_clock_pieces pieces;
     struct pwi_clock_piece sent = {.range = claim};
@@ -364,7 +364,7 @@ static void add_arc(struct call *call, struct pawl_range claim, size_t first, si
   }
 }
 
-static void cut_by_view(struct call *call) {
+static void cut_by_view(struct client_call *call) {
   struct pwi_cut cut;
   struct pwi_cut_part part;
   pwi_cut_init(&cut, call->client->view, &call->flow->place, call->keys, call->count, call->range);
@@ -377,7 +377,7 @@ static void cut_by_view(struct call *call) {
   }
 }
 
-static void cut(struct call *call) {
+static void cut(struct client_call *call) {
   bool has_view = call->client->view && call->client->view->arc_count > 0;
   if (call->flow->node == 0 && has_view)
     cut_by_view(call);
@@ -389,7 +389,7 @@ static void cut(struct call *call) {
 /* --- calls ---------------------------------------------------------------------------------------------- */
 
 /* Keeps the keys of a list that lie in the range, and skips the rows of the others. */
-static void limit_to_range(struct call *call) {
+static void limit_to_range(struct client_call *call) {
   size_t first = pwi_first_not_below(call->keys, call->count, call->range.begin);
   size_t last = pwi_first_not_below(call->keys, call->count, call->range.end);
   if (call->in) call->in += first * pwi_flow_bytes_in(call->flow, call->kind);
@@ -399,7 +399,7 @@ static void limit_to_range(struct call *call) {
   call->list_first = first;
 }
 
-static pawl_status mix(struct call *call, const struct pwi_where *where, const void *in, void *out) {
+static pawl_status mix(struct client_call *call, const struct pwi_where *where, const void *in, void *out) {
   pawl_status status = pwi_client_mix(call->client, call->task, call->flow, where, in, out);
   if (status) return status;
   struct pwi_mixing *mixing = call->task->mixing;
@@ -412,7 +412,7 @@ static pawl_status mix(struct call *call, const struct pwi_where *where, const v
 
 /* Starts a call that has passed all checks. Tasks that end meanwhile may start other calls, which may evict a
  * cached list of the flow: so the call has its own reference. */
-static void start(struct call *call, const struct pwi_where *where) {
+static void start(struct client_call *call, const struct pwi_where *where) {
   struct pwi_flow *flow = call->flow;
   struct pwi_keylist *list = call->list ? pwi_keylist_retain(call->list) : NULL;
   pawl_status status = PAWL_OK;
@@ -450,18 +450,18 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
   if (!status && is_only_flush(where)) now.keys = no_keys; /* there may be no residuals to flush */
   if (!status && flow->filters) status = pwi_flow_filter(client, flow, kind, &now, &in, &filtered);
   if (status) return status;
-  struct call call = {.client = client,
-                      .flow = flow,
-                      .task = task,
-                      .kind = kind,
-                      .keys = now.list ? now.list->keys : now.keys,
-                      .count = now.list ? now.list->count : now.count,
-                      .list = now.list,
-                      .range = now.range,
-                      .in = in,
-                      .out = out,
-                      .tick = now.tick,
-                      .aggregate = now.aggregate};
+  struct client_call call = {.client = client,
+                             .flow = flow,
+                             .task = task,
+                             .kind = kind,
+                             .keys = now.list ? now.list->keys : now.keys,
+                             .count = now.list ? now.list->count : now.count,
+                             .list = now.list,
+                             .range = now.range,
+                             .in = in,
+                             .out = out,
+                             .tick = now.tick,
+                             .aggregate = now.aggregate};
   pwi_task_open(client, task, is_push(kind));
   task->filtered = filtered;
   start(&call, &now);
@@ -477,7 +477,7 @@ static bool go_aggregate(const struct pwi_flow *a, const struct pwi_flow *b) {
          a->place.mixed == b->place.mixed && a->entry.is.layout == b->entry.is.layout;
 }
 
-static pawl_status check_linear(const struct pwi_client *client, const struct call *call) {
+static pawl_status check_linear(const struct pwi_client *client, const struct client_call *call) {
   const struct pwi_flow *flow = call->flow;
   bool is_whole = call->range.begin == 0 && call->range.end == flow->place.size;
   pawl_status status = check_call(client, flow, call->kind);
@@ -497,13 +497,13 @@ static pawl_status start_linear(struct pwi_client *client, struct pwi_task *task
   enum pwi_linear kind = operation.kind;
   assert(pwi_linear_has_other(kind) == (other != NULL));
   if (range.end == PAWL_KEY_END && range.begin <= flow->place.size) range.end = flow->place.size;
-  struct call call = {.client = client,
-                      .flow = flow,
-                      .task = task,
-                      .kind = pwi_linear_folds(kind) ? PWI_REQUEST_FOLD : PWI_REQUEST_LINEAR,
-                      .range = range,
-                      .operation = operation,
-                      .other = other};
+  struct client_call call = {.client = client,
+                             .flow = flow,
+                             .task = task,
+                             .kind = pwi_linear_folds(kind) ? PWI_REQUEST_FOLD : PWI_REQUEST_LINEAR,
+                             .range = range,
+                             .operation = operation,
+                             .other = other};
   pawl_status status = check_linear(client, &call);
   if (status) return status;
   if (other) {
@@ -561,7 +561,7 @@ pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, st
     end_start(client, task);
     return PAWL_OK;
   }
-  struct part *part = pwi_part_create(client, flow, task);
+  struct client_part *part = pwi_part_create(client, flow, task);
   if (!part) {
     task->status = PAWL_NO_MEMORY;
   } else {
@@ -589,7 +589,7 @@ static pawl_status start_group(struct pwi_client *client, struct pwi_task *task,
   uint64_t key = pwi_group_key(flow->entry.name);
   struct pawl_range claim = pawl_range_of(key, key + 1);
   pwi_task_open(client, task, is_numbered);
-  struct part *part = pwi_part_create(client, flow, task);
+  struct client_part *part = pwi_part_create(client, flow, task);
   uint64_t prior = 0;
   if (part && is_numbered) {
     status = pwi_clock_max(&flow->sent, PWI_SELF, claim, &prior);

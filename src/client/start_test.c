@@ -2,7 +2,7 @@
 #include "client/client_testing.h"
 
 /* The parts of the flow from `part` on have these claims. */
-static void assert_claims(const struct part *part, const struct pawl_range *claims, size_t count) {
+static void assert_claims(const struct client_part *part, const struct pawl_range *claims, size_t count) {
   for (size_t i = 0; i < count; i++, part = part->next) {
     assert_non_null(part);
     assert_range(part->claim, claims[i].begin, claims[i].end);
@@ -40,13 +40,13 @@ static void test_a_push_claims_whole_arcs(void **state) {
   stop_scene(&scene);
 }
 
-static void test_a_pull_claims_only_what_it_reads(void **state) {
+static void test_a_pull_claims_only_the_keys_that_it_reads(void **state) {
   START;
   static const uint64_t keys[] = {7, 9, 700};
   struct call call;
   pull(&scene, &call, 490, 510);
   CLAIMS(scene.flow->first, {490, 500}, {500, 510});
-  struct part *last = scene.flow->last;
+  struct client_part *last = scene.flow->last;
   assert_int_equal(start_keys(&scene, &call, PWI_REQUEST_PULL, keys, 3), PAWL_OK);
   CLAIMS(last->next, {7, 10}, {700, 701});
   assert_int_equal(last->next->rows, 2);
@@ -83,7 +83,8 @@ static void test_an_aggregate_has_a_part_on_every_arc_of_its_range(void **state)
   assert_int_equal(pwi_client_start(scene.client, &call.task, scene.flow, PWI_REQUEST_PUSH, &where, scene.in, NULL),
                    PAWL_OK);
   CLAIMS(scene.flow->first, {0, 250}, {250, 500}, {500, 1000});
-  for (const struct part *part = scene.flow->first; part; part = part->next) assert_int_equal(part->aggregate, 3);
+  for (const struct client_part *part = scene.flow->first; part; part = part->next)
+    assert_int_equal(part->aggregate, 3);
   assert_int_equal(scene.flow->last->rows, 0);
   stop_scene(&scene);
 }
@@ -98,7 +99,7 @@ static void test_a_part_names_one_predecessor(void **state) {
   assert_int_equal(scene.flow->last->prior, 0);
   SEE(&scene, 2, {0, 1});
   push(&scene, &third, 0, 10);
-  struct part *part = scene.flow->first->next->next;
+  struct client_part *part = scene.flow->first->next->next;
   CLAIMS(part, {0, 500}, {500, 1000}); /* the second names no key, and moves the clock */
   assert_int_equal(part->prior, 1);
   assert_int_equal(part->next->prior, 2);
@@ -129,7 +130,7 @@ static void test_a_large_call_is_cut_into_messages(void **state) {
   scene.flow->row_bytes = scene.flow->pushed_bytes = PWI_PULL_SLICE / 100; /* rows of 5 KiB */
   pull(&scene, &call, 0, 250);
   size_t rows = 0;
-  for (const struct part *part = scene.flow->first; part; part = part->next) {
+  for (const struct client_part *part = scene.flow->first; part; part = part->next) {
     assert_true(part->rows <= 100);
     rows += part->rows;
   }
@@ -161,7 +162,7 @@ static void test_a_wrong_call_is_refused(void **state) {
   stop_scene(&scene);
 }
 
-static void test_who_may_only_read_cannot_push(void **state) {
+static void test_a_client_that_may_only_read_cannot_push(void **state) {
   START;
   struct pwi_where where = {.range = {0, 10}};
   scene.client->joined.may_write = false;
@@ -280,7 +281,7 @@ static void test_two_vectors_of_an_operation_must_match(void **state) {
   stop_scene(&scene);
 }
 
-static void test_an_operation_is_cut_by_what_was_sent_to_either_vector(void **state) {
+static void test_an_operation_is_cut_by_earlier_pushes_to_either_vector(void **state) {
   START;
   struct call first, call = {.task.finished = call_finished};
   SEE(&scene, 2, {0, 1}, {250, 2}, {500, 2});
@@ -299,7 +300,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test(test_##name)
       T(a_push_claims_whole_arcs),
-      T(a_pull_claims_only_what_it_reads),
+      T(a_pull_claims_only_the_keys_that_it_reads),
       T(arcs_of_one_node_make_one_part),
       T(without_a_view_a_call_is_one_part),
       T(an_aggregate_has_a_part_on_every_arc_of_its_range),
@@ -307,14 +308,14 @@ int main(void) {
       T(a_forbidden_flow_names_no_predecessor_when_it_reads),
       T(a_large_call_is_cut_into_messages),
       T(a_wrong_call_is_refused),
-      T(who_may_only_read_cannot_push),
+      T(a_client_that_may_only_read_cannot_push),
       T(a_client_that_is_going_or_dead_starts_nothing),
       T(a_call_without_keys_finishes_at_once),
       T(a_call_without_memory_fails),
       T(a_flow_is_found_again),
       T(a_request_about_a_group_claims_one_key),
       T(two_vectors_of_an_operation_must_match),
-      T(an_operation_is_cut_by_what_was_sent_to_either_vector),
+      T(an_operation_is_cut_by_earlier_pushes_to_either_vector),
 #undef T
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

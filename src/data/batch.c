@@ -72,15 +72,15 @@ pawl_status pwi_batch_grow(struct pwi_batch *batch, size_t entries) {
 #define RUN 8
 #define NEAR 256 /* entries that are sorted on the stack, if their ids leave enough bits */
 
-struct entry {
+struct batch_entry {
   uint64_t id;
   float value;
 };
 
 /* Every step of the sort is stable, so values of equal ids are added in the order of the file. */
-static void sort_run(struct entry *entries, size_t count) {
+static void sort_run(struct batch_entry *entries, size_t count) {
   for (size_t i = 1; i < count; i++) {
-    struct entry entry = entries[i];
+    struct batch_entry entry = entries[i];
     size_t j = i;
     for (; j > 0 && entries[j - 1].id > entry.id; j--) entries[j] = entries[j - 1];
     entries[j] = entry;
@@ -88,8 +88,8 @@ static void sort_run(struct entry *entries, size_t count) {
 }
 
 /* The comparison is unpredictable, so its result selects an address instead of a branch. */
-static void merge(const struct entry *from, size_t middle, size_t count, struct entry *to) {
-  const struct entry *left = from, *right = from + middle, *left_end = right, *right_end = from + count;
+static void merge(const struct batch_entry *from, size_t middle, size_t count, struct batch_entry *to) {
+  const struct batch_entry *left = from, *right = from + middle, *left_end = right, *right_end = from + count;
   while (left < left_end && right < right_end) {
     bool takes_right = right->id < left->id;
     *to++ = *(takes_right ? right : left);
@@ -102,21 +102,21 @@ static void merge(const struct entry *from, size_t middle, size_t count, struct 
 }
 
 /* Sorts `count` entries with a buffer of equal size. Returns the array that holds the result. */
-static struct entry *sort_entries(struct entry *entries, struct entry *spare, size_t count) {
+static struct batch_entry *sort_entries(struct batch_entry *entries, struct batch_entry *spare, size_t count) {
   for (size_t i = 0; i < count; i += RUN) sort_run(entries + i, count - i < RUN ? count - i : RUN);
   for (size_t width = RUN; width < count; width *= 2) {
     for (size_t i = 0; i < count; i += 2 * width) {
       size_t both = count - i < 2 * width ? count - i : 2 * width;
       merge(entries + i, both < width ? both : width, both, spare + i);
     }
-    struct entry *other = entries;
+    struct batch_entry *other = entries;
     entries = spare;
     spare = other;
   }
   return entries;
 }
 
-static pawl_status add_up(const struct entry *entries, uint64_t *ids, float *values, size_t *count) {
+static pawl_status add_up(const struct batch_entry *entries, uint64_t *ids, float *values, size_t *count) {
   size_t kept = 0;
   for (size_t i = 0; i < *count; i++) {
     if (kept > 0 && ids[kept - 1] == entries[i].id) {
@@ -179,13 +179,13 @@ static uint64_t *sort_words(uint64_t *words, uint64_t *spare, size_t count) {
 
 static pawl_status sort_short(uint64_t *ids, float *values, size_t *count) {
   uint64_t words[NEAR], spare[NEAR];
-  struct entry entries[NEAR];
+  struct batch_entry entries[NEAR];
   size_t padded = (*count + 3) / 4 * 4;
   for (size_t i = 0; i < *count; i++) words[i] = ids[i] << PLACE_BITS | i;
   for (size_t i = *count; i < padded; i++) words[i] = UINT64_MAX;
   const uint64_t *sorted = sort_words(words, spare, padded);
   for (size_t i = 0; i < *count; i++)
-    entries[i] = (struct entry){sorted[i] >> PLACE_BITS, values[sorted[i] & (NEAR - 1)]};
+    entries[i] = (struct batch_entry){sorted[i] >> PLACE_BITS, values[sorted[i] & (NEAR - 1)]};
   return add_up(entries, ids, values, count);
 }
 
@@ -198,9 +198,9 @@ static bool are_short(const uint64_t *ids, size_t count) {
 pawl_status pwi_entries_sort(uint64_t *ids, float *values, size_t *count) {
   if (*count <= NEAR && are_short(ids, *count)) return sort_short(ids, values, count);
   if (*count > SIZE_MAX / 2) return PAWL_NO_MEMORY;
-  struct entry *entries = pwi_resize_array(NULL, *count * 2, sizeof *entries);
+  struct batch_entry *entries = pwi_resize_array(NULL, *count * 2, sizeof *entries);
   if (!entries) return PAWL_NO_MEMORY;
-  for (size_t i = 0; i < *count; i++) entries[i] = (struct entry){ids[i], values[i]};
+  for (size_t i = 0; i < *count; i++) entries[i] = (struct batch_entry){ids[i], values[i]};
   pawl_status status = add_up(sort_entries(entries, entries + *count, *count), ids, values, count);
   pwi_free(entries);
   return status;

@@ -35,7 +35,7 @@ struct pawl_data {
   atomic_bool has_first_bad;
   pthread_mutex_t lock; /* guards first_bad until has_first_bad is set */
   struct pwi_fault first_bad;
-  const void *searched; /* the ids that pwi_names_find looks for, one search at a time (data/names.c) */
+  const void *searched; /* the ids that pwi_feature_names_find looks for, one search at a time (data/names.c) */
 };
 
 PAWL_MUST_USE pawl_status pwi_data_open(const char *const *paths, size_t count, const struct pawl_data_options *options,

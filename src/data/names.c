@@ -166,8 +166,8 @@ static bool has_names(const struct pawl_data *data) {
   return false;
 }
 
-pawl_status pwi_names_find(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
-                           struct pawl_names **names_out, struct pwi_fault *fault) {
+pawl_status pwi_feature_names_find(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
+                                   struct pawl_names **names_out, struct pwi_fault *fault) {
   static const struct pwi_data_product product = {make_piece, destroy_piece};
   struct search search = {ids, count};
   struct collecting collecting = {.names = pwi_alloc_zero(1, sizeof *collecting.names), .missing = count};
@@ -181,13 +181,13 @@ pawl_status pwi_names_find(struct pawl_data *data, const uint64_t *ids, size_t c
   data->searched = NULL;
   if (status == PAWL_CANCELLED) status = PAWL_OK;
   if (status)
-    pwi_names_destroy(collecting.names);
+    pwi_feature_names_destroy(collecting.names);
   else
     *names_out = collecting.names;
   return status;
 }
 
-void pwi_names_destroy(struct pawl_names *names) {
+void pwi_feature_names_destroy(struct pawl_names *names) {
   if (!names) return;
   free_names(names);
   pwi_free(names);

@@ -22,8 +22,9 @@ struct pawl_names {
 
 /* Finds the names of these ids, which must be increasing. If several names hash to one id, the first in
  * the data wins. Reads the data until every id is found, at most to its end. Errors as pwi_data_read_all. */
-PAWL_MUST_USE pawl_status pwi_names_find(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
-                                         struct pawl_names **names_out, struct pwi_fault *fault);
-void pwi_names_destroy(struct pawl_names *names); /* NULL is fine */
+PAWL_MUST_USE pawl_status pwi_feature_names_find(struct pawl_data *data, const uint64_t *ids, size_t count,
+                                                 uint32_t threads, struct pawl_names **names_out,
+                                                 struct pwi_fault *fault);
+void pwi_feature_names_destroy(struct pawl_names *names); /* NULL is fine */
 
 #endif

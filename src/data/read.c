@@ -170,7 +170,7 @@ pawl_status pwi_data_read_columns(struct pawl_data *data, size_t piece, struct p
 
 /* The pieces of a file that are still to be read. Pieces of a compressed file are fetched in order, one at
  * a time. */
-struct queue {
+struct piece_queue {
   struct pwi_source *source;
   size_t next, end;
   bool is_busy;
@@ -180,14 +180,14 @@ static bool in_order(const struct pwi_source *source) {
   return !source->cache && source->packing != PWI_COMPRESSION_PLAIN;
 }
 
-struct crew {
+struct piece_readers {
   struct pawl_data *data;
   const struct pwi_data_product *product;
   pwi_data_take_any *take;
   void *context;
   bool is_ordered; /* pieces are delivered in the order of their numbers */
   size_t turn;     /* with is_ordered: the next piece to deliver; guarded by `taking` */
-  struct queue *queues;
+  struct piece_queue *queues;
   size_t count, first; /* `first`: all queues before it are done */
   pthread_mutex_t lock, taking;
   pthread_cond_t changed; /* signalled when a queue is no longer busy, or work has ended */
@@ -198,11 +198,11 @@ struct crew {
 
 /* A file with pieces left from which no thread is fetching; NULL: none. `*waits_out`: one may become
  * available. */
-static struct queue *pick(struct crew *crew, bool *waits_out) {
+static struct piece_queue *pick(struct piece_readers *crew, bool *waits_out) {
   *waits_out = false;
   while (crew->first < crew->count && crew->queues[crew->first].next == crew->queues[crew->first].end) crew->first++;
   for (size_t i = crew->first; i < crew->count; i++) {
-    struct queue *queue = &crew->queues[i];
+    struct piece_queue *queue = &crew->queues[i];
     if (queue->next == queue->end) continue;
     if (!queue->is_busy) return queue;
     *waits_out = true;
@@ -213,8 +213,8 @@ static struct queue *pick(struct crew *crew, bool *waits_out) {
 
 /* Claims the next piece to read and its queue, which is marked busy if it must be. False: no piece is
  * left. */
-static bool claim(struct crew *crew, struct queue **queue_out, size_t *piece_out) {
-  struct queue *queue = NULL;
+static bool claim(struct piece_readers *crew, struct piece_queue **queue_out, size_t *piece_out) {
+  struct piece_queue *queue = NULL;
   bool waits = true;
   pthread_mutex_lock(&crew->lock);
   while (!crew->status && !(queue = pick(crew, &waits)) && waits) pthread_cond_wait(&crew->changed, &crew->lock);
@@ -228,7 +228,7 @@ static bool claim(struct crew *crew, struct queue **queue_out, size_t *piece_out
   return queue != NULL;
 }
 
-static void release(struct crew *crew, struct queue *queue) {
+static void release(struct piece_readers *crew, struct piece_queue *queue) {
   if (!in_order(queue->source)) return;
   pthread_mutex_lock(&crew->lock);
   queue->is_busy = false;
@@ -236,7 +236,7 @@ static void release(struct crew *crew, struct queue *queue) {
   pthread_mutex_unlock(&crew->lock);
 }
 
-static void fail(struct crew *crew, pawl_status status, const struct pwi_fault *fault) {
+static void fail(struct piece_readers *crew, pawl_status status, const struct pwi_fault *fault) {
   pthread_mutex_lock(&crew->lock);
   if (!crew->status) {
     crew->status = status;
@@ -246,14 +246,14 @@ static void fail(struct crew *crew, pawl_status status, const struct pwi_fault *
   pthread_mutex_unlock(&crew->lock);
 }
 
-static bool has_failed(struct crew *crew) {
+static bool has_failed(struct piece_readers *crew) {
   pthread_mutex_lock(&crew->lock);
   bool failed = crew->status != PAWL_OK;
   pthread_mutex_unlock(&crew->lock);
   return failed;
 }
 
-static pawl_status read_claimed(struct crew *crew, struct queue *queue, size_t piece, void **product_out,
+static pawl_status read_claimed(struct piece_readers *crew, struct piece_queue *queue, size_t piece, void **product_out,
                                 struct pwi_fault *fault) {
   struct pwi_lines text;
   if (queue->source->cache) return crew->product->make(crew->data, piece, NULL, product_out, fault);
@@ -263,7 +263,7 @@ static pawl_status read_claimed(struct crew *crew, struct queue *queue, size_t p
 }
 
 /* The thread with the lowest piece never waits, so every thread gets its turn. */
-static pawl_status hand_over(struct crew *crew, size_t piece, void *product, struct pwi_fault *fault) {
+static pawl_status hand_over(struct piece_readers *crew, size_t piece, void *product, struct pwi_fault *fault) {
   pawl_status status = PAWL_OK;
   pthread_mutex_lock(&crew->taking);
   while (crew->is_ordered && crew->turn != piece && !has_failed(crew)) pthread_cond_wait(&crew->taken, &crew->taking);
@@ -279,7 +279,7 @@ static pawl_status hand_over(struct crew *crew, size_t piece, void *product, str
 }
 
 /* Wakes the threads that wait for their turn. */
-static void fail_reading(struct crew *crew, pawl_status status, const struct pwi_fault *fault) {
+static void fail_reading(struct piece_readers *crew, pawl_status status, const struct pwi_fault *fault) {
   fail(crew, status, fault);
   pthread_mutex_lock(&crew->taking);
   pthread_cond_broadcast(&crew->taken);
@@ -287,8 +287,8 @@ static void fail_reading(struct crew *crew, pawl_status status, const struct pwi
 }
 
 static void work(void *context) {
-  struct crew *crew = context;
-  struct queue *queue;
+  struct piece_readers *crew = context;
+  struct piece_queue *queue;
   size_t piece;
   while (claim(crew, &queue, &piece)) {
     void *product;
@@ -302,26 +302,26 @@ static void work(void *context) {
   }
 }
 
-static void fill_queues(struct crew *crew, size_t begin, size_t end) {
+static void fill_queues(struct piece_readers *crew, size_t begin, size_t end) {
   for (size_t i = 0; i < crew->data->count; i++) {
     struct pwi_source *source = &crew->data->sources[i];
     size_t first = source->first_piece, last = first + source->pieces;
     if (first < begin) first = begin;
     if (last > end) last = end;
-    if (first < last) crew->queues[crew->count++] = (struct queue){.source = source, .next = first, .end = last};
+    if (first < last) crew->queues[crew->count++] = (struct piece_queue){.source = source, .next = first, .end = last};
   }
 }
 
 pawl_status pwi_data_make_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads, bool is_ordered,
                               const struct pwi_data_product *product, pwi_data_take_any *take, void *context,
                               struct pwi_fault *fault) {
-  struct crew crew = {.data = data,
-                      .product = product,
-                      .take = take,
-                      .context = context,
-                      .is_ordered = is_ordered,
-                      .turn = begin,
-                      .fault = fault};
+  struct piece_readers crew = {.data = data,
+                               .product = product,
+                               .take = take,
+                               .context = context,
+                               .is_ordered = is_ordered,
+                               .turn = begin,
+                               .fault = fault};
   if (begin > end || end > data->pieces)
     return pwi_fault(fault, PAWL_OUT_OF_SPAN, "pieces %zu to %zu do not exist: the data has %zu pieces", begin, end,
                      data->pieces);
@@ -345,13 +345,13 @@ pawl_status pwi_data_make_all(struct pawl_data *data, size_t begin, size_t end, 
 
 /* --- batches of many pieces ----------------------------------------------------------------------------- */
 
-struct taking {
+struct batch_receiver {
   pwi_data_take *take;
   void *context;
 };
 
 static pawl_status take_batch(void *context, size_t piece, void *batch, struct pwi_fault *fault) {
-  const struct taking *taking = context;
+  const struct batch_receiver *taking = context;
   return taking->take(taking->context, piece, batch, fault);
 }
 
@@ -360,6 +360,6 @@ static void destroy_batch(void *batch) { pwi_batch_destroy(batch); }
 pawl_status pwi_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads, bool is_ordered,
                               pwi_data_take *take, void *context, struct pwi_fault *fault) {
   static const struct pwi_data_product product = {make_batch, destroy_batch};
-  struct taking taking = {take, context};
+  struct batch_receiver taking = {take, context};
   return pwi_data_make_all(data, begin, end, threads, is_ordered, &product, take_batch, &taking, fault);
 }

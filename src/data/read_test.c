@@ -190,7 +190,7 @@ static void test_many_threads_read_what_one_reads(void **state) {
   free(text.bytes);
 }
 
-static void test_reading_ends_with_whoever_fails_first(void **state) {
+static void test_reading_ends_with_the_first_failure(void **state) {
   struct pwi_random random;
   (void)state;
   pwi_random_init(&random, SEED, 3);
@@ -609,7 +609,7 @@ int main(void) {
       cmocka_unit_test(test_pieces_tile_the_rows),
       cmocka_unit_test(test_pieces_of_packed_files_can_be_read_in_any_order),
       cmocka_unit_test(test_many_threads_read_what_one_reads),
-      cmocka_unit_test(test_reading_ends_with_whoever_fails_first),
+      cmocka_unit_test(test_reading_ends_with_the_first_failure),
       cmocka_unit_test(test_formats_are_found_by_the_first_row),
       cmocka_unit_test(test_files_that_cannot_be_opened_are_named),
       cmocka_unit_test(test_options_that_cannot_be_are_refused),

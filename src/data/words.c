@@ -124,12 +124,12 @@ static pawl_status check_lines(const char *path, const char *text, const char *e
   return PAWL_OK;
 }
 
-struct lines {
+struct line_reader {
   const char *at, *end;
 };
 
 static struct pwi_word next_line(void *context) {
-  struct lines *lines = context;
+  struct line_reader *lines = context;
   return line_at(lines->at, lines->end, &lines->at);
 }
 
@@ -154,7 +154,7 @@ pawl_status pwi_words_parse(const char *path, char *text, size_t size, struct pa
   const char *end = text + size;
   pawl_status status = check_lines(path, text, end, &count, &total, fault);
   if (status) return status;
-  struct lines lines = {text, end};
+  struct line_reader lines = {text, end};
   status = pwi_words_make(count, total, next_line, &lines, words_out, &twice);
   if (status == PAWL_EXISTS)
     return pwi_fault(fault, PAWL_CORRUPT, "%s:%" PRIu64 ": duplicate of the word in line %" PRIu64, path, twice + 1,

@@ -8,13 +8,13 @@
 
 #define CHUNK ((size_t)1 << 20)
 
-struct buffer {
+struct file_text {
   char *bytes;
   size_t size, room;
 };
 
 /* Makes room for another chunk, one byte, and slack. */
-static bool grow(struct buffer *buffer) {
+static bool grow(struct file_text *buffer) {
   size_t room;
   if (buffer->room - buffer->size > CHUNK + PWI_WORD_SLACK) return true;
   if (!pwi_add_size(buffer->room, buffer->room / 2 + CHUNK + 1 + PWI_WORD_SLACK, &room)) return false;
@@ -25,7 +25,7 @@ static bool grow(struct buffer *buffer) {
   return true;
 }
 
-static pawl_status read_all(struct pwi_stream *stream, const char *path, struct buffer *buffer,
+static pawl_status read_all(struct pwi_stream *stream, const char *path, struct file_text *buffer,
                             struct pwi_fault *fault) {
   size_t got = 0;
   do {
@@ -37,7 +37,7 @@ static pawl_status read_all(struct pwi_stream *stream, const char *path, struct 
   return PAWL_OK;
 }
 
-static pawl_status read_file(const char *path, struct buffer *buffer, struct pwi_fault *fault) {
+static pawl_status read_file(const char *path, struct file_text *buffer, struct pwi_fault *fault) {
   struct pwi_source source;
   struct pwi_stream *stream;
   char *copy = pwi_copy_string(path);
@@ -53,7 +53,7 @@ static pawl_status read_file(const char *path, struct buffer *buffer, struct pwi
 }
 
 pawl_status pwi_words_read(const char *path, struct pawl_words **words_out, struct pwi_fault *fault) {
-  struct buffer buffer = {0};
+  struct file_text buffer = {0};
   pawl_status status = read_file(path, &buffer, fault);
   if (!status) status = pwi_words_parse(path, buffer.bytes, buffer.size, words_out, fault);
   pwi_free(buffer.bytes);

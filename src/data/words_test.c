@@ -66,7 +66,7 @@ static void test_packed_files_are_read(void **state) {
   pawl_words_release(words);
 }
 
-static void test_what_is_wrong_is_said_with_its_line(void **state) {
+static void test_a_mistake_is_reported_with_its_line(void **state) {
   static const struct {
     const char *text;
     size_t size;
@@ -100,7 +100,7 @@ static void test_what_is_wrong_is_said_with_its_line(void **state) {
   assert_int_equal(pwi_words_read(folder, &words, &fault), PAWL_INVALID);
 }
 
-static void test_what_is_written_is_read_again(void **state) {
+static void test_a_written_vocabulary_is_read_back(void **state) {
   struct pawl_words *words = read_words(write_text("v", "b\na\n\xc3\xa4\n")), *again;
   struct pwi_fault fault;
   (void)state;
@@ -185,7 +185,7 @@ static bool say_no(void *context, uint64_t pieces, uint64_t of) {
   return pieces < 3;
 }
 
-static void test_what_cannot_be_built_is_said(void **state) {
+static void test_a_vocabulary_that_cannot_be_built_is_reported(void **state) {
   struct pawl_words_options options = choice(7, 1, 1000);
   struct pawl_words *words = NULL;
   struct pwi_fault fault;
@@ -230,7 +230,7 @@ static pawl_status add_word(struct pwi_tally *tally, const char *word) {
   return pwi_tally_add(tally, copy, length, pwi_word_hash(copy, length));
 }
 
-static void test_a_tally_forgets_what_is_seldom(void **state) {
+static void test_a_tally_forgets_rare_words(void **state) {
   struct pwi_tally tally = {0};
   char word[32] = "";
   (void)state;
@@ -292,13 +292,13 @@ int main(void) {
       cmocka_unit_test(test_words_have_the_numbers_of_their_lines),
       cmocka_unit_test(test_many_words_are_found),
       cmocka_unit_test(test_packed_files_are_read),
-      cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),
-      cmocka_unit_test(test_what_is_written_is_read_again),
+      cmocka_unit_test(test_a_mistake_is_reported_with_its_line),
+      cmocka_unit_test(test_a_written_vocabulary_is_read_back),
       cmocka_unit_test(test_handlers_keep_a_vocabulary),
       cmocka_unit_test(test_words_are_numbered_by_falling_count),
       cmocka_unit_test(test_words_may_be_left_out),
-      cmocka_unit_test(test_what_cannot_be_built_is_said),
-      cmocka_unit_test(test_a_tally_forgets_what_is_seldom),
+      cmocka_unit_test(test_a_vocabulary_that_cannot_be_built_is_reported),
+      cmocka_unit_test(test_a_tally_forgets_rare_words),
       cmocka_unit_test(test_failing_allocations_are_returned),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -153,7 +153,7 @@ static void test_waiting_for_ready_ends_with_its_deadline(void **state) {
   expect_end(pwi_child_stop(child, PATIENCE), PWI_CHILD_SIGNALLED, SIGTERM);
 }
 
-static void test_what_is_no_ready_line_is_corrupt(void **state) {
+static void test_a_malformed_ready_line_is_corrupt(void **state) {
   (void)state;
   static const char *const scripts[] = {
       "echo reading >&3; exec sleep 1000",
@@ -430,7 +430,7 @@ static pawl_status start_path(const char *path) {
   return status;
 }
 
-static void test_what_is_no_program_is_not_started(void **state) {
+static void test_a_file_that_is_no_program_is_not_started(void **state) {
   (void)state;
   assert_int_equal(start_path("/nowhere/at/all"), PAWL_NOT_FOUND);
   assert_int_equal(start_path("/dev/null/x"), PAWL_NOT_FOUND);
@@ -592,7 +592,7 @@ int main(int argc, char **argv) {
       TEST(test_a_child_that_ends_first_leaves_its_last_words),
       TEST(test_a_child_that_closes_the_pipe_in_silence_is_not_ready),
       TEST(test_waiting_for_ready_ends_with_its_deadline),
-      TEST(test_what_is_no_ready_line_is_corrupt),
+      TEST(test_a_malformed_ready_line_is_corrupt),
       TEST(test_the_longest_line_is_taken),
       TEST(test_values_are_found_by_whole_keys),
       TEST(test_a_child_gets_four_descriptors_and_no_more),
@@ -607,7 +607,7 @@ int main(int argc, char **argv) {
       TEST(test_a_program_that_ignores_its_children_can_have_some),
       TEST(test_a_program_may_reap_everything_itself),
       TEST(test_threads_start_children_side_by_side),
-      TEST(test_what_is_no_program_is_not_started),
+      TEST(test_a_file_that_is_no_program_is_not_started),
       TEST(test_lack_of_memory_and_descriptors_is_an_error),
       TEST(test_the_command_is_where_the_environment_says),
       TEST(test_the_command_is_found_on_the_path),

@@ -79,7 +79,7 @@ static void test_disk_jobs_are_done_in_their_order_by_another_thread(void **stat
   pwi_host_disk_queue_close(disk_queue);
 }
 
-static void test_closing_waits_for_what_is_under_way(void **state) {
+static void test_closing_waits_for_jobs_under_way(void **state) {
   (void)state;
   static struct noted noted[DISK_JOBS];
   struct pwi_disk_queue *disk_queue = open_disk_queue();
@@ -88,7 +88,7 @@ static void test_closing_waits_for_what_is_under_way(void **state) {
   check_order(noted, DISK_JOBS);
 }
 
-static void test_one_that_was_never_used_has_nothing_to_wait_for(void **state) {
+static void test_an_unused_queue_closes_at_once(void **state) {
   (void)state;
   struct pwi_disk_queue *disk_queue = open_disk_queue();
   disk_queue->ops->settle(disk_queue);
@@ -152,7 +152,7 @@ static void test_one_level_of_a_directory_is_made(void **state) {
   pwi_host_disk_queue_close(disk_queue);
 }
 
-static void test_what_is_no_directory_is_not_taken_for_one(void **state) {
+static void test_a_path_that_is_no_directory_is_refused(void **state) {
   (void)state;
   char path[sizeof folder + 32];
   struct pwi_files *files = NULL;
@@ -245,11 +245,11 @@ static void test_without_memory_there_is_no_disk_queue(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_disk_jobs_are_done_in_their_order_by_another_thread),
-      cmocka_unit_test(test_closing_waits_for_what_is_under_way),
-      cmocka_unit_test(test_one_that_was_never_used_has_nothing_to_wait_for),
+      cmocka_unit_test(test_closing_waits_for_jobs_under_way),
+      cmocka_unit_test(test_an_unused_queue_closes_at_once),
       cmocka_unit_test(test_without_a_thread_disk_jobs_are_done_at_once),
       cmocka_unit_test(test_one_level_of_a_directory_is_made),
-      cmocka_unit_test(test_what_is_no_directory_is_not_taken_for_one),
+      cmocka_unit_test(test_a_path_that_is_no_directory_is_refused),
       cmocka_unit_test(test_checkpoints_go_where_they_may),
       cmocka_unit_test(test_without_memory_there_is_no_disk_queue),
   };

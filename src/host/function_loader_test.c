@@ -71,7 +71,7 @@ static void test_objects_are_loaded_and_other_files_are_not(void **state) {
   pwi_host_functions_fini(&functions);
 }
 
-static void test_without_a_directory_there_are_none(void **state) {
+static void test_without_a_directory_there_are_no_functions(void **state) {
   struct pwi_host_functions functions;
   struct pwi_run_problem problem;
   (void)state;
@@ -82,7 +82,7 @@ static void test_without_a_directory_there_are_none(void **state) {
   assert_non_null(strstr(problem.text, "/nowhere/at/all"));
 }
 
-static void test_what_is_no_object_is_named(void **state) {
+static void test_a_file_that_is_no_object_is_named(void **state) {
   (void)state;
   link_to("examples/functions/countmin.so", "a.so");
   write_file("b.so", "this is no object");
@@ -102,7 +102,7 @@ static void test_two_of_one_name_are_refused(void **state) {
   refuses(PAWL_EXISTS, "countmin");
 }
 
-static void test_what_everybody_may_change_is_not_loaded(void **state) {
+static void test_a_file_that_others_may_change_is_not_loaded(void **state) {
   (void)state;
   write_file("a.so", "");
   assert_int_equal(chmod(path_of("a.so"), 0666), 0);
@@ -116,7 +116,7 @@ static void test_what_everybody_may_change_is_not_loaded(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, clear)
 
 /* Only root can change the owner of a file. */
-static void test_what_belongs_to_somebody_else_is_not_loaded(void **state) {
+static void test_a_file_of_another_user_is_not_loaded(void **state) {
   (void)state;
   if (geteuid() != 0) skip();
   write_file("a.so", "x");
@@ -136,12 +136,12 @@ static void test_what_belongs_to_somebody_else_is_not_loaded(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_objects_are_loaded_and_other_files_are_not),
-      TEST(test_without_a_directory_there_are_none),
-      TEST(test_what_is_no_object_is_named),
+      TEST(test_without_a_directory_there_are_no_functions),
+      TEST(test_a_file_that_is_no_object_is_named),
       TEST(test_an_object_without_functions_is_named),
       TEST(test_two_of_one_name_are_refused),
-      TEST(test_what_everybody_may_change_is_not_loaded),
-      TEST(test_what_belongs_to_somebody_else_is_not_loaded),
+      TEST(test_a_file_that_others_may_change_is_not_loaded),
+      TEST(test_a_file_of_another_user_is_not_loaded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,7 +191,7 @@ static void expect_label(const char *value, const char *expected) {
   pwi_text_fini(&text);
 }
 
-static void test_what_is_not_utf8_becomes_question_marks(void **state) {
+static void test_bytes_that_are_not_utf8_become_question_marks(void **state) {
   (void)state;
   expect_label("\xf0\x9f\x90\xbe \xe2\x82\xac", "\xf0\x9f\x90\xbe \xe2\x82\xac");
   expect_label("a\xff"
@@ -269,7 +269,7 @@ static void check_histogram(const int64_t *values, size_t n) {
   pwi_text_fini(&text);
 }
 
-static void test_buckets_count_what_was_recorded(void **state) {
+static void test_buckets_count_recorded_values(void **state) {
   (void)state;
   check_histogram(NULL, 0);
   check_histogram((const int64_t[]){0}, 1);
@@ -308,8 +308,8 @@ int main(void) {
       cmocka_unit_test(test_the_locale_does_not_change_numbers),
       cmocka_unit_test(test_integers_are_exact),
       cmocka_unit_test(test_help_and_label_values_survive_escaping),
-      cmocka_unit_test(test_what_is_not_utf8_becomes_question_marks),
-      cmocka_unit_test(test_buckets_count_what_was_recorded),
+      cmocka_unit_test(test_bytes_that_are_not_utf8_become_question_marks),
+      cmocka_unit_test(test_buckets_count_recorded_values),
       cmocka_unit_test(test_lack_of_memory_is_remembered_and_leaks_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

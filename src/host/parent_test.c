@@ -195,7 +195,7 @@ static void test_a_parent_that_was_gone_before_is_reported(void **state) {
   assert_int_equal(atomic_load(&calls), 1);
 }
 
-static void test_a_watch_that_is_closed_calls_nobody(void **state) {
+static void test_a_closed_watch_calls_nothing(void **state) {
   (void)state;
   int ends[2];
   assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -227,7 +227,7 @@ static void test_the_pipe_alone_tells_once(void **state) {
   close(ends[1]);
 }
 
-static void test_what_cannot_be_watched_is_refused(void **state) {
+static void test_a_process_that_cannot_be_watched_is_refused(void **state) {
   (void)state;
   struct pwi_parent_watch *watch = NULL;
   assert_int_equal(pwi_parent_watch(0, -1, count_call, &calls, &watch), PAWL_INVALID);
@@ -269,7 +269,7 @@ static void test_ready_is_one_line(void **state) {
 }
 
 /* With its default action the signal would end this test. */
-static void test_a_parent_that_does_not_listen_kills_nobody(void **state) {
+static void test_a_parent_that_does_not_listen_kills_no_child(void **state) {
   (void)state;
   int ends[2];
   assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -291,11 +291,11 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_a_parent_that_becomes_another_program_is_noticed),
       cmocka_unit_test(test_a_parent_that_stops_its_child_is_not_gone),
       cmocka_unit_test_setup(test_a_parent_that_was_gone_before_is_reported, reset_calls),
-      cmocka_unit_test_setup(test_a_watch_that_is_closed_calls_nobody, reset_calls),
+      cmocka_unit_test_setup(test_a_closed_watch_calls_nothing, reset_calls),
       cmocka_unit_test_setup(test_the_pipe_alone_tells_once, reset_calls),
-      cmocka_unit_test_setup(test_what_cannot_be_watched_is_refused, reset_calls),
+      cmocka_unit_test_setup(test_a_process_that_cannot_be_watched_is_refused, reset_calls),
       cmocka_unit_test(test_ready_is_one_line),
-      cmocka_unit_test(test_a_parent_that_does_not_listen_kills_nobody),
+      cmocka_unit_test(test_a_parent_that_does_not_listen_kills_no_child),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

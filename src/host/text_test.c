@@ -20,7 +20,7 @@ static void test_an_empty_text_is_an_empty_string(void **state) {
   pwi_text_fini(&text);
 }
 
-static void test_what_is_added_stands_in_order(void **state) {
+static void test_added_text_stands_in_order(void **state) {
   (void)state;
   struct pwi_text text = {0};
   pwi_text_add(&text, "a");
@@ -75,7 +75,7 @@ static void test_a_text_has_a_largest_size(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_an_empty_text_is_an_empty_string), cmocka_unit_test(test_what_is_added_stands_in_order),
+      cmocka_unit_test(test_an_empty_text_is_an_empty_string), cmocka_unit_test(test_added_text_stands_in_order),
       cmocka_unit_test(test_long_texts_keep_every_byte),       cmocka_unit_test(test_nothing_is_added_after_a_failure),
       cmocka_unit_test(test_a_text_has_a_largest_size),
   };

@@ -6,28 +6,28 @@
 #include "job/scheduler.h"
 
 /* A worker that has asked to join and is not gone. */
-struct pwi_crew_member {
+struct pwi_job_worker {
   struct pwi_worker_name name;
-  struct pwi_share share;         /* its pieces, including those that it was ordered to take or drop */
-  bool has_begun;                 /* it has been ordered to BEGIN and counts as one of the job's workers */
-  enum pwi_crew_order_kind order; /* the order that it has not answered; 0: none */
-  bool is_handed_out;             /* pwi_scheduler_next_order has returned that order */
-  uint32_t rank;                  /* its rank in this round */
-  size_t report;                  /* index of its report in this round */
-  uint32_t slow_rounds;           /* consecutive rounds in which it was slow */
-  double pace;                    /* nanoseconds per piece in the last round */
+  struct pwi_share share;        /* its pieces, including those that it was ordered to take or drop */
+  bool has_begun;                /* it has been ordered to BEGIN and counts as one of the job's workers */
+  enum pwi_job_order_kind order; /* the order that it has not answered; 0: none */
+  bool is_handed_out;            /* pwi_scheduler_next_order has returned that order */
+  uint32_t rank;                 /* its rank in this round */
+  size_t report;                 /* index of its report in this round */
+  uint32_t slow_rounds;          /* consecutive rounds in which it was slow */
+  double pace;                   /* nanoseconds per piece in the last round */
 };
 
-struct pwi_crew_event {
-  struct pwi_crew_event *next;
+struct pwi_scheduler_event_item {
+  struct pwi_scheduler_event_item *next;
   struct pwi_scheduler_event event;
 };
 
 struct pwi_scheduler {
   struct pwi_scheduler_options options;
-  struct pwi_crew_member **members; /* sorted by increasing number */
+  struct pwi_job_worker **members; /* sorted by increasing number */
   size_t member_count, member_room;
-  struct pwi_share **shares; /* has room for all members; used to make plans */
+  struct pwi_share **shares; /* room for the shares of all members while a plan is made */
 
   enum pwi_scheduler_state state;
   uint32_t wanted;     /* no round begins with fewer workers */
@@ -48,20 +48,20 @@ struct pwi_scheduler {
   char problem[PWI_SCHEDULER_TEXT + PWI_SCHEDULER_HOST + 128];
   char loss[PWI_SCHEDULER_HOST + 128]; /* why the job has ended */
 
-  struct pwi_crew_event *events, **events_end;
+  struct pwi_scheduler_event_item *events, **events_end;
 };
 
-uint32_t pwi_crew_begun(const struct pwi_scheduler *scheduler); /* number of workers that have begun */
-bool pwi_crew_is_at(
+uint32_t pwi_scheduler_begun(const struct pwi_scheduler *scheduler); /* number of workers that have begun */
+bool pwi_scheduler_is_at(
     const struct pwi_scheduler *scheduler,
-    enum pwi_crew_order_kind order); /* whether any worker has an open order of this kind; 0: of any kind */
+    enum pwi_job_order_kind order); /* whether any worker has an open order of this kind; 0: of any kind */
 
 /* Appends an event. `member` NULL: it concerns no worker; `text` NULL: no explanation. */
-void pwi_crew_tell(struct pwi_scheduler *scheduler, enum pawl_job_what what, const struct pwi_crew_member *member,
-                   uint64_t pieces, const char *text);
+void pwi_scheduler_tell(struct pwi_scheduler *scheduler, enum pawl_job_what what, const struct pwi_job_worker *member,
+                        uint64_t pieces, const char *text);
 
 /* Removes and frees a member. Its pieces are then without an owner. */
-void pwi_crew_remove(struct pwi_scheduler *scheduler, struct pwi_crew_member *member);
+void pwi_scheduler_remove(struct pwi_scheduler *scheduler, struct pwi_job_worker *member);
 
 /* Ends the round that is under way with a verdict and its explanation. Does nothing if no round is under
  * way. */

@@ -91,9 +91,9 @@ void pwi_job_order_write(struct pwi_writer *writer, const struct pwi_job_order *
 }
 
 static pawl_status check_order(const struct pwi_job_order *order, uint32_t kind, uint32_t version) {
-  bool is_pieces = kind == PWI_CREW_TAKE || kind == PWI_CREW_DROP;
+  bool is_pieces = kind == PWI_JOB_ORDER_TAKE || kind == PWI_JOB_ORDER_DROP;
   if (version != VERSION) return PAWL_UNSUPPORTED;
-  if (kind < PWI_CREW_BEGIN || kind > PWI_CREW_LEAVE) return PAWL_CORRUPT;
+  if (kind < PWI_JOB_ORDER_BEGIN || kind > PWI_JOB_ORDER_LEAVE) return PAWL_CORRUPT;
   return is_pieces && order->size % 16 != 0 ? PAWL_CORRUPT : PAWL_OK;
 }
 
@@ -109,7 +109,7 @@ pawl_status pwi_job_order_read(const void *bytes, size_t size, struct pwi_job_or
   uint32_t kind = pwi_read_u32(&reader);
   pawl_status status = check_order(&order, kind, pwi_read_u32(&reader));
   if (status) return status;
-  order.kind = (enum pwi_crew_order_kind)kind;
+  order.kind = (enum pwi_job_order_kind)kind;
   *order_out = order;
   return PAWL_OK;
 }

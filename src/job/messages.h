@@ -66,7 +66,7 @@ PAWL_MUST_USE pawl_status pwi_job_welcome_read(const void *bytes, size_t size, s
 
 struct pwi_job_order {
   uint64_t number; /* of the worker */
-  enum pwi_crew_order_kind kind;
+  enum pwi_job_order_kind kind;
   uint32_t rank, workers;
   uint64_t tick;
   /* BEGIN: the job's specification; WORK: the round's; TAKE and DROP: ranges (pwi_job_ranges_write) */

@@ -37,7 +37,7 @@ static void write_welcome(struct pwi_writer *writer) {
 }
 
 static void write_order(struct pwi_writer *writer) {
-  struct pwi_job_order order = {.number = 3, .kind = PWI_CREW_WORK, .rank = 1, .workers = 4, .tick = 12};
+  struct pwi_job_order order = {.number = 3, .kind = PWI_JOB_ORDER_WORK, .rank = 1, .workers = 4, .tick = 12};
   order.bytes = "argument";
   order.size = 8;
   pwi_job_order_write(writer, &order);
@@ -74,7 +74,7 @@ static const struct {
 } messages[] = {
     {write_asking, read_asking}, {write_welcome, read_welcome}, {write_order, read_order}, {write_answer, read_answer}};
 
-static void test_what_is_written_is_read(void **state) {
+static void test_encoded_messages_decode_to_the_same(void **state) {
   (void)state;
   struct pwi_writer writer = {0};
   struct pwi_job_asking asking;
@@ -113,7 +113,7 @@ static void test_ranges_keep_their_ends(void **state) {
   pwi_job_ranges_read(writer.data, 2, read);
   assert_memory_equal(read, ranges, sizeof ranges);
   /* An order to take cannot name half a range. */
-  struct pwi_job_order order = {.number = 1, .kind = PWI_CREW_TAKE, .bytes = "12345678", .size = 8};
+  struct pwi_job_order order = {.number = 1, .kind = PWI_JOB_ORDER_TAKE, .bytes = "12345678", .size = 8};
   pwi_writer_reset(&writer);
   pwi_job_order_write(&writer, &order);
   assert_int_equal(read_order(writer.data, writer.size), PAWL_CORRUPT);
@@ -151,7 +151,7 @@ static void test_damaged_messages_are_refused_or_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names_follow_from_the_jobs),
-      cmocka_unit_test(test_what_is_written_is_read),
+      cmocka_unit_test(test_encoded_messages_decode_to_the_same),
       cmocka_unit_test(test_ranges_keep_their_ends),
       cmocka_unit_test(test_damaged_messages_are_refused_or_read),
   };

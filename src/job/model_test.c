@@ -25,8 +25,8 @@ enum { WORKERS_MAX = 64, PIECES_MAX = 30, ROUNDS = 12, STEPS_MAX = 4000 };
 struct worker {
   bool is_dead, is_known_lost, has_gone, has_begun;
   bool is_slow;
-  enum pwi_crew_order_kind order; /* its open order; 0: none */
-  bool is_done;                   /* the answer is in flight, with these fields */
+  enum pwi_job_order_kind order; /* its open order; 0: none */
+  bool is_done;                  /* the answer is in flight, with these fields */
   pawl_status status;
   bool has[PIECES_MAX], is_dropping[PIECES_MAX];
 };
@@ -76,7 +76,7 @@ static void check_room(const struct worker *beginner) {
   uint32_t others = 0;
   for (uint64_t i = 0; i < world.count; i++) {
     const struct worker *other = &world.workers[i];
-    bool takes_part = other->order != PWI_CREW_LEAVE && (other->has_begun || other->order == PWI_CREW_BEGIN);
+    bool takes_part = other->order != PWI_JOB_ORDER_LEAVE && (other->has_begun || other->order == PWI_JOB_ORDER_BEGIN);
     others += other != beginner && takes_part && !other->is_known_lost && !other->has_gone;
   }
   assert_true(others < world.options.most);
@@ -84,16 +84,16 @@ static void check_room(const struct worker *beginner) {
 
 /* A worker takes a piece when the order arrives and drops it only when it answers: the most harmful
  * timing. */
-static void obey(struct worker *worker, const struct pwi_crew_order *order) {
+static void obey(struct worker *worker, const struct pwi_scheduler_order *order) {
   assert_false(worker->is_known_lost || worker->has_gone);
   assert_int_equal(worker->order, 0);
   worker->order = order->kind;
-  if (order->kind == PWI_CREW_BEGIN) check_room(worker);
-  world.moves += order->kind == PWI_CREW_TAKE || order->kind == PWI_CREW_DROP;
-  world.begun += order->kind == PWI_CREW_WORK;
+  if (order->kind == PWI_JOB_ORDER_BEGIN) check_room(worker);
+  world.moves += order->kind == PWI_JOB_ORDER_TAKE || order->kind == PWI_JOB_ORDER_DROP;
+  world.begun += order->kind == PWI_JOB_ORDER_WORK;
   for (size_t i = 0; i < order->piece_count; i++)
     for (uint64_t piece = order->pieces[i].begin; piece < order->pieces[i].end; piece++) {
-      if (order->kind == PWI_CREW_TAKE) {
+      if (order->kind == PWI_JOB_ORDER_TAKE) {
         take_piece(worker, piece);
       } else {
         assert_true(worker->has[piece]);
@@ -131,7 +131,7 @@ static void check_beginning(void) {
 /* --- steps ---------------------------------------------------------------------------------------------- */
 
 static void hand_out(void) {
-  struct pwi_crew_order order;
+  struct pwi_scheduler_order order;
   struct pwi_scheduler_event event;
   enum pwi_scheduler_state before = pwi_scheduler_state(world.scheduler);
   pwi_scheduler_advance(world.scheduler, world.now);
@@ -152,15 +152,16 @@ static void hand_out(void) {
 }
 
 static void finish(struct worker *worker, uint64_t number) {
-  struct pwi_crew_answer answer = {.status = PAWL_OK, .took_ns = worker->is_slow ? 100000 : 1000 + (int64_t)below(100)};
-  enum pwi_crew_order_kind order = worker->order;
+  struct pwi_scheduler_answer answer = {.status = PAWL_OK,
+                                        .took_ns = worker->is_slow ? 100000 : 1000 + (int64_t)below(100)};
+  enum pwi_job_order_kind order = worker->order;
   if (chance(0.03)) answer.status = PAWL_IO;
-  if (order == PWI_CREW_LEAVE) answer.status = PAWL_OK;
+  if (order == PWI_JOB_ORDER_LEAVE) answer.status = PAWL_OK;
   worker->order = 0;
   drop_pieces(worker);
-  worker->has_gone = order == PWI_CREW_LEAVE || (answer.status && order != PWI_CREW_WORK);
-  world.refusals += answer.status && order != PWI_CREW_WORK;
-  if (order == PWI_CREW_BEGIN && !answer.status) worker->has_begun = true;
+  worker->has_gone = order == PWI_JOB_ORDER_LEAVE || (answer.status && order != PWI_JOB_ORDER_WORK);
+  world.refusals += answer.status && order != PWI_JOB_ORDER_WORK;
+  if (order == PWI_JOB_ORDER_BEGIN && !answer.status) worker->has_begun = true;
   if (worker->has_gone) world.has_changed = true;
   pwi_scheduler_answered(world.scheduler, number, &answer);
 }

@@ -9,49 +9,49 @@
 #include "base/memory.h"
 #include "job/inside.h"
 
-/* --- the crew ------------------------------------------------------------------------------------------- */
+/* --- workers -------------------------------------------------------------------------------------------- */
 
-uint32_t pwi_crew_begun(const struct pwi_scheduler *scheduler) {
+uint32_t pwi_scheduler_begun(const struct pwi_scheduler *scheduler) {
   uint32_t count = 0;
   for (size_t i = 0; i < scheduler->member_count; i++) count += scheduler->members[i]->has_begun;
   return count;
 }
 
-bool pwi_crew_is_at(const struct pwi_scheduler *scheduler, enum pwi_crew_order_kind order) {
+bool pwi_scheduler_is_at(const struct pwi_scheduler *scheduler, enum pwi_job_order_kind order) {
   for (size_t i = 0; i < scheduler->member_count; i++) {
-    enum pwi_crew_order_kind is_at = scheduler->members[i]->order;
+    enum pwi_job_order_kind is_at = scheduler->members[i]->order;
     if (is_at != 0 && (order == 0 || order == is_at)) return true;
   }
   return false;
 }
 
-static struct pwi_crew_member *find(const struct pwi_scheduler *scheduler, uint64_t number) {
+static struct pwi_job_worker *find(const struct pwi_scheduler *scheduler, uint64_t number) {
   for (size_t i = 0; i < scheduler->member_count; i++)
     if (scheduler->members[i]->name.number == number) return scheduler->members[i];
   return NULL;
 }
 
-static void free_member(struct pwi_crew_member *member) {
+static void free_member(struct pwi_job_worker *member) {
   pwi_share_fini(&member->share);
   pwi_free(member);
 }
 
-void pwi_crew_remove(struct pwi_scheduler *scheduler, struct pwi_crew_member *member) {
+void pwi_scheduler_remove(struct pwi_scheduler *scheduler, struct pwi_job_worker *member) {
   size_t at = 0;
   while (scheduler->members[at] != member) at++;
   scheduler->member_count--;
   memmove(&scheduler->members[at], &scheduler->members[at + 1],
-          (scheduler->member_count - at) * sizeof(struct pwi_crew_member *));
+          (scheduler->member_count - at) * sizeof(struct pwi_job_worker *));
   free_member(member);
 }
 
-void pwi_crew_tell(struct pwi_scheduler *scheduler, enum pawl_job_what what, const struct pwi_crew_member *member,
-                   uint64_t pieces, const char *text) {
-  struct pwi_crew_event *told = pwi_alloc_zero(1, sizeof *told);
+void pwi_scheduler_tell(struct pwi_scheduler *scheduler, enum pawl_job_what what, const struct pwi_job_worker *member,
+                        uint64_t pieces, const char *text) {
+  struct pwi_scheduler_event_item *told = pwi_alloc_zero(1, sizeof *told);
   if (!told) return;
   told->event.what = what;
   if (member) told->event.name = member->name;
-  told->event.workers = pwi_crew_begun(scheduler);
+  told->event.workers = pwi_scheduler_begun(scheduler);
   told->event.pieces = pieces;
   snprintf(told->event.text, sizeof told->event.text, "%s", text ? text : "");
   *scheduler->events_end = told;
@@ -83,7 +83,7 @@ void pwi_scheduler_destroy(struct pwi_scheduler *scheduler) {
   if (!scheduler) return;
   for (size_t i = 0; i < scheduler->member_count; i++) free_member(scheduler->members[i]);
   while (scheduler->events) {
-    struct pwi_crew_event *told = scheduler->events;
+    struct pwi_scheduler_event_item *told = scheduler->events;
     scheduler->events = told->next;
     pwi_free(told);
   }
@@ -98,7 +98,7 @@ void pwi_scheduler_destroy(struct pwi_scheduler *scheduler) {
 static pawl_status make_room(struct pwi_scheduler *scheduler) {
   if (scheduler->member_count < scheduler->member_room) return PAWL_OK;
   size_t room = scheduler->member_room ? 2 * scheduler->member_room : 8;
-  struct pwi_crew_member **members = pwi_resize_array(scheduler->members, room, sizeof(struct pwi_crew_member *));
+  struct pwi_job_worker **members = pwi_resize_array(scheduler->members, room, sizeof(struct pwi_job_worker *));
   if (!members) return PAWL_NO_MEMORY;
   scheduler->members = members;
   struct pwi_share **shares = pwi_resize_array(scheduler->shares, room, sizeof(struct pwi_share *));
@@ -109,7 +109,7 @@ static pawl_status make_room(struct pwi_scheduler *scheduler) {
 }
 
 pawl_status pwi_scheduler_join(struct pwi_scheduler *scheduler, const struct pwi_worker_name *name) {
-  struct pwi_crew_member *member = make_room(scheduler) ? NULL : pwi_alloc_zero(1, sizeof *member);
+  struct pwi_job_worker *member = make_room(scheduler) ? NULL : pwi_alloc_zero(1, sizeof *member);
   if (!member) return PAWL_NO_MEMORY;
   member->name = *name;
   if (scheduler->asked > 0) scheduler->asked--;
@@ -138,7 +138,7 @@ void pwi_scheduler_end_round(struct pwi_scheduler *scheduler, pawl_status verdic
 }
 
 static void look_round(struct pwi_scheduler *scheduler) {
-  if (scheduler->state != PWI_SCHEDULER_WORKING || pwi_crew_is_at(scheduler, PWI_CREW_WORK)) return;
+  if (scheduler->state != PWI_SCHEDULER_WORKING || pwi_scheduler_is_at(scheduler, PWI_JOB_ORDER_WORK)) return;
   pwi_scheduler_judge_pace(scheduler);
   pwi_scheduler_end_round(scheduler, PAWL_OK, "%s", "");
 }
@@ -183,9 +183,9 @@ struct pwi_scheduler_report *pwi_scheduler_close(struct pwi_scheduler *scheduler
 
 /* --- losses --------------------------------------------------------------------------------------------- */
 
-static void report(struct pwi_scheduler *scheduler, const struct pwi_crew_member *member,
-                   const struct pwi_crew_answer *answer) {
-  if (member->order != PWI_CREW_WORK || scheduler->state != PWI_SCHEDULER_WORKING) return;
+static void report(struct pwi_scheduler *scheduler, const struct pwi_job_worker *member,
+                   const struct pwi_scheduler_answer *answer) {
+  if (member->order != PWI_JOB_ORDER_WORK || scheduler->state != PWI_SCHEDULER_WORKING) return;
   struct pwi_scheduler_report *open = &scheduler->reports[member->report];
   open->is_open = false;
   open->status = answer->status;
@@ -206,18 +206,18 @@ static void mourn(struct pwi_scheduler *scheduler, uint32_t before) {
 }
 
 void pwi_scheduler_lost(struct pwi_scheduler *scheduler, uint64_t number) {
-  struct pwi_crew_member *member = find(scheduler, number);
+  struct pwi_job_worker *member = find(scheduler, number);
   if (!member) return;
-  struct pwi_crew_answer gone = {.status = PAWL_NODE_GONE, .text = "lost"};
+  struct pwi_scheduler_answer gone = {.status = PAWL_NODE_GONE, .text = "lost"};
   struct pwi_worker_name name = member->name;
-  bool counts = member->order != PWI_CREW_LEAVE && (member->has_begun || member->order == PWI_CREW_BEGIN);
+  bool counts = member->order != PWI_JOB_ORDER_LEAVE && (member->has_begun || member->order == PWI_JOB_ORDER_BEGIN);
   bool had_begun = member->has_begun;
-  uint32_t before = pwi_crew_begun(scheduler);
+  uint32_t before = pwi_scheduler_begun(scheduler);
   report(scheduler, member, &gone);
-  pwi_crew_remove(scheduler, member);
+  pwi_scheduler_remove(scheduler, member);
   if (!counts) return;
-  struct pwi_crew_member ghost = {.name = name};
-  pwi_crew_tell(scheduler, PAWL_JOB_LOST, &ghost, 0, NULL);
+  struct pwi_job_worker ghost = {.name = name};
+  pwi_scheduler_tell(scheduler, PAWL_JOB_LOST, &ghost, 0, NULL);
   if (had_begun) mourn(scheduler, before);
   if (scheduler->options.on_loss != PAWL_LOSS_STOP || scheduler->is_stopped) return;
   scheduler->is_stopped = true;
@@ -227,27 +227,27 @@ void pwi_scheduler_lost(struct pwi_scheduler *scheduler, uint64_t number) {
 
 /* --- answers -------------------------------------------------------------------------------------------- */
 
-static const char *verb(enum pwi_crew_order_kind order) {
-  return order == PWI_CREW_BEGIN ? "begin" : order == PWI_CREW_TAKE ? "take its pieces" : "drop pieces";
+static const char *verb(enum pwi_job_order_kind order) {
+  return order == PWI_JOB_ORDER_BEGIN ? "begin" : order == PWI_JOB_ORDER_TAKE ? "take its pieces" : "drop pieces";
 }
 
 /* A worker that is not needed may refuse to begin; the others continue. */
-static void refused(struct pwi_scheduler *scheduler, struct pwi_crew_member *member,
-                    const struct pwi_crew_answer *answer) {
+static void refused(struct pwi_scheduler *scheduler, struct pwi_job_worker *member,
+                    const struct pwi_scheduler_answer *answer) {
   const char *said = answer->text && *answer->text ? answer->text : pawl_status_text(answer->status);
-  bool is_needed = member->order != PWI_CREW_BEGIN || pwi_crew_begun(scheduler) < scheduler->wanted;
+  bool is_needed = member->order != PWI_JOB_ORDER_BEGIN || pwi_scheduler_begun(scheduler) < scheduler->wanted;
   struct pwi_worker_name name = member->name;
-  enum pwi_crew_order_kind order = member->order;
+  enum pwi_job_order_kind order = member->order;
   member->has_begun = false; /* it leaves */
-  pwi_crew_tell(scheduler, PAWL_JOB_REFUSED, member, 0, said);
-  pwi_crew_remove(scheduler, member);
+  pwi_scheduler_tell(scheduler, PAWL_JOB_REFUSED, member, 0, said);
+  pwi_scheduler_remove(scheduler, member);
   if (is_needed)
     pwi_scheduler_end_round(scheduler, PAWL_REFUSED, "the worker with pid %" PRIu64 " on %s could not %s: %s", name.pid,
                             name.host, verb(order), said);
 }
 
 /* A worker owns a piece as soon as it is ordered to take it, and until it has dropped it. */
-static void dropped(struct pwi_crew_member *member) {
+static void dropped(struct pwi_job_worker *member) {
   for (size_t i = 0; i < member->share.drops.count; i++) {
     pawl_status status = pwi_rangeset_remove(&member->share.has, member->share.drops.ranges[i]);
     assert(status == PAWL_OK && "removing whole runs and tails of runs needs no memory");
@@ -255,25 +255,26 @@ static void dropped(struct pwi_crew_member *member) {
   }
 }
 
-void pwi_scheduler_answered(struct pwi_scheduler *scheduler, uint64_t number, const struct pwi_crew_answer *answer) {
-  struct pwi_crew_member *member = find(scheduler, number);
+void pwi_scheduler_answered(struct pwi_scheduler *scheduler, uint64_t number,
+                            const struct pwi_scheduler_answer *answer) {
+  struct pwi_job_worker *member = find(scheduler, number);
   if (!member || member->order == 0) return;
-  enum pwi_crew_order_kind order = member->order;
+  enum pwi_job_order_kind order = member->order;
   report(scheduler, member, answer);
   if (answer->tick > scheduler->tick) scheduler->tick = answer->tick;
-  if (order == PWI_CREW_LEAVE) {
-    pwi_crew_remove(scheduler, member);
+  if (order == PWI_JOB_ORDER_LEAVE) {
+    pwi_scheduler_remove(scheduler, member);
     return;
   }
-  if (answer->status && order != PWI_CREW_WORK) {
+  if (answer->status && order != PWI_JOB_ORDER_WORK) {
     refused(scheduler, member, answer);
     return;
   }
   member->order = 0;
-  if (order == PWI_CREW_DROP) dropped(member);
-  if (order != PWI_CREW_BEGIN) return;
+  if (order == PWI_JOB_ORDER_DROP) dropped(member);
+  if (order != PWI_JOB_ORDER_BEGIN) return;
   member->has_begun = true;
-  pwi_crew_tell(scheduler, PAWL_JOB_JOINED, member, 0, NULL);
+  pwi_scheduler_tell(scheduler, PAWL_JOB_JOINED, member, 0, NULL);
 }
 
 /* --- outputs -------------------------------------------------------------------------------------------- */
@@ -288,21 +289,21 @@ pawl_status pwi_scheduler_resize(struct pwi_scheduler *scheduler, uint32_t least
   return PAWL_OK;
 }
 
-bool pwi_scheduler_next_order(struct pwi_scheduler *scheduler, struct pwi_crew_order *order_out) {
+bool pwi_scheduler_next_order(struct pwi_scheduler *scheduler, struct pwi_scheduler_order *order_out) {
   for (size_t i = 0; i < scheduler->member_count; i++) {
-    struct pwi_crew_member *member = scheduler->members[i];
+    struct pwi_job_worker *member = scheduler->members[i];
     if (member->order == 0 || member->is_handed_out) continue;
     member->is_handed_out = true;
-    const struct pwi_rangeset *pieces = member->order == PWI_CREW_TAKE   ? &member->share.takes
-                                        : member->order == PWI_CREW_DROP ? &member->share.drops
-                                                                         : NULL;
-    *order_out = (struct pwi_crew_order){.kind = member->order,
-                                         .name = member->name,
-                                         .pieces = pieces ? pieces->ranges : NULL,
-                                         .piece_count = pieces ? pieces->count : 0,
-                                         .rank = member->rank,
-                                         .workers = scheduler->round_size,
-                                         .tick = scheduler->tick};
+    const struct pwi_rangeset *pieces = member->order == PWI_JOB_ORDER_TAKE   ? &member->share.takes
+                                        : member->order == PWI_JOB_ORDER_DROP ? &member->share.drops
+                                                                              : NULL;
+    *order_out = (struct pwi_scheduler_order){.kind = member->order,
+                                              .name = member->name,
+                                              .pieces = pieces ? pieces->ranges : NULL,
+                                              .piece_count = pieces ? pieces->count : 0,
+                                              .rank = member->rank,
+                                              .workers = scheduler->round_size,
+                                              .tick = scheduler->tick};
     return true;
   }
   return false;
@@ -319,7 +320,7 @@ void pwi_scheduler_start_failed(struct pwi_scheduler *scheduler) {
 }
 
 bool pwi_scheduler_next_event(struct pwi_scheduler *scheduler, struct pwi_scheduler_event *event_out) {
-  struct pwi_crew_event *told = scheduler->events;
+  struct pwi_scheduler_event_item *told = scheduler->events;
   if (!told) return false;
   scheduler->events = told->next;
   if (!scheduler->events) scheduler->events_end = &scheduler->events;
@@ -339,12 +340,12 @@ bool pwi_scheduler_has(const struct pwi_scheduler *scheduler, uint64_t number) {
   return find(scheduler, number) != NULL;
 }
 
-size_t pwi_scheduler_count(const struct pwi_scheduler *scheduler) { return pwi_crew_begun(scheduler); }
+size_t pwi_scheduler_count(const struct pwi_scheduler *scheduler) { return pwi_scheduler_begun(scheduler); }
 
 const struct pwi_rangeset *pwi_scheduler_pieces(const struct pwi_scheduler *scheduler, size_t index,
                                                 uint64_t *number_out) {
   for (size_t i = 0; i < scheduler->member_count; i++) {
-    const struct pwi_crew_member *member = scheduler->members[i];
+    const struct pwi_job_worker *member = scheduler->members[i];
     if (!member->has_begun || index-- > 0) continue;
     *number_out = member->name.number;
     return &member->share.has;

@@ -69,14 +69,15 @@ PAWL_MUST_USE pawl_status pwi_scheduler_join(struct pwi_scheduler *scheduler, co
 void pwi_scheduler_lost(struct pwi_scheduler *scheduler, uint64_t number);
 
 /* A worker has answered its order. A worker that could not begin, take or drop is removed. */
-struct pwi_crew_answer {
+struct pwi_scheduler_answer {
   pawl_status status;
   const char *text; /* the reason for a failure; may be NULL */
   int64_t took_ns;  /* duration of WORK */
   uint64_t tick;    /* the tick that the worker has reached in the workers' group */
 };
 
-void pwi_scheduler_answered(struct pwi_scheduler *scheduler, uint64_t number, const struct pwi_crew_answer *answer);
+void pwi_scheduler_answered(struct pwi_scheduler *scheduler, uint64_t number,
+                            const struct pwi_scheduler_answer *answer);
 
 /* Asks for a round. PAWL_INVALID if a round is under way. */
 PAWL_MUST_USE pawl_status pwi_scheduler_want(struct pwi_scheduler *scheduler);
@@ -90,16 +91,16 @@ void pwi_scheduler_advance(struct pwi_scheduler *scheduler, int64_t now);
 
 /* --- outputs -------------------------------------------------------------------------------------------- */
 
-enum pwi_crew_order_kind {
-  PWI_CREW_BEGIN = 1,
-  PWI_CREW_TAKE = 2,
-  PWI_CREW_DROP = 3,
-  PWI_CREW_WORK = 4,
-  PWI_CREW_LEAVE = 5,
+enum pwi_job_order_kind {
+  PWI_JOB_ORDER_BEGIN = 1,
+  PWI_JOB_ORDER_TAKE = 2,
+  PWI_JOB_ORDER_DROP = 3,
+  PWI_JOB_ORDER_WORK = 4,
+  PWI_JOB_ORDER_LEAVE = 5,
 };
 
-struct pwi_crew_order {
-  enum pwi_crew_order_kind kind;
+struct pwi_scheduler_order {
+  enum pwi_job_order_kind kind;
   struct pwi_worker_name name;
   const struct pawl_range *pieces; /* TAKE and DROP: valid until the next input */
   size_t piece_count;
@@ -109,7 +110,7 @@ struct pwi_crew_order {
 
 /* The next order that was not handed out yet; false: none. Every order must be answered, or its worker
  * lost. */
-bool pwi_scheduler_next_order(struct pwi_scheduler *scheduler, struct pwi_crew_order *order_out);
+bool pwi_scheduler_next_order(struct pwi_scheduler *scheduler, struct pwi_scheduler_order *order_out);
 
 /* How many more workers to start, since the last call. */
 uint32_t pwi_scheduler_starts(struct pwi_scheduler *scheduler);

@@ -14,8 +14,8 @@
 
 static struct pwi_scheduler *scheduler;
 static int64_t now;
-static struct pwi_crew_order orders[32]; /* orders that were handed out and not answered, by worker number */
-static int events[8];                    /* by kind */
+static struct pwi_scheduler_order orders[32]; /* orders that were handed out and not answered, by worker number */
+static int events[8];                         /* by kind */
 static struct pwi_scheduler_event last;
 
 static const struct pwi_scheduler_options plain = {
@@ -39,14 +39,14 @@ static void join(uint64_t number) {
 }
 
 static void advance(void) {
-  struct pwi_crew_order order;
+  struct pwi_scheduler_order order;
   pwi_scheduler_advance(scheduler, now);
   while (pwi_scheduler_next_order(scheduler, &order)) orders[order.name.number] = order;
   while (pwi_scheduler_next_event(scheduler, &last)) events[last.what]++;
 }
 
 static void answer_as(uint64_t number, pawl_status status, int64_t took_ns) {
-  struct pwi_crew_answer answer = {.status = status, .text = status ? "no" : NULL, .took_ns = took_ns};
+  struct pwi_scheduler_answer answer = {.status = status, .text = status ? "no" : NULL, .took_ns = took_ns};
   orders[number].kind = 0;
   pwi_scheduler_answered(scheduler, number, &answer);
 }
@@ -57,7 +57,7 @@ static void settle(void) {
     advance();
     is_any = false;
     for (uint64_t i = 0; i < 32; i++) {
-      if (orders[i].kind == 0 || orders[i].kind == PWI_CREW_WORK) continue;
+      if (orders[i].kind == 0 || orders[i].kind == PWI_JOB_ORDER_WORK) continue;
       answer_as(i, PAWL_OK, 0);
       is_any = true;
     }
@@ -73,7 +73,7 @@ static enum pwi_scheduler_state state_now(void) { return pwi_scheduler_state(sch
 
 static void work_all(const int64_t *took) {
   for (uint64_t i = 0; i < 32; i++)
-    if (orders[i].kind == PWI_CREW_WORK) answer_as(i, PAWL_OK, took ? took[i] : 1000);
+    if (orders[i].kind == PWI_JOB_ORDER_WORK) answer_as(i, PAWL_OK, took ? took[i] : 1000);
   advance();
 }
 
@@ -146,25 +146,25 @@ static void test_orders_come_one_after_the_other_and_drops_before_takes(void **s
   join(3);
   assert_int_equal(pwi_scheduler_want(scheduler), PAWL_OK);
   advance();
-  assert_int_equal(orders[3].kind, PWI_CREW_BEGIN);
+  assert_int_equal(orders[3].kind, PWI_JOB_ORDER_BEGIN);
   assert_int_equal(orders[1].kind, 0);
   answer_as(3, PAWL_OK, 0);
   advance();
-  assert_int_equal(orders[1].kind, PWI_CREW_DROP);
-  assert_int_equal(orders[2].kind, PWI_CREW_DROP);
+  assert_int_equal(orders[1].kind, PWI_JOB_ORDER_DROP);
+  assert_int_equal(orders[2].kind, PWI_JOB_ORDER_DROP);
   assert_int_equal(orders[3].kind, 0);
   answer_as(1, PAWL_OK, 0);
   advance();
   assert_int_equal(orders[3].kind, 0);
   answer_as(2, PAWL_OK, 0);
   advance();
-  assert_int_equal(orders[3].kind, PWI_CREW_TAKE);
+  assert_int_equal(orders[3].kind, PWI_JOB_ORDER_TAKE);
   assert_int_equal(orders[3].workers, 3);
   assert_int_equal(orders[3].rank, 2);
   close_scheduler();
 }
 
-static void test_who_is_too_many_waits_outside(void **state) {
+static void test_a_surplus_worker_waits_outside(void **state) {
   (void)state;
   open_scheduler(plain);
   for (uint64_t i = 1; i <= 6; i++) join(i);
@@ -172,7 +172,7 @@ static void test_who_is_too_many_waits_outside(void **state) {
   assert_int_equal(orders[5].kind, 0);
   pwi_scheduler_lost(scheduler, 2);
   want();
-  assert_int_equal(orders[5].kind, PWI_CREW_WORK); /* it takes the place */
+  assert_int_equal(orders[5].kind, PWI_JOB_ORDER_WORK); /* it takes the place */
   assert_int_equal(orders[5].rank, 3);
   assert_int_equal(orders[6].kind, 0);
   pwi_scheduler_lost(scheduler, 6); /* it was not a worker of this job */
@@ -303,7 +303,7 @@ static void test_a_job_that_never_had_enough_does_not_begin(void **state) {
 }
 
 /* A worker that takes long to begin has come: the deadline is for workers that have not. */
-static void test_who_is_beginning_is_not_missing(void **state) {
+static void test_a_worker_that_is_beginning_is_not_missing(void **state) {
   (void)state;
   open_scheduler(plain);
   join(1);
@@ -319,7 +319,7 @@ static void test_who_is_beginning_is_not_missing(void **state) {
   close_scheduler();
 }
 
-static void test_refusals_end_the_round_unless_nobody_needs_the_one(void **state) {
+static void test_a_refusal_ends_the_round_unless_the_worker_is_not_needed(void **state) {
   (void)state;
   size_t count;
   const char *text;
@@ -347,7 +347,7 @@ static void test_refusals_end_the_round_unless_nobody_needs_the_one(void **state
   pwi_scheduler_lost(scheduler, 2);
   assert_int_equal(pwi_scheduler_want(scheduler), PAWL_OK);
   advance();
-  assert_int_equal(orders[3].kind, PWI_CREW_TAKE);
+  assert_int_equal(orders[3].kind, PWI_JOB_ORDER_TAKE);
   answer_as(3, PAWL_CORRUPT, 0);
   advance();
   assert_int_equal(pwi_scheduler_verdict(scheduler, &text), PAWL_REFUSED);
@@ -355,7 +355,7 @@ static void test_refusals_end_the_round_unless_nobody_needs_the_one(void **state
   close_scheduler();
 }
 
-static void test_the_crew_shrinks_to_what_is_wanted(void **state) {
+static void test_workers_beyond_the_wanted_number_leave(void **state) {
   (void)state;
   open_scheduler(plain);
   for (uint64_t i = 1; i <= 4; i++) join(i);
@@ -364,8 +364,8 @@ static void test_the_crew_shrinks_to_what_is_wanted(void **state) {
   assert_int_equal(pwi_scheduler_resize(scheduler, 1, 2), PAWL_OK);
   assert_int_equal(pwi_scheduler_want(scheduler), PAWL_OK);
   advance();
-  assert_int_equal(orders[4].kind, PWI_CREW_LEAVE); /* the youngest workers are dismissed, */
-  assert_int_equal(orders[3].kind, PWI_CREW_LEAVE);
+  assert_int_equal(orders[4].kind, PWI_JOB_ORDER_LEAVE); /* the youngest workers are dismissed, */
+  assert_int_equal(orders[3].kind, PWI_JOB_ORDER_LEAVE);
   assert_int_equal(orders[1].kind, 0); /* and no worker takes their pieces before they are gone */
   answer_as(3, PAWL_OK, 0);
   pwi_scheduler_lost(scheduler, 4);
@@ -385,7 +385,7 @@ static void test_the_crew_shrinks_to_what_is_wanted(void **state) {
   close_scheduler();
 }
 
-static void test_who_is_slow_three_times_in_a_row_is_dropped(void **state) {
+static void test_a_worker_that_is_slow_three_times_in_a_row_is_dropped(void **state) {
   (void)state;
   size_t count;
   struct pwi_scheduler_options options = plain;
@@ -416,7 +416,7 @@ static void test_who_is_slow_three_times_in_a_row_is_dropped(void **state) {
   assert_int_equal(pwi_scheduler_resize(scheduler, 2, 2), PAWL_OK);
   want();
   assert_int_equal(events[PAWL_JOB_DROPPED], 2);
-  assert_int_equal(orders[4].kind, PWI_CREW_WORK);
+  assert_int_equal(orders[4].kind, PWI_JOB_ORDER_WORK);
   close_scheduler();
 }
 
@@ -426,7 +426,7 @@ static void test_the_highest_tick_is_told_to_all(void **state) {
   join(1);
   join(2);
   want();
-  struct pwi_crew_answer at_seven = {.tick = 7}, at_five = {.tick = 5};
+  struct pwi_scheduler_answer at_seven = {.tick = 7}, at_five = {.tick = 5};
   pwi_scheduler_answered(scheduler, 1, &at_seven);
   pwi_scheduler_answered(scheduler, 2, &at_five);
   orders[1].kind = orders[2].kind = 0;
@@ -479,16 +479,16 @@ int main(void) {
       cmocka_unit_test(test_plans_that_cannot_be_are_refused),
       cmocka_unit_test(test_nothing_is_done_before_a_round_is_wanted),
       cmocka_unit_test(test_orders_come_one_after_the_other_and_drops_before_takes),
-      cmocka_unit_test(test_who_is_too_many_waits_outside),
+      cmocka_unit_test(test_a_surplus_worker_waits_outside),
       cmocka_unit_test(test_a_loss_in_a_round_is_reported_and_the_rest_go_on),
       cmocka_unit_test(test_the_last_one_is_waited_for),
       cmocka_unit_test(test_a_loss_is_replaced_or_done_without_after_a_while),
       cmocka_unit_test(test_a_loss_can_be_the_end),
       cmocka_unit_test(test_a_job_that_never_had_enough_does_not_begin),
-      cmocka_unit_test(test_who_is_beginning_is_not_missing),
-      cmocka_unit_test(test_refusals_end_the_round_unless_nobody_needs_the_one),
-      cmocka_unit_test(test_the_crew_shrinks_to_what_is_wanted),
-      cmocka_unit_test(test_who_is_slow_three_times_in_a_row_is_dropped),
+      cmocka_unit_test(test_a_worker_that_is_beginning_is_not_missing),
+      cmocka_unit_test(test_a_refusal_ends_the_round_unless_the_worker_is_not_needed),
+      cmocka_unit_test(test_workers_beyond_the_wanted_number_leave),
+      cmocka_unit_test(test_a_worker_that_is_slow_three_times_in_a_row_is_dropped),
       cmocka_unit_test(test_the_highest_tick_is_told_to_all),
       cmocka_unit_test(test_memory_that_ends_is_survived),
   };

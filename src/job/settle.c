@@ -8,7 +8,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-static void order(struct pwi_crew_member *member, enum pwi_crew_order_kind kind) {
+static void order(struct pwi_job_worker *member, enum pwi_job_order_kind kind) {
   member->order = kind;
   member->is_handed_out = false;
 }
@@ -40,7 +40,7 @@ void pwi_scheduler_judge_pace(struct pwi_scheduler *scheduler) {
   double limit = scheduler->options.drop_slowest;
   if (limit == 0) return;
   for (size_t i = 0; i < scheduler->member_count; i++) {
-    struct pwi_crew_member *member = scheduler->members[i];
+    struct pwi_job_worker *member = scheduler->members[i];
     member->pace = 0;
     if (!member->has_begun || member->report >= scheduler->report_count) continue;
     const struct pwi_scheduler_report *report = &scheduler->reports[member->report];
@@ -49,7 +49,7 @@ void pwi_scheduler_judge_pace(struct pwi_scheduler *scheduler) {
   }
   double median = median_pace(scheduler);
   for (size_t i = 0; i < scheduler->member_count; i++) {
-    struct pwi_crew_member *member = scheduler->members[i];
+    struct pwi_job_worker *member = scheduler->members[i];
     bool is_slow = median > 0 && member->pace > limit * median;
     member->slow_rounds = is_slow ? member->slow_rounds + 1 : 0;
   }
@@ -61,7 +61,7 @@ void pwi_scheduler_judge_pace(struct pwi_scheduler *scheduler) {
 static uint32_t count_come(const struct pwi_scheduler *scheduler) {
   uint32_t count = 0;
   for (size_t i = 0; i < scheduler->member_count; i++)
-    count += scheduler->members[i]->has_begun || scheduler->members[i]->order == PWI_CREW_BEGIN;
+    count += scheduler->members[i]->has_begun || scheduler->members[i]->order == PWI_JOB_ORDER_BEGIN;
   return count;
 }
 
@@ -70,21 +70,21 @@ static bool let_in(struct pwi_scheduler *scheduler) {
   uint32_t count = count_come(scheduler);
   bool has_waiting = false;
   for (size_t i = 0; i < scheduler->member_count; i++) {
-    struct pwi_crew_member *member = scheduler->members[i];
+    struct pwi_job_worker *member = scheduler->members[i];
     if (member->has_begun || member->order != 0) continue;
     has_waiting = true;
     if (count >= scheduler->options.most) break;
-    order(member, PWI_CREW_BEGIN);
+    order(member, PWI_JOB_ORDER_BEGIN);
     count++;
     has_waiting = false;
   }
   return has_waiting;
 }
 
-static struct pwi_crew_member *find_slowest(const struct pwi_scheduler *scheduler) {
-  struct pwi_crew_member *slowest = NULL;
+static struct pwi_job_worker *find_slowest(const struct pwi_scheduler *scheduler) {
+  struct pwi_job_worker *slowest = NULL;
   for (size_t i = 0; i < scheduler->member_count; i++) {
-    struct pwi_crew_member *member = scheduler->members[i];
+    struct pwi_job_worker *member = scheduler->members[i];
     if (!member->has_begun || member->slow_rounds < PWI_SCHEDULER_SLOW) continue;
     if (!slowest || member->pace > slowest->pace) slowest = member;
   }
@@ -94,24 +94,24 @@ static struct pwi_crew_member *find_slowest(const struct pwi_scheduler *schedule
 /* Only if enough workers remain, or one waits to take the place. Then all counts of slow rounds restart,
  * because shares have changed. */
 static void let_go_slowest(struct pwi_scheduler *scheduler, bool has_waiting) {
-  struct pwi_crew_member *slowest = find_slowest(scheduler);
-  uint32_t left = pwi_crew_begun(scheduler) - 1;
+  struct pwi_job_worker *slowest = find_slowest(scheduler);
+  uint32_t left = pwi_scheduler_begun(scheduler) - 1;
   if (!slowest || (left < scheduler->options.least && !has_waiting)) return;
   if (!has_waiting && scheduler->wanted > left) scheduler->wanted = left;
   slowest->has_begun = false;
-  order(slowest, PWI_CREW_LEAVE);
-  pwi_crew_tell(scheduler, PAWL_JOB_DROPPED, slowest, 0, NULL);
+  order(slowest, PWI_JOB_ORDER_LEAVE);
+  pwi_scheduler_tell(scheduler, PAWL_JOB_DROPPED, slowest, 0, NULL);
   for (size_t i = 0; i < scheduler->member_count; i++) scheduler->members[i]->slow_rounds = 0;
 }
 
 /* Dismisses surplus workers, the youngest first. */
 static void let_go_surplus(struct pwi_scheduler *scheduler) {
-  uint32_t count = pwi_crew_begun(scheduler);
+  uint32_t count = pwi_scheduler_begun(scheduler);
   for (size_t i = scheduler->member_count; i-- > 0 && count > scheduler->options.most;) {
-    struct pwi_crew_member *member = scheduler->members[i];
+    struct pwi_job_worker *member = scheduler->members[i];
     if (!member->has_begun) continue;
     member->has_begun = false;
-    order(member, PWI_CREW_LEAVE);
+    order(member, PWI_JOB_ORDER_LEAVE);
     count--;
   }
 }
@@ -157,7 +157,7 @@ static bool are_enough(struct pwi_scheduler *scheduler, int64_t now) {
   if (now >= scheduler->deadline) return go_on_without(scheduler, have);
   ask_for_more(scheduler, have);
   if (now >= scheduler->tell_at) {
-    pwi_crew_tell(scheduler, PAWL_JOB_WAITING, NULL, 0, NULL);
+    pwi_scheduler_tell(scheduler, PAWL_JOB_WAITING, NULL, 0, NULL);
     scheduler->tell_at = now + SECOND;
   }
   return false;
@@ -168,7 +168,7 @@ static bool are_enough(struct pwi_scheduler *scheduler, int64_t now) {
 static pawl_status plan(struct pwi_scheduler *scheduler) {
   uint32_t count = 0;
   for (size_t i = 0; i < scheduler->member_count; i++) {
-    struct pwi_crew_member *member = scheduler->members[i];
+    struct pwi_job_worker *member = scheduler->members[i];
     if (!member->has_begun) continue;
     member->rank = count;
     scheduler->shares[count++] = &member->share;
@@ -180,27 +180,27 @@ static pawl_status plan(struct pwi_scheduler *scheduler) {
 static bool order_drops(struct pwi_scheduler *scheduler) {
   bool is_any = false;
   for (size_t i = 0; i < scheduler->member_count; i++) {
-    struct pwi_crew_member *member = scheduler->members[i];
+    struct pwi_job_worker *member = scheduler->members[i];
     if (!member->has_begun || pwi_rangeset_is_empty(&member->share.drops)) continue;
-    order(member, PWI_CREW_DROP);
+    order(member, PWI_JOB_ORDER_DROP);
     is_any = true;
   }
   return is_any;
 }
 
 /* The worker owns the pieces from now on. PAWL_NO_MEMORY: it has no new order. */
-static pawl_status order_take(struct pwi_scheduler *scheduler, struct pwi_crew_member *member) {
+static pawl_status order_take(struct pwi_scheduler *scheduler, struct pwi_job_worker *member) {
   pawl_status status = pwi_rangeset_add_all(&member->share.has, &member->share.takes);
   if (status) return status;
   scheduler->moved += pwi_rangeset_size(&member->share.takes);
-  order(member, PWI_CREW_TAKE);
+  order(member, PWI_JOB_ORDER_TAKE);
   return PAWL_OK;
 }
 
 static pawl_status order_takes(struct pwi_scheduler *scheduler) {
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < scheduler->member_count && !status; i++) {
-    struct pwi_crew_member *member = scheduler->members[i];
+    struct pwi_job_worker *member = scheduler->members[i];
     if (member->has_begun && !pwi_rangeset_is_empty(&member->share.takes)) status = order_take(scheduler, member);
   }
   return status;
@@ -217,14 +217,14 @@ static void begin_round(struct pwi_scheduler *scheduler) {
     return;
   }
   if (scheduler->is_founded && scheduler->moved > 0)
-    pwi_crew_tell(scheduler, PAWL_JOB_MOVED, NULL, scheduler->moved, NULL);
+    pwi_scheduler_tell(scheduler, PAWL_JOB_MOVED, NULL, scheduler->moved, NULL);
   for (size_t i = 0; i < scheduler->member_count; i++) {
-    struct pwi_crew_member *member = scheduler->members[i];
+    struct pwi_job_worker *member = scheduler->members[i];
     if (!member->has_begun) continue;
     reports[member->rank] = (struct pwi_scheduler_report){
         .name = member->name, .is_open = true, .pieces = pwi_rangeset_size(&member->share.has)};
     member->report = member->rank;
-    order(member, PWI_CREW_WORK);
+    order(member, PWI_JOB_ORDER_WORK);
   }
   scheduler->moved = 0;
   scheduler->is_founded = true;
@@ -235,15 +235,15 @@ static void begin_round(struct pwi_scheduler *scheduler) {
 
 void pwi_scheduler_settle(struct pwi_scheduler *scheduler, int64_t now) {
   bool has_waiting = let_in(scheduler);
-  if (!are_enough(scheduler, now) || pwi_crew_is_at(scheduler, 0)) return;
+  if (!are_enough(scheduler, now) || pwi_scheduler_is_at(scheduler, 0)) return;
   let_go_surplus(scheduler);
   let_go_slowest(scheduler, has_waiting);
-  if (pwi_crew_is_at(scheduler, 0)) return;
+  if (pwi_scheduler_is_at(scheduler, 0)) return;
   pawl_status status = plan(scheduler);
   if (!status && order_drops(scheduler)) return;
   if (!status) status = order_takes(scheduler);
   if (status)
     pwi_scheduler_end_round(scheduler, status, "not enough memory to divide the pieces");
-  else if (!pwi_crew_is_at(scheduler, 0))
+  else if (!pwi_scheduler_is_at(scheduler, 0))
     begin_round(scheduler);
 }

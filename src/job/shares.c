@@ -12,24 +12,24 @@ void pwi_share_fini(struct pwi_share *share) {
 
 /* --- the size of each share ----------------------------------------------------------------------------- */
 
-struct standing {
+struct share_standing {
   struct pwi_share *share;
   size_t at;
   uint64_t has, due;
 };
 
 static int by_most(const void *left, const void *right) {
-  const struct standing *a = left, *b = right;
+  const struct share_standing *a = left, *b = right;
   if (a->has != b->has) return a->has > b->has ? -1 : 1;
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
 static int by_place(const void *left, const void *right) {
-  const struct standing *a = left, *b = right;
+  const struct share_standing *a = left, *b = right;
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
-static void divide(struct standing *standings, size_t count, uint64_t pieces) {
+static void divide(struct share_standing *standings, size_t count, uint64_t pieces) {
   qsort(standings, count, sizeof *standings, by_most);
   for (size_t i = 0; i < count; i++) standings[i].due = pieces / count + (i < pieces % count ? 1 : 0);
   qsort(standings, count, sizeof *standings, by_place);
@@ -58,12 +58,12 @@ static pawl_status give_up(struct pwi_share *share, struct pwi_rangeset *kept, u
 }
 
 /* Collects in `pool` the pieces that workers drop and the pieces without an owner. */
-static pawl_status give_up_all(const struct standing *standings, size_t count, struct pwi_rangeset *pool) {
+static pawl_status give_up_all(const struct share_standing *standings, size_t count, struct pwi_rangeset *pool) {
   struct pwi_rangeset kept;
   pwi_rangeset_init(&kept);
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < count && !status; i++) {
-    const struct standing *standing = &standings[i];
+    const struct share_standing *standing = &standings[i];
     status = pwi_rangeset_copy(&standing->share->has, &kept);
     if (!status && standing->has > standing->due)
       status = give_up(standing->share, &kept, standing->has - standing->due);
@@ -108,7 +108,7 @@ static pawl_status take(struct pwi_share *share, struct pwi_rangeset *pool, uint
   return PAWL_OK;
 }
 
-static pawl_status plan(struct standing *standings, size_t count, uint64_t pieces, struct pwi_rangeset *pool) {
+static pawl_status plan(struct share_standing *standings, size_t count, uint64_t pieces, struct pwi_rangeset *pool) {
   divide(standings, count, pieces);
   pawl_status status = pwi_rangeset_add(pool, pawl_range_of(0, pieces));
   if (!status) status = give_up_all(standings, count, pool);
@@ -121,11 +121,11 @@ static pawl_status plan(struct standing *standings, size_t count, uint64_t piece
 pawl_status pwi_shares_plan(struct pwi_share *const *shares, size_t count, uint64_t pieces) {
   struct pwi_rangeset pool;
   if (count == 0) return PAWL_OK;
-  struct standing *standings = pwi_alloc_zero(count, sizeof *standings);
+  struct share_standing *standings = pwi_alloc_zero(count, sizeof *standings);
   if (!standings) return PAWL_NO_MEMORY;
   pwi_rangeset_init(&pool);
   for (size_t i = 0; i < count; i++) {
-    standings[i] = (struct standing){shares[i], i, pwi_rangeset_size(&shares[i]->has), 0};
+    standings[i] = (struct share_standing){shares[i], i, pwi_rangeset_size(&shares[i]->has), 0};
     pwi_rangeset_clear(&shares[i]->drops);
     pwi_rangeset_clear(&shares[i]->takes);
   }

@@ -42,7 +42,7 @@ static void expect(const struct pwi_rangeset *set, size_t at, uint64_t begin, ui
   assert_int_equal(set->ranges[at].end, end);
 }
 
-static void test_pieces_that_nobody_has_are_shared_out_in_runs(void **state) {
+static void test_unassigned_pieces_are_shared_out_in_runs(void **state) {
   (void)state;
   open_crew();
   plan(3, 10);
@@ -56,7 +56,7 @@ static void test_pieces_that_nobody_has_are_shared_out_in_runs(void **state) {
   close_crew();
 }
 
-static void test_a_newcomer_gets_what_is_too_much_from_the_ends(void **state) {
+static void test_a_newcomer_gets_the_surplus_from_the_ends(void **state) {
   (void)state;
   open_crew();
   give(0, 0, 6);
@@ -68,7 +68,7 @@ static void test_a_newcomer_gets_what_is_too_much_from_the_ends(void **state) {
   close_crew();
 }
 
-static void test_the_larger_share_stays_with_whoever_has_more(void **state) {
+static void test_the_larger_share_stays_with_the_worker_that_has_more(void **state) {
   (void)state;
   open_crew();
   give(0, 0, 2);
@@ -193,9 +193,9 @@ static void test_memory_that_ends_ends_the_plan(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pieces_that_nobody_has_are_shared_out_in_runs),
-      cmocka_unit_test(test_a_newcomer_gets_what_is_too_much_from_the_ends),
-      cmocka_unit_test(test_the_larger_share_stays_with_whoever_has_more),
+      cmocka_unit_test(test_unassigned_pieces_are_shared_out_in_runs),
+      cmocka_unit_test(test_a_newcomer_gets_the_surplus_from_the_ends),
+      cmocka_unit_test(test_the_larger_share_stays_with_the_worker_that_has_more),
       cmocka_unit_test(test_runs_are_taken_where_they_touch),
       cmocka_unit_test(test_fragments_are_given_up_first),
       cmocka_unit_test(test_some_have_none_if_pieces_are_few),

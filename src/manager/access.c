@@ -60,12 +60,13 @@ void pwi_manager_audit_decision(const struct pwi_manager *manager, const struct 
 /* Counts the links of an identity. Plain links have no identity and no quota. */
 static uint64_t links_of(const struct pwi_manager *manager, const char *identity) {
   uint64_t count = 0;
-  for (const struct peer *peer = manager->first_peer; peer; peer = peer->next)
+  for (const struct manager_peer *peer = manager->first_peer; peer; peer = peer->next)
     count += peer->state != PEER_OUT && strcmp(peer->who.identity, identity) == 0;
   return count;
 }
 
-pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info, struct peer *peer) {
+pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info,
+                              struct manager_peer *peer) {
   struct peer_identity *who = &peer->who;
   const char *role = peer->peering.hello.role == PWI_ROLE_SERVER ? "server" : "client";
   snprintf(who->identity, sizeof who->identity, "%s", info->identity);
@@ -81,7 +82,7 @@ pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pw
 }
 
 /* The link of a server needs all rights. The link of a client stays open with the rights that are left. */
-static void review_peer(struct pwi_manager *manager, struct peer *peer) {
+static void review_peer(struct pwi_manager *manager, struct manager_peer *peer) {
   struct pwi_rights rights = rights_of(manager, peer->who.identity);
   bool is_over = rights.is_nobody || (peer->is_server && !pwi_rights_are_full(&rights));
   bool is_writer = !peer->is_server && peer->id != 0;
@@ -94,7 +95,7 @@ static void review_peer(struct pwi_manager *manager, struct peer *peer) {
 }
 
 void pwi_manager_review(struct pwi_manager *manager) {
-  for (struct peer *peer = manager->first_peer, *next; peer; peer = next) {
+  for (struct manager_peer *peer = manager->first_peer, *next; peer; peer = next) {
     next = peer->next;
     review_peer(manager, peer);
   }

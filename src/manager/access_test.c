@@ -14,7 +14,7 @@ static struct world world;
 
 /* --- strangers and rights ------------------------------------------------------------------------------- */
 
-static void test_whoever_does_not_say_join_is_sent_away(void **state) {
+static void test_a_link_without_join_is_closed(void **state) {
   (void)state;
   world_open(&world, 8, 1);
   struct pwi_join nothing = {0};
@@ -66,7 +66,7 @@ static void test_servers_need_a_key_without_limits(void **state) {
   world_close(&world);
 }
 
-static void test_keys_limit_what_clients_change(void **state) {
+static void test_keys_limit_the_changes_that_clients_may_make(void **state) {
   (void)state;
   world_open(&world, 11, 1);
   run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
@@ -208,10 +208,10 @@ static void test_a_key_of_one_space_is_told_of_that_space(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_whoever_does_not_say_join_is_sent_away),
+      cmocka_unit_test(test_a_link_without_join_is_closed),
       cmocka_unit_test(test_bytes_that_are_no_join_close_the_link),
       cmocka_unit_test(test_servers_need_a_key_without_limits),
-      cmocka_unit_test(test_keys_limit_what_clients_change),
+      cmocka_unit_test(test_keys_limit_the_changes_that_clients_may_make),
       cmocka_unit_test(test_an_operator_gives_orders_and_makes_nothing),
       cmocka_unit_test(test_one_connection_too_many_is_refused),
       cmocka_unit_test(test_links_of_a_key_that_is_gone_are_ended),

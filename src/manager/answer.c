@@ -11,7 +11,7 @@
  */
 #include "manager/inside.h"
 
-pawl_status pwi_manager_asker(const struct pwi_manager *manager, const struct peer *peer,
+pawl_status pwi_manager_asker(const struct pwi_manager *manager, const struct manager_peer *peer,
                               const struct pwi_ask_terms *terms, uint64_t *asker_out) {
   uint64_t id = terms->former != 0 ? terms->former : peer->id;
   *asker_out = 0;

@@ -8,22 +8,22 @@
 
 #include "manager/inside.h"
 
-static bool may_change(const struct peer *peer, const char *name) {
+static bool may_change(const struct manager_peer *peer, const char *name) {
   return pwi_rights_may_change(&peer->who.rights, name);
 }
 
-static bool may_operate(const struct peer *peer) { return pwi_rights_may_operate(&peer->who.rights); }
+static bool may_operate(const struct manager_peer *peer) { return pwi_rights_may_operate(&peer->who.rights); }
 
 void pwi_manager_conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   pwi_manager_audit_decision(manager, decision, status);
   if (!peer) return;
   if (peer->asks > 0) peer->asks--;
-  struct waiter waiter = {.link = decision->link,
-                          .kind = PWI_SAY_REPLY,
-                          .task = decision->task,
-                          .status = status,
-                          .id = status ? 0 : decision->entry.id.id};
+  struct waiting_reply waiter = {.link = decision->link,
+                                 .kind = PWI_SAY_REPLY,
+                                 .task = decision->task,
+                                 .status = status,
+                                 .id = status ? 0 : decision->entry.id.id};
   pwi_manager_wait(manager, &waiter);
 }
 
@@ -48,8 +48,8 @@ static pawl_status settle(const struct pwi_manager *manager, const struct pawl_v
   return status || pwi_options_are_known(settled_out) ? status : PAWL_NOT_FOUND;
 }
 
-static pawl_status read_create(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
-                               struct decision *decision) {
+static pawl_status read_create(const struct pwi_manager *manager, const struct manager_peer *peer,
+                               struct pwi_reader *reader, struct decision *decision) {
   struct pwi_entry *entry = &decision->entry;
   pwi_read_text(reader, entry->name, sizeof entry->name);
   struct pawl_vector_options asked = pwi_options_read_last(reader);
@@ -83,7 +83,7 @@ static pawl_status decide_delete(struct pwi_manager *manager, struct decision *d
   return PAWL_OK;
 }
 
-static pawl_status read_delete(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_delete(const struct manager_peer *peer, struct pwi_reader *reader, struct decision *decision) {
   pwi_read_text(reader, decision->entry.name, sizeof decision->entry.name);
   if (pwi_reader_end(reader)) return PAWL_INVALID;
   decision->decide = decide_delete;
@@ -126,7 +126,7 @@ static pawl_status decide_group(struct pwi_manager *manager, struct decision *de
   return PAWL_OK;
 }
 
-static pawl_status read_group(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_group(const struct manager_peer *peer, struct pwi_reader *reader, struct decision *decision) {
   struct pwi_entry *entry = &decision->entry;
   pwi_read_text(reader, entry->name, sizeof entry->name);
   decision->size = pwi_read_u32(reader);
@@ -147,7 +147,7 @@ static pawl_status decide_ungroup(struct pwi_manager *manager, struct decision *
   return PAWL_OK;
 }
 
-static pawl_status read_ungroup(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_ungroup(const struct manager_peer *peer, struct pwi_reader *reader, struct decision *decision) {
   decision->secret = pwi_read_u64(reader);
   decision->id = peer->id;
   decision->decide = decide_ungroup;
@@ -157,7 +157,7 @@ static pawl_status read_ungroup(const struct peer *peer, struct pwi_reader *read
 /* --- senders -------------------------------------------------------------------------------------------- */
 
 /* A client with a key for one space may not retire senders of other spaces, connected or not. */
-static bool may_retire(const struct pwi_manager *manager, const struct peer *peer, uint64_t id) {
+static bool may_retire(const struct pwi_manager *manager, const struct manager_peer *peer, uint64_t id) {
   const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, id);
   if (peer->id == 0 || !peer->who.rights.write) return false;
   return peer->who.rights.space[0] == '\0' || !sender || strcmp(peer->who.rights.space, sender->space) == 0;
@@ -172,8 +172,8 @@ static pawl_status decide_forget(struct pwi_manager *manager, struct decision *d
 }
 
 /* Only the client of the retired sender may have it forgotten: it knows the secret. */
-static pawl_status read_forget(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
-                               struct decision *decision) {
+static pawl_status read_forget(const struct pwi_manager *manager, const struct manager_peer *peer,
+                               struct pwi_reader *reader, struct decision *decision) {
   decision->id = pwi_read_u64(reader);
   uint64_t secret = pwi_read_u64(reader);
   decision->decide = decide_forget;
@@ -189,8 +189,8 @@ static void conclude_miss(struct pwi_manager *manager, const struct decision *de
 
 /* A client could not reach the listener of another client. If that client has no link to the manager either,
  * its process is dead. One of the two alone does not prove it. */
-static pawl_status read_miss(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
-                             struct decision *decision) {
+static pawl_status read_miss(const struct pwi_manager *manager, const struct manager_peer *peer,
+                             struct pwi_reader *reader, struct decision *decision) {
   decision->id = pwi_read_u64(reader);
   decision->decide = pwi_manager_decide_miss;
   decision->conclude = conclude_miss;
@@ -208,8 +208,8 @@ static void conclude_retire(struct pwi_manager *manager, const struct decision *
 
 /* Asked by a client that gives the work of a sender to others (fencing): nothing more of the sender may be
  * applied. */
-static pawl_status read_retire(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
-                               struct decision *decision) {
+static pawl_status read_retire(const struct pwi_manager *manager, const struct manager_peer *peer,
+                               struct pwi_reader *reader, struct decision *decision) {
   decision->id = pwi_read_u64(reader);
   decision->decide = pwi_manager_decide_retire;
   decision->conclude = conclude_retire;
@@ -226,7 +226,7 @@ static pawl_status decide_listen(struct pwi_manager *manager, struct decision *d
   return PAWL_OK;
 }
 
-static pawl_status read_listen(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_listen(const struct manager_peer *peer, struct pwi_reader *reader, struct decision *decision) {
   pwi_read_text(reader, decision->address, sizeof decision->address);
   decision->id = peer->id;
   decision->decide = decide_listen;
@@ -253,7 +253,7 @@ static pawl_status decide_move(struct pwi_manager *manager, struct decision *dec
   return pwi_manager_order_move(manager, decision->complaint.positions, decision->id);
 }
 
-static pawl_status read_move(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_move(const struct manager_peer *peer, struct pwi_reader *reader, struct decision *decision) {
   decision->complaint.positions.begin = pwi_read_u64(reader);
   decision->complaint.positions.end = pwi_read_u64(reader);
   decision->id = pwi_read_u64(reader);
@@ -267,7 +267,7 @@ static pawl_status decide_balance(struct pwi_manager *manager, struct decision *
   return pwi_manager_plan(manager, true);
 }
 
-static pawl_status read_balance(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_balance(const struct manager_peer *peer, struct pwi_reader *reader, struct decision *decision) {
   decision->decide = decide_balance;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
   return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
@@ -291,7 +291,7 @@ static const struct pwi_view_node *find_server(const struct pwi_view *view, cons
 static pawl_status decide_drain(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_view *view = manager->ledger.view;
   const struct pwi_view_node *server = find_server(view, decision);
-  struct draft draft;
+  struct view_draft draft;
   size_t count = 0;
   if (!server) return decision->size == 1 ? PAWL_OK : PAWL_NODE_GONE;
   if (server->state == PWI_NODE_DOWN) return PAWL_NODE_GONE;
@@ -314,7 +314,7 @@ static void conclude_drain(struct pwi_manager *manager, const struct decision *d
   const struct pwi_view_node *server = status ? NULL : pwi_view_find(view, (struct pwi_node){decision->id});
   uint64_t process = server ? server->process : 0;
   for (size_t i = 0; server && i < manager->node_count; i++) {
-    struct node *node = &manager->nodes[i];
+    struct manager_node *node = &manager->nodes[i];
     const struct pwi_view_node *listed = pwi_view_find(manager->ledger.view, (struct pwi_node){node->id});
     if (!listed || listed->process != process) continue;
     node->leaving = true;
@@ -326,7 +326,7 @@ static void conclude_drain(struct pwi_manager *manager, const struct decision *d
   pwi_manager_moves_poke(manager);
 }
 
-static pawl_status read_drain(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_drain(const struct manager_peer *peer, struct pwi_reader *reader, struct decision *decision) {
   decision->id = pwi_read_u64(reader);
   pwi_read_text(reader, decision->address, sizeof decision->address);
   decision->decide = decide_drain;
@@ -340,7 +340,7 @@ static void conclude_give_up(struct pwi_manager *manager, const struct decision 
   if (!status) pwi_manager_gave_up(manager);
 }
 
-static pawl_status read_give_up(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_give_up(const struct manager_peer *peer, struct pwi_reader *reader, struct decision *decision) {
   decision->id = pwi_read_u64(reader);
   decision->size = pwi_read_u8(reader);
   decision->decide = pwi_manager_decide_give_up;
@@ -351,7 +351,7 @@ static pawl_status read_give_up(const struct peer *peer, struct pwi_reader *read
 
 /* --- all of them ---------------------------------------------------------------------------------------- */
 
-static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t task) {
+static void tell_status(struct pwi_manager *manager, struct manager_peer *peer, uint64_t task) {
   struct pwi_writer payload = {0};
   pwi_write_u32(&payload, (uint32_t)PAWL_OK);
   pawl_status status = pwi_manager_status_for(manager, &peer->who.rights, &payload);
@@ -364,7 +364,7 @@ static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t
 }
 
 /* Decodes an ask into a decision, and checks its arguments and the rights of the peer. */
-static pawl_status read_ask(const struct pwi_manager *manager, const struct peer *peer, uint64_t what,
+static pawl_status read_ask(const struct pwi_manager *manager, const struct manager_peer *peer, uint64_t what,
                             struct pwi_reader *reader, struct decision *decision) {
   switch (what) {
   case PWI_ASK_CREATE:
@@ -405,7 +405,7 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
   }
 }
 
-static void ask_decision(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
+static void ask_decision(struct pwi_manager *manager, struct manager_peer *peer, struct pwi_reader *reader,
                          struct decision *decision) {
   uint64_t what = peer->control.head.tick;
   pawl_status status = read_ask(manager, peer, what, reader, decision);
@@ -421,7 +421,7 @@ static void ask_decision(struct pwi_manager *manager, struct peer *peer, struct 
   pwi_manager_queue(manager, decision);
 }
 
-void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+void pwi_manager_ask(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   struct pwi_reader reader;
   uint64_t what = peer->control.head.tick, task = peer->control.head.task;
   pwi_reader_init(&reader, payload, size);

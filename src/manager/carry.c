@@ -11,7 +11,7 @@
 
 /* Tries the step again after a pause, or abandons the move. After too many failures source and target are not
  * made neighbours for a while. */
-static void recover(struct pwi_manager *manager, struct move *move) {
+static void recover(struct pwi_manager *manager, struct chain_move *move) {
   const struct pwi_view_node *target = pwi_view_find(manager->ledger.view, (struct pwi_node){move->target});
   bool again = !move->unwanted && ++move->failures < ATTEMPTS_MAX && target && target->state == PWI_NODE_UP;
   if (again) {
@@ -24,7 +24,7 @@ static void recover(struct pwi_manager *manager, struct move *move) {
   move->is_over = true;
 }
 
-static void proceed(struct pwi_manager *manager, struct move *move) {
+static void proceed(struct pwi_manager *manager, struct chain_move *move) {
   manager->moves_done++;
   pwi_log(manager->config.log, PAWL_LOG_INFO, "move.done", "move=%llu step=%s source=%llu target=%llu",
           (unsigned long long)move->id, move->order == PWI_MOVE_FILL ? "fill" : "handover",
@@ -35,7 +35,8 @@ static void proceed(struct pwi_manager *manager, struct move *move) {
   move->is_over = move->unwanted;
 }
 
-static void begin(struct pwi_manager *manager, struct draft *draft, struct move *move, const struct chain_step *step) {
+static void begin(struct pwi_manager *manager, struct view_draft *draft, struct chain_move *move,
+                  const struct chain_step *step) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   move->order = step->kind == STEP_FILL ? PWI_MOVE_FILL : PWI_MOVE_HANDOVER;
   move->source = step->source;
@@ -46,14 +47,14 @@ static void begin(struct pwi_manager *manager, struct draft *draft, struct move 
   if (step->kind == STEP_FILL) arc->chain[arc->count++] = (struct pwi_member){.node = {move->target}, .filling = true};
 }
 
-static void set_chain(struct draft *draft, const struct move *move, const struct pwi_arc *after) {
+static void set_chain(struct view_draft *draft, const struct chain_move *move, const struct pwi_arc *after) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   arc->count = after->count;
   for (size_t i = 0; i < PWI_CHAIN_MAX; i++) arc->chain[i] = after->chain[i];
 }
 
 /* The chain is as it was when the head got its order: no view was made since. */
-static void switch_heads(const struct pwi_manager *manager, struct draft *draft, struct move *move) {
+static void switch_heads(const struct pwi_manager *manager, struct view_draft *draft, struct chain_move *move) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
   struct chain_step step = pwi_manager_next_step(manager, arc, move->goal, move->goal_count);
@@ -63,7 +64,7 @@ static void switch_heads(const struct pwi_manager *manager, struct draft *draft,
     move->step = MOVE_FAILED; /* a member is not connected: the next view ends the handover */
 }
 
-static void set_filling(struct draft *draft, const struct move *move, bool admit) {
+static void set_filling(struct view_draft *draft, const struct chain_move *move, bool admit) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   size_t place = pwi_arc_find(arc, (struct pwi_node){move->target});
   assert(place != PWI_CHAIN_MAX && arc->chain[place].filling);
@@ -73,8 +74,8 @@ static void set_filling(struct draft *draft, const struct move *move, bool admit
     pwi_arc_remove(arc, place);
 }
 
-static void carry_out(struct pwi_manager *manager, struct draft *draft, struct move *move, enum move_work work,
-                      const struct chain_step *step) {
+static void carry_out(struct pwi_manager *manager, struct view_draft *draft, struct chain_move *move,
+                      enum move_work work, const struct chain_step *step) {
   switch (work) {
   case WORK_BEGIN:
     begin(manager, draft, move, step);
@@ -123,13 +124,13 @@ static void remove_those_that_are_over(struct pwi_manager *manager) {
 }
 
 /* Carries out all work that `includes` selects, and returns how much there was. */
-static size_t carry_out_all(struct pwi_manager *manager, struct draft *draft,
-                            bool (*includes)(const struct pwi_manager *manager, const struct move *move,
+static size_t carry_out_all(struct pwi_manager *manager, struct view_draft *draft,
+                            bool (*includes)(const struct pwi_manager *manager, const struct chain_move *move,
                                              enum move_work work)) {
   size_t done = 0;
   pwi_manager_survey(manager);
   for (size_t i = 0; i < manager->move_count; i++) {
-    struct move *move = &manager->moves[i];
+    struct chain_move *move = &manager->moves[i];
     struct chain_step step = {0};
     enum move_work work = pwi_manager_work_on(manager, move, &step);
     bool wanted = includes(manager, move, work);
@@ -140,28 +141,28 @@ static size_t carry_out_all(struct pwi_manager *manager, struct draft *draft,
   return done;
 }
 
-static bool only_shows(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
+static bool only_shows(const struct pwi_manager *manager, const struct chain_move *move, enum move_work work) {
   (void)manager, (void)move;
   return work != WORK_WAIT && !pwi_work_needs_view(work);
 }
 
-static bool goes_on(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
+static bool goes_on(const struct pwi_manager *manager, const struct chain_move *move, enum move_work work) {
   (void)manager, (void)move;
   return pwi_work_needs_view(work) && work != WORK_BEGIN;
 }
 
-static bool begins_urgently(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
+static bool begins_urgently(const struct pwi_manager *manager, const struct chain_move *move, enum move_work work) {
   return work == WORK_BEGIN && pwi_move_is_urgent(manager, move);
 }
 
-static bool begins(const struct pwi_manager *manager, const struct move *move, enum move_work work) {
+static bool begins(const struct pwi_manager *manager, const struct chain_move *move, enum move_work work) {
   (void)manager, (void)move;
   return work == WORK_BEGIN;
 }
 
 /* Continues the steps under way. Then steps of short chains begin; if there are none, the other steps begin.
  * Returns true if a view must be made, even if the draft has not changed. */
-static bool step_all(struct pwi_manager *manager, struct draft *draft) {
+static bool step_all(struct pwi_manager *manager, struct view_draft *draft) {
   size_t done = carry_out_all(manager, draft, goes_on);
   pwi_manager_survey(manager);
   bool urgent = pwi_manager_is_urgent(manager);
@@ -176,7 +177,7 @@ static bool step_all(struct pwi_manager *manager, struct draft *draft) {
 static void settle_chosen(struct pwi_manager *manager, bool listed) {
   uint64_t id = manager->ledger.last_move;
   for (size_t i = 0; i < manager->move_count; i++) {
-    struct move *move = &manager->moves[i];
+    struct chain_move *move = &manager->moves[i];
     if (!move->chosen) continue;
     move->chosen = false;
     if (!listed) continue;
@@ -193,7 +194,7 @@ static uint64_t count_chosen(const struct pwi_manager *manager) {
 }
 
 pawl_status pwi_manager_decide_moves(struct pwi_manager *manager, struct decision *decision) {
-  struct draft draft;
+  struct view_draft draft;
   (void)decision;
   if (manager->ledger.view->arc_count == 0) return PAWL_OK;
   pawl_status status = pwi_draft_open(manager->ledger.view, 2 * manager->move_count, &draft);

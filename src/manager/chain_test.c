@@ -259,7 +259,7 @@ static void test_a_manager_that_loses_most_at_once_suspects_itself(void **state)
 }
 
 /* The manager's network fails: all servers become silent, each within a heartbeat of the first. */
-static void test_a_manager_that_is_cut_off_strikes_nobody_off(void **state) {
+static void test_a_manager_that_is_cut_off_declares_no_server_dead(void **state) {
   (void)state;
   for (uint64_t seed = 80; seed < 100; seed++) {
     open_chains(seed, 1, 4);
@@ -407,7 +407,7 @@ static void test_servers_join_and_leave(void **state) {
   for (uint32_t replicas = 0; replicas < 3; replicas++) join_and_leave(60 + replicas, replicas);
 }
 
-static void test_who_leaves_where_there_are_too_few_leaves_shorter_chains(void **state) {
+static void test_a_server_that_leaves_a_small_cluster_leaves_shorter_chains(void **state) {
   (void)state;
   open_chains(65, 1, 2);
   say(&world.actors[1], PWI_SAY_LEAVE, 0, 0, NULL);
@@ -499,7 +499,7 @@ static void test_a_handover_does_not_outlive_another_view(void **state) {
 
 /* --- complaints ----------------------------------------------------------------------------------------- */
 
-static void test_of_two_in_conflict_the_one_behind_is_removed(void **state) {
+static void test_the_later_of_two_members_in_conflict_is_removed(void **state) {
   (void)state;
   for (int by_the_head = 0; by_the_head < 2; by_the_head++) {
     open_chains(80, 1, 4);
@@ -524,7 +524,7 @@ static void test_of_two_in_conflict_the_one_behind_is_removed(void **state) {
   }
 }
 
-static void test_whoever_cannot_follow_is_dropped(void **state) {
+static void test_a_member_that_cannot_follow_is_dropped(void **state) {
   (void)state;
   open_chains(81, 2, 5);
   struct pwi_arc before = now()->arcs[0];
@@ -554,7 +554,7 @@ static void say_first_arc_is_heavy(struct actor *server) {
   pwi_writer_fini(&payload);
 }
 
-static void test_whoever_has_no_memory_is_given_no_more(void **state) {
+static void test_a_server_without_memory_is_given_no_more_arcs(void **state) {
   (void)state;
   open_chains(83, 1, 3);
   for (size_t i = 0; i < 3; i++) say_first_arc_is_heavy(&world.actors[i]);
@@ -622,19 +622,19 @@ int main(void) {
       cmocka_unit_test(test_a_node_that_comes_back_is_given_work_again),
       cmocka_unit_test(test_source_and_target_of_a_fill_may_be_lost),
       cmocka_unit_test(test_a_manager_that_loses_most_at_once_suspects_itself),
-      cmocka_unit_test(test_a_manager_that_is_cut_off_strikes_nobody_off),
+      cmocka_unit_test(test_a_manager_that_is_cut_off_declares_no_server_dead),
       cmocka_unit_test(test_all_shards_of_a_process_are_lost_in_one_view),
       cmocka_unit_test(test_members_are_on_different_hosts_and_in_different_racks),
       cmocka_unit_test(test_the_loss_of_a_rack_costs_no_arc),
       cmocka_unit_test(test_chains_that_share_a_host_are_spread_when_another_comes),
       cmocka_unit_test(test_servers_join_and_leave),
-      cmocka_unit_test(test_who_leaves_where_there_are_too_few_leaves_shorter_chains),
+      cmocka_unit_test(test_a_server_that_leaves_a_small_cluster_leaves_shorter_chains),
       cmocka_unit_test(test_a_member_becomes_head_by_a_handover),
       cmocka_unit_test(test_a_handover_that_is_not_answered_is_taken_back),
       cmocka_unit_test(test_a_handover_does_not_outlive_another_view),
-      cmocka_unit_test(test_of_two_in_conflict_the_one_behind_is_removed),
-      cmocka_unit_test(test_whoever_cannot_follow_is_dropped),
-      cmocka_unit_test(test_whoever_has_no_memory_is_given_no_more),
+      cmocka_unit_test(test_the_later_of_two_members_in_conflict_is_removed),
+      cmocka_unit_test(test_a_member_that_cannot_follow_is_dropped),
+      cmocka_unit_test(test_a_server_without_memory_is_given_no_more_arcs),
       cmocka_unit_test(test_complaints_that_make_no_sense_change_nothing),
       cmocka_unit_test(test_a_restart_in_the_middle_of_anything_leaves_sound_chains),
   };

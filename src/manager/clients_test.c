@@ -55,7 +55,7 @@ static void test_clients_meet_in_a_group(void **state) {
 
 /* --- coming back, and retiring -------------------------------------------------------------------------- */
 
-static void test_a_client_that_comes_back_in_time_is_who_it_was(void **state) {
+static void test_a_client_that_returns_in_time_keeps_its_sender_id(void **state) {
   (void)state;
   world_open(&world, 16, 1);
   struct actor *s = add_server(&world, "s", 10, 0, 1);
@@ -269,7 +269,7 @@ static void test_a_client_that_is_lost_before_it_knew_its_id_is_forgotten(void *
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_clients_meet_in_a_group),
-      cmocka_unit_test(test_a_client_that_comes_back_in_time_is_who_it_was),
+      cmocka_unit_test(test_a_client_that_returns_in_time_keeps_its_sender_id),
       cmocka_unit_test(test_a_client_is_retired_after_its_grace_and_comes_back_as_another),
       cmocka_unit_test(test_a_client_that_others_miss_is_retired_without_its_grace),
       cmocka_unit_test(test_a_client_is_retired_though_it_is_here),

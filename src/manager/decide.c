@@ -23,7 +23,7 @@ static void follow_nodes(struct pwi_manager *manager) {
   const struct pwi_ledger *ledger = &manager->ledger;
   size_t kept = 0;
   for (size_t i = 0; i < manager->node_count; i++) {
-    struct node *node = &manager->nodes[i];
+    struct manager_node *node = &manager->nodes[i];
     if (pwi_ledger_node(ledger, node->id)) {
       if (kept < i) manager->nodes[kept] = *node;
       kept++;
@@ -37,7 +37,7 @@ static void follow_nodes(struct pwi_manager *manager) {
   for (; manager->node_count < ledger->node_count; manager->node_count++) {
     assert(manager->node_count < manager->node_room);
     manager->nodes[manager->node_count] =
-        (struct node){.id = ledger->nodes[manager->node_count].id, .lost_at = pwi_net_now(manager->config.net)};
+        (struct manager_node){.id = ledger->nodes[manager->node_count].id, .lost_at = pwi_net_now(manager->config.net)};
   }
 }
 
@@ -59,7 +59,7 @@ static void follow_senders(struct pwi_manager *manager) {
   if (manager->senders_gone != ledger->senders_gone) drop_senders(manager);
   for (; manager->sender_count < ledger->sender_count; manager->sender_count++) {
     assert(manager->sender_count < manager->sender_room);
-    manager->senders[manager->sender_count] = (struct sender){.id = ledger->senders[manager->sender_count].id};
+    manager->senders[manager->sender_count] = (struct manager_sender){.id = ledger->senders[manager->sender_count].id};
   }
 }
 
@@ -142,7 +142,7 @@ static void refuse(struct pwi_manager *manager, const struct decision *decision)
 /* The appended record may or may not be found in the journal later. The link is closed, so that the peer asks
  * again. */
 static void give_up(struct pwi_manager *manager, const struct decision *decision) {
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (peer) pwi_manager_close(manager, peer, manager->stopped);
 }
 

@@ -33,7 +33,7 @@ static size_t count_lost(const struct pwi_view *view, uint64_t process) {
 static pawl_status plan_without(const struct pwi_manager *manager, struct pwi_plan *plan_out) {
   struct pwi_plan_options options = {
       .points = pwi_manager_points(manager), .replicas = manager->config.replicas, .keep_heads = true};
-  struct draft draft;
+  struct view_draft draft;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
   if (status) return status;
   for (size_t i = 0; i < draft.node_count; i++) {
@@ -45,7 +45,7 @@ static pawl_status plan_without(const struct pwi_manager *manager, struct pwi_pl
 }
 
 /* Adds the planned arcs of a range as empty arcs. */
-static void add_pieces(const struct pwi_plan *plan, struct pawl_range range, uint64_t epoch, struct draft *draft) {
+static void add_pieces(const struct pwi_plan *plan, struct pawl_range range, uint64_t epoch, struct view_draft *draft) {
   for (size_t i = 0; i < plan->arc_count && plan->arcs[i].begin < range.end; i++) {
     uint64_t end = i + 1 < plan->arc_count ? plan->arcs[i + 1].begin : PWI_RING_END;
     if (end <= range.begin) continue;
@@ -66,7 +66,8 @@ static void remove_members(const struct pwi_view *view, uint64_t process, struct
 }
 
 /* The draft has room for all arcs of the plan and of the view. */
-static void rewrite(const struct pwi_view *view, uint64_t process, const struct pwi_plan *plan, struct draft *draft) {
+static void rewrite(const struct pwi_view *view, uint64_t process, const struct pwi_plan *plan,
+                    struct view_draft *draft) {
   draft->arc_count = 0;
   for (size_t i = 0; i < view->arc_count; i++) {
     if (is_only_there(view, &view->arcs[i], process)) {
@@ -82,7 +83,7 @@ static void rewrite(const struct pwi_view *view, uint64_t process, const struct 
   }
 }
 
-static void tell(const struct pwi_manager *manager, uint64_t process, const struct draft *draft, uint64_t epoch) {
+static void tell(const struct pwi_manager *manager, uint64_t process, const struct view_draft *draft, uint64_t epoch) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
     if (view->nodes[i].process == process)
@@ -100,7 +101,7 @@ static void tell(const struct pwi_manager *manager, uint64_t process, const stru
 
 static pawl_status record(struct pwi_manager *manager, uint64_t process, const struct pwi_plan *plan) {
   const struct pwi_view *view = manager->ledger.view;
-  struct draft draft;
+  struct view_draft draft;
   pawl_status status = pwi_draft_open(view, view->arc_count + plan->arc_count, &draft);
   if (status) return status;
   rewrite(view, process, plan, &draft);
@@ -124,7 +125,7 @@ static bool is_all_down(const struct pwi_view *view, uint64_t process) {
 static bool is_all_past_grace(const struct pwi_manager *manager, uint64_t process) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
-    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (view->nodes[i].process != process) continue;
     if (!pwi_manager_is_past_grace(manager, node) || node->verdict == PWI_VERDICT_ALIVE) return false;
   }
@@ -133,7 +134,7 @@ static bool is_all_past_grace(const struct pwi_manager *manager, uint64_t proces
 
 /* The operator says that the server is dead: it is marked down first. */
 static pawl_status record_down(struct pwi_manager *manager, uint64_t process) {
-  struct draft draft;
+  struct view_draft draft;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
   if (status) return status;
   for (size_t i = 0; i < draft.node_count; i++) {

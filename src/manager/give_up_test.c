@@ -89,7 +89,7 @@ static void test_the_only_copy_is_lost_only_by_order(void **state) {
 }
 
 /* The server was not dead: it is told that it was retired, and joins again as a new, empty node. */
-static void test_who_was_given_up_comes_back_as_somebody_new(void **state) {
+static void test_a_server_that_was_given_up_returns_as_a_new_node(void **state) {
   (void)state;
   open_chains(2, 0, 3);
   world.all_renew = true;
@@ -126,7 +126,7 @@ static void test_where_others_have_everything_nothing_is_lost(void **state) {
 
 /* Both members of all chains are dead. They are given up one after the other, and only with the second data
  * is lost. */
-static void test_of_two_dead_members_the_last_takes_the_data_with_it(void **state) {
+static void test_the_data_is_lost_with_the_last_of_two_dead_members(void **state) {
   (void)state;
   open_chains(4, 1, 2);
   uint64_t ids[] = {world.actors[0].joined.id, world.actors[1].joined.id};
@@ -172,7 +172,7 @@ static void test_arcs_that_begin_anew_have_all_their_members(void **state) {
   world_close(&world);
 }
 
-static void test_where_nobody_is_left_there_is_nobody_to_begin_with(void **state) {
+static void test_without_any_server_no_arc_can_start_anew(void **state) {
   (void)state;
   open_chains(6, 0, 1);
   uint64_t id = world.actors[0].joined.id;
@@ -209,7 +209,7 @@ static void test_all_shards_of_a_server_are_given_up_together(void **state) {
   world_close(&world);
 }
 
-static void test_what_was_lost_is_known_after_a_restart(void **state) {
+static void test_lost_positions_are_known_after_a_restart(void **state) {
   (void)state;
   open_chains(8, 0, 3);
   uint64_t id = world.actors[1].joined.id;
@@ -230,7 +230,7 @@ static void test_what_was_lost_is_known_after_a_restart(void **state) {
 
 /* Most servers are silent, so the manager suspects its own network. An operator who knows better need not
  * wait. */
-static void test_who_is_missing_can_be_given_up(void **state) {
+static void test_a_missing_server_can_be_given_up(void **state) {
   (void)state;
   open_chains(9, 1, 4);
   for (size_t i = 0; i < 3; i++) {
@@ -250,7 +250,7 @@ static void test_who_is_missing_can_be_given_up(void **state) {
   world_close(&world);
 }
 
-static void test_who_is_alive_is_not_given_up(void **state) {
+static void test_a_live_server_is_not_given_up(void **state) {
   (void)state;
   open_chains(10, 1, 4);
   struct actor *cut_off = &world.actors[2];
@@ -284,15 +284,15 @@ static void test_only_an_operator_gives_up(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_only_copy_is_lost_only_by_order),
-      cmocka_unit_test(test_who_was_given_up_comes_back_as_somebody_new),
+      cmocka_unit_test(test_a_server_that_was_given_up_returns_as_a_new_node),
       cmocka_unit_test(test_where_others_have_everything_nothing_is_lost),
-      cmocka_unit_test(test_of_two_dead_members_the_last_takes_the_data_with_it),
+      cmocka_unit_test(test_the_data_is_lost_with_the_last_of_two_dead_members),
       cmocka_unit_test(test_arcs_that_begin_anew_have_all_their_members),
-      cmocka_unit_test(test_where_nobody_is_left_there_is_nobody_to_begin_with),
+      cmocka_unit_test(test_without_any_server_no_arc_can_start_anew),
       cmocka_unit_test(test_all_shards_of_a_server_are_given_up_together),
-      cmocka_unit_test(test_what_was_lost_is_known_after_a_restart),
-      cmocka_unit_test(test_who_is_missing_can_be_given_up),
-      cmocka_unit_test(test_who_is_alive_is_not_given_up),
+      cmocka_unit_test(test_lost_positions_are_known_after_a_restart),
+      cmocka_unit_test(test_a_missing_server_can_be_given_up),
+      cmocka_unit_test(test_a_live_server_is_not_given_up),
       cmocka_unit_test(test_only_an_operator_gives_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

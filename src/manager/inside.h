@@ -58,13 +58,13 @@
 /* The three parts of the state that are announced. */
 enum { PWI_TOPIC_VIEW, PWI_TOPIC_CATALOGUE, PWI_TOPIC_MEMBERSHIP, PWI_TOPICS };
 
-struct numbers {
+struct news_numbers {
   uint64_t of[PWI_TOPICS];
 };
 
 /* One edition of a topic, encoded once for all peers. An edition of the membership has a number but no
  * bytes. */
-struct edition {
+struct news_edition {
   size_t references;
   uint64_t number;
   size_t size;
@@ -74,21 +74,21 @@ struct edition {
 /* Servers are sent the newest edition at once. Clients are sent the *settled* edition, which all servers that
  * are up have confirmed. The *next* edition becomes settled when they have confirmed it. It is not replaced
  * before that, so that clients do not wait for ever while changes follow one another quickly. */
-struct topic {
-  struct edition *newest, *next, *settled;
+struct news_topic {
+  struct news_edition *newest, *next, *settled;
 };
 
 /* The settled catalogue for keys that are limited to one space. */
 struct space_catalogue {
   char space[PWI_SPACE_MAX + 1];
-  struct edition *whole, *edition; /* the catalogue, and its part in the space; both NULL: unused */
+  struct news_edition *whole, *edition; /* the catalogue, and its part in the space; both NULL: unused */
 };
 
 #define PWI_MANAGER_SPACE_CATALOGUES 16
 
 /* --- peers, nodes and senders --------------------------------------------------------------------------- */
 
-enum peer_state {
+enum manager_peer_state {
   PEER_NEW,     /* JOIN has not arrived yet */
   PEER_JOINING, /* JOIN has arrived and is not answered yet */
   PEER_IN,      /* it has joined */
@@ -103,26 +103,26 @@ struct peer_identity {
 };
 
 /* The other end of a link. */
-struct peer {
-  struct peer *next, *previous; /* list of all peers in order of arrival */
-  struct peer *chained;         /* next peer in the same bucket */
+struct manager_peer {
+  struct manager_peer *next, *previous; /* list of all peers in order of arrival */
+  struct manager_peer *chained;         /* next peer in the same bucket */
   struct pwi_link link;
   struct pwi_peering peering;
   struct peer_identity who;
   struct pwi_control control;
-  enum peer_state state;
+  enum manager_peer_state state;
   struct pwi_timer patience; /* closes the link if JOIN does not arrive in time */
   bool is_server;
-  uint64_t id;               /* node or sender; 0: none */
-  size_t asks;               /* asks and complaints of this peer in the queue of decisions */
-  struct numbers knew;       /* the numbers in its JOIN */
-  struct numbers sent, have; /* the numbers it was sent, and the numbers it has confirmed */
-  uint64_t settle;           /* number of an unanswered SETTLE (manager/unsettled.c); 0: none */
+  uint64_t id;                    /* node or sender; 0: none */
+  size_t asks;                    /* asks and complaints of this peer in the queue of decisions */
+  struct news_numbers knew;       /* the numbers in its JOIN */
+  struct news_numbers sent, have; /* the numbers it was sent, and the numbers it has confirmed */
+  uint64_t settle;                /* number of an unanswered SETTLE (manager/unsettled.c); 0: none */
   struct pwi_join join;
 };
 
 /* A report of a node, and when it arrived. */
-struct reported {
+struct node_report {
   int64_t time;
   struct pwi_report report;
 };
@@ -149,12 +149,12 @@ struct suspicion {
 };
 
 /* State of a node of the ledger that is not recorded. */
-struct node {
+struct manager_node {
   uint64_t id;
-  struct peer *peer;      /* NULL: it has no link now */
-  struct pwi_timer timer; /* without a link: the next check; once down: its removal if it is in no chain */
-  int64_t lost_at;        /* when its link went down, or the manager started */
-  bool was_silent;        /* its link went down because of silence */
+  struct manager_peer *peer; /* NULL: it has no link now */
+  struct pwi_timer timer;    /* without a link: the next check; once down: its removal if it is in no chain */
+  int64_t lost_at;           /* when its link went down, or the manager started */
+  bool was_silent;           /* its link went down because of silence */
   struct inquiry inquiry;
   enum pwi_verdict verdict; /* of the witnesses */
   bool is_own_verdict;      /* the verdict is only the manager's own */
@@ -163,7 +163,7 @@ struct node {
   bool heard;               /* it has joined since the manager started */
   unsigned gives, takes;    /* set by the survey: steps under way of which it is the source, or the target */
   size_t reports;           /* number of reports that are kept: 0, 1 or 2 */
-  struct reported last, before;
+  struct node_report last, before;
   struct pwi_space_bytes *spaces; /* from its last SPACES */
   size_t space_count;
   struct pwi_load *loads; /* from its last report */
@@ -171,18 +171,18 @@ struct node {
 };
 
 /* State of a sender of the ledger that is not recorded. */
-struct sender {
+struct manager_sender {
   uint64_t id;
-  struct peer *peer;      /* NULL: it has no link now */
-  struct pwi_timer timer; /* without a link: its retirement; once retired: when it is forgotten */
-  int64_t forget_at;      /* once retired: the latest time to forget it; 0: not retired */
-  uint64_t settled;       /* the client says that it has the answers to all tasks up to this number */
-  uint64_t heard;         /* the client says that it has the replies to all asks up to this number */
-  bool is_wanted;         /* its client is back as a new sender and collects the clocks of this one */
+  struct manager_peer *peer; /* NULL: it has no link now */
+  struct pwi_timer timer;    /* without a link: its retirement; once retired: when it is forgotten */
+  int64_t forget_at;         /* once retired: the latest time to forget it; 0: not retired */
+  uint64_t settled;          /* the client says that it has the answers to all tasks up to this number */
+  uint64_t heard;            /* the client says that it has the replies to all asks up to this number */
+  bool is_wanted;            /* its client is back as a new sender and collects the clocks of this one */
 };
 
 /* The question to all request handlers whether retired senders are settled (manager/unsettled.c). */
-struct settling {
+struct settle_question {
   struct pwi_fifo candidates;                /* uint64_t: retired senders that no question was about yet */
   uint64_t number;                           /* of the question under way; 0: none */
   uint64_t epoch;                            /* of the view in which it was asked */
@@ -197,9 +197,9 @@ struct settling {
 /* --- decisions ------------------------------------------------------------------------------------------ */
 
 /* A message to a peer that waits until these numbers are settled. */
-struct waiter {
+struct waiting_reply {
   struct pwi_link link;
-  struct numbers numbers;
+  struct news_numbers numbers;
   enum pwi_say kind; /* JOINED, REPLY or LEFT */
   uint64_t task;
   pawl_status status;
@@ -233,7 +233,7 @@ struct decision {
 
 /* --- moves ---------------------------------------------------------------------------------------------- */
 
-enum move_step {
+enum chain_move_state {
   MOVE_WANTED, /* the next step begins when its source and target are not busy */
   MOVE_LISTED, /* a view lists the step; source and target have not both confirmed the view */
   MOVE_GOING,  /* the source has its order */
@@ -245,11 +245,11 @@ enum move_step {
  * first step on they are exactly one arc. Moves do not overlap, with one exception: later moves may overlap a
  * move that has a step under way. They come behind it in the list, and wait until it has reached its goal or
  * is abandoned. */
-struct move {
+struct chain_move {
   struct pawl_range positions;
   uint64_t goal[PWI_CHAIN_MAX]; /* the nodes, the head first; the order of the others does not matter */
   size_t goal_count;
-  enum move_step step;
+  enum chain_move_state step;
   enum pwi_move_step order; /* the step under way, or the one tried last */
   uint64_t source, target;  /* nodes of that step */
   uint64_t id;              /* of the attempt; 0: none yet */
@@ -263,7 +263,7 @@ struct move {
 };
 
 /* Two nodes that are not made neighbours for a while, if there are other candidates. */
-struct conflict {
+struct neighbour_conflict {
   struct pwi_plan_conflict between;
   int64_t until;
 };
@@ -320,22 +320,22 @@ struct pwi_manager {
   struct pwi_ledger ledger;
 
   struct pwi_filter_totals filters; /* reported by clients */
-  struct peer *first_peer, *last_peer;
-  struct peer *buckets[PWI_MANAGER_BUCKETS];
-  struct node *nodes; /* in ascending order of ids, as in the ledger */
+  struct manager_peer *first_peer, *last_peer;
+  struct manager_peer *buckets[PWI_MANAGER_BUCKETS];
+  struct manager_node *nodes; /* in ascending order of ids, as in the ledger */
   size_t node_count, node_room;
   uint64_t presence_changes, last_inquiry;
   struct suspicion suspicion;
-  int64_t returned_at;    /* when a server last came back while most servers were unreachable */
-  struct sender *senders; /* in ascending order of ids, as in the ledger */
+  int64_t returned_at;            /* when a server last came back while most servers were unreachable */
+  struct manager_sender *senders; /* in ascending order of ids, as in the ledger */
   size_t sender_count, sender_room;
   uint64_t senders_gone; /* value of ledger.senders_gone when `senders` was last compared with the ledger */
-  struct settling settling;
+  struct settle_question settling;
 
-  struct topic topics[PWI_TOPICS];
+  struct news_topic topics[PWI_TOPICS];
   struct space_catalogue space_catalogues[PWI_MANAGER_SPACE_CATALOGUES]; /* the oldest is replaced first */
   size_t next_space_catalogue;
-  struct pwi_fifo waiters; /* struct waiter, with numbers that never decrease */
+  struct pwi_fifo waiters; /* struct waiting_reply, with numbers that never decrease */
 
   struct pwi_fifo membership_steps; /* the last changes of the membership (manager/members.c) */
   uint64_t membership_since;        /* number of the membership before the first of them */
@@ -354,7 +354,7 @@ struct pwi_manager {
   struct pwi_timer hearing_timer;
   pawl_status stopped; /* the journal failed, or is not the newest: nothing is decided any more */
 
-  struct move *moves;
+  struct chain_move *moves;
   size_t move_count, move_room;
   uint32_t *begun; /* set by the survey: moves that may block others. It has room for `move_room` elements */
   size_t begun_count;
@@ -366,7 +366,7 @@ struct pwi_manager {
   struct pwi_timer plan_timer, moves_timer;
   int64_t plan_pause;    /* until the next plan without a cause from outside; grows */
   int64_t patient_until; /* after a restart: no plan before this time, so that servers can come back */
-  struct conflict conflicts[PWI_CONFLICTS];
+  struct neighbour_conflict conflicts[PWI_CONFLICTS];
   size_t next_conflict;
   uint64_t uneven_reports; /* consecutive reports that show uneven load */
   int64_t balanced_at;     /* when balance alone was last a reason to plan; 0: never */
@@ -381,11 +381,11 @@ struct pwi_manager {
 void pwi_manager_timer_set(struct pwi_manager *manager, int64_t delay, enum timer_kind kind, uint64_t id,
                            struct pwi_timer *timer);
 void pwi_manager_timer_cancel(struct pwi_manager *manager, struct pwi_timer *timer);
-struct peer *pwi_manager_peer(const struct pwi_manager *manager, struct pwi_link link); /* NULL: none */
-void pwi_manager_expect_join(struct pwi_manager *manager, struct peer *peer);           /* in time */
-void pwi_manager_close(struct pwi_manager *manager, struct peer *peer, pawl_status why);
-struct node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id);
-struct sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id);
+struct manager_peer *pwi_manager_peer(const struct pwi_manager *manager, struct pwi_link link); /* NULL: none */
+void pwi_manager_expect_join(struct pwi_manager *manager, struct manager_peer *peer);           /* in time */
+void pwi_manager_close(struct pwi_manager *manager, struct manager_peer *peer, pawl_status why);
+struct manager_node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id);
+struct manager_sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id);
 
 /* manager/decide.c */
 void pwi_manager_queue(struct pwi_manager *manager, const struct decision *decision);
@@ -404,14 +404,14 @@ PAWL_MUST_USE pawl_status pwi_manager_make_sender_room(struct pwi_manager *manag
 void pwi_manager_follow_ledger(struct pwi_manager *manager);
 
 /* manager/join.c */
-void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_join(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 
 /* After a restart: wait for the known nodes to join. */
 void pwi_manager_hear(struct pwi_manager *manager);
 void pwi_manager_hear_end(struct pwi_manager *manager); /* all have joined, or the time is over */
 
 /* manager/leave.c */
-void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer);
+void pwi_manager_leave(struct pwi_manager *manager, struct manager_peer *peer);
 void pwi_manager_remove_sender(struct pwi_manager *manager, uint64_t sender); /* retires and forgets it */
 void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id);
 
@@ -427,13 +427,13 @@ void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_stat
 void pwi_manager_await_all(struct pwi_manager *manager);
 
 /* Removes the node from the view if it is in no chain. */
-void pwi_manager_remove_node(struct pwi_manager *manager, struct node *node);
+void pwi_manager_remove_node(struct pwi_manager *manager, struct manager_node *node);
 
 /* manager/space.c */
-void pwi_manager_grant(struct pwi_manager *manager, const struct node *node);
-bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_grant(struct pwi_manager *manager, const struct manager_node *node);
+bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 uint64_t pwi_manager_space_used(const struct pwi_manager *manager, const char *space);
-PAWL_MUST_USE pawl_status pwi_manager_read_quota(const struct peer *peer, struct pwi_reader *reader,
+PAWL_MUST_USE pawl_status pwi_manager_read_quota(const struct manager_peer *peer, struct pwi_reader *reader,
                                                  struct decision *decision);
 PAWL_MUST_USE pawl_status pwi_manager_check_quota(const struct pwi_manager *manager, const struct pwi_entry *entry);
 
@@ -442,39 +442,39 @@ void pwi_manager_settle_begin(struct pwi_manager *manager);
 void pwi_manager_settle_fini(struct pwi_manager *manager);
 void pwi_manager_settle_later(struct pwi_manager *manager, uint64_t sender); /* the sender was retired */
 void pwi_manager_settle_timer(struct pwi_manager *manager);
-bool pwi_manager_hear_settled(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
-void pwi_manager_settle_lost(struct pwi_manager *manager, const struct peer *peer); /* its link is down */
+bool pwi_manager_hear_settled(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
+void pwi_manager_settle_lost(struct pwi_manager *manager, const struct manager_peer *peer); /* its link is down */
 void pwi_manager_expire(struct pwi_manager *manager); /* forgets retired senders whose time is over */
 
 /* manager/loss.c */
-void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node, pawl_status why);
-void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_status why);
+void pwi_manager_server_lost(struct pwi_manager *manager, struct manager_node *node, pawl_status why);
+void pwi_manager_peer_lost(struct pwi_manager *manager, struct manager_peer *peer, pawl_status why);
 void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
-void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_complain(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 void pwi_manager_note_conflict(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: every node */
 
 /* A server has lately complained of lack of memory. */
 bool pwi_manager_is_starved(const struct pwi_manager *manager);
 
 /* Sets the timer of a node. */
-void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int64_t delay);
+void pwi_manager_look_after(struct pwi_manager *manager, struct manager_node *node, int64_t delay);
 
 /* manager/probe.c */
 bool pwi_manager_suspects_itself(struct pwi_manager *manager);
 
 /* The node has had no link for longer than its grace. */
-bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct node *node);
+bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct manager_node *node);
 
 /* The node is dead by the rules of manager/probe.c. */
-bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node);
+bool pwi_manager_is_lost(struct pwi_manager *manager, const struct manager_node *node);
 
 /* The node has no link, but has not been without one for long. */
-bool pwi_manager_may_return(struct pwi_manager *manager, const struct node *node);
-void pwi_manager_link_lost(struct pwi_manager *manager, struct node *node, bool was_silent);
-void pwi_manager_inquire(struct pwi_manager *manager, struct node *node);
-bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct node *node);
+bool pwi_manager_may_return(struct pwi_manager *manager, const struct manager_node *node);
+void pwi_manager_link_lost(struct pwi_manager *manager, struct manager_node *node, bool was_silent);
+void pwi_manager_inquire(struct pwi_manager *manager, struct manager_node *node);
+bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct manager_node *node);
 void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect);
-void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_probed(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 void pwi_manager_tried(void *manager, const struct pwi_probe *probe); /* called by the prober */
 
 /* manager/give_up.c: the decision's `id` is a node, and `size` is 1 if data may be lost. On success `secret`
@@ -484,7 +484,7 @@ void pwi_manager_gave_up(struct pwi_manager *manager);
 
 /* manager/access.c */
 PAWL_MUST_USE pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info,
-                                            struct peer *peer); /* fills in peer->who */
+                                            struct manager_peer *peer); /* fills in peer->who */
 void pwi_manager_audit(const struct pwi_manager *manager, const struct peer_identity *who, const char *verb,
                        const char *object, pawl_status outcome);
 void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct peer_identity *who, uint64_t what,
@@ -505,17 +505,17 @@ pawl_status pwi_manager_answer(const struct pwi_manager *manager, const struct d
 
 /* Finds the sender for which the answer to an ask is remembered; 0: none. Errors: PAWL_FORBIDDEN;
  * PAWL_OUTCOME_UNKNOWN if the ledger has forgotten the sender that asked first. */
-PAWL_MUST_USE pawl_status pwi_manager_asker(const struct pwi_manager *manager, const struct peer *peer,
+PAWL_MUST_USE pawl_status pwi_manager_asker(const struct pwi_manager *manager, const struct manager_peer *peer,
                                             const struct pwi_ask_terms *terms, uint64_t *asker_out);
 
 /* manager/ask.c */
 void pwi_manager_conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status);
-void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_ask(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 
 /* manager/saving/save.c, manager/saving/orders.c */
-void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
+void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct manager_peer *peer, struct pwi_reader *reader,
                                   struct decision *decision);
-PAWL_MUST_USE pawl_status pwi_manager_saved(struct pwi_manager *manager, struct peer *peer, const void *payload,
+PAWL_MUST_USE pawl_status pwi_manager_saved(struct pwi_manager *manager, struct manager_peer *peer, const void *payload,
                                             size_t size);
 void pwi_manager_save_timer(struct pwi_manager *manager, uint64_t which);
 void pwi_manager_checkpoints_begin(struct pwi_manager *manager); /* starts periodic checkpoints */
@@ -531,51 +531,52 @@ void pwi_manager_membership_changed(struct pwi_manager *manager, const void *rec
 void pwi_manager_membership_settle(struct pwi_manager *manager, uint64_t number);
 
 /* Takes note of the membership that a joining peer has already, if all changes since then are kept. */
-void pwi_manager_membership_resume(struct pwi_manager *manager, struct peer *peer);
+void pwi_manager_membership_resume(struct pwi_manager *manager, struct manager_peer *peer);
 
 /* Writes the membership news for a peer. Returns the type of the section, or 0 if there are none.
  * `*number_out` is the number that the peer then has. */
-uint16_t pwi_manager_membership_news(struct pwi_manager *manager, const struct peer *peer, struct pwi_writer *writer,
-                                     uint64_t *number_out);
+uint16_t pwi_manager_membership_news(struct pwi_manager *manager, const struct manager_peer *peer,
+                                     struct pwi_writer *writer, uint64_t *number_out);
 
 /* manager/news.c */
 void pwi_manager_announce(struct pwi_manager *manager);
 void pwi_manager_settle(struct pwi_manager *manager);
-void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer);
-void pwi_manager_say(struct pwi_manager *manager, struct peer *peer, enum pwi_say kind, uint64_t task,
+void pwi_manager_send_news(struct pwi_manager *manager, struct manager_peer *peer);
+void pwi_manager_say(struct pwi_manager *manager, struct manager_peer *peer, enum pwi_say kind, uint64_t task,
                      const struct pwi_writer *payload);
-void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl_status status, uint64_t secret);
-void pwi_manager_say_reply(struct pwi_manager *manager, struct peer *peer, uint64_t task, pawl_status status,
+void pwi_manager_say_joined(struct pwi_manager *manager, struct manager_peer *peer, pawl_status status,
+                            uint64_t secret);
+void pwi_manager_say_reply(struct pwi_manager *manager, struct manager_peer *peer, uint64_t task, pawl_status status,
                            uint64_t id);
 
 /* Sends the message of `waiter` once the present numbers are settled. `waiter->numbers` is not read. */
-void pwi_manager_wait(struct pwi_manager *manager, const struct waiter *waiter);
-struct numbers pwi_manager_numbers(const struct pwi_manager *manager);
+void pwi_manager_wait(struct pwi_manager *manager, const struct waiting_reply *waiter);
+struct news_numbers pwi_manager_numbers(const struct pwi_manager *manager);
 void pwi_manager_news_fini(struct pwi_manager *manager);
 
 /* manager/planning/draft.c: nodes and arcs of the next view. Strings are borrowed from the view that the
  * draft was opened from. */
-struct draft {
+struct view_draft {
   struct pwi_view_node *nodes;
   size_t node_count, node_room;
   struct pwi_arc *arcs;
   size_t arc_count, arc_room;
 };
 
-PAWL_MUST_USE pawl_status pwi_draft_open(const struct pwi_view *view, size_t more_arcs, struct draft *draft_out);
-void pwi_draft_close(struct draft *draft);
-struct pwi_view_node *pwi_draft_node(struct draft *draft, uint64_t id);
+PAWL_MUST_USE pawl_status pwi_draft_open(const struct pwi_view *view, size_t more_arcs, struct view_draft *draft_out);
+void pwi_draft_close(struct view_draft *draft);
+struct pwi_view_node *pwi_draft_node(struct view_draft *draft, uint64_t id);
 
 /* pwi_draft_open has reserved memory for one node. */
-void pwi_draft_add_node(struct draft *draft, const struct pwi_view_node *node);
+void pwi_draft_add_node(struct view_draft *draft, const struct pwi_view_node *node);
 
 /* The node must be in no chain. */
-void pwi_draft_remove_node(struct draft *draft, uint64_t id);
-bool pwi_draft_has_member(const struct draft *draft, uint64_t id);
+void pwi_draft_remove_node(struct view_draft *draft, uint64_t id);
+bool pwi_draft_has_member(const struct view_draft *draft, uint64_t id);
 
 /* Makes these positions, which have one chain, exactly one arc: cuts arcs at both ends and joins them in
  * between. Adds up to two arcs. Earlier results become invalid because arcs move in memory. */
-struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions);
+struct pwi_arc *pwi_draft_arc(struct view_draft *draft, struct pawl_range positions);
 
 /* Removes a node from the chain, unless it is the last full member. If a full member is removed, filling
  * members are removed too, because the copy that they were sent is no longer complete. Returns false if
@@ -584,23 +585,23 @@ bool pwi_arc_drop(struct pwi_arc *arc, uint64_t node);
 
 /* Removes nodes that are down from all chains that have a connected full member. Returns true if there were
  * any. */
-bool pwi_draft_drop_dead(const struct pwi_manager *manager, struct draft *draft);
+bool pwi_draft_drop_dead(const struct pwi_manager *manager, struct view_draft *draft);
 
 /* True if pwi_draft_drop_dead would remove a node. */
 bool pwi_manager_has_dead(const struct pwi_manager *manager);
 
 /* Removes all filling members. Returns true if there were any. */
-bool pwi_draft_end_fills(struct draft *draft);
+bool pwi_draft_end_fills(struct view_draft *draft);
 
 /* True if pwi_draft_merge would join arcs. */
 bool pwi_view_has_splinters(const struct pwi_view *view, uint32_t points);
 
 /* Joins narrow neighbouring arcs that have the same chain. Returns true if there were any. */
-bool pwi_draft_merge(struct draft *draft, uint32_t points);
+bool pwi_draft_merge(struct view_draft *draft, uint32_t points);
 
 /* Writes a VIEW record, or a NODE record if `added` is not NULL. */
-PAWL_MUST_USE pawl_status pwi_draft_record(struct pwi_manager *manager, const struct draft *draft, uint64_t last_move,
-                                           const struct pwi_ledger_node *added);
+PAWL_MUST_USE pawl_status pwi_draft_record(struct pwi_manager *manager, const struct view_draft *draft,
+                                           uint64_t last_move, const struct pwi_ledger_node *added);
 
 static inline void pwi_arc_remove(struct pwi_arc *arc, size_t place) {
   for (size_t i = place; i + 1 < arc->count; i++) arc->chain[i] = arc->chain[i + 1];
@@ -636,19 +637,19 @@ void pwi_manager_moves_poke(struct pwi_manager *manager); /* checks which moves 
 /* The link of the node is down: fails the steps of which it is the target and, if `as_source`, the source. */
 void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t node, bool as_source);
 void pwi_manager_moves_unwanted(struct pwi_manager *manager, uint64_t node); /* begins no move to this node */
-void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_moved(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 
 /* After a restart: undoes the steps that were under way. */
 void pwi_manager_tidy(struct pwi_manager *manager);
 
 /* A server has confirmed a view: sends due orders. */
 void pwi_manager_moves_heard(struct pwi_manager *manager);
-void pwi_move_fail(struct pwi_manager *manager, struct move *move, pawl_status why);
+void pwi_move_fail(struct pwi_manager *manager, struct chain_move *move, pawl_status why);
 
 #define PWI_MOVE_PAUSE_NS INT64_C(250000000) /* pause after a failure; doubles each time */
 
 /* manager/work.c */
-/* What a move needs next. */
+/* The next action for a move. */
 enum move_work {
   WORK_WAIT,
   WORK_REMOVE,  /* the move has reached its goal, or is no longer wanted */
@@ -668,10 +669,10 @@ enum move_work {
 void pwi_manager_survey(struct pwi_manager *manager);
 
 /* Adds a step that begins after the survey. */
-void pwi_manager_note_chosen(struct pwi_manager *manager, const struct move *move);
+void pwi_manager_note_chosen(struct pwi_manager *manager, const struct chain_move *move);
 
-/* Returns what the move needs. BEGIN and CHANGE write the next step. */
-enum move_work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move,
+/* Returns the next action for the move. BEGIN and CHANGE write the next step. */
+enum move_work pwi_manager_work_on(const struct pwi_manager *manager, const struct chain_move *move,
                                    struct chain_step *step_out);
 bool pwi_work_needs_view(enum move_work work);
 bool pwi_manager_needs_view(struct pwi_manager *manager); /* a move waits for a new view */
@@ -682,15 +683,15 @@ bool pwi_manager_is_busy(const struct pwi_manager *manager);   /* chains are abo
 bool pwi_manager_may_merge(const struct pwi_manager *manager); /* no step is under way */
 bool pwi_manager_is_urgent(
     const struct pwi_manager *manager); /* a chain is short, and a member is being filled or could be */
-bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct move *move); /* its chain is short */
+bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct chain_move *move); /* its chain is short */
 
 /* The arc of a move; NULL if its positions are not within one arc. */
-const struct pwi_arc *pwi_move_arc(const struct pwi_view *view, const struct move *move, bool *exact_out);
+const struct pwi_arc *pwi_move_arc(const struct pwi_view *view, const struct chain_move *move, bool *exact_out);
 
 /* manager/carry.c */
 PAWL_MUST_USE pawl_status pwi_manager_decide_moves(struct pwi_manager *manager, struct decision *decision);
 
-static inline bool pwi_move_is_active(const struct move *move) {
+static inline bool pwi_move_is_active(const struct chain_move *move) {
   return move->step == MOVE_LISTED || move->step == MOVE_GOING || move->step == MOVE_LANDED;
 }
 
@@ -710,15 +711,15 @@ uint32_t pwi_manager_points(const struct pwi_manager *manager);
 
 /* No move is under way: check for chains to repair. */
 void pwi_manager_watch_chains(struct pwi_manager *manager);
-void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_report(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
 
 /* manager/planning/goal.c */
 
 /* Opens a draft of the view as it will be when all steps under way have succeeded. */
-PAWL_MUST_USE pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct draft *draft_out);
+PAWL_MUST_USE pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct view_draft *draft_out);
 
 /* Replaces the moves that have not begun by those that the plan needs. */
-PAWL_MUST_USE pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draft *outlook,
+PAWL_MUST_USE pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct view_draft *outlook,
                                                 const struct pwi_plan *plan);
 PAWL_MUST_USE pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions,
                                                  uint64_t target);

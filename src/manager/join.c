@@ -20,7 +20,7 @@ static uint64_t draw_secret(struct pwi_manager *manager) {
 /* --- refusing ------------------------------------------------------------------------------------------- */
 
 /* A peer that was retired may join again on the same link, as a new node or sender. */
-static void turn_away(struct pwi_manager *manager, struct peer *peer, pawl_status why) {
+static void turn_away(struct pwi_manager *manager, struct manager_peer *peer, pawl_status why) {
   pwi_log(manager->config.log, PAWL_LOG_INFO, "join.refused", "role=%s why=%s", peer->is_server ? "server" : "client",
           pawl_status_name(why));
   pwi_manager_say_joined(manager, peer, why, 0);
@@ -34,8 +34,8 @@ static void turn_away(struct pwi_manager *manager, struct peer *peer, pawl_statu
 
 /* The peer has a higher number than the ledger. Only a manager of this cluster can have sent it, so the
  * journal has lost records, and further decisions would create a second history. */
-static bool is_ahead_of_us(const struct pwi_manager *manager, const struct peer *peer) {
-  struct numbers ours = pwi_manager_numbers(manager);
+static bool is_ahead_of_us(const struct pwi_manager *manager, const struct manager_peer *peer) {
+  struct news_numbers ours = pwi_manager_numbers(manager);
   for (int i = 0; i < PWI_TOPICS; i++) {
     if (peer->knew.of[i] > ours.of[i]) return true;
   }
@@ -43,14 +43,14 @@ static bool is_ahead_of_us(const struct pwi_manager *manager, const struct peer 
 }
 
 /* A server of this cluster has a view, a catalogue or a membership that the journal does not have. */
-static bool has_seen_more(const struct pwi_manager *manager, const struct peer *peer) {
+static bool has_seen_more(const struct pwi_manager *manager, const struct manager_peer *peer) {
   bool is_ours = peer->peering.hello.cluster == manager->ledger.cluster && manager->ledger.cluster != 0;
   bool is_trusted = pwi_rights_are_full(&peer->who.rights);
   return peer->is_server && is_ours && is_trusted && is_ahead_of_us(manager, peer);
 }
 
-static void stop_for(struct pwi_manager *manager, const struct peer *peer) {
-  struct numbers ours = pwi_manager_numbers(manager);
+static void stop_for(struct pwi_manager *manager, const struct manager_peer *peer) {
+  struct news_numbers ours = pwi_manager_numbers(manager);
   if (manager->stopped) return;
   pwi_log(manager->config.log, PAWL_LOG_ERROR, "manager.stopped",
           "why=%s what=journal-is-not-the-newest node=%llu knows=%llu.%llu.%llu journal=%llu.%llu.%llu",
@@ -62,12 +62,12 @@ static void stop_for(struct pwi_manager *manager, const struct peer *peer) {
 }
 
 /* The peer knows a later term: another manager leads, and this one has not noticed yet. */
-static bool is_of_a_later_term(const struct pwi_manager *manager, const struct peer *peer) {
+static bool is_of_a_later_term(const struct pwi_manager *manager, const struct manager_peer *peer) {
   return peer->control.head.tick > manager->config.term;
 }
 
 /* The same node or sender has joined over a new link: the old link is closed and ignored. */
-static void replace_peer(struct pwi_manager *manager, struct peer *old, struct peer *peer) {
+static void replace_peer(struct pwi_manager *manager, struct manager_peer *old, struct manager_peer *peer) {
   if (!old || old == peer) return;
   old->state = PEER_OUT;
   old->id = 0;
@@ -121,7 +121,7 @@ static pawl_status record_new_node(struct pwi_manager *manager, struct decision 
                                   .memory_max = join->memory_max};
   struct pwi_view_node node = {
       .node = {added.id}, .process = process_number(manager, join->process), .shard = join->shard};
-  struct draft draft;
+  struct view_draft draft;
   describe(join, &node);
   pawl_status status = pwi_manager_make_node_room(manager);
   if (!status) status = pwi_draft_open(manager->ledger.view, 0, &draft);
@@ -138,7 +138,7 @@ static pawl_status record_new_node(struct pwi_manager *manager, struct decision 
 static pawl_status record_return(struct pwi_manager *manager, const struct pwi_join *join, uint64_t id) {
   const struct pwi_view_node *was = view_node(manager, id);
   struct pwi_view_node is = *was;
-  struct draft draft;
+  struct view_draft draft;
   describe(join, &is);
   if (was->state == PWI_NODE_DOWN) is.state = pwi_manager_node(manager, id)->leaving ? PWI_NODE_DRAINING : PWI_NODE_UP;
   bool same = was->state == is.state && was->weight == is.weight && strcmp(was->address, is.address) == 0 &&
@@ -153,7 +153,7 @@ static pawl_status record_return(struct pwi_manager *manager, const struct pwi_j
 }
 
 static pawl_status decide_server(struct pwi_manager *manager, struct decision *decision) {
-  const struct peer *peer = pwi_manager_peer(manager, decision->link);
+  const struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) return PAWL_OK;
   if (is_ahead_of_us(manager, peer)) return PAWL_CLUSTER_HISTORY;
   if (!pwi_rights_are_full(&peer->who.rights)) return PAWL_FORBIDDEN;
@@ -165,7 +165,7 @@ static pawl_status decide_server(struct pwi_manager *manager, struct decision *d
   return record_return(manager, &peer->join, known->id);
 }
 
-static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct node *node) {
+static void let_server_in(struct pwi_manager *manager, struct manager_peer *peer, struct manager_node *node) {
   bool was_suspect = pwi_manager_suspects_itself(manager);
   if (node->peer) pwi_manager_moves_lost(manager, node->id, true); /* orders on the old link may be lost */
   replace_peer(manager, node->peer, peer);
@@ -188,8 +188,8 @@ static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct
 }
 
 static void conclude_server(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
-  struct node *node = pwi_manager_node(manager, decision->id);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_node *node = pwi_manager_node(manager, decision->id);
   if (peer && !status && node)
     let_server_in(manager, peer, node);
   else if (peer)
@@ -200,7 +200,7 @@ static void conclude_server(struct pwi_manager *manager, const struct decision *
 
 /* --- clients -------------------------------------------------------------------------------------------- */
 
-static bool is_reader(const struct peer *peer) { return peer->join.reader || !peer->who.rights.write; }
+static bool is_reader(const struct manager_peer *peer) { return peer->join.reader || !peer->who.rights.write; }
 
 static pawl_status record_new_sender(struct pwi_manager *manager, struct decision *decision,
                                      const struct pwi_join *join, const char *space) {
@@ -218,7 +218,7 @@ static pawl_status record_new_sender(struct pwi_manager *manager, struct decisio
 }
 
 static pawl_status decide_client(struct pwi_manager *manager, struct decision *decision) {
-  const struct peer *peer = pwi_manager_peer(manager, decision->link);
+  const struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer || decision->id != 0) return PAWL_OK;
   if (is_ahead_of_us(manager, peer)) return PAWL_CLUSTER_HISTORY;
   if (is_reader(peer)) return PAWL_OK;
@@ -232,7 +232,7 @@ static pawl_status decide_client(struct pwi_manager *manager, struct decision *d
 
 /* Restarts the time for which a retired sender is kept: its client is alive and collects its clocks. */
 static void keep_retired(struct pwi_manager *manager, uint64_t id) {
-  struct sender *sender = pwi_manager_sender(manager, id);
+  struct manager_sender *sender = pwi_manager_sender(manager, id);
   if (!sender || !pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id})) return;
   pwi_manager_timer_cancel(manager, &sender->timer);
   pwi_manager_timer_set(manager, manager->config.keep_retired_ns, TIMER_SENDER, id, &sender->timer);
@@ -240,21 +240,22 @@ static void keep_retired(struct pwi_manager *manager, uint64_t id) {
   sender->is_wanted = true;
 }
 
-static void let_reader_in(struct pwi_manager *manager, struct peer *peer) {
+static void let_reader_in(struct pwi_manager *manager, struct manager_peer *peer) {
   peer->state = PEER_IN;
   pwi_manager_say_joined(manager, peer, PAWL_OK, 0);
   pwi_manager_send_news(manager, peer);
 }
 
 /* A new sender is told its id once all servers have the membership. */
-static void let_client_in(struct pwi_manager *manager, struct peer *peer, bool is_new, struct sender *sender) {
+static void let_client_in(struct pwi_manager *manager, struct manager_peer *peer, bool is_new,
+                          struct manager_sender *sender) {
   replace_peer(manager, sender->peer, peer);
   sender->peer = peer;
   peer->id = sender->id;
   pwi_manager_timer_cancel(manager, &sender->timer);
   if (peer->join.retired != 0) keep_retired(manager, peer->join.retired);
   if (is_new) {
-    pwi_manager_wait(manager, &(struct waiter){.link = peer->link, .kind = PWI_SAY_JOINED});
+    pwi_manager_wait(manager, &(struct waiting_reply){.link = peer->link, .kind = PWI_SAY_JOINED});
     return;
   }
   peer->state = PEER_IN;
@@ -263,7 +264,7 @@ static void let_client_in(struct pwi_manager *manager, struct peer *peer, bool i
 }
 
 static void conclude_client(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) {
     if (decision->id != 0 && pwi_manager_sender(manager, decision->id))
       pwi_manager_remove_sender(manager, decision->id);
@@ -278,13 +279,13 @@ static void conclude_client(struct pwi_manager *manager, const struct decision *
     return;
   }
   bool is_new = decision->id != 0;
-  struct sender *sender = pwi_manager_sender(manager, is_new ? decision->id : peer->join.id);
+  struct manager_sender *sender = pwi_manager_sender(manager, is_new ? decision->id : peer->join.id);
   let_client_in(manager, peer, is_new, sender);
 }
 
 /* --- after a restart ------------------------------------------------------------------------------------ */
 
-static bool is_expected(const struct pwi_manager *manager, const struct node *node) {
+static bool is_expected(const struct pwi_manager *manager, const struct manager_node *node) {
   return !node->heard && view_node(manager, node->id)->state != PWI_NODE_DOWN;
 }
 
@@ -309,7 +310,7 @@ void pwi_manager_hear_end(struct pwi_manager *manager) {
 }
 
 /* A peer has sent JOIN. Returns true if it is the last node that the manager was waiting for. */
-static bool was_the_last(struct pwi_manager *manager, const struct peer *peer) {
+static bool was_the_last(struct pwi_manager *manager, const struct manager_peer *peer) {
   if (!manager->hearing || !peer->is_server) return false;
   const struct pwi_ledger_node *known = find_known(manager, &peer->join);
   if (!known) return false;
@@ -319,14 +320,14 @@ static bool was_the_last(struct pwi_manager *manager, const struct peer *peer) {
 
 /* --- JOIN ----------------------------------------------------------------------------------------------- */
 
-void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+void pwi_manager_join(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   pawl_status status = pwi_join_decode(payload, size, &peer->join);
   if (status) {
     pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);
     return;
   }
   const struct pwi_message_head *head = &peer->control.head;
-  peer->knew = (struct numbers){{head->view, head->catalogue, head->membership}};
+  peer->knew = (struct news_numbers){{head->view, head->catalogue, head->membership}};
   pwi_manager_membership_resume(manager, peer);
   pwi_manager_timer_cancel(manager, &peer->patience);
   peer->state = PEER_JOINING;

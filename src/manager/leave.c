@@ -29,7 +29,7 @@ void pwi_manager_remove_sender(struct pwi_manager *manager, uint64_t sender) {
 }
 
 static void conclude_sender_removal(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) return;
   if (status)
     pwi_manager_close(manager, peer, status);
@@ -39,7 +39,7 @@ static void conclude_sender_removal(struct pwi_manager *manager, const struct de
 
 static pawl_status decide_draining(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_view_node *node = view_node(manager, decision->id);
-  struct draft draft;
+  struct view_draft draft;
   if (!node || node->state != PWI_NODE_UP) return PAWL_OK;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
   if (status) return status;
@@ -51,7 +51,7 @@ static pawl_status decide_draining(struct pwi_manager *manager, struct decision 
 
 /* Without memory the link is closed, and the server says LEAVE again. */
 static void conclude_draining(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (status && peer) pwi_manager_close(manager, peer, status);
   if (status) return;
   pwi_manager_moves_unwanted(manager, decision->id);
@@ -60,10 +60,10 @@ static void conclude_draining(struct pwi_manager *manager, const struct decision
   pwi_manager_moves_poke(manager);
 }
 
-void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer) {
+void pwi_manager_leave(struct pwi_manager *manager, struct manager_peer *peer) {
   struct decision decision = {.link = peer->link, .id = peer->id};
-  struct node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
-  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+  struct manager_node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
+  struct manager_sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (node) {
     node->leaving = true;
     decision.decide = decide_draining;
@@ -81,7 +81,7 @@ void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer) {
 /* Removes a node from the view that is leaving, or was down for long, and is in no chain. */
 static pawl_status decide_removal(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_view_node *node = view_node(manager, decision->id);
-  struct draft draft;
+  struct view_draft draft;
   if (!node || node->state == PWI_NODE_UP) return PAWL_OK;
   if (node->state == PWI_NODE_DOWN && pwi_manager_node(manager, decision->id)->peer) return PAWL_OK;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
@@ -95,15 +95,15 @@ static pawl_status decide_removal(struct pwi_manager *manager, struct decision *
 }
 
 /* The present link of a server. It may have joined over a new link while the record was being written. */
-static struct peer *peer_of_server(const struct pwi_manager *manager, uint64_t id) {
-  struct peer *peer = manager->first_peer;
+static struct manager_peer *peer_of_server(const struct pwi_manager *manager, uint64_t id) {
+  struct manager_peer *peer = manager->first_peer;
   while (peer && !(peer->is_server && peer->id == id)) peer = peer->next;
   return peer;
 }
 
 static void conclude_removal(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct node *node = pwi_manager_node(manager, decision->id);
-  struct peer *peer = peer_of_server(manager, decision->id);
+  struct manager_node *node = pwi_manager_node(manager, decision->id);
+  struct manager_peer *peer = peer_of_server(manager, decision->id);
   if (node) {
     node->removing = false;
     return;
@@ -113,12 +113,12 @@ static void conclude_removal(struct pwi_manager *manager, const struct decision 
   if (peer) {
     peer->state = PEER_OUT;
     peer->id = 0;
-    pwi_manager_wait(manager, &(struct waiter){.link = peer->link, .kind = PWI_SAY_LEFT});
+    pwi_manager_wait(manager, &(struct waiting_reply){.link = peer->link, .kind = PWI_SAY_LEFT});
   }
   pwi_manager_moves_poke(manager); /* other nodes may be waiting to leave */
 }
 
-void pwi_manager_remove_node(struct pwi_manager *manager, struct node *node) {
+void pwi_manager_remove_node(struct pwi_manager *manager, struct manager_node *node) {
   if (node->removing) return;
   node->removing = true;
   pwi_manager_queue(manager,
@@ -128,7 +128,7 @@ void pwi_manager_remove_node(struct pwi_manager *manager, struct node *node) {
 /* --- clients that are lost ------------------------------------------------------------------------------ */
 
 static pawl_status decide_retirement(struct pwi_manager *manager, struct decision *decision) {
-  const struct sender *sender = pwi_manager_sender(manager, decision->id);
+  const struct manager_sender *sender = pwi_manager_sender(manager, decision->id);
   if (!sender || sender->peer) return PAWL_OK;
   if (pwi_membership_is_live(&manager->ledger.membership, (struct pwi_sender){decision->id}))
     pwi_record_retire(&manager->record, decision->id);
@@ -136,7 +136,7 @@ static pawl_status decide_retirement(struct pwi_manager *manager, struct decisio
 }
 
 pawl_status pwi_manager_decide_miss(struct pwi_manager *manager, struct decision *decision) {
-  const struct sender *sender = pwi_manager_sender(manager, decision->id);
+  const struct manager_sender *sender = pwi_manager_sender(manager, decision->id);
   return sender && sender->peer ? PAWL_EXISTS : decide_retirement(manager, decision);
 }
 
@@ -148,7 +148,7 @@ pawl_status pwi_manager_decide_retire(struct pwi_manager *manager, struct decisi
 
 /* Closes the link of a sender that was retired. Its client learns of the retirement when it joins again. */
 void pwi_manager_disconnect(struct pwi_manager *manager, uint64_t id) {
-  struct sender *sender = pwi_manager_sender(manager, id);
+  struct manager_sender *sender = pwi_manager_sender(manager, id);
   if (!sender || !sender->peer) return;
   sender->peer->state = PEER_OUT;
   sender->peer->id = 0;
@@ -157,7 +157,7 @@ void pwi_manager_disconnect(struct pwi_manager *manager, uint64_t id) {
 }
 
 void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_status status) {
-  struct sender *sender = pwi_manager_sender(manager, id);
+  struct manager_sender *sender = pwi_manager_sender(manager, id);
   if (!sender || sender->peer) return;
   int64_t delay = status ? RETRY_NS : manager->config.keep_retired_ns;
   pwi_manager_timer_cancel(manager, &sender->timer);
@@ -173,7 +173,7 @@ static void conclude_retirement(struct pwi_manager *manager, const struct decisi
 }
 
 void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id) {
-  struct sender *sender = pwi_manager_sender(manager, id);
+  struct manager_sender *sender = pwi_manager_sender(manager, id);
   if (!sender) return;
   sender->timer.id = 0;
   if (sender->peer) return;
@@ -188,7 +188,7 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
   int64_t now = pwi_net_now(manager->config.net);
   manager->patient_until = now + manager->config.server_grace_ns;
   for (size_t i = 0; i < manager->node_count; i++) {
-    struct node *node = &manager->nodes[i];
+    struct manager_node *node = &manager->nodes[i];
     bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
     int64_t delay = down ? manager->config.keep_retired_ns : PWI_MANAGER_RETURN_NS;
     node->declared = down;
@@ -196,7 +196,7 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
     pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
   }
   for (size_t i = 0; i < manager->sender_count; i++) {
-    struct sender *sender = &manager->senders[i];
+    struct manager_sender *sender = &manager->senders[i];
     bool retired = pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){sender->id});
     int64_t delay = retired ? manager->config.keep_retired_ns : manager->config.client_grace_ns + PWI_MANAGER_RETURN_NS;
     pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);

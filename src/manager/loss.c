@@ -26,20 +26,20 @@ static bool has_another(const struct pwi_manager *manager, const struct pwi_arc 
   return false;
 }
 
-void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int64_t delay) {
+void pwi_manager_look_after(struct pwi_manager *manager, struct manager_node *node, int64_t delay) {
   pwi_manager_timer_cancel(manager, &node->timer);
   pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
 }
 
-void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node, pawl_status why) {
+void pwi_manager_server_lost(struct pwi_manager *manager, struct manager_node *node, pawl_status why) {
   node->peer = NULL;
   pwi_manager_link_lost(manager, node, why == PAWL_LINK_SILENT);
   pwi_manager_moves_lost(manager, node->id, true);
 }
 
-void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_status why) {
-  struct node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
-  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+void pwi_manager_peer_lost(struct pwi_manager *manager, struct manager_peer *peer, pawl_status why) {
+  struct manager_node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
+  struct manager_sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (node && node->peer == peer) {
     pwi_manager_server_lost(manager, node, why);
   } else if (sender && sender->peer == peer) {
@@ -52,14 +52,14 @@ void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_
 }
 
 static pawl_status decide_losses(struct pwi_manager *manager, struct decision *decision) {
-  struct draft draft;
+  struct view_draft draft;
   bool changed = false;
   (void)decision;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
   if (status) return status;
   for (size_t i = 0; i < draft.node_count; i++) {
     if (draft.nodes[i].state == PWI_NODE_DOWN) continue;
-    const struct node *node = pwi_manager_node(manager, draft.nodes[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, draft.nodes[i].node.id);
     if (!node || !pwi_manager_is_lost(manager, node)) continue;
     draft.nodes[i].state = PWI_NODE_DOWN;
     changed = true;
@@ -72,7 +72,7 @@ static pawl_status decide_losses(struct pwi_manager *manager, struct decision *d
   return status;
 }
 
-static void declare(struct pwi_manager *manager, struct node *node) {
+static void declare(struct pwi_manager *manager, struct manager_node *node) {
   node->declared = true;
   pwi_manager_look_after(manager, node, manager->config.keep_retired_ns);
   pwi_log(manager->config.log, PAWL_LOG_WARN, "server.down", "node=%llu", (unsigned long long)node->id);
@@ -85,7 +85,7 @@ static void conclude_losses(struct pwi_manager *manager, const struct decision *
   (void)decision;
   manager->losses_queued = false;
   for (size_t i = 0; i < manager->node_count; i++) {
-    struct node *node = &manager->nodes[i];
+    struct manager_node *node = &manager->nodes[i];
     if (node->peer || node->declared) continue;
     bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
     if (down) declare(manager, node);
@@ -98,7 +98,7 @@ static void conclude_losses(struct pwi_manager *manager, const struct decision *
 }
 
 void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
-  struct node *node = pwi_manager_node(manager, id);
+  struct manager_node *node = pwi_manager_node(manager, id);
   if (!node) return;
   node->timer.id = 0;
   if (node->peer) return;
@@ -119,7 +119,7 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
 
 void pwi_manager_note_conflict(struct pwi_manager *manager, uint64_t a, uint64_t b) {
   manager->conflicts[manager->next_conflict++ % PWI_CONFLICTS] =
-      (struct conflict){{{a}, {b}}, pwi_net_now(manager->config.net) + CONFLICT_NS};
+      (struct neighbour_conflict){{{a}, {b}}, pwi_net_now(manager->config.net) + CONFLICT_NS};
 }
 
 /* Which member is removed after a complaint: the one further from the head, unless the other has no link to
@@ -140,14 +140,14 @@ static uint64_t find_member_to_remove(const struct pwi_manager *manager, const s
  * may be cut off as the manager is. If the node merely lacks the view, it receives it as soon as it is
  * back. */
 static bool is_doubtful(struct pwi_manager *manager, uint64_t id) {
-  const struct node *node = pwi_manager_node(manager, id);
+  const struct manager_node *node = pwi_manager_node(manager, id);
   return node && pwi_manager_may_return(manager, node);
 }
 
 static pawl_status decide_complaint(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_complaint *complaint = &decision->complaint;
   const struct pwi_view *view = manager->ledger.view;
-  struct draft draft;
+  struct view_draft draft;
   bool changed = false;
   if (view->arc_count == 0) return PAWL_OK;
   pawl_status status = pwi_draft_open(view, 0, &draft);
@@ -168,7 +168,7 @@ static pawl_status decide_complaint(struct pwi_manager *manager, struct decision
 
 static void conclude_complaint(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   const struct pwi_complaint *complaint = &decision->complaint;
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (peer) peer->asks--;
   if (status || decision->size == 0) return;
   pwi_log(manager->config.log, PAWL_LOG_WARN, "chain.conflict", "node=%llu about=%llu begin=%llu end=%llu why=%s",
@@ -180,7 +180,7 @@ static void conclude_complaint(struct pwi_manager *manager, const struct decisio
   pwi_manager_moves_poke(manager);
 }
 
-void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+void pwi_manager_complain(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   struct decision decision = {.decide = decide_complaint,
                               .conclude = conclude_complaint,
                               .link = peer->link,

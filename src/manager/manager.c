@@ -37,14 +37,14 @@ void pwi_manager_timer_set(struct pwi_manager *manager, int64_t delay, enum time
 
 /* --- peers ---------------------------------------------------------------------------------------------- */
 
-struct peer *pwi_manager_peer(const struct pwi_manager *manager, struct pwi_link link) {
-  struct peer *peer = manager->buckets[link.id % PWI_MANAGER_BUCKETS];
+struct manager_peer *pwi_manager_peer(const struct pwi_manager *manager, struct pwi_link link) {
+  struct manager_peer *peer = manager->buckets[link.id % PWI_MANAGER_BUCKETS];
   while (peer && peer->link.id != link.id) peer = peer->chained;
   return peer;
 }
 
-static void add_peer(struct pwi_manager *manager, struct peer *peer) {
-  struct peer **bucket = &manager->buckets[peer->link.id % PWI_MANAGER_BUCKETS];
+static void add_peer(struct pwi_manager *manager, struct manager_peer *peer) {
+  struct manager_peer **bucket = &manager->buckets[peer->link.id % PWI_MANAGER_BUCKETS];
   peer->chained = *bucket;
   *bucket = peer;
   peer->previous = manager->last_peer;
@@ -55,8 +55,8 @@ static void add_peer(struct pwi_manager *manager, struct peer *peer) {
   manager->last_peer = peer;
 }
 
-static void remove_peer(struct pwi_manager *manager, struct peer *peer) {
-  struct peer **at = &manager->buckets[peer->link.id % PWI_MANAGER_BUCKETS];
+static void remove_peer(struct pwi_manager *manager, struct manager_peer *peer) {
+  struct manager_peer **at = &manager->buckets[peer->link.id % PWI_MANAGER_BUCKETS];
   while (*at != peer) at = &(*at)->chained;
   *at = peer->chained;
   if (peer->previous)
@@ -69,23 +69,23 @@ static void remove_peer(struct pwi_manager *manager, struct peer *peer) {
     manager->last_peer = peer->previous;
 }
 
-void pwi_manager_expect_join(struct pwi_manager *manager, struct peer *peer) {
+void pwi_manager_expect_join(struct pwi_manager *manager, struct manager_peer *peer) {
   peer->state = PEER_NEW;
   pwi_manager_timer_set(manager, PATIENCE_NS, TIMER_PATIENCE, peer->link.id, &peer->patience);
 }
 
-void pwi_manager_close(struct pwi_manager *manager, struct peer *peer, pawl_status why) {
+void pwi_manager_close(struct pwi_manager *manager, struct manager_peer *peer, pawl_status why) {
   pwi_net_close(manager->config.net, peer->link, why);
 }
 
-struct node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id) {
+struct manager_node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id) {
   struct pwi_search search = {.high = manager->node_count};
   while (pwi_search_next(&search)) pwi_search_told(&search, manager->nodes[search.middle].id < id);
   size_t at = search.low;
   return at < manager->node_count && manager->nodes[at].id == id ? &manager->nodes[at] : NULL;
 }
 
-struct sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id) {
+struct manager_sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id) {
   struct pwi_search search = {.high = manager->sender_count};
   while (pwi_search_next(&search)) pwi_search_told(&search, manager->senders[search.middle].id < id);
   size_t at = search.low;
@@ -119,23 +119,23 @@ static void begin(struct pwi_manager *manager, const struct decision *decision, 
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
-static void note_have(struct pwi_manager *manager, struct peer *peer, const struct pwi_message_head *head) {
-  peer->have = (struct numbers){{head->view, head->catalogue, head->membership}};
+static void note_have(struct pwi_manager *manager, struct manager_peer *peer, const struct pwi_message_head *head) {
+  peer->have = (struct news_numbers){{head->view, head->catalogue, head->membership}};
   if (!peer->is_server) return;
   pwi_manager_settle(manager);
   pwi_manager_moves_heard(manager);
 }
 
 /* The numbers only rise. A sender that reports wrong numbers harms only itself. */
-static bool note_idle(struct pwi_manager *manager, const struct peer *peer) {
-  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+static bool note_idle(struct pwi_manager *manager, const struct manager_peer *peer) {
+  struct manager_sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (sender && peer->control.head.task > sender->settled) sender->settled = peer->control.head.task;
   if (sender && peer->control.head.tick > sender->heard) sender->heard = peer->control.head.tick;
   return !peer->is_server;
 }
 
 /* A message of a peer that has joined. Returns false if its role does not permit the message. */
-static bool hear_member(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+static bool hear_member(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   switch (peer->control.head.kind) {
   case PWI_SAY_HAVE:
     note_have(manager, peer, &peer->control.head);
@@ -173,7 +173,7 @@ static bool hear_member(struct pwi_manager *manager, struct peer *peer, const vo
   }
 }
 
-static void hear(struct pwi_manager *manager, struct peer *peer, const void *body) {
+static void hear(struct pwi_manager *manager, struct manager_peer *peer, const void *body) {
   size_t size;
   const void *payload = pwi_control_find(&peer->control, body, PWI_SECTION_PAYLOAD, &size);
   if (peer->state == PEER_OUT) return;
@@ -203,7 +203,7 @@ static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_i
     if (!pwi_greeting_check(&manager->greeting, info, &found)) pwi_prober_link_up(&manager->prober, link, &found);
     return;
   }
-  struct peer *peer = pwi_alloc_zero(1, sizeof *peer);
+  struct manager_peer *peer = pwi_alloc_zero(1, sizeof *peer);
   pawl_status status = peer ? pwi_greeting_check(&manager->greeting, info, &peer->peering) : PAWL_NO_MEMORY;
   if (!status) status = pwi_manager_admit(manager, info, peer);
   if (status) {
@@ -218,7 +218,7 @@ static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_i
 
 static void on_link_down(void *self, struct pwi_link link, pawl_status why) {
   struct pwi_manager *manager = self;
-  struct peer *peer = pwi_manager_peer(manager, link);
+  struct manager_peer *peer = pwi_manager_peer(manager, link);
   if (!peer) {
     pwi_prober_link_down(&manager->prober, link, why);
     return;
@@ -233,14 +233,14 @@ static void on_link_down(void *self, struct pwi_link link, pawl_status why) {
 }
 
 static struct pwi_receive on_message(void *self, struct pwi_link link, const struct pwi_message *message) {
-  struct peer *peer = pwi_manager_peer(self, link);
+  struct manager_peer *peer = pwi_manager_peer(self, link);
   if (!peer || message->lane != PWI_LANE_LINK) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
   return pwi_control_begin(&peer->control, message, &peer->peering.link);
 }
 
 static void on_piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
   struct pwi_manager *manager = self;
-  struct peer *peer = pwi_manager_peer(manager, link);
+  struct manager_peer *peer = pwi_manager_peer(manager, link);
   (void)context, (void)offset;
   if (!peer) return;
   pawl_status status = pwi_control_open(&peer->control, data, size, &peer->peering.link);
@@ -258,7 +258,7 @@ static void on_done(void *self, struct pwi_link link, uint64_t cookie, pawl_stat
 
 /* A cookie has only the lower bits of the link's id, so the peer is found by its timer. */
 static void lose_patience(struct pwi_manager *manager, struct pwi_timer timer) {
-  for (struct peer *peer = manager->first_peer; peer; peer = peer->next) {
+  for (struct manager_peer *peer = manager->first_peer; peer; peer = peer->next) {
     if (peer->patience.id != timer.id) continue;
     peer->patience.id = 0;
     pwi_manager_close(manager, peer, PAWL_TIMED_OUT);
@@ -374,7 +374,7 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
   pwi_messenger_init(&manager->messenger, config->net);
   pwi_prober_init(&manager->prober, config->net, (uint64_t)TIMER_PROBE << TIMER_SHIFT, pwi_manager_tried, manager);
   pwi_fifo_init(&manager->decisions, sizeof(struct decision));
-  pwi_fifo_init(&manager->waiters, sizeof(struct waiter));
+  pwi_fifo_init(&manager->waiters, sizeof(struct waiting_reply));
   pwi_manager_membership_begin(manager);
   pwi_manager_settle_begin(manager);
   pawl_status status = remember(manager);
@@ -408,7 +408,7 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_manager_save_fini(manager);
   manager->config.journal->safe = ignore_safe;
   while (manager->first_peer) {
-    struct peer *peer = manager->first_peer;
+    struct manager_peer *peer = manager->first_peer;
     remove_peer(manager, peer);
     pwi_free(peer);
   }

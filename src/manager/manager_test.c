@@ -117,7 +117,7 @@ static void test_a_server_process_that_starts_anew_is_a_new_node(void **state) {
   world_close(&world);
 }
 
-static void test_a_wrong_secret_gets_nobody_in(void **state) {
+static void test_a_client_with_a_wrong_secret_is_refused(void **state) {
   (void)state;
   world_open(&world, 6, 1);
   struct actor *a = add_server(&world, "a", 10, 0, 1);
@@ -202,7 +202,7 @@ static void test_clients_hear_of_a_change_after_all_servers_that_are_up(void **s
   world_close(&world);
 }
 
-static void test_whoever_asks_to_be_brought_up_to_date_is(void **state) {
+static void test_a_peer_that_asks_for_news_is_sent_it(void **state) {
   (void)state;
   world_open(&world, 25, 1);
   struct actor *s = add_server(&world, "s", 10, 0, 1);
@@ -295,7 +295,7 @@ static void test_nonsense_is_answered_as_such(void **state) {
 
 /* --- a manager that is started again -------------------------------------------------------------------- */
 
-static void test_a_manager_that_is_started_again_knows_what_it_knew(void **state) {
+static void test_a_restarted_manager_has_its_earlier_state(void **state) {
   (void)state;
   world_open(&world, 21, 1);
   struct actor *s = add_server(&world, "s", 10, 0, 1);
@@ -318,7 +318,7 @@ static void test_a_manager_that_is_started_again_knows_what_it_knew(void **state
   world_close(&world);
 }
 
-static void test_after_a_restart_those_who_do_not_return_are_given_up(void **state) {
+static void test_after_a_restart_nodes_that_do_not_return_are_given_up(void **state) {
   (void)state;
   world_open(&world, 22, 2);
   struct actor *a = add_server(&world, "a", 10, 0, 1);
@@ -336,7 +336,7 @@ static void test_after_a_restart_those_who_do_not_return_are_given_up(void **sta
   world_close(&world);
 }
 
-static void test_a_manager_that_has_forgotten_views_lets_nobody_in(void **state) {
+static void test_a_manager_that_has_lost_views_refuses_all_nodes(void **state) {
   (void)state;
   world_open(&world, 26, 1);
   struct actor *a = add_server(&world, "a", 10, 0, 1);
@@ -416,17 +416,17 @@ int main(void) {
       cmocka_unit_test(test_a_server_that_is_silent_is_down_and_keeps_its_arcs_until_it_returns),
       cmocka_unit_test(test_a_server_that_returns_within_its_grace_was_never_down),
       cmocka_unit_test(test_a_server_process_that_starts_anew_is_a_new_node),
-      cmocka_unit_test(test_a_wrong_secret_gets_nobody_in),
+      cmocka_unit_test(test_a_client_with_a_wrong_secret_is_refused),
       cmocka_unit_test(test_a_newer_link_of_the_same_node_replaces_the_older),
       cmocka_unit_test(test_a_vector_is_announced_and_its_id_never_used_again),
       cmocka_unit_test(test_clients_hear_of_a_change_after_all_servers_that_are_up),
-      cmocka_unit_test(test_whoever_asks_to_be_brought_up_to_date_is),
+      cmocka_unit_test(test_a_peer_that_asks_for_news_is_sent_it),
       cmocka_unit_test(test_an_operator_has_a_server_leave),
       cmocka_unit_test(test_only_a_key_without_limits_drains),
       cmocka_unit_test(test_nonsense_is_answered_as_such),
-      cmocka_unit_test(test_a_manager_that_is_started_again_knows_what_it_knew),
-      cmocka_unit_test(test_after_a_restart_those_who_do_not_return_are_given_up),
-      cmocka_unit_test(test_a_manager_that_has_forgotten_views_lets_nobody_in),
+      cmocka_unit_test(test_a_restarted_manager_has_its_earlier_state),
+      cmocka_unit_test(test_after_a_restart_nodes_that_do_not_return_are_given_up),
+      cmocka_unit_test(test_a_manager_that_has_lost_views_refuses_all_nodes),
       cmocka_unit_test(test_status_is_json_that_tells_all),
       cmocka_unit_test(test_a_run_is_replayed_by_its_seed),
   };

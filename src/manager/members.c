@@ -71,28 +71,29 @@ static uint8_t open_change(struct pwi_reader *reader, const void *record, size_t
  * secret. */
 static bool step_of(const struct pwi_ledger *ledger, const void *record, size_t size,
                     struct pwi_membership_step *step) {
-  static const enum pwi_step_kind kinds[] = {[PWI_RECORD_SENDER] = PWI_STEP_ADD,
-                                             [PWI_RECORD_RETIRE] = PWI_STEP_RETIRE,
-                                             [PWI_RECORD_MEMBER] = PWI_STEP_JOIN,
-                                             [PWI_RECORD_UNMEMBER] = PWI_STEP_LEAVE,
-                                             [PWI_RECORD_ADDRESS] = PWI_STEP_ADDRESS};
+  static const enum pwi_membership_step_kind kinds[] = {[PWI_RECORD_SENDER] = PWI_MEMBERSHIP_STEP_ADD,
+                                                        [PWI_RECORD_RETIRE] = PWI_MEMBERSHIP_STEP_RETIRE,
+                                                        [PWI_RECORD_MEMBER] = PWI_MEMBERSHIP_STEP_JOIN,
+                                                        [PWI_RECORD_UNMEMBER] = PWI_MEMBERSHIP_STEP_LEAVE,
+                                                        [PWI_RECORD_ADDRESS] = PWI_MEMBERSHIP_STEP_ADDRESS};
   struct pwi_reader reader;
   uint8_t kind = open_change(&reader, record, size);
   memset(step, 0, sizeof *step);
   if (kind >= sizeof kinds / sizeof *kinds || !kinds[kind]) return false;
   step->kind = kinds[kind];
-  if (step->kind == PWI_STEP_JOIN || step->kind == PWI_STEP_LEAVE) step->group.id = pwi_read_u64(&reader);
-  if (step->kind == PWI_STEP_JOIN) step->size = pwi_read_u32(&reader);
+  if (step->kind == PWI_MEMBERSHIP_STEP_JOIN || step->kind == PWI_MEMBERSHIP_STEP_LEAVE)
+    step->group.id = pwi_read_u64(&reader);
+  if (step->kind == PWI_MEMBERSHIP_STEP_JOIN) step->size = pwi_read_u32(&reader);
   step->sender.sender.id = pwi_read_u64(&reader);
   const struct pwi_membership_sender *sender = pwi_membership_find(&ledger->membership, step->sender.sender);
-  bool is_named = step->kind == PWI_STEP_ADD || step->kind == PWI_STEP_ADDRESS;
+  bool is_named = step->kind == PWI_MEMBERSHIP_STEP_ADD || step->kind == PWI_MEMBERSHIP_STEP_ADDRESS;
   if (is_named && sender) step->sender = *sender;
   return !reader.status && (!is_named || sender);
 }
 
 static bool keep_step(struct pwi_manager *manager, const struct pwi_membership_step *step) {
   struct pwi_writer writer = {0};
-  pwi_step_encode(step, &writer);
+  pwi_membership_step_encode(step, &writer);
   unsigned char *bytes = writer.status ? NULL : pwi_alloc(writer.size);
   struct kept_step *place = bytes ? pwi_fifo_push(&manager->membership_steps) : NULL;
   if (place) {
@@ -108,7 +109,7 @@ static bool keep_step(struct pwi_manager *manager, const struct pwi_membership_s
 
 /* Each sender that a record forgets is one change. */
 static bool keep_forgotten(struct pwi_manager *manager, const void *record, size_t size) {
-  struct pwi_membership_step step = {.kind = PWI_STEP_FORGET};
+  struct pwi_membership_step step = {.kind = PWI_MEMBERSHIP_STEP_FORGET};
   struct pwi_reader reader;
   uint8_t kind = open_change(&reader, record, size);
   if (kind != PWI_RECORD_FORGET && kind != PWI_RECORD_SETTLED) return false;
@@ -165,11 +166,11 @@ static void write_hidden(const struct kept_step *kept, struct pwi_writer *writer
   struct pwi_membership_step step = {0};
   struct pwi_reader reader;
   pwi_reader_init(&reader, kept->bytes, kept->size);
-  step.kind = (enum pwi_step_kind)pwi_read_u8(&reader);
-  if (step.kind == PWI_STEP_ADD) pwi_membership_read_sender(&reader, &step.sender);
+  step.kind = (enum pwi_membership_step_kind)pwi_read_u8(&reader);
+  if (step.kind == PWI_MEMBERSHIP_STEP_ADD) pwi_membership_read_sender(&reader, &step.sender);
   step.sender.sender.id = kept->sender;
   hide_sender(&step.sender);
-  pwi_step_encode(&step, writer);
+  pwi_membership_step_encode(&step, writer);
 }
 
 static void write_delta(const struct pwi_manager *manager, uint64_t since, uint64_t until, const char *space,
@@ -177,7 +178,7 @@ static void write_delta(const struct pwi_manager *manager, uint64_t since, uint6
   pwi_delta_begin(since, (uint32_t)(until - since), writer);
   for (uint64_t i = since; i < until; i++) {
     const struct kept_step *step = step_at(manager, (size_t)(i - manager->membership_since));
-    bool is_named = step->bytes[0] == PWI_STEP_ADD || step->bytes[0] == PWI_STEP_ADDRESS;
+    bool is_named = step->bytes[0] == PWI_MEMBERSHIP_STEP_ADD || step->bytes[0] == PWI_MEMBERSHIP_STEP_ADDRESS;
     if (is_named && is_hidden(manager, step->sender, space))
       write_hidden(step, writer);
     else
@@ -241,13 +242,13 @@ void pwi_manager_membership_settle(struct pwi_manager *manager, uint64_t number)
 
 /* --- for a peer ----------------------------------------------------------------------------------------- */
 
-void pwi_manager_membership_resume(struct pwi_manager *manager, struct peer *peer) {
+void pwi_manager_membership_resume(struct pwi_manager *manager, struct manager_peer *peer) {
   uint64_t knew = peer->knew.of[PWI_TOPIC_MEMBERSHIP];
   if (knew > 0 && covers(manager, knew, manager->ledger.membership.number)) peer->sent.of[PWI_TOPIC_MEMBERSHIP] = knew;
 }
 
-uint16_t pwi_manager_membership_news(struct pwi_manager *manager, const struct peer *peer, struct pwi_writer *writer,
-                                     uint64_t *number_out) {
+uint16_t pwi_manager_membership_news(struct pwi_manager *manager, const struct manager_peer *peer,
+                                     struct pwi_writer *writer, uint64_t *number_out) {
   const struct pwi_membership *membership =
       peer->is_server ? &manager->ledger.membership : &manager->membership_settled;
   const char *space = peer->is_server ? "" : peer->who.rights.space;

@@ -72,7 +72,7 @@ static void test_bytes_grow_with_joins_and_not_with_their_square(void **state) {
 
 /* A server that comes back receives the changes it missed if it has kept its membership, otherwise all of
  * it. */
-static void test_whoever_comes_back_is_told_what_it_has_missed(void **state) {
+static void test_a_returning_client_is_sent_the_changes_that_it_missed(void **state) {
   (void)state;
   for (int remembers = 0; remembers < 2; remembers++) {
     open_world();
@@ -135,7 +135,7 @@ static void test_clients_that_leave_nothing_unsettled_are_not_kept(void **state)
 static bool has_forgotten(struct actor *actor) { return actor->membership.sender_count == 2; }
 
 /* The server reports the third client as unsettled: it is kept, and the others are not. */
-static void test_whoever_left_something_unsettled_is_kept_for_an_hour(void **state) {
+static void test_a_retired_sender_with_unsettled_tasks_is_kept_for_an_hour(void **state) {
   (void)state;
   open_world();
   world.all_settle = true;
@@ -166,7 +166,7 @@ static void test_a_client_that_was_idle_when_it_was_lost_is_not_kept(void **stat
 
 /* Nothing is forgotten while a member of a chain is not connected. A retired sender is not forgotten while
  * its client collects its clocks. */
-static void test_nobody_is_forgotten_while_a_handler_is_missing_or_the_client_is_back(void **state) {
+static void test_no_sender_is_forgotten_while_a_handler_is_missing_or_its_client_is_back(void **state) {
   (void)state;
   open_world();
   world.all_settle = true;
@@ -195,7 +195,7 @@ static void test_nobody_is_forgotten_while_a_handler_is_missing_or_the_client_is
 
 /* A client that comes back later is told that its unanswered pushes took no effect, also by a restarted
  * manager. */
-static void test_whoever_comes_back_hears_that_nothing_took_effect(void **state) {
+static void test_a_returning_client_learns_that_nothing_took_effect(void **state) {
   (void)state;
   for (int restarted = 0; restarted < 2; restarted++) {
     open_world();
@@ -215,7 +215,7 @@ static void test_whoever_comes_back_hears_that_nothing_took_effect(void **state)
 }
 
 /* Senders that are kept are forgotten with one record when their time is over. */
-static void test_those_whose_time_is_over_are_forgotten_in_a_few_passes(void **state) {
+static void test_senders_whose_time_is_over_are_forgotten_in_a_few_passes(void **state) {
   (void)state;
   open_world();
   come_and_go(500);
@@ -228,7 +228,7 @@ static void test_those_whose_time_is_over_are_forgotten_in_a_few_passes(void **s
 }
 
 /* More changes than are kept: the whole membership is sent again. */
-static void test_whoever_has_missed_too_much_is_told_everything(void **state) {
+static void test_a_client_that_missed_too_much_is_sent_the_whole_membership(void **state) {
   (void)state;
   open_world();
   world.manager->membership_history_max = 1000;
@@ -252,15 +252,15 @@ static void test_whoever_has_missed_too_much_is_told_everything(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bytes_grow_with_joins_and_not_with_their_square),
-      cmocka_unit_test(test_whoever_comes_back_is_told_what_it_has_missed),
+      cmocka_unit_test(test_a_returning_client_is_sent_the_changes_that_it_missed),
       cmocka_unit_test(test_after_a_restart_of_the_manager_deltas_go_on),
       cmocka_unit_test(test_clients_that_leave_nothing_unsettled_are_not_kept),
-      cmocka_unit_test(test_whoever_left_something_unsettled_is_kept_for_an_hour),
+      cmocka_unit_test(test_a_retired_sender_with_unsettled_tasks_is_kept_for_an_hour),
       cmocka_unit_test(test_a_client_that_was_idle_when_it_was_lost_is_not_kept),
-      cmocka_unit_test(test_nobody_is_forgotten_while_a_handler_is_missing_or_the_client_is_back),
-      cmocka_unit_test(test_whoever_comes_back_hears_that_nothing_took_effect),
-      cmocka_unit_test(test_those_whose_time_is_over_are_forgotten_in_a_few_passes),
-      cmocka_unit_test(test_whoever_has_missed_too_much_is_told_everything),
+      cmocka_unit_test(test_no_sender_is_forgotten_while_a_handler_is_missing_or_its_client_is_back),
+      cmocka_unit_test(test_a_returning_client_learns_that_nothing_took_effect),
+      cmocka_unit_test(test_senders_whose_time_is_over_are_forgotten_in_a_few_passes),
+      cmocka_unit_test(test_a_client_that_missed_too_much_is_sent_the_whole_membership),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

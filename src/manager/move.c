@@ -16,8 +16,8 @@
 
 /* --- orders --------------------------------------------------------------------------------------------- */
 
-static void give_order(struct pwi_manager *manager, const struct move *move, bool cancel) {
-  const struct node *source = pwi_manager_node(manager, move->source);
+static void give_order(struct pwi_manager *manager, const struct chain_move *move, bool cancel) {
+  const struct manager_node *source = pwi_manager_node(manager, move->source);
   const struct pwi_view_node *target = pwi_view_find(manager->ledger.view, (struct pwi_node){move->target});
   if (!source || !source->peer) return;
   struct pwi_move order = {.move = move->id,
@@ -35,7 +35,7 @@ static void give_order(struct pwi_manager *manager, const struct move *move, boo
   pwi_writer_fini(&payload);
 }
 
-void pwi_move_fail(struct pwi_manager *manager, struct move *move, pawl_status why) {
+void pwi_move_fail(struct pwi_manager *manager, struct chain_move *move, pawl_status why) {
   pwi_log(manager->config.log, PAWL_LOG_WARN, "move.failed", "move=%llu step=%s source=%llu target=%llu why=%s",
           (unsigned long long)move->id, move->order == PWI_MOVE_FILL ? "fill" : "handover",
           (unsigned long long)move->source, (unsigned long long)move->target, pawl_status_name(why));
@@ -44,14 +44,14 @@ void pwi_move_fail(struct pwi_manager *manager, struct move *move, pawl_status w
 }
 
 static bool has_heard(const struct pwi_manager *manager, uint64_t id, uint64_t epoch) {
-  const struct node *node = pwi_manager_node(manager, id);
+  const struct manager_node *node = pwi_manager_node(manager, id);
   return node && node->peer && node->peer->have.of[PWI_TOPIC_VIEW] >= epoch;
 }
 
 static void give_orders(struct pwi_manager *manager) {
   struct chain_step step;
   for (size_t i = 0; i < manager->move_count; i++) {
-    struct move *move = &manager->moves[i];
+    struct chain_move *move = &manager->moves[i];
     if (move->step != MOVE_LISTED || pwi_manager_work_on(manager, move, &step) != WORK_WAIT) continue;
     if (!has_heard(manager, move->source, move->epoch) || !has_heard(manager, move->target, move->epoch)) continue;
     move->step = MOVE_GOING;
@@ -62,7 +62,7 @@ static void give_orders(struct pwi_manager *manager) {
 /* A server has handed over on the order of an earlier leader that stopped before it wrote the view, so the
  * server waits for a view that will never come. The ledger has every view that was written, and the server
  * has the newest of them or receives it first. So the server may continue as that view lists it. */
-static void take_back(struct pwi_manager *manager, struct peer *peer, const struct pwi_move *moved) {
+static void take_back(struct pwi_manager *manager, struct manager_peer *peer, const struct pwi_move *moved) {
   struct pwi_move order = *moved;
   struct pwi_writer payload = {0};
   if (moved->step != PWI_MOVE_HANDOVER || moved->status || manager->ledger.view->epoch != moved->epoch) return;
@@ -72,7 +72,7 @@ static void take_back(struct pwi_manager *manager, struct peer *peer, const stru
   pwi_writer_fini(&payload);
 }
 
-void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+void pwi_manager_moved(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   struct pwi_move moved;
   size_t used;
   if (pwi_move_decode(payload, size, &moved, &used) || used != size) {
@@ -81,7 +81,7 @@ void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const voi
   }
   bool is_known = false;
   for (size_t i = 0; i < manager->move_count; i++) {
-    struct move *move = &manager->moves[i];
+    struct chain_move *move = &manager->moves[i];
     is_known |= move->id == moved.move;
     if (move->step != MOVE_GOING || move->id != moved.move || move->source != peer->id) continue;
     if (moved.status)
@@ -98,7 +98,7 @@ void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const voi
  * again, it is told that it is still the head, and the view that switches heads might come after that. */
 void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t id, bool as_source) {
   for (size_t i = 0; i < manager->move_count; i++) {
-    struct move *move = &manager->moves[i];
+    struct chain_move *move = &manager->moves[i];
     bool concerned = move->target == id || (as_source && move->source == id);
     bool open = move->step == MOVE_LISTED || move->step == MOVE_GOING ||
                 (move->step == MOVE_LANDED && move->order == PWI_MOVE_HANDOVER && as_source);
@@ -109,7 +109,7 @@ void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t id, bool as_so
 
 void pwi_manager_moves_unwanted(struct pwi_manager *manager, uint64_t node) {
   for (size_t i = manager->move_count; i-- > 0;) {
-    const struct move *move = &manager->moves[i];
+    const struct chain_move *move = &manager->moves[i];
     bool names_it = false;
     for (size_t j = 0; j < move->goal_count; j++) names_it |= move->goal[j] == node;
     if (!names_it) continue;
@@ -131,14 +131,14 @@ static bool is_in_a_chain(const struct pwi_view *view, uint64_t id) {
 static void release_leavers(struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
-    struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    struct manager_node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (view->nodes[i].state != PWI_NODE_DRAINING || node->removing || is_in_a_chain(view, node->id)) continue;
     pwi_manager_remove_node(manager, node);
     return; /* the view may have changed; this function is called again after the announcement */
   }
 }
 
-static int64_t wakes_at(const struct move *move, int64_t now) {
+static int64_t wakes_at(const struct chain_move *move, int64_t now) {
   bool hands_over = move->order == PWI_MOVE_HANDOVER && (move->step == MOVE_LISTED || move->step == MOVE_GOING);
   if (hands_over) return move->deadline > now ? move->deadline : PWI_NET_NEVER;
   return move->step == MOVE_WANTED && move->not_before > now ? move->not_before : PWI_NET_NEVER;
@@ -182,7 +182,7 @@ void pwi_manager_moves_poke(struct pwi_manager *manager) {
 /* --- after a restart ------------------------------------------------------------------------------------ */
 
 static pawl_status decide_tidying(struct pwi_manager *manager, struct decision *decision) {
-  struct draft draft;
+  struct view_draft draft;
   (void)decision;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
   if (status) return status;

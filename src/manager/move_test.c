@@ -78,7 +78,7 @@ static pawl_status ask_move(struct actor *client, uint64_t begin, uint64_t end, 
 
 /* --- joining -------------------------------------------------------------------------------------------- */
 
-static void test_a_newcomer_receives_and_nobody_else_does(void **state) {
+static void test_only_the_newcomer_receives_arcs(void **state) {
   struct actor *a, *b, *client;
   (void)state;
   open_pair(1, &a, &b, &client);
@@ -111,7 +111,7 @@ static void test_all_shards_of_a_process_that_joins_are_given_theirs(void **stat
 
 /* --- orders --------------------------------------------------------------------------------------------- */
 
-static void test_an_operator_moves_what_he_names(void **state) {
+static void test_an_operator_moves_the_positions_that_he_names(void **state) {
   struct actor *a, *b, *client;
   (void)state;
   open_pair(3, &a, &b, &client);
@@ -140,7 +140,7 @@ static void say_done(struct actor *actor, enum pwi_move_step step, uint64_t epoc
 }
 
 /* The order came from an earlier manager that stopped before it wrote the view. */
-static void test_whoever_handed_over_for_a_manager_that_is_gone_is_told_to_go_on(void **state) {
+static void test_a_head_that_handed_over_for_a_lost_manager_resumes(void **state) {
   struct actor *a, *b, *client;
   (void)state;
   open_pair(14, &a, &b, &client);
@@ -384,7 +384,7 @@ static void report_for_a_while(struct actor *a, struct actor *b, uint64_t bytes_
   }
 }
 
-static void test_what_stays_uneven_is_balanced_without_being_asked(void **state) {
+static void test_a_lasting_imbalance_is_rebalanced_unasked(void **state) {
   struct actor *a, *b, *client;
   (void)state;
   open_pair(14, &a, &b, &client);
@@ -453,10 +453,10 @@ static void test_storms_pass(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_newcomer_receives_and_nobody_else_does),
+      cmocka_unit_test(test_only_the_newcomer_receives_arcs),
       cmocka_unit_test(test_all_shards_of_a_process_that_joins_are_given_theirs),
-      cmocka_unit_test(test_an_operator_moves_what_he_names),
-      cmocka_unit_test(test_whoever_handed_over_for_a_manager_that_is_gone_is_told_to_go_on),
+      cmocka_unit_test(test_an_operator_moves_the_positions_that_he_names),
+      cmocka_unit_test(test_a_head_that_handed_over_for_a_lost_manager_resumes),
       cmocka_unit_test(test_orders_that_cannot_be_carried_out_are_refused),
       cmocka_unit_test(test_source_and_target_hear_of_the_view_before_the_order),
       cmocka_unit_test(test_a_move_that_is_refused_is_tried_again_and_then_given_up),
@@ -468,7 +468,7 @@ int main(void) {
       cmocka_unit_test(test_the_last_server_is_not_let_go),
       cmocka_unit_test(test_a_target_that_leaves_is_given_nothing_more),
       cmocka_unit_test(test_balance_follows_the_measured_load),
-      cmocka_unit_test(test_what_stays_uneven_is_balanced_without_being_asked),
+      cmocka_unit_test(test_a_lasting_imbalance_is_rebalanced_unasked),
       cmocka_unit_test(test_storms_pass),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

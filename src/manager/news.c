@@ -16,17 +16,17 @@ static const uint16_t sections[PWI_TOPICS] = {PWI_SECTION_VIEW, PWI_SECTION_CATA
 
 /* --- editions ------------------------------------------------------------------------------------------- */
 
-static struct edition *retain(struct edition *edition) {
+static struct news_edition *retain(struct news_edition *edition) {
   if (edition) edition->references++;
   return edition;
 }
 
-static void release(struct edition *edition) {
+static void release(struct news_edition *edition) {
   if (edition && --edition->references == 0) pwi_free(edition);
 }
 
-static void replace(struct edition **place, struct edition *edition) {
-  struct edition *before = *place;
+static void replace(struct news_edition **place, struct news_edition *edition) {
+  struct news_edition *before = *place;
   *place = retain(edition);
   release(before);
 }
@@ -41,33 +41,33 @@ static void encode(const struct pwi_ledger *ledger, int topic, struct pwi_writer
 }
 
 /* Returns an edition with one reference, which the caller owns; NULL if there is no memory. */
-static struct edition *publish(struct pwi_manager *manager, int topic, uint64_t number) {
+static struct news_edition *publish(struct pwi_manager *manager, int topic, uint64_t number) {
   struct pwi_writer writer = {0};
-  struct edition *edition = NULL;
+  struct news_edition *edition = NULL;
   size_t size;
   encode(&manager->ledger, topic, &writer);
   if (!writer.status && pwi_add_size(sizeof *edition, writer.size, &size)) edition = pwi_alloc(size);
   if (edition) {
-    *edition = (struct edition){.references = 1, .number = number, .size = writer.size};
+    *edition = (struct news_edition){.references = 1, .number = number, .size = writer.size};
     if (writer.size > 0) memcpy(edition->bytes, writer.data, writer.size);
   }
   pwi_writer_fini(&writer);
   return edition;
 }
 
-struct numbers pwi_manager_numbers(const struct pwi_manager *manager) {
+struct news_numbers pwi_manager_numbers(const struct pwi_manager *manager) {
   const struct pwi_ledger *ledger = &manager->ledger;
   uint64_t epoch = ledger->view ? ledger->view->epoch : 0;
-  return (struct numbers){{epoch, ledger->catalogue.number, ledger->membership.number}};
+  return (struct news_numbers){{epoch, ledger->catalogue.number, ledger->membership.number}};
 }
 
 /* Makes the newest edition of each topic. Returns false if there is no memory. */
 static bool bring_up_to_date(struct pwi_manager *manager) {
-  struct numbers numbers = pwi_manager_numbers(manager);
+  struct news_numbers numbers = pwi_manager_numbers(manager);
   for (int i = 0; i < PWI_TOPICS; i++) {
-    struct topic *topic = &manager->topics[i];
+    struct news_topic *topic = &manager->topics[i];
     if (topic->newest && topic->newest->number == numbers.of[i]) continue;
-    struct edition *edition = publish(manager, i, numbers.of[i]);
+    struct news_edition *edition = publish(manager, i, numbers.of[i]);
     if (!edition) return false;
     replace(&topic->newest, edition);
     if (!topic->next) replace(&topic->next, edition);
@@ -98,10 +98,10 @@ static void keep_space(struct pwi_catalogue *catalogue, const char *space) {
 }
 
 /* Returns an edition with one reference, which the caller owns; NULL if there is no memory. */
-static struct edition *limit_edition(const struct edition *whole, const char *space) {
+static struct news_edition *limit_edition(const struct news_edition *whole, const char *space) {
   struct pwi_catalogue catalogue = {0};
   struct pwi_writer writer = {0};
-  struct edition *edition = NULL;
+  struct news_edition *edition = NULL;
   size_t size;
   if (pwi_catalogue_decode(whole->bytes, whole->size, &catalogue)) return NULL;
   keep_space(&catalogue, space);
@@ -109,19 +109,20 @@ static struct edition *limit_edition(const struct edition *whole, const char *sp
   pwi_catalogue_fini(&catalogue);
   if (!writer.status && pwi_add_size(sizeof *edition, writer.size, &size)) edition = pwi_alloc(size);
   if (edition) {
-    *edition = (struct edition){.references = 1, .number = whole->number, .size = writer.size};
+    *edition = (struct news_edition){.references = 1, .number = whole->number, .size = writer.size};
     memcpy(edition->bytes, writer.data, writer.size);
   }
   pwi_writer_fini(&writer);
   return edition;
 }
 
-static const struct edition *limited_edition(struct pwi_manager *manager, struct edition *whole, const char *space) {
+static const struct news_edition *limited_edition(struct pwi_manager *manager, struct news_edition *whole,
+                                                  const char *space) {
   for (size_t i = 0; i < PWI_MANAGER_SPACE_CATALOGUES; i++) {
     const struct space_catalogue *limited = &manager->space_catalogues[i];
     if (limited->whole == whole && strcmp(limited->space, space) == 0) return limited->edition;
   }
-  struct edition *edition = limit_edition(whole, space);
+  struct news_edition *edition = limit_edition(whole, space);
   if (!edition) return NULL;
   struct space_catalogue *limited =
       &manager->space_catalogues[manager->next_space_catalogue++ % PWI_MANAGER_SPACE_CATALOGUES];
@@ -135,15 +136,16 @@ static const struct edition *limited_edition(struct pwi_manager *manager, struct
 /* --- sending -------------------------------------------------------------------------------------------- */
 
 /* The edition that a peer should have; NULL if there is none yet. */
-static const struct edition *edition_for(const struct pwi_manager *manager, const struct peer *peer, int topic) {
+static const struct news_edition *edition_for(const struct pwi_manager *manager, const struct manager_peer *peer,
+                                              int topic) {
   return peer->is_server ? manager->topics[topic].newest : manager->topics[topic].settled;
 }
 
-static struct pwi_message_head head_for(const struct pwi_manager *manager, const struct peer *peer, enum pwi_say kind,
-                                        uint64_t task) {
+static struct pwi_message_head head_for(const struct pwi_manager *manager, const struct manager_peer *peer,
+                                        enum pwi_say kind, uint64_t task) {
   uint32_t numbers[PWI_TOPICS];
   for (int i = 0; i < PWI_TOPICS; i++) {
-    const struct edition *edition = edition_for(manager, peer, i);
+    const struct news_edition *edition = edition_for(manager, peer, i);
     numbers[i] = edition ? (uint32_t)edition->number : 0;
   }
   return (struct pwi_message_head){.kind = (uint16_t)kind,
@@ -154,7 +156,7 @@ static struct pwi_message_head head_for(const struct pwi_manager *manager, const
                                    .membership = numbers[PWI_TOPIC_MEMBERSHIP]};
 }
 
-void pwi_manager_say(struct pwi_manager *manager, struct peer *peer, enum pwi_say kind, uint64_t task,
+void pwi_manager_say(struct pwi_manager *manager, struct manager_peer *peer, enum pwi_say kind, uint64_t task,
                      const struct pwi_writer *payload) {
   struct pwi_message_head head = head_for(manager, peer, kind, task);
   struct pwi_enclosure enclosure = {.type = PWI_SECTION_PAYLOAD};
@@ -169,7 +171,8 @@ void pwi_manager_say(struct pwi_manager *manager, struct peer *peer, enum pwi_sa
   pwi_messenger_send(&manager->messenger, peer->link, &peer->peering.link, &head, &enclosure, payload != NULL);
 }
 
-void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl_status status, uint64_t secret) {
+void pwi_manager_say_joined(struct pwi_manager *manager, struct manager_peer *peer, pawl_status status,
+                            uint64_t secret) {
   struct pwi_joined joined = {.status = status};
   struct pwi_writer payload = {0};
   if (!status) {
@@ -185,7 +188,7 @@ void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl
   pwi_writer_fini(&payload);
 }
 
-void pwi_manager_say_reply(struct pwi_manager *manager, struct peer *peer, uint64_t task, pawl_status status,
+void pwi_manager_say_reply(struct pwi_manager *manager, struct manager_peer *peer, uint64_t task, pawl_status status,
                            uint64_t id) {
   struct pwi_writer payload = {0};
   pwi_write_u32(&payload, (uint32_t)status);
@@ -194,7 +197,7 @@ void pwi_manager_say_reply(struct pwi_manager *manager, struct peer *peer, uint6
   pwi_writer_fini(&payload);
 }
 
-void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
+void pwi_manager_send_news(struct pwi_manager *manager, struct manager_peer *peer) {
   struct pwi_enclosure enclosures[PWI_TOPICS];
   struct pwi_writer membership = {0};
   size_t count = 0;
@@ -208,7 +211,7 @@ void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
     enclosures[count++] = (struct pwi_enclosure){.type = type, .data = membership.data, .size = membership.size};
   for (int i = 0; i < PWI_TOPICS; i++) {
     if (i == PWI_TOPIC_MEMBERSHIP) continue;
-    const struct edition *edition = edition_for(manager, peer, i);
+    const struct news_edition *edition = edition_for(manager, peer, i);
     if (!edition || edition->number == peer->sent.of[i]) continue;
     bool is_limited = i == PWI_TOPIC_CATALOGUE && !peer->is_server && peer->who.rights.space[0];
     if (is_limited) edition = limited_edition(manager, manager->topics[i].settled, peer->who.rights.space);
@@ -225,7 +228,7 @@ void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
 }
 
 static void send_news_to_all(struct pwi_manager *manager, bool servers) {
-  for (struct peer *peer = manager->first_peer; peer; peer = peer->next) {
+  for (struct manager_peer *peer = manager->first_peer; peer; peer = peer->next) {
     if (peer->state == PEER_IN && peer->is_server == servers) pwi_manager_send_news(manager, peer);
   }
 }
@@ -235,12 +238,12 @@ static void send_news_to_all(struct pwi_manager *manager, bool servers) {
 /* The numbers that all servers that are up have confirmed; UINT64_MAX if no server is up. A server whose link
  * is down counts with 0 until its grace is over or it is marked down. If it is alive, and a client's request
  * needs a later number than it has, it answers NOT_HERE. */
-static struct numbers common_numbers(const struct pwi_manager *manager) {
-  struct numbers common = {{UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+static struct news_numbers common_numbers(const struct pwi_manager *manager) {
+  struct news_numbers common = {{UINT64_MAX, UINT64_MAX, UINT64_MAX}};
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
     if (view->nodes[i].state == PWI_NODE_DOWN) continue;
-    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (pwi_manager_is_past_grace(manager, node)) continue;
     for (int topic = 0; topic < PWI_TOPICS; topic++) {
       uint64_t has = node->peer ? node->peer->have.of[topic] : 0;
@@ -250,7 +253,7 @@ static struct numbers common_numbers(const struct pwi_manager *manager) {
   return common;
 }
 
-static bool settle_topic(struct topic *topic, uint64_t common) {
+static bool settle_topic(struct news_topic *topic, uint64_t common) {
   bool changed = false;
   while (topic->next && topic->next->number <= common) {
     replace(&topic->settled, topic->next);
@@ -260,16 +263,16 @@ static bool settle_topic(struct topic *topic, uint64_t common) {
   return changed;
 }
 
-static bool is_settled(const struct pwi_manager *manager, const struct numbers *numbers) {
+static bool is_settled(const struct pwi_manager *manager, const struct news_numbers *numbers) {
   for (int i = 0; i < PWI_TOPICS; i++) {
-    const struct edition *settled = manager->topics[i].settled;
+    const struct news_edition *settled = manager->topics[i].settled;
     if (!settled || settled->number < numbers->of[i]) return false;
   }
   return true;
 }
 
 /* The client may now use its id. */
-static void let_in(struct pwi_manager *manager, struct peer *peer) {
+static void let_in(struct pwi_manager *manager, struct manager_peer *peer) {
   const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, peer->id);
   if (peer->state != PEER_JOINING || !sender) return;
   peer->state = PEER_IN;
@@ -277,8 +280,8 @@ static void let_in(struct pwi_manager *manager, struct peer *peer) {
   pwi_manager_send_news(manager, peer);
 }
 
-static void serve(struct pwi_manager *manager, const struct waiter *waiter) {
-  struct peer *peer = pwi_manager_peer(manager, waiter->link);
+static void serve(struct pwi_manager *manager, const struct waiting_reply *waiter) {
+  struct manager_peer *peer = pwi_manager_peer(manager, waiter->link);
   if (!peer) return;
   if (waiter->kind == PWI_SAY_JOINED)
     let_in(manager, peer);
@@ -290,24 +293,24 @@ static void serve(struct pwi_manager *manager, const struct waiter *waiter) {
 
 void pwi_manager_settle(struct pwi_manager *manager) {
   if (!manager->ledger.view) return;
-  struct numbers common = common_numbers(manager);
+  struct news_numbers common = common_numbers(manager);
   bool changed = false;
   for (int i = 0; i < PWI_TOPICS; i++) changed |= settle_topic(&manager->topics[i], common.of[i]);
-  const struct edition *membership = manager->topics[PWI_TOPIC_MEMBERSHIP].settled;
+  const struct news_edition *membership = manager->topics[PWI_TOPIC_MEMBERSHIP].settled;
   if (membership) pwi_manager_membership_settle(manager, membership->number);
   if (changed) send_news_to_all(manager, false);
   while (pwi_fifo_count(&manager->waiters) > 0) {
-    struct waiter waiter = *(struct waiter *)pwi_fifo_at(&manager->waiters, 0);
+    struct waiting_reply waiter = *(struct waiting_reply *)pwi_fifo_at(&manager->waiters, 0);
     if (!is_settled(manager, &waiter.numbers)) break;
     pwi_fifo_pop(&manager->waiters);
     serve(manager, &waiter);
   }
 }
 
-void pwi_manager_wait(struct pwi_manager *manager, const struct waiter *waiter) {
-  struct waiter *place = pwi_fifo_push(&manager->waiters);
+void pwi_manager_wait(struct pwi_manager *manager, const struct waiting_reply *waiter) {
+  struct waiting_reply *place = pwi_fifo_push(&manager->waiters);
   if (!place) {
-    struct peer *peer = pwi_manager_peer(manager, waiter->link);
+    struct manager_peer *peer = pwi_manager_peer(manager, waiter->link);
     if (peer) pwi_manager_close(manager, peer, PAWL_NO_MEMORY);
     return;
   }

@@ -43,7 +43,7 @@ static void look_at_process(const struct pwi_manager *manager, size_t first, boo
       *counts = *connected = false;
       return;
     }
-    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     *counts |= view->nodes[i].state != PWI_NODE_DOWN;
     *connected |= view->nodes[i].state != PWI_NODE_DOWN && node && node->peer;
   }
@@ -73,21 +73,21 @@ bool pwi_manager_suspects_itself(struct pwi_manager *manager) {
 
 /* --- verdicts ------------------------------------------------------------------------------------------- */
 
-bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct node *node) {
+bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct manager_node *node) {
   return !node->peer && pwi_net_now(manager->config.net) - node->lost_at >= manager->config.server_grace_ns;
 }
 
-static bool is_overdue(const struct pwi_manager *manager, const struct node *node, int64_t limit) {
+static bool is_overdue(const struct pwi_manager *manager, const struct manager_node *node, int64_t limit) {
   int64_t since = node->lost_at > manager->returned_at ? node->lost_at : manager->returned_at;
   return pwi_net_now(manager->config.net) - since >= limit;
 }
 
-bool pwi_manager_may_return(struct pwi_manager *manager, const struct node *node) {
+bool pwi_manager_may_return(struct pwi_manager *manager, const struct manager_node *node) {
   if (node->peer || pwi_manager_is_lost(manager, node)) return false;
   return pwi_manager_suspects_itself(manager) || !is_overdue(manager, node, RETURN_NS);
 }
 
-bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node) {
+bool pwi_manager_is_lost(struct pwi_manager *manager, const struct manager_node *node) {
   if (node->peer) return false;
   bool suspect = pwi_manager_suspects_itself(manager);
   switch (node->verdict) {
@@ -103,10 +103,10 @@ bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node) {
 }
 
 /* Marks all shards of the process that have no link as gone: they ended together. */
-static void note_gone(struct pwi_manager *manager, const struct node *dead, bool is_own) {
+static void note_gone(struct pwi_manager *manager, const struct manager_node *dead, bool is_own) {
   uint64_t process = view_node(manager, dead->id)->process;
   for (size_t i = 0; i < manager->node_count; i++) {
-    struct node *node = &manager->nodes[i];
+    struct manager_node *node = &manager->nodes[i];
     if (node->peer || view_node(manager, node->id)->process != process) continue;
     node->is_own_verdict = is_own && (node->is_own_verdict || node->verdict != PWI_VERDICT_GONE);
     node->verdict = PWI_VERDICT_GONE;
@@ -114,10 +114,10 @@ static void note_gone(struct pwi_manager *manager, const struct node *dead, bool
 }
 
 /* Another shard of the same process was found gone. */
-static bool is_of_the_dead(const struct pwi_manager *manager, const struct node *lost) {
+static bool is_of_the_dead(const struct pwi_manager *manager, const struct manager_node *lost) {
   uint64_t process = view_node(manager, lost->id)->process;
   for (size_t i = 0; i < manager->node_count; i++) {
-    const struct node *node = &manager->nodes[i];
+    const struct manager_node *node = &manager->nodes[i];
     bool gone = node != lost && !node->peer && node->verdict == PWI_VERDICT_GONE && !node->is_own_verdict;
     if (gone && view_node(manager, node->id)->process == process) return true;
   }
@@ -126,7 +126,7 @@ static bool is_of_the_dead(const struct pwi_manager *manager, const struct node 
 
 /* --- witnesses ------------------------------------------------------------------------------------------ */
 
-static void ask(struct pwi_manager *manager, struct peer *peer, const struct pwi_probe *probe) {
+static void ask(struct pwi_manager *manager, struct manager_peer *peer, const struct pwi_probe *probe) {
   struct pwi_writer payload = {0};
   pwi_probe_encode(probe, &payload);
   pwi_manager_say(manager, peer, PWI_SAY_PROBE, 0, &payload);
@@ -134,8 +134,9 @@ static void ask(struct pwi_manager *manager, struct peer *peer, const struct pwi
 }
 
 /* At most one witness of each process. */
-static void call_witness(struct pwi_manager *manager, struct node *lost, uint64_t id, const struct pwi_probe *probe) {
-  const struct node *other = pwi_manager_node(manager, id);
+static void call_witness(struct pwi_manager *manager, struct manager_node *lost, uint64_t id,
+                         const struct pwi_probe *probe) {
+  const struct manager_node *other = pwi_manager_node(manager, id);
   struct inquiry *inquiry = &lost->inquiry;
   if (inquiry->count == PWI_WITNESSES || !other->peer || other->peer->state != PEER_IN) return;
   uint64_t process = view_node(manager, id)->process;
@@ -149,7 +150,7 @@ static void call_witness(struct pwi_manager *manager, struct node *lost, uint64_
 
 /* Neighbours in chains come first, because they are connected to the server or were. The choice of the others
  * varies. */
-static void call_witnesses(struct pwi_manager *manager, struct node *lost, const struct pwi_probe *probe) {
+static void call_witnesses(struct pwi_manager *manager, struct manager_node *lost, const struct pwi_probe *probe) {
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->arc_count && lost->inquiry.count < PWI_WITNESSES; i++) {
     const struct pwi_arc *arc = &view->arcs[i];
@@ -160,7 +161,7 @@ static void call_witnesses(struct pwi_manager *manager, struct node *lost, const
     call_witness(manager, lost, manager->nodes[(i + probe->number) % manager->node_count].id, probe);
 }
 
-void pwi_manager_inquire(struct pwi_manager *manager, struct node *node) {
+void pwi_manager_inquire(struct pwi_manager *manager, struct manager_node *node) {
   struct pwi_probe probe = {.node = node->id,
                             .number = ++manager->last_inquiry,
                             .patience_ms = node->was_silent ? PATIENCE_SHORT_MS : PATIENCE_MS};
@@ -174,7 +175,7 @@ void pwi_manager_inquire(struct pwi_manager *manager, struct node *node) {
 /* All witnesses that are still connected have answered. */
 static bool is_complete(const struct pwi_manager *manager, const struct inquiry *inquiry) {
   for (size_t i = 0; i < inquiry->count; i++) {
-    const struct node *witness = pwi_manager_node(manager, inquiry->witnesses[i].node);
+    const struct manager_node *witness = pwi_manager_node(manager, inquiry->witnesses[i].node);
     if (!inquiry->witnesses[i].is_silent && witness && witness->peer) return false;
   }
   return true;
@@ -187,19 +188,19 @@ static struct witness *find_witness(struct inquiry *inquiry, uint64_t id) {
   return NULL;
 }
 
-static void take_verdict(struct pwi_manager *manager, struct node *node, enum pwi_verdict verdict) {
+static void take_verdict(struct pwi_manager *manager, struct manager_node *node, enum pwi_verdict verdict) {
   node->verdict = verdict;
   if (verdict == PWI_VERDICT_GONE) note_gone(manager, node, false);
   if (pwi_manager_is_lost(manager, node)) pwi_manager_look_after(manager, node, PWI_MANAGER_GATHER_NS);
 }
 
-void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+void pwi_manager_probed(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   struct pwi_probe probe;
   if (pwi_probe_decode(payload, size, &probe)) {
     pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);
     return;
   }
-  struct node *node = pwi_manager_node(manager, probe.node);
+  struct manager_node *node = pwi_manager_node(manager, probe.node);
   if (!node || node->peer || view_node(manager, node->id)->state == PWI_NODE_DOWN) return;
   struct witness *witness = probe.number == node->inquiry.number ? find_witness(&node->inquiry, peer->id) : NULL;
   if (!witness) return;
@@ -215,14 +216,14 @@ void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const vo
 /* The result of the manager's own probe. */
 void pwi_manager_tried(void *context, const struct pwi_probe *probe) {
   struct pwi_manager *manager = context;
-  struct node *node = pwi_manager_node(manager, probe->node);
+  struct manager_node *node = pwi_manager_node(manager, probe->node);
   if (probe->verdict != PWI_VERDICT_GONE || !node || node->peer) return;
   note_gone(manager, node, true);
 }
 
 /* --- links that go down and come up --------------------------------------------------------------------- */
 
-void pwi_manager_link_lost(struct pwi_manager *manager, struct node *node, bool was_silent) {
+void pwi_manager_link_lost(struct pwi_manager *manager, struct manager_node *node, bool was_silent) {
   manager->presence_changes++;
   node->lost_at = pwi_net_now(manager->config.net);
   node->was_silent = was_silent;
@@ -239,7 +240,7 @@ void pwi_manager_link_lost(struct pwi_manager *manager, struct node *node, bool 
 void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect) {
   if (was_suspect) manager->returned_at = pwi_net_now(manager->config.net);
   for (size_t i = 0; i < manager->node_count; i++) {
-    struct node *node = &manager->nodes[i];
+    struct manager_node *node = &manager->nodes[i];
     bool is_unlinked = !node->peer && view_node(manager, node->id)->state != PWI_NODE_DOWN;
     if (is_unlinked && was_suspect && node->verdict == PWI_VERDICT_SILENT) {
       node->verdict = PWI_VERDICT_NONE;
@@ -251,7 +252,7 @@ void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect) 
 
 /* The timer of a node without a link has fired. Returns true if the node is dead; otherwise starts the next
  * inquiry. */
-bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct node *node) {
+bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct manager_node *node) {
   struct inquiry *inquiry = &node->inquiry;
   bool any = false;
   for (size_t i = 0; i < inquiry->count; i++) any |= inquiry->witnesses[i].is_silent;

@@ -216,7 +216,7 @@ static void test_a_late_server_that_knows_of_more_stops_it_too(void **state) {
   world_close(&world);
 }
 
-static void test_a_client_that_knows_of_more_stops_nobody(void **state) {
+static void test_a_client_that_knows_later_news_does_not_stop_the_manager(void **state) {
   (void)state;
   world_open(&world, 52, 1);
   struct actor *a = add_server(&world, "a", 10, 0, 1);
@@ -237,7 +237,7 @@ static void test_a_client_that_knows_of_more_stops_nobody(void **state) {
 
 /* --- a journal that fails ------------------------------------------------------------------------------- */
 
-static void test_a_journal_that_fails_stops_the_manager_and_everybody_is_told(void **state) {
+static void test_a_failing_journal_stops_the_manager_and_its_peers_are_told(void **state) {
   (void)state;
   world_init(&world, 61, 1);
   failing = (struct failing){.journal = {.ops = &failing_ops}, .inside = world.journal, .left = SIZE_MAX};
@@ -357,8 +357,8 @@ int main(void) {
       cmocka_unit_test(test_servers_that_were_down_are_not_waited_for),
       cmocka_unit_test(test_a_server_that_knows_of_more_stops_the_manager),
       cmocka_unit_test(test_a_late_server_that_knows_of_more_stops_it_too),
-      cmocka_unit_test(test_a_client_that_knows_of_more_stops_nobody),
-      cmocka_unit_test(test_a_journal_that_fails_stops_the_manager_and_everybody_is_told),
+      cmocka_unit_test(test_a_client_that_knows_later_news_does_not_stop_the_manager),
+      cmocka_unit_test(test_a_failing_journal_stops_the_manager_and_its_peers_are_told),
       cmocka_unit_test(test_a_journal_does_not_grow_for_ever),
       cmocka_unit_test(test_a_journal_is_replaced_only_where_that_makes_it_shorter),
   };

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "manager/inside.h"
 
-static const struct pwi_space_bytes *told_by(const struct node *node, const char *space) {
+static const struct pwi_space_bytes *told_by(const struct manager_node *node, const char *space) {
   for (size_t i = 0; i < node->space_count; i++)
     if (strcmp(node->spaces[i].space, space) == 0) return &node->spaces[i];
   return NULL;
@@ -32,7 +32,7 @@ uint64_t pwi_manager_space_used(const struct pwi_manager *manager, const char *s
 
 /* --- grants --------------------------------------------------------------------------------------------- */
 
-static uint64_t grant_of(const struct pwi_manager *manager, const struct node *node,
+static uint64_t grant_of(const struct pwi_manager *manager, const struct manager_node *node,
                          const struct pwi_ledger_space *space) {
   const struct pwi_space_bytes *told = told_by(node, space->space);
   uint64_t used = pwi_manager_space_used(manager, space->space);
@@ -41,7 +41,7 @@ static uint64_t grant_of(const struct pwi_manager *manager, const struct node *n
   return told->bytes < UINT64_MAX - 1 - rest ? told->bytes + rest : UINT64_MAX - 1;
 }
 
-void pwi_manager_grant(struct pwi_manager *manager, const struct node *node) {
+void pwi_manager_grant(struct pwi_manager *manager, const struct manager_node *node) {
   struct pwi_space_bytes grants[PWI_SPACES_MAX];
   struct pwi_writer payload = {0};
   const struct pwi_ledger *ledger = &manager->ledger;
@@ -55,9 +55,9 @@ void pwi_manager_grant(struct pwi_manager *manager, const struct node *node) {
   pwi_writer_fini(&payload);
 }
 
-bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
   struct pwi_space_bytes spaces[PWI_SPACES_MAX], *kept = NULL;
-  struct node *node = pwi_manager_node(manager, peer->id);
+  struct manager_node *node = pwi_manager_node(manager, peer->id);
   size_t count;
   if (pwi_spaces_decode(payload, size, spaces, &count)) return false;
   if (count > 0) kept = pwi_alloc_zero(count, sizeof *kept);
@@ -85,7 +85,8 @@ static void conclude_quota(struct pwi_manager *manager, const struct decision *d
   pwi_manager_conclude_ask(manager, decision, status);
 }
 
-pawl_status pwi_manager_read_quota(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+pawl_status pwi_manager_read_quota(const struct manager_peer *peer, struct pwi_reader *reader,
+                                   struct decision *decision) {
   char space[PWI_SPACE_MAX + 1];
   pwi_read_text(reader, space, sizeof space);
   decision->id = pwi_read_u64(reader);

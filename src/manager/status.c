@@ -47,7 +47,7 @@ static json_t *wide(uint64_t value) { return json_sprintf("%llu", (unsigned long
 
 /* Not marked down, and not without a link for longer than its grace. */
 static bool is_up(const struct pwi_manager *manager, const struct pwi_view_node *node) {
-  const struct node *known = pwi_manager_node(manager, node->node.id);
+  const struct manager_node *known = pwi_manager_node(manager, node->node.id);
   return node->state != PWI_NODE_DOWN && known && !pwi_manager_is_past_grace(manager, known);
 }
 
@@ -162,13 +162,13 @@ size_t pwi_manager_filters(const struct pwi_manager *manager, struct pwi_manager
 /* --- nodes and arcs ------------------------------------------------------------------------------------- */
 
 /* The increase per second between the last two reports. */
-static json_t *rate(const struct node *node, uint64_t now, uint64_t before) {
+static json_t *rate(const struct manager_node *node, uint64_t now, uint64_t before) {
   int64_t passed = node->last.time - node->before.time;
   if (node->reports < 2 || passed <= 0 || now < before) return json_real(0);
   return json_real((double)(now - before) * 1e9 / (double)passed);
 }
 
-static bool put_reports(json_t *object, const struct node *node) {
+static bool put_reports(json_t *object, const struct manager_node *node) {
   const struct pwi_report *now = &node->last.report, *before = &node->before.report;
   uint64_t keys = now->keys_pushed + now->keys_pulled, keys_before = before->keys_pushed + before->keys_pulled;
   return put(object, "rows", whole(now->rows)) && put(object, "bytes", whole(now->bytes)) &&
@@ -192,7 +192,7 @@ static uint64_t count_arcs(const struct pwi_view *view, uint64_t id) {
 
 /* The node has joined over a link. A node without one is `up` until the manager has declared it dead. */
 static bool is_linked(const struct pwi_manager *manager, uint64_t id) {
-  const struct node *node = pwi_manager_node(manager, id);
+  const struct manager_node *node = pwi_manager_node(manager, id);
   return node && node->peer && node->peer->state == PEER_IN;
 }
 
@@ -252,7 +252,7 @@ static bool put_filters(const struct pwi_manager *manager, json_t *object, uint6
   return ok;
 }
 
-static bool is_hollow(const struct node *node, uint64_t vector) {
+static bool is_hollow(const struct manager_node *node, uint64_t vector) {
   for (size_t i = 0; node->reports > 0 && i < PWI_REPORT_HOLLOW; i++)
     if (node->last.report.hollow[i] == vector) return true;
   return false;
@@ -346,7 +346,7 @@ static bool put_moves(const struct pwi_manager *manager, json_t *root) {
   json_t *moves = add_array(root, "moves");
   bool ok = moves != NULL;
   for (size_t i = 0; i < manager->move_count && ok; i++) {
-    const struct move *move = &manager->moves[i];
+    const struct chain_move *move = &manager->moves[i];
     json_t *object = add_object(moves);
     ok = put(object, "move", whole(move->id)) && put(object, "begin", wide(move->positions.begin)) &&
          put(object, "end", wide(move->positions.end)) && put(object, "source", whole(move->source)) &&

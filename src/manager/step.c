@@ -16,7 +16,7 @@ static const struct pwi_view_node *view_node(const struct pwi_manager *manager, 
 }
 
 bool pwi_manager_is_connected(const struct pwi_manager *manager, uint64_t id) {
-  const struct node *node = pwi_manager_node(manager, id);
+  const struct manager_node *node = pwi_manager_node(manager, id);
   return node && node->peer && view_node(manager, id)->state != PWI_NODE_DOWN;
 }
 

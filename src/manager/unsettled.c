@@ -27,19 +27,19 @@
 #define BATCHES 64 /* number of records, per keep_retired_ns, that forget senders whose time is over */
 
 /* The ledger has an answer that the sender may not have received: its client may ask again. */
-static bool is_answer_unheard(const struct pwi_manager *manager, const struct sender *sender) {
+static bool is_answer_unheard(const struct pwi_manager *manager, const struct manager_sender *sender) {
   const struct pwi_ledger_sender *entry = pwi_ledger_sender(&manager->ledger, sender->id);
   return entry && entry->answer_count > 0 && entry->answers[entry->answer_count - 1].number > sender->heard;
 }
 
 static bool is_candidate(const struct pwi_manager *manager, uint64_t id) {
-  const struct sender *sender = pwi_manager_sender(manager, id);
+  const struct manager_sender *sender = pwi_manager_sender(manager, id);
   return sender && !sender->is_wanted && !is_answer_unheard(manager, sender) &&
          pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id});
 }
 
 static void look_later(struct pwi_manager *manager, int64_t delay) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   if (settling->timer.id != 0 || settling->number != 0 || pwi_fifo_count(&settling->candidates) == 0) return;
   pwi_manager_timer_set(manager, delay, TIMER_SETTLE, 0, &settling->timer);
 }
@@ -63,14 +63,14 @@ static bool is_in_a_chain(const struct pwi_view *view, struct pwi_node node) {
   return false;
 }
 
-static bool is_connected(const struct peer *peer) { return peer && peer->state == PEER_IN; }
+static bool is_connected(const struct manager_peer *peer) { return peer && peer->state == PEER_IN; }
 
 /* All request handlers are connected. */
 static bool are_handlers_connected(const struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   const struct pwi_membership *membership = &manager->ledger.membership;
   for (size_t i = 0; i < view->node_count; i++) {
-    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (!is_connected(node->peer) && is_in_a_chain(view, view->nodes[i].node)) return false;
   }
   for (size_t i = 0; i < membership->sender_count; i++) {
@@ -81,7 +81,7 @@ static bool are_handlers_connected(const struct pwi_manager *manager) {
   return true;
 }
 
-static bool is_handler(const struct pwi_manager *manager, const struct peer *peer) {
+static bool is_handler(const struct pwi_manager *manager, const struct manager_peer *peer) {
   if (!is_connected(peer)) return false;
   if (peer->is_server) return true;
   const struct pwi_membership_sender *sender =
@@ -90,10 +90,10 @@ static bool is_handler(const struct pwi_manager *manager, const struct peer *pee
 }
 
 static void ask_handlers(struct pwi_manager *manager) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   struct pwi_writer payload = {0};
   pwi_settle_encode(settling->number, settling->senders, settling->count, &payload);
-  for (struct peer *peer = manager->first_peer, *next; peer; peer = next) {
+  for (struct manager_peer *peer = manager->first_peer, *next; peer; peer = next) {
     next = peer->next;
     if (!is_handler(manager, peer)) continue;
     peer->settle = settling->number;
@@ -109,7 +109,7 @@ static int compare(const void *a, const void *b) {
 }
 
 /* Removes senders that were candidates twice. */
-static void leave_out_doubles(struct settling *settling) {
+static void leave_out_doubles(struct settle_question *settling) {
   size_t kept = 0;
   for (size_t i = 0; i < settling->count; i++)
     if (i == 0 || settling->senders[i].sender != settling->senders[kept - 1].sender)
@@ -118,7 +118,7 @@ static void leave_out_doubles(struct settling *settling) {
 }
 
 static void gather(struct pwi_manager *manager) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   settling->count = 0;
   while (pwi_fifo_count(&settling->candidates) > 0 && settling->count < PWI_SETTLE_MAX) {
     uint64_t id = *(uint64_t *)pwi_fifo_at(&settling->candidates, 0);
@@ -134,7 +134,7 @@ static void gather(struct pwi_manager *manager) {
 
 /* Ends the question, and asks again about its senders later. */
 static void ask_again(struct pwi_manager *manager, int64_t delay) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   settling->number = 0;
   for (size_t i = 0; i < settling->count; i++) add_candidate(manager, settling->senders[i].sender);
   settling->count = 0;
@@ -142,7 +142,7 @@ static void ask_again(struct pwi_manager *manager, int64_t delay) {
 }
 
 static pawl_status decide_settled(struct pwi_manager *manager, struct decision *decision) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   uint64_t gone[PWI_SETTLE_MAX];
   size_t count = 0;
   if (decision->id != settling->number || manager->ledger.view->epoch != settling->epoch) return PAWL_OK;
@@ -159,7 +159,7 @@ static void conclude_settled(struct pwi_manager *manager, const struct decision 
 }
 
 static void end_round(struct pwi_manager *manager) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   if (settling->epoch != manager->ledger.view->epoch) {
     ask_again(manager, AGAIN_NS);
     return;
@@ -169,7 +169,7 @@ static void end_round(struct pwi_manager *manager) {
 }
 
 void pwi_manager_settle_timer(struct pwi_manager *manager) {
-  struct settling *settling = &manager->settling;
+  struct settle_question *settling = &manager->settling;
   settling->timer.id = 0;
   if (settling->number != 0 || manager->stopped) return;
   if (!are_handlers_connected(manager)) {
@@ -189,7 +189,7 @@ void pwi_manager_settle_timer(struct pwi_manager *manager) {
 }
 
 /* Removes the senders that a request handler found unsettled: they are kept. */
-static void remove_unsettled(struct settling *settling, const uint64_t *unsettled, size_t count) {
+static void remove_unsettled(struct settle_question *settling, const uint64_t *unsettled, size_t count) {
   size_t kept = 0, next = 0;
   for (size_t i = 0; i < settling->count; i++) {
     while (next < count && unsettled[next] < settling->senders[i].sender) next++;
@@ -199,8 +199,9 @@ static void remove_unsettled(struct settling *settling, const uint64_t *unsettle
   settling->count = kept;
 }
 
-bool pwi_manager_hear_settled(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
-  struct settling *settling = &manager->settling;
+bool pwi_manager_hear_settled(struct pwi_manager *manager, struct manager_peer *peer, const void *payload,
+                              size_t size) {
+  struct settle_question *settling = &manager->settling;
   uint64_t number, unsettled[PWI_SETTLE_MAX];
   size_t count;
   if (pwi_settled_decode(payload, size, &number, unsettled, &count)) return false;
@@ -215,7 +216,7 @@ bool pwi_manager_hear_settled(struct pwi_manager *manager, struct peer *peer, co
   return true;
 }
 
-void pwi_manager_settle_lost(struct pwi_manager *manager, const struct peer *peer) {
+void pwi_manager_settle_lost(struct pwi_manager *manager, const struct manager_peer *peer) {
   if (peer->settle != 0 && peer->settle == manager->settling.number) ask_again(manager, AGAIN_NS);
 }
 
@@ -227,7 +228,7 @@ static pawl_status decide_expiry(struct pwi_manager *manager, struct decision *d
   size_t count = 0;
   int64_t soon = pwi_net_now(manager->config.net) + manager->config.keep_retired_ns / BATCHES;
   for (size_t i = 0; i < manager->sender_count && count < PWI_RECORD_SETTLED_MAX; i++) {
-    const struct sender *sender = &manager->senders[i];
+    const struct manager_sender *sender = &manager->senders[i];
     if (sender->peer || sender->forget_at == 0 || sender->forget_at > soon) continue;
     if (pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){sender->id}))
       gone[count++] = sender->id;

@@ -1,7 +1,7 @@
-/* What each move needs next.
+/* The next action for each move.
  *
  * The view itself shows how far a step has come. So these functions can be called at any time, and a move
- * remembers only what the servers have reported.
+ * remembers only the reports of the servers.
  */
 #include <assert.h>
 
@@ -9,8 +9,9 @@
 
 /* --- the survey ----------------------------------------------------------------------------------------- */
 
-static void note_busy(struct pwi_manager *manager, const struct move *move) {
-  struct node *source = pwi_manager_node(manager, move->source), *target = pwi_manager_node(manager, move->target);
+static void note_busy(struct pwi_manager *manager, const struct chain_move *move) {
+  struct manager_node *source = pwi_manager_node(manager, move->source),
+                      *target = pwi_manager_node(manager, move->target);
   if (source) source->gives++;
   if (target) target->takes++;
 }
@@ -20,14 +21,14 @@ void pwi_manager_survey(struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->node_count; i++) manager->nodes[i].gives = manager->nodes[i].takes = 0;
   manager->begun_count = 0;
   for (size_t i = 0; i < manager->move_count; i++) {
-    const struct move *move = &manager->moves[i];
+    const struct chain_move *move = &manager->moves[i];
     bool is_busy = move->step != MOVE_WANTED || move->chosen;
     if (is_busy) note_busy(manager, move);
     if (is_busy || move->id != 0) manager->begun[manager->begun_count++] = (uint32_t)i;
   }
 }
 
-void pwi_manager_note_chosen(struct pwi_manager *manager, const struct move *move) {
+void pwi_manager_note_chosen(struct pwi_manager *manager, const struct chain_move *move) {
   note_busy(manager, move);
   assert(manager->begun_count < manager->move_room || move->id != 0);
   if (move->id == 0) manager->begun[manager->begun_count++] = (uint32_t)(move - manager->moves);
@@ -35,19 +36,19 @@ void pwi_manager_note_chosen(struct pwi_manager *manager, const struct move *mov
 
 /* --- one move ------------------------------------------------------------------------------------------- */
 
-const struct pwi_arc *pwi_move_arc(const struct pwi_view *view, const struct move *move, bool *exact_out) {
+const struct pwi_arc *pwi_move_arc(const struct pwi_view *view, const struct chain_move *move, bool *exact_out) {
   size_t index = pwi_view_arc_of(view, move->positions.begin);
   struct pawl_range range = pwi_view_arc_range(view, index);
   *exact_out = range.begin == move->positions.begin && range.end == move->positions.end;
   return range.end >= move->positions.end ? &view->arcs[index] : NULL;
 }
 
-static bool is_listed(const struct pwi_arc *arc, bool exact, const struct move *move) {
+static bool is_listed(const struct pwi_arc *arc, bool exact, const struct chain_move *move) {
   size_t place = arc && exact ? pwi_arc_find(arc, (struct pwi_node){move->target}) : PWI_CHAIN_MAX;
   return place != PWI_CHAIN_MAX && arc->chain[place].filling;
 }
 
-static enum move_work work_on_fill(const struct pwi_manager *manager, const struct move *move) {
+static enum move_work work_on_fill(const struct pwi_manager *manager, const struct chain_move *move) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
   bool listed = is_listed(arc, exact, move), filling = listed && arc->since == move->epoch;
@@ -63,7 +64,7 @@ static enum move_work work_on_fill(const struct pwi_manager *manager, const stru
   return pwi_manager_is_connected(manager, move->target) ? WORK_ADMIT : WORK_VOID;
 }
 
-static enum move_work work_on_handover(const struct pwi_manager *manager, const struct move *move) {
+static enum move_work work_on_handover(const struct pwi_manager *manager, const struct chain_move *move) {
   const struct pwi_view *view = manager->ledger.view;
   bool exact, stands = view->epoch == move->epoch;
   const struct pwi_arc *arc = pwi_move_arc(view, move, &exact);
@@ -76,9 +77,9 @@ static enum move_work work_on_handover(const struct pwi_manager *manager, const 
 }
 
 /* Another step is under way at the same positions, or an older move of them has not ended. */
-static bool is_in_use(const struct pwi_manager *manager, const struct move *move) {
+static bool is_in_use(const struct pwi_manager *manager, const struct chain_move *move) {
   for (size_t i = 0; i < manager->begun_count; i++) {
-    const struct move *other = &manager->moves[manager->begun[i]];
+    const struct chain_move *other = &manager->moves[manager->begun[i]];
     bool rests = other->step == MOVE_WANTED && !other->chosen && (other > move || other->unwanted);
     if (other == move || other->is_over || rests) continue;
     if (!pawl_range_is_empty(pawl_range_common(other->positions, move->positions))) return true;
@@ -89,12 +90,12 @@ static bool is_in_use(const struct pwi_manager *manager, const struct move *move
 /* The source is not the source of another step, and the target not the target of another, under way or about
  * to begin. */
 static bool have_time(const struct pwi_manager *manager, const struct chain_step *step) {
-  const struct node *source = pwi_manager_node(manager, step->source);
-  const struct node *target = pwi_manager_node(manager, step->target);
+  const struct manager_node *source = pwi_manager_node(manager, step->source);
+  const struct manager_node *target = pwi_manager_node(manager, step->target);
   return source && target && source->gives == 0 && target->takes == 0;
 }
 
-static enum move_work work_on_wanted(const struct pwi_manager *manager, const struct move *move,
+static enum move_work work_on_wanted(const struct pwi_manager *manager, const struct chain_move *move,
                                      struct chain_step *step_out) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
@@ -119,7 +120,7 @@ static enum move_work work_on_wanted(const struct pwi_manager *manager, const st
 }
 
 /* A step waits until the view that it begins with has been applied. */
-enum move_work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move,
+enum move_work pwi_manager_work_on(const struct pwi_manager *manager, const struct chain_move *move,
                                    struct chain_step *step_out) {
   if (move->is_over) return WORK_WAIT;
   if (move->step == MOVE_WANTED) return work_on_wanted(manager, move, step_out);
@@ -135,7 +136,7 @@ bool pwi_work_needs_view(enum move_work work) {
 
 bool pwi_manager_must_wait(const struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->move_count; i++) {
-    const struct move *move = &manager->moves[i];
+    const struct chain_move *move = &manager->moves[i];
     struct chain_step step;
     if (move->order != PWI_MOVE_HANDOVER || (move->step != MOVE_LISTED && move->step != MOVE_GOING)) continue;
     if (pwi_manager_work_on(manager, move, &step) == WORK_WAIT) return true;
@@ -143,7 +144,7 @@ bool pwi_manager_must_wait(const struct pwi_manager *manager) {
   return false;
 }
 
-bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct move *move) {
+bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct chain_move *move) {
   bool exact;
   const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
   return arc && pwi_arc_full(arc) < (size_t)manager->config.replicas + 1 && pwi_arc_full(arc) < move->goal_count;
@@ -151,7 +152,7 @@ bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct move *mo
 
 bool pwi_manager_is_urgent(const struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->move_count; i++) {
-    const struct move *move = &manager->moves[i];
+    const struct chain_move *move = &manager->moves[i];
     struct chain_step step;
     if (!pwi_move_is_urgent(manager, move)) continue;
     if (pwi_move_is_active(move) || pwi_manager_work_on(manager, move, &step) == WORK_BEGIN) return true;
@@ -161,7 +162,7 @@ bool pwi_manager_is_urgent(const struct pwi_manager *manager) {
 
 bool pwi_manager_is_busy(const struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->move_count; i++) {
-    const struct move *move = &manager->moves[i];
+    const struct chain_move *move = &manager->moves[i];
     struct chain_step step;
     bool exact;
     const struct pwi_arc *arc = pwi_move_arc(manager->ledger.view, move, &exact);
@@ -180,7 +181,7 @@ bool pwi_manager_needs_view(struct pwi_manager *manager) {
   pwi_manager_survey(manager);
   bool holds = pwi_manager_must_wait(manager), urgent = pwi_manager_is_urgent(manager);
   for (size_t i = 0; i < manager->move_count; i++) {
-    const struct move *move = &manager->moves[i];
+    const struct chain_move *move = &manager->moves[i];
     struct chain_step step;
     enum move_work work = pwi_manager_work_on(manager, move, &step);
     if (work == WORK_WAIT || (holds && pwi_work_needs_view(work))) continue;

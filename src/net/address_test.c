@@ -117,7 +117,7 @@ static void check_print(const char *text, unsigned port, const char *expected) {
   assert_string_equal(again.host, address.host);
 }
 
-static void test_what_is_printed_is_read_as_the_same(void **state) {
+static void test_a_printed_address_parses_to_the_same(void **state) {
   (void)state;
   check_print("host:0", 7000, "tcp://host:7000");
   check_print("tcp://host:7000-7099", 7042, "tcp://host:7042");
@@ -154,7 +154,7 @@ int main(void) {
       cmocka_unit_test(test_every_written_form_is_read),
       cmocka_unit_test(test_other_texts_are_refused_and_write_nothing),
       cmocka_unit_test(test_hosts_and_paths_have_a_greatest_length),
-      cmocka_unit_test(test_what_is_printed_is_read_as_the_same),
+      cmocka_unit_test(test_a_printed_address_parses_to_the_same),
       cmocka_unit_test(test_a_path_of_many_slashes_keeps_them),
       cmocka_unit_test(test_the_longest_address_fits_its_text),
   };

@@ -29,14 +29,14 @@
 #define RATE "rate="
 #define CONNECTIONS "connections="
 
-struct entry {
+struct keyring_entry {
   struct pwi_key key;
   struct pwi_key_limits limits;
 };
 
 struct pwi_keyring {
   pthread_mutex_t mutex;
-  struct entry *entries;
+  struct keyring_entry *entries;
   size_t count;
 };
 
@@ -212,19 +212,19 @@ void pwi_keyring_destroy(struct pwi_keyring *keyring) {
   pwi_free(keyring);
 }
 
-static const struct entry *find(const struct pwi_keyring *keyring, const char *name, size_t name_size) {
+static const struct keyring_entry *find(const struct pwi_keyring *keyring, const char *name, size_t name_size) {
   if (name_size != PWI_KEY_NAME_SIZE) return NULL;
   for (size_t i = 0; i < keyring->count; i++)
     if (memcmp(keyring->entries[i].key.name, name, name_size) == 0) return &keyring->entries[i];
   return NULL;
 }
 
-static pawl_status append(struct pwi_keyring *keyring, const struct entry *entry) {
+static pawl_status append(struct pwi_keyring *keyring, const struct keyring_entry *entry) {
   if (find(keyring, entry->key.name, PWI_KEY_NAME_SIZE)) return PAWL_EXISTS;
   /* The array is not resized in place: the allocator would leave secrets in the old block. */
   size_t size;
   if (!pwi_mul_size(keyring->count + 1, sizeof *entry, &size)) return PAWL_NO_MEMORY;
-  struct entry *grown = pwi_secret_alloc(size);
+  struct keyring_entry *grown = pwi_secret_alloc(size);
   if (!grown) return PAWL_NO_MEMORY;
   if (keyring->entries) {
     memcpy(grown, keyring->entries, keyring->count * sizeof *grown);
@@ -236,7 +236,7 @@ static pawl_status append(struct pwi_keyring *keyring, const struct entry *entry
 }
 
 pawl_status pwi_keyring_add(struct pwi_keyring *keyring, const char *text) {
-  struct entry entry;
+  struct keyring_entry entry;
   pawl_status status = pwi_key_parse_line(text, &entry.key, &entry.limits);
   if (status != PAWL_OK) return status;
   status = append(keyring, &entry);
@@ -299,7 +299,7 @@ const struct pwi_key *pwi_keyring_first(const struct pwi_keyring *keyring) {
 }
 
 const struct pwi_key *pwi_keyring_find(const struct pwi_keyring *keyring, const char *name, size_t name_size) {
-  const struct entry *entry = find(keyring, name, name_size);
+  const struct keyring_entry *entry = find(keyring, name, name_size);
   return entry ? &entry->key : NULL;
 }
 
@@ -313,7 +313,7 @@ static void unlock(const struct pwi_keyring *keyring) {
 
 void pwi_keyring_swap(struct pwi_keyring *keyring, struct pwi_keyring *other) {
   lock(keyring);
-  struct entry *entries = keyring->entries;
+  struct keyring_entry *entries = keyring->entries;
   size_t count = keyring->count;
   keyring->entries = other->entries;
   keyring->count = other->count;
@@ -332,7 +332,7 @@ bool pwi_keyring_copy_first(const struct pwi_keyring *keyring, struct pwi_key *k
 
 bool pwi_keyring_copy(const struct pwi_keyring *keyring, const char *name, size_t name_size, struct pwi_key *key_out) {
   lock(keyring);
-  const struct entry *entry = find(keyring, name, name_size);
+  const struct keyring_entry *entry = find(keyring, name, name_size);
   if (entry) *key_out = entry->key;
   unlock(keyring);
   return entry != NULL;
@@ -341,7 +341,7 @@ bool pwi_keyring_copy(const struct pwi_keyring *keyring, const char *name, size_
 bool pwi_keyring_limits(const struct pwi_keyring *keyring, const char *name, size_t name_size,
                         struct pwi_key_limits *limits_out) {
   lock(keyring);
-  const struct entry *entry = find(keyring, name, name_size);
+  const struct keyring_entry *entry = find(keyring, name, name_size);
   if (entry) *limits_out = entry->limits;
   unlock(keyring);
   return entry != NULL;

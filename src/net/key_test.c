@@ -227,7 +227,7 @@ static void test_a_file_that_others_may_touch_is_forbidden(void **state) {
   pwi_keyring_destroy(ring);
 }
 
-static void test_what_is_no_file_is_not_read(void **state) {
+static void test_a_path_that_is_not_a_file_is_refused(void **state) {
   (void)state;
   size_t line = 99;
   struct pwi_keyring *ring = make_ring();
@@ -446,7 +446,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_long_comment_is_one_line, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_key_with_a_long_tail_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_file_that_others_may_touch_is_forbidden, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(test_what_is_no_file_is_not_read, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_path_that_is_not_a_file_is_refused, make_folder, remove_folder),
       cmocka_unit_test(test_limits_stand_behind_a_key),
       cmocka_unit_test(test_a_limit_that_cannot_be_read_spoils_the_key),
       cmocka_unit_test(test_limits_are_printed_as_they_are_read),

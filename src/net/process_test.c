@@ -118,7 +118,7 @@ static void test_ourselves_are_our_own_user(void **state) {
   close(ends[1]);
 }
 
-static void test_another_user_is_nobody(void **state) {
+static void test_a_process_of_another_user_is_refused(void **state) {
   (void)state;
   pid_t child;
   uint64_t place;
@@ -135,7 +135,7 @@ int main(void) {
       cmocka_unit_test(test_the_process_at_the_other_end_is_named_and_can_be_read),
       cmocka_unit_test(test_a_process_that_is_gone_is_not_read_under_its_number),
       cmocka_unit_test(test_ourselves_are_our_own_user),
-      cmocka_unit_test(test_another_user_is_nobody),
+      cmocka_unit_test(test_a_process_of_another_user_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void test_rights_have_words(void **state) {
 }
 
 /* An audit entry is always one line with one verb, whatever the names contain. */
-static void test_what_comes_from_outside_is_escaped(void **state) {
+static void test_names_from_outside_are_escaped(void **state) {
   (void)state;
   char object[4096];
   struct pwi_rights rights = {0};
@@ -64,7 +64,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_line_has_all_fields),
       cmocka_unit_test(test_rights_have_words),
-      cmocka_unit_test(test_what_comes_from_outside_is_escaped),
+      cmocka_unit_test(test_names_from_outside_are_escaped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

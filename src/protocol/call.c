@@ -53,7 +53,7 @@ static struct pwi_call_graph *make_graph(size_t count, size_t edge_count, size_t
 }
 
 static pawl_status sort_graph(const struct pwi_call_graph *graph, uint32_t *culprit_out) {
-  return pwi_order_sort(graph->count, graph->edges, graph->edge_count, graph->sorted, culprit_out);
+  return pwi_task_order_sort(graph->count, graph->edges, graph->edge_count, graph->sorted, culprit_out);
 }
 
 /* Checks the names and returns the bytes of all names and arguments. */

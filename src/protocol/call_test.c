@@ -69,7 +69,7 @@ static void test_names_are_words_with_slashes(void **state) {
   assert_int_equal(pwi_call_name_check(longest), PAWL_OK);
 }
 
-static void test_what_is_wrong_with_a_graph_is_named(void **state) {
+static void test_the_mistake_in_a_graph_is_named(void **state) {
   (void)state;
   struct pwi_call_graph *graph;
   uint32_t culprit;
@@ -232,7 +232,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_graph_comes_out_as_it_went_in),
       cmocka_unit_test(test_names_are_words_with_slashes),
-      cmocka_unit_test(test_what_is_wrong_with_a_graph_is_named),
+      cmocka_unit_test(test_the_mistake_in_a_graph_is_named),
       cmocka_unit_test(test_a_cycle_in_the_bytes_is_refused),
       cmocka_unit_test(test_results_come_out_as_they_went_in),
       cmocka_unit_test(test_results_that_cannot_be_are_refused),

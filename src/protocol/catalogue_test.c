@@ -164,7 +164,7 @@ static void settles(uint64_t size, enum pawl_placement placement, enum pawl_layo
   assert_int_equal(settled.layout, laid);
 }
 
-static void test_what_is_left_open_is_settled_by_the_span(void **state) {
+static void test_unset_options_follow_from_the_span(void **state) {
   (void)state;
   const uint64_t small = UINT64_C(1) << 28, large = UINT32_MAX - 16;
   const enum pawl_placement place = PAWL_PLACE_AUTO, ordered = PAWL_PLACE_ORDERED, mixed = PAWL_PLACE_MIXED;
@@ -235,7 +235,7 @@ static void test_options_out_of_bounds_are_refused(void **state) {
   }
 }
 
-static void test_the_rooms_below_accept_what_they_are_told(void **state) {
+static void test_the_modules_below_accept_the_options(void **state) {
   (void)state;
   struct pwi_catalogue catalogue = example();
   for (size_t i = 0; i < catalogue.count; i++) {
@@ -755,10 +755,10 @@ int main(void) {
       cmocka_unit_test(test_names_and_spaces_end_at_their_limits),
       cmocka_unit_test(test_a_name_is_in_its_own_space_only),
       cmocka_unit_test(test_the_key_of_a_group_is_fixed_by_its_name),
-      cmocka_unit_test(test_what_is_left_open_is_settled_by_the_span),
+      cmocka_unit_test(test_unset_options_follow_from_the_span),
       cmocka_unit_test(test_vectors_that_no_server_could_make_are_too_large),
       cmocka_unit_test(test_options_out_of_bounds_are_refused),
-      cmocka_unit_test(test_the_rooms_below_accept_what_they_are_told),
+      cmocka_unit_test(test_the_modules_below_accept_the_options),
       cmocka_unit_test(test_an_empty_catalogue_has_nothing),
       cmocka_unit_test(test_entries_are_found_by_id_and_by_name),
       cmocka_unit_test(test_an_entry_that_breaks_a_rule_changes_nothing),

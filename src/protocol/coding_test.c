@@ -91,7 +91,7 @@ static void test_a_compressor_that_is_named_is_tried_beside_the_others(void **st
   assert_int_equal(carry(&coding), PWI_CODEC_ZSTD);
 }
 
-static void test_a_free_choice_is_made_by_what_pays(void **state) {
+static void test_a_free_choice_takes_the_codec_that_pays_off(void **state) {
   (void)state;
   struct pwi_adapt adapt;
   struct pwi_adapt_link slow = {.bytes = 1e6, .ns = 1e9}, fast = {.bytes = 1e9, .ns = 1};
@@ -129,7 +129,7 @@ static void test_without_memory_values_go_as_they_are(void **state) {
   }
 }
 
-static void test_bytes_that_are_none_of_ours_are_refused(void **state) {
+static void test_bytes_that_the_encoder_does_not_write_are_refused(void **state) {
   (void)state;
   static float seen[COUNT];
   struct pwi_coder coder = {0};
@@ -147,9 +147,9 @@ int main(void) {
       cmocka_unit_test(test_few_values_go_as_they_are),
       cmocka_unit_test(test_the_codec_that_takes_least_is_used),
       cmocka_unit_test(test_a_compressor_that_is_named_is_tried_beside_the_others),
-      cmocka_unit_test(test_a_free_choice_is_made_by_what_pays),
+      cmocka_unit_test(test_a_free_choice_takes_the_codec_that_pays_off),
       cmocka_unit_test(test_without_memory_values_go_as_they_are),
-      cmocka_unit_test(test_bytes_that_are_none_of_ours_are_refused),
+      cmocka_unit_test(test_bytes_that_the_encoder_does_not_write_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void test_totals_are_kept_by_vector_direction_and_filter(void **state) {
   pwi_filter_totals_fini(&totals);
 }
 
-static void test_what_is_damaged_counts_nothing(void **state) {
+static void test_damaged_counters_count_nothing(void **state) {
   (void)state;
   struct pwi_filter_totals totals = {0};
   struct pwi_filter_count counts[] = {count_of(1, PAWL_ON_PUSH, "kkt", 1), count_of(2, PAWL_ON_PULL, "zeros", 2)};
@@ -64,7 +64,7 @@ static void test_what_is_damaged_counts_nothing(void **state) {
   pwi_filter_totals_fini(&totals);
 }
 
-static void test_without_memory_what_is_new_is_left_out(void **state) {
+static void test_without_memory_new_totals_are_left_out(void **state) {
   (void)state;
   struct pwi_filter_totals totals = {0};
   struct pwi_filter_count count = count_of(1, PAWL_ON_PUSH, "kkt", 1);
@@ -80,7 +80,7 @@ static void test_without_memory_what_is_new_is_left_out(void **state) {
   pwi_filter_totals_fini(&totals);
 }
 
-static void test_there_is_an_end_to_what_is_listed(void **state) {
+static void test_the_number_of_listed_totals_is_bounded(void **state) {
   (void)state;
   struct pwi_filter_totals totals = {0};
   for (uint64_t vector = 1; vector <= PWI_FILTER_TOTALS_MAX + 10; vector++) {
@@ -97,9 +97,9 @@ static void test_there_is_an_end_to_what_is_listed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_totals_are_kept_by_vector_direction_and_filter),
-      cmocka_unit_test(test_what_is_damaged_counts_nothing),
-      cmocka_unit_test(test_without_memory_what_is_new_is_left_out),
-      cmocka_unit_test(test_there_is_an_end_to_what_is_listed),
+      cmocka_unit_test(test_damaged_counters_count_nothing),
+      cmocka_unit_test(test_without_memory_new_totals_are_left_out),
+      cmocka_unit_test(test_the_number_of_listed_totals_is_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,24 +13,24 @@
 static pawl_status take(struct pwi_membership *membership, const struct pwi_membership_step *step) {
   struct pwi_sender sender = step->sender.sender;
   switch (step->kind) {
-  case PWI_STEP_ADD:
+  case PWI_MEMBERSHIP_STEP_ADD:
     return pwi_membership_add(membership, &step->sender);
-  case PWI_STEP_RETIRE:
+  case PWI_MEMBERSHIP_STEP_RETIRE:
     return pwi_membership_retire(membership, sender);
-  case PWI_STEP_FORGET:
+  case PWI_MEMBERSHIP_STEP_FORGET:
     return pwi_membership_forget(membership, &sender, 1);
-  case PWI_STEP_ADDRESS:
+  case PWI_MEMBERSHIP_STEP_ADDRESS:
     return pwi_membership_set_address(membership, sender, step->sender.address);
-  case PWI_STEP_JOIN:
+  case PWI_MEMBERSHIP_STEP_JOIN:
     return pwi_membership_join(membership, step->group, step->size, sender);
-  case PWI_STEP_LEAVE:
+  case PWI_MEMBERSHIP_STEP_LEAVE:
     return pwi_membership_leave(membership, step->group, sender);
   }
   return PAWL_CORRUPT;
 }
 
 pawl_status pwi_membership_step(struct pwi_membership *membership, const struct pwi_membership_step *step) {
-  bool is_about_retired = step->kind == PWI_STEP_FORGET || step->kind == PWI_STEP_ADDRESS;
+  bool is_about_retired = step->kind == PWI_MEMBERSHIP_STEP_FORGET || step->kind == PWI_MEMBERSHIP_STEP_ADDRESS;
   if (is_about_retired && pwi_membership_has_forgotten(membership, step->sender.sender)) {
     membership->number++;
     return PAWL_OK;
@@ -41,31 +41,32 @@ pawl_status pwi_membership_step(struct pwi_membership *membership, const struct 
 
 /* --- as bytes ------------------------------------------------------------------------------------------- */
 
-void pwi_step_encode(const struct pwi_membership_step *step, struct pwi_writer *writer) {
+void pwi_membership_step_encode(const struct pwi_membership_step *step, struct pwi_writer *writer) {
   pwi_write_u8(writer, (uint8_t)step->kind);
-  if (step->kind == PWI_STEP_ADD) {
+  if (step->kind == PWI_MEMBERSHIP_STEP_ADD) {
     pwi_membership_write_sender(writer, &step->sender);
     return;
   }
   pwi_write_u64(writer, step->sender.sender.id);
-  if (step->kind == PWI_STEP_ADDRESS) pwi_write_text(writer, step->sender.address);
-  if (step->kind == PWI_STEP_JOIN || step->kind == PWI_STEP_LEAVE) pwi_write_u64(writer, step->group.id);
-  if (step->kind == PWI_STEP_JOIN) pwi_write_u32(writer, step->size);
+  if (step->kind == PWI_MEMBERSHIP_STEP_ADDRESS) pwi_write_text(writer, step->sender.address);
+  if (step->kind == PWI_MEMBERSHIP_STEP_JOIN || step->kind == PWI_MEMBERSHIP_STEP_LEAVE)
+    pwi_write_u64(writer, step->group.id);
+  if (step->kind == PWI_MEMBERSHIP_STEP_JOIN) pwi_write_u32(writer, step->size);
 }
 
 static void read_step(struct pwi_reader *reader, struct pwi_membership_step *step) {
   memset(step, 0, sizeof *step);
   uint8_t kind = pwi_read_u8(reader);
-  if (kind < PWI_STEP_ADD || kind > PWI_STEP_LEAVE) pwi_reader_fail(reader, PAWL_CORRUPT);
-  step->kind = (enum pwi_step_kind)kind;
-  if (kind == PWI_STEP_ADD) {
+  if (kind < PWI_MEMBERSHIP_STEP_ADD || kind > PWI_MEMBERSHIP_STEP_LEAVE) pwi_reader_fail(reader, PAWL_CORRUPT);
+  step->kind = (enum pwi_membership_step_kind)kind;
+  if (kind == PWI_MEMBERSHIP_STEP_ADD) {
     pwi_membership_read_sender(reader, &step->sender);
     return;
   }
   step->sender.sender.id = pwi_read_u64(reader);
-  if (kind == PWI_STEP_ADDRESS) pwi_read_text(reader, step->sender.address, sizeof step->sender.address);
-  if (kind == PWI_STEP_JOIN || kind == PWI_STEP_LEAVE) step->group.id = pwi_read_u64(reader);
-  if (kind == PWI_STEP_JOIN) step->size = pwi_read_u32(reader);
+  if (kind == PWI_MEMBERSHIP_STEP_ADDRESS) pwi_read_text(reader, step->sender.address, sizeof step->sender.address);
+  if (kind == PWI_MEMBERSHIP_STEP_JOIN || kind == PWI_MEMBERSHIP_STEP_LEAVE) step->group.id = pwi_read_u64(reader);
+  if (kind == PWI_MEMBERSHIP_STEP_JOIN) step->size = pwi_read_u32(reader);
 }
 
 /* --- deltas --------------------------------------------------------------------------------------------- */
@@ -115,7 +116,8 @@ static pawl_status end_batch(struct batch *batch) {
 }
 
 static bool fits(const struct batch *batch, const struct pwi_membership_step *step) {
-  if (step->kind != PWI_STEP_FORGET || batch->count == sizeof batch->gone / sizeof *batch->gone) return false;
+  if (step->kind != PWI_MEMBERSHIP_STEP_FORGET || batch->count == sizeof batch->gone / sizeof *batch->gone)
+    return false;
   if (!pwi_membership_is_retired(batch->membership, step->sender.sender)) return false;
   return batch->count == 0 || step->sender.sender.id > batch->gone[batch->count - 1].id;
 }
@@ -128,7 +130,8 @@ static pawl_status take_step(struct batch *batch, const struct pwi_membership_st
     return PAWL_OK;
   }
   status = pwi_membership_step(batch->membership, step);
-  if (!status && step->kind == PWI_STEP_FORGET && batch->forgot) batch->forgot(batch->context, step->sender.sender);
+  if (!status && step->kind == PWI_MEMBERSHIP_STEP_FORGET && batch->forgot)
+    batch->forgot(batch->context, step->sender.sender);
   return status;
 }
 

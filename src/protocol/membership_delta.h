@@ -17,7 +17,7 @@
 #include "protocol/membership.h"
 
 /* X(name, number, fields). Numbers are part of the encoded form. */
-#define PWI_STEP_MAP(X)                                                                                                \
+#define PWI_MEMBERSHIP_STEP_MAP(X)                                                                                     \
   X(ADD, 1, "a live sender, as in a membership")                                                                       \
   X(RETIRE, 2, "u64 sender")                                                                                           \
   X(FORGET, 3, "u64 sender; it may be unlisted")                                                                       \
@@ -25,14 +25,14 @@
   X(JOIN, 5, "u64 sender, u64 group, u32 size")                                                                        \
   X(LEAVE, 6, "u64 sender, u64 group")
 
-enum pwi_step_kind {
-#define PWI_STEP_ENUM(name, number, fields) PWI_STEP_##name = (number),
-  PWI_STEP_MAP(PWI_STEP_ENUM)
-#undef PWI_STEP_ENUM
+enum pwi_membership_step_kind {
+#define PWI_MEMBERSHIP_STEP_ENUM(name, number, fields) PWI_MEMBERSHIP_STEP_##name = (number),
+  PWI_MEMBERSHIP_STEP_MAP(PWI_MEMBERSHIP_STEP_ENUM)
+#undef PWI_MEMBERSHIP_STEP_ENUM
 };
 
 struct pwi_membership_step {
-  enum pwi_step_kind kind;
+  enum pwi_membership_step_kind kind;
   struct pwi_membership_sender sender; /* ADD: all fields; ADDRESS: id and address; otherwise the id only */
   struct pwi_vector_id group;          /* JOIN and LEAVE */
   uint32_t size;                       /* JOIN */
@@ -45,7 +45,7 @@ PAWL_MUST_USE pawl_status pwi_membership_step(struct pwi_membership *membership,
                                               const struct pwi_membership_step *step);
 
 /* Layout: u8 kind, then the fields listed above. */
-void pwi_step_encode(const struct pwi_membership_step *step, struct pwi_writer *writer);
+void pwi_membership_step_encode(const struct pwi_membership_step *step, struct pwi_writer *writer);
 
 /* --- deltas --------------------------------------------------------------------------------------------- */
 

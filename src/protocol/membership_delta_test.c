@@ -21,16 +21,16 @@
 static struct pwi_random dice;
 
 static struct pwi_membership_step draw_step(const struct pwi_membership *membership) {
-  struct pwi_membership_step step = {.kind = (enum pwi_step_kind)(1 + pwi_random_below(&dice, 6))};
+  struct pwi_membership_step step = {.kind = (enum pwi_membership_step_kind)(1 + pwi_random_below(&dice, 6))};
   size_t at = membership->sender_count ? pwi_random_below(&dice, membership->sender_count) : 0;
   step.sender.sender.id = membership->sender_count ? membership->senders[at].sender.id : 1;
   step.group.id = 1 + pwi_random_below(&dice, 3);
   step.size = step.group.id == 1 ? 3 : 0;
-  if (step.kind == PWI_STEP_ADD) {
+  if (step.kind == PWI_MEMBERSHIP_STEP_ADD) {
     step.sender.sender.id = membership->last + 1 + pwi_random_below(&dice, 3);
     snprintf(step.sender.job, sizeof step.sender.job, "job%u", (unsigned)pwi_random_below(&dice, 4));
   }
-  if (step.kind == PWI_STEP_ADDRESS || (step.kind == PWI_STEP_ADD && pwi_random_below(&dice, 2)))
+  if (step.kind == PWI_MEMBERSHIP_STEP_ADDRESS || (step.kind == PWI_MEMBERSHIP_STEP_ADD && pwi_random_below(&dice, 2)))
     snprintf(step.sender.address, sizeof step.sender.address, "host:%u", (unsigned)pwi_random_below(&dice, 9));
   return step;
 }
@@ -40,7 +40,7 @@ static struct pwi_membership_step make_step(struct pwi_membership *membership) {
   for (;;) {
     struct pwi_membership_step step = draw_step(membership);
     bool is_about_nobody = pwi_membership_has_forgotten(membership, step.sender.sender);
-    if (step.kind != PWI_STEP_ADD && is_about_nobody) continue;
+    if (step.kind != PWI_MEMBERSHIP_STEP_ADD && is_about_nobody) continue;
     pawl_status status = pwi_membership_step(membership, &step);
     if (!status) return step;
     assert_int_equal(status, PAWL_CORRUPT);
@@ -50,7 +50,7 @@ static struct pwi_membership_step make_step(struct pwi_membership *membership) {
 static struct pwi_writer delta_of(const struct pwi_membership_step *steps, uint64_t since, uint64_t until) {
   struct pwi_writer writer = {0};
   pwi_delta_begin(since, (uint32_t)(until - since), &writer);
-  for (uint64_t i = since; i < until; i++) pwi_step_encode(&steps[i], &writer);
+  for (uint64_t i = since; i < until; i++) pwi_membership_step_encode(&steps[i], &writer);
   OK(writer.status);
   return writer;
 }
@@ -112,10 +112,10 @@ static void test_deltas_follow_a_membership_without_retired_senders(void **state
 /* --- what is not a delta -------------------------------------------------------------------------------- */
 
 static struct pwi_membership_step add_of(uint64_t id) {
-  return (struct pwi_membership_step){.kind = PWI_STEP_ADD, .sender = {.sender = {id}, .job = "job"}};
+  return (struct pwi_membership_step){.kind = PWI_MEMBERSHIP_STEP_ADD, .sender = {.sender = {id}, .job = "job"}};
 }
 
-static struct pwi_membership_step about(enum pwi_step_kind kind, uint64_t id) {
+static struct pwi_membership_step about(enum pwi_membership_step_kind kind, uint64_t id) {
   return (struct pwi_membership_step){.kind = kind, .sender = {.sender = {id}}};
 }
 
@@ -129,7 +129,8 @@ static void note_forgotten(void *context, struct pwi_sender sender) {
 static void test_forgotten_senders_are_reported(void **state) {
   (void)state;
   struct pwi_membership membership = {0};
-  struct pwi_membership_step steps[] = {add_of(7), add_of(8), about(PWI_STEP_RETIRE, 7), about(PWI_STEP_FORGET, 7)};
+  struct pwi_membership_step steps[] = {add_of(7), add_of(8), about(PWI_MEMBERSHIP_STEP_RETIRE, 7),
+                                        about(PWI_MEMBERSHIP_STEP_FORGET, 7)};
   struct pwi_writer delta = delta_of(steps, 0, 4);
   forgotten = 0;
   OK(pwi_membership_apply_delta(&membership, delta.data, delta.size, note_forgotten, NULL));
@@ -156,7 +157,7 @@ static void test_a_gap_is_not_jumped(void **state) {
 
 static void test_bytes_that_are_no_delta_change_nothing(void **state) {
   (void)state;
-  struct pwi_membership_step steps[] = {add_of(7), add_of(8), about(PWI_STEP_RETIRE, 7)};
+  struct pwi_membership_step steps[] = {add_of(7), add_of(8), about(PWI_MEMBERSHIP_STEP_RETIRE, 7)};
   struct pwi_writer delta = delta_of(steps, 0, 3);
   for (size_t size = 0; size < delta.size; size++) {
     struct pwi_membership membership = {0};
@@ -179,7 +180,7 @@ static void test_bytes_that_are_no_delta_change_nothing(void **state) {
 static void test_a_step_that_cannot_follow_ends_it_there(void **state) {
   (void)state;
   struct pwi_membership membership = {0};
-  struct pwi_membership_step steps[] = {add_of(7), about(PWI_STEP_RETIRE, 6), add_of(8)};
+  struct pwi_membership_step steps[] = {add_of(7), about(PWI_MEMBERSHIP_STEP_RETIRE, 6), add_of(8)};
   struct pwi_writer delta = delta_of(steps, 0, 3);
   assert_int_equal(pwi_membership_apply_delta(&membership, delta.data, delta.size, NULL, NULL), PAWL_CORRUPT);
   assert_int_equal(membership.number, 1);

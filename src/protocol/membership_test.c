@@ -93,7 +93,7 @@ static bool is_founder(const struct pwi_membership *membership, uint64_t group, 
 
 /* --- senders -------------------------------------------------------------------------------------------- */
 
-static void test_an_empty_membership_has_nobody(void **state) {
+static void test_an_empty_membership_has_no_sender(void **state) {
   (void)state;
   struct pwi_membership membership = {0};
   assert_null(pwi_membership_find(&membership, sender_of(1)));
@@ -282,7 +282,7 @@ static void test_a_sender_that_returns_to_a_complete_group_is_no_founder(void **
   pwi_membership_fini(&membership);
 }
 
-static void test_what_a_group_refuses_changes_nothing(void **state) {
+static void test_a_refused_change_of_a_group_changes_nothing(void **state) {
   (void)state;
   struct pwi_membership membership = example();
   struct pwi_writer before = bytes_of(&membership);
@@ -712,7 +712,7 @@ static void test_decoding_without_memory_leaves_nothing_behind(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_an_empty_membership_has_nobody),
+      cmocka_unit_test(test_an_empty_membership_has_no_sender),
       cmocka_unit_test(test_a_sender_lives_is_retired_and_is_forgotten),
       cmocka_unit_test(test_senders_are_found_among_many),
       cmocka_unit_test(test_a_sender_that_breaks_a_rule_changes_nothing),
@@ -721,7 +721,7 @@ int main(void) {
       cmocka_unit_test(test_a_group_is_complete_once_it_has_had_its_size),
       cmocka_unit_test(test_founders_join_before_the_group_is_complete),
       cmocka_unit_test(test_a_sender_that_returns_to_a_complete_group_is_no_founder),
-      cmocka_unit_test(test_what_a_group_refuses_changes_nothing),
+      cmocka_unit_test(test_a_refused_change_of_a_group_changes_nothing),
       cmocka_unit_test(test_a_retired_sender_leaves_all_groups),
       cmocka_unit_test(test_members_are_a_slice_by_rising_id),
       cmocka_unit_test(test_random_changes_do_what_a_table_does),

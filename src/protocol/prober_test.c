@@ -131,7 +131,7 @@ static void test_a_node_that_answers_is_alive(void **state) {
   for (int i = 0; i < 3; i++) assert_int_equal(try_second(50 * PWI_SIM_MILLISECOND), PWI_VERDICT_ALIVE);
 }
 
-static void test_a_node_is_gone_if_nobody_listens(void **state) {
+static void test_a_node_is_gone_if_no_process_listens(void **state) {
   (void)state;
   pwi_sim_kill(sim, parties[1].node);
   assert_int_equal(try_second(50 * PWI_SIM_MILLISECOND), PWI_VERDICT_GONE);
@@ -195,7 +195,7 @@ static void test_a_probe_that_is_repeated_goes_on_under_the_new_number(void **st
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_a_node_that_answers_is_alive, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_a_node_is_gone_if_nobody_listens, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_node_is_gone_if_no_process_listens, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_node_is_gone_if_another_listens, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_node_that_is_stopped_or_cut_off_is_silent, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_link_that_breaks_at_once_is_tried_again, set_up, tear_down),

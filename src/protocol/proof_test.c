@@ -53,7 +53,7 @@ static void test_a_proof_binds_a_link_to_its_sender_alone(void **state) {
   assert_false(is(&shown, 0));
 }
 
-static void test_what_is_no_proof_binds_nobody(void **state) {
+static void test_an_invalid_proof_binds_no_sender(void **state) {
   (void)state;
   const struct {
     uint64_t claimed;
@@ -107,7 +107,7 @@ static void test_a_link_is_bound_to_the_last_that_was_proved(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_proof_binds_a_link_to_its_sender_alone),
-      cmocka_unit_test(test_what_is_no_proof_binds_nobody),
+      cmocka_unit_test(test_an_invalid_proof_binds_no_sender),
       cmocka_unit_test(test_a_proof_waits_for_the_membership),
       cmocka_unit_test(test_a_link_is_bound_to_the_last_that_was_proved),
   };

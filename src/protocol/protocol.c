@@ -380,37 +380,37 @@ pawl_status pwi_move_decode(const void *bytes, size_t size, struct pwi_move *mov
 
 /* --- chains --------------------------------------------------------------------------------------------- */
 
-void pwi_note_encode(const struct pwi_note *note, uint8_t bytes[PWI_NOTE_SIZE]) {
-  memset(bytes, 0, PWI_NOTE_SIZE);
-  bytes[0] = (uint8_t)note->step;
-  bytes[1] = note->effect;
-  bytes[2] = note->full;
-  pwi_put_u32(bytes + 4, (uint32_t)note->status);
-  pwi_put_u64(bytes + 8, note->positions.begin);
-  pwi_put_u64(bytes + 16, note->positions.end);
-  pwi_put_u64(bytes + 24, note->since);
-  pwi_put_u64(bytes + 32, note->version);
-  pwi_put_u64(bytes + 40, note->prior);
-  pwi_put_u64(bytes + 48, note->other);
+void pwi_chain_message_encode(const struct pwi_chain_message *message, uint8_t bytes[PWI_CHAIN_MESSAGE_SIZE]) {
+  memset(bytes, 0, PWI_CHAIN_MESSAGE_SIZE);
+  bytes[0] = (uint8_t)message->kind;
+  bytes[1] = message->effect;
+  bytes[2] = message->full;
+  pwi_put_u32(bytes + 4, (uint32_t)message->status);
+  pwi_put_u64(bytes + 8, message->positions.begin);
+  pwi_put_u64(bytes + 16, message->positions.end);
+  pwi_put_u64(bytes + 24, message->since);
+  pwi_put_u64(bytes + 32, message->version);
+  pwi_put_u64(bytes + 40, message->prior);
+  pwi_put_u64(bytes + 48, message->other);
 }
 
-pawl_status pwi_note_decode(const void *data, size_t size, struct pwi_note *note_out) {
+pawl_status pwi_chain_message_decode(const void *data, size_t size, struct pwi_chain_message *message_out) {
   const uint8_t *bytes = data;
-  if (!data || size != PWI_NOTE_SIZE) return PAWL_CORRUPT;
-  struct pwi_note note = {.step = (enum pwi_note_step)bytes[0],
-                          .effect = bytes[1],
-                          .full = bytes[2] & 1,
-                          .status = (pawl_status)(int32_t)pwi_get_u32(bytes + 4),
-                          .positions = {pwi_get_u64(bytes + 8), pwi_get_u64(bytes + 16)},
-                          .since = pwi_get_u64(bytes + 24),
-                          .version = pwi_get_u64(bytes + 32),
-                          .prior = pwi_get_u64(bytes + 40),
-                          .other = pwi_get_u64(bytes + 48)};
-  if (bytes[0] < PWI_NOTE_OPEN || bytes[0] > PWI_NOTE_TAKEN || bytes[1] > PWI_EFFECT_REFUSAL || bytes[2] > 1)
+  if (!data || size != PWI_CHAIN_MESSAGE_SIZE) return PAWL_CORRUPT;
+  struct pwi_chain_message message = {.kind = (enum pwi_chain_message_kind)bytes[0],
+                                      .effect = bytes[1],
+                                      .full = bytes[2] & 1,
+                                      .status = (pawl_status)(int32_t)pwi_get_u32(bytes + 4),
+                                      .positions = {pwi_get_u64(bytes + 8), pwi_get_u64(bytes + 16)},
+                                      .since = pwi_get_u64(bytes + 24),
+                                      .version = pwi_get_u64(bytes + 32),
+                                      .prior = pwi_get_u64(bytes + 40),
+                                      .other = pwi_get_u64(bytes + 48)};
+  if (bytes[0] < PWI_CHAIN_OPEN || bytes[0] > PWI_CHAIN_TAKEN || bytes[1] > PWI_EFFECT_REFUSAL || bytes[2] > 1)
     return PAWL_CORRUPT;
   if (bytes[3] != 0 || pwi_get_u64(bytes + 56) != 0) return PAWL_CORRUPT;
-  if (note.positions.begin >= note.positions.end || note.since == 0 || note.status > 0) return PAWL_CORRUPT;
-  *note_out = note;
+  if (message.positions.begin >= message.positions.end || message.since == 0 || message.status > 0) return PAWL_CORRUPT;
+  *message_out = message;
   return PAWL_OK;
 }
 

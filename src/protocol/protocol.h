@@ -83,7 +83,7 @@ enum pwi_say {
 #define PWI_SECTION_VIEW 19             /* bytes: ring/view.h */
 #define PWI_SECTION_CATALOGUE 20        /* bytes: protocol/catalogue.h */
 #define PWI_SECTION_MEMBERSHIP 21       /* bytes: protocol/membership.h */
-#define PWI_SECTION_NOTE 22             /* of a CHAIN message: struct pwi_note */
+#define PWI_SECTION_CHAIN 22            /* of a CHAIN message: struct pwi_chain_message */
 #define PWI_SECTION_STATE 23            /* hidden state of rows, in the order of the rows; bytes */
 #define PWI_SECTION_STAMPS 24           /* of an aggregate: its pushes, u64 sender and u64 task each */
 #define PWI_SECTION_OPERATION 25        /* of a LINEAR or FOLD: struct pwi_operation */
@@ -464,7 +464,7 @@ PAWL_MUST_USE pawl_status pwi_move_decode(const void *bytes, size_t size, struct
 
 /* --- chains --------------------------------------------------------------------------------------------- */
 
-/* Every CHAIN message has one record of struct pwi_note. It is about an arc of the view, named by its
+/* Every CHAIN message has one record of struct pwi_chain_message. It is about an arc of the view, named by its
  * positions and by `since`, the epoch of the view that made its bounds and its chain. A member that has the
  * arc with another `since` ignores the message. All CHAIN messages use the data lane, in order.
  *
@@ -487,7 +487,7 @@ PAWL_MUST_USE pawl_status pwi_move_decode(const void *bytes, size_t size, struct
  *            END.
  *   TAKEN    Reply to CHUNK: `version` is the number of the chunk, `status` the result.
  */
-#define PWI_NOTE_MAP(X)                                                                                                \
+#define PWI_CHAIN_MESSAGE_MAP(X)                                                                                       \
   X(OPEN, 1, "open")                                                                                                   \
   X(READY, 2, "ready")                                                                                                 \
   X(UPDATE, 3, "update")                                                                                               \
@@ -495,10 +495,10 @@ PAWL_MUST_USE pawl_status pwi_move_decode(const void *bytes, size_t size, struct
   X(CHUNK, 5, "chunk")                                                                                                 \
   X(TAKEN, 6, "taken")
 
-enum pwi_note_step {
-#define PWI_NOTE_ENUM(name, number, text) PWI_NOTE_##name = (number),
-  PWI_NOTE_MAP(PWI_NOTE_ENUM)
-#undef PWI_NOTE_ENUM
+enum pwi_chain_message_kind {
+#define PWI_CHAIN_MESSAGE_ENUM(name, number, text) PWI_CHAIN_##name = (number),
+  PWI_CHAIN_MESSAGE_MAP(PWI_CHAIN_MESSAGE_ENUM)
+#undef PWI_CHAIN_MESSAGE_ENUM
 };
 
 /* Effects of a request. */
@@ -515,8 +515,8 @@ enum pwi_chunk_step {
   PWI_CHUNK_END = 3, /* the last chunk: the member is at version `prior` */
 };
 
-struct pwi_note {
-  enum pwi_note_step step;
+struct pwi_chain_message {
+  enum pwi_chain_message_kind kind;
   uint8_t effect;
   bool full;
   pawl_status status;
@@ -526,14 +526,15 @@ struct pwi_note {
   uint64_t other;
 };
 
-#define PWI_NOTE_SIZE 64
+#define PWI_CHAIN_MESSAGE_SIZE 64
 
-/* Layout: u8 step, u8 effect, u8 flags (1: full), u8 0, i32 status, then u64 each: positions.begin,
+/* Layout: u8 kind, u8 effect, u8 flags (1: full), u8 0, i32 status, then u64 each: positions.begin,
  * positions.end, since, version, prior, other, 0. */
-void pwi_note_encode(const struct pwi_note *note, uint8_t bytes[PWI_NOTE_SIZE]);
+void pwi_chain_message_encode(const struct pwi_chain_message *message, uint8_t bytes[PWI_CHAIN_MESSAGE_SIZE]);
 
-/* PAWL_CORRUPT also for an unknown step, empty positions, and a `since` of 0. */
-PAWL_MUST_USE pawl_status pwi_note_decode(const void *bytes, size_t size, struct pwi_note *note_out);
+/* PAWL_CORRUPT also for an unknown kind, empty positions, and a `since` of 0. */
+PAWL_MUST_USE pawl_status pwi_chain_message_decode(const void *bytes, size_t size,
+                                                   struct pwi_chain_message *message_out);
 
 /* Payload of COMPLAIN: in the chain of these positions the sender cannot reach its neighbour `node`. If
  * `node` is the sender itself, it cannot follow the chain. Layout: u64 begin, u64 end, u64 node, i32

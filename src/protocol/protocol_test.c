@@ -368,28 +368,28 @@ static void test_a_report_without_memory_for_its_loads_says_so(void **state) {
 
 static void test_a_note_has_one_form(void **state) {
   (void)state;
-  struct pwi_note note = {.step = PWI_NOTE_UPDATE,
-                          .effect = PWI_EFFECT_REFUSAL,
-                          .full = true,
-                          .status = PAWL_NODE_FULL,
-                          .positions = {5, 6},
-                          .since = 3,
-                          .version = 9,
-                          .prior = 8,
-                          .other = 7};
-  struct pwi_note back;
-  uint8_t bytes[PWI_NOTE_SIZE], twice[PWI_NOTE_SIZE];
-  pwi_note_encode(&note, bytes);
+  struct pwi_chain_message message = {.kind = PWI_CHAIN_UPDATE,
+                                      .effect = PWI_EFFECT_REFUSAL,
+                                      .full = true,
+                                      .status = PAWL_NODE_FULL,
+                                      .positions = {5, 6},
+                                      .since = 3,
+                                      .version = 9,
+                                      .prior = 8,
+                                      .other = 7};
+  struct pwi_chain_message back;
+  uint8_t bytes[PWI_CHAIN_MESSAGE_SIZE], twice[PWI_CHAIN_MESSAGE_SIZE];
+  pwi_chain_message_encode(&message, bytes);
   for (size_t size = 0; size < sizeof bytes; size++)
-    assert_int_equal(pwi_note_decode(bytes, size, &back), PAWL_CORRUPT);
-  assert_int_equal(pwi_note_decode(bytes, sizeof bytes, &back), PAWL_OK);
-  assert_true(back.step == note.step && back.effect == note.effect && back.full && back.status == note.status);
+    assert_int_equal(pwi_chain_message_decode(bytes, size, &back), PAWL_CORRUPT);
+  assert_int_equal(pwi_chain_message_decode(bytes, sizeof bytes, &back), PAWL_OK);
+  assert_true(back.kind == message.kind && back.effect == message.effect && back.full && back.status == message.status);
   assert_true(back.positions.begin == 5 && back.positions.end == 6 && back.since == 3);
   assert_true(back.version == 9 && back.prior == 8 && back.other == 7);
   for (size_t i = 0; i < sizeof bytes * 8; i++) {
     bytes[i / 8] ^= (uint8_t)(1 << i % 8);
-    if (pwi_note_decode(bytes, sizeof bytes, &back) == PAWL_OK) {
-      pwi_note_encode(&back, twice);
+    if (pwi_chain_message_decode(bytes, sizeof bytes, &back) == PAWL_OK) {
+      pwi_chain_message_encode(&back, twice);
       assert_memory_equal(twice, bytes, sizeof bytes);
       assert_true(back.since != 0 && !pawl_range_is_empty(back.positions));
     }

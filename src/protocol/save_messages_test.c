@@ -128,7 +128,7 @@ static void test_names_that_could_lead_elsewhere_are_no_order(void **state) {
 }
 
 /* An order that cancels, or has no arcs, needs no names. */
-static void test_what_writes_nothing_needs_no_names(void **state) {
+static void test_an_order_that_writes_nothing_needs_no_names(void **state) {
   (void)state;
   struct pwi_save cancel = {.order = 5, .cancel = true}, remember = {.order = 6};
   assert_int_equal(judge(&cancel), PAWL_OK);
@@ -212,7 +212,7 @@ int main(void) {
       cmocka_unit_test(test_an_order_is_read_as_it_was_written),
       cmocka_unit_test(test_a_report_is_read_as_it_was_written),
       cmocka_unit_test(test_names_that_could_lead_elsewhere_are_no_order),
-      cmocka_unit_test(test_what_writes_nothing_needs_no_names),
+      cmocka_unit_test(test_an_order_that_writes_nothing_needs_no_names),
       cmocka_unit_test(test_empty_ranges_and_unknown_flags_are_refused),
       cmocka_unit_test(test_any_bytes_are_read_safely),
       cmocka_unit_test(test_without_memory_nothing_is_read),

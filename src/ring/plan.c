@@ -11,17 +11,17 @@
 
 /* Orders shards such that neighbours in the list, and so on the ring, are in different processes. */
 static int dealing_order(const void *left, const void *right) {
-  const struct pwi_view_node *a = ((const struct pwi_plan_worker *)left)->node;
-  const struct pwi_view_node *b = ((const struct pwi_plan_worker *)right)->node;
+  const struct pwi_view_node *a = ((const struct pwi_plan_candidate *)left)->node;
+  const struct pwi_view_node *b = ((const struct pwi_plan_candidate *)right)->node;
   if (a->shard != b->shard) return a->shard < b->shard ? -1 : 1;
   return a->process < b->process ? -1 : a->process > b->process;
 }
 
 static uint32_t find_process(const struct pwi_planner *planner, size_t known, uint64_t process) {
   for (size_t i = 0; i < known; i++) {
-    if (planner->workers[i].node->process == process) return planner->workers[i].process;
+    if (planner->candidates[i].node->process == process) return planner->candidates[i].process;
   }
-  return PWI_PLAN_NOBODY;
+  return PWI_PLAN_NONE;
 }
 
 static bool is_new(const struct pwi_view *present, const struct pwi_view_node *node) {
@@ -40,46 +40,46 @@ static bool is_waited_for(const struct pwi_view *present, const struct pwi_view_
 /* Collects the nodes that are up or waited for, in the order of assignment, and their processes. */
 static pawl_status hire(struct pwi_planner *planner, const struct pwi_view_node *nodes, size_t count,
                         const struct pwi_view *present) {
-  planner->workers = pwi_alloc_zero(count, sizeof *planner->workers);
+  planner->candidates = pwi_alloc_zero(count, sizeof *planner->candidates);
   planner->processes = pwi_alloc_zero(count, sizeof *planner->processes);
-  if (!planner->workers || !planner->processes) return PAWL_NO_MEMORY;
+  if (!planner->candidates || !planner->processes) return PAWL_NO_MEMORY;
   size_t up = 0;
   for (size_t i = 0; i < count; i++) {
     bool is_up = nodes[i].state == PWI_NODE_UP;
     if (!is_up && !is_waited_for(present, &nodes[i])) continue;
-    planner->workers[planner->worker_count++] = (struct pwi_plan_worker){
-        .node = &nodes[i], .first_cell = PWI_PLAN_NOBODY, .is_new = is_new(present, &nodes[i]), .is_away = !is_up};
+    planner->candidates[planner->candidate_count++] = (struct pwi_plan_candidate){
+        .node = &nodes[i], .first_cell = PWI_PLAN_NONE, .is_new = is_new(present, &nodes[i]), .is_away = !is_up};
     up += is_up;
   }
   if (up == 0) return PAWL_NOT_FOUND;
-  qsort(planner->workers, planner->worker_count, sizeof *planner->workers, dealing_order);
-  for (size_t i = 0; i < planner->worker_count; i++) {
-    uint32_t process = find_process(planner, i, planner->workers[i].node->process);
-    planner->workers[i].process = process != PWI_PLAN_NOBODY ? process : (uint32_t)planner->process_count++;
+  qsort(planner->candidates, planner->candidate_count, sizeof *planner->candidates, dealing_order);
+  for (size_t i = 0; i < planner->candidate_count; i++) {
+    uint32_t process = find_process(planner, i, planner->candidates[i].node->process);
+    planner->candidates[i].process = process != PWI_PLAN_NONE ? process : (uint32_t)planner->process_count++;
   }
   return PAWL_OK;
 }
 
 static void set_shares(struct pwi_planner *planner) {
   uint64_t weights = 0;
-  for (size_t i = 0; i < planner->worker_count; i++) weights += planner->workers[i].node->weight;
-  for (size_t i = 0; i < planner->worker_count; i++) {
-    struct pwi_plan_worker *worker = &planner->workers[i];
-    uint64_t share = (uint64_t)((unsigned __int128)PWI_PLAN_ONE * worker->node->weight / weights);
-    worker->bin.share = share ? share : 1;
-    worker->bin.inverse = PWI_PLAN_ONE * PWI_PLAN_FAIR / worker->bin.share;
-    planner->processes[worker->process].share += worker->bin.share;
+  for (size_t i = 0; i < planner->candidate_count; i++) weights += planner->candidates[i].node->weight;
+  for (size_t i = 0; i < planner->candidate_count; i++) {
+    struct pwi_plan_candidate *candidate = &planner->candidates[i];
+    uint64_t share = (uint64_t)((unsigned __int128)PWI_PLAN_ONE * candidate->node->weight / weights);
+    candidate->bin.share = share ? share : 1;
+    candidate->bin.inverse = PWI_PLAN_ONE * PWI_PLAN_FAIR / candidate->bin.share;
+    planner->processes[candidate->process].share += candidate->bin.share;
   }
   for (size_t i = 0; i < planner->process_count; i++) {
     planner->processes[i].inverse = PWI_PLAN_ONE * PWI_PLAN_FAIR / planner->processes[i].share;
   }
 }
 
-static uint32_t find_worker(const struct pwi_planner *planner, struct pwi_node node) {
-  for (uint32_t i = 0; i < planner->worker_count; i++) {
-    if (planner->workers[i].node->node.id == node.id) return i;
+static uint32_t find_candidate(const struct pwi_planner *planner, struct pwi_node node) {
+  for (uint32_t i = 0; i < planner->candidate_count; i++) {
+    if (planner->candidates[i].node->node.id == node.id) return i;
   }
-  return PWI_PLAN_NOBODY;
+  return PWI_PLAN_NONE;
 }
 
 /* If the head of an arc is down and has a full successor, the successor becomes its owner at once. If the
@@ -87,13 +87,13 @@ static uint32_t find_worker(const struct pwi_planner *planner, struct pwi_node n
 static uint32_t owner_of(const struct pwi_planner *planner, const struct pwi_view_node *nodes, size_t count,
                          const struct pwi_arc *arc) {
   for (size_t i = 0; i < arc->count && !arc->chain[i].filling; i++) {
-    uint32_t worker = find_worker(planner, arc->chain[i].node);
-    if (worker != PWI_PLAN_NOBODY) return worker;
+    uint32_t candidate = find_candidate(planner, arc->chain[i].node);
+    if (candidate != PWI_PLAN_NONE) return candidate;
     for (size_t j = 0; j < count; j++) {
-      if (nodes[j].node.id == arc->chain[i].node.id && nodes[j].state == PWI_NODE_DRAINING) return PWI_PLAN_NOBODY;
+      if (nodes[j].node.id == arc->chain[i].node.id && nodes[j].state == PWI_NODE_DRAINING) return PWI_PLAN_NONE;
     }
   }
-  return PWI_PLAN_NOBODY;
+  return PWI_PLAN_NONE;
 }
 
 static pawl_status base_on_view(struct pwi_planner *planner, const struct pwi_view_node *nodes, size_t count,
@@ -108,32 +108,32 @@ static pawl_status base_on_view(struct pwi_planner *planner, const struct pwi_vi
   return PAWL_OK;
 }
 
-/* Each round begins with another worker, 0.618 of the list further on. If all rounds began with the same
- * worker, the rounding of every arc would favour the same workers, and a vector of few keys would be
+/* Each round begins with another candidate, 0.618 of the list further on. If all rounds began with the same
+ * candidate, the rounding of every arc would favour the same candidates, and a vector of few keys would be
  * unbalanced. */
 static size_t round_start(const struct pwi_planner *planner, size_t round, size_t last) {
-  size_t count = planner->worker_count;
+  size_t count = planner->candidate_count;
   size_t start = (round * count * 40503 >> 16) % count;
   for (size_t i = 0; i < count; i++, start = (start + 1) % count) {
-    if (planner->workers[start].process != planner->workers[last].process) break;
+    if (planner->candidates[start].process != planner->candidates[last].process) break;
   }
   return start;
 }
 
 static pawl_status deal(struct pwi_planner *planner, size_t points) {
-  size_t count = planner->worker_count, start = 0, last = 0;
+  size_t count = planner->candidate_count, start = 0, last = 0;
   if (count * points > PWI_VIEW_ARCS_MAX) return PAWL_TOO_LARGE;
   planner->bases = pwi_resize_array(NULL, count * points, sizeof *planner->bases);
   if (!planner->bases) return PAWL_NO_MEMORY;
   uint64_t weights = 0, sum = 0;
-  for (size_t i = 0; i < count; i++) weights += planner->workers[i].node->weight;
+  for (size_t i = 0; i < count; i++) weights += planner->candidates[i].node->weight;
   for (size_t round = 0; round < points; round++) {
     if (round) start = round_start(planner, round, last);
     for (size_t i = 0; i < count; i++) {
       last = (start + i) % count;
       uint64_t begin = (uint64_t)((unsigned __int128)PWI_RING_END * sum / (weights * points));
       planner->bases[planner->base_count++] = (struct pwi_plan_base){begin, (uint32_t)last, NULL};
-      sum += planner->workers[last].node->weight;
+      sum += planner->candidates[last].node->weight;
     }
   }
   return PAWL_OK;
@@ -165,11 +165,11 @@ static void sum_up_moves(const struct pwi_planner *planner, struct pwi_plan_figu
   figures->ideal = (double)planner->ideal / PWI_PLAN_ONE;
 }
 
-/* True if the worker is new or has only replicas so far, because it has just joined or had no room to become
- * a head. */
-static bool heads_nothing(const struct pwi_planner *planner, uint32_t worker) {
+/* True if the candidate is new or has only replicas so far, because it has just joined or had no room to
+ * become a head. */
+static bool heads_nothing(const struct pwi_planner *planner, uint32_t candidate) {
   for (size_t i = 0; i < planner->base_count; i++)
-    if (planner->bases[i].owner == worker) return false;
+    if (planner->bases[i].owner == candidate) return false;
   return true;
 }
 
@@ -177,11 +177,11 @@ static bool heads_nothing(const struct pwi_planner *planner, uint32_t worker) {
 static void set_move_limit(struct pwi_planner *planner) {
   uint64_t orphaned = 0, due = 0;
   for (size_t i = 0; i < planner->cell_count; i++) {
-    if (planner->cells[i].home == PWI_PLAN_NOBODY) orphaned += planner->cells[i].load[PWI_PLAN_BYTES];
+    if (planner->cells[i].home == PWI_PLAN_NONE) orphaned += planner->cells[i].load[PWI_PLAN_BYTES];
   }
-  for (uint32_t i = 0; i < planner->worker_count; i++) {
-    const struct pwi_plan_worker *worker = &planner->workers[i];
-    if (!worker->is_away && heads_nothing(planner, i)) due += worker->bin.share;
+  for (uint32_t i = 0; i < planner->candidate_count; i++) {
+    const struct pwi_plan_candidate *candidate = &planner->candidates[i];
+    if (!candidate->is_away && heads_nothing(planner, i)) due += candidate->bin.share;
   }
   planner->ideal = orphaned + due;
   planner->move_limit = INT64_MAX;
@@ -225,7 +225,7 @@ pawl_status pwi_plan_make(const struct pwi_view_node *nodes, size_t node_count, 
   pwi_free(planner.cells);
   pwi_free(planner.bases);
   pwi_free(planner.processes);
-  pwi_free(planner.workers);
+  pwi_free(planner.candidates);
   if (status) {
     pwi_plan_fini(&result);
     return status;

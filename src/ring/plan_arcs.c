@@ -19,17 +19,17 @@ static bool belong_aggregate(const struct pwi_planner *planner, const struct pwi
   return cell->base == part->base && cell->owner == part->chain[0] && (is_small || planner->fresh);
 }
 
-/* Groups the parts by head with a counting sort. `ends` has one item per worker, and one more. */
+/* Groups the parts by head with a counting sort. `ends` has one item per candidate, and one more. */
 static void sort_by_owner(struct pwi_planner *planner, size_t *ends) {
   for (size_t i = 0; i < planner->part_count; i++) ends[planner->parts[i].chain[0] + 1]++;
-  for (size_t i = 0; i < planner->worker_count; i++) ends[i + 1] += ends[i];
+  for (size_t i = 0; i < planner->candidate_count; i++) ends[i + 1] += ends[i];
   for (uint32_t i = 0; i < planner->part_count; i++) planner->by_owner[ends[planner->parts[i].chain[0]]++] = i;
 }
 
 pawl_status pwi_plan_make_parts(struct pwi_planner *planner) {
   planner->parts = pwi_resize_array(NULL, planner->cell_count, sizeof *planner->parts);
   planner->by_owner = pwi_resize_array(NULL, planner->cell_count, sizeof *planner->by_owner);
-  size_t *ends = pwi_alloc_zero(planner->worker_count + 1, sizeof *ends);
+  size_t *ends = pwi_alloc_zero(planner->candidate_count + 1, sizeof *ends);
   if (!planner->parts || !planner->by_owner || !ends) {
     pwi_free(ends);
     return PAWL_NO_MEMORY;
@@ -49,7 +49,7 @@ pawl_status pwi_plan_make_parts(struct pwi_planner *planner) {
   }
   sort_by_owner(planner, ends);
   pwi_free(ends);
-  planner->is_crowded = !planner->fresh && planner->part_count > planner->worker_count * points_of(planner->options);
+  planner->is_crowded = !planner->fresh && planner->part_count > planner->candidate_count * points_of(planner->options);
   return PAWL_OK;
 }
 
@@ -83,7 +83,7 @@ static bool has_shared_host(const struct pwi_planner *planner, const struct pwi_
 static uint64_t bytes_to_copy(const struct pwi_planner *planner, const struct pwi_plan_part *part) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < part->count && part->present; i++) {
-    size_t place = pwi_arc_find(part->present, planner->workers[part->chain[i]].node->node);
+    size_t place = pwi_arc_find(part->present, planner->candidates[part->chain[i]].node->node);
     if (place == PWI_CHAIN_MAX || part->present->chain[place].filling) bytes += part->bytes;
   }
   return bytes;
@@ -92,13 +92,13 @@ static uint64_t bytes_to_copy(const struct pwi_planner *planner, const struct pw
 static void add_arc(const struct pwi_planner *planner, const struct pwi_plan_part *part, struct pwi_plan *plan) {
   struct pwi_arc *arc = &plan->arcs[plan->arc_count++];
   *arc = (struct pwi_arc){.begin = part->begin, .since = 1, .count = (uint8_t)part->count};
-  for (size_t i = 0; i < part->count; i++) arc->chain[i].node = planner->workers[part->chain[i]].node->node;
+  for (size_t i = 0; i < part->count; i++) arc->chain[i].node = planner->candidates[part->chain[i]].node->node;
   plan->figures.under_replicated += part->count < (size_t)planner->options->replicas + 1;
   plan->figures.shared_host += has_shared_host(planner, part);
 }
 
 pawl_status pwi_plan_make_arcs(const struct pwi_planner *planner, struct pwi_plan *plan) {
-  bool join_all = count_arcs(planner, false) > planner->worker_count * points_of(planner->options);
+  bool join_all = count_arcs(planner, false) > planner->candidate_count * points_of(planner->options);
   size_t count = count_arcs(planner, join_all);
   if (count > PWI_VIEW_ARCS_MAX) return PAWL_TOO_LARGE;
   plan->arcs = pwi_resize_array(NULL, count, sizeof *plan->arcs);

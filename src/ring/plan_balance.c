@@ -5,9 +5,9 @@
  * outweighs many bins slightly over theirs. Between 1.1 and 1.3 times the share it rises even more steeply: a
  * server whose requests come mostly from a hot key gives away bytes before it exceeds the promised balance.
  *
- * First, cells without an owner go to the worker whose badness rises least. Then cells move from overloaded
- * nodes to underloaded ones. Each step takes the move with the best ratio of improvement to price; the price
- * counts the bytes moved and the boundaries between arcs added. Every move lowers the sum, so this
+ * First, cells without an owner go to the candidate whose badness rises least. Then cells move from
+ * overloaded nodes to underloaded ones. Each step takes the move with the best ratio of improvement to price;
+ * the price counts the bytes moved and the boundaries between arcs added. Every move lowers the sum, so this
  * terminates. */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 
 #define TOLERANCE (PWI_PLAN_FAIR / 32) /* a node this near to its share is left alone */
 #define LARGE (PWI_PLAN_FAIR * 5 / 4)
-#define RECEIVERS 8 /* candidates for each move and kind of load: the workers with the lowest levels */
+#define RECEIVERS 8 /* receivers tried for each move and kind of load: the candidates with the lowest levels */
 #define HIGHEST_LEVEL (UINT64_C(1) << 30)
 #define LEAST_GAIN ((badness)1 << 54) /* 1/1024 of the badness of a bin at its share */
 #define STEEP_FROM (PWI_PLAN_FAIR * 11 / 10)
@@ -54,8 +54,8 @@ static badness fall(const struct pwi_plan_bin *bin, const struct pwi_plan_cell *
   return sum;
 }
 
-static struct pwi_plan_bin *process_of(struct pwi_planner *planner, uint32_t worker) {
-  return &planner->processes[planner->workers[worker].process];
+static struct pwi_plan_bin *process_of(struct pwi_planner *planner, uint32_t candidate) {
+  return &planner->processes[planner->candidates[candidate].process];
 }
 
 static void change_load(struct pwi_plan_bin *bin, const struct pwi_plan_cell *cell, bool more) {
@@ -67,34 +67,34 @@ static void change_load(struct pwi_plan_bin *bin, const struct pwi_plan_cell *ce
 
 static void give(struct pwi_planner *planner, uint32_t index, uint32_t owner) {
   struct pwi_plan_cell *cell = &planner->cells[index];
-  struct pwi_plan_worker *worker = &planner->workers[owner];
-  change_load(&worker->bin, cell, true);
+  struct pwi_plan_candidate *candidate = &planner->candidates[owner];
+  change_load(&candidate->bin, cell, true);
   change_load(process_of(planner, owner), cell, true);
   cell->owner = owner;
-  cell->before = PWI_PLAN_NOBODY;
-  cell->next = worker->first_cell;
-  if (cell->next != PWI_PLAN_NOBODY) planner->cells[cell->next].before = index;
-  worker->first_cell = index;
+  cell->before = PWI_PLAN_NONE;
+  cell->next = candidate->first_cell;
+  if (cell->next != PWI_PLAN_NONE) planner->cells[cell->next].before = index;
+  candidate->first_cell = index;
 }
 
 static void take_away(struct pwi_planner *planner, uint32_t index) {
   struct pwi_plan_cell *cell = &planner->cells[index];
-  struct pwi_plan_worker *worker = &planner->workers[cell->owner];
-  change_load(&worker->bin, cell, false);
+  struct pwi_plan_candidate *candidate = &planner->candidates[cell->owner];
+  change_load(&candidate->bin, cell, false);
   change_load(process_of(planner, cell->owner), cell, false);
-  if (cell->next != PWI_PLAN_NOBODY) planner->cells[cell->next].before = cell->before;
-  if (cell->before != PWI_PLAN_NOBODY)
+  if (cell->next != PWI_PLAN_NONE) planner->cells[cell->next].before = cell->before;
+  if (cell->before != PWI_PLAN_NONE)
     planner->cells[cell->before].next = cell->next;
   else
-    worker->first_cell = cell->next;
-  cell->owner = PWI_PLAN_NOBODY;
+    candidate->first_cell = cell->next;
+  cell->owner = PWI_PLAN_NONE;
 }
 
-/* True if the worker holds the cell's data already. */
-static bool holds(const struct pwi_planner *planner, const struct pwi_plan_cell *cell, uint32_t worker) {
+/* True if the candidate holds the cell's data already. */
+static bool holds(const struct pwi_planner *planner, const struct pwi_plan_cell *cell, uint32_t candidate) {
   const struct pwi_arc *arc = planner->bases[cell->base].arc;
   if (!arc) return false;
-  size_t place = pwi_arc_find(arc, planner->workers[worker].node->node);
+  size_t place = pwi_arc_find(arc, planner->candidates[candidate].node->node);
   return place != PWI_CHAIN_MAX && !arc->chain[place].filling;
 }
 
@@ -111,18 +111,18 @@ static bool fits(const struct pwi_planner *planner, const struct pwi_plan_bin *b
   return true;
 }
 
-/* Finds the worker whose badness rises least. Workers that already hold the data and have room take
+/* Finds the candidate whose badness rises least. Candidates that already hold the data and have room take
  * precedence. */
 static uint32_t best_owner(struct pwi_planner *planner, const struct pwi_plan_cell *cell) {
-  uint32_t best = PWI_PLAN_NOBODY;
+  uint32_t best = PWI_PLAN_NONE;
   bool best_holds = false;
   badness least = 0;
-  for (uint32_t i = 0; i < planner->worker_count; i++) {
-    const struct pwi_plan_bin *bin = &planner->workers[i].bin;
-    if (planner->workers[i].is_away) continue;
+  for (uint32_t i = 0; i < planner->candidate_count; i++) {
+    const struct pwi_plan_bin *bin = &planner->candidates[i].bin;
+    if (planner->candidates[i].is_away) continue;
     bool has = holds(planner, cell, i) && fits(planner, bin, cell);
     badness rises = rise(bin, cell) + rise(process_of(planner, i), cell);
-    if (best != PWI_PLAN_NOBODY && (has == best_holds ? rises >= least : best_holds)) continue;
+    if (best != PWI_PLAN_NONE && (has == best_holds ? rises >= least : best_holds)) continue;
     best = i;
     best_holds = has;
     least = rises;
@@ -141,12 +141,12 @@ static int heavier_first(const void *left, const void *right) {
   return a->cell < b->cell ? -1 : 1;
 }
 
-/* An orphan goes to the same worker as the previous one while there is room, so that arcs stay long. */
+/* An orphan goes to the same candidate as the previous one while there is room, so that arcs stay long. */
 static void place_orphan(struct pwi_planner *planner, uint32_t index) {
   const struct pwi_plan_cell *cell = &planner->cells[index];
   const struct pwi_plan_cell *before = index ? cell - 1 : NULL;
-  bool goes_on = before && before->base == cell->base && before->owner != PWI_PLAN_NOBODY &&
-                 fits(planner, &planner->workers[before->owner].bin, cell) &&
+  bool goes_on = before && before->base == cell->base && before->owner != PWI_PLAN_NONE &&
+                 fits(planner, &planner->candidates[before->owner].bin, cell) &&
                  fits(planner, process_of(planner, before->owner), cell);
   give(planner, index, goes_on ? before->owner : best_owner(planner, cell));
 }
@@ -157,7 +157,7 @@ static pawl_status place_all(struct pwi_planner *planner) {
   size_t count = 0;
   for (uint32_t i = 0; i < planner->cell_count; i++) {
     const struct pwi_plan_cell *cell = &planner->cells[i];
-    if (cell->home != PWI_PLAN_NOBODY)
+    if (cell->home != PWI_PLAN_NONE)
       give(planner, i, cell->home);
     else if (weight_of(cell) > planner->grain)
       heavy[count++] = (struct orphan){weight_of(cell), i};
@@ -166,7 +166,7 @@ static pawl_status place_all(struct pwi_planner *planner) {
   for (size_t i = 0; i < count; i++) give(planner, heavy[i].cell, best_owner(planner, &planner->cells[heavy[i].cell]));
   pwi_free(heavy);
   for (uint32_t i = 0; i < planner->cell_count; i++) {
-    if (planner->cells[i].owner == PWI_PLAN_NOBODY) place_orphan(planner, i);
+    if (planner->cells[i].owner == PWI_PLAN_NONE) place_orphan(planner, i);
   }
   return PAWL_OK;
 }
@@ -179,49 +179,49 @@ static uint64_t bin_level(const struct pwi_plan_bin *bin) {
   return bytes > requests ? bytes : requests;
 }
 
-/* The highest level of a worker or its process, over both kinds of load. */
-static uint64_t worker_level(struct pwi_planner *planner, uint32_t worker) {
-  uint64_t own = bin_level(&planner->workers[worker].bin);
-  uint64_t shared = bin_level(process_of(planner, worker));
+/* The highest level of a candidate or its process, over both kinds of load. */
+static uint64_t candidate_level(struct pwi_planner *planner, uint32_t candidate) {
+  uint64_t own = bin_level(&planner->candidates[candidate].bin);
+  uint64_t shared = bin_level(process_of(planner, candidate));
   return own > shared ? own : shared;
 }
 
-/* The workers with the lowest levels of one kind, in order. */
+/* The candidates with the lowest levels of one kind, in order. */
 struct lowest {
-  uint32_t workers[RECEIVERS];
+  uint32_t candidates[RECEIVERS];
   uint64_t levels[RECEIVERS];
   size_t count;
 };
 
-static void note_low(struct lowest *lowest, uint32_t worker, uint64_t level) {
+static void note_low(struct lowest *lowest, uint32_t candidate, uint64_t level) {
   size_t at = lowest->count;
   while (at > 0 && lowest->levels[at - 1] > level) at--;
   if (at == RECEIVERS) return;
   if (lowest->count < RECEIVERS) lowest->count++;
   for (size_t i = lowest->count - 1; i > at; i--) {
-    lowest->workers[i] = lowest->workers[i - 1];
+    lowest->candidates[i] = lowest->candidates[i - 1];
     lowest->levels[i] = lowest->levels[i - 1];
   }
-  lowest->workers[at] = worker;
+  lowest->candidates[at] = candidate;
   lowest->levels[at] = level;
 }
 
 static size_t add_receivers(struct pwi_planner *planner, uint32_t donor, int kind, uint64_t limit,
                             uint32_t *receivers) {
   struct lowest lowest = {.count = 0};
-  for (uint32_t i = 0; i < planner->worker_count; i++) {
-    const struct pwi_plan_bin *bin = &planner->workers[i].bin;
+  for (uint32_t i = 0; i < planner->candidate_count; i++) {
+    const struct pwi_plan_bin *bin = &planner->candidates[i].bin;
     uint64_t level = pwi_plan_level(bin, bin->load[kind]);
-    if (i != donor && !planner->workers[i].is_away && level < limit) note_low(&lowest, i, level);
+    if (i != donor && !planner->candidates[i].is_away && level < limit) note_low(&lowest, i, level);
   }
-  for (size_t i = 0; i < lowest.count; i++) receivers[i] = lowest.workers[i];
+  for (size_t i = 0; i < lowest.count; i++) receivers[i] = lowest.candidates[i];
   return lowest.count;
 }
 
-/* A worker clearly over its share gives to any worker with room; a worker slightly over gives only to workers
- * clearly under. */
+/* A candidate clearly over its share gives to any candidate with room; a candidate slightly over gives only
+ * to candidates clearly under. */
 static size_t find_receivers(struct pwi_planner *planner, uint32_t donor, uint32_t *receivers) {
-  bool is_over = worker_level(planner, donor) > PWI_PLAN_FAIR + TOLERANCE;
+  bool is_over = candidate_level(planner, donor) > PWI_PLAN_FAIR + TOLERANCE;
   uint64_t limit = is_over ? PWI_PLAN_FAIR : PWI_PLAN_FAIR - TOLERANCE;
   size_t count = 0;
   for (int kind = 0; kind < PWI_PLAN_KINDS; kind++) {
@@ -253,7 +253,7 @@ static uint64_t price(const struct pwi_planner *planner, uint32_t index, uint32_
 
 /* The change of the bytes moved for balance if the cell moves to `to`. */
 static int64_t cost_of(const struct pwi_planner *planner, const struct pwi_plan_cell *cell, uint32_t to) {
-  if (planner->fresh || cell->home == PWI_PLAN_NOBODY) return 0;
+  if (planner->fresh || cell->home == PWI_PLAN_NONE) return 0;
   int64_t bytes = (int64_t)cell->load[PWI_PLAN_BYTES];
   return (to != cell->home) * bytes - (cell->owner != cell->home) * bytes;
 }
@@ -265,52 +265,53 @@ static bool is_affordable(const struct pwi_planner *planner, const struct pwi_pl
 
 /* The improvement by the move; 0 if there is none, or hardly any. */
 static badness gain_of(struct pwi_planner *planner, const struct pwi_plan_cell *cell, uint32_t to) {
-  const struct pwi_plan_worker *from = &planner->workers[cell->owner];
+  const struct pwi_plan_candidate *from = &planner->candidates[cell->owner];
   badness falls = fall(&from->bin, cell);
-  badness rises = rise(&planner->workers[to].bin, cell);
-  if (from->process != planner->workers[to].process) {
+  badness rises = rise(&planner->candidates[to].bin, cell);
+  if (from->process != planner->candidates[to].process) {
     falls += fall(process_of(planner, cell->owner), cell);
     rises += rise(process_of(planner, to), cell);
   }
   return falls > rises + LEAST_GAIN ? falls - rises : 0;
 }
 
-struct move {
+struct cell_move {
   uint32_t cell, to;
   double worth; /* one division of integers: the same on every machine */
 };
 
-static struct move best_move(struct pwi_planner *planner, uint32_t donor) {
+static struct cell_move best_move(struct pwi_planner *planner, uint32_t donor) {
   uint32_t receivers[RECEIVERS * PWI_PLAN_KINDS];
   size_t count = find_receivers(planner, donor, receivers);
-  struct move best = {0};
-  for (uint32_t at = planner->workers[donor].first_cell; at != PWI_PLAN_NOBODY; at = planner->cells[at].next) {
+  struct cell_move best = {0};
+  for (uint32_t at = planner->candidates[donor].first_cell; at != PWI_PLAN_NONE; at = planner->cells[at].next) {
     const struct pwi_plan_cell *cell = &planner->cells[at];
     for (size_t i = 0; i < count; i++) {
       if (!is_affordable(planner, cell, receivers[i])) continue;
       double worth = (double)gain_of(planner, cell, receivers[i]) / (double)price(planner, at, receivers[i]);
-      if (worth > best.worth) best = (struct move){at, receivers[i], worth};
+      if (worth > best.worth) best = (struct cell_move){at, receivers[i], worth};
     }
   }
   return best;
 }
 
-static void carry_out(struct pwi_planner *planner, const struct move *move) {
+static void carry_out(struct pwi_planner *planner, const struct cell_move *move) {
   struct pwi_plan_cell *cell = &planner->cells[move->cell];
   uint32_t from = cell->owner;
   planner->moved += cost_of(planner, cell, move->to);
   take_away(planner, move->cell);
   give(planner, move->cell, move->to);
-  planner->workers[from].stuck = planner->workers[move->to].stuck = false;
+  planner->candidates[from].stuck = planner->candidates[move->to].stuck = false;
 }
 
-/* The worker furthest over its share among those that are not stuck; PWI_PLAN_NOBODY if all are within it. */
+/* The candidate furthest over its share among those that are not stuck; PWI_PLAN_NONE if all are within
+ * it. */
 static uint32_t next_donor(struct pwi_planner *planner) {
-  uint32_t donor = PWI_PLAN_NOBODY;
+  uint32_t donor = PWI_PLAN_NONE;
   uint64_t highest = PWI_PLAN_FAIR;
-  for (uint32_t i = 0; i < planner->worker_count; i++) {
-    if (planner->workers[i].stuck) continue;
-    uint64_t level = worker_level(planner, i);
+  for (uint32_t i = 0; i < planner->candidate_count; i++) {
+    if (planner->candidates[i].stuck) continue;
+    uint64_t level = candidate_level(planner, i);
     if (level <= highest) continue;
     highest = level;
     donor = i;
@@ -318,16 +319,16 @@ static uint32_t next_donor(struct pwi_planner *planner) {
   return donor;
 }
 
-/* A round ends when no worker finds a move. Moves of other workers may have unblocked a stuck one, so rounds
- * repeat until one makes no move. */
+/* A round ends when no candidate finds a move. Moves of other candidates may have unblocked a stuck one, so
+ * rounds repeat until one makes no move. */
 static size_t run_round(struct pwi_planner *planner) {
   size_t moves = 0;
-  for (size_t i = 0; i < planner->worker_count; i++) planner->workers[i].stuck = planner->workers[i].is_away;
+  for (size_t i = 0; i < planner->candidate_count; i++) planner->candidates[i].stuck = planner->candidates[i].is_away;
   for (;;) {
     uint32_t donor = next_donor(planner);
-    if (donor == PWI_PLAN_NOBODY) return moves;
-    struct move move = best_move(planner, donor);
-    planner->workers[donor].stuck = true;
+    if (donor == PWI_PLAN_NONE) return moves;
+    struct cell_move move = best_move(planner, donor);
+    planner->candidates[donor].stuck = true;
     if (move.worth <= 0) continue;
     carry_out(planner, &move);
     moves++;

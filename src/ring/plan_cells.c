@@ -5,28 +5,28 @@
 
 /* Scales a load to the whole. It rounds running sums instead of single loads, so that all loads add up to
  * exactly one. */
-struct scale {
+struct load_scale {
   unsigned __int128 total, sum;
 };
 
-static uint64_t scaled(struct scale *scale, uint64_t amount) {
+static uint64_t scaled(struct load_scale *scale, uint64_t amount) {
   if (scale->total == 0) return 0;
   uint64_t before = (uint64_t)(scale->sum * PWI_PLAN_ONE / scale->total);
   scale->sum += amount;
   return (uint64_t)(scale->sum * PWI_PLAN_ONE / scale->total) - before;
 }
 
-struct sweep {
+struct load_sweep {
   struct pwi_planner *planner;
   const struct pwi_load *loads; /* the loads not yet passed */
   size_t load_count;
-  struct scale scales[PWI_PLAN_KINDS];
+  struct load_scale scales[PWI_PLAN_KINDS];
   uint64_t at; /* everything before this position is in cells */
   size_t base; /* the base that holds `at` */
   bool open;   /* the last cell may still grow */
 };
 
-static pawl_status append(struct sweep *sweep, uint64_t begin, const uint64_t *load) {
+static pawl_status append(struct load_sweep *sweep, uint64_t begin, const uint64_t *load) {
   struct pwi_planner *planner = sweep->planner;
   if (!PWI_GROW(planner->cells, planner->cell_room, planner->cell_count + 1)) return PAWL_NO_MEMORY;
   uint32_t owner = planner->bases[sweep->base].owner;
@@ -35,13 +35,13 @@ static pawl_status append(struct sweep *sweep, uint64_t begin, const uint64_t *l
       .load = {load[PWI_PLAN_BYTES], load[PWI_PLAN_REQUESTS]},
       .base = (uint32_t)sweep->base,
       .home = owner,
-      .owner = PWI_PLAN_NOBODY,
+      .owner = PWI_PLAN_NONE,
   };
   return PAWL_OK;
 }
 
 /* True if the load was added to the last cell. */
-static bool grow_last(struct sweep *sweep, const uint64_t *load) {
+static bool grow_last(struct load_sweep *sweep, const uint64_t *load) {
   struct pwi_planner *planner = sweep->planner;
   if (!sweep->open || planner->cell_count == 0) return false;
   struct pwi_plan_cell *last = &planner->cells[planner->cell_count - 1];
@@ -53,7 +53,7 @@ static bool grow_last(struct sweep *sweep, const uint64_t *load) {
 }
 
 /* Puts [sweep->at, end), which lies in one base and one load, into cells. */
-static pawl_status add_segment(struct sweep *sweep, uint64_t end, const uint64_t *load, bool whole) {
+static pawl_status add_segment(struct load_sweep *sweep, uint64_t end, const uint64_t *load, bool whole) {
   uint64_t width = end - sweep->at;
   uint64_t most = load[0] > load[1] ? load[0] : load[1];
   uint64_t pieces = whole ? 1 : most / sweep->planner->grain + 1;
@@ -89,7 +89,7 @@ static void note_heaviest(struct pwi_planner *planner, const uint64_t *amounts) 
 }
 
 /* One step: up to the next boundary of a base or of a load. */
-static pawl_status step(struct sweep *sweep, uint64_t base_end) {
+static pawl_status step(struct load_sweep *sweep, uint64_t base_end) {
   while (sweep->load_count && sweep->loads->positions.end <= sweep->at) {
     sweep->loads++;
     sweep->load_count--;
@@ -108,7 +108,7 @@ static pawl_status step(struct sweep *sweep, uint64_t base_end) {
   return add_segment(sweep, end, amounts, load->whole);
 }
 
-static pawl_status run(struct sweep *sweep) {
+static pawl_status run(struct load_sweep *sweep) {
   struct pwi_planner *planner = sweep->planner;
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < planner->base_count; i++) {
@@ -121,7 +121,7 @@ static pawl_status run(struct sweep *sweep) {
 }
 
 /* PAWL_INVALID if loads overlap, are empty or out of order. */
-static pawl_status add_up(struct sweep *sweep) {
+static pawl_status add_up(struct load_sweep *sweep) {
   uint64_t at = 0;
   for (size_t i = 0; i < sweep->load_count; i++) {
     const struct pwi_load *load = &sweep->loads[i];
@@ -136,7 +136,7 @@ static pawl_status add_up(struct sweep *sweep) {
 /* A total below 2^88 can be scaled in 128 bits; no realistic sum of loads comes near it. */
 pawl_status pwi_plan_cut_cells(struct pwi_planner *planner) {
   static const struct pwi_load even = {{0, PWI_RING_END}, UINT64_MAX, 0, false};
-  struct sweep sweep = {
+  struct load_sweep sweep = {
       .planner = planner, .loads = planner->options->loads, .load_count = planner->options->load_count};
   pawl_status status = add_up(&sweep);
   if (status) return status;
@@ -147,6 +147,6 @@ pawl_status pwi_plan_cut_cells(struct pwi_planner *planner) {
   }
   if (sweep.scales[0].total >> 88 || sweep.scales[1].total >> 88) return PAWL_TOO_LARGE;
   for (int kind = 0; kind < PWI_PLAN_KINDS; kind++) planner->counts[kind] = sweep.scales[kind].total > 0;
-  planner->grain = PWI_PLAN_ONE / (planner->worker_count * PWI_PLAN_CELLS);
+  planner->grain = PWI_PLAN_ONE / (planner->candidate_count * PWI_PLAN_CELLS);
   return run(&sweep);
 }

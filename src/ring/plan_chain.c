@@ -1,11 +1,11 @@
 /* Choosing the chain of every part.
  *
  * Members stay, because this costs nothing. If there are too many members (a head has moved, and the old head
- * could stay too), those with the most replicas leave; if there are too few, workers with the fewest replicas
- * join. The replicas of one head are spread over many workers, so that after its loss each of them has
- * slightly more, instead of one having twice as much. Then a member that shares a host or rack with another
- * is replaced if there is a better worker. Finally, replicas move from workers over their share to new
- * workers, which have none, and from workers far over their share to any other.
+ * could stay too), those with the most replicas leave; if there are too few, candidates with the fewest
+ * replicas join. The replicas of one head are spread over many candidates, so that after its loss each of
+ * them has slightly more, instead of one having twice as much. Then a member that shares a host or rack with
+ * another is replaced if there is a better candidate. Finally, replicas move from candidates over their share
+ * to new candidates, which have none, and from candidates far over their share to any other.
  */
 #include "ring/plan_inside.h"
 
@@ -16,38 +16,38 @@ static size_t wanted(const struct pwi_planner *planner) { return (size_t)planner
 
 /* --- members -------------------------------------------------------------------------------------------- */
 
-static void add(struct pwi_planner *planner, struct pwi_plan_part *part, uint32_t worker) {
-  planner->workers[worker].replicas += part->bytes;
+static void add(struct pwi_planner *planner, struct pwi_plan_part *part, uint32_t candidate) {
+  planner->candidates[candidate].replicas += part->bytes;
   planner->replicated += part->bytes;
-  part->chain[part->count++] = worker;
+  part->chain[part->count++] = candidate;
 }
 
 static void drop(struct pwi_planner *planner, struct pwi_plan_part *part, size_t place) {
-  planner->workers[part->chain[place]].replicas -= part->bytes;
+  planner->candidates[part->chain[place]].replicas -= part->bytes;
   planner->replicated -= part->bytes;
   part->count--;
   for (size_t i = place; i < part->count; i++) part->chain[i] = part->chain[i + 1];
 }
 
 /* A new member is added at the end. */
-static void replace(struct pwi_planner *planner, struct pwi_plan_part *part, size_t place, uint32_t worker) {
+static void replace(struct pwi_planner *planner, struct pwi_plan_part *part, size_t place, uint32_t candidate) {
   drop(planner, part, place);
-  add(planner, part, worker);
+  add(planner, part, candidate);
 }
 
-static uint32_t find_worker(const struct pwi_planner *planner, struct pwi_node node) {
-  for (uint32_t i = 0; i < planner->worker_count; i++) {
-    if (planner->workers[i].node->node.id == node.id) return i;
+static uint32_t find_candidate(const struct pwi_planner *planner, struct pwi_node node) {
+  for (uint32_t i = 0; i < planner->candidate_count; i++) {
+    if (planner->candidates[i].node->node.id == node.id) return i;
   }
-  return PWI_PLAN_NOBODY;
+  return PWI_PLAN_NONE;
 }
 
 static void keep_members(struct pwi_planner *planner, struct pwi_plan_part *part) {
   const struct pwi_arc *present = part->present;
   for (size_t i = 0; present && i < present->count && !present->chain[i].filling; i++) {
-    uint32_t worker = find_worker(planner, present->chain[i].node);
-    if (worker == PWI_PLAN_NOBODY || planner->workers[worker].is_away) continue;
-    if (!pwi_plan_shares_process(planner, part, PWI_CHAIN_MAX, worker)) add(planner, part, worker);
+    uint32_t candidate = find_candidate(planner, present->chain[i].node);
+    if (candidate == PWI_PLAN_NONE || planner->candidates[candidate].is_away) continue;
+    if (!pwi_plan_shares_process(planner, part, PWI_CHAIN_MAX, candidate)) add(planner, part, candidate);
   }
 }
 
@@ -64,16 +64,16 @@ static void drop_worst(struct pwi_planner *planner, struct pwi_plan_part *part) 
   drop(planner, part, place);
 }
 
-/* The best worker whose process is not in the chain, ignoring the member `without`; PWI_PLAN_NOBODY if there
+/* The best candidate whose process is not in the chain, ignoring the member `without`; PWI_PLAN_NONE if there
  * is none. The search begins after the head, so that equal candidates take turns. */
 static uint32_t find_best(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t without,
                           struct pwi_plan_merit *merit_out) {
-  uint32_t best = PWI_PLAN_NOBODY;
-  for (size_t i = 1; i < planner->worker_count; i++) {
-    uint32_t index = (uint32_t)((part->chain[0] + i) % planner->worker_count);
-    if (planner->workers[index].is_away || pwi_plan_shares_process(planner, part, PWI_CHAIN_MAX, index)) continue;
+  uint32_t best = PWI_PLAN_NONE;
+  for (size_t i = 1; i < planner->candidate_count; i++) {
+    uint32_t index = (uint32_t)((part->chain[0] + i) % planner->candidate_count);
+    if (planner->candidates[index].is_away || pwi_plan_shares_process(planner, part, PWI_CHAIN_MAX, index)) continue;
     struct pwi_plan_merit merit = pwi_plan_merit(planner, part, without, index);
-    if (best != PWI_PLAN_NOBODY && !pwi_plan_is_better(&merit, merit_out)) continue;
+    if (best != PWI_PLAN_NONE && !pwi_plan_is_better(&merit, merit_out)) continue;
     *merit_out = merit;
     best = index;
   }
@@ -84,13 +84,13 @@ static void fill_up(struct pwi_planner *planner, struct pwi_plan_part *part) {
   struct pwi_plan_merit merit;
   while (part->count < wanted(planner)) {
     uint32_t best = find_best(planner, part, PWI_CHAIN_MAX, &merit);
-    if (best == PWI_PLAN_NOBODY) return;
+    if (best == PWI_PLAN_NONE) return;
     add(planner, part, best);
-    planner->workers[best].paired += part->bytes;
+    planner->candidates[best].paired += part->bytes;
   }
 }
 
-/* True if another worker fits much better into the chain than the member at this place. */
+/* True if another candidate fits much better into the chain than the member at this place. */
 static bool stands_better(const struct pwi_plan_merit *candidate, const struct pwi_plan_merit *member) {
   if (!candidate->is_peaceful && member->is_peaceful) return false;
   if (candidate->has_new_host != member->has_new_host) return candidate->has_new_host;
@@ -102,14 +102,14 @@ static void spread(struct pwi_planner *planner, struct pwi_plan_part *part) {
     struct pwi_plan_merit candidate, member = pwi_plan_merit(planner, part, i, part->chain[i]);
     if (member.has_new_host && member.has_new_rack) continue;
     uint32_t best = find_best(planner, part, i, &candidate);
-    if (best != PWI_PLAN_NOBODY && stands_better(&candidate, &member)) replace(planner, part, i, best);
+    if (best != PWI_PLAN_NONE && stands_better(&candidate, &member)) replace(planner, part, i, best);
   }
 }
 
 /* --- one head after the other --------------------------------------------------------------------------- */
 
 static void count_pairs(struct pwi_planner *planner, const struct pwi_plan_part *part) {
-  for (size_t i = 1; i < part->count; i++) planner->workers[part->chain[i]].paired += part->bytes;
+  for (size_t i = 1; i < part->count; i++) planner->candidates[part->chain[i]].paired += part->bytes;
 }
 
 /* Handles the parts of one head, which begin at `first` of the list; returns the first part of the next
@@ -118,7 +118,7 @@ static size_t choose_for_head(struct pwi_planner *planner, size_t first) {
   const uint32_t *list = planner->by_owner;
   uint32_t head = planner->parts[list[first]].chain[0];
   size_t end = first;
-  for (size_t i = 0; i < planner->worker_count; i++) planner->workers[i].paired = 0;
+  for (size_t i = 0; i < planner->candidate_count; i++) planner->candidates[i].paired = 0;
   for (; end < planner->part_count && planner->parts[list[end]].chain[0] == head; end++)
     count_pairs(planner, &planner->parts[list[end]]);
   for (size_t i = first; i < end; i++) fill_up(planner, &planner->parts[list[i]]);
@@ -129,10 +129,10 @@ static size_t choose_for_head(struct pwi_planner *planner, size_t first) {
 
 /* --- balance -------------------------------------------------------------------------------------------- */
 
-/* The replicas of a worker relative to its share of all replicas. */
+/* The replicas of a candidate relative to its share of all replicas. */
 static uint64_t level_of(const struct pwi_planner *planner, uint32_t index, uint64_t replicas) {
-  const struct pwi_plan_worker *worker = &planner->workers[index];
-  uint64_t share = (uint64_t)((unsigned __int128)worker->bin.share * planner->replicated / PWI_PLAN_ONE);
+  const struct pwi_plan_candidate *candidate = &planner->candidates[index];
+  uint64_t share = (uint64_t)((unsigned __int128)candidate->bin.share * planner->replicated / PWI_PLAN_ONE);
   return (uint64_t)((unsigned __int128)replicas * PWI_PLAN_FAIR / (share ? share : 1));
 }
 
@@ -141,16 +141,17 @@ static bool is_as_good(const struct pwi_plan_merit *candidate, const struct pwi_
          candidate->has_new_rack >= member->has_new_rack;
 }
 
-/* Finds a worker that has room for the part and should replace the member at this place. */
+/* Finds a candidate that has room for the part and should replace the member at this place. */
 static uint32_t find_receiver(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t place) {
-  uint32_t member = part->chain[place], best = PWI_PLAN_NOBODY;
-  uint64_t level = level_of(planner, member, planner->workers[member].replicas), least = 0;
+  uint32_t member = part->chain[place], best = PWI_PLAN_NONE;
+  uint64_t level = level_of(planner, member, planner->candidates[member].replicas), least = 0;
   struct pwi_plan_merit own = pwi_plan_merit(planner, part, place, member);
-  for (uint32_t i = 0; i < planner->worker_count; i++) {
-    const struct pwi_plan_worker *worker = &planner->workers[i];
-    uint64_t after = level_of(planner, i, worker->replicas + part->bytes);
-    if (worker->is_away || after > PWI_PLAN_FAIR + PWI_PLAN_FAIR / 32 || (level <= FAR && !worker->is_new)) continue;
-    if (best != PWI_PLAN_NOBODY && after >= least) continue;
+  for (uint32_t i = 0; i < planner->candidate_count; i++) {
+    const struct pwi_plan_candidate *candidate = &planner->candidates[i];
+    uint64_t after = level_of(planner, i, candidate->replicas + part->bytes);
+    if (candidate->is_away || after > PWI_PLAN_FAIR + PWI_PLAN_FAIR / 32 || (level <= FAR && !candidate->is_new))
+      continue;
+    if (best != PWI_PLAN_NONE && after >= least) continue;
     if (pwi_plan_shares_process(planner, part, PWI_CHAIN_MAX, i)) continue;
     struct pwi_plan_merit merit = pwi_plan_merit(planner, part, place, i);
     if (!is_as_good(&merit, &own)) continue;
@@ -163,10 +164,11 @@ static uint32_t find_receiver(const struct pwi_planner *planner, const struct pw
 /* Limit for bytes of replicas that move for balance. */
 static uint64_t balance_limit(const struct pwi_planner *planner, uint64_t missing) {
   uint64_t due = 0, highest = 0;
-  for (uint32_t i = 0; i < planner->worker_count; i++) {
-    const struct pwi_plan_worker *worker = &planner->workers[i];
-    uint64_t level = level_of(planner, i, worker->replicas);
-    if (worker->is_new) due += (uint64_t)((unsigned __int128)worker->bin.share * planner->replicated / PWI_PLAN_ONE);
+  for (uint32_t i = 0; i < planner->candidate_count; i++) {
+    const struct pwi_plan_candidate *candidate = &planner->candidates[i];
+    uint64_t level = level_of(planner, i, candidate->replicas);
+    if (candidate->is_new)
+      due += (uint64_t)((unsigned __int128)candidate->bin.share * planner->replicated / PWI_PLAN_ONE);
     if (level > highest) highest = level;
   }
   if (planner->options->move_limit)
@@ -194,9 +196,9 @@ static void balance_replicas(struct pwi_planner *planner, uint64_t missing) {
     struct pwi_plan_part *part = &planner->parts[n * stride % count];
     for (size_t i = part->count; i-- > 1 && part->bytes > 0 && part->bytes <= limit;) {
       uint32_t member = part->chain[i];
-      if (level_of(planner, member, planner->workers[member].replicas) <= PWI_PLAN_FAIR) continue;
+      if (level_of(planner, member, planner->candidates[member].replicas) <= PWI_PLAN_FAIR) continue;
       uint32_t receiver = find_receiver(planner, part, i);
-      if (receiver == PWI_PLAN_NOBODY) continue;
+      if (receiver == PWI_PLAN_NONE) continue;
       replace(planner, part, i, receiver);
       limit -= part->bytes;
     }

@@ -153,7 +153,7 @@ static void lose_one_after_the_other(unsigned replicas, bool in_peace) {
   pwi_plan_fini(&plan);
 }
 
-static void test_what_a_server_held_is_copied_once_when_it_goes(void **state) {
+static void test_the_arcs_of_a_leaving_server_are_copied_once(void **state) {
   (void)state;
   for (unsigned replicas = 1; replicas <= 2; replicas++) {
     lose_one_after_the_other(replicas, false);
@@ -163,7 +163,7 @@ static void test_what_a_server_held_is_copied_once_when_it_goes(void **state) {
 
 /* The replicas of one head are spread over many nodes, so that the loss of a server adds a little load to
  * each. */
-static void test_after_a_loss_heads_stay_and_only_what_is_missing_is_filled(void **state) {
+static void test_after_a_loss_heads_stay_and_only_missing_replicas_are_filled(void **state) {
   (void)state;
   for (unsigned replicas = 1; replicas <= 2; replicas++) {
     for (size_t servers = replicas + 2; servers <= 12; servers++) {
@@ -408,8 +408,8 @@ static void test_a_dead_head_is_followed_by_a_member_of_its_chain(void **state) 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_newcomer_is_given_its_share_of_heads_and_of_replicas),
-      cmocka_unit_test(test_what_a_server_held_is_copied_once_when_it_goes),
-      cmocka_unit_test(test_after_a_loss_heads_stay_and_only_what_is_missing_is_filled),
+      cmocka_unit_test(test_the_arcs_of_a_leaving_server_are_copied_once),
+      cmocka_unit_test(test_after_a_loss_heads_stay_and_only_missing_replicas_are_filled),
       cmocka_unit_test(test_a_head_that_has_far_too_much_gives_some_away),
       cmocka_unit_test(test_random_comings_and_goings_copy_little),
       cmocka_unit_test(test_members_of_a_chain_are_far_from_one_another),

@@ -8,7 +8,7 @@
 #define PWI_PLAN_ONE (UINT64_C(1) << 40)
 #define PWI_PLAN_FAIR (UINT64_C(1) << 16) /* level of a bin that carries exactly its share */
 #define PWI_PLAN_CELLS 64                 /* minimum number of cells per node */
-#define PWI_PLAN_NOBODY UINT32_MAX
+#define PWI_PLAN_NONE UINT32_MAX
 
 enum pwi_plan_kind { PWI_PLAN_BYTES, PWI_PLAN_REQUESTS, PWI_PLAN_KINDS };
 
@@ -20,7 +20,8 @@ struct pwi_plan_bin {
   unsigned __int128 worse[PWI_PLAN_KINDS]; /* badness of the present load (plan_balance.c) */
 };
 
-struct pwi_plan_worker {
+/* A node of the cluster to which arcs can be assigned. */
+struct pwi_plan_candidate {
   const struct pwi_view_node *node;
   uint32_t process; /* index of its process */
   struct pwi_plan_bin bin;
@@ -35,7 +36,7 @@ struct pwi_plan_worker {
 /* An arc of the present view, or an initially assigned arc; cells are parts of it. */
 struct pwi_plan_base {
   uint64_t begin;
-  uint32_t owner;            /* index of a worker, or PWI_PLAN_NOBODY */
+  uint32_t owner;            /* index of a candidate, or PWI_PLAN_NONE */
   const struct pwi_arc *arc; /* of the present view, or NULL */
 };
 
@@ -43,7 +44,7 @@ struct pwi_plan_cell {
   uint64_t begin;
   uint64_t load[PWI_PLAN_KINDS];
   uint32_t base;
-  uint32_t home; /* the worker that is its present head, or PWI_PLAN_NOBODY */
+  uint32_t home; /* the candidate that is its present head, or PWI_PLAN_NONE */
   uint32_t owner;
   uint32_t next, before; /* links of its owner's list */
 };
@@ -51,21 +52,21 @@ struct pwi_plan_cell {
 /* Neighbouring cells of one owner and one base, for which a chain is chosen. */
 struct pwi_plan_part {
   uint64_t begin, bytes;
-  const struct pwi_arc *present; /* or NULL */
+  const struct pwi_arc *present; /* the present arc; NULL: none */
   uint32_t base;
-  uint32_t chain[PWI_CHAIN_MAX]; /* indices of workers */
+  uint32_t chain[PWI_CHAIN_MAX]; /* indices of candidates */
   size_t count;
 };
 
-/* The merit of a worker as a member of a chain; fields are compared in this order. A shared host is a machine
- * whose loss takes two members. A shared rack matters less than a node with twice the replicas of the
+/* The merit of a candidate as a member of a chain; fields are compared in this order. A shared host is a
+ * machine whose loss takes two members. A shared rack matters less than a node with twice the replicas of the
  * others. */
 struct pwi_plan_merit {
   bool is_peaceful;
   bool has_new_host;
-  bool has_room; /* has room for one more part, within a tenth over its share of replicas */
+  bool has_room; /* the candidate may take one more part and stay within a tenth over its share of replicas */
   bool has_new_rack;
-  bool is_near;    /* is a member of the neighbouring chain, which was in the same arc */
+  bool is_near;    /* the candidate is a member of the neighbouring chain, which was in the same arc */
   uint64_t paired; /* bytes that it holds for this head: fewer bytes spread the load better when the head is
                       lost */
   uint64_t level;  /* level of replicas: lower is better */
@@ -74,8 +75,8 @@ struct pwi_plan_merit {
 struct pwi_planner {
   const struct pwi_plan_options *options;
   bool fresh; /* there is no present view: arcs are assigned but not moved */
-  struct pwi_plan_worker *workers;
-  size_t worker_count;
+  struct pwi_plan_candidate *candidates;
+  size_t candidate_count;
   struct pwi_plan_bin *processes;
   size_t process_count;
   struct pwi_plan_base *bases;
@@ -103,12 +104,12 @@ PAWL_MUST_USE pawl_status pwi_plan_balance(struct pwi_planner *planner);
 /* plan_chain.c: chooses the chain of every part. */
 void pwi_plan_chains(struct pwi_planner *planner);
 
-/* plan_merit.c: rates workers as members of a chain. `without` is the place of a member to ignore, or
+/* plan_merit.c: rates candidates as members of a chain. `without` is the place of a member to ignore, or
  * PWI_CHAIN_MAX. */
 bool pwi_plan_shares_process(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t without,
-                             uint32_t worker);
+                             uint32_t candidate);
 struct pwi_plan_merit pwi_plan_merit(const struct pwi_planner *planner, const struct pwi_plan_part *part,
-                                     size_t without, uint32_t worker);
+                                     size_t without, uint32_t candidate);
 bool pwi_plan_is_better(const struct pwi_plan_merit *a, const struct pwi_plan_merit *b);
 
 /* plan_arcs.c: combines cells to parts, and parts with chains to arcs. */

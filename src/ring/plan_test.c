@@ -309,7 +309,7 @@ static void test_joins_under_skewed_requests_move_little(void **state) {
   pwi_plan_fini(&plan);
 }
 
-static void test_what_a_leaving_server_held_is_spread_over_the_rest(void **state) {
+static void test_the_arcs_of_a_leaving_server_are_spread_over_the_others(void **state) {
   (void)state;
   const struct pwi_plan_options options = {0};
   testing_cluster_init(&cluster, 16, 1);
@@ -462,7 +462,7 @@ int main(void) {
       cmocka_unit_test(test_a_move_limit_is_kept),
       cmocka_unit_test(test_joining_servers_take_their_share_and_no_more),
       cmocka_unit_test(test_joins_under_skewed_requests_move_little),
-      cmocka_unit_test(test_what_a_leaving_server_held_is_spread_over_the_rest),
+      cmocka_unit_test(test_the_arcs_of_a_leaving_server_are_spread_over_the_others),
       cmocka_unit_test(test_random_comings_and_goings_stay_balanced),
       cmocka_unit_test(test_nothing_moves_when_nothing_has_changed),
       cmocka_unit_test(test_nonsense_is_refused),

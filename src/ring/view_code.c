@@ -75,7 +75,7 @@ void pwi_view_encode(const struct pwi_view *view, void *bytes) {
 }
 
 /* The state of decoding. Strings are copied with a final zero, which the encoded form lacks. */
-struct reading {
+struct view_reading {
   const unsigned char *at;
   size_t left;
   struct pwi_view_node *nodes;
@@ -86,7 +86,7 @@ struct reading {
 };
 
 /* The next `size` bytes, or NULL if there are fewer. */
-static const unsigned char *take(struct reading *reading, size_t size) {
+static const unsigned char *take(struct view_reading *reading, size_t size) {
   if (reading->left < size) return NULL;
   const unsigned char *at = reading->at;
   reading->at += size;
@@ -94,7 +94,7 @@ static const unsigned char *take(struct reading *reading, size_t size) {
   return at;
 }
 
-static pawl_status get_header(struct reading *reading) {
+static pawl_status get_header(struct view_reading *reading) {
   const unsigned char *at = take(reading, 1);
   if (!at) return PAWL_TRUNCATED;
   if (at[0] != PWI_VIEW_VERSION) return PAWL_UNSUPPORTED;
@@ -109,7 +109,7 @@ static pawl_status get_header(struct reading *reading) {
   return least <= reading->left ? PAWL_OK : PAWL_TRUNCATED;
 }
 
-static pawl_status make_room(struct reading *reading) {
+static pawl_status make_room(struct view_reading *reading) {
   reading->nodes = pwi_alloc_zero(reading->node_count, sizeof *reading->nodes);
   reading->arcs = pwi_alloc_zero(reading->arc_count, sizeof *reading->arcs);
   reading->texts = reading->text_at = pwi_alloc(reading->left); /* the length byte of each string gives room
@@ -117,7 +117,7 @@ static pawl_status make_room(struct reading *reading) {
   return reading->nodes && reading->arcs && reading->texts ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-static pawl_status get_text(struct reading *reading, const char **text_out) {
+static pawl_status get_text(struct view_reading *reading, const char **text_out) {
   const unsigned char *length = take(reading, 1);
   const unsigned char *bytes = length ? take(reading, *length) : NULL;
   if (!bytes) return PAWL_TRUNCATED;
@@ -129,7 +129,7 @@ static pawl_status get_text(struct reading *reading, const char **text_out) {
   return PAWL_OK;
 }
 
-static pawl_status get_node(struct reading *reading, struct pwi_view_node *node_out) {
+static pawl_status get_node(struct view_reading *reading, struct pwi_view_node *node_out) {
   const unsigned char *at = take(reading, NODE_SIZE);
   if (!at) return PAWL_TRUNCATED;
   if (at[24] > PWI_NODE_DOWN) return PAWL_CORRUPT;
@@ -144,7 +144,7 @@ static pawl_status get_node(struct reading *reading, struct pwi_view_node *node_
   return status;
 }
 
-static pawl_status get_arc(struct reading *reading, struct pwi_arc *arc_out) {
+static pawl_status get_arc(struct view_reading *reading, struct pwi_arc *arc_out) {
   const unsigned char *at = take(reading, ARC_SIZE);
   if (!at) return PAWL_TRUNCATED;
   size_t count = at[16] & ~(unsigned)HAS_LOST;
@@ -167,7 +167,7 @@ static pawl_status get_arc(struct reading *reading, struct pwi_arc *arc_out) {
   return PAWL_OK;
 }
 
-static pawl_status get_all(struct reading *reading) {
+static pawl_status get_all(struct view_reading *reading) {
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < reading->node_count && !status; i++) status = get_node(reading, &reading->nodes[i]);
   for (size_t i = 0; i < reading->arc_count && !status; i++) status = get_arc(reading, &reading->arcs[i]);
@@ -175,7 +175,7 @@ static pawl_status get_all(struct reading *reading) {
 }
 
 pawl_status pwi_view_decode(const void *bytes, size_t size, struct pwi_view **view_out) {
-  struct reading reading = {.at = bytes, .left = size};
+  struct view_reading reading = {.at = bytes, .left = size};
   pawl_status status = get_header(&reading);
   if (status) return status;
   status = make_room(&reading);

@@ -13,20 +13,20 @@
 #include "base/memory.h"
 #include "ring/view.h"
 
-struct text {
+struct view_text {
   char *bytes;
   size_t size, room;
   bool failed; /* memory ran out; nothing more is added */
 };
 
-static bool make_room(struct text *text, size_t more) {
+static bool make_room(struct view_text *text, size_t more) {
   text->failed = !PWI_GROW(text->bytes, text->room, text->size + more);
   return !text->failed;
 }
 
-static void add(struct text *text, const char *format, ...) PAWL_PRINTF(2, 3);
+static void add(struct view_text *text, const char *format, ...) PAWL_PRINTF(2, 3);
 
-static void add(struct text *text, const char *format, ...) {
+static void add(struct view_text *text, const char *format, ...) {
   if (text->failed || !make_room(text, 64)) return;
   va_list list, again;
   va_start(list, format);
@@ -46,7 +46,7 @@ static double percent(double positions) { return 100 * positions * 0x1p-64; }
 
 static const char *or_dash(const char *label) { return *label ? label : "-"; }
 
-static void add_node(struct text *text, const struct pwi_view *view, size_t index) {
+static void add_node(struct view_text *text, const struct pwi_view *view, size_t index) {
   const struct pwi_view_node *node = &view->nodes[index];
   size_t arcs = 0;
   double positions = 0;
@@ -61,7 +61,7 @@ static void add_node(struct text *text, const struct pwi_view *view, size_t inde
   add(text, " arcs=%zu share=%.2f%%\n", arcs, percent(positions));
 }
 
-static void add_arc(struct text *text, const struct pwi_view *view, size_t index) {
+static void add_arc(struct view_text *text, const struct pwi_view *view, size_t index) {
   const struct pwi_arc *arc = &view->arcs[index];
   double positions = (double)pawl_range_size(pwi_view_arc_range(view, index));
   add(text, "arc %016" PRIx64 " %.2f%% since=%" PRIu64 " chain=", arc->begin, percent(positions), arc->since);
@@ -73,7 +73,7 @@ static void add_arc(struct text *text, const struct pwi_view *view, size_t index
 }
 
 pawl_status pwi_view_text(const struct pwi_view *view, char **text_out) {
-  struct text text = {0};
+  struct view_text text = {0};
   add(&text, "view epoch=%" PRIu64 " nodes=%zu arcs=%zu\n", view->epoch, view->node_count, view->arc_count);
   for (size_t i = 0; i < view->node_count; i++) add_node(&text, view, i);
   for (size_t i = 0; i < view->arc_count; i++) add_arc(&text, view, i);

@@ -1,9 +1,9 @@
-/* Three members of chains against a model that writes down every change for every cell of the ring.
+/* Three members of chains against a model that records every change for every cell of the ring.
  *
- * Arcs are split and merged at random, members see the views late and skip some, links are lost, and one
- * member or two are dropped, the head as well. What is told follows server/chain_traffic.c. Whenever the head
- * gives an answer, everybody who is left has the change; in the end all have the same changes, in the same
- * order. */
+ * Arcs are split and merged at random. Members see views late and skip some. Links are lost, and one or two
+ * members are dropped, possibly the head. Members exchange the messages of server/chain_traffic.c. Whenever
+ * the head answers, all remaining members have the change. In the end all members have the same changes in
+ * the same order. */
 #include "server/chain_testing.h"
 
 #include <string.h>
@@ -19,8 +19,8 @@ static const struct pwi_place place = {.size = CELLS * 10};
 
 struct node {
   struct member member;
-  uint64_t epoch;                     /* of the view that it knows */
-  uint64_t lists[CELLS][CHANGES_MAX]; /* changes, as they came */
+  uint64_t epoch;                     /* epoch of the view that the member knows */
+  uint64_t lists[CELLS][CHANGES_MAX]; /* changes in the order of their arrival */
   size_t counts[CELLS];
 };
 
@@ -33,8 +33,8 @@ static struct world {
   char chain[MEMBERS + 1];
   uint64_t changes;
   size_t answered, lost, merges, resent;
-  unsigned char cells[CHANGES_MAX + 1]; /* where a change was */
-  bool is_over;                         /* nobody refuses anything any more */
+  unsigned char cells[CHANGES_MAX + 1]; /* cell of each change */
+  bool is_over;                         /* the end of the run: members no longer ask for keys */
 } world;
 
 static uint64_t below(uint64_t n) { return pwi_random_below(&world.random, n); }
@@ -148,7 +148,7 @@ static void apply(struct node *node, struct pwi_chain *chain, const struct pwi_l
   pwi_chain_applied(chains, chain, log_entry->version, positions, is_last, copy);
 }
 
-/* The next change of the chain goes to the one behind. */
+/* Sends the next change of the chain to the following member. */
 static bool send(struct pwi_chain *chain) {
   struct pwi_chain *behind = chain_of(chain->following, chain);
   uint64_t prior = chain->sent;
@@ -167,7 +167,7 @@ static bool send(struct pwi_chain *chain) {
   pwi_chain_was_sent(chain);
   if (!behind || log_entry->version <= behind->processed || prior != behind->processed) return true;
   if (siblings != behind->siblings) return true;
-  /* It does not know the keys, and asks for them; what is under way comes before its word is heard. */
+  /* The follower does not know the keys and asks for them. Changes under way arrive before the answer. */
   if (!world.is_over && below(20) == 0) {
     behind->is_full_wanted = true;
     behind->siblings = 0;

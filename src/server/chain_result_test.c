@@ -1,5 +1,4 @@
-/* Bookkeeping of a chain towards the member behind it. What whole clusters make of it is tested in
- * tests/cluster. */
+/* The bookkeeping of a chain towards the following member. tests/cluster tests it in whole clusters. */
 #include "server/chain.h"
 
 #include <setjmp.h>
@@ -14,7 +13,7 @@ struct fixture {
   struct pwi_chain chain;
 };
 
-/* A head with one member behind it. */
+/* A head with one follower. */
 static void start(struct fixture *f) {
   *f = (struct fixture){.chain = {.is_head = true, .is_even = true, .following = 2, .is_open = true}};
   pwi_log_entries_init(&f->log_entries, NULL);
@@ -31,7 +30,7 @@ static void stop(struct fixture *f) {
   pwi_log_entries_fini(&f->log_entries);
 }
 
-/* The next change, not sent yet. */
+/* Commits the next change without sending it. */
 static void change(struct fixture *f) {
   struct pwi_log_entry *log_entry;
   assert_int_equal(pwi_log_entry_take(&f->log_entries, 8, &log_entry), PAWL_OK);
@@ -41,7 +40,7 @@ static void change(struct fixture *f) {
   *place = log_entry;
 }
 
-/* Sends the next one: its version, and the one that it says it comes after. */
+/* Sends the next change, which must have this version and name `prior` as the version before it. */
 static void assert_sends(struct fixture *f, uint64_t version, uint64_t prior) {
   struct pwi_log_entry *log_entry = pwi_chain_next(&f->chain);
   assert_non_null(log_entry);
@@ -65,7 +64,7 @@ static void test_changes_are_sent_once_and_in_order(void **state) {
   stop(&f);
 }
 
-static void test_whoever_asks_is_sent_everything_once_more(void **state) {
+static void test_a_follower_that_asks_is_sent_everything_again(void **state) {
   (void)state;
   struct fixture f;
   start(&f);
@@ -77,9 +76,8 @@ static void test_whoever_asks_is_sent_everything_once_more(void **state) {
   stop(&f);
 }
 
-/* It had asked before what was under way arrived, and the second copy has not been sent when it confirms the
- * first. */
-static void test_what_is_confirmed_need_not_be_sent_once_more(void **state) {
+/* The follower asked before the changes under way arrived. It confirms them before they are sent again. */
+static void test_a_confirmed_change_is_not_sent_again(void **state) {
   (void)state;
   struct fixture f;
   start(&f);
@@ -98,8 +96,8 @@ static void test_what_is_confirmed_need_not_be_sent_once_more(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_changes_are_sent_once_and_in_order),
-      cmocka_unit_test(test_whoever_asks_is_sent_everything_once_more),
-      cmocka_unit_test(test_what_is_confirmed_need_not_be_sent_once_more),
+      cmocka_unit_test(test_a_follower_that_asks_is_sent_everything_again),
+      cmocka_unit_test(test_a_confirmed_change_is_not_sent_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 
 static const struct pwi_place place = {.size = 1000}; /* 250 keys on each quarter of the ring */
 
-/* Node 1 with these chains, the first it has ever had. */
+/* Starts node 1 with these chains, its first ones. */
 #define START(member, ...)                                                                                             \
   do {                                                                                                                 \
     start_member(member, 1);                                                                                           \
@@ -49,7 +49,7 @@ static void defer(struct pwi_chain *chain, uint64_t number, uint64_t begin, uint
 
 static size_t logged(const struct pwi_chain *chain) { return pwi_fifo_count(&chain->log); }
 
-/* Sends all that there is to be sent; returns the version of the last. */
+/* Sends all changes that can be sent. Returns the version of the last one. */
 static uint64_t send_all(struct pwi_chain *chain) {
   while (pwi_chain_next(chain)) pwi_chain_was_sent(chain);
   return chain->sent;
@@ -75,21 +75,21 @@ static void test_requests_are_for_the_head_alone(void **state) {
   stop_member(&m);
 }
 
-static void test_a_claim_may_lie_on_several_arcs_that_nobody_follows(void **state) {
+static void test_a_claim_may_span_several_arcs_without_followers(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"), arc_of(QUARTER, 1, "1"), arc_of(HALF, 1, "1"), arc_of(3 * QUARTER, 1, "13f"));
   assert_ptr_equal(route(&m, 250, 1000), m.chains.items[1]);
   assert_int_equal(m.chains.routed_first, 1);
   assert_int_equal(m.chains.routed_last, 3);
-  assert_null(route(&m, 0, 1000)); /* 2 follows in the first */
+  assert_null(route(&m, 0, 1000)); /* node 2 follows in the first arc */
   change(&m, 400, 900);
   for (size_t i = 1; i < 4; i++) {
     assert_int_equal(m.chains.items[i]->version, 1);
     assert_true(pwi_chain_is_settled(m.chains.items[i]));
   }
   assert_int_equal(m.chains.items[0]->version, 0);
-  m.chains.items[3]->is_open = true; /* 3 is sent changes now */
+  m.chains.items[3]->is_open = true; /* node 3 is now sent changes */
   assert_null(route(&m, 250, 1000));
   assert_ptr_equal(route(&m, 250, 750), m.chains.items[1]);
   assert_ptr_equal(route(&m, 750, 1000), m.chains.items[3]);
@@ -99,7 +99,7 @@ static void test_a_claim_may_lie_on_several_arcs_that_nobody_follows(void **stat
   stop_member(&m);
 }
 
-static void test_a_claim_does_not_leap_over_an_arc_of_others(void **state) {
+static void test_a_claim_does_not_span_an_arc_of_another_node(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "1"), arc_of(QUARTER, 1, "2"), arc_of(HALF, 1, "1"));
@@ -140,7 +140,7 @@ static void test_changes_are_kept_until_they_are_confirmed(void **state) {
   stop_member(&m);
 }
 
-static void test_what_had_no_effect_has_no_version(void **state) {
+static void test_a_request_without_effect_has_no_version(void **state) {
   (void)state;
   struct member m;
   struct pwi_request request = {.terms = {.kind = PWI_REQUEST_TICK}};
@@ -190,7 +190,7 @@ static void test_a_request_is_not_taken_if_its_change_could_not_be_kept(void **s
   stop_member(&m);
 }
 
-static void test_answers_wait_on_in_the_next_view(void **state) {
+static void test_deferred_replies_survive_a_view(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"));
@@ -202,7 +202,7 @@ static void test_answers_wait_on_in_the_next_view(void **state) {
   chain = at(&m, 0);
   assert_int_equal(chain->since, 2);
   assert_int_equal(logged(chain), 1);
-  assert_non_null(pwi_chain_next(chain)); /* it has to be sent again, for all we know */
+  assert_non_null(pwi_chain_next(chain)); /* the follower may not have it, so it is sent again */
   pwi_chain_heard(&m.chains, chain, 1);
   assert_int_equal(m.told_count, 1);
   assert_false(m.told[0].is_lost);
@@ -244,7 +244,7 @@ static void test_an_answer_is_lost_if_its_arc_is_split_under_it(void **state) {
   stop_member(&m);
 }
 
-static void test_answers_are_lost_when_another_is_the_head(void **state) {
+static void test_deferred_replies_are_lost_when_another_node_becomes_the_head(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"), arc_of(HALF, 1, "12"));
@@ -259,7 +259,7 @@ static void test_answers_are_lost_when_another_is_the_head(void **state) {
 
 /* --- splitting and merging ------------------------------------------------------------------------------ */
 
-static void test_both_halves_of_an_arc_keep_what_is_not_confirmed(void **state) {
+static void test_both_halves_of_an_arc_keep_the_unconfirmed_changes(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"));
@@ -283,7 +283,7 @@ static void test_both_halves_of_an_arc_keep_what_is_not_confirmed(void **state) 
   stop_member(&m);
 }
 
-static void test_what_was_split_and_merged_again_is_kept_once(void **state) {
+static void test_a_change_that_was_split_and_merged_again_is_kept_once(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"));
@@ -338,7 +338,7 @@ static void test_changes_of_merged_arcs_may_have_the_same_version(void **state) 
   SEE(&m, arc_of(0, 2, "12"));
   struct pwi_chain *chain = at(&m, 0);
   pwi_chain_rewind(chain, 1);
-  for (int i = 0; i < 2; i++) { /* both of version 2 come before either is said to have come */
+  for (int i = 0; i < 2; i++) { /* both changes of version 2 arrive before one is confirmed */
     assert_int_equal(pwi_chain_next(chain)->version, 2);
     assert_int_equal(pwi_chain_has_more(chain), i == 0);
     pwi_chain_was_sent(chain);
@@ -349,7 +349,7 @@ static void test_changes_of_merged_arcs_may_have_the_same_version(void **state) 
   stop_member(&m);
 }
 
-static void test_what_is_due_in_an_uneven_arc_depends_on_the_position(void **state) {
+static void test_the_next_version_in_an_uneven_arc_depends_on_the_position(void **state) {
   (void)state;
   struct member m;
   struct pawl_range piece;
@@ -368,7 +368,7 @@ static void test_what_is_due_in_an_uneven_arc_depends_on_the_position(void **sta
   stop_member(&m);
 }
 
-static void test_all_is_confirmed_when_nothing_is_kept_and_the_follower_is_where_we_are(void **state) {
+static void test_everything_is_confirmed_when_the_log_is_empty_and_the_follower_is_equal(void **state) {
   (void)state;
   struct member m;
   start_uneven(&m);
@@ -376,18 +376,18 @@ static void test_all_is_confirmed_when_nothing_is_kept_and_the_follower_is_where
   pwi_chain_heard(&m.chains, at(&m, HALF), 2);
   SEE(&m, arc_of(0, 2, "12"));
   struct pwi_chain *chain = at(&m, 0);
-  defer(chain, 1, 0, QUARTER); /* a pull: it has seen version 5 */
+  defer(chain, 1, 0, QUARTER); /* a pull that has seen version 5 */
   assert_false(pwi_chain_is_settled(chain));
   pwi_chain_rewind(chain, 2);
   pwi_chain_heard(&m.chains, chain, 1);
   assert_false(pwi_chain_is_settled(chain));
-  pwi_chain_heard(&m.chains, chain, 2); /* the lowest that it has, as ours is */
+  pwi_chain_heard(&m.chains, chain, 2); /* the lowest version of the follower, which equals the lowest here */
   assert_true(pwi_chain_is_settled(chain));
   assert_int_equal(m.told_count, 1);
   stop_member(&m);
 }
 
-static void test_a_follower_is_sent_again_what_it_asks_for(void **state) {
+static void test_a_follower_is_sent_again_the_changes_that_it_asks_for(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12"));
@@ -423,7 +423,7 @@ static void apply(struct member *m, struct pwi_chain *chain, uint64_t version, s
   pwi_chain_applied(&m->chains, chain, version, positions, true, log_entry);
 }
 
-static void test_a_member_in_the_middle_keeps_what_it_passes_on(void **state) {
+static void test_a_member_in_the_middle_keeps_the_changes_that_it_passes_on(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "213"));
@@ -437,14 +437,15 @@ static void test_a_member_in_the_middle_keeps_what_it_passes_on(void **state) {
   assert_false(pwi_chain_is_settled(chain));
   pwi_chain_heard(&m.chains, chain, 2);
   assert_true(pwi_chain_is_settled(chain));
-  SEE(&m, arc_of(0, 2, "13")); /* now it is the head, and goes on counting */
+  SEE(&m, arc_of(0, 2, "13")); /* node 1 is the head now and continues the versions */
   assert_int_equal(at(&m, 0)->version, 2);
   assert_int_equal(change(&m, 0, 10)->version, 3);
   stop_member(&m);
 }
 
-/* The right half has version 2, not confirmed by 3; the head has more of the left one, of lower versions. */
-static void test_what_was_inherited_is_passed_on_when_nothing_comes_before_it_any_more(void **state) {
+/* The right half has version 2, which node 3 has not confirmed. The head has more changes of the left half,
+ * with lower versions. */
+static void test_an_inherited_change_is_passed_on_once_no_earlier_change_can_come(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "213"), arc_of(HALF, 1, "213"));
@@ -456,9 +457,9 @@ static void test_what_was_inherited_is_passed_on_when_nothing_comes_before_it_an
   assert_null(pwi_chain_next(chain));
   assert_int_equal(pwi_chain_make_room(&m.chains, chain, pawl_range_of(0, HALF)), PAWL_OK);
   pwi_chain_applied(&m.chains, chain, 1, pawl_range_of(0, HALF), false, log_entry_of(&m, 1, pawl_range_of(0, HALF)));
-  assert_int_equal(pwi_chain_at(chain), 0); /* another of version 1 is to come */
+  assert_int_equal(pwi_chain_at(chain), 0); /* another change of version 1 follows */
   assert_null(pwi_chain_next(chain));
-  apply(&m, chain, 1, pawl_range_of(HALF, PWI_RING_END)); /* it was here, and is kept once */
+  apply(&m, chain, 1, pawl_range_of(HALF, PWI_RING_END)); /* the change is in the log already and stays there once */
   for (int i = 0; i < 2; i++) {
     assert_int_equal(pwi_chain_next(chain)->version, 1);
     pwi_chain_was_sent(chain);
@@ -486,7 +487,7 @@ static void test_a_change_of_a_part_of_an_even_arc_needs_no_memory_after_room_wa
   struct member m;
   START(&m, arc_of(0, 1, "21"));
   struct pwi_chain *chain = at(&m, 0);
-  /* From before arcs were merged: the head's left half was one ahead of the right one. */
+  /* Before the arcs were merged, the left half of the head was one version ahead of the right half. */
   for (uint64_t version = 1; version < 40; version++) {
     struct pawl_range part = pawl_range_of(version * (QUARTER / 16), (version + 1) * (QUARTER / 16));
     assert_int_equal(pwi_chain_make_room(&m.chains, chain, part), PAWL_OK);
@@ -500,7 +501,7 @@ static void test_a_change_of_a_part_of_an_even_arc_needs_no_memory_after_room_wa
   stop_member(&m);
 }
 
-/* The arc was one, and changed; its left half was changed while it was an arc of its own. */
+/* The whole arc has changed. Its left half has also changed while it was an arc of its own. */
 static void test_a_change_of_a_part_leaves_the_other_part_where_it_is(void **state) {
   (void)state;
   struct member m;
@@ -517,9 +518,9 @@ static void test_a_change_of_a_part_leaves_the_other_part_where_it_is(void **sta
 
 /* --- filling -------------------------------------------------------------------------------------------- */
 
-/* Before it has been sent the first chunk it needs no changes, then all, and for good once its word
- * counts. */
-static void test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot_be_reached(void **state) {
+/* Before its first chunk a target needs no changes, after it all of them. Once it is in step, its
+ * confirmation counts, and it needs all changes even without a link. */
+static void test_changes_are_kept_for_a_member_whose_confirmation_counts_even_while_it_is_unreachable(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12f"));
@@ -528,7 +529,7 @@ static void test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot
   chain->is_open = true;
   change(&m, 0, 10);
   assert_int_equal(logged(chain), 1);
-  assert_true(pwi_chain_is_settled(chain)); /* its word does not count */
+  assert_true(pwi_chain_is_settled(chain)); /* the confirmation of the target does not count yet */
   chain->is_synced = true;
   change(&m, 0, 10);
   assert_false(pwi_chain_is_settled(chain));
@@ -550,7 +551,7 @@ static void test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot
   stop_member(&m);
 }
 
-static void test_what_was_meant_for_a_target_that_is_given_up_is_let_go(void **state) {
+static void test_changes_for_a_target_that_is_given_up_are_released(void **state) {
   (void)state;
   struct member m;
   START(&m, arc_of(0, 1, "12f"));
@@ -566,7 +567,7 @@ static void test_what_was_meant_for_a_target_that_is_given_up_is_let_go(void **s
   stop_member(&m);
 }
 
-/* The versions of node 1's arc, to be node 2's; 5 on the left, 2 on the right. */
+/* Writes the versions of the arc of node 1 for node 2: 5 on the left, 2 on the right. */
 static void save_uneven(struct pwi_writer *writer) {
   struct member source;
   start_uneven(&source);
@@ -585,7 +586,7 @@ static void test_a_filled_member_has_the_versions_of_its_source(void **state) {
   struct pwi_chain *chain = at(&m, 0);
   assert_true(chain->is_filling);
   chain->processed = chain->version = 4;
-  apply(&m, chain, 5, RING); /* before the end: rows only */
+  apply(&m, chain, 5, RING); /* before the END chunk only rows are applied */
   assert_int_equal(chain->staged.held.count, 0);
   assert_int_equal(pwi_chain_load_versions(chain, writer.data, writer.size), PAWL_OK);
   apply(&m, chain, 6, pawl_range_of(0, QUARTER));
@@ -604,7 +605,7 @@ static void test_a_filled_member_has_the_versions_of_its_source(void **state) {
   stop_member(&m);
 }
 
-static void test_versions_that_are_none_are_not_taken(void **state) {
+static void test_malformed_versions_are_refused(void **state) {
   (void)state;
   struct member m;
   struct pwi_writer writer = {0};
@@ -652,7 +653,7 @@ static void test_a_member_that_fills_passes_nothing_on(void **state) {
   SEE(&m, arc_of(0, 1, "123f4f"), arc_of(HALF, 1, "124f3f"));
   assert_int_equal(at(&m, 0)->previous, 2);
   assert_int_equal(at(&m, 0)->following, 0);
-  assert_int_equal(at(&m, HALF)->previous, 0); /* its turn comes after 4's */
+  assert_int_equal(at(&m, HALF)->previous, 0); /* it follows node 4 */
   stop_member(&m);
 }
 
@@ -676,7 +677,7 @@ static void test_positions_that_are_dropped_have_no_version_any_more(void **stat
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
-/* A split, a merge, an arc that stays and one that goes, with logs and answers in all of them. */
+/* A split, a merge, an arc that stays and an arc that goes, all with logs and deferred replies. */
 static void start_busy(struct member *m) {
   START(m, arc_of(0, 1, "12"), arc_of(QUARTER, 1, "12"), arc_of(HALF, 1, "12"), arc_of(3 * QUARTER, 1, "12"));
   for (uint64_t key = 0; key < 1000; key += 90) {
@@ -727,7 +728,7 @@ static void test_a_view_for_which_there_is_no_memory_changes_nothing(void **stat
       assert_int_equal(logged(before[i]), kept[i]);
       assert_int_equal(pwi_chain_next(before[i])->references, references[i]);
     }
-    see_view(&m, next, 4); /* and then it may be tried again */
+    see_view(&m, next, 4); /* the view can be applied later */
     stop_member(&m);
   }
   assert_true(failures > 8);
@@ -736,31 +737,31 @@ static void test_a_view_for_which_there_is_no_memory_changes_nothing(void **stat
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_requests_are_for_the_head_alone),
-      cmocka_unit_test(test_a_claim_may_lie_on_several_arcs_that_nobody_follows),
-      cmocka_unit_test(test_a_claim_does_not_leap_over_an_arc_of_others),
+      cmocka_unit_test(test_a_claim_may_span_several_arcs_without_followers),
+      cmocka_unit_test(test_a_claim_does_not_span_an_arc_of_another_node),
       cmocka_unit_test(test_changes_are_kept_until_they_are_confirmed),
-      cmocka_unit_test(test_what_had_no_effect_has_no_version),
+      cmocka_unit_test(test_a_request_without_effect_has_no_version),
       cmocka_unit_test(test_a_request_is_not_taken_if_its_change_could_not_be_kept),
-      cmocka_unit_test(test_answers_wait_on_in_the_next_view),
+      cmocka_unit_test(test_deferred_replies_survive_a_view),
       cmocka_unit_test(test_answers_are_given_when_the_last_follower_is_dropped),
       cmocka_unit_test(test_an_answer_is_lost_if_its_arc_is_split_under_it),
-      cmocka_unit_test(test_answers_are_lost_when_another_is_the_head),
-      cmocka_unit_test(test_both_halves_of_an_arc_keep_what_is_not_confirmed),
-      cmocka_unit_test(test_what_was_split_and_merged_again_is_kept_once),
+      cmocka_unit_test(test_deferred_replies_are_lost_when_another_node_becomes_the_head),
+      cmocka_unit_test(test_both_halves_of_an_arc_keep_the_unconfirmed_changes),
+      cmocka_unit_test(test_a_change_that_was_split_and_merged_again_is_kept_once),
       cmocka_unit_test(test_logs_of_merged_arcs_are_one_by_rising_version),
       cmocka_unit_test(test_changes_of_merged_arcs_may_have_the_same_version),
-      cmocka_unit_test(test_what_is_due_in_an_uneven_arc_depends_on_the_position),
-      cmocka_unit_test(test_all_is_confirmed_when_nothing_is_kept_and_the_follower_is_where_we_are),
-      cmocka_unit_test(test_a_follower_is_sent_again_what_it_asks_for),
-      cmocka_unit_test(test_a_member_in_the_middle_keeps_what_it_passes_on),
-      cmocka_unit_test(test_what_was_inherited_is_passed_on_when_nothing_comes_before_it_any_more),
+      cmocka_unit_test(test_the_next_version_in_an_uneven_arc_depends_on_the_position),
+      cmocka_unit_test(test_everything_is_confirmed_when_the_log_is_empty_and_the_follower_is_equal),
+      cmocka_unit_test(test_a_follower_is_sent_again_the_changes_that_it_asks_for),
+      cmocka_unit_test(test_a_member_in_the_middle_keeps_the_changes_that_it_passes_on),
+      cmocka_unit_test(test_an_inherited_change_is_passed_on_once_no_earlier_change_can_come),
       cmocka_unit_test(test_the_tail_confirms_at_once),
       cmocka_unit_test(test_a_change_of_a_part_of_an_even_arc_needs_no_memory_after_room_was_made),
       cmocka_unit_test(test_a_change_of_a_part_leaves_the_other_part_where_it_is),
-      cmocka_unit_test(test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot_be_reached),
-      cmocka_unit_test(test_what_was_meant_for_a_target_that_is_given_up_is_let_go),
+      cmocka_unit_test(test_changes_are_kept_for_a_member_whose_confirmation_counts_even_while_it_is_unreachable),
+      cmocka_unit_test(test_changes_for_a_target_that_is_given_up_are_released),
       cmocka_unit_test(test_a_filled_member_has_the_versions_of_its_source),
-      cmocka_unit_test(test_versions_that_are_none_are_not_taken),
+      cmocka_unit_test(test_malformed_versions_are_refused),
       cmocka_unit_test(test_a_member_that_fills_passes_nothing_on),
       cmocka_unit_test(test_positions_that_are_dropped_have_no_version_any_more),
       cmocka_unit_test(test_a_view_for_which_there_is_no_memory_changes_nothing),

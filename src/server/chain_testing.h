@@ -1,4 +1,4 @@
-/* For tests of chains: views in few words, and chains whose answers are written down. */
+/* For tests of chains: short descriptions of views, and chains that record their replies. */
 #ifndef PWI_SERVER_CHAIN_TESTING_H
 #define PWI_SERVER_CHAIN_TESTING_H
 

@@ -77,28 +77,29 @@ struct pwi_log_entry_address pwi_server_address_of(const struct pwi_server *serv
 }
 
 /* A failed send closes the link; the message is sent again over the next. */
-void pwi_server_note(struct pwi_server *server, struct server_peer *peer, const struct pwi_note *note) {
+void pwi_server_send_chain_message(struct pwi_server *server, struct server_peer *peer,
+                                   const struct pwi_chain_message *message) {
   struct pwi_message_builder builder;
   struct pwi_message_head head = {.kind = PWI_SAY_CHAIN,
                                   .sender = server->node,
                                   .view = (uint32_t)server->numbers.view,
                                   .membership = (uint32_t)server->membership->number,
                                   .catalogue = (uint32_t)server->catalogue.number};
-  uint8_t bytes[PWI_NOTE_SIZE];
-  struct pwi_section section = {.type = PWI_SECTION_NOTE, .count = 1, .length = sizeof bytes};
-  pwi_note_encode(note, bytes);
+  uint8_t bytes[PWI_CHAIN_MESSAGE_SIZE];
+  struct pwi_section section = {.type = PWI_SECTION_CHAIN, .count = 1, .length = sizeof bytes};
+  pwi_chain_message_encode(message, bytes);
   pwi_message_begin(&builder, &peer->peering.data, &head);
   pawl_status status = pwi_message_copy(&builder, &section, bytes);
   if (!status) status = pwi_message_finish(&builder);
-  assert(status == PAWL_OK && "the note is well-formed");
+  assert(status == PAWL_OK && "the message is well-formed");
   struct pwi_send send = {
       .lane = PWI_LANE_DATA, .head = builder.head, .body = builder.parts, .body_count = builder.part_count};
   status = pwi_net_send(server->config.net, peer->link, &send);
   if (status && status != PAWL_NOT_FOUND) pwi_net_close(server->config.net, peer->link, status);
 }
 
-static struct pwi_note note_of(const struct pwi_chain *chain, enum pwi_note_step step) {
-  return (struct pwi_note){.step = step, .positions = chain->positions, .since = chain->since};
+static struct pwi_chain_message message_of(const struct pwi_chain *chain, enum pwi_chain_message_kind kind) {
+  return (struct pwi_chain_message){.kind = kind, .positions = chain->positions, .since = chain->since};
 }
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -117,9 +118,9 @@ static void open_chain(struct pwi_server *server, struct pwi_chain *chain) {
   look_later(server);
   struct server_peer *peer = pwi_server_reach(server, chain->following);
   if (!peer) return;
-  struct pwi_note note = note_of(chain, PWI_NOTE_OPEN);
-  note.version = pwi_chain_at(chain);
-  pwi_server_note(server, peer, &note);
+  struct pwi_chain_message message = message_of(chain, PWI_CHAIN_OPEN);
+  message.version = pwi_chain_at(chain);
+  pwi_server_send_chain_message(server, peer, &message);
 }
 
 /* The version that is confirmed to the previous member: everything up to it is here and in all full members
@@ -134,19 +135,19 @@ static void say_ready(struct pwi_server *server, struct pwi_chain *chain, bool f
   if (!peer || chain->is_filling) return;
   contact_of(chain)->is_greeted = true;
   chain->siblings = 0;
-  struct pwi_note note = note_of(chain, PWI_NOTE_READY);
-  note.version = chain->processed;
-  note.other = told(chain);
-  note.full = full;
-  pwi_server_note(server, peer, &note);
+  struct pwi_chain_message message = message_of(chain, PWI_CHAIN_READY);
+  message.version = chain->processed;
+  message.other = told(chain);
+  message.full = full;
+  pwi_server_send_chain_message(server, peer, &message);
 }
 
 void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain) {
   struct server_peer *peer = contact_of(chain)->previous;
   if (!peer) return;
-  struct pwi_note note = note_of(chain, PWI_NOTE_CONFIRM);
-  note.version = told(chain);
-  pwi_server_note(server, peer, &note);
+  struct pwi_chain_message message = message_of(chain, PWI_CHAIN_CONFIRM);
+  message.version = told(chain);
+  pwi_server_send_chain_message(server, peer, &message);
 }
 
 void pwi_server_chain_up(struct pwi_server *server, struct server_peer *peer) {
@@ -275,7 +276,7 @@ static void give_up_attempts(struct pwi_server *server, int64_t age) {
       pwi_net_close(server->config.net, peer->link, PAWL_TIMED_OUT);
 }
 
-/* Without the manager this server may have been cut off from everybody, so that time does not count for
+/* Without the manager this server may have been cut off from all nodes, so that time does not count for
  * complaints. */
 void pwi_server_chains_afresh(struct pwi_server *server) {
   int64_t now = pwi_net_now(server->config.net);
@@ -310,11 +311,11 @@ void pwi_server_chains_watch(struct pwi_server *server) {
 /* --- sending -------------------------------------------------------------------------------------------- */
 
 static void say_all_sent(struct pwi_server *server, struct pwi_chain *chain, struct server_peer *peer) {
-  struct pwi_note note = note_of(chain, PWI_NOTE_UPDATE);
-  note.version = pwi_chain_at(chain);
-  note.prior = chain->sent;
-  chain->sent = note.version;
-  pwi_server_note(server, peer, &note);
+  struct pwi_chain_message message = message_of(chain, PWI_CHAIN_UPDATE);
+  message.version = pwi_chain_at(chain);
+  message.prior = chain->sent;
+  chain->sent = message.version;
+  pwi_server_send_chain_message(server, peer, &message);
 }
 
 static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
@@ -323,16 +324,16 @@ static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
   if (!chain->is_open || !peer) return;
   struct pwi_log_entry_address address = pwi_server_address_of(server, peer);
   while ((log_entry = pwi_chain_next(chain))) {
-    struct pwi_note note = note_of(chain, PWI_NOTE_UPDATE);
-    note.effect = (uint8_t)log_entry->effect;
-    note.status = log_entry->status;
-    note.positions = pawl_range_common(log_entry->positions, chain->positions);
-    note.version = log_entry->version;
-    note.prior = chain->sent;
-    note.other = 2 * pwi_chain_siblings(chain) + pwi_chain_has_more(chain);
+    struct pwi_chain_message message = message_of(chain, PWI_CHAIN_UPDATE);
+    message.effect = (uint8_t)log_entry->effect;
+    message.status = log_entry->status;
+    message.positions = pawl_range_common(log_entry->positions, chain->positions);
+    message.version = log_entry->version;
+    message.prior = chain->sent;
+    message.other = 2 * pwi_chain_siblings(chain) + pwi_chain_has_more(chain);
     /* A member that is being filled knows no key lists. */
     bool full = chain->is_full_wanted || chain->following_fills;
-    pawl_status status = pwi_log_entry_send_update(log_entry, &address, &note, full);
+    pawl_status status = pwi_log_entry_send_update(log_entry, &address, &message, full);
     if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return; /* sent later, or over another link */
     if (status) {
       pwi_net_close(server->config.net, peer->link, status);
@@ -402,14 +403,14 @@ static pawl_status read_state(struct pwi_server *server, const struct pwi_inbox 
 
 /* Reads the change of an update. */
 static pawl_status read_change(struct pwi_server *server, struct server_peer *peer, const struct pwi_sections *sections,
-                               const struct pwi_note *note, struct pwi_change *change) {
+                               const struct pwi_chain_message *message, struct pwi_change *change) {
   const struct pwi_message_head *head = &peer->inbox.head;
-  *change = (struct pwi_change){.effect = (enum pwi_effect)note->effect, .status = note->status};
+  *change = (struct pwi_change){.effect = (enum pwi_effect)message->effect, .status = message->status};
   change->request.sender.id = head->sender;
   change->request.task = head->task;
   change->request.tick = head->tick;
   pawl_status status = pwi_reading_terms(&peer->inbox, sections, &change->request.terms);
-  if (status || note->effect != PWI_EFFECT_ROWS) return status;
+  if (status || message->effect != PWI_EFFECT_ROWS) return status;
   const struct pwi_entry *entry = pwi_catalogue_find(&server->catalogue, change->request.terms.vector);
   if (entry) change->request.value_type = (uint8_t)entry->is.type; /* even if there are no values */
   status = pwi_reading_body(&server->reading, &peer->inbox, sections, &change->request);
@@ -424,8 +425,8 @@ static size_t bytes_of(const struct iovec *parts, size_t count) {
 }
 
 /* Copies a change to a log entry, to pass it on. */
-static pawl_status copy_change(struct pwi_server *server, const struct pwi_change *change, const struct pwi_note *note,
-                               struct pwi_log_entry **log_entry_out) {
+static pawl_status copy_change(struct pwi_server *server, const struct pwi_change *change,
+                               const struct pwi_chain_message *message, struct pwi_log_entry **log_entry_out) {
   const struct pwi_request *request = &change->request;
   bool has_list = change->effect == PWI_EFFECT_ROWS && request->terms.keys == PWI_KEYS_LIST;
   size_t keys = has_list ? request->encoded_as.length : 0, bytes;
@@ -435,8 +436,8 @@ static pawl_status copy_change(struct pwi_server *server, const struct pwi_chang
   pawl_status status = pwi_log_entry_measure(keys, values, change->state_bytes, stamps, &bytes);
   if (!status) status = pwi_log_entry_take(&server->log_entries, bytes, &log_entry);
   if (status) return status;
-  log_entry->version = note->version;
-  log_entry->positions = note->positions;
+  log_entry->version = message->version;
+  log_entry->positions = message->positions;
   log_entry->effect = change->effect;
   log_entry->status = change->status;
   log_entry->terms = request->terms;
@@ -487,9 +488,9 @@ static void stick(struct pwi_server *server, struct pwi_chain *chain, pawl_statu
 
 /* Applies the change on the positions that do not have it yet. */
 static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_change *change,
-                         const struct pwi_note *note, uint32_t catalogue, bool *wanted_out) {
-  struct pawl_range rest = note->positions, piece;
-  while (!pawl_range_is_empty(rest) && pwi_chain_next_due(&server->chains, chain, rest, note->version, &piece)) {
+                         const struct pwi_chain_message *message, uint32_t catalogue, bool *wanted_out) {
+  struct pawl_range rest = message->positions, piece;
+  while (!pawl_range_is_empty(rest) && pwi_chain_next_due(&server->chains, chain, rest, message->version, &piece)) {
     struct pwi_outcome outcome;
     pwi_shard_follow(server->shard, change, piece, &outcome);
     if (outcome.code == PWI_CODE_WANTED) {
@@ -500,31 +501,31 @@ static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, con
     bool is_gone = outcome.status == PAWL_NOT_FOUND && catalogue <= (uint32_t)server->catalogue.number;
     if (outcome.code == PWI_CODE_FAILED && !is_gone) return outcome.status;
     if (change->effect == PWI_EFFECT_ROWS && outcome.code == PWI_CODE_OK)
-      pwi_shard_mark(server->shard, &change->request, piece, note->version);
+      pwi_shard_mark(server->shard, &change->request, piece, message->version);
     rest.begin = piece.end;
   }
   return PAWL_OK;
 }
 
 static pawl_status take_update(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
-                               const struct pwi_sections *sections, const struct pwi_note *note) {
+                               const struct pwi_sections *sections, const struct pwi_chain_message *message) {
   struct pwi_change change;
   struct pwi_log_entry *log_entry = NULL;
   bool is_wanted = false;
-  if (note->version <= chain->processed || note->prior != chain->processed || contact_of(chain)->is_stuck)
+  if (message->version <= chain->processed || message->prior != chain->processed || contact_of(chain)->is_stuck)
     return PAWL_OK;
   /* A sibling before it is missing, and will be sent again. */
-  if (note->other / 2 != chain->siblings) return PAWL_OK;
-  if (note->effect == PWI_EFFECT_NONE) {
-    pwi_chain_caught_up(&server->chains, chain, note->version);
+  if (message->other / 2 != chain->siblings) return PAWL_OK;
+  if (message->effect == PWI_EFFECT_NONE) {
+    pwi_chain_caught_up(&server->chains, chain, message->version);
     pwi_server_chain_confirm(server, chain);
     return PAWL_OK;
   }
-  pawl_status status = peer->inbox.is_dropped ? PAWL_NO_MEMORY : read_change(server, peer, sections, note, &change);
-  if (!status) status = pwi_chain_make_room(&server->chains, chain, note->positions);
-  if (!status && pwi_chain_has_followers(chain)) status = copy_change(server, &change, note, &log_entry);
+  pawl_status status = peer->inbox.is_dropped ? PAWL_NO_MEMORY : read_change(server, peer, sections, message, &change);
+  if (!status) status = pwi_chain_make_room(&server->chains, chain, message->positions);
+  if (!status && pwi_chain_has_followers(chain)) status = copy_change(server, &change, message, &log_entry);
   if (!status && log_entry) is_wanted = !has_keys(server, &change, log_entry);
-  if (!status && !is_wanted) status = apply(server, chain, &change, note, peer->inbox.head.catalogue, &is_wanted);
+  if (!status && !is_wanted) status = apply(server, chain, &change, message, peer->inbox.head.catalogue, &is_wanted);
   if (status || is_wanted) pwi_log_entry_release(log_entry);
   if (status == PAWL_CORRUPT) return status;
   if (status) {
@@ -536,24 +537,24 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
     return PAWL_OK;
   }
   server->chain_bytes += bytes_of(change.request.values, change.request.value_parts);
-  pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other % 2 == 0, log_entry);
+  pwi_chain_applied(&server->chains, chain, message->version, message->positions, message->other % 2 == 0, log_entry);
   pwi_server_chain_confirm(server, chain);
   return PAWL_OK;
 }
 
-static void take_confirm(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
-  pwi_chain_heard(&server->chains, chain, note->version);
+static void take_confirm(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_chain_message *message) {
+  pwi_chain_heard(&server->chains, chain, message->version);
   if (!chain->is_head) pwi_server_chain_confirm(server, chain);
   pwi_server_moves_look(server, chain);
 }
 
-static void take_ready(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+static void take_ready(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_chain_message *message) {
   if (chain->following_fills) return;
   chain->is_open = true;
   contact_of(chain)->cut_off_since = 0;
-  chain->is_full_wanted = note->full;
-  pwi_chain_rewind(chain, note->version);
-  take_confirm(server, chain, &(struct pwi_note){.version = note->other});
+  chain->is_full_wanted = message->full;
+  pwi_chain_rewind(chain, message->version);
+  take_confirm(server, chain, &(struct pwi_chain_message){.version = message->other});
   pwi_server_chain_pump(server, chain);
 }
 
@@ -568,50 +569,52 @@ static const void *payload_of(const struct pwi_server *server, const struct pwi_
 
 /* The chain of a message; NULL unless `since` and the neighbour match. */
 static struct pwi_chain *chain_of(const struct pwi_server *server, const struct server_peer *peer,
-                                  const struct pwi_note *note) {
-  struct pwi_chain *chain = pwi_chains_find(&server->chains, note->positions.begin);
-  if (!chain || !pawl_range_contains(chain->positions, note->positions)) return NULL;
-  if (pwi_is_planted(PWI_PLANTED_ACCEPT_OLD_EPOCH) && note->since < chain->since) return chain;
-  if (chain->since != note->since) return NULL;
+                                  const struct pwi_chain_message *message) {
+  struct pwi_chain *chain = pwi_chains_find(&server->chains, message->positions.begin);
+  if (!chain || !pawl_range_contains(chain->positions, message->positions)) return NULL;
+  if (pwi_is_planted(PWI_PLANTED_ACCEPT_OLD_EPOCH) && message->since < chain->since) return chain;
+  if (chain->since != message->since) return NULL;
   uint64_t neighbour = peer->kind == PEER_NEXT ? chain->following : chain->previous;
   return neighbour == peer->node ? chain : NULL;
 }
 
 static pawl_status deal_with(struct pwi_server *server, struct server_peer *peer) {
   struct pwi_sections sections;
-  struct pwi_note note;
-  uint8_t scratch[PWI_NOTE_SIZE];
+  struct pwi_chain_message message;
+  uint8_t scratch[PWI_CHAIN_MESSAGE_SIZE];
   if (peer->inbox.head.kind != PWI_SAY_CHAIN) return PAWL_LINK_PROTOCOL;
   pawl_status status = pwi_inbox_check(&peer->inbox, &sections);
   if (status) return status;
-  const struct pwi_section *section = pwi_sections_find(&sections, PWI_SECTION_NOTE);
+  const struct pwi_section *section = pwi_sections_find(&sections, PWI_SECTION_CHAIN);
   if (!section || section->length != sizeof scratch) return PAWL_CORRUPT;
-  status = pwi_note_decode(pwi_inbox_at(&peer->inbox, section->offset, sizeof scratch, scratch), sizeof scratch, &note);
+  status = pwi_chain_message_decode(pwi_inbox_at(&peer->inbox, section->offset, sizeof scratch, scratch),
+                                    sizeof scratch, &message);
   if (status) return status;
-  bool is_back = note.step == PWI_NOTE_READY || note.step == PWI_NOTE_CONFIRM || note.step == PWI_NOTE_TAKEN;
+  bool is_back =
+      message.kind == PWI_CHAIN_READY || message.kind == PWI_CHAIN_CONFIRM || message.kind == PWI_CHAIN_TAKEN;
   if (is_back != (peer->kind == PEER_NEXT)) return PAWL_LINK_PROTOCOL;
-  struct pwi_chain *chain = chain_of(server, peer, &note);
+  struct pwi_chain *chain = chain_of(server, peer, &message);
   if (!chain) return PAWL_OK;
   size_t size;
-  switch (note.step) {
-  case PWI_NOTE_OPEN:
+  switch (message.kind) {
+  case PWI_CHAIN_OPEN:
     say_ready(server, chain, false);
     return PAWL_OK;
-  case PWI_NOTE_READY:
-    take_ready(server, chain, &note);
+  case PWI_CHAIN_READY:
+    take_ready(server, chain, &message);
     return PAWL_OK;
-  case PWI_NOTE_UPDATE:
-    return take_update(server, peer, chain, &sections, &note);
-  case PWI_NOTE_CONFIRM:
-    take_confirm(server, chain, &note);
+  case PWI_CHAIN_UPDATE:
+    return take_update(server, peer, chain, &sections, &message);
+  case PWI_CHAIN_CONFIRM:
+    take_confirm(server, chain, &message);
     return PAWL_OK;
-  case PWI_NOTE_CHUNK: {
+  case PWI_CHAIN_CHUNK: {
     const void *chunk = payload_of(server, &peer->inbox, &sections, &server->reading.loose, &size);
-    pwi_server_fill_chunk(server, peer, chain, &note, chunk, size);
+    pwi_server_fill_chunk(server, peer, chain, &message, chunk, size);
     return PAWL_OK;
   }
-  case PWI_NOTE_TAKEN:
-    pwi_server_fill_taken(server, chain, &note);
+  case PWI_CHAIN_TAKEN:
+    pwi_server_fill_taken(server, chain, &message);
     return PAWL_OK;
   }
   return PAWL_CORRUPT;

@@ -14,7 +14,7 @@ static const struct pwi_message_terms terms = {
 struct scene {
   struct stub_net net;
   struct pwi_server *server;
-  struct member replies; /* notes which replies were given */
+  struct member replies; /* records which replies were given */
 };
 
 static void note_reply(void *context, void *reply, bool is_lost) {
@@ -113,17 +113,17 @@ static void deliver(struct scene *scene, const struct server_peer *peer, const s
 }
 
 /* A neighbour says this; an update may be about a request. */
-static void say_about(struct scene *scene, const struct server_peer *peer, struct pwi_note note,
+static void say_about(struct scene *scene, const struct server_peer *peer, struct pwi_chain_message message,
                       const struct pwi_terms *request, uint64_t signature, uint32_t catalogue) {
   struct pwi_message_builder builder;
   struct pwi_message_head head = {.kind = PWI_SAY_CHAIN, .sender = 7, .task = 3, .tick = 5, .catalogue = catalogue};
-  uint8_t bytes[PWI_NOTE_SIZE], about[PWI_TERMS_SIZE];
+  uint8_t bytes[PWI_CHAIN_MESSAGE_SIZE], about[PWI_TERMS_SIZE];
   float row = 1;
-  if (note.since == 0) note.since = scene->server->numbers.view;
-  if (note.positions.end == 0) note.positions = RING;
-  pwi_note_encode(&note, bytes);
+  if (message.since == 0) message.since = scene->server->numbers.view;
+  if (message.positions.end == 0) message.positions = RING;
+  pwi_chain_message_encode(&message, bytes);
   pwi_message_begin(&builder, &terms, &head);
-  struct pwi_section section = {.type = PWI_SECTION_NOTE, .count = 1, .length = sizeof bytes};
+  struct pwi_section section = {.type = PWI_SECTION_CHAIN, .count = 1, .length = sizeof bytes};
   assert_int_equal(pwi_message_copy(&builder, &section, bytes), PAWL_OK);
   if (request) {
     pwi_terms_encode(request, about);
@@ -141,23 +141,24 @@ static void say_about(struct scene *scene, const struct server_peer *peer, struc
   deliver(scene, peer, &builder);
 }
 
-static void say(struct scene *scene, const struct server_peer *peer, struct pwi_note note) {
-  say_about(scene, peer, note, NULL, 0, 0);
+static void say(struct scene *scene, const struct server_peer *peer, struct pwi_chain_message message) {
+  say_about(scene, peer, message, NULL, 0, 0);
 }
 
 /* The previous member sends the change of a version. */
 static void update(struct scene *scene, const struct server_peer *peer, uint64_t version, uint32_t catalogue) {
   struct pwi_terms request = {
       .kind = PWI_REQUEST_TICK, .vector = {9}, .number = version, .claim = {0, 1}, .range = {0, 1}};
-  say_about(
-      scene, peer,
-      (struct pwi_note){.step = PWI_NOTE_UPDATE, .effect = PWI_EFFECT_TICK, .version = version, .prior = version - 1},
-      &request, 0, catalogue);
+  say_about(scene, peer,
+            (struct pwi_chain_message){
+                .kind = PWI_CHAIN_UPDATE, .effect = PWI_EFFECT_TICK, .version = version, .prior = version - 1},
+            &request, 0, catalogue);
 }
 
-/* The notes that the server sent over a link, the last first; `*count_out` of them. */
-static struct pwi_note last_note(const struct scene *scene, const struct server_peer *peer, size_t *count_out) {
-  struct pwi_note note = {0};
+/* The chain messages that the server sent over a link, the last first; `*count_out` of them. */
+static struct pwi_chain_message last_message(const struct scene *scene, const struct server_peer *peer,
+                                             size_t *count_out) {
+  struct pwi_chain_message last = {0};
   *count_out = 0;
   for (size_t i = 0; i < scene->net.sent_count; i++) {
     const struct stub_sent *sent = &scene->net.sent[i];
@@ -167,23 +168,23 @@ static struct pwi_note last_note(const struct scene *scene, const struct server_
     if (sent->link != peer->link.id) continue;
     assert_int_equal(pwi_control_begin(&control, &message, &terms).how, PWI_RECEIVE_WHOLE);
     assert_int_equal(pwi_control_open(&control, sent->body, sent->body_size, &terms), PAWL_OK);
-    const void *bytes = pwi_control_find(&control, sent->body, PWI_SECTION_NOTE, &size);
-    assert_int_equal(pwi_note_decode(bytes, size, &note), PAWL_OK);
+    const void *bytes = pwi_control_find(&control, sent->body, PWI_SECTION_CHAIN, &size);
+    assert_int_equal(pwi_chain_message_decode(bytes, size, &last), PAWL_OK);
     ++*count_out;
   }
-  return note;
+  return last;
 }
 
-static struct pwi_note heard(const struct scene *scene, const struct server_peer *peer) {
+static struct pwi_chain_message heard(const struct scene *scene, const struct server_peer *peer) {
   size_t count;
-  struct pwi_note note = last_note(scene, peer, &count);
+  struct pwi_chain_message message = last_message(scene, peer, &count);
   assert_true(count > 0);
-  return note;
+  return message;
 }
 
-static size_t notes(const struct scene *scene, const struct server_peer *peer) {
+static size_t messages(const struct scene *scene, const struct server_peer *peer) {
   size_t count;
-  last_note(scene, peer, &count);
+  last_message(scene, peer, &count);
   return count;
 }
 
@@ -229,7 +230,7 @@ static void change(struct scene *scene, uint64_t reply) {
     assert_int_equal(pwi_chain_defer(chain, pawl_range_of(0, QUARTER), reply_of(reply)), PAWL_OK);
 }
 
-#define NOTE(...) ((struct pwi_note){__VA_ARGS__})
+#define MESSAGE(...) ((struct pwi_chain_message){__VA_ARGS__})
 
 /* --- towards the following member ----------------------------------------------------------------------- */
 
@@ -245,16 +246,16 @@ static void test_a_head_opens_the_chain_and_sends_changes(void **state) {
   change(&s, 11);
   struct server_peer *next = follow(&s, 2);
   assert_ptr_equal(contact_of(chain)->following, next); /* up */
-  assert_int_equal(heard(&s, next).step, PWI_NOTE_OPEN);
+  assert_int_equal(heard(&s, next).kind, PWI_CHAIN_OPEN);
   assert_int_equal(heard(&s, next).version, 1);
   assert_false(chain->is_open);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   assert_true(chain->is_open); /* open */
   assert_int_equal(contact_of(chain)->cut_off_since, 0);
-  assert_int_equal(heard(&s, next).step, PWI_NOTE_UPDATE);
+  assert_int_equal(heard(&s, next).kind, PWI_CHAIN_UPDATE);
   assert_int_equal(heard(&s, next).version, 1);
   assert_int_equal(s.replies.told_count, 0);
-  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
   assert_int_equal(s.replies.told_count, 1);
   assert_int_equal(s.replies.told[0].number, 11);
   change(&s, 12); /* goes at once */
@@ -263,20 +264,20 @@ static void test_a_head_opens_the_chain_and_sends_changes(void **state) {
   stop_scene(&s);
 }
 
-static void test_a_follower_is_sent_what_it_lacks(void **state) {
+static void test_a_follower_is_sent_the_changes_that_it_lacks(void **state) {
   (void)state;
   struct scene s;
   start_scene(&s, 1, "12");
   for (uint64_t i = 1; i <= 4; i++) change(&s, i);
   struct server_peer *next = follow(&s, 2);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY, .version = 2, .other = 2));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY, .version = 2, .other = 2));
   assert_int_equal(s.replies.told_count, 2);
-  assert_int_equal(notes(&s, next), 3); /* OPEN, and two updates */
+  assert_int_equal(messages(&s, next), 3); /* OPEN, and two updates */
   assert_int_equal(heard(&s, next).version, 4);
   carried(&s);
   /* It asks again, with keys. */
-  say(&s, next, NOTE(.step = PWI_NOTE_READY, .version = 3, .other = 2, .full = true));
-  assert_int_equal(notes(&s, next), 1);
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY, .version = 3, .other = 2, .full = true));
+  assert_int_equal(messages(&s, next), 1);
   assert_int_equal(heard(&s, next).version, 4);
   assert_false(chain_of(&s)->is_full_wanted);
   stop_scene(&s);
@@ -287,7 +288,7 @@ static void test_changes_wait_for_room_on_the_link(void **state) {
   struct scene s;
   start_scene(&s, 1, "12");
   struct server_peer *next = follow(&s, 2);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   s.net.send_status = PAWL_QUEUE_FULL;
   change(&s, 1);
   assert_int_equal(chain_of(&s)->sent_count, 0);
@@ -308,7 +309,7 @@ static void test_a_lost_link_is_made_again_and_complained_of(void **state) {
   start_scene(&s, 1, "12");
   struct pwi_chain *chain = chain_of(&s);
   struct server_peer *next = follow(&s, 2);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   take_down(&s, next);
   assert_false(chain->is_open);
   assert_null(contact_of(chain)->following);
@@ -325,13 +326,13 @@ static void test_a_lost_link_is_made_again_and_complained_of(void **state) {
   pass(&s, 50);
   assert_int_equal(complaints(&s), 2);
   next = follow(&s, 2);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   pass(&s, 1000);
   assert_int_equal(complaints(&s), 2);
   stop_scene(&s);
 }
 
-static void test_nobody_is_complained_of_without_a_manager(void **state) {
+static void test_a_server_without_a_manager_complains_of_no_member(void **state) {
   (void)state;
   struct scene s;
   start_scene(&s, 1, "12");
@@ -369,14 +370,14 @@ static void test_a_follower_that_confirms_nothing_is_silent(void **state) {
   struct scene s;
   start_scene(&s, 1, "12");
   struct server_peer *next = follow(&s, 2);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   for (int i = 0; i < 10; i++) pwi_server_chains_watch(s.server); /* nothing is expected */
   assert_int_equal(s.net.closed_count, 0);
   change(&s, 1);
   change(&s, 2);
   for (int i = 0; i < 3; i++) pwi_server_chains_watch(s.server);
   assert_int_equal(contact_of(chain_of(&s))->silences, 3);
-  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
   pwi_server_chains_watch(s.server);
   assert_int_equal(contact_of(chain_of(&s))->silences, 0);
   for (int i = 0; i < 4; i++) pwi_server_chains_watch(s.server);
@@ -395,12 +396,12 @@ static void test_a_target_that_is_being_filled_is_not_opened(void **state) {
   assert_int_equal(s.net.connects, 0); /* the fill makes the link */
   assert_null(pwi_server_reach(s.server, 2));
   struct server_peer *next = follow(&s, 2);
-  assert_int_equal(notes(&s, next), 0);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  assert_int_equal(messages(&s, next), 0);
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   assert_false(chain->is_open);
   change(&s, 1);
   assert_int_equal(s.replies.told_count, 1);
-  assert_int_equal(notes(&s, next), 0);
+  assert_int_equal(messages(&s, next), 0);
   stop_scene(&s);
 }
 
@@ -428,20 +429,20 @@ static void test_messages_of_another_view_are_ignored(void **state) {
   struct scene s;
   start_scene(&s, 1, "12");
   struct server_peer *next = follow(&s, 2);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY, .since = 5));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY, .since = 5));
   assert_false(chain_of(&s)->is_open);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   change(&s, 1);
   carried(&s);
   see(&s, 2, "132");
   assert_false(chain_of(&s)->is_open); /* another follower: it begins anew */
-  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1, .since = 1));
-  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1)); /* from a node that is not the neighbour */
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1, .since = 1));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1)); /* from a node that is not the neighbour */
   assert_int_equal(s.replies.told_count, 0);
   next = follow(&s, 3);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   assert_int_equal(heard(&s, next).version, 1);
-  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
   assert_int_equal(s.replies.told_count, 1);
   stop_scene(&s);
 }
@@ -455,7 +456,7 @@ static void test_a_neighbour_on_the_wrong_side_is_cut_off(void **state) {
   assert_int_equal(s.net.closed_count, 1);
   assert_int_equal(s.net.closed[0].link, next->link.id);
   assert_int_equal(s.net.closed[0].why, PAWL_LINK_PROTOCOL);
-  say(&s, previous, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
   assert_int_equal(s.net.closed_count, 2);
   assert_int_equal(s.net.closed[1].link, previous->link.id);
   stop_scene(&s);
@@ -471,17 +472,17 @@ static void test_a_previous_member_is_greeted_once_it_speaks(void **state) {
   assert_int_equal(s.net.connects, 0); /* the previous member connects */
   struct server_peer *previous = precede(&s, 1);
   assert_null(contact_of(chain)->previous);
-  say(&s, previous, NOTE(.step = PWI_NOTE_OPEN));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
   assert_ptr_equal(contact_of(chain)->previous, previous);
   assert_true(contact_of(chain)->is_greeted);
-  assert_int_equal(heard(&s, previous).step, PWI_NOTE_READY);
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_READY);
   assert_int_equal(heard(&s, previous).version, 0);
   see(&s, 2, "132f"); /* it stands elsewhere now */
   take_down(&s, previous);
   see(&s, 3, "12");
   assert_false(contact_of(chain_of(&s))->is_greeted);
   previous = precede(&s, 1);
-  say(&s, previous, NOTE(.step = PWI_NOTE_OPEN));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
   assert_true(contact_of(chain_of(&s))->is_greeted);
   stop_scene(&s);
 }
@@ -491,17 +492,17 @@ static void test_a_tail_applies_updates_in_order_and_confirms(void **state) {
   struct scene s;
   start_scene(&s, 2, "12");
   struct server_peer *previous = precede(&s, 1);
-  say(&s, previous, NOTE(.step = PWI_NOTE_OPEN));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
   carried(&s);
   update(&s, previous, 2, 0); /* the first is missing */
-  assert_int_equal(notes(&s, previous), 0);
+  assert_int_equal(messages(&s, previous), 0);
   update(&s, previous, 1, 0);
   assert_int_equal(chain_of(&s)->processed, 1);
-  assert_int_equal(heard(&s, previous).step, PWI_NOTE_CONFIRM);
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_CONFIRM);
   assert_int_equal(heard(&s, previous).version, 1);
   update(&s, previous, 1, 0); /* once more */
   assert_int_equal(chain_of(&s)->version, 1);
-  say(&s, previous, NOTE(.step = PWI_NOTE_UPDATE, .version = 5, .prior = 1)); /* nothing more up to 5 */
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_UPDATE, .version = 5, .prior = 1)); /* nothing more up to 5 */
   assert_int_equal(chain_of(&s)->processed, 5);
   assert_int_equal(heard(&s, previous).version, 5);
   stop_scene(&s);
@@ -512,15 +513,15 @@ static void test_a_member_in_the_middle_passes_updates_on(void **state) {
   struct scene s;
   start_scene(&s, 2, "123");
   struct server_peer *next = follow(&s, 3), *previous = precede(&s, 1);
-  say(&s, previous, NOTE(.step = PWI_NOTE_OPEN));
-  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   carried(&s);
   update(&s, previous, 1, 0);
-  assert_int_equal(heard(&s, next).step, PWI_NOTE_UPDATE);
+  assert_int_equal(heard(&s, next).kind, PWI_CHAIN_UPDATE);
   assert_int_equal(heard(&s, next).version, 1);
   assert_int_equal(heard(&s, previous).version, 0); /* the tail has not confirmed it */
-  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1));
-  assert_int_equal(heard(&s, previous).step, PWI_NOTE_CONFIRM);
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_CONFIRM);
   assert_int_equal(heard(&s, previous).version, 1);
   stop_scene(&s);
 }
@@ -531,23 +532,23 @@ static void test_a_member_that_lacks_something_is_stuck_and_asks_again(void **st
   start_scene(&s, 2, "12");
   struct pwi_chain *chain = chain_of(&s);
   struct server_peer *previous = precede(&s, 1);
-  say(&s, previous, NOTE(.step = PWI_NOTE_OPEN));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
   carried(&s);
   update(&s, previous, 1, 9); /* of a vector that only a later catalogue has */
   assert_true(contact_of(chain)->is_stuck);
   assert_int_equal(chain->processed, 0);
   update(&s, previous, 1, 0); /* nothing is taken now */
   assert_int_equal(chain->processed, 0);
-  assert_int_equal(notes(&s, previous), 0);
+  assert_int_equal(messages(&s, previous), 0);
   pwi_server_chains_unstick(s.server); /* a catalogue has come */
   assert_false(contact_of(chain)->is_stuck);
-  assert_int_equal(heard(&s, previous).step, PWI_NOTE_READY);
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_READY);
   update(&s, previous, 1, 9);
   assert_true(contact_of(chain)->is_stuck);
   stub_clear(&s.net);
   pass(&s, 50); /* or time has passed */
   assert_false(contact_of(chain)->is_stuck);
-  assert_int_equal(heard(&s, previous).step, PWI_NOTE_READY);
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_READY);
   update(&s, previous, 1, 0);
   assert_int_equal(chain->processed, 1);
   stop_scene(&s);
@@ -572,13 +573,13 @@ static void test_a_member_asks_for_keys_that_it_does_not_know(void **state) {
   assert_int_equal(pwi_catalogue_add(&s.server->catalogue, &entry), PAWL_OK);
   assert_int_equal(pwi_shard_open(s.server->shard, &entry), PAWL_OK);
   struct server_peer *previous = precede(&s, 1);
-  say(&s, previous, NOTE(.step = PWI_NOTE_OPEN));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
   assert_false(heard(&s, previous).full);
-  say_about(&s, previous, NOTE(.step = PWI_NOTE_UPDATE, .effect = PWI_EFFECT_ROWS, .version = 1, .positions = RING),
+  say_about(&s, previous, MESSAGE(.kind = PWI_CHAIN_UPDATE, .effect = PWI_EFFECT_ROWS, .version = 1, .positions = RING),
             &request, 77, 1);
   assert_int_equal(s.net.closed_count, 0);
   assert_int_equal(chain_of(&s)->processed, 0);
-  assert_int_equal(heard(&s, previous).step, PWI_NOTE_READY);
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_READY);
   assert_true(heard(&s, previous).full);
   stop_scene(&s);
 }
@@ -589,7 +590,7 @@ static void test_an_update_that_cannot_be_read_ends_the_link(void **state) {
   start_scene(&s, 2, "12");
   struct server_peer *previous = precede(&s, 1);
   /* It has no terms. */
-  say(&s, previous, NOTE(.step = PWI_NOTE_UPDATE, .effect = PWI_EFFECT_TICK, .version = 1));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_UPDATE, .effect = PWI_EFFECT_TICK, .version = 1));
   assert_int_equal(s.net.closed_count, 1);
   assert_int_equal(s.net.closed[0].why, PAWL_CORRUPT);
   assert_int_equal(chain_of(&s)->processed, 0);
@@ -618,25 +619,25 @@ static void test_a_source_fills_its_target_until_it_is_in_step(void **state) {
   struct pwi_chain *chain = chain_of(&s);
   order(&s, PWI_MOVE_FILL, 2, false);
   struct server_peer *next = follow(&s, 2);
-  struct pwi_note last = heard(&s, next); /* the arc is empty: all chunks go at once */
-  assert_int_equal(last.step, PWI_NOTE_CHUNK);
+  struct pwi_chain_message last = heard(&s, next); /* the arc is empty: all chunks go at once */
+  assert_int_equal(last.kind, PWI_CHAIN_CHUNK);
   assert_int_equal(last.effect, PWI_CHUNK_END);
   assert_true(chain->is_open); /* changes follow */
   change(&s, 11);
-  assert_int_equal(heard(&s, next).step, PWI_NOTE_UPDATE);
+  assert_int_equal(heard(&s, next).kind, PWI_CHAIN_UPDATE);
   assert_int_equal(s.replies.told_count, 1); /* the confirmations of the target do not count yet */
   assert_false(chain->is_synced);
-  say(&s, next, NOTE(.step = PWI_NOTE_TAKEN, .version = last.version, .other = 76)); /* of another order */
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_TAKEN, .version = last.version, .other = 76)); /* of another order */
   assert_false(chain->is_synced);
-  say(&s, next, NOTE(.step = PWI_NOTE_TAKEN, .version = last.version, .other = 77));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_TAKEN, .version = last.version, .other = 77));
   assert_true(chain->is_synced);
   assert_int_equal(moves_reported(&s), 0); /* it lacks the change */
-  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
   assert_int_equal(moves_reported(&s), 1);
   change(&s, 12); /* and now its confirmation counts */
   assert_int_equal(heard(&s, next).version, 2);
   assert_int_equal(s.replies.told_count, 1);
-  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 2));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 2));
   assert_int_equal(s.replies.told_count, 2);
   stop_scene(&s);
 }
@@ -664,18 +665,18 @@ static void test_a_target_that_cannot_go_on_says_so(void **state) {
   struct pwi_chain *chain = chain_of(&s);
   assert_true(chain->is_filling);
   struct server_peer *previous = precede(&s, 1);
-  say(&s, previous, NOTE(.step = PWI_NOTE_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 5, .other = 77));
-  assert_int_equal(heard(&s, previous).step, PWI_NOTE_TAKEN);
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 5, .other = 77));
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_TAKEN);
   assert_int_equal(heard(&s, previous).status, PAWL_OK);
   assert_int_equal(chain->processed, 5);
-  say(&s, previous, NOTE(.step = PWI_NOTE_CHUNK, .effect = PWI_CHUNK_DATA, .version = 3, .prior = 5, .other = 77));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_DATA, .version = 3, .prior = 5, .other = 77));
   assert_int_equal(heard(&s, previous).status, PAWL_CANCELLED); /* a chunk is missing */
-  say(&s, previous, NOTE(.step = PWI_NOTE_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 5, .other = 78));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 5, .other = 78));
   update(&s, previous, 6, 9); /* of an unknown vector */
   assert_true(contact_of(chain)->is_stuck);
-  assert_int_equal(heard(&s, previous).step, PWI_NOTE_TAKEN);
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_TAKEN);
   assert_int_equal(heard(&s, previous).status, PAWL_CANCELLED);
-  say(&s, previous, NOTE(.step = PWI_NOTE_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 6, .other = 79));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 6, .other = 79));
   assert_false(contact_of(chain)->is_stuck); /* it begins anew */
   stop_scene(&s);
 }
@@ -686,13 +687,13 @@ static void test_a_head_hands_over_when_all_members_are_equal(void **state) {
   start_scene(&s, 1, "12");
   struct pwi_chain *chain = chain_of(&s);
   struct server_peer *next = follow(&s, 2);
-  say(&s, next, NOTE(.step = PWI_NOTE_READY));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   change(&s, 11);
   order(&s, PWI_MOVE_HANDOVER, 2, false);
   assert_true(chain->is_handing);
   assert_null(pwi_chains_route(&s.server->chains, &(struct pwi_place){.size = 1000}, pawl_range_of(0, 1)));
   assert_int_equal(moves_reported(&s), 0);
-  say(&s, next, NOTE(.step = PWI_NOTE_CONFIRM, .version = 1));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
   assert_int_equal(moves_reported(&s), 1);
   assert_true(chain->is_handing);
   stop_scene(&s);
@@ -704,7 +705,7 @@ static void test_a_handover_is_cancelled_by_order_or_with_the_manager(void **sta
   for (int by_order = 0; by_order < 2; by_order++) {
     start_scene(&s, 1, "12");
     struct server_peer *next = follow(&s, 2);
-    say(&s, next, NOTE(.step = PWI_NOTE_READY));
+    say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
     change(&s, 11);
     order(&s, PWI_MOVE_HANDOVER, 2, false);
     if (by_order)
@@ -721,10 +722,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test(test_##name)
       T(a_head_opens_the_chain_and_sends_changes),
-      T(a_follower_is_sent_what_it_lacks),
+      T(a_follower_is_sent_the_changes_that_it_lacks),
       T(changes_wait_for_room_on_the_link),
       T(a_lost_link_is_made_again_and_complained_of),
-      T(nobody_is_complained_of_without_a_manager),
+      T(a_server_without_a_manager_complains_of_no_member),
       T(an_attempt_that_takes_a_second_is_given_up),
       T(a_follower_that_confirms_nothing_is_silent),
       T(a_target_that_is_being_filled_is_not_opened),

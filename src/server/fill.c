@@ -2,9 +2,9 @@
  *
  * FILLING. The last full member copies its data to the following one chunk by chunk, with a few chunks under
  * way, while requests go on. It also sends every change, in the same sequence, and each chunk is exact for
- * the version in its note. The later of chunk and change is always newer, so nothing is lost. When the last
- * chunk is stored, the confirmations of the new member begin to count: from then on no change is confirmed
- * that it lacks. Once it has everything that was confirmed before, the manager is told.
+ * the version in its message. The later of chunk and change is always newer, so nothing is lost. When the
+ * last chunk is stored, the confirmations of the new member begin to count: from then on no change is
+ * confirmed that it lacks. Once it has everything that was confirmed before, the manager is told.
  *
  * PAUSES. Copying takes memory bandwidth and processors from requests, on both servers. So the source pauses
  * after a burst of chunks if requests have moved more bytes than the burst meanwhile: the more they moved,
@@ -15,7 +15,7 @@
  * again with the next view that makes it the head, if the manager cancels the order, or if the manager is
  * lost before it was told.
  *
- * Only views decide what becomes of an arc.
+ * Only views decide which chain keeps an arc.
  */
 #include <assert.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 #define BURST 16                  /* chunks between pauses */
 #define BURST_BYTES (BURST * CHUNK)
 #define SILENCES 3 /* checks, one a second, without a stored chunk */
-#define REST_MAX INT64_C(20000000)
+#define PAUSE_MAX INT64_C(20000000)
 
 /* --- orders --------------------------------------------------------------------------------------------- */
 
@@ -170,27 +170,27 @@ void pwi_server_moves_look(struct pwi_server *server, struct pwi_chain *chain) {
 
 /* --- the source ----------------------------------------------------------------------------------------- */
 
-static struct pwi_note chunk_note(const struct pwi_chain *chain, const struct moving *moving,
-                                  enum pwi_chunk_step step) {
-  return (struct pwi_note){.step = PWI_NOTE_CHUNK,
-                           .effect = (uint8_t)step,
-                           .positions = chain->positions,
-                           .since = chain->since,
-                           .version = moving->given + 1,
-                           .prior = pwi_chain_at(chain),
-                           .other = moving->order.move};
+static struct pwi_chain_message chunk_message(const struct pwi_chain *chain, const struct moving *moving,
+                                              enum pwi_chunk_step step) {
+  return (struct pwi_chain_message){.kind = PWI_CHAIN_CHUNK,
+                                    .effect = (uint8_t)step,
+                                    .positions = chain->positions,
+                                    .since = chain->since,
+                                    .version = moving->given + 1,
+                                    .prior = pwi_chain_at(chain),
+                                    .other = moving->order.move};
 }
 
 static pawl_status send_chunk(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving,
                               enum pwi_chunk_step step, struct pwi_log_entry *log_entry) {
-  struct pwi_note note = chunk_note(chain, moving, step);
+  struct pwi_chain_message message = chunk_message(chain, moving, step);
   struct pwi_log_entry_address address = pwi_server_address_of(server, contact_of(chain)->following);
-  pawl_status status = pwi_log_entry_send_bytes(log_entry, &address, &note, server->node);
+  pawl_status status = pwi_log_entry_send_bytes(log_entry, &address, &message, server->node);
   if (!status) moving->given++;
   return status;
 }
 
-/* Begins: the target drops what it has of the arc. Changes after this version follow. */
+/* Sends BEGIN: the target drops its rows of the arc. Changes after this version follow. */
 static pawl_status begin_copying(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   struct pwi_log_entry *log_entry;
   pawl_status status = pwi_log_entry_take(&server->log_entries, 0, &log_entry);
@@ -239,8 +239,8 @@ static pawl_status fill_log_entry(struct pwi_server *server, struct pwi_chain *c
   return status;
 }
 
-/* A chunk is read and sent at once, so that it is exact for the version in its note. It follows all changes
- * up to that version: if one of them is still unsent, the chunk waits. */
+/* A chunk is read and sent at once, so that it is exact for the version in its message. It follows all
+ * changes up to that version: if one of them is still unsent, the chunk waits. */
 static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   struct pwi_copying going = moving->copying;
   struct pwi_log_entry *log_entry;
@@ -275,25 +275,25 @@ static void begin_burst(struct pwi_server *server, struct moving *moving) {
 }
 
 /* The pause after a burst of this duration, while requests moved so many bytes. */
-static int64_t rest_after(int64_t burst, uint64_t traffic) {
+static int64_t pause_after(int64_t burst, uint64_t traffic) {
   double more = (double)traffic / (double)BURST_BYTES - 1, times = more < 5 ? more : 5;
-  int64_t rest = more > 0 ? (int64_t)((double)burst * times) : 0;
-  return rest < REST_MAX ? rest : REST_MAX;
+  int64_t pause = more > 0 ? (int64_t)((double)burst * times) : 0;
+  return pause < PAUSE_MAX ? pause : PAUSE_MAX;
 }
 
 /* A burst was sent and stored: the next begins at once, or after a pause. */
 static void end_burst(struct pwi_server *server, struct moving *moving) {
   int64_t now = pwi_net_now(server->config.net);
   uint64_t traffic = traffic_of(server) - moving->traffic_before;
-  int64_t rest = rest_after(now - moving->burst_at, traffic);
+  int64_t pause = pause_after(now - moving->burst_at, traffic);
   begin_burst(server, moving);
-  if (rest > 0 && set_timer(server, now + rest)) moving->rests_until = now + rest;
+  if (pause > 0 && set_timer(server, now + pause)) moving->pauses_until = now + pause;
 }
 
 static bool may_copy(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   if (moving->given == moving->burst_end && moving->taken == moving->given) end_burst(server, moving);
   return !moving->has_copied && moving->given < moving->burst_end && moving->given - moving->taken < WINDOW &&
-         moving->rests_until == 0 && !pwi_chain_next(chain);
+         moving->pauses_until == 0 && !pwi_chain_next(chain);
 }
 
 static void go_on(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
@@ -321,9 +321,9 @@ void pwi_server_fill_timer(struct pwi_server *server) {
   for (struct moving *moving = server->movings; moving; moving = moving->next) {
     struct pwi_chain *chain =
         moving->is_over || moving->order.step == PWI_MOVE_HANDOVER ? NULL : chain_of(server, moving);
-    if (!chain || moving->rests_until == 0) continue;
-    if (moving->rests_until > now && set_timer(server, moving->rests_until)) continue;
-    moving->rests_until = 0;
+    if (!chain || moving->pauses_until == 0) continue;
+    if (moving->pauses_until > now && set_timer(server, moving->pauses_until)) continue;
+    moving->pauses_until = 0;
     begin_burst(server, moving);
     go_on(server, chain, moving);
   }
@@ -365,16 +365,17 @@ static void count_target(struct pwi_server *server, struct pwi_chain *chain, str
   pwi_server_moves_look(server, chain);
 }
 
-void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain,
+                           const struct pwi_chain_message *message) {
   struct moving *moving = chain->following_fills ? fill_of(server, chain) : NULL;
-  if (!moving || moving->order.move != note->other) return;
-  if (note->status) {
-    end_move(server, moving, note->status);
+  if (!moving || moving->order.move != message->other) return;
+  if (message->status) {
+    end_move(server, moving, message->status);
     return;
   }
-  if (note->version <= moving->given && note->version > moving->taken) moving->taken = note->version;
+  if (message->version <= moving->given && message->version > moving->taken) moving->taken = message->version;
   if (moving->has_copied && moving->taken == moving->given && !chain->is_synced)
-    count_target(server, chain, moving, note->prior);
+    count_target(server, chain, moving, message->prior);
   else
     go_on(server, chain, moving);
 }
@@ -387,7 +388,8 @@ struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_c
   return NULL;
 }
 
-static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *chain,
+                                 const struct pwi_chain_message *message) {
   struct filling *filling = pwi_alloc_zero(1, sizeof *filling);
   if (!filling) return PAWL_NO_MEMORY;
   pwi_server_fillings_forget(server, chain->positions);
@@ -397,44 +399,44 @@ static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *ch
     return status;
   }
   *filling = (struct filling){.next = server->fillings,
-                              .move = note->other,
+                              .move = message->other,
                               .since = chain->since,
                               .positions = chain->positions,
-                              .chunk = note->version};
+                              .chunk = message->version};
   server->fillings = filling;
-  chain->processed = chain->version = note->prior;
+  chain->processed = chain->version = message->prior;
   contact_of(chain)->is_stuck = false;
   pwi_clock_fini(&chain->staged);
   return PAWL_OK;
 }
 
 /* A chunk out of sequence would restore old rows, so the fill begins anew. */
-static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note,
+static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_chain_message *message,
                            uint32_t catalogue, const void *chunk, size_t size) {
   struct filling *filling = pwi_server_filling(server, chain);
-  if (!filling || filling->move != note->other || filling->is_complete || note->version != filling->chunk + 1)
+  if (!filling || filling->move != message->other || filling->is_complete || message->version != filling->chunk + 1)
     return PAWL_CANCELLED;
-  if (note->prior != chain->processed || catalogue > (uint32_t)server->catalogue.number) return PAWL_CANCELLED;
-  filling->chunk = note->version;
+  if (message->prior != chain->processed || catalogue > (uint32_t)server->catalogue.number) return PAWL_CANCELLED;
+  filling->chunk = message->version;
   if (!chunk) return PAWL_NO_MEMORY;
-  if (note->effect == PWI_CHUNK_DATA) return pwi_shard_take(server->shard, chunk, size);
+  if (message->effect == PWI_CHUNK_DATA) return pwi_shard_take(server->shard, chunk, size);
   pawl_status status = pwi_chain_load_versions(chain, chunk, size);
   if (!status) status = pwi_shard_stage_rest(server->shard, chain->positions);
   if (!status) filling->is_complete = true;
-  if (!status) pwi_shard_mark_all(server->shard, chain->positions, note->prior + 1);
+  if (!status) pwi_shard_mark_all(server->shard, chain->positions, message->prior + 1);
   return status;
 }
 
 void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
-                           const struct pwi_note *note, const void *chunk, size_t size) {
+                           const struct pwi_chain_message *message, const void *chunk, size_t size) {
   if (!chain->is_filling) return;
-  struct pwi_note reply = *note;
-  reply.step = PWI_NOTE_TAKEN;
+  struct pwi_chain_message reply = *message;
+  reply.kind = PWI_CHAIN_TAKEN;
   reply.effect = 0;
-  reply.status = note->effect == PWI_CHUNK_BEGIN
-                     ? begin_filling(server, chain, note)
-                     : fill_on(server, chain, note, peer->inbox.head.catalogue, chunk, size);
-  pwi_server_note(server, peer, &reply);
+  reply.status = message->effect == PWI_CHUNK_BEGIN
+                     ? begin_filling(server, chain, message)
+                     : fill_on(server, chain, message, peer->inbox.head.catalogue, chunk, size);
+  pwi_server_send_chain_message(server, peer, &reply);
 }
 
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions) {
@@ -446,14 +448,14 @@ bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range pos
 void pwi_server_fill_stuck(struct pwi_server *server, struct pwi_chain *chain) {
   const struct filling *filling = pwi_server_filling(server, chain);
   if (!filling || !contact_of(chain)->previous) return;
-  struct pwi_note note = {.step = PWI_NOTE_TAKEN,
-                          .status = PAWL_CANCELLED,
-                          .positions = chain->positions,
-                          .since = chain->since,
-                          .version = filling->chunk,
-                          .prior = chain->processed,
-                          .other = filling->move};
-  pwi_server_note(server, contact_of(chain)->previous, &note);
+  struct pwi_chain_message message = {.kind = PWI_CHAIN_TAKEN,
+                                      .status = PAWL_CANCELLED,
+                                      .positions = chain->positions,
+                                      .since = chain->since,
+                                      .version = filling->chunk,
+                                      .prior = chain->processed,
+                                      .other = filling->move};
+  pwi_server_send_chain_message(server, contact_of(chain)->previous, &message);
 }
 
 pawl_status pwi_server_fillings_open(struct pwi_server *server) {

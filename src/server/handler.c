@@ -37,7 +37,7 @@ static void free_link(struct pwi_handler_link *link) {
   pwi_handler_free_buffers(link);
   pwi_handler_exit(link);
   pwi_inbox_fini(&link->inbox);
-  pwi_free(link->pace);
+  pwi_free(link->adapting);
   pwi_free(link);
 }
 
@@ -448,7 +448,7 @@ static struct pwi_handler_link *find_link(const struct pwi_handler *handler, uin
   return link;
 }
 
-struct telling {
+struct aggregate_answer {
   struct pwi_handler *handler;
   struct pwi_chain *chain;
   const struct pwi_entry *entry;
@@ -472,7 +472,7 @@ static void fetch_rows(struct pwi_handler_link *link, struct pwi_chain *chain, s
 
 /* Answers one sender of an aggregate. */
 static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, const struct pwi_request *pull) {
-  struct telling *telling = context;
+  struct aggregate_answer *telling = context;
   struct pwi_handler_link *link = find_link(telling->handler, waiter.owner);
   struct pwi_served served = {.outcome = {.code = PWI_CODE_OK}};
   struct pwi_handler_buffer *buffer = NULL;
@@ -488,7 +488,8 @@ static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, cons
 }
 
 /* An aggregate becomes one change of the chain. */
-static pawl_status settle_sum(struct pwi_handler *handler, struct pwi_aggregate *sum, struct telling *telling) {
+static pawl_status settle_sum(struct pwi_handler *handler, struct pwi_aggregate *sum,
+                              struct aggregate_answer *telling) {
   const struct pwi_request *request = &telling->request;
   size_t count = pwi_aggregate_stamps(sum, NULL);
   struct pwi_log_entry *log_entry = NULL;
@@ -533,7 +534,7 @@ static void tell_released(struct pwi_handler *handler) {
 }
 
 void pwi_handler_settle_sums(struct pwi_handler *handler) {
-  struct telling telling = {.handler = handler};
+  struct aggregate_answer telling = {.handler = handler};
   struct pwi_shard *shard = handler->config.shard;
   struct pwi_aggregate *sum;
   if (!handler->config.chains) return;

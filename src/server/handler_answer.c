@@ -245,9 +245,9 @@ void pwi_handler_replies_fini(struct pwi_handler *handler) {
 /* The time of a message begins when the net has finished the message before it. */
 static void note_carried(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {
   int64_t now = pwi_net_now(link->handler->config.net), from = buffer->sent_at;
-  if (link->pace->last_done > from) from = link->pace->last_done;
-  pwi_adapt_link_report(&link->pace->carrying, buffer->sent_bytes, now - from);
-  link->pace->last_done = now;
+  if (link->adapting->last_done > from) from = link->adapting->last_done;
+  pwi_adapt_link_report(&link->adapting->carrying, buffer->sent_bytes, now - from);
+  link->adapting->last_done = now;
 }
 
 void pwi_handler_done(struct pwi_handler_link *link, uint64_t cookie) {
@@ -255,7 +255,7 @@ void pwi_handler_done(struct pwi_handler_link *link, uint64_t cookie) {
   assert(index < link->buffer_count);
   struct pwi_handler_buffer *buffer = link->buffers[index];
   buffer->busy = false;
-  if (link->pace && buffer->sent_at != 0) note_carried(link, buffer);
+  if (link->adapting && buffer->sent_at != 0) note_carried(link, buffer);
   buffer->sent_at = 0;
   link->taken_at = pwi_net_now(link->handler->config.net);
   if (buffer->size > KEEP_MAX || link->handler->beyond == buffer) pwi_handler_close_buffer(link, buffer);

@@ -4,7 +4,7 @@
  * read its answers could fill the memory, and more so with many links. So bytes of regions are counted. If a
  * limit is reached, unused regions of all links are closed; if that is not enough, the request is answered
  * NOT_HERE, and the client sends it again. One answer at a time may exceed the limit, so that a limit below
- * the size of a single answer blocks nobody.
+ * the size of a single answer blocks no client.
  *
  * While some link lacks memory, clients must read their answers: a client that needs more than a second, and
  * more time than at 16 MiB a second, loses its link. Otherwise clients may be slow.

@@ -1,5 +1,5 @@
-/* Room for answers: who has it, and who loses it. The request handler is made by hand, so that answers can
- * lie unread. */
+/* Limits on the memory of answers, and links that are dropped for it. The request handler is a plain struct,
+ * so that answers can stay unread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static struct {
   struct pwi_sim *sim;
   struct pwi_log log;
   struct pwi_handler handler;
-  struct pwi_handler_link links[3]; /* the first two have one key */
+  struct pwi_handler_link links[3]; /* the first two links have the same key */
   struct pwi_handler_buffer buffers[3][16];
   struct pwi_handler_buffer *places[3][16];
 } scene;
@@ -60,7 +60,7 @@ static void close_scene(void) {
   pwi_sim_destroy(scene.sim);
 }
 
-/* Another answer for a link, which is sent, or waits for a chain. */
+/* Adds an answer for a link, which is sent or waits for a chain. */
 static pawl_status answer(size_t link, size_t bytes, bool is_sent) {
   struct pwi_handler_link *of = &scene.links[link];
   struct pwi_handler_buffer *buffer = &scene.buffers[link][of->buffer_count];
@@ -77,23 +77,24 @@ static void pass(int64_t time) {
   assert_int_equal(pwi_sim_run_until(scene.sim, pwi_sim_now(scene.sim) + time), PAWL_OK);
 }
 
-static void test_a_link_has_half_a_key_three_quarters_and_one_answer_may_go_beyond(void **state) {
+static void test_a_link_may_use_half_and_a_key_three_quarters_and_one_answer_may_exceed_the_limit(void **state) {
   (void)state;
   open_scene();
   for (int i = 0; i < 8; i++) assert_int_equal(answer(0, MIB, true), PAWL_OK);
-  assert_int_equal(answer(0, MIB, true), PAWL_QUEUE_FULL); /* half */
+  assert_int_equal(answer(0, MIB, true), PAWL_QUEUE_FULL); /* a link may use half */
   for (int i = 0; i < 4; i++) assert_int_equal(answer(1, MIB, true), PAWL_OK);
-  for (int i = 0; i < 4; i++) assert_int_equal(answer(2, MIB, true), PAWL_OK); /* another key has the rest, */
+  for (int i = 0; i < 4; i++)
+    assert_int_equal(answer(2, MIB, true), PAWL_OK); /* a link of another key may use the remaining memory */
   assert_int_equal(scene.handler.answer_bytes, ALL);
-  assert_int_equal(answer(2, 3 * MIB, true), PAWL_OK); /* and one may go beyond, */
+  assert_int_equal(answer(2, 3 * MIB, true), PAWL_OK); /* one answer may exceed the limit */
   assert_int_equal(answer(2, MIB, true), PAWL_QUEUE_FULL);
-  assert_int_equal(answer(1, MIB, true), PAWL_QUEUE_FULL); /* and no second one */
+  assert_int_equal(answer(1, MIB, true), PAWL_QUEUE_FULL); /* but no second answer */
   pwi_handler_discharge(&scene.links[2], &scene.buffers[2][4]);
   assert_int_equal(answer(1, MIB, true), PAWL_OK);
   close_scene();
 }
 
-static void test_an_answer_larger_than_all_bounds_is_given(void **state) {
+static void test_an_answer_larger_than_all_limits_is_sent(void **state) {
   (void)state;
   open_scene();
   assert_int_equal(answer(0, 4 * ALL, true), PAWL_OK);
@@ -101,29 +102,29 @@ static void test_an_answer_larger_than_all_bounds_is_given(void **state) {
   close_scene();
 }
 
-static void test_who_does_not_read_goes_when_others_lack_room(void **state) {
+static void test_a_client_that_does_not_read_is_dropped_when_others_need_memory(void **state) {
   (void)state;
   open_scene();
   for (int i = 0; i < 8; i++) assert_int_equal(answer(0, MIB, true), PAWL_OK);
   for (int i = 0; i < 4; i++) assert_int_equal(answer(1, MIB, false), PAWL_OK); /* these wait for a chain */
   pass(10 * PWI_SIM_SECOND);
-  assert_int_equal(answer(2, MIB, true), PAWL_OK); /* there is room: nobody minds */
+  assert_int_equal(answer(2, MIB, true), PAWL_OK); /* there is memory, so no link is dropped */
   assert_int_equal(scene.handler.answers_dropped, 0);
-  for (int i = 0; i < 4; i++) assert_int_equal(answer(2, MIB, true), PAWL_OK); /* the last one is beyond */
+  for (int i = 0; i < 4; i++) assert_int_equal(answer(2, MIB, true), PAWL_OK); /* the last answer exceeds the limit */
   assert_int_equal(scene.handler.answers_dropped, 1);
   assert_true(scene.links[0].is_dropped && !scene.links[1].is_dropped && !scene.links[2].is_dropped);
   assert_int_equal(answer(2, MIB, true), PAWL_QUEUE_FULL);
-  assert_int_equal(scene.handler.answers_dropped, 1); /* once */
+  assert_int_equal(scene.handler.answers_dropped, 1); /* dropped only once */
   close_scene();
 }
 
-static void test_who_reads_stays_however_much_is_left(void **state) {
+static void test_a_client_that_reads_stays_however_much_is_unread(void **state) {
   (void)state;
   open_scene();
   for (int i = 0; i < 8; i++) assert_int_equal(answer(0, MIB, true), PAWL_OK);
   for (int i = 0; i < 8; i++) assert_int_equal(answer(2, MIB, true), PAWL_OK);
   pass(PWI_SIM_SECOND / 2);
-  assert_int_equal(answer(1, MIB, true), PAWL_OK); /* beyond */
+  assert_int_equal(answer(1, MIB, true), PAWL_OK); /* exceeds the limit */
   assert_int_equal(answer(1, MIB, true), PAWL_QUEUE_FULL);
   assert_int_equal(scene.handler.answers_dropped, 0);
   pass(9 * PWI_SIM_SECOND);
@@ -139,10 +140,10 @@ static void test_who_reads_stays_however_much_is_left(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_link_has_half_a_key_three_quarters_and_one_answer_may_go_beyond),
-      cmocka_unit_test(test_an_answer_larger_than_all_bounds_is_given),
-      cmocka_unit_test(test_who_does_not_read_goes_when_others_lack_room),
-      cmocka_unit_test(test_who_reads_stays_however_much_is_left),
+      cmocka_unit_test(test_a_link_may_use_half_and_a_key_three_quarters_and_one_answer_may_exceed_the_limit),
+      cmocka_unit_test(test_an_answer_larger_than_all_limits_is_sent),
+      cmocka_unit_test(test_a_client_that_does_not_read_is_dropped_when_others_need_memory),
+      cmocka_unit_test(test_a_client_that_reads_stays_however_much_is_unread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

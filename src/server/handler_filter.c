@@ -112,14 +112,14 @@ static pawl_status run(struct pwi_handler_filters *filters, struct pawl_filters 
 /* Measurements of a link and its vectors, for requests that leave the choice of a compressor to the
  * server. */
 static struct pwi_adapt *find_adapt(struct pwi_handler_link *link, const struct pwi_entry *entry) {
-  if (!link->pace) link->pace = pwi_alloc_zero(1, sizeof *link->pace);
-  if (!link->pace) return NULL;
-  struct pwi_paced *paced = &link->pace->vectors[entry->id.id % PWI_PACED_VECTORS];
-  if (paced->vector != entry->id.id) {
-    paced->vector = entry->id.id;
-    pwi_adapt_init(&paced->adapt, (enum pwi_value_type)entry->is.type);
+  if (!link->adapting) link->adapting = pwi_alloc_zero(1, sizeof *link->adapting);
+  if (!link->adapting) return NULL;
+  struct pwi_adapting_vector *vector = &link->adapting->vectors[entry->id.id % PWI_ADAPTING_VECTORS];
+  if (vector->vector != entry->id.id) {
+    vector->vector = entry->id.id;
+    pwi_adapt_init(&vector->adapt, (enum pwi_value_type)entry->is.type);
   }
-  return &paced->adapt;
+  return &vector->adapt;
 }
 
 static unsigned codecs_for(const struct pwi_handler_link *link, const struct pwi_request *request,
@@ -139,7 +139,7 @@ static void encode(struct pwi_handler_link *link, const struct pwi_entry *entry,
                               .count = served->value_bytes / pawl_type_size(entry->is.type),
                               .net = handler->config.net};
   if (pwi_codecs_are_free(codecs)) coding.adapt = find_adapt(link, entry);
-  coding.link = link->pace ? &link->pace->carrying : NULL;
+  coding.link = link->adapting ? &link->adapting->carrying : NULL;
   struct pwi_coded coded = pwi_coder_encode(&handler->filters.coder, &coding, &handler->filters.coded);
   if (coded.codec == PWI_CODEC_RAW) return;
   assert(coded.size < served->value_bytes);

@@ -23,20 +23,20 @@ struct pwi_handler_buffer {
 };
 
 /* How fast a link carries answers, and which codec pays off for each vector on it. */
-#define PWI_PACED_VECTORS 4
+#define PWI_ADAPTING_VECTORS 4
 
-struct pwi_paced {
+struct pwi_adapting_vector {
   uint64_t vector;
   struct pwi_adapt adapt;
 };
 
-struct pwi_pace {
+struct pwi_adapting {
   struct pwi_adapt_link carrying;
   int64_t last_done;
-  struct pwi_paced vectors[PWI_PACED_VECTORS];
+  struct pwi_adapting_vector vectors[PWI_ADAPTING_VECTORS];
 };
 
-/* An answer: what it says, and where its values lie. */
+/* An answer: its contents, and the place of its values. */
 struct pwi_reply {
   struct pwi_handler_link *link; /* NULL: the link is gone */
   uint64_t number, task;
@@ -47,9 +47,9 @@ struct pwi_reply {
   struct pwi_handler_buffer *buffer; /* NULL: the net copies the values */
   const char *values;
 
-  struct pwi_handler *handler;   /* of a deferred reply; the next two likewise */
-  struct pwi_reply *all_next;    /* in the handler's list of all */
-  struct pwi_reply *unused_next; /* in its list of unused ones */
+  struct pwi_handler *handler;   /* of a deferred reply: the handler that sends it */
+  struct pwi_reply *all_next;    /* of a deferred reply: next in the handler's list of all of them */
+  struct pwi_reply *unused_next; /* of a deferred reply: next in the handler's list of unused ones */
 };
 
 struct pwi_handler_link {
@@ -67,10 +67,10 @@ struct pwi_handler_link {
   size_t buffer_count;
   size_t buffer_bytes; /* of their regions */
   struct pwi_answering *key;
-  int64_t taken_at;      /* when the client last took an answer */
-  bool is_dropped;       /* closed because the client reads too slowly */
-  size_t deferred_count; /* replies that wait for chains */
-  struct pwi_pace *pace; /* NULL: no request on this link has permitted a choice of codecs */
+  int64_t taken_at;              /* when the client last took an answer */
+  bool is_dropped;               /* closed because the client reads too slowly */
+  size_t deferred_count;         /* replies that wait for chains */
+  struct pwi_adapting *adapting; /* NULL: no request on this link has permitted a choice of codecs */
 };
 
 /* A chain of filters for answers. */
@@ -111,11 +111,11 @@ struct pwi_handler {
   struct pwi_answering *keys; /* one for each identity with links */
   uint64_t answer_bytes, answers_dropped;
   const struct pwi_handler_buffer *beyond;    /* the one buffer that may exceed the limit; NULL: none does */
-  struct pwi_reply *replies, *unused_replies; /* memory for deferred replies, kept from one to the next */
+  struct pwi_reply *replies, *unused_replies; /* all structs for deferred replies, and those that can be reused */
   char small[PWI_NET_COPY_MAX];
 };
 
-/* Finds room for the values of an answer: handler->small without a buffer if the net copies them at once,
+/* Finds memory for the values of an answer: handler->small without a buffer if the net copies them at once,
  * otherwise a buffer of the link. PAWL_NO_MEMORY, PAWL_NODE_LIMIT; PAWL_QUEUE_FULL: too much is under way on
  * the link. */
 PAWL_MUST_USE pawl_status pwi_handler_make_room(struct pwi_handler_link *link, size_t bytes, bool may_wait,
@@ -151,7 +151,7 @@ void pwi_handler_keep_payload(struct pwi_reply *answer);
 /* Sends the answer once the chain has confirmed everything that is here now. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_handler_defer(struct pwi_chain *chain, struct pawl_range positions,
                                             const struct pwi_reply *answer);
-void pwi_handler_forget_deferred(struct pwi_handler_link *link); /* it is going down */
+void pwi_handler_forget_deferred(struct pwi_handler_link *link); /* for a link that is going down */
 void pwi_handler_replies_fini(struct pwi_handler *handler);
 
 /* Sends an answer that consists of an outcome only. */
@@ -166,7 +166,7 @@ PAWL_MUST_USE pawl_status pwi_handler_enter(struct pwi_handler_link *link, const
 void pwi_handler_exit(struct pwi_handler_link *link);
 /* A region was opened. */
 void pwi_handler_charge(struct pwi_handler_link *link, size_t bytes);
-/* Its region is closed. */
+/* The region of `buffer` was closed. */
 void pwi_handler_discharge(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer);
 
 /* Checks whether another region of `bytes` is within the limits. PAWL_QUEUE_FULL. */

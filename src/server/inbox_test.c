@@ -1,5 +1,4 @@
-/* Messages on their way in: whole or in pieces cut anywhere, without memory for them, and other people's
- * bytes. */
+/* Receiving messages: whole, in pieces cut anywhere, without memory, and malformed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +58,7 @@ static struct pwi_receive begin(struct pwi_inbox *inbox, const struct sample *sa
   return receive;
 }
 
-/* The body lies with the sender, in `count` pieces cut anywhere. */
+/* Delivers a body that stays in the sender's memory, in `count` pieces cut anywhere. */
 static void give_pieces(struct pwi_inbox *inbox, const struct sample *sample, size_t count, struct pwi_random *random) {
   assert_int_equal(begin(inbox, sample, true).how, PWI_RECEIVE_PIECES);
   size_t at = 0;
@@ -71,7 +70,7 @@ static void give_pieces(struct pwi_inbox *inbox, const struct sample *sample, si
   }
 }
 
-/* Both sections come out as they went in, by `at` and as parts. */
+/* Both sections are unchanged, read by pwi_inbox_at and as parts. */
 static void assert_content(struct pwi_inbox *inbox, const struct sample *sample) {
   struct pwi_sections sections;
   struct iovec parts[PWI_NET_READY_PIECES];
@@ -126,8 +125,8 @@ static void test_much_memory_is_given_back_after_use(void **state) {
   pwi_inbox_fini(&inbox);
 }
 
-/* Links that have once sent much hold nothing while they are idle, however many there are. */
-static void test_idle_inboxes_share_what_is_kept(void **state) {
+/* An idle link keeps no memory, even if it has received a large message. */
+static void test_idle_inboxes_share_the_kept_memory(void **state) {
   (void)state;
   struct pwi_staging staging = {0};
   struct pwi_inbox inboxes[20] = {{.shared = &staging}};
@@ -136,7 +135,7 @@ static void test_idle_inboxes_share_what_is_kept(void **state) {
   for (size_t i = 0; i < 20; i++) inboxes[i].shared = &staging;
   for (int round = 0; round < 3; round++) {
     struct pwi_memory_counts before = pwi_memory_counts();
-    for (size_t i = 0; i < 20; i++) { /* one after the other: the same memory serves all */
+    for (size_t i = 0; i < 20; i++) { /* one after the other: all use the same memory */
       struct pwi_receive receive = begin(&inboxes[i], &sample, false);
       memcpy(receive.into, sample.body, sample.body_size);
       assert_content(&inboxes[i], &sample);
@@ -175,7 +174,7 @@ static void test_a_body_that_lies_with_its_sender_is_read_there(void **state) {
   pwi_inbox_fini(&inbox);
 }
 
-/* Every byte range, over every cut. */
+/* Reads every byte range over every cut. */
 static void test_bytes_are_found_whatever_the_cut(void **state) {
   (void)state;
   struct sample sample;
@@ -195,7 +194,7 @@ static void test_bytes_are_found_whatever_the_cut(void **state) {
         const void *found = pwi_inbox_at(&inbox, from, length, scratch);
         assert_memory_equal(found, sample.body + from, length);
         bool is_whole = (from >= two) || (from + length <= one) || (from >= one && from + length <= two);
-        assert_int_equal(found != scratch, is_whole); /* copied only if need be */
+        assert_int_equal(found != scratch, is_whole); /* a range within one piece is not copied */
         size_t count = pwi_inbox_parts(&inbox, from, length, parts), sum = 0;
         for (size_t i = 0; i < count; i++) sum += parts[i].iov_len;
         assert_int_equal(sum, length);
@@ -237,9 +236,8 @@ static void test_a_body_that_is_not_the_senders_is_not_taken(void **state) {
   pwi_inbox_fini(&inbox);
 }
 
-/* Of a body for which there is no memory the beginning is kept: enough to say what it was that could not be
- * taken. */
-static void test_of_a_body_without_memory_the_beginning_is_kept(void **state) {
+/* The kept beginning suffices to refuse the request. */
+static void test_the_beginning_of_a_body_is_kept_if_there_is_no_memory_for_it(void **state) {
   (void)state;
   static const size_t sizes[] = {0, 100, 320, 100000};
   for (int i = 0; i < 4; i++) {
@@ -262,7 +260,7 @@ static void test_of_a_body_without_memory_the_beginning_is_kept(void **state) {
     assert_memory_equal(pwi_inbox_at(&inbox, small->offset, SMALL, scratch), sample.small, SMALL);
     assert_int_equal(large != NULL, sample.large_size > 0 && sample.body_size <= PWI_INBOX_BEGINNING);
     pwi_inbox_end(&inbox);
-    receive = begin(&inbox, &sample, false); /* the next one finds memory */
+    receive = begin(&inbox, &sample, false); /* there is memory for the next message */
     assert_int_equal(receive.how, PWI_RECEIVE_INTO);
     memcpy(receive.into, sample.body, sample.body_size);
     assert_content(&inbox, &sample);
@@ -275,11 +273,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_body_is_received_into_memory_that_is_kept),
       cmocka_unit_test(test_much_memory_is_given_back_after_use),
-      cmocka_unit_test(test_idle_inboxes_share_what_is_kept),
+      cmocka_unit_test(test_idle_inboxes_share_the_kept_memory),
       cmocka_unit_test(test_a_body_that_lies_with_its_sender_is_read_there),
       cmocka_unit_test(test_bytes_are_found_whatever_the_cut),
       cmocka_unit_test(test_a_body_that_is_not_the_senders_is_not_taken),
-      cmocka_unit_test(test_of_a_body_without_memory_the_beginning_is_kept),
+      cmocka_unit_test(test_the_beginning_of_a_body_is_kept_if_there_is_no_memory_for_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ struct moving {
   uint64_t burst_end;      /* number of chunks after which the fill pauses */
   int64_t burst_at;        /* when this burst began */
   uint64_t traffic_before; /* bytes of requests when this burst began */
-  int64_t rests_until;     /* end of the pause; 0: no pause */
+  int64_t pauses_until;    /* end of the pause; 0: no pause */
   uint64_t taken_then;     /* `taken` at the last check for silence */
   unsigned silences;       /* consecutive checks without an expected confirmation */
   uint64_t synced_at;      /* FILL: the version that the target must confirm before it counts as complete */
@@ -93,7 +93,7 @@ struct pwi_server {
   char *address, *host, *rack;
   struct pwi_greeting greeting;
   struct pwi_messenger messenger;
-  struct pwi_idmap links; /* to peers */
+  struct pwi_idmap links; /* struct server_peer * by link */
   struct server_peer *peers;
   struct pwi_staging staging; /* memory for messages of neighbours in chains */
   size_t client_links;
@@ -109,7 +109,7 @@ struct pwi_server {
   uint64_t node, secret;
   bool joined, is_leaving, has_left;
 
-  /* What the manager decided. */
+  /* Decisions of the manager. */
   struct pwi_view *view; /* NULL: no view yet */
   struct pwi_catalogue catalogue;
   struct pwi_membership *membership;
@@ -144,7 +144,7 @@ void pwi_server_say_payload(struct pwi_server *server, struct server_peer *peer,
 /* Begins a link to another node. NULL: the address is invalid, or there is no memory. */
 struct server_peer *pwi_server_connect(struct pwi_server *server, enum server_peer_kind kind, const char *address);
 
-/* server/access.c: checks whether a peer may connect, and what it may do. */
+/* server/access.c: checks whether a peer may connect, and its rights. */
 PAWL_MUST_USE pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, bool is_server,
                                            struct pwi_rights *rights_out, struct pwi_quota_account **account_out);
 PAWL_MUST_USE pawl_status pwi_server_name_peer(struct server_peer *peer, const struct pwi_link_info *info);
@@ -154,47 +154,53 @@ PAWL_MUST_USE pawl_status pwi_server_take_news(struct pwi_server *server, const 
                                                const void *body);
 
 /* server/chain_traffic.c */
-/* Its inbox has a whole message. */
+/* The inbox of `peer` has a whole message about a chain. */
 void pwi_server_chain_said(struct pwi_server *server, struct server_peer *peer);
 void pwi_server_chain_up(struct pwi_server *server, struct server_peer *peer);
 void pwi_server_chain_down(struct pwi_server *server, const struct server_peer *peer);
 void pwi_server_chain_writable(struct pwi_server *server, const struct server_peer *peer);
-void pwi_server_chains_changed(struct pwi_server *server); /* a view has come */
-void pwi_server_chains_afresh(struct pwi_server *server);  /* the manager is back: begin all attempts anew */
-void pwi_server_chains_unstick(struct pwi_server *server); /* a catalogue has come */
+void pwi_server_chains_changed(struct pwi_server *server); /* call it after a new view */
+void pwi_server_chains_afresh(
+    struct pwi_server
+        *server); /* call it when the manager is back: gives up old attempts to connect, and measures outages anew */
+void pwi_server_chains_unstick(
+    struct pwi_server *server); /* call it after a new catalogue: asks again for updates that could not be applied */
 void pwi_server_chain_pump(void *server, struct pwi_chain *chain);
-void pwi_server_chains_pump(struct pwi_server *server); /* an entry whose send had to wait can be sent */
+void pwi_server_chains_pump(struct pwi_server *server); /* sends log entries that had to wait */
 void pwi_server_chain_starve(void *server, struct pwi_chain *chain);
-void pwi_server_starve(struct pwi_server *server); /* in all chains: no memory to serve a client */
+void pwi_server_starve(
+    struct pwi_server *server); /* there is no memory to serve a client: tells the manager, for all arcs of this head */
 void pwi_server_chain_timer(struct pwi_server *server);
-void pwi_server_chains_watch(struct pwi_server *server); /* every second */
-/* To the previous member. */
+void pwi_server_chains_watch(struct pwi_server *server); /* call it every second */
+/* Sends CONFIRM to the previous member. */
 void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain);
 
 /* The link to a following node; NULL if it is not up. Begins one if there is none. */
 struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node);
 
-/* True if such a link is up or being made. */
+/* True if the link to a following node is up or being made. */
 bool pwi_server_seeks(const struct pwi_server *server, uint64_t node);
 
-void pwi_server_note(struct pwi_server *server, struct server_peer *peer, const struct pwi_note *note);
+void pwi_server_send_chain_message(struct pwi_server *server, struct server_peer *peer,
+                                   const struct pwi_chain_message *message);
 struct pwi_log_entry_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer);
 
 /* server/fill.c */
 void pwi_server_move_ordered(struct pwi_server *server, const struct pwi_move *order);
-void pwi_server_moves_seen(struct pwi_server *server);                          /* a view has come */
-void pwi_server_moves_report(struct pwi_server *server);                        /* the manager is back */
-void pwi_server_moves_without_manager(struct pwi_server *server);               /* the manager is gone */
-void pwi_server_moves_look(struct pwi_server *server, struct pwi_chain *chain); /* something was confirmed */
-/* Its link is up, or has room. */
+void pwi_server_moves_seen(struct pwi_server *server);            /* call it after a new view */
+void pwi_server_moves_report(struct pwi_server *server);          /* call it when the manager is back */
+void pwi_server_moves_without_manager(struct pwi_server *server); /* call it when the manager is gone */
+void pwi_server_moves_look(struct pwi_server *server,
+                           struct pwi_chain *chain); /* call it when a version of the chain was confirmed */
+/* Continues the fills of `node`: its link is up, or its queue is no longer full. */
 void pwi_server_fill_go(struct pwi_server *server, uint64_t node);
 void pwi_server_fill_timer(struct pwi_server *server);
-void pwi_server_fills_watch(struct pwi_server *server); /* every second */
+void pwi_server_fills_watch(struct pwi_server *server); /* call it every second */
 void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status why);
-void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note);
+void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_chain_message *message);
 void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
-                           const struct pwi_note *note, const void *chunk, size_t size);
-/* All that are under way; the manager orders them again. */
+                           const struct pwi_chain_message *message, const void *chunk, size_t size);
+/* Cancels all fills under way; the manager orders them again. */
 void pwi_server_fills_cancel(struct pwi_server *server);
 struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain);
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions);
@@ -202,7 +208,7 @@ bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range pos
 /* On the target: a chunk or update cannot be applied. Tells the source, and the fill begins anew. */
 void pwi_server_fill_stuck(struct pwi_server *server, struct pwi_chain *chain);
 
-/* Vectors were opened: in complete fillings their clocks begin. */
+/* Call it after vectors were opened: adds their clocks to complete fillings. */
 PAWL_MUST_USE pawl_status pwi_server_fillings_open(struct pwi_server *server);
 
 void pwi_server_fillings_forget(struct pwi_server *server, struct pawl_range positions);
@@ -211,7 +217,8 @@ void pwi_server_moves_fini(struct pwi_server *server);
 /* server/save.c */
 PAWL_MUST_USE pawl_status pwi_server_save_ordered(struct pwi_server *server, const void *payload, size_t size);
 void pwi_server_save_timer(struct pwi_server *server);
-void pwi_server_save_without_manager(struct pwi_server *server); /* nobody waits for the order any more */
+void pwi_server_save_without_manager(
+    struct pwi_server *server); /* call it when the manager is gone: abandons the order */
 void pwi_server_save_fini(struct pwi_server *server);
 
 #endif

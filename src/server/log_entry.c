@@ -174,10 +174,10 @@ pawl_status pwi_log_entry_measure(size_t key_bytes, size_t value_bytes, size_t s
 
 /* --- sending -------------------------------------------------------------------------------------------- */
 
-static pawl_status add_note(struct pwi_message_builder *builder, const struct pwi_note *note) {
-  uint8_t bytes[PWI_NOTE_SIZE];
-  pwi_note_encode(note, bytes);
-  struct pwi_section section = {.type = PWI_SECTION_NOTE, .count = 1, .length = sizeof bytes};
+static pawl_status add_chain_message(struct pwi_message_builder *builder, const struct pwi_chain_message *message) {
+  uint8_t bytes[PWI_CHAIN_MESSAGE_SIZE];
+  pwi_chain_message_encode(message, bytes);
+  struct pwi_section section = {.type = PWI_SECTION_CHAIN, .count = 1, .length = sizeof bytes};
   return pwi_message_copy(builder, &section, bytes);
 }
 
@@ -243,7 +243,7 @@ static pawl_status give(struct pwi_log_entry *log_entry, const struct pwi_messag
 /* While an entry is being sent, its builder is in use, and another send waits. This is rare (after a split of
  * an arc). */
 pawl_status pwi_log_entry_send_update(struct pwi_log_entry *log_entry, const struct pwi_log_entry_address *address,
-                                      const struct pwi_note *note, bool full) {
+                                      const struct pwi_chain_message *message, bool full) {
   struct pwi_message_builder *builder = &log_entry->builder;
   struct pwi_message_head head = {.kind = PWI_SAY_CHAIN,
                                   .sender = log_entry->sender,
@@ -257,7 +257,7 @@ pawl_status pwi_log_entry_send_update(struct pwi_log_entry *log_entry, const str
     return PAWL_QUEUE_FULL;
   }
   pwi_message_begin(builder, address->terms, &head);
-  pawl_status status = add_note(builder, note);
+  pawl_status status = add_chain_message(builder, message);
   if (!status) status = add_terms(log_entry, builder, full);
   if (!status && log_entry->effect == PWI_EFFECT_ROWS) status = add_keys(log_entry, builder, full);
   if (!status && log_entry->effect == PWI_EFFECT_ROWS) status = add_rows(log_entry, builder);
@@ -266,7 +266,7 @@ pawl_status pwi_log_entry_send_update(struct pwi_log_entry *log_entry, const str
 }
 
 pawl_status pwi_log_entry_send_bytes(struct pwi_log_entry *log_entry, const struct pwi_log_entry_address *address,
-                                     const struct pwi_note *note, uint64_t node) {
+                                     const struct pwi_chain_message *message, uint64_t node) {
   struct pwi_message_builder *builder = &log_entry->builder;
   struct pwi_message_head head = {.kind = PWI_SAY_CHAIN,
                                   .sender = node,
@@ -276,7 +276,7 @@ pawl_status pwi_log_entry_send_bytes(struct pwi_log_entry *log_entry, const stru
   struct pwi_section section = {
       .type = PWI_SECTION_PAYLOAD, .count = (uint32_t)log_entry->size, .length = log_entry->size};
   pwi_message_begin(builder, address->terms, &head);
-  pawl_status status = add_note(builder, note);
+  pawl_status status = add_chain_message(builder, message);
   if (!status && log_entry->size > 0) status = pwi_message_add(builder, &section, pwi_log_entry_memory(log_entry));
   if (!status) status = pwi_message_finish(builder);
   return status ? status : give(log_entry, builder, address);

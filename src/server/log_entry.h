@@ -104,16 +104,17 @@ struct pwi_log_entry_address {
   uint64_t view, membership, catalogue; /* the numbers in force */
 };
 
-/* Sends an update with this note. `full`: with its keys, even if they have a signature. PAWL_QUEUE_FULL: try
- * again when the link is writable or pwi_log_entry_done returns true. PAWL_NOT_FOUND: the link is down. */
+/* Sends the entry as an UPDATE, described by `message`. `full`: with its keys, even if they have a signature.
+ * PAWL_QUEUE_FULL: try again when the link is writable or pwi_log_entry_done returns true. PAWL_NOT_FOUND:
+ * the link is down. */
 PAWL_MUST_USE pawl_status pwi_log_entry_send_update(struct pwi_log_entry *log_entry,
                                                     const struct pwi_log_entry_address *address,
-                                                    const struct pwi_note *note, bool full);
+                                                    const struct pwi_chain_message *message, bool full);
 
-/* Sends the bytes as PAYLOAD, with this note. */
+/* Sends the bytes as the PAYLOAD of the chain message `message`. */
 PAWL_MUST_USE pawl_status pwi_log_entry_send_bytes(struct pwi_log_entry *log_entry,
                                                    const struct pwi_log_entry_address *address,
-                                                   const struct pwi_note *note, uint64_t node);
+                                                   const struct pwi_chain_message *message, uint64_t node);
 
 /* From `done`. True: a send of this entry, over any link, has waited for this. */
 #define PWI_LOG_ENTRY_COOKIE (UINT64_C(1) << 61)

@@ -61,13 +61,13 @@ static void test_a_rate_is_kept_over_time_and_by_all_links_together(void **state
     pwi_quota_account_take(account, 300, now);
     moved += 300;
   }
-  assert_in_range(moved, 100000, 102000); /* the rate, and a second's worth at first */
+  assert_in_range(moved, 100000, 102000); /* the rate, plus one second's amount at the beginning */
   pwi_quota_account_leave(&accounts, one);
   pwi_quota_account_leave(&accounts, two);
   pwi_quota_accounts_fini(&accounts);
 }
 
-/* Hanging up and coming again does not fill an account that is overdrawn. */
+/* Reconnecting does not refill an overdrawn account. */
 static void test_an_overdrawn_account_outlives_its_links(void **state) {
   (void)state;
   struct pwi_quota_accounts accounts = {0};

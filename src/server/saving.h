@@ -35,7 +35,7 @@ struct server_saving {
   struct pwi_server *server;
   struct pwi_save order;
   bool is_ending;             /* the last sheet is in line: no more are added */
-  bool is_given_up;           /* nobody waits for the order any more */
+  bool is_given_up;           /* the manager is gone or has given up the order */
   pawl_status trouble;        /* why the order cannot be completed; PAWL_OK: none */
   struct pwi_save *following; /* an order that arrived meanwhile; NULL: none */
 

@@ -67,7 +67,7 @@ struct pwi_server_config {
   uint64_t set_aside;
   uint64_t answers_max; /* bytes of answers, see server/handler.h */
   uint64_t cache_max;   /* bytes of kept key lists; 0: the default of the shard */
-  pwi_rights_of rights; /* NULL: everybody may do everything */
+  pwi_rights_of rights; /* NULL: every peer has all rights */
   void *rights_context;
   struct pwi_auditor auditor; /* zeros: the audit goes to the log alone */
   /* For checkpoints (checkpoint/disk_queue.h), borrowed; NULL: none can be saved. */

@@ -22,8 +22,8 @@
  * due. Ticks with different keys do not wait for one another.
  *
  * NEW HEADS. Senders that were answered by a previous head do not resend their parts. So a part that was
- * applied before this head took over waits for nobody, and a sender whose later push is due has already
- * contributed to this tick.
+ * applied before this head took over is answered without waiting, and a sender whose later push is due has
+ * already contributed to this tick.
  *
  * DEAD SENDERS. A part of a sender that is no longer live stays in the sum and is applied with the others; a
  * COLLECT about that sender must be retried meanwhile. Its early parts have taken no effect and never will.
@@ -44,13 +44,13 @@
 #define EARLIER_MAX ((size_t)16 << 10)  /* pieces in all earlier ticks; beyond, EARLIER_OWN applies */
 #define EARLIER_OWN (2 * TICKS_MAX)     /* a sender with more of these pieces is refused */
 
-static void free_early(struct early *early) {
+static void free_early(struct early_part *early) {
   pwi_bundles_destroy(early->bundle);
   pwi_free(early);
 }
 
 static void destroy(struct pwi_aggregate *aggregate) {
-  for (struct early *it = aggregate->early, *next; it; it = next) {
+  for (struct early_part *it = aggregate->early, *next; it; it = next) {
     next = it->next;
     free_early(it);
   }
@@ -78,7 +78,7 @@ static uint64_t covered(const struct pwi_aggregate *aggregate, struct pwi_sender
                         struct pawl_range claim) {
   uint64_t size = 0;
   for (size_t i = 0; i < aggregate->count; i++) {
-    const struct part *part = &aggregate->parts[i];
+    const struct aggregate_part *part = &aggregate->parts[i];
     if (part->sender.id != sender.id || part->is_echo || (task != 0 && part->task != task)) continue;
     struct pawl_range common = pawl_range_common(part->claim, claim);
     if (!pawl_range_is_empty(common)) size += pawl_range_size(common);
@@ -112,7 +112,8 @@ static bool has_too_many_pieces(const struct pwi_aggregate *aggregate, struct pw
   return count >= PIECES_MAX;
 }
 
-static struct part *part_of(const struct pwi_aggregate *aggregate, struct pwi_sender sender, struct pawl_range claim) {
+static struct aggregate_part *part_of(const struct pwi_aggregate *aggregate, struct pwi_sender sender,
+                                      struct pawl_range claim) {
   for (size_t i = 0; i < aggregate->count; i++)
     if (aggregate->parts[i].sender.id == sender.id && pwi_same_keys(aggregate->parts[i].claim, claim))
       return &aggregate->parts[i];
@@ -155,8 +156,8 @@ void pwi_aggregate_say(struct pwi_shard *shard, struct pwi_waiter waiter, enum p
 }
 
 /* Removes an early part from its list. The caller owns it then. */
-static struct early *take_out(struct pwi_aggregate *aggregate, struct early **at) {
-  struct early *early = *at;
+static struct early_part *take_out(struct pwi_aggregate *aggregate, struct early_part **at) {
+  struct early_part *early = *at;
   *at = early->next;
   aggregate->early_count--;
   aggregate->early_bytes -= early->bundle->bytes;
@@ -166,19 +167,19 @@ static struct early *take_out(struct pwi_aggregate *aggregate, struct early **at
 void pwi_aggregate_dismiss_early(struct pwi_shard *shard, struct pwi_aggregate *aggregate, enum pwi_code code,
                                  pawl_status status) {
   while (aggregate->early) {
-    struct early *early = take_out(aggregate, &aggregate->early);
+    struct early_part *early = take_out(aggregate, &aggregate->early);
     pwi_aggregate_say(shard, early->waiter, code, status);
     free_early(early);
   }
 }
 
 static void drop_early_of_the_dead(struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
-  for (struct early **at = &aggregate->early; *at;) {
+  for (struct early_part **at = &aggregate->early; *at;) {
     if (pwi_membership_is_live(shard->membership, (*at)->sender)) {
       at = &(*at)->next;
       continue;
     }
-    struct early *early = take_out(aggregate, at);
+    struct early_part *early = take_out(aggregate, at);
     pwi_aggregate_say(shard, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
     free_early(early);
   }
@@ -245,7 +246,8 @@ static pawl_status make_place(struct pwi_aggregate *aggregate) {
 static pawl_status count_in(struct pwi_aggregate *aggregate, struct pwi_sender sender, struct pawl_range claim) {
   if (covered(aggregate, sender, 0, claim) > 0) return PAWL_OK;
   pawl_status status = make_place(aggregate);
-  if (!status) aggregate->parts[aggregate->count++] = (struct part){.sender = sender, .claim = claim, .is_told = true};
+  if (!status)
+    aggregate->parts[aggregate->count++] = (struct aggregate_part){.sender = sender, .claim = claim, .is_told = true};
   return status;
 }
 
@@ -337,19 +339,19 @@ static bool is_member(const struct pwi_shard *shard, struct pwi_vector_id group,
 }
 
 /* The caller has made room. */
-static struct part *add_part(struct pwi_aggregate *aggregate, const struct pwi_request *request) {
-  struct part *part = &aggregate->parts[aggregate->count++];
-  *part = (struct part){.sender = request->sender,
-                        .task = request->task,
-                        .settled = request->terms.settled,
-                        .claim = request->terms.claim,
-                        .wants_rows = request->terms.kind == PWI_REQUEST_PUSHPULL && request->terms.rows > 0,
-                        .waiter = request->waiter};
+static struct aggregate_part *add_part(struct pwi_aggregate *aggregate, const struct pwi_request *request) {
+  struct aggregate_part *part = &aggregate->parts[aggregate->count++];
+  *part = (struct aggregate_part){.sender = request->sender,
+                                  .task = request->task,
+                                  .settled = request->terms.settled,
+                                  .claim = request->terms.claim,
+                                  .wants_rows = request->terms.kind == PWI_REQUEST_PUSHPULL && request->terms.rows > 0,
+                                  .waiter = request->waiter};
   return part;
 }
 
 /* Handles the resend of a known part. */
-static enum pwi_aggregate_action take_again(struct pwi_vector *vector, struct part *part,
+static enum pwi_aggregate_action take_again(struct pwi_vector *vector, struct aggregate_part *part,
                                             const struct pwi_request *request, bool is_due) {
   if (!part->is_in_sum && !part->is_echo) {
     /* It was answered already, or refused. */
@@ -375,7 +377,7 @@ static pawl_status take_piece(struct pwi_shard *shard, const struct pwi_vector *
   struct pwi_bundle *bundle;
   if (!status) status = take_rows(shard, vector, aggregate, &piece, &bundle);
   if (status) return status;
-  struct part *part = add_part(aggregate, &piece);
+  struct aggregate_part *part = add_part(aggregate, &piece);
   part->bundle = bundle;
   part->is_in_sum = true;
   part->range = pawl_range_common(claim, request->terms.range);
@@ -442,15 +444,15 @@ static bool follows(const struct pwi_shard *shard, const struct pwi_aggregate *p
   for (const struct pwi_aggregate *it = shard->aggregates; it && prior != 0; it = it->next) {
     if (!pwi_is_beside(it, place) || it->tick >= place->tick) continue;
     size += covered(it, request->sender, prior, claim);
-    for (const struct early *early = it->early; early; early = early->next)
+    for (const struct early_part *early = it->early; early; early = early->next)
       if (early->sender.id == request->sender.id && early->task == prior)
         size += common_size(early->bundle->terms.claim, claim);
   }
   return prior != 0 && size >= pawl_range_size(claim);
 }
 
-static struct early *find_early(const struct pwi_aggregate *aggregate, const struct pwi_request *request) {
-  struct early *it = aggregate->early;
+static struct early_part *find_early(const struct pwi_aggregate *aggregate, const struct pwi_request *request) {
+  struct early_part *it = aggregate->early;
   while (it && (it->sender.id != request->sender.id || it->task != request->task ||
                 !pwi_same_keys(it->bundle->terms.claim, request->terms.claim)))
     it = it->next;
@@ -460,7 +462,7 @@ static struct early *find_early(const struct pwi_aggregate *aggregate, const str
 /* Keeps an early part. Returns false if it cannot be kept; the sender will then resend it. */
 static bool keep_early(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate,
                        const struct pwi_request *request) {
-  struct early *early = find_early(aggregate, request), **last = &aggregate->early;
+  struct early_part *early = find_early(aggregate, request), **last = &aggregate->early;
   if (early) {
     early->waiter = request->waiter;
     return true;
@@ -498,7 +500,7 @@ static enum pwi_aggregate_action come_early(struct pwi_shard *shard, struct pwi_
 
 /* Moves an early part that is due into the sum. If this is not possible, the sender must resend it. */
 static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate,
-                    struct early *early, bool is_due) {
+                    struct early_part *early, bool is_due) {
   struct iovec values;
   struct pwi_request request = pwi_bundle_request(early->bundle, &values);
   if (!is_due || !is_member(shard, aggregate->group, early->sender) || is_unknown_list(shard, vector, &request) ||
@@ -511,7 +513,7 @@ static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct p
   request.waiter = early->waiter;
   request.terms.settled = early->settled;
   struct pwi_bundle *bundle = matching(aggregate, &request);
-  struct part *part = add_part(aggregate, &request);
+  struct aggregate_part *part = add_part(aggregate, &request);
   part->is_in_sum = true;
   part->range = request.terms.range;
   part->bundle = bundle ? bundle : early->bundle;
@@ -525,7 +527,7 @@ static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct p
 
 /* Moves the early parts that are due into the sum, after a push was applied. */
 static void take_in_due(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate) {
-  for (struct early **at = &aggregate->early; *at;) {
+  for (struct early_part **at = &aggregate->early; *at;) {
     struct pwi_clock_claim claim = {(*at)->sender, (*at)->bundle->terms.claim, (*at)->task, (*at)->prior};
     struct pwi_clock_finding finding;
     pawl_status status = pwi_clock_check(&vector->clocks[PWI_TASKS], &claim, &finding);
@@ -533,7 +535,7 @@ static void take_in_due(struct pwi_shard *shard, struct pwi_vector *vector, stru
       at = &(*at)->next;
       continue;
     }
-    struct early *early = take_out(aggregate, at);
+    struct early_part *early = take_out(aggregate, at);
     take_in(shard, vector, aggregate, early, !status && finding.verdict == PWI_CLAIM_DUE && finding.whole);
     free_early(early);
   }
@@ -588,7 +590,7 @@ enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pw
   struct pwi_aggregate *aggregate = open_aggregate(shard, &place);
   if (!aggregate) return PWI_AGGREGATE_NO_MEMORY;
   if (aggregate->is_broken) return PWI_AGGREGATE_ALONE;
-  struct part *part = part_of(aggregate, request->sender, request->terms.claim);
+  struct aggregate_part *part = part_of(aggregate, request->sender, request->terms.claim);
   if (part) return part->task == request->task ? take_again(vector, part, request, is_due) : PWI_AGGREGATE_ALONE;
   bool is_here = covered(aggregate, request->sender, 0, request->terms.claim) > 0;
   if (is_here && !is_due) return PWI_AGGREGATE_ALONE;

@@ -7,7 +7,7 @@
 #include "shard/inside.h"
 
 /* The push of one sender in the present tick, or a piece of it. */
-struct part {
+struct aggregate_part {
   struct pwi_sender sender;
   uint64_t task, settled;
   struct pawl_range claim;
@@ -22,8 +22,8 @@ struct part {
 };
 
 /* A part that is not due yet. */
-struct early {
-  struct early *next;
+struct early_part {
+  struct early_part *next;
   struct pwi_sender sender;
   uint64_t task, prior, settled;
   struct pwi_waiter waiter;
@@ -38,11 +38,11 @@ struct pwi_aggregate {
   uint64_t tick;
   bool is_complete;
   bool is_broken; /* the aggregate was given up: pushes of this tick are applied one by one */
-  struct part *parts;
+  struct aggregate_part *parts;
   size_t count, room;
   struct pwi_bundle *bundles;
 
-  struct early *early; /* in the order of arrival */
+  struct early_part *early; /* in the order of arrival */
   size_t early_count, early_bytes;
 
   /* While it is applied: the next range, and its contents. */

@@ -3,7 +3,7 @@
 
 /* --- members come and go -------------------------------------------------------------------------------- */
 
-static void test_nobody_waits_for_a_member_that_leaves(void **state) {
+static void test_an_aggregate_does_not_wait_for_a_member_that_leaves(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
@@ -197,7 +197,7 @@ static void test_where_memory_is_full_each_is_refused_by_itself(void **state) {
 }
 
 /* A member that pushes ahead of others, or without them, cannot fill the memory with waiting parts. */
-static void test_what_waits_for_others_counts_against_the_cap(void **state) {
+static void test_waiting_parts_count_against_the_memory_cap(void **state) {
   (void)state;
   struct fixture f;
   start_with(&f, 2, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, false), CAP);
@@ -381,7 +381,7 @@ static void test_unions_may_be_tried_again_after_memory_has_run_out(void **state
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nobody_waits_for_a_member_that_leaves),
+      cmocka_unit_test(test_an_aggregate_does_not_wait_for_a_member_that_leaves),
       cmocka_unit_test(test_the_part_of_a_retired_sender_is_applied_with_the_others),
       cmocka_unit_test(test_a_member_that_comes_back_late_does_not_wait_for_those_ahead),
       cmocka_unit_test(test_the_part_of_a_sender_that_dies_before_the_group_is_complete_takes_effect_at_once),
@@ -389,7 +389,7 @@ int main(void) {
       cmocka_unit_test(test_parts_are_sent_elsewhere_when_the_arc_goes),
       cmocka_unit_test(test_an_owner_that_is_gone_gets_no_answer),
       cmocka_unit_test(test_where_memory_is_full_each_is_refused_by_itself),
-      cmocka_unit_test(test_what_waits_for_others_counts_against_the_cap),
+      cmocka_unit_test(test_waiting_parts_count_against_the_memory_cap),
       cmocka_unit_test(test_a_part_without_room_is_refused_and_not_waited_for),
       cmocka_unit_test(test_a_member_alone_cannot_open_ticks_without_end),
       cmocka_unit_test(test_a_member_alone_cannot_send_pieces_of_a_tick_without_end),

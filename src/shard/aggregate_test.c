@@ -244,7 +244,7 @@ static void test_a_part_that_comes_twice_counts_once(void **state) {
   stop(&f);
 }
 
-static void test_a_resend_after_others_were_answered_delays_nobody(void **state) {
+static void test_a_resend_after_others_were_answered_delays_no_member(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2);
@@ -262,7 +262,7 @@ static void test_a_resend_after_others_were_answered_delays_nobody(void **state)
 
 /* The previous head applied the part of sender 1, which then resends it to this head. Sender 2 has not
  * pushed. */
-static void test_nobody_waits_for_a_sender_whose_part_an_earlier_head_applied(void **state) {
+static void test_an_aggregate_does_not_wait_for_a_part_that_an_earlier_head_applied(void **state) {
   (void)state;
   struct fixture f;
   struct push before;
@@ -314,7 +314,7 @@ static void test_parts_of_later_ticks_are_kept_until_it_is_their_turn(void **sta
 }
 
 /* The early part of a sender that was declared dead is discarded, and a COLLECT does not report it. */
-static void test_what_the_dead_pushed_ahead_is_forgotten(void **state) {
+static void test_early_parts_of_a_dead_sender_are_forgotten(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2);
@@ -351,7 +351,7 @@ static void test_a_member_that_leaves_must_resend_its_early_parts(void **state) 
   stop(&f);
 }
 
-static void test_nobody_waits_for_a_member_that_is_ahead(void **state) {
+static void test_an_aggregate_does_not_wait_for_a_member_that_is_ahead(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
@@ -464,12 +464,12 @@ int main(void) {
       cmocka_unit_test(test_a_push_of_a_stranger_is_served_at_once),
       cmocka_unit_test(test_the_change_is_told_in_the_name_of_one_sender),
       cmocka_unit_test(test_a_part_that_comes_twice_counts_once),
-      cmocka_unit_test(test_a_resend_after_others_were_answered_delays_nobody),
-      cmocka_unit_test(test_nobody_waits_for_a_sender_whose_part_an_earlier_head_applied),
+      cmocka_unit_test(test_a_resend_after_others_were_answered_delays_no_member),
+      cmocka_unit_test(test_an_aggregate_does_not_wait_for_a_part_that_an_earlier_head_applied),
       cmocka_unit_test(test_parts_of_later_ticks_are_kept_until_it_is_their_turn),
-      cmocka_unit_test(test_what_the_dead_pushed_ahead_is_forgotten),
+      cmocka_unit_test(test_early_parts_of_a_dead_sender_are_forgotten),
       cmocka_unit_test(test_a_member_that_leaves_must_resend_its_early_parts),
-      cmocka_unit_test(test_nobody_waits_for_a_member_that_is_ahead),
+      cmocka_unit_test(test_an_aggregate_does_not_wait_for_a_member_that_is_ahead),
       cmocka_unit_test(test_a_part_may_come_in_pieces),
       cmocka_unit_test(test_half_of_a_part_of_the_dead_takes_effect_and_no_more),
       cmocka_unit_test(test_a_refusal_is_repeated_though_others_wait),

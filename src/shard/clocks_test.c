@@ -106,7 +106,7 @@ static void test_a_client_takes_whole_records_only_and_bears_a_lack_of_memory(vo
   unsigned char bytes[3 * PWI_CLOCK_RECORD];
   struct pwi_clock_list list = {0};
   struct pwi_task task = {.clocks = &list};
-  struct part part = {.task = &task, .claim = {10, 20}};
+  struct client_part part = {.task = &task, .claim = {10, 20}};
   for (size_t i = 0; i < 12; i++) pwi_put_u64(bytes + 8 * i, 100 + i);
   for (size_t size = 1; size < sizeof bytes; size++)
     if (size % PWI_CLOCK_RECORD != 0) assert_int_equal(pwi_part_take_clocks(&part, bytes, size), PAWL_CORRUPT);

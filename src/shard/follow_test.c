@@ -237,7 +237,7 @@ static void assert_remembers(struct world *world, const struct pwi_change *refus
   assert_int_equal(served.outcome.status, refused->status);
 }
 
-static void test_a_follower_has_what_the_head_has_after_every_change(void **state) {
+static void test_a_follower_equals_the_head_after_every_change(void **state) {
   (void)state;
   struct world *world = test_malloc(sizeof *world);
   size_t rows = 0, refusals = 0, turns = 0, wanted = 0;
@@ -293,7 +293,7 @@ static void fill(struct world *world, struct pawl_range positions) {
   pwi_writer_fini(&writer);
 }
 
-static void test_a_follower_that_is_filled_meanwhile_has_what_the_head_has(void **state) {
+static void test_a_follower_that_is_filled_meanwhile_equals_the_head(void **state) {
   (void)state;
   struct world *world = test_malloc(sizeof *world);
   size_t chunks = 0, refusals = 0;
@@ -477,8 +477,8 @@ static void test_a_change_for_which_there_is_no_memory_may_be_tried_again(void *
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_follower_has_what_the_head_has_after_every_change),
-      cmocka_unit_test(test_a_follower_that_is_filled_meanwhile_has_what_the_head_has),
+      cmocka_unit_test(test_a_follower_equals_the_head_after_every_change),
+      cmocka_unit_test(test_a_follower_that_is_filled_meanwhile_equals_the_head),
       cmocka_unit_test(test_a_filling_that_is_broken_off_begins_anew),
       cmocka_unit_test(test_a_follower_keeps_the_times_of_senders_that_are_newer_than_its_membership),
       cmocka_unit_test(test_a_vector_that_is_opened_after_the_last_chunk_has_its_times_all_the_same),

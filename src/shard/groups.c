@@ -29,7 +29,7 @@ static const struct pwi_membership_member *members_of(const struct pwi_shard *sh
   return NULL;
 }
 
-/* Finds the slowest member. In a group without members nobody waits. */
+/* Finds the slowest member. In a group without members no request waits. */
 static void rank(const struct pwi_shard *shard, struct pwi_vector *group) {
   size_t count;
   const struct pwi_membership_member *members = members_of(shard, group, &count);

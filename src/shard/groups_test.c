@@ -99,7 +99,7 @@ static void test_waiting_ends_when_the_slowest_member_arrives(void **state) {
   stop(&f);
 }
 
-static void test_nobody_passes_before_the_group_has_been_complete(void **state) {
+static void test_no_member_passes_before_the_group_was_complete(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2, 1);
@@ -125,7 +125,7 @@ static void test_a_member_that_leaves_is_not_waited_for(void **state) {
   stop(&f);
 }
 
-static void test_one_that_joins_a_complete_group_begins_where_the_foremost_is(void **state) {
+static void test_a_member_that_joins_a_complete_group_begins_at_the_highest_tick(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2, 2);
@@ -190,7 +190,7 @@ static void test_a_founder_that_left_and_comes_back_begins_where_the_foremost_is
 
 /* Regression: the last tick of a client that was declared dead had counted under its old id. It began one
  * tick behind, and all members waited for a tick that it had finished already. */
-static void test_one_that_comes_back_under_a_new_id_begins_no_lower_than_it_had_come(void **state) {
+static void test_a_member_that_returns_under_a_new_id_begins_no_lower_than_before(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2, 2);
@@ -364,13 +364,13 @@ static void test_a_large_group_is_waited_for_in_any_order(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_waiting_ends_when_the_slowest_member_arrives),
-      cmocka_unit_test(test_nobody_passes_before_the_group_has_been_complete),
+      cmocka_unit_test(test_no_member_passes_before_the_group_was_complete),
       cmocka_unit_test(test_a_member_that_leaves_is_not_waited_for),
-      cmocka_unit_test(test_one_that_joins_a_complete_group_begins_where_the_foremost_is),
+      cmocka_unit_test(test_a_member_that_joins_a_complete_group_begins_at_the_highest_tick),
       cmocka_unit_test(test_founders_begin_together_though_one_has_ticked),
       cmocka_unit_test(test_a_founder_enters_no_lower_than_it_stands),
       cmocka_unit_test(test_a_founder_that_left_and_comes_back_begins_where_the_foremost_is),
-      cmocka_unit_test(test_one_that_comes_back_under_a_new_id_begins_no_lower_than_it_had_come),
+      cmocka_unit_test(test_a_member_that_returns_under_a_new_id_begins_no_lower_than_before),
       cmocka_unit_test(test_an_enter_that_is_repeated_tells_the_senders_present_tick),
       cmocka_unit_test(test_an_enter_that_came_in_pieces_counts_once),
       cmocka_unit_test(test_a_tick_is_numbered_and_finds_gaps),

@@ -244,10 +244,10 @@ bool pwi_shard_is_frozen(const struct pwi_shard *shard, const struct pwi_vector 
 
 /* Of shard/quotas.c: assigns the quota of its space to a new vector; counts bytes that its table gained and
  * lost; returns the total bytes that the quota allows its table. */
-void pwi_quota_bind(const struct pwi_shard *shard, struct pwi_vector *vector);
-void pwi_quota_count(const struct pwi_vector *vector, uint64_t more, uint64_t less);
-uint64_t pwi_quota_rest(const struct pwi_vector *vector);
-void pwi_quotas_fini(struct pwi_shard *shard);
+void pwi_space_quota_bind(const struct pwi_shard *shard, struct pwi_vector *vector);
+void pwi_space_quota_count(const struct pwi_vector *vector, uint64_t more, uint64_t less);
+uint64_t pwi_space_quota_rest(const struct pwi_vector *vector);
+void pwi_space_quotas_fini(struct pwi_shard *shard);
 
 /* The reason why a table may not grow: PAWL_NODE_FULL or PAWL_QUOTA_MEMORY. */
 pawl_status pwi_shard_full(const struct pwi_shard *shard, const struct pwi_vector *vector);

@@ -49,7 +49,7 @@ static struct pwi_request push_of(struct fixture *f, struct pawl_range claim, ui
 }
 
 /* Half of the claim was applied before, and stays. */
-static void test_only_what_was_due_is_told_to_be_refused(void **state) {
+static void test_only_the_part_that_was_due_is_refused(void **state) {
   (void)state;
   struct fixture f;
   start(&f, SIZE);
@@ -94,7 +94,7 @@ static void test_a_sender_that_settles_nothing_is_limited_to_some_refusals(void 
   stop(&f);
 }
 
-static void test_one_link_has_no_end_of_waiters(void **state) {
+static void test_the_waiters_of_one_link_are_bounded(void **state) {
   (void)state;
   struct fixture f;
   start(&f, SIZE);
@@ -121,7 +121,7 @@ static void test_one_link_has_no_end_of_waiters(void **state) {
 }
 
 /* Claims of single keys, far apart, without rows, give a clock of ever more pieces. */
-static void test_a_clock_has_no_end_of_pieces(void **state) {
+static void test_the_pieces_of_a_clock_are_bounded(void **state) {
   (void)state;
   struct fixture f;
   start(&f, UINT64_C(1) << 40);
@@ -145,10 +145,10 @@ static void test_a_clock_has_no_end_of_pieces(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_only_what_was_due_is_told_to_be_refused),
+      cmocka_unit_test(test_only_the_part_that_was_due_is_refused),
       cmocka_unit_test(test_a_sender_that_settles_nothing_is_limited_to_some_refusals),
-      cmocka_unit_test(test_one_link_has_no_end_of_waiters),
-      cmocka_unit_test(test_a_clock_has_no_end_of_pieces),
+      cmocka_unit_test(test_the_waiters_of_one_link_are_bounded),
+      cmocka_unit_test(test_the_pieces_of_a_clock_are_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,7 +123,7 @@ static void test_a_duplicate_is_answered_and_not_applied_again(void **state) {
 }
 
 /* Half of the claim was applied before: only the other half is due. */
-static void test_what_is_in_already_is_left_out(void **state) {
+static void test_ranges_that_are_applied_already_are_left_out(void **state) {
   struct fixture f;
   (void)state;
   start(&f, UINT64_MAX);
@@ -139,7 +139,7 @@ static void test_what_is_in_already_is_left_out(void **state) {
   stop(&f);
 }
 
-static void test_it_waits_for_what_is_missing_in_either_vector(void **state) {
+static void test_an_operation_waits_for_missing_pushes_to_either_vector(void **state) {
   struct fixture f;
   (void)state;
   start(&f, UINT64_MAX);
@@ -410,8 +410,8 @@ static void test_without_memory_nothing_has_changed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_duplicate_is_answered_and_not_applied_again),
-      cmocka_unit_test(test_what_is_in_already_is_left_out),
-      cmocka_unit_test(test_it_waits_for_what_is_missing_in_either_vector),
+      cmocka_unit_test(test_ranges_that_are_applied_already_are_left_out),
+      cmocka_unit_test(test_an_operation_waits_for_missing_pushes_to_either_vector),
       cmocka_unit_test(test_unknown_vectors_and_senders_are_answered_so),
       cmocka_unit_test(test_a_refusal_uses_up_the_number_and_is_remembered),
       cmocka_unit_test(test_operations_that_make_no_sense_fail),

@@ -233,7 +233,7 @@ pawl_status pwi_shard_copy(const struct pwi_shard *shard, struct pwi_copying *co
 
 /* --- taking in ------------------------------------------------------------------------------------------ */
 
-struct incoming {
+struct chunk_rows {
   size_t count;
   bool consecutive;
   uint64_t first;
@@ -241,8 +241,8 @@ struct incoming {
 };
 
 /* Finds keys, values and states in the chunk, and checks every size. */
-static pawl_status read_rows(struct pwi_reader *reader, const struct pwi_table *table, struct incoming *rows_out) {
-  struct incoming rows = {.count = pwi_read_u32(reader)};
+static pawl_status read_rows(struct pwi_reader *reader, const struct pwi_table *table, struct chunk_rows *rows_out) {
+  struct chunk_rows rows = {.count = pwi_read_u32(reader)};
   size_t row_bytes = pwi_read_u32(reader), state_bytes = pwi_read_u32(reader), size;
   uint8_t consecutive = pwi_read_u8(reader);
   rows.consecutive = consecutive == 1;
@@ -261,12 +261,12 @@ static pawl_status read_rows(struct pwi_reader *reader, const struct pwi_table *
   return PAWL_OK;
 }
 
-static uint64_t key_at(const struct incoming *rows, size_t at) {
+static uint64_t key_at(const struct chunk_rows *rows, size_t at) {
   return rows->consecutive ? rows->first + at : pwi_get_u64(rows->keys + at * sizeof(uint64_t));
 }
 
 /* Checks that all keys ascend, lie in the span, and are on positions that are not held. */
-static pawl_status check_keys(const struct pwi_vector *vector, const struct incoming *rows) {
+static pawl_status check_keys(const struct pwi_vector *vector, const struct chunk_rows *rows) {
   uint64_t first = key_at(rows, 0), last = key_at(rows, rows->count - 1);
   if (last < first || last >= vector->place.size) return PAWL_CORRUPT;
   for (size_t i = 1; i < rows->count && !rows->consecutive; i++)
@@ -275,7 +275,7 @@ static pawl_status check_keys(const struct pwi_vector *vector, const struct inco
   return held ? PAWL_INVALID : PAWL_OK;
 }
 
-static pawl_status take_block(struct pwi_shard *shard, struct pwi_vector *vector, const struct incoming *rows,
+static pawl_status take_block(struct pwi_shard *shard, struct pwi_vector *vector, const struct chunk_rows *rows,
                               size_t from, size_t count) {
   pawl_status status = pwi_shard_block(shard, 0, 0);
   if (status != PAWL_OK) return status;
@@ -290,7 +290,7 @@ static pawl_status take_block(struct pwi_shard *shard, struct pwi_vector *vector
 }
 
 /* Takes in consecutive rows of a dense table with one copy. */
-static pawl_status take_range(struct pwi_shard *shard, struct pwi_vector *vector, const struct incoming *rows) {
+static pawl_status take_range(struct pwi_shard *shard, struct pwi_vector *vector, const struct chunk_rows *rows) {
   pawl_status status = pwi_rows_reserve(shard, vector, pawl_range_of(rows->first, rows->first + rows->count));
   if (status != PAWL_OK) return status;
   size_t values = rows->count * vector->table->is.width;
@@ -298,7 +298,7 @@ static pawl_status take_range(struct pwi_shard *shard, struct pwi_vector *vector
 }
 
 static pawl_status take_rows(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_reader *reader) {
-  struct incoming rows = {0};
+  struct chunk_rows rows = {0};
   if (!vector->table) return PAWL_CORRUPT;
   if (vector->is_hollow) return PAWL_NO_MEMORY;
   pawl_status status = read_rows(reader, vector->table, &rows);

@@ -86,7 +86,7 @@ static void test_frozen_positions_are_not_here_until_they_thaw(void **state) {
   stop(&f);
 }
 
-static void test_what_was_copied_can_be_adopted_with_its_history(void **state) {
+static void test_copied_positions_are_adopted_with_their_history(void **state) {
   (void)state;
   struct fixture f;
   int64_t out[SIZE];
@@ -150,7 +150,7 @@ static void test_a_move_that_was_broken_off_leaves_nothing(void **state) {
   stop(&f);
 }
 
-static void test_what_was_refused_is_forgotten_where_keys_start_anew(void **state) {
+static void test_refusals_are_forgotten_where_keys_start_anew(void **state) {
   (void)state;
   struct fixture f;
   start(&f);
@@ -356,10 +356,10 @@ static void test_loads_of_a_large_table_are_estimated(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_frozen_positions_are_not_here_until_they_thaw),
-      cmocka_unit_test(test_what_was_copied_can_be_adopted_with_its_history),
+      cmocka_unit_test(test_copied_positions_are_adopted_with_their_history),
       cmocka_unit_test(test_positions_are_held_by_one_at_most_and_start_empty),
       cmocka_unit_test(test_a_move_that_was_broken_off_leaves_nothing),
-      cmocka_unit_test(test_what_was_refused_is_forgotten_where_keys_start_anew),
+      cmocka_unit_test(test_refusals_are_forgotten_where_keys_start_anew),
       cmocka_unit_test(test_vectors_closed_meanwhile_are_left_out),
       cmocka_unit_test(test_a_target_without_room_says_so),
       cmocka_unit_test(test_damaged_chunks_are_refused_or_harmless),

@@ -78,7 +78,7 @@ size_t pwi_shard_spaces(const struct pwi_shard *shard, struct pwi_space_bytes *s
   return count;
 }
 
-void pwi_quotas_fini(struct pwi_shard *shard) {
+void pwi_space_quotas_fini(struct pwi_shard *shard) {
   while (shard->quotas) {
     struct pwi_space_quota *next = shard->quotas->next;
     pwi_free(shard->quotas);
@@ -86,15 +86,15 @@ void pwi_quotas_fini(struct pwi_shard *shard) {
   }
 }
 
-void pwi_quota_bind(const struct pwi_shard *shard, struct pwi_vector *vector) {
+void pwi_space_quota_bind(const struct pwi_shard *shard, struct pwi_vector *vector) {
   vector->quota = find(shard, vector->entry.name);
 }
 
-void pwi_quota_count(const struct pwi_vector *vector, uint64_t more, uint64_t less) {
+void pwi_space_quota_count(const struct pwi_vector *vector, uint64_t more, uint64_t less) {
   if (vector->quota) vector->quota->used += more - less;
 }
 
-uint64_t pwi_quota_rest(const struct pwi_vector *vector) {
+uint64_t pwi_space_quota_rest(const struct pwi_vector *vector) {
   const struct pwi_space_quota *quota = vector->quota;
   uint64_t most = !quota ? UINT64_MAX : quota->most < quota->granted ? quota->most : quota->granted;
   if (most == UINT64_MAX) return UINT64_MAX;

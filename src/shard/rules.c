@@ -51,17 +51,17 @@ void pwi_vector_close_rule(struct pwi_vector *vector) {
 /* --- rows of a request ---------------------------------------------------------------------------------- */
 
 /* A run of rows: `pushed` values and the destination of the resulting rows; `result` may be NULL. */
-struct rows {
+struct row_run {
   struct pwi_vector *vector;
   struct pwi_rows_named named;
   const char *pushed;
   char *result;
 };
 
-typedef pawl_status visitor(struct rows *rows);
+typedef pawl_status visitor(struct row_run *rows);
 
 /* The present position in the values and in the results. */
-struct walk {
+struct request_walk {
   struct pwi_shard *shard;
   struct pwi_vector *vector;
   visitor *visit;
@@ -70,11 +70,11 @@ struct walk {
   char *result;
 };
 
-static pawl_status walk_named(struct walk *walk, struct pwi_rows_named named) {
+static pawl_status walk_named(struct request_walk *walk, struct pwi_rows_named named) {
   size_t count = named.count, row_bytes = walk->vector->table->row_bytes;
   pawl_status status = PAWL_OK;
   for (size_t done = 0; done < count && !status; done += named.count) {
-    struct rows rows = {.vector = walk->vector, .result = walk->result};
+    struct row_run rows = {.vector = walk->vector, .result = walk->result};
     rows.pushed = pwi_feed_next(&walk->feed, walk->unit, count - done, walk->shard->row, &named.count);
     rows.named = named;
     status = walk->visit(&rows);
@@ -86,7 +86,7 @@ static pawl_status walk_named(struct walk *walk, struct pwi_rows_named named) {
 }
 
 /* All keys exist and the slots have room, so each block resolves as it did when its rows were created. */
-static pawl_status walk_blocks(struct walk *walk, uint64_t first, size_t rows) {
+static pawl_status walk_blocks(struct request_walk *walk, uint64_t first, size_t rows) {
   struct pwi_shard *shard = walk->shard;
   pawl_status status = PAWL_OK;
   for (size_t done = 0, count; done < rows && !status; done += count) {
@@ -101,11 +101,11 @@ static pawl_status walk_blocks(struct walk *walk, uint64_t first, size_t rows) {
 /* Visits all rows of the request with keys in `part`. `by_list`: use slots also for ranges. */
 static pawl_status walk_part(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                              const struct pwi_named *named, struct pawl_range part, bool by_list, visitor *visit) {
-  struct walk walk = {.shard = shard,
-                      .vector = vector,
-                      .visit = visit,
-                      .feed = {request->values, 0},
-                      .unit = pwi_vector_pushed_bytes(vector, request->terms.kind)};
+  struct request_walk walk = {.shard = shard,
+                              .vector = vector,
+                              .visit = visit,
+                              .feed = {request->values, 0},
+                              .unit = pwi_vector_pushed_bytes(vector, request->terms.kind)};
   part = pawl_range_common(part, request->terms.range);
   if (pawl_range_is_empty(part) || named->count == 0) return PAWL_OK;
   size_t from = (size_t)(part.begin - request->terms.range.begin), count = (size_t)pawl_range_size(part);
@@ -152,16 +152,16 @@ static pawl_status call_function(struct work work) {
 
 /* --- checking, applying, restoring ---------------------------------------------------------------------- */
 
-static pawl_status check(struct rows *rows) {
+static pawl_status check(struct row_run *rows) {
   return pwi_applying_check(rows->vector->rule, rows->vector->table, rows->named, rows->pushed);
 }
 
-static pawl_status apply(struct rows *rows) {
+static pawl_status apply(struct row_run *rows) {
   pwi_applying_apply(rows->vector->rule, rows->vector->table, rows->named, rows->pushed, rows->result);
   return PAWL_OK;
 }
 
-static pawl_status restore(struct rows *rows) {
+static pawl_status restore(struct row_run *rows) {
   struct pwi_table *table = rows->vector->table;
   const char *row = rows->pushed;
   for (size_t i = 0; i < rows->named.count; i++, row += table->row_bytes + table->state_bytes) {

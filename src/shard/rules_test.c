@@ -132,7 +132,7 @@ static void test_a_function_that_is_not_here_refuses_pushes_and_nothing_else(voi
   for (size_t i = 0; i < KEYS; i++) assert_true(rows[i] == (double)(2 * i));
 }
 
-static void test_what_was_kept_comes_back_with_its_row(void **state) {
+static void test_the_state_comes_back_with_its_row(void **state) {
   static double gradients[KEYS], rows[KEYS], kept[KEYS], both[2 * KEYS], after[KEYS], wanted[KEYS];
   struct push push;
   (void)state;
@@ -175,7 +175,7 @@ static void twice(const struct pawl_function_call *call) {
   for (size_t i = 0; i < call->count; i++) stored[i] += 2 * pushed[i];
 }
 
-static void test_what_others_wrote_is_run_aside(void **state) {
+static void test_functions_of_users_run_aside(void **state) {
   static const struct pawl_server_function theirs = {.size = sizeof theirs,
                                                      .name = "twice",
                                                      .about = "adds twice",
@@ -294,8 +294,8 @@ int main(void) {
       TEST(test_one_bad_row_refuses_all_of_them),
       TEST(test_rows_are_as_wide_as_the_function_says),
       TEST(test_a_function_that_is_not_here_refuses_pushes_and_nothing_else),
-      TEST(test_what_was_kept_comes_back_with_its_row),
-      TEST(test_what_others_wrote_is_run_aside),
+      TEST(test_the_state_comes_back_with_its_row),
+      TEST(test_functions_of_users_run_aside),
       TEST(test_a_group_takes_one_step_and_the_refused_push_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ void pwi_shard_destroy(struct pwi_shard *shard) {
   if (!shard) return;
   pwi_aggregate_fini(shard);
   for (size_t i = 0; i < shard->vector_count; i++) destroy_vector(shard->vectors[i]);
-  pwi_quotas_fini(shard);
+  pwi_space_quotas_fini(shard);
   pwi_lists_fini(&shard->lists);
   pwi_rangeset_fini(&shard->held);
   pwi_slots_fini(&shard->slots);
@@ -127,7 +127,7 @@ static pawl_status make_vector(const struct pwi_shard *shard, const struct pwi_e
   vector->place = pwi_entry_place(entry);
   vector->is_group = entry->kind == PWI_ENTRY_GROUP;
   vector->apply = apply_of(entry->is.function);
-  pwi_quota_bind(shard, vector);
+  pwi_space_quota_bind(shard, vector);
   pwi_changes_init(&vector->changes, pawl_range_of(0, vector->place.size), pwi_entry_row_bytes(entry),
                    vector->place.mixed);
   if (vector->is_group) vector->group_key = pwi_group_key(entry->name);
@@ -194,7 +194,7 @@ pawl_status pwi_shard_renew(struct pwi_shard *shard, const struct pwi_entry *ent
   shard->vectors[vector_at(shard, entry->id.id)] = vector;
   shard->recent = NULL;
   shard->row_bytes -= old->bytes;
-  pwi_quota_count(old, 0, old->bytes);
+  pwi_space_quota_count(old, 0, old->bytes);
   pwi_lists_drop(&shard->lists, entry->id, NULL);
   pwi_aggregate_leave(shard, old, pawl_range_of(0, old->place.size), PWI_CODE_NOT_HERE, PAWL_OK);
   destroy_vector(old);
@@ -215,7 +215,7 @@ void pwi_shard_close(struct pwi_shard *shard, struct pwi_vector_id id) {
   shard->vector_count--;
   shard->recent = NULL;
   shard->row_bytes -= vector->bytes;
-  pwi_quota_count(vector, 0, vector->bytes);
+  pwi_space_quota_count(vector, 0, vector->bytes);
   pwi_lists_drop(&shard->lists, id, NULL);
   pwi_group_dismiss(shard, vector, PWI_CODE_FAILED, PAWL_NOT_FOUND);
   pwi_aggregate_leave(shard, vector, pawl_range_of(0, vector->place.size), PWI_CODE_FAILED, PAWL_NOT_FOUND);
@@ -226,7 +226,7 @@ void pwi_shard_close(struct pwi_shard *shard, struct pwi_vector_id id) {
 
 void pwi_shard_count_bytes(struct pwi_shard *shard, struct pwi_vector *vector) {
   uint64_t bytes = pwi_table_bytes(vector->table);
-  pwi_quota_count(vector, bytes, vector->bytes);
+  pwi_space_quota_count(vector, bytes, vector->bytes);
   shard->row_bytes += bytes;
   shard->row_bytes -= vector->bytes;
   vector->bytes = bytes;
@@ -240,12 +240,12 @@ static uint64_t cap_rest(const struct pwi_shard *shard, const struct pwi_vector 
 }
 
 void pwi_shard_set_limit(const struct pwi_shard *shard, struct pwi_vector *vector) {
-  uint64_t cap = cap_rest(shard, vector), quota = pwi_quota_rest(vector);
+  uint64_t cap = cap_rest(shard, vector), quota = pwi_space_quota_rest(vector);
   vector->table->limit = shard->is_following ? UINT64_MAX : cap < quota ? cap : quota;
 }
 
 pawl_status pwi_shard_full(const struct pwi_shard *shard, const struct pwi_vector *vector) {
-  return pwi_quota_rest(vector) < cap_rest(shard, vector) ? PAWL_QUOTA_MEMORY : PAWL_NODE_FULL;
+  return pwi_space_quota_rest(vector) < cap_rest(shard, vector) ? PAWL_QUOTA_MEMORY : PAWL_NODE_FULL;
 }
 
 pawl_status pwi_shard_resolve(struct pwi_shard *shard, struct pwi_vector *vector, const uint64_t *keys, size_t count,

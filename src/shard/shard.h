@@ -114,7 +114,7 @@ size_t pwi_shard_unsettled(const struct pwi_shard *shard, const struct pwi_settl
 void pwi_shard_forget(struct pwi_shard *shard, struct pwi_sender sender);
 void pwi_shard_membership_changed(struct pwi_shard *shard);
 
-/* Adds empty positions, to which nobody has ever pushed. PAWL_INVALID if any is held already. */
+/* Adds empty positions, to which no sender has ever pushed. PAWL_INVALID if any is held already. */
 PAWL_MUST_USE pawl_status pwi_shard_hold(struct pwi_shard *shard, struct pawl_range positions);
 
 /* Discards positions with their rows and times, including staged ones (below). Waiting requests there are

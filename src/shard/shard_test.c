@@ -175,7 +175,7 @@ static void test_a_pull_waits_for_the_push_it_names(void **state) {
   stop(&f);
 }
 
-static void test_only_live_senders_may_push_and_anybody_may_pull(void **state) {
+static void test_only_live_senders_may_push_and_every_client_may_pull(void **state) {
   (void)state;
   struct fixture f;
   start(&f, UINT64_MAX, 0);
@@ -583,7 +583,7 @@ static void test_a_scan_brings_the_keys_that_are_there_and_says_where_to_go_on(v
   stop(&f);
 }
 
-static void test_what_a_retired_sender_did_is_kept_until_it_is_forgotten(void **state) {
+static void test_the_clock_of_a_retired_sender_is_kept_until_it_is_forgotten(void **state) {
   (void)state;
   struct fixture f;
   start(&f, UINT64_MAX, 0);
@@ -753,7 +753,7 @@ int main(void) {
       cmocka_unit_test(test_a_push_that_overtakes_another_finds_a_gap),
       cmocka_unit_test(test_a_history_that_cannot_be_is_broken),
       cmocka_unit_test(test_a_pull_waits_for_the_push_it_names),
-      cmocka_unit_test(test_only_live_senders_may_push_and_anybody_may_pull),
+      cmocka_unit_test(test_only_live_senders_may_push_and_every_client_may_pull),
       cmocka_unit_test(test_terms_that_make_no_sense_fail_and_use_up_no_number),
       cmocka_unit_test(test_rows_that_make_no_sense_are_refused_and_the_next_push_follows),
       cmocka_unit_test(test_rows_without_their_values_are_seen_before_memory_is_taken),
@@ -770,7 +770,7 @@ int main(void) {
       cmocka_unit_test(test_the_list_not_used_for_longest_goes_first),
       cmocka_unit_test(test_a_list_of_another_vector_is_not_the_same),
       cmocka_unit_test(test_a_scan_brings_the_keys_that_are_there_and_says_where_to_go_on),
-      cmocka_unit_test(test_what_a_retired_sender_did_is_kept_until_it_is_forgotten),
+      cmocka_unit_test(test_the_clock_of_a_retired_sender_is_kept_until_it_is_forgotten),
       cmocka_unit_test(test_in_the_steady_state_nothing_is_allocated),
       cmocka_unit_test(test_out_of_memory_leaves_a_push_whole_or_undone),
       cmocka_unit_test(test_out_of_memory_leaves_a_shard_as_it_was),

@@ -32,7 +32,7 @@ static struct pawl_range next_range(const struct pwi_aggregate *aggregate) {
   return range;
 }
 
-static bool is_stamped(const struct pwi_aggregate *aggregate, const struct part *part) {
+static bool is_stamped(const struct pwi_aggregate *aggregate, const struct aggregate_part *part) {
   return part->is_in_sum && pawl_range_has(part->claim, aggregate->now.begin);
 }
 
@@ -135,7 +135,7 @@ pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_aggregate *a
   else
     pwi_rows_apply(shard, vector, request, &named, request->terms.range, vector->apply);
   for (size_t i = 0; i < aggregate->count; i++) {
-    const struct part *part = &aggregate->parts[i];
+    const struct aggregate_part *part = &aggregate->parts[i];
     if (!is_stamped(aggregate, part)) continue;
     status = pwi_clock_set(&vector->clocks[PWI_TASKS], part->sender, aggregate->now, part->task);
     assert(status == PAWL_OK);
@@ -150,10 +150,10 @@ pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_aggregate *a
   return PAWL_OK;
 }
 
-static bool waits(const struct part *part) { return part->waiter.owner != 0 && !part->is_told; }
+static bool waits(const struct aggregate_part *part) { return part->waiter.owner != 0 && !part->is_told; }
 
 /* A pull of the keys of a part, for its present rows. */
-static struct pwi_request pull_of(const struct part *part) {
+static struct pwi_request pull_of(const struct aggregate_part *part) {
   struct iovec unused;
   struct pwi_request pull = pwi_bundle_request(part->bundle, &unused);
   pull.terms.kind = PWI_REQUEST_PULL;
@@ -165,7 +165,7 @@ static struct pwi_request pull_of(const struct part *part) {
   return pull;
 }
 
-static void tell_one(struct pwi_shard *shard, const struct part *part, pwi_tell_in *tell, void *context) {
+static void tell_one(struct pwi_shard *shard, const struct aggregate_part *part, pwi_tell_in *tell, void *context) {
   if (part->wants_rows && !part->bundle) {
     pwi_aggregate_say(shard, part->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
   } else if (part->wants_rows) {
@@ -189,10 +189,10 @@ static bool is_full_strength(const struct pwi_shard *shard, const struct pwi_agg
 static void outlive(struct pwi_aggregate *aggregate) {
   size_t kept = 0;
   for (size_t i = 0; i < aggregate->count; i++) {
-    struct part *part = &aggregate->parts[i];
+    struct aggregate_part *part = &aggregate->parts[i];
     if (part->is_echo) continue;
     aggregate->parts[kept++] =
-        (struct part){.sender = part->sender, .task = part->task, .claim = part->claim, .is_told = true};
+        (struct aggregate_part){.sender = part->sender, .task = part->task, .claim = part->claim, .is_told = true};
   }
   aggregate->count = kept;
   aggregate->is_complete = false;
@@ -258,7 +258,7 @@ void pwi_aggregate_forget_waiters(struct pwi_shard *shard, uint64_t owner) {
   for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next) {
     for (size_t i = 0; i < it->count; i++)
       if (it->parts[i].waiter.owner == owner) it->parts[i].waiter.owner = 0;
-    for (struct early *early = it->early; early; early = early->next)
+    for (struct early_part *early = it->early; early; early = early->next)
       if (early->waiter.owner == owner) early->waiter.owner = 0;
   }
 }

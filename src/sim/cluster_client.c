@@ -120,7 +120,7 @@ pawl_status pwi_cluster_wait_joined(struct pwi_cluster_client *client) {
   return wait_while(client->cluster, is_not_joined, client, "joining");
 }
 
-struct waiting {
+struct client_wait {
   struct pwi_asking asking;
   struct pwi_task task;
   bool is_over;
@@ -128,22 +128,22 @@ struct waiting {
 };
 
 static void replied(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
-  struct waiting *waiting = (struct waiting *)((char *)asking - offsetof(struct waiting, asking));
+  struct client_wait *waiting = (struct client_wait *)((char *)asking - offsetof(struct client_wait, asking));
   (void)payload, (void)size;
   waiting->is_over = true;
   waiting->status = status;
 }
 
 static void finished(struct pwi_task *task) {
-  struct waiting *waiting = (struct waiting *)((char *)task - offsetof(struct waiting, task));
+  struct client_wait *waiting = (struct client_wait *)((char *)task - offsetof(struct client_wait, task));
   waiting->is_over = true;
 }
 
-static bool is_waiting(void *context) { return !((struct waiting *)context)->is_over; }
+static bool is_waiting(void *context) { return !((struct client_wait *)context)->is_over; }
 
 pawl_status pwi_cluster_ask(struct pwi_cluster_client *client, enum pwi_ask what, const struct pwi_writer *payload,
                             pawl_status *status_out) {
-  struct waiting waiting = {.asking.replied = replied};
+  struct client_wait waiting = {.asking.replied = replied};
   pawl_status status = pwi_client_ask(client->client, &waiting.asking, what, payload ? payload->data : NULL,
                                       payload ? payload->size : 0);
   if (status) return status;
@@ -174,7 +174,7 @@ pawl_status pwi_cluster_vector(struct pwi_cluster_client *client, const char *na
 
 pawl_status pwi_cluster_call(struct pwi_cluster_client *client, struct pwi_flow *flow, enum pwi_request_kind kind,
                              const struct pwi_where *where, const void *in, void *out, struct pwi_task *task_out) {
-  struct waiting waiting = {.task.finished = finished};
+  struct client_wait waiting = {.task.finished = finished};
   pawl_status status = pwi_client_start(client->client, &waiting.task, flow, kind, where, in, out);
   if (!status) status = wait_while(client->cluster, is_waiting, &waiting, "a call");
   if (!status) *task_out = waiting.task;

@@ -132,7 +132,7 @@ static void turn_away(struct sim_end *end, pawl_status why) {
   pwi_sim_end_leave(end);
 }
 
-static pawl_status open_door(struct pwi_sim *sim, struct sim_node *node, struct sim_end *end) {
+static pawl_status accept_end(struct pwi_sim *sim, struct sim_node *node, struct sim_end *end) {
   struct sim_listener *listener = pwi_sim_listener_find(sim, end->name);
   if (!node->net || listener->node != node || listener->incarnation != node->incarnation) return PAWL_LINK_REFUSED;
   pawl_status status = pwi_sim_slot_take(node->net, end);
@@ -153,7 +153,7 @@ void pwi_sim_act_connect(struct pwi_sim *sim, struct sim_event *event) {
   struct sim_net *net = event->node->net;
   if (end->state != END_NONE) return;
   pwi_sim_trace(sim, event, 0, 0);
-  pawl_status status = open_door(sim, event->node, end);
+  pawl_status status = accept_end(sim, event->node, end);
   if (status) {
     turn_away(end, status);
     return;

@@ -46,23 +46,23 @@ static pawl_status enter(struct pwi_sim_disk *disk, double chance) {
 /* --- paths ---------------------------------------------------------------------------------------------- */
 
 /* The target of a path: the directory that contains its last component, and the inode. */
-struct place {
+struct disk_place {
   struct disk_inode *directory;
   const char *name;
   struct disk_inode *inode; /* NULL: it does not exist */
 };
 
-static pawl_status find(struct pwi_sim_disk *disk, const char *path, struct place *place_out) {
+static pawl_status find(struct pwi_sim_disk *disk, const char *path, struct disk_place *place_out) {
   struct disk_inode *directory = disk->root;
   if (strcmp(path, ".") == 0) {
-    *place_out = (struct place){.inode = disk->root};
+    *place_out = (struct disk_place){.inode = disk->root};
     return PAWL_OK;
   }
   for (;;) {
     size_t length = strcspn(path, "/");
-    struct disk_entry *entry = pwi_disk_entry_find(&directory->seen_names, path, length);
+    struct disk_entry *entry = pwi_sim_disk_entry_find(&directory->seen_names, path, length);
     if (path[length] == '\0') {
-      *place_out = (struct place){directory, path, entry ? entry->inode : NULL};
+      *place_out = (struct disk_place){directory, path, entry ? entry->inode : NULL};
       return PAWL_OK;
     }
     if (!entry) return PAWL_NOT_FOUND;
@@ -73,7 +73,7 @@ static pawl_status find(struct pwi_sim_disk *disk, const char *path, struct plac
 }
 
 static pawl_status find_directory(struct pwi_sim_disk *disk, const char *path, struct disk_inode **directory_out) {
-  struct place place;
+  struct disk_place place;
   pawl_status status = find(disk, path, &place);
   if (status) return status;
   if (!place.inode) return PAWL_NOT_FOUND;
@@ -82,18 +82,18 @@ static pawl_status find_directory(struct pwi_sim_disk *disk, const char *path, s
   return PAWL_OK;
 }
 
-static struct disk_edit edit_of(const struct place *place, struct disk_inode *inode) {
+static struct disk_edit edit_of(const struct disk_place *place, struct disk_inode *inode) {
   return (struct disk_edit){place->directory, (char *)(uintptr_t)place->name, inode};
 }
 
-static pawl_status make(struct pwi_sim_disk *disk, struct place *place, bool directory) {
+static pawl_status make(struct pwi_sim_disk *disk, struct disk_place *place, bool directory) {
   if (disk->faults.full || disk->used >= disk->capacity) return PAWL_NO_SPACE;
-  struct disk_inode *inode = pwi_disk_inode_new(directory);
+  struct disk_inode *inode = pwi_sim_disk_inode_new(directory);
   if (!inode) return PAWL_NO_MEMORY;
   struct disk_edit edit = edit_of(place, inode);
-  pawl_status status = pwi_disk_edit(disk, its_time(disk), &edit, NULL);
+  pawl_status status = pwi_sim_disk_edit(disk, its_time(disk), &edit, NULL);
   if (!status) place->inode = inode;
-  pwi_disk_inode_release(inode);
+  pwi_sim_disk_inode_release(inode);
   return status;
 }
 
@@ -105,7 +105,7 @@ static pawl_status open_inode(struct pwi_sim_disk *disk, struct disk_inode *inod
   if (!file) return PAWL_NO_MEMORY;
   if (how & PWI_OPEN_TRUNCATE) {
     uint64_t size = inode->seen.size;
-    if (pwi_disk_truncate(inode, its_time(disk), 0)) {
+    if (pwi_sim_disk_truncate(inode, its_time(disk), 0)) {
       pwi_free(file);
       return PAWL_NO_MEMORY;
     }
@@ -129,7 +129,7 @@ static pawl_status open_file(struct pwi_files *files, const char *path, unsigned
   bool creates = how & (PWI_OPEN_CREATE | PWI_OPEN_NEW);
   pawl_status status = enter(disk, creates ? disk->faults.write_chance : disk->faults.read_chance);
   if (status) return status;
-  struct place place;
+  struct disk_place place;
   status = find(disk, path, &place);
   if (status) return status;
   if (place.inode && (how & PWI_OPEN_NEW)) return PAWL_EXISTS;
@@ -144,7 +144,7 @@ static void close_file(struct pwi_file *base) {
   while (*place != file) place = &(*place)->next;
   *place = file->next;
   if (file->inode->locked_by == file) file->inode->locked_by = NULL;
-  pwi_disk_inode_release(file->inode);
+  pwi_sim_disk_inode_release(file->inode);
   pwi_free(file);
 }
 
@@ -188,7 +188,7 @@ static pawl_status write_file(struct pwi_file *base, uint64_t offset, const void
     more = growth(file->inode, offset + size);
     if (size == 0 || more > disk->capacity - disk->used) return failure;
   }
-  pawl_status status = pwi_disk_write(file->inode, its_time(disk), offset, data, size);
+  pawl_status status = pwi_sim_disk_write(file->inode, its_time(disk), offset, data, size);
   if (status) return status;
   disk->used += more;
   return failure;
@@ -198,10 +198,10 @@ static pawl_status sync_file(struct pwi_file *base) {
   struct disk_file *file = file_of(base);
   struct pwi_sim_disk *disk = file->disk;
   pawl_status status = enter(disk, disk->faults.sync_chance);
-  if (status == PAWL_IO && !disk->off) pwi_disk_sync_failed(disk, file->inode);
+  if (status == PAWL_IO && !disk->off) pwi_sim_disk_sync_failed(disk, file->inode);
   if (status) return status;
-  pwi_disk_sync(file->inode, spend(disk, pwi_sim_delay_draw(&disk->host.sync, &disk->random)));
-  return pwi_disk_flush(file->inode, now(disk));
+  pwi_sim_disk_sync(file->inode, spend(disk, pwi_sim_delay_draw(&disk->host.sync, &disk->random)));
+  return pwi_sim_disk_flush(file->inode, now(disk));
 }
 
 static pawl_status truncate_file(struct pwi_file *base, uint64_t size) {
@@ -212,7 +212,7 @@ static pawl_status truncate_file(struct pwi_file *base, uint64_t size) {
   if (status) return status;
   uint64_t before = file->inode->seen.size, more = growth(file->inode, size);
   if (more > disk->capacity - disk->used || (more && disk->faults.full)) return PAWL_NO_SPACE;
-  status = pwi_disk_truncate(file->inode, its_time(disk), size);
+  status = pwi_sim_disk_truncate(file->inode, its_time(disk), size);
   if (!status) disk->used = disk->used - before + size;
   return status;
 }
@@ -249,7 +249,7 @@ static bool is_inside(const struct disk_inode *directory, const struct disk_inod
   return false;
 }
 
-static pawl_status check_target(const struct place *from, const struct place *to) {
+static pawl_status check_target(const struct disk_place *from, const struct disk_place *to) {
   if (from->inode->directory && is_inside(from->inode, to->directory)) return PAWL_INVALID;
   if (!to->inode) return PAWL_OK;
   if (to->inode->directory && to->inode->seen_names.count) return PAWL_EXISTS;
@@ -260,7 +260,7 @@ static pawl_status rename_file(struct pwi_files *files, const char *from_path, c
   struct pwi_sim_disk *disk = disk_of(files);
   pawl_status status = enter(disk, disk->faults.write_chance);
   if (status) return status;
-  struct place from, to;
+  struct disk_place from, to;
   status = find(disk, from_path, &from);
   if (!status) status = find(disk, to_path, &to);
   if (status) return status;
@@ -270,9 +270,9 @@ static pawl_status rename_file(struct pwi_files *files, const char *from_path, c
   if (status) return status;
   struct disk_edit set = edit_of(&to, from.inode), unset = edit_of(&from, NULL);
   if (to.inode) to.inode->references++;
-  status = pwi_disk_edit(disk, its_time(disk), &set, &unset);
+  status = pwi_sim_disk_edit(disk, its_time(disk), &set, &unset);
   if (!status) gives_back(disk, to.inode);
-  pwi_disk_inode_release(to.inode);
+  pwi_sim_disk_inode_release(to.inode);
   return status;
 }
 
@@ -280,16 +280,16 @@ static pawl_status remove_file(struct pwi_files *files, const char *path) {
   struct pwi_sim_disk *disk = disk_of(files);
   pawl_status status = enter(disk, disk->faults.write_chance);
   if (status) return status;
-  struct place place;
+  struct disk_place place;
   status = find(disk, path, &place);
   if (status) return status;
   if (!place.inode) return PAWL_NOT_FOUND;
   if (place.inode->directory && place.inode->seen_names.count) return PAWL_EXISTS;
   struct disk_edit edit = edit_of(&place, NULL);
   place.inode->references++;
-  status = pwi_disk_edit(disk, its_time(disk), &edit, NULL);
+  status = pwi_sim_disk_edit(disk, its_time(disk), &edit, NULL);
   if (!status) gives_back(disk, place.inode);
-  pwi_disk_inode_release(place.inode);
+  pwi_sim_disk_inode_release(place.inode);
   return status;
 }
 
@@ -297,7 +297,7 @@ static pawl_status exists(struct pwi_files *files, const char *path, bool *exist
   struct pwi_sim_disk *disk = disk_of(files);
   pawl_status status = enter(disk, disk->faults.read_chance);
   if (status) return status;
-  struct place place;
+  struct disk_place place;
   *exists_out = !find(disk, path, &place) && place.inode;
   return PAWL_OK;
 }
@@ -306,7 +306,7 @@ static pawl_status make_directory(struct pwi_files *files, const char *path) {
   struct pwi_sim_disk *disk = disk_of(files);
   pawl_status status = enter(disk, disk->faults.write_chance);
   if (status) return status;
-  struct place place;
+  struct disk_place place;
   status = find(disk, path, &place);
   if (status) return status;
   return place.inode ? PAWL_EXISTS : make(disk, &place, true);
@@ -319,8 +319,8 @@ static pawl_status sync_directory(struct pwi_files *files, const char *path) {
   struct disk_inode *directory;
   status = find_directory(disk, path, &directory);
   if (status) return status;
-  pwi_disk_edits_sync(disk, directory, spend(disk, pwi_sim_delay_draw(&disk->host.sync, &disk->random)));
-  return pwi_disk_edits_flush(disk, now(disk));
+  pwi_sim_disk_edits_sync(disk, directory, spend(disk, pwi_sim_delay_draw(&disk->host.sync, &disk->random)));
+  return pwi_sim_disk_edits_flush(disk, now(disk));
 }
 
 static pawl_status list(struct pwi_files *files, const char *path, struct pwi_names *names) {
@@ -356,7 +356,7 @@ static const struct pwi_files_ops ops = {
 pawl_status pwi_sim_disk_create(const struct pwi_sim_disk_host *host, struct pwi_sim_disk **disk_out) {
   struct pwi_sim_disk *disk = pwi_alloc_zero(1, sizeof *disk);
   if (!disk) return PAWL_NO_MEMORY;
-  disk->root = pwi_disk_inode_new(true);
+  disk->root = pwi_sim_disk_inode_new(true);
   if (!disk->root) {
     pwi_free(disk);
     return PAWL_NO_MEMORY;
@@ -376,8 +376,8 @@ static void close_all(struct pwi_sim_disk *disk) {
 void pwi_sim_disk_destroy(struct pwi_sim_disk *disk) {
   if (!disk) return;
   close_all(disk);
-  pwi_disk_renames_free(disk);
-  pwi_disk_inode_release(disk->root);
+  pwi_sim_disk_renames_free(disk);
+  pwi_sim_disk_inode_release(disk->root);
   pwi_free(disk);
 }
 
@@ -389,7 +389,7 @@ void pwi_sim_disk_power_off(struct pwi_sim_disk *disk) { disk->off = true; }
 
 void pwi_sim_disk_crash(struct pwi_sim_disk *disk) {
   close_all(disk);
-  pwi_disk_settle(disk, now(disk));
+  pwi_sim_disk_settle(disk, now(disk));
   disk->busy_until = 0;
   if (disk->capacity < disk->used) disk->capacity = disk->used;
 }

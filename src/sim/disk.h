@@ -15,7 +15,7 @@
 #include "base/files.h"
 #include "sim/sim.h"
 
-/* What the disk needs from its machine. Without a clock no time passes. */
+/* The machine of the disk. Without a clock no time passes. */
 struct pwi_sim_disk_host {
   uint64_t seed, stream;
   struct pwi_sim_delay sync; /* duration of a sync */
@@ -48,8 +48,8 @@ void pwi_sim_disk_set_faults(struct pwi_sim_disk *disk, const struct pwi_sim_dis
 #define PWI_SIM_DISK_CAPACITY (UINT64_C(1) << 30)
 void pwi_sim_disk_set_capacity(struct pwi_sim_disk *disk, uint64_t bytes);
 
-/* Off: every call fails with PAWL_IO. Crash: drops what was not synced; closes open files and frees their
- * handles. */
+/* Off: every call fails with PAWL_IO. Crash: drops everything that was not synced; closes open files and
+ * frees their handles. */
 void pwi_sim_disk_power_off(struct pwi_sim_disk *disk);
 void pwi_sim_disk_crash(struct pwi_sim_disk *disk);
 void pwi_sim_disk_power_on(struct pwi_sim_disk *disk);

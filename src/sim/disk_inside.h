@@ -81,28 +81,28 @@ struct pwi_sim_disk {
 
 /* --- disk_tree.c ---------------------------------------------------------------------------------------- */
 
-struct disk_inode *pwi_disk_inode_new(bool directory); /* with one reference; NULL if memory is short */
-void pwi_disk_inode_release(struct disk_inode *inode);
-struct disk_entry *pwi_disk_entry_find(const struct disk_entries *entries, const char *name, size_t length);
+struct disk_inode *pwi_sim_disk_inode_new(bool directory); /* with one reference; NULL if memory is short */
+void pwi_sim_disk_inode_release(struct disk_inode *inode);
+struct disk_entry *pwi_sim_disk_entry_find(const struct disk_entries *entries, const char *name, size_t length);
 
 /* Applies edits to the current tree and records them as not durable. `second` may be NULL. PAWL_NO_MEMORY:
  * nothing has changed.
  */
-PAWL_MUST_USE pawl_status pwi_disk_edit(struct pwi_sim_disk *disk, int64_t made_at, const struct disk_edit *first,
-                                        const struct disk_edit *second);
+PAWL_MUST_USE pawl_status pwi_sim_disk_edit(struct pwi_sim_disk *disk, int64_t made_at, const struct disk_edit *first,
+                                            const struct disk_edit *second);
 /* Edits that touch the directory are durable from `safe_at` on. */
-void pwi_disk_edits_sync(struct pwi_sim_disk *disk, const struct disk_inode *directory, int64_t safe_at);
+void pwi_sim_disk_edits_sync(struct pwi_sim_disk *disk, const struct disk_inode *directory, int64_t safe_at);
 /* Applies edits that are durable by now to the durable tree. */
-PAWL_MUST_USE pawl_status pwi_disk_edits_flush(struct pwi_sim_disk *disk, int64_t now);
+PAWL_MUST_USE pawl_status pwi_sim_disk_edits_flush(struct pwi_sim_disk *disk, int64_t now);
 
-PAWL_MUST_USE pawl_status pwi_disk_write(struct disk_inode *inode, int64_t made_at, uint64_t offset, const void *data,
-                                         size_t size);
-PAWL_MUST_USE pawl_status pwi_disk_truncate(struct disk_inode *inode, int64_t made_at, uint64_t size);
-void pwi_disk_sync(struct disk_inode *inode, int64_t safe_at);
-PAWL_MUST_USE pawl_status pwi_disk_flush(struct disk_inode *inode, int64_t now);
+PAWL_MUST_USE pawl_status pwi_sim_disk_write(struct disk_inode *inode, int64_t made_at, uint64_t offset,
+                                             const void *data, size_t size);
+PAWL_MUST_USE pawl_status pwi_sim_disk_truncate(struct disk_inode *inode, int64_t made_at, uint64_t size);
+void pwi_sim_disk_sync(struct disk_inode *inode, int64_t safe_at);
+PAWL_MUST_USE pawl_status pwi_sim_disk_flush(struct disk_inode *inode, int64_t now);
 /* A sync failed: some of its data will never be durable. */
-void pwi_disk_sync_failed(struct pwi_sim_disk *disk, struct disk_inode *inode);
-void pwi_disk_settle(struct pwi_sim_disk *disk, int64_t now);
-void pwi_disk_renames_free(struct pwi_sim_disk *disk);
+void pwi_sim_disk_sync_failed(struct pwi_sim_disk *disk, struct disk_inode *inode);
+void pwi_sim_disk_settle(struct pwi_sim_disk *disk, int64_t now);
+void pwi_sim_disk_renames_free(struct pwi_sim_disk *disk);
 
 #endif

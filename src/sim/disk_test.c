@@ -50,7 +50,7 @@ static size_t read_all(const char *path, uint8_t *bytes, size_t room) {
   return size;
 }
 
-static void test_what_is_written_is_read_back(void **state) {
+static void test_written_bytes_are_read_back(void **state) {
   (void)state;
   begin_disk(1);
   struct pwi_file *file = open_path("log", WRITE_NEW);
@@ -106,7 +106,7 @@ static void test_names_behave_as_in_a_file_system(void **state) {
 }
 
 /* 4 bytes are synced, then 4 writes of 16 bytes are not: each is kept, torn or lost, independently. */
-static void test_a_crash_keeps_what_was_synced_and_some_of_the_rest(void **state) {
+static void test_a_crash_keeps_synced_bytes_and_some_of_the_others(void **state) {
   (void)state;
   size_t whole = 0, torn = 0, lost = 0;
   for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -200,7 +200,7 @@ static void test_a_failed_sync_is_not_repaired_by_a_later_one(void **state) {
   assert_true(lost > 5 && lost < 45);
 }
 
-static void test_faults_do_what_they_say(void **state) {
+static void test_faults_have_their_documented_effects(void **state) {
   (void)state;
   begin_disk(1);
   struct pwi_file *file = open_path("f", WRITE_NEW), *other;
@@ -270,7 +270,7 @@ static void test_a_node_finds_its_disk_again_after_a_kill(void **state) {
 
 /* The node is killed during the call: it was never told that its bytes are durable, so they may be lost.
  * Actions after the wait have not happened: a file does not get its name before its bytes are durable. */
-static void test_a_kill_during_a_sync_loses_what_was_to_follow_it(void **state) {
+static void test_a_kill_during_a_sync_loses_later_writes(void **state) {
   (void)state;
   static struct puppet puppet;
   size_t there = 0;
@@ -363,16 +363,16 @@ static void test_running_out_of_memory_is_reported(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_what_is_written_is_read_back),
+      cmocka_unit_test(test_written_bytes_are_read_back),
       cmocka_unit_test(test_names_behave_as_in_a_file_system),
-      cmocka_unit_test(test_a_crash_keeps_what_was_synced_and_some_of_the_rest),
+      cmocka_unit_test(test_a_crash_keeps_synced_bytes_and_some_of_the_others),
       cmocka_unit_test(test_a_name_is_safe_only_after_its_directory_was_synced),
       cmocka_unit_test(test_replacing_a_file_leaves_the_old_one_or_the_new_one),
       cmocka_unit_test(test_a_failed_sync_is_not_repaired_by_a_later_one),
-      cmocka_unit_test(test_faults_do_what_they_say),
+      cmocka_unit_test(test_faults_have_their_documented_effects),
       cmocka_unit_test(test_a_disk_fills_up_and_has_room_again),
       cmocka_unit_test(test_a_node_finds_its_disk_again_after_a_kill),
-      cmocka_unit_test(test_a_kill_during_a_sync_loses_what_was_to_follow_it),
+      cmocka_unit_test(test_a_kill_during_a_sync_loses_later_writes),
       cmocka_unit_test(test_a_slow_disk_stalls_its_node),
       cmocka_unit_test(test_running_out_of_memory_is_reported),
   };

@@ -43,7 +43,8 @@ static void remember(struct disk_inode *inode, struct disk_write *write) {
   inode->last_write = write;
 }
 
-pawl_status pwi_disk_write(struct disk_inode *inode, int64_t made_at, uint64_t offset, const void *data, size_t size) {
+pawl_status pwi_sim_disk_write(struct disk_inode *inode, int64_t made_at, uint64_t offset, const void *data,
+                               size_t size) {
   struct disk_write *write = pwi_alloc(sizeof *write + size);
   if (!write) return PAWL_NO_MEMORY;
   *write = (struct disk_write){.made_at = made_at, .safe_at = DISK_UNSAFE, .offset = offset, .size = size};
@@ -56,7 +57,7 @@ pawl_status pwi_disk_write(struct disk_inode *inode, int64_t made_at, uint64_t o
   return PAWL_OK;
 }
 
-pawl_status pwi_disk_truncate(struct disk_inode *inode, int64_t made_at, uint64_t size) {
+pawl_status pwi_sim_disk_truncate(struct disk_inode *inode, int64_t made_at, uint64_t size) {
   struct disk_write *write = pwi_alloc(sizeof *write);
   if (!write) return PAWL_NO_MEMORY;
   *write = (struct disk_write){.made_at = made_at, .safe_at = DISK_UNSAFE, .offset = size, .truncates = true};
@@ -81,12 +82,12 @@ static struct disk_write *take_write(struct disk_inode *inode) {
 }
 
 /* Durable writes come first in the list, because a sync covers all writes before it. */
-void pwi_disk_sync(struct disk_inode *inode, int64_t safe_at) {
+void pwi_sim_disk_sync(struct disk_inode *inode, int64_t safe_at) {
   for (struct disk_write *write = inode->writes; write; write = write->next)
     if (write->safe_at == DISK_UNSAFE) write->safe_at = safe_at;
 }
 
-pawl_status pwi_disk_flush(struct disk_inode *inode, int64_t now) {
+pawl_status pwi_sim_disk_flush(struct disk_inode *inode, int64_t now) {
   while (inode->writes && inode->writes->safe_at <= now) {
     if (make_durable(inode, inode->writes, inode->writes->size)) return PAWL_NO_MEMORY;
     pwi_free(take_write(inode));
@@ -94,7 +95,7 @@ pawl_status pwi_disk_flush(struct disk_inode *inode, int64_t now) {
   return PAWL_OK;
 }
 
-void pwi_disk_sync_failed(struct pwi_sim_disk *disk, struct disk_inode *inode) {
+void pwi_sim_disk_sync_failed(struct pwi_sim_disk *disk, struct disk_inode *inode) {
   struct disk_write *kept = inode->writes;
   inode->writes = inode->last_write = NULL;
   while (kept) {
@@ -110,7 +111,7 @@ void pwi_disk_sync_failed(struct pwi_sim_disk *disk, struct disk_inode *inode) {
 
 /* --- names ---------------------------------------------------------------------------------------------- */
 
-struct disk_inode *pwi_disk_inode_new(bool directory) {
+struct disk_inode *pwi_sim_disk_inode_new(bool directory) {
   struct disk_inode *inode = pwi_alloc_zero(1, sizeof *inode);
   if (!inode) return NULL;
   inode->references = 1;
@@ -121,13 +122,13 @@ struct disk_inode *pwi_disk_inode_new(bool directory) {
 static void entries_free(struct disk_entries *entries) {
   for (size_t i = 0; i < entries->count; i++) {
     pwi_free(entries->items[i].name);
-    pwi_disk_inode_release(entries->items[i].inode);
+    pwi_sim_disk_inode_release(entries->items[i].inode);
   }
   pwi_free(entries->items);
   *entries = (struct disk_entries){0};
 }
 
-void pwi_disk_inode_release(struct disk_inode *inode) {
+void pwi_sim_disk_inode_release(struct disk_inode *inode) {
   if (!inode || --inode->references > 0) return;
   while (inode->writes) pwi_free(take_write(inode));
   entries_free(&inode->seen_names);
@@ -137,7 +138,7 @@ void pwi_disk_inode_release(struct disk_inode *inode) {
   pwi_free(inode);
 }
 
-struct disk_entry *pwi_disk_entry_find(const struct disk_entries *entries, const char *name, size_t length) {
+struct disk_entry *pwi_sim_disk_entry_find(const struct disk_entries *entries, const char *name, size_t length) {
   for (size_t i = 0; i < entries->count; i++)
     if (strncmp(entries->items[i].name, name, length) == 0 && entries->items[i].name[length] == '\0')
       return &entries->items[i];
@@ -146,19 +147,19 @@ struct disk_entry *pwi_disk_entry_find(const struct disk_entries *entries, const
 
 static void remove_entry(struct disk_entries *entries, struct disk_entry *entry) {
   pwi_free(entry->name);
-  pwi_disk_inode_release(entry->inode);
+  pwi_sim_disk_inode_release(entry->inode);
   *entry = entries->items[--entries->count];
 }
 
 static pawl_status set_entry(struct disk_entries *entries, const char *name, struct disk_inode *inode) {
-  struct disk_entry *entry = pwi_disk_entry_find(entries, name, strlen(name));
+  struct disk_entry *entry = pwi_sim_disk_entry_find(entries, name, strlen(name));
   if (!inode) {
     if (entry) remove_entry(entries, entry);
     return PAWL_OK;
   }
   if (entry) {
     inode->references++;
-    pwi_disk_inode_release(entry->inode);
+    pwi_sim_disk_inode_release(entry->inode);
     entry->inode = inode;
     return PAWL_OK;
   }
@@ -188,15 +189,15 @@ static pawl_status edit_init(struct disk_edit *edit, const struct disk_edit *fro
 static void rename_free(struct disk_rename *rename) {
   for (int i = 0; i < 2; i++) {
     pwi_free(rename->edits[i].name);
-    pwi_disk_inode_release(rename->edits[i].inode);
-    pwi_disk_inode_release(rename->edits[i].directory);
+    pwi_sim_disk_inode_release(rename->edits[i].inode);
+    pwi_sim_disk_inode_release(rename->edits[i].directory);
   }
   pwi_free(rename);
 }
 
 /* The first edit may need memory, the second only ever removes a name: so a failure changes nothing. */
-pawl_status pwi_disk_edit(struct pwi_sim_disk *disk, int64_t made_at, const struct disk_edit *first,
-                          const struct disk_edit *second) {
+pawl_status pwi_sim_disk_edit(struct pwi_sim_disk *disk, int64_t made_at, const struct disk_edit *first,
+                              const struct disk_edit *second) {
   struct disk_rename *rename = pwi_alloc_zero(1, sizeof *rename);
   if (!rename) return PAWL_NO_MEMORY;
   rename->made_at = made_at;
@@ -226,14 +227,14 @@ static pawl_status rename_make_durable(const struct disk_rename *rename) {
   return PAWL_OK;
 }
 
-void pwi_disk_edits_sync(struct pwi_sim_disk *disk, const struct disk_inode *directory, int64_t safe_at) {
+void pwi_sim_disk_edits_sync(struct pwi_sim_disk *disk, const struct disk_inode *directory, int64_t safe_at) {
   for (struct disk_rename *rename = disk->renames; rename; rename = rename->next) {
     bool touches = rename->edits[0].directory == directory || rename->edits[1].directory == directory;
     if (touches && rename->safe_at == DISK_UNSAFE) rename->safe_at = safe_at;
   }
 }
 
-pawl_status pwi_disk_edits_flush(struct pwi_sim_disk *disk, int64_t now) {
+pawl_status pwi_sim_disk_edits_flush(struct pwi_sim_disk *disk, int64_t now) {
   struct disk_rename **place = &disk->renames, *before = NULL;
   while (*place) {
     struct disk_rename *rename = *place;
@@ -250,7 +251,7 @@ pawl_status pwi_disk_edits_flush(struct pwi_sim_disk *disk, int64_t now) {
   return PAWL_OK;
 }
 
-void pwi_disk_renames_free(struct pwi_sim_disk *disk) {
+void pwi_sim_disk_renames_free(struct pwi_sim_disk *disk) {
   while (disk->renames) {
     struct disk_rename *rename = disk->renames;
     disk->renames = rename->next;
@@ -263,7 +264,7 @@ void pwi_disk_renames_free(struct pwi_sim_disk *disk) {
 
 /* Actions that were to follow an unfinished wait have not happened. */
 static pawl_status settle_file(struct pwi_sim_disk *disk, struct disk_inode *inode, int64_t now) {
-  if (pwi_disk_flush(inode, now)) return PAWL_NO_MEMORY;
+  if (pwi_sim_disk_flush(inode, now)) return PAWL_NO_MEMORY;
   while (inode->writes) {
     struct disk_write *write = take_write(inode);
     uint64_t fate = write->made_at > now ? 0 : pwi_random_below(&disk->random, 3); /* lost, whole, torn */
@@ -291,12 +292,12 @@ static pawl_status settle_inode(struct pwi_sim_disk *disk, struct disk_inode *in
   return PAWL_OK;
 }
 
-void pwi_disk_settle(struct pwi_sim_disk *disk, int64_t now) {
-  if (pwi_disk_edits_flush(disk, now)) disk->broken = true;
+void pwi_sim_disk_settle(struct pwi_sim_disk *disk, int64_t now) {
+  if (pwi_sim_disk_edits_flush(disk, now)) disk->broken = true;
   for (struct disk_rename *rename = disk->renames; rename; rename = rename->next)
     if (rename->made_at <= now && pwi_random_chance(&disk->random, 0.5) && rename_make_durable(rename))
       disk->broken = true;
-  pwi_disk_renames_free(disk);
+  pwi_sim_disk_renames_free(disk);
   disk->used = 0;
   if (settle_inode(disk, disk->root, now)) disk->broken = true;
 }

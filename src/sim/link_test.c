@@ -70,7 +70,7 @@ static void greet_in_words(struct puppet *puppet, struct pwi_link link) {
     assert_int_equal(puppet_send(puppet, i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK, i, "x", 1, 0), PAWL_OK);
 }
 
-static void test_what_the_accepting_side_says_at_once_arrives_after_link_up(void **state) {
+static void test_a_message_sent_at_once_by_the_accepting_side_arrives_after_link_up(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 30; seed++) {
     begin_seed(seed);
@@ -129,7 +129,7 @@ static void test_a_refusal_by_the_connecting_side_reaches_the_other(void **state
   finish_world();
 }
 
-static void test_nobody_home_is_refused(void **state) {
+static void test_a_connection_without_a_listener_is_refused(void **state) {
   (void)state;
   begin_seed(1);
   struct pwi_link link;
@@ -238,7 +238,7 @@ static void test_a_full_queue_refuses_and_says_when_there_is_room(void **state) 
   finish_world();
 }
 
-static void test_closing_sends_what_is_queued_first(void **state) {
+static void test_closing_sends_queued_messages_first(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 10; seed++) {
     begin_seed(seed);
@@ -414,7 +414,7 @@ static void test_a_paused_node_is_silent_and_learns_of_it_when_it_wakes(void **s
   assert_true(delivered > 5 && delivered <= 100);
 }
 
-static void test_a_short_pause_harms_nobody(void **state) {
+static void test_a_short_pause_breaks_no_link(void **state) {
   (void)state;
   begin_seed(5);
   connect_them();
@@ -513,7 +513,7 @@ static void test_a_region_must_not_change_after_a_failed_send(void **state) {
   assert_true(caught > 0);
 }
 
-static void test_closing_a_region_cancels_what_is_sent_from_it(void **state) {
+static void test_closing_a_region_cancels_sends_from_it(void **state) {
   (void)state;
   begin_seed(4);
   connect_them();
@@ -569,16 +569,16 @@ static void test_a_node_can_talk_to_itself(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_link_comes_up_once_on_both_sides),
-      cmocka_unit_test(test_what_the_accepting_side_says_at_once_arrives_after_link_up),
+      cmocka_unit_test(test_a_message_sent_at_once_by_the_accepting_side_arrives_after_link_up),
       cmocka_unit_test(test_nothing_overtakes_a_greeting_that_was_held_up),
       cmocka_unit_test(test_a_refusal_by_the_accepting_side_reaches_the_other),
       cmocka_unit_test(test_a_refusal_by_the_connecting_side_reaches_the_other),
-      cmocka_unit_test(test_nobody_home_is_refused),
+      cmocka_unit_test(test_a_connection_without_a_listener_is_refused),
       cmocka_unit_test(test_each_lane_keeps_its_order_and_lanes_overtake_each_other),
       cmocka_unit_test(test_bodies_arrive_intact_however_they_are_wanted),
       cmocka_unit_test(test_nonsense_takes_the_link_down_on_both_sides),
       cmocka_unit_test(test_a_full_queue_refuses_and_says_when_there_is_room),
-      cmocka_unit_test(test_closing_sends_what_is_queued_first),
+      cmocka_unit_test(test_closing_sends_queued_messages_first),
       cmocka_unit_test(test_a_kill_resets_the_peer_and_loses_only_the_last_of_each_lane),
       cmocka_unit_test(test_a_broken_link_ends_on_both_sides_and_can_be_made_again),
       cmocka_unit_test(test_a_muted_link_dies_of_silence_and_delivers_nothing),
@@ -586,12 +586,12 @@ int main(void) {
       cmocka_unit_test(test_a_one_way_cut_is_silence_on_one_side_and_a_reset_on_the_other),
       cmocka_unit_test(test_connecting_across_a_cut_fails_after_a_while),
       cmocka_unit_test(test_a_paused_node_is_silent_and_learns_of_it_when_it_wakes),
-      cmocka_unit_test(test_a_short_pause_harms_nobody),
+      cmocka_unit_test(test_a_short_pause_breaks_no_link),
       cmocka_unit_test(test_a_node_that_was_stopped_itself_does_not_judge_at_once),
       cmocka_unit_test(test_a_slow_node_takes_its_time),
       cmocka_unit_test(test_a_role_that_scribbles_on_a_borrowed_body_is_caught),
       cmocka_unit_test(test_a_region_must_not_change_after_a_failed_send),
-      cmocka_unit_test(test_closing_a_region_cancels_what_is_sent_from_it),
+      cmocka_unit_test(test_closing_a_region_cancels_sends_from_it),
       cmocka_unit_test(test_a_role_may_connect_again_from_inside_link_down),
       cmocka_unit_test(test_a_node_can_talk_to_itself),
   };

@@ -34,7 +34,7 @@ void pwi_sim_meta_destroy(struct pwi_sim_meta *store);
 PAWL_MUST_USE pawl_status pwi_sim_meta_open(struct pwi_sim_meta *store, struct pwi_sim_node node, struct pwi_net *net,
                                             struct pwi_meta **meta_out);
 
-/* Cuts the node off from the store, both ways. PWI_SIM_ALL: nobody reaches the store. */
+/* Cuts the node off from the store, both ways. PWI_SIM_ALL: no node reaches the store. */
 void pwi_sim_meta_cut(struct pwi_sim_meta *store, struct pwi_sim_node node, bool is_cut);
 
 /* Called before a key is put. `before` is the old pair; NULL if there is none. */

@@ -132,7 +132,7 @@ struct pwi_sim_config {
 
   bool has_identities;      /* links tell the name of the node at the other end, as those with keys do */
   double plane_chance;      /* chance that a pair on different hosts has a data plane */
-  double plane_chance_host; /* the same on one host */
+  double plane_chance_host; /* chance of a data plane between two nodes on one host */
   bool encrypted;           /* links report PWI_LINK_ENCRYPTED */
 
   double early_done_chance; /* chance that `done` comes before delivery rather than after it */

@@ -58,7 +58,7 @@ pawl_status pwi_block_decode(const unsigned char frame[PWI_ARCHIVE_FRAME], struc
   if (frame[ZERO] != 0 || pwi_get_u32(frame + MORE_ZEROS) != 0) return PAWL_CORRUPT;
   struct pwi_block block = {
       .kind = (enum pwi_archive_kind)frame[KIND],
-      .packing = (enum pwi_packing)frame[PACKING],
+      .packing = (enum pwi_block_packing)frame[PACKING],
       .goes_on = frame[GOES_ON] == 1,
       .stored = pwi_get_u32(frame + STORED),
       .plain = pwi_get_u32(frame + PLAIN),
@@ -146,33 +146,33 @@ pawl_status pwi_archive_read_cut(const struct pwi_archive_record *record, struct
 
 /* --- packing -------------------------------------------------------------------------------------------- */
 
-pawl_status pwi_packer_init(struct pwi_packer *packer) {
+pawl_status pwi_block_packer_init(struct pwi_block_packer *packer) {
   size_t size = ZSTD_estimateCCtxSize(ZSTD_LEVEL);
   packer->memory = pwi_alloc(size);
   packer->context = packer->memory ? ZSTD_initStaticCCtx(packer->memory, size) : NULL;
   return packer->context ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-pawl_status pwi_unpacker_init(struct pwi_packer *packer) {
+pawl_status pwi_block_unpacker_init(struct pwi_block_packer *packer) {
   size_t size = ZSTD_estimateDCtxSize();
   packer->memory = pwi_alloc(size);
   packer->context = packer->memory ? ZSTD_initStaticDCtx(packer->memory, size) : NULL;
   return packer->context ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-void pwi_packer_fini(struct pwi_packer *packer) {
+void pwi_block_packer_fini(struct pwi_block_packer *packer) {
   pwi_free(packer->memory);
-  *packer = (struct pwi_packer){0};
+  *packer = (struct pwi_block_packer){0};
 }
 
-size_t pwi_pack(struct pwi_packer *packer, const void *bytes, size_t size, void *out) {
+size_t pwi_block_pack(struct pwi_block_packer *packer, const void *bytes, size_t size, void *out) {
   size_t packed = ZSTD_compressCCtx(packer->context, out, size - 1, bytes, size, ZSTD_LEVEL);
   return ZSTD_isError(packed) ? 0 : packed;
 }
 
 /* The library would also accept several frames and frames of its early versions; this format permits exactly
  * one standard frame. */
-pawl_status pwi_unpack(struct pwi_packer *packer, const void *bytes, size_t size, void *out, size_t plain) {
+pawl_status pwi_block_unpack(struct pwi_block_packer *packer, const void *bytes, size_t size, void *out, size_t plain) {
   if (size < sizeof(uint32_t) || pwi_get_u32(bytes) != ZSTD_MAGICNUMBER) return PAWL_CORRUPT;
   if (ZSTD_findFrameCompressedSize(bytes, size) != size) return PAWL_CORRUPT;
   return ZSTD_decompressDCtx(packer->context, out, plain, bytes, size) == plain ? PAWL_OK : PAWL_CORRUPT;

@@ -14,11 +14,11 @@
 #define PWI_ARCHIVE_FRAME 32       /* bytes of the frame before the data of a block */
 #define PWI_ARCHIVE_END_BYTES 24
 
-enum pwi_packing { PWI_PACKING_PLAIN = 0, PWI_PACKING_ZSTD = 1 };
+enum pwi_block_packing { PWI_PACKING_PLAIN = 0, PWI_PACKING_ZSTD = 1 };
 
 struct pwi_block {
   enum pwi_archive_kind kind;
-  enum pwi_packing packing;
+  enum pwi_block_packing packing;
   bool goes_on;
   uint32_t stored, plain;
   uint64_t number;
@@ -42,20 +42,20 @@ PAWL_MUST_USE pawl_status pwi_archive_head_decode(const unsigned char *bytes, si
                                                   struct pwi_archive_head *head_out, uint64_t *checksum_out);
 
 /* A context for compression or decompression, in memory of the library's allocator. */
-struct pwi_packer {
+struct pwi_block_packer {
   void *memory;
   void *context;
 };
 
-PAWL_MUST_USE pawl_status pwi_packer_init(struct pwi_packer *packer);
-PAWL_MUST_USE pawl_status pwi_unpacker_init(struct pwi_packer *packer);
-void pwi_packer_fini(struct pwi_packer *packer);
+PAWL_MUST_USE pawl_status pwi_block_packer_init(struct pwi_block_packer *packer);
+PAWL_MUST_USE pawl_status pwi_block_unpacker_init(struct pwi_block_packer *packer);
+void pwi_block_packer_fini(struct pwi_block_packer *packer);
 
 /* Returns the bytes written to `out`, which has room for `size`; 0 if the data does not become smaller. */
-size_t pwi_pack(struct pwi_packer *packer, const void *bytes, size_t size, void *out);
+size_t pwi_block_pack(struct pwi_block_packer *packer, const void *bytes, size_t size, void *out);
 
 /* Decompresses to exactly `plain` bytes. PAWL_CORRUPT. */
-PAWL_MUST_USE pawl_status pwi_unpack(struct pwi_packer *packer, const void *bytes, size_t size, void *out,
-                                     size_t plain);
+PAWL_MUST_USE pawl_status pwi_block_unpack(struct pwi_block_packer *packer, const void *bytes, size_t size, void *out,
+                                           size_t plain);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 
 /* Grows to the largest block so far, at most PWI_ARCHIVE_BLOCK. */
-struct buffer {
+struct block_memory {
   unsigned char *bytes;
   size_t room;
 };
@@ -21,15 +21,15 @@ struct pwi_archive_reader {
   uint64_t blocks, plain;
   struct pwi_hasher checksums;
   struct pwi_archive_figures figures;
-  struct pwi_packer unpacker; /* created for the first compressed block */
-  struct buffer stored, unpacked;
+  struct pwi_block_packer unpacker; /* created for the first compressed block */
+  struct block_memory stored, unpacked;
   struct pwi_writer whole; /* a record of several blocks */
   bool ended;
   pawl_status status;
 };
 
 /* The contents of the buffer are not kept. */
-static pawl_status make_room(struct buffer *buffer, size_t size) {
+static pawl_status make_room(struct block_memory *buffer, size_t size) {
   if (size <= buffer->room) return PAWL_OK;
   pwi_free(buffer->bytes);
   buffer->room = 0;
@@ -79,7 +79,7 @@ pawl_status pwi_archive_open(struct pwi_file *file, struct pwi_archive_reader **
 void pwi_archive_close(struct pwi_archive_reader *reader) {
   if (!reader) return;
   pwi_writer_fini(&reader->whole);
-  pwi_packer_fini(&reader->unpacker);
+  pwi_block_packer_fini(&reader->unpacker);
   pwi_free(reader->unpacked.bytes);
   pwi_free(reader->stored.bytes);
   pwi_free(reader);
@@ -94,10 +94,10 @@ struct pwi_archive_figures pwi_archive_figures(const struct pwi_archive_reader *
 /* --- blocks --------------------------------------------------------------------------------------------- */
 
 static pawl_status unpack(struct pwi_archive_reader *reader, const struct pwi_block *block) {
-  pawl_status status = reader->unpacker.context ? PAWL_OK : pwi_unpacker_init(&reader->unpacker);
+  pawl_status status = reader->unpacker.context ? PAWL_OK : pwi_block_unpacker_init(&reader->unpacker);
   if (status == PAWL_OK) status = make_room(&reader->unpacked, block->plain);
   if (status != PAWL_OK) return status;
-  return pwi_unpack(&reader->unpacker, reader->stored.bytes, block->stored, reader->unpacked.bytes, block->plain);
+  return pwi_block_unpack(&reader->unpacker, reader->stored.bytes, block->stored, reader->unpacked.bytes, block->plain);
 }
 
 /* Reads and checks the next block. It is not counted yet, because an END block states the number of blocks

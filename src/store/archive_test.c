@@ -411,7 +411,7 @@ static void test_a_record_that_is_no_cut_is_not_read_as_one(void **state) {
 
 /* --- when things go wrong ------------------------------------------------------------------------------- */
 
-static void test_what_cannot_be_written_is_refused(void **state) {
+static void test_an_invalid_head_or_record_is_refused(void **state) {
   (void)state;
   struct memory_file file;
   struct pwi_archive_head head = head_of(1);
@@ -504,7 +504,7 @@ int main(void) {
       cmocka_unit_test(test_forged_blocks_are_refused),
       cmocka_unit_test(test_a_record_that_goes_on_with_another_kind_is_refused),
       cmocka_unit_test(test_a_record_that_is_no_cut_is_not_read_as_one),
-      cmocka_unit_test(test_what_cannot_be_written_is_refused),
+      cmocka_unit_test(test_an_invalid_head_or_record_is_refused),
       cmocka_unit_test(test_a_full_disk_is_told_and_stays),
       cmocka_unit_test(test_running_out_of_memory_is_survived_anywhere),
   };

@@ -15,7 +15,7 @@ struct pwi_archive_writer {
   uint64_t offset; /* bytes written to the file; the buffer follows them */
   uint64_t blocks, records, plain;
   struct pwi_hasher checksums;
-  struct pwi_packer packer;
+  struct pwi_block_packer packer;
   unsigned char *packed; /* NULL: blocks are stored as they are */
   size_t used;
   pawl_status status;
@@ -36,7 +36,7 @@ static pawl_status begin_file(struct pwi_archive_writer *writer, const struct pw
 
 static pawl_status begin_packing(struct pwi_archive_writer *writer) {
   writer->packed = pwi_alloc(PWI_ARCHIVE_BLOCK);
-  return writer->packed ? pwi_packer_init(&writer->packer) : PAWL_NO_MEMORY;
+  return writer->packed ? pwi_block_packer_init(&writer->packer) : PAWL_NO_MEMORY;
 }
 
 pawl_status pwi_archive_create(struct pwi_file *file, const struct pwi_archive_head *head, bool pack,
@@ -59,7 +59,7 @@ pawl_status pwi_archive_create(struct pwi_file *file, const struct pwi_archive_h
 
 void pwi_archive_writer_destroy(struct pwi_archive_writer *writer) {
   if (!writer) return;
-  pwi_packer_fini(&writer->packer);
+  pwi_block_packer_fini(&writer->packer);
   pwi_free(writer->packed);
   pwi_free(writer);
 }
@@ -101,7 +101,7 @@ static pawl_status write_block(struct pwi_archive_writer *writer, enum pwi_archi
   unsigned char frame[PWI_ARCHIVE_FRAME];
   const void *stored = bytes;
   size_t packed =
-      writer->packed && kind == PWI_ARCHIVE_CHUNK ? pwi_pack(&writer->packer, bytes, size, writer->packed) : 0;
+      writer->packed && kind == PWI_ARCHIVE_CHUNK ? pwi_block_pack(&writer->packer, bytes, size, writer->packed) : 0;
   struct pwi_block block = {.kind = kind,
                             .packing = packed > 0 ? PWI_PACKING_ZSTD : PWI_PACKING_PLAIN,
                             .goes_on = goes_on,

@@ -71,21 +71,21 @@ static size_t extra_steps(struct around around) { return (size_t)around.left + (
 
 /* Algorithm 2, as described above. The line has room for extra_steps more. */
 static void raise_steps(struct pwi_clock_line *line, struct pawl_range range, struct around around, uint64_t time) {
-  struct pwi_clock_step *steps = pwi_line_steps(line);
-  size_t put = pwi_step_at(steps, line->count, range.begin);
+  struct pwi_clock_step *steps = pwi_clock_line_steps(line);
+  size_t put = pwi_clock_step_at(steps, line->count, range.begin);
   size_t get = put + extra_steps(around);
   size_t end = line->count + extra_steps(around);
   if (get != put) memmove(steps + get, steps + put, (line->count - put) * sizeof *steps);
 
   struct pwi_clock_step last = steps[get];
-  if (around.left && last.begin < range.begin) pwi_step_append(steps, &put, last.begin, last.time);
+  if (around.left && last.begin < range.begin) pwi_clock_step_append(steps, &put, last.begin, last.time);
   do {
     last = steps[get++];
     uint64_t begin = last.begin > range.begin ? last.begin : range.begin;
-    pwi_step_append(steps, &put, begin, last.time > time ? last.time : time);
+    pwi_clock_step_append(steps, &put, begin, last.time > time ? last.time : time);
   } while (get < end && steps[get].begin < range.end);
   if (around.right && (get == end || steps[get].begin > around.right_begin))
-    pwi_step_append(steps, &put, around.right_begin, last.time);
+    pwi_clock_step_append(steps, &put, around.right_begin, last.time);
 
   if (get < end && steps[get].time == steps[put - 1].time) get++;
   if (get < end && get != put) memmove(steps + put, steps + get, (end - get) * sizeof *steps);
@@ -97,7 +97,7 @@ static pawl_status reserve(struct pwi_clock *clock, struct pwi_sender sender, st
   pawl_status status = pwi_table_add(clock, sender, &slot);
   if (status) return status;
   struct pwi_clock_line *line = &clock->lines[slot];
-  status = pwi_line_reserve(line, line->count + extra_steps(around));
+  status = pwi_clock_line_reserve(line, line->count + extra_steps(around));
   if (status) return status;
   *slot_out = slot;
   return PAWL_OK;
@@ -115,7 +115,7 @@ pawl_status pwi_clock_set(struct pwi_clock *clock, struct pwi_sender sender, str
   struct around around = look_around(clock, range);
   size_t slot = pwi_table_find(clock, sender);
   if (slot < clock->room && clock->lines[slot].count == 1) {
-    struct pwi_clock_step *step = pwi_line_steps(&clock->lines[slot]);
+    struct pwi_clock_step *step = pwi_clock_line_steps(&clock->lines[slot]);
     if (step->time >= time) return PAWL_OK;
     if (!extra_steps(around)) {
       step->time = time;
@@ -135,9 +135,9 @@ pawl_status pwi_clock_walk(const struct pwi_clock *clock, struct pwi_sender send
                            struct pwi_clock_pieces *pieces_out) {
   if (!pwi_clock_holds(clock, range)) return PAWL_INVALID;
   size_t slot = pwi_table_find(clock, sender);
-  const struct pwi_clock_step *steps = slot < clock->room ? pwi_line_view(&clock->lines[slot]) : &never;
+  const struct pwi_clock_step *steps = slot < clock->room ? pwi_clock_line_view(&clock->lines[slot]) : &never;
   size_t count = slot < clock->room ? clock->lines[slot].count : 1;
-  size_t first = pwi_step_at(steps, count, range.begin);
+  size_t first = pwi_clock_step_at(steps, count, range.begin);
   *pieces_out = (struct pwi_clock_pieces){steps + first, count - first, range};
   return PAWL_OK;
 }
@@ -211,7 +211,7 @@ size_t pwi_clock_piece_count(const struct pwi_clock *clock, struct pwi_sender se
 
 bool pwi_clock_has(const struct pwi_clock *clock, struct pwi_sender sender) {
   size_t slot = pwi_table_find(clock, sender);
-  return slot < clock->room && !pwi_line_is_blank(&clock->lines[slot]);
+  return slot < clock->room && !pwi_clock_line_is_blank(&clock->lines[slot]);
 }
 
 bool pwi_clock_next_sender(const struct pwi_clock *clock, size_t *at, struct pwi_sender *sender_out) {
@@ -224,7 +224,7 @@ bool pwi_clock_next_sender(const struct pwi_clock *clock, size_t *at, struct pwi
 
 static bool same_line(const struct pwi_clock_line *a, const struct pwi_clock_line *b) {
   return a->mixed == b->mixed && a->count == b->count &&
-         memcmp(pwi_line_view(a), pwi_line_view(b), a->count * sizeof(struct pwi_clock_step)) == 0;
+         memcmp(pwi_clock_line_view(a), pwi_clock_line_view(b), a->count * sizeof(struct pwi_clock_step)) == 0;
 }
 
 bool pwi_clock_equal(const struct pwi_clock *a, const struct pwi_clock *b) {

@@ -1,4 +1,5 @@
-/* Encoding of clocks; clock.h documents the layout. The decoder accepts only what the encoder writes. */
+/* Encoding of clocks; clock.h documents the layout. The decoder accepts only bytes that the encoder
+ * writes. */
 #include "store/clock_inside.h"
 
 #include "base/bytes.h"
@@ -29,7 +30,7 @@ static unsigned char *put_u64(unsigned char *to, uint64_t value) {
 }
 
 static unsigned char *put_line(unsigned char *to, const struct pwi_clock_line *line) {
-  const struct pwi_clock_step *steps = pwi_line_view(line);
+  const struct pwi_clock_step *steps = pwi_clock_line_view(line);
   to = put_u64(to, pwi_unmix64(line->mixed));
   to = put_u32(to, line->count);
   to = put_u64(to, steps[0].time);
@@ -111,9 +112,9 @@ static pawl_status get_steps(struct reader *reader, const struct pwi_rangeset *h
   line->one.time = get_u64(reader);
   if (count == 0 || (count == 1 && line->one.time == 0)) return PAWL_CORRUPT;
   if (!can_hold(reader, count - 1, STEP_SIZE)) return PAWL_TRUNCATED;
-  pawl_status status = pwi_line_reserve(line, count);
+  pawl_status status = pwi_clock_line_reserve(line, count);
   if (status) return status;
-  struct pwi_clock_step *steps = pwi_line_steps(line);
+  struct pwi_clock_step *steps = pwi_clock_line_steps(line);
   for (; line->count < count; line->count++) {
     struct pwi_clock_step step;
     step.begin = get_u64(reader);
@@ -137,7 +138,7 @@ static pawl_status get_senders(struct reader *reader, uint64_t count, struct pwi
     pawl_status status = get_steps(reader, &clock->held, &line);
     if (!status) status = pwi_table_append(clock, &next, &line);
     if (status) {
-      pwi_line_free(&line);
+      pwi_clock_line_free(&line);
       return status;
     }
   }

@@ -27,41 +27,41 @@ struct pwi_clock_line {
 
 static_assert(sizeof(struct pwi_clock_line) == 32, "two lines to a cache line");
 
-static inline struct pwi_clock_step *pwi_line_steps(struct pwi_clock_line *line) {
+static inline struct pwi_clock_step *pwi_clock_line_steps(struct pwi_clock_line *line) {
   return line->room ? line->steps : &line->one;
 }
 
-static inline const struct pwi_clock_step *pwi_line_view(const struct pwi_clock_line *line) {
+static inline const struct pwi_clock_step *pwi_clock_line_view(const struct pwi_clock_line *line) {
   return line->room ? line->steps : &line->one;
 }
 
 /* True if the time of the sender is 0 everywhere: equivalent to no line, and never shown. pwi_clock_reserve
  * leaves such lines. */
-static inline bool pwi_line_is_blank(const struct pwi_clock_line *line) {
-  return line->count == 1 && pwi_line_view(line)->time == 0;
+static inline bool pwi_clock_line_is_blank(const struct pwi_clock_line *line) {
+  return line->count == 1 && pwi_clock_line_view(line)->time == 0;
 }
 
 /* The index of the step that contains `key`; the first begins at 0. */
-static inline size_t pwi_step_at(const struct pwi_clock_step *steps, size_t count, uint64_t key) {
+static inline size_t pwi_clock_step_at(const struct pwi_clock_step *steps, size_t count, uint64_t key) {
   struct pwi_search search = {.low = 1, .high = count};
   while (pwi_search_next(&search)) pwi_search_told(&search, steps[search.middle].begin <= key);
   return search.low - 1;
 }
 
 /* Appends a step to a line under construction, unless its time equals that of the last step. */
-static inline void pwi_step_append(struct pwi_clock_step *steps, size_t *count, uint64_t begin, uint64_t time) {
+static inline void pwi_clock_step_append(struct pwi_clock_step *steps, size_t *count, uint64_t begin, uint64_t time) {
   if (*count && steps[*count - 1].time == time) return;
   steps[*count] = (struct pwi_clock_step){*count ? begin : 0, time};
   ++*count;
 }
 
 /* Makes room for `count` steps in the line. */
-PAWL_MUST_USE pawl_status pwi_line_reserve(struct pwi_clock_line *line, size_t count);
+PAWL_MUST_USE pawl_status pwi_clock_line_reserve(struct pwi_clock_line *line, size_t count);
 
 /* Creates a line with a copy of these steps. */
-PAWL_MUST_USE pawl_status pwi_line_make(uint64_t mixed, const struct pwi_clock_step *steps, size_t count,
-                                        struct pwi_clock_line *line_out);
-void pwi_line_free(struct pwi_clock_line *line);
+PAWL_MUST_USE pawl_status pwi_clock_line_make(uint64_t mixed, const struct pwi_clock_step *steps, size_t count,
+                                              struct pwi_clock_line *line_out);
+void pwi_clock_line_free(struct pwi_clock_line *line);
 
 /* The slot of a sender's line; `clock->room` if there is none. Slots are valid until a line is added or
  * removed. */

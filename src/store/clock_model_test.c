@@ -49,7 +49,7 @@ static size_t below(struct run *run, size_t n) { return (size_t)pwi_random_below
 /* --- comparing ------------------------------------------------------------------------------------------ */
 
 static void assert_steps_are_in_form(const struct pwi_clock *clock, const struct pwi_clock_line *line) {
-  const struct pwi_clock_step *steps = pwi_line_view(line);
+  const struct pwi_clock_step *steps = pwi_clock_line_view(line);
   assert_true(line->count <= (line->room ? line->room : 1));
   assert_int_equal(steps[0].begin, 0);
   for (size_t i = 1; i < line->count; i++) {

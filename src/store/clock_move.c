@@ -14,15 +14,15 @@
 /* Any run of steps is valid once its first step begins at 0. */
 static pawl_status copy_line(const struct pwi_clock_line *line, struct pawl_range range, struct pwi_clock *copy,
                              size_t *next) {
-  const struct pwi_clock_step *steps = pwi_line_view(line);
-  size_t first = pwi_step_at(steps, line->count, range.begin);
-  size_t last = pwi_step_at(steps, line->count, range.end - 1);
+  const struct pwi_clock_step *steps = pwi_clock_line_view(line);
+  size_t first = pwi_clock_step_at(steps, line->count, range.begin);
+  size_t last = pwi_clock_step_at(steps, line->count, range.end - 1);
   struct pwi_clock_line made;
-  pawl_status status = pwi_line_make(line->mixed, steps + first, last - first + 1, &made);
+  pawl_status status = pwi_clock_line_make(line->mixed, steps + first, last - first + 1, &made);
   if (status) return status;
-  pwi_line_steps(&made)[0].begin = 0;
-  status = pwi_line_is_blank(&made) ? PAWL_OK : pwi_table_append(copy, next, &made);
-  if (status) pwi_line_free(&made);
+  pwi_clock_line_steps(&made)[0].begin = 0;
+  status = pwi_clock_line_is_blank(&made) ? PAWL_OK : pwi_table_append(copy, next, &made);
+  if (status) pwi_clock_line_free(&made);
   return status;
 }
 
@@ -57,13 +57,13 @@ struct sides {
  * removed, and the first held key after it gets its own step if its time differs. That step replaces the one
  * that contained the key, so the number of steps never grows. */
 static void drop_steps(struct pwi_clock_line *line, const struct sides *sides) {
-  struct pwi_clock_step *steps = pwi_line_steps(line);
-  size_t put = sides->before ? pwi_step_at(steps, line->count, sides->range.begin - 1) + 1 : 0;
+  struct pwi_clock_step *steps = pwi_clock_line_steps(line);
+  size_t put = sides->before ? pwi_clock_step_at(steps, line->count, sides->range.begin - 1) + 1 : 0;
   size_t get = line->count;
   if (sides->after) {
-    get = pwi_step_at(steps, line->count, sides->after_begin);
+    get = pwi_clock_step_at(steps, line->count, sides->after_begin);
     uint64_t time = steps[get++].time;
-    pwi_step_append(steps, &put, sides->after_begin, time);
+    pwi_clock_step_append(steps, &put, sides->after_begin, time);
   }
   if (get < line->count && get != put) memmove(steps + put, steps + get, (line->count - get) * sizeof *steps);
   line->count = (uint32_t)(put + (line->count - get));
@@ -84,7 +84,7 @@ pawl_status pwi_clock_drop(struct pwi_clock *clock, struct pawl_range range) {
   for (size_t i = 0; i < clock->room; i++)
     if (clock->lines[i].count) drop_steps(&clock->lines[i], &sides);
   for (size_t i = 0; i < clock->room;) {
-    if (clock->lines[i].count && pwi_line_is_blank(&clock->lines[i]))
+    if (clock->lines[i].count && pwi_clock_line_is_blank(&clock->lines[i]))
       pwi_table_remove(clock, i);
     else
       i++;
@@ -108,7 +108,7 @@ pawl_status pwi_clock_take(struct pwi_clock *clock, struct pawl_range range, str
 /* --- absorb --------------------------------------------------------------------------------------------- */
 
 /* One of the two clocks to join. */
-struct half {
+struct joined_clock {
   const struct pwi_clock *clock;
   size_t slot; /* slot of the next sender */
   size_t run;  /* index of the next held range */
@@ -121,31 +121,31 @@ static size_t most_steps(const struct pwi_clock *clock) {
   return most;
 }
 
-static const struct pwi_clock_line *line_at(const struct half *half) {
+static const struct pwi_clock_line *line_at(const struct joined_clock *half) {
   return half->slot < half->clock->room ? &half->clock->lines[half->slot] : NULL;
 }
 
-static uint64_t run_begin(const struct half *half) {
+static uint64_t run_begin(const struct joined_clock *half) {
   const struct pwi_rangeset *held = &half->clock->held;
   return half->run < held->count ? held->ranges[half->run].begin : UINT64_MAX;
 }
 
 /* Appends the next held range of one half with the times of its line; without a line the time is 0. */
-static void append_run(struct half *half, const struct pwi_clock_line *line, struct pwi_clock_step *steps,
+static void append_run(struct joined_clock *half, const struct pwi_clock_line *line, struct pwi_clock_step *steps,
                        size_t *count) {
   struct pawl_range run = half->clock->held.ranges[half->run++];
   if (!line) {
-    pwi_step_append(steps, count, run.begin, 0);
+    pwi_clock_step_append(steps, count, run.begin, 0);
     return;
   }
-  const struct pwi_clock_step *from = pwi_line_view(line);
-  for (size_t i = pwi_step_at(from, line->count, run.begin); i < line->count && from[i].begin < run.end; i++)
-    pwi_step_append(steps, count, from[i].begin > run.begin ? from[i].begin : run.begin, from[i].time);
+  const struct pwi_clock_step *from = pwi_clock_line_view(line);
+  for (size_t i = pwi_clock_step_at(from, line->count, run.begin); i < line->count && from[i].begin < run.end; i++)
+    pwi_clock_step_append(steps, count, from[i].begin > run.begin ? from[i].begin : run.begin, from[i].time);
 }
 
 /* Builds the steps of the next sender, of either half or both, over the held ranges of both in key order. */
-static pawl_status join_next(struct half *a, struct half *b, struct pwi_clock_step *scratch, struct pwi_clock *sum,
-                             size_t *next) {
+static pawl_status join_next(struct joined_clock *a, struct joined_clock *b, struct pwi_clock_step *scratch,
+                             struct pwi_clock *sum, size_t *next) {
   const struct pwi_clock_line *in_a = line_at(a);
   const struct pwi_clock_line *in_b = line_at(b);
   uint64_t mixed = !in_b || (in_a && in_a->mixed < in_b->mixed) ? in_a->mixed : in_b->mixed;
@@ -162,10 +162,10 @@ static pawl_status join_next(struct half *a, struct half *b, struct pwi_clock_st
   if (in_b) b->slot = pwi_table_next(b->clock, b->slot + 1);
 
   struct pwi_clock_line line;
-  pawl_status status = pwi_line_make(mixed, scratch, count, &line);
+  pawl_status status = pwi_clock_line_make(mixed, scratch, count, &line);
   if (status) return status;
   status = pwi_table_append(sum, next, &line);
-  if (status) pwi_line_free(&line);
+  if (status) pwi_clock_line_free(&line);
   return status;
 }
 
@@ -174,8 +174,8 @@ static pawl_status join_lines(const struct pwi_clock *a, const struct pwi_clock 
   size_t most = most_steps(a) + most_steps(b) + a->held.count + b->held.count;
   struct pwi_clock_step *scratch = pwi_alloc_zero(most, sizeof *scratch);
   if (!scratch) return PAWL_NO_MEMORY;
-  struct half in_a = {.clock = a, .slot = pwi_table_next(a, 0)};
-  struct half in_b = {.clock = b, .slot = pwi_table_next(b, 0)};
+  struct joined_clock in_a = {.clock = a, .slot = pwi_table_next(a, 0)};
+  struct joined_clock in_b = {.clock = b, .slot = pwi_table_next(b, 0)};
   size_t next = 0;
   pawl_status status = PAWL_OK;
   while (!status && (line_at(&in_a) || line_at(&in_b))) status = join_next(&in_a, &in_b, scratch, sum, &next);

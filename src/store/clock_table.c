@@ -20,7 +20,7 @@
 
 /* --- lines ---------------------------------------------------------------------------------------------- */
 
-pawl_status pwi_line_reserve(struct pwi_clock_line *line, size_t count) {
+pawl_status pwi_clock_line_reserve(struct pwi_clock_line *line, size_t count) {
   size_t room = line->room ? line->room : 1;
   if (count <= room) return PAWL_OK;
   if (count > UINT32_MAX / 2) return PAWL_NO_MEMORY;
@@ -34,18 +34,18 @@ pawl_status pwi_line_reserve(struct pwi_clock_line *line, size_t count) {
   return PAWL_OK;
 }
 
-pawl_status pwi_line_make(uint64_t mixed, const struct pwi_clock_step *steps, size_t count,
-                          struct pwi_clock_line *line_out) {
+pawl_status pwi_clock_line_make(uint64_t mixed, const struct pwi_clock_step *steps, size_t count,
+                                struct pwi_clock_line *line_out) {
   struct pwi_clock_line line = {.mixed = mixed, .count = 1, .one = steps[0]};
-  pawl_status status = pwi_line_reserve(&line, count);
+  pawl_status status = pwi_clock_line_reserve(&line, count);
   if (status) return status;
-  memcpy(pwi_line_steps(&line), steps, count * sizeof *steps);
+  memcpy(pwi_clock_line_steps(&line), steps, count * sizeof *steps);
   line.count = (uint32_t)count;
   *line_out = line;
   return PAWL_OK;
 }
 
-void pwi_line_free(struct pwi_clock_line *line) {
+void pwi_clock_line_free(struct pwi_clock_line *line) {
   if (line->room) pwi_free(line->steps);
   *line = (struct pwi_clock_line){0};
 }
@@ -157,7 +157,7 @@ pawl_status pwi_table_append(struct pwi_clock *clock, size_t *next, const struct
 
 /* Lines after the hole move up until one is at its home or a slot is empty, so that searches stay correct. */
 void pwi_table_remove(struct pwi_clock *clock, size_t slot) {
-  pwi_line_free(&clock->lines[slot]);
+  pwi_clock_line_free(&clock->lines[slot]);
   size_t end = slot + 1;
   while (clock->lines[end].count && home(clock->bits, clock->lines[end].mixed) < end) end++;
   memmove(clock->lines + slot, clock->lines + slot + 1, (end - slot - 1) * sizeof *clock->lines);
@@ -166,7 +166,7 @@ void pwi_table_remove(struct pwi_clock *clock, size_t slot) {
 }
 
 void pwi_table_free(struct pwi_clock *clock) {
-  for (size_t i = 0; i < clock->room; i++) pwi_line_free(&clock->lines[i]);
+  for (size_t i = 0; i < clock->room; i++) pwi_clock_line_free(&clock->lines[i]);
   pwi_free(clock->lines);
   clock->lines = NULL;
   clock->room = 0;
@@ -175,6 +175,6 @@ void pwi_table_free(struct pwi_clock *clock) {
 }
 
 size_t pwi_table_next(const struct pwi_clock *clock, size_t slot) {
-  while (slot < clock->room && (!clock->lines[slot].count || pwi_line_is_blank(&clock->lines[slot]))) slot++;
+  while (slot < clock->room && (!clock->lines[slot].count || pwi_clock_line_is_blank(&clock->lines[slot]))) slot++;
   return slot;
 }

@@ -153,7 +153,7 @@ static void test_a_sum_keeps_what_rounding_would_lose(void **state) {
   assert_true(pwi_sum_value(halves[0]) == 1 + ldexp(1, -50));
 }
 
-static void test_what_is_not_finite_stays_so(void **state) {
+static void test_infinities_and_nans_stay_so(void **state) {
   double values[] = {1, (double)INFINITY, 2, -3}, lost[] = {5, NAN, 9};
   struct pwi_sum sum = {0}, most = {0};
   (void)state;
@@ -181,7 +181,7 @@ int main(void) {
       cmocka_unit_test(test_scalars_are_values_for_the_type),
       cmocka_unit_test(test_folds_are_those_of_the_formulas),
       cmocka_unit_test(test_a_sum_keeps_what_rounding_would_lose),
-      cmocka_unit_test(test_what_is_not_finite_stays_so),
+      cmocka_unit_test(test_infinities_and_nans_stay_so),
       cmocka_unit_test(test_a_count_takes_nan_for_a_value_and_minus_zero_for_none),
   };
   print_message("seed=%d\n", SEED);

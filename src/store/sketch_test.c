@@ -112,7 +112,7 @@ static void test_every_weight_arrives(void **state) {
   for (uint64_t i = 0; i < 7; i++) assert_int_equal(pwi_sketch_least(&bank, stored, pwi_mix64(i)), weights[i]);
 }
 
-static void test_a_batch_that_is_none_is_refused(void **state) {
+static void test_a_malformed_batch_is_refused(void **state) {
   (void)state;
   struct pwi_sketch_batch batch;
   static const uint64_t heads[] = {0,
@@ -416,7 +416,7 @@ int main(void) {
       cmocka_unit_test(test_shapes_that_cannot_be_are_refused),
       cmocka_unit_test_setup(test_a_full_batch_takes_less_than_fifty_bits_for_an_item, clear),
       cmocka_unit_test_setup(test_every_weight_arrives, clear),
-      cmocka_unit_test_setup(test_a_batch_that_is_none_is_refused, clear),
+      cmocka_unit_test_setup(test_a_malformed_batch_is_refused, clear),
       cmocka_unit_test_setup(test_a_weight_below_zero_is_for_count_sketches_only, clear),
       cmocka_unit_test_setup(test_any_words_are_safe, clear),
       cmocka_unit_test_setup(test_weights_that_overflow_are_refused_and_nothing_is_applied, clear),

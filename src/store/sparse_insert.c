@@ -3,14 +3,14 @@
  * First a plan determines which leaves receive keys, which of them overflow, and the number of leaves in the
  * end. Then all memory is allocated. Only then is the table changed, and from there on nothing can fail.
  *
- * The work is divided into *jobs*: a few neighbouring leaves with the new keys that belong to them. A leaf
- * with enough room is a job by itself. An overflowing leaf is combined with its successors, WINDOW leaves in
- * all; their rows and new keys are distributed evenly over the same number of leaves, or over more if they
- * would be fuller than FILL. Leaves are thus not split in halves as in a plain B-tree, and less memory is
- * wasted.
+ * The work is divided into *insertions*: a few neighbouring leaves with the new keys that belong to them. A
+ * leaf with enough room is an insertion by itself. An overflowing leaf is combined with its successors,
+ * WINDOW leaves in all; their rows and new keys are distributed evenly over the same number of leaves, or
+ * over more if they would be fuller than FILL. Leaves are thus not split in halves as in a plain B-tree, and
+ * less memory is wasted.
  *
- * Jobs run from the last to the first, because the directory grows in place: entries move towards its end,
- * and none is overwritten before it was read.
+ * Insertions run from the last to the first, because the directory grows in place: entries move towards its
+ * end, and none is overwritten before it was read.
  */
 #include <assert.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 #define CHUNK 16 /* rows that are copied, or keys that are compared, at a time */
 #define LEAVES_AHEAD 32
 
-struct job {
+struct insertion {
   size_t place;      /* place of its first leaf in the directory */
   size_t begin, end; /* its part of the new keys */
   uint32_t leaves;   /* present number of leaves */
@@ -32,8 +32,8 @@ struct job {
   bool packed;       /* fill leaves completely, for keys that are appended in small batches */
 };
 
-struct plan {
-  struct job *jobs;
+struct insertion_plan {
+  struct insertion *insertions;
   size_t count, room;
   size_t more; /* new leaves */
 };
@@ -42,61 +42,65 @@ struct plan {
 
 static size_t fill_of(const struct pwi_sparse *sparse) { return pwi_leaf_size(sparse) - pwi_leaf_size(sparse) / 16; }
 
-/* Adds the leaf at `place` to the job, with its rows and those of the new keys that belong there. */
-static void extend(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, size_t place, struct job *job) {
+/* Adds the leaf at `place` to the insertion, with its rows and those of the new keys that belong there. */
+static void extend(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, size_t place,
+                   struct insertion *insertion) {
   uint64_t end = pwi_fences(sparse)[place + 1];
-  while (job->end < count && keys[job->end] < end) job->end++;
-  job->leaves++;
-  job->rows += *pwi_leaf_count(sparse, pwi_leaf_numbers(sparse)[place]);
+  while (insertion->end < count && keys[insertion->end] < end) insertion->end++;
+  insertion->leaves++;
+  insertion->rows += *pwi_leaf_count(sparse, pwi_leaf_numbers(sparse)[place]);
 }
 
-static size_t total_of(const struct job *job) { return job->rows + (job->end - job->begin); }
+static size_t total_of(const struct insertion *insertion) {
+  return insertion->rows + (insertion->end - insertion->begin);
+}
 
 /* True if there are only a few new keys, all after the last row. */
-static bool is_appending(const struct pwi_sparse *sparse, const uint64_t *keys, const struct job *job) {
-  if (job->place + 1 != sparse->leaves || job->rows == 0) return false;
-  uint32_t leaf = pwi_leaf_numbers(sparse)[job->place];
-  return keys[job->begin] > pwi_leaf_keys(sparse, leaf)[job->rows - 1] &&
-         job->end - job->begin <= pwi_leaf_size(sparse) / 2;
+static bool is_appending(const struct pwi_sparse *sparse, const uint64_t *keys, const struct insertion *insertion) {
+  if (insertion->place + 1 != sparse->leaves || insertion->rows == 0) return false;
+  uint32_t leaf = pwi_leaf_numbers(sparse)[insertion->place];
+  return keys[insertion->begin] > pwi_leaf_keys(sparse, leaf)[insertion->rows - 1] &&
+         insertion->end - insertion->begin <= pwi_leaf_size(sparse) / 2;
 }
 
 static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
-static struct job next_job(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, size_t place,
-                           size_t begin) {
-  struct job job = {.place = place, .begin = begin, .end = begin};
-  extend(sparse, keys, count, place, &job);
-  job.wanted = 1;
-  if (total_of(&job) <= pwi_leaf_size(sparse)) return job;
-  if (is_appending(sparse, keys, &job)) {
-    job.packed = true;
-    job.wanted = divide_up(total_of(&job), pwi_leaf_size(sparse));
-    return job;
+static struct insertion next_insertion(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count,
+                                       size_t place, size_t begin) {
+  struct insertion insertion = {.place = place, .begin = begin, .end = begin};
+  extend(sparse, keys, count, place, &insertion);
+  insertion.wanted = 1;
+  if (total_of(&insertion) <= pwi_leaf_size(sparse)) return insertion;
+  if (is_appending(sparse, keys, &insertion)) {
+    insertion.packed = true;
+    insertion.wanted = divide_up(total_of(&insertion), pwi_leaf_size(sparse));
+    return insertion;
   }
-  while (job.leaves < WINDOW && place + job.leaves < sparse->leaves) {
-    extend(sparse, keys, count, place + job.leaves, &job);
+  while (insertion.leaves < WINDOW && place + insertion.leaves < sparse->leaves) {
+    extend(sparse, keys, count, place + insertion.leaves, &insertion);
   }
-  job.wanted = divide_up(total_of(&job), fill_of(sparse));
-  if (job.wanted < job.leaves) job.wanted = job.leaves;
-  return job;
+  insertion.wanted = divide_up(total_of(&insertion), fill_of(sparse));
+  if (insertion.wanted < insertion.leaves) insertion.wanted = insertion.leaves;
+  return insertion;
 }
 
-static pawl_status add_job(struct plan *plan, const struct job *job) {
-  if (!PWI_GROW(plan->jobs, plan->room, plan->count + 1)) return PAWL_NO_MEMORY;
-  plan->jobs[plan->count++] = *job;
-  plan->more += job->wanted - job->leaves;
+static pawl_status add_insertion(struct insertion_plan *plan, const struct insertion *insertion) {
+  if (!PWI_GROW(plan->insertions, plan->room, plan->count + 1)) return PAWL_NO_MEMORY;
+  plan->insertions[plan->count++] = *insertion;
+  plan->more += insertion->wanted - insertion->leaves;
   return PAWL_OK;
 }
 
-static pawl_status make_plan(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, struct plan *plan) {
+static pawl_status make_plan(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count,
+                             struct insertion_plan *plan) {
   size_t place = 0;
   for (size_t done = 0; done < count;) {
     place = pwi_sparse_place(sparse, place, keys[done]);
-    struct job job = next_job(sparse, keys, count, place, done);
-    pawl_status status = add_job(plan, &job);
+    struct insertion insertion = next_insertion(sparse, keys, count, place, done);
+    pawl_status status = add_insertion(plan, &insertion);
     if (status != PAWL_OK) return status;
-    done = job.end;
-    place += job.leaves - 1; /* the next key lies behind the last leaf of the job, or there is none */
+    done = insertion.end;
+    place += insertion.leaves - 1; /* the next key lies behind the last leaf of the insertion, or there is none */
   }
   return PAWL_OK;
 }
@@ -109,7 +113,7 @@ static pawl_status reserve_spare(struct pwi_sparse *sparse) {
   return status;
 }
 
-static pawl_status reserve_plan(struct pwi_sparse *sparse, const struct plan *plan) {
+static pawl_status reserve_plan(struct pwi_sparse *sparse, const struct insertion_plan *plan) {
   uint64_t slots = (uint64_t)(sparse->numbered + plan->more) << sparse->shift;
   if (slots > UINT32_MAX) return PAWL_TOO_LARGE;
   uint64_t more = plan->more * pwi_leaf_bytes(sparse); /* below 2^32 rows of 2^31 bytes */
@@ -152,12 +156,12 @@ static struct merge start_merge(const struct pwi_sparse *sparse, const uint64_t 
   };
 }
 
-/* Saves the rows of the job's leaves to the spare arrays, except the first `kept` rows of the first leaf,
- * which stay in place. */
-static void set_aside(struct merge *merge, const struct pwi_sparse *sparse, const struct job *job,
+/* Saves the rows of the insertion's leaves to the spare arrays, except the first `kept` rows of the first
+ * leaf, which stay in place. */
+static void set_aside(struct merge *merge, const struct pwi_sparse *sparse, const struct insertion *insertion,
                       const uint32_t *leaves, size_t kept) {
   size_t done = 0, skip = kept;
-  for (size_t i = 0; i < job->leaves; i++, skip = 0) {
+  for (size_t i = 0; i < insertion->leaves; i++, skip = 0) {
     size_t slot = ((size_t)leaves[i] << sparse->shift) + skip, count = *pwi_leaf_count(sparse, leaves[i]) - skip;
     for (size_t j = 0; j < merge->column_count; j++) {
       const struct column *column = &merge->columns[j];
@@ -167,8 +171,8 @@ static void set_aside(struct merge *merge, const struct pwi_sparse *sparse, cons
   }
   merge->old_next = 0;
   merge->old_count = done;
-  merge->new_next = job->begin;
-  merge->new_count = job->end;
+  merge->new_next = insertion->begin;
+  merge->new_count = insertion->end;
 }
 
 /* Copies `count` rows of constant size to a place with room for `room` rows. It copies whole CHUNKs where
@@ -275,11 +279,11 @@ static void fill_leaf(struct merge *merge, const struct pwi_sparse *sparse, uint
   *pwi_leaf_changed(sparse, leaf) = sparse->table.layout + 1;
 }
 
-/* The number of rows for leaf number `i` of the job. */
-static size_t share_of(const struct pwi_sparse *sparse, const struct job *job, size_t i) {
-  size_t total = total_of(job), size = pwi_leaf_size(sparse);
-  if (job->packed) return i + 1 < job->wanted ? size : total - size * (job->wanted - 1);
-  return total / job->wanted + (i < total % job->wanted);
+/* The number of rows for leaf number `i` of the insertion. */
+static size_t share_of(const struct pwi_sparse *sparse, const struct insertion *insertion, size_t i) {
+  size_t total = total_of(insertion), size = pwi_leaf_size(sparse);
+  if (insertion->packed) return i + 1 < insertion->wanted ? size : total - size * (insertion->wanted - 1);
+  return total / insertion->wanted + (i < total % insertion->wanted);
 }
 
 /* The leaf number of the i-th new leaf of the batch. Free numbers are used first. */
@@ -289,30 +293,30 @@ static uint32_t new_leaf(const struct pwi_sparse *sparse, size_t i) {
   return (uint32_t)(sparse->numbered + (i - sparse->free_count));
 }
 
-/* The number of rows of the job's first leaf that come before all new keys and may stay in place. */
-static size_t kept_of(const struct pwi_sparse *sparse, const struct job *job, const uint64_t *keys) {
-  size_t below = pwi_leaf_below(sparse, pwi_leaf_numbers(sparse)[job->place], keys[job->begin]);
-  size_t share = share_of(sparse, job, 0);
+/* The number of rows of the insertion's first leaf that come before all new keys and may stay in place. */
+static size_t kept_of(const struct pwi_sparse *sparse, const struct insertion *insertion, const uint64_t *keys) {
+  size_t below = pwi_leaf_below(sparse, pwi_leaf_numbers(sparse)[insertion->place], keys[insertion->begin]);
+  size_t share = share_of(sparse, insertion, 0);
   return below < share ? below : share;
 }
 
-/* Distributes the rows of the job over its leaves and writes their directory entries, the first to `place`.
- * `first_new` is the number of new leaves of earlier jobs. */
-static void spread(const struct pwi_sparse *sparse, const struct job *job, struct merge *merge, size_t place,
-                   size_t first_new) {
+/* Distributes the rows of the insertion over its leaves and writes their directory entries, the first to
+ * `place`. `first_new` is the number of new leaves of earlier insertions. */
+static void spread(const struct pwi_sparse *sparse, const struct insertion *insertion, struct merge *merge,
+                   size_t place, size_t first_new) {
   uint32_t leaves[WINDOW], *numbers = pwi_leaf_numbers(sparse);
-  uint64_t *fences = pwi_fences(sparse), fence = fences[job->place];
-  size_t kept = kept_of(sparse, job, merge->new_keys);
-  memcpy(leaves, numbers + job->place, job->leaves * sizeof *leaves);
-  set_aside(merge, sparse, job, leaves, kept);
-  for (size_t i = 0; i < job->wanted; i++, kept = 0) {
-    uint32_t leaf = i < job->leaves ? leaves[i] : new_leaf(sparse, first_new + (i - job->leaves));
-    fill_leaf(merge, sparse, leaf, kept, share_of(sparse, job, i));
+  uint64_t *fences = pwi_fences(sparse), fence = fences[insertion->place];
+  size_t kept = kept_of(sparse, insertion, merge->new_keys);
+  memcpy(leaves, numbers + insertion->place, insertion->leaves * sizeof *leaves);
+  set_aside(merge, sparse, insertion, leaves, kept);
+  for (size_t i = 0; i < insertion->wanted; i++, kept = 0) {
+    uint32_t leaf = i < insertion->leaves ? leaves[i] : new_leaf(sparse, first_new + (i - insertion->leaves));
+    fill_leaf(merge, sparse, leaf, kept, share_of(sparse, insertion, i));
     numbers[place + i] = leaf;
     fences[place + i] = i == 0 ? fence : *pwi_leaf_keys(sparse, leaf);
     if (i > 0) pwi_draw_map(sparse, place + i - 1);
   }
-  pwi_draw_map(sparse, place + job->wanted - 1);
+  pwi_draw_map(sparse, place + insertion->wanted - 1);
 }
 
 /* --- execution ------------------------------------------------------------------------------------------ */
@@ -329,9 +333,9 @@ static void shift_entries(const struct pwi_sparse *sparse, size_t begin, size_t 
 }
 
 /* Prefetches leaves that will be changed soon. */
-static void expect(const struct pwi_sparse *sparse, const struct job *job) {
-  for (size_t i = 0; i < job->leaves; i++) {
-    uint32_t leaf = pwi_leaf_numbers(sparse)[job->place + i];
+static void expect(const struct pwi_sparse *sparse, const struct insertion *insertion) {
+  for (size_t i = 0; i < insertion->leaves; i++) {
+    uint32_t leaf = pwi_leaf_numbers(sparse)[insertion->place + i];
     const char *keys = (const char *)pwi_leaf_keys(sparse, leaf);
     const char *values = sparse->table.values + ((size_t)leaf << sparse->shift) * sparse->table.row_bytes;
     for (size_t at = 0; at < 512; at += 64) __builtin_prefetch(keys + at, 1);
@@ -339,17 +343,18 @@ static void expect(const struct pwi_sparse *sparse, const struct job *job) {
   }
 }
 
-static void carry_out(const struct pwi_sparse *sparse, const struct plan *plan, struct merge *merge) {
+static void carry_out(const struct pwi_sparse *sparse, const struct insertion_plan *plan, struct merge *merge) {
   size_t shift = plan->more, end = sparse->leaves + PWI_SPARSE_PAD; /* with the fences after the last */
   size_t asked = plan->count, ahead = 0;
   for (size_t i = plan->count; i-- > 0;) {
-    const struct job *job = &plan->jobs[i];
-    for (; asked > 0 && ahead < LEAVES_AHEAD; ahead += plan->jobs[asked].leaves) expect(sparse, &plan->jobs[--asked]);
-    ahead -= job->leaves;
-    shift_entries(sparse, job->place + job->leaves, end, shift);
-    shift -= job->wanted - job->leaves;
-    spread(sparse, job, merge, job->place + shift, shift);
-    end = job->place;
+    const struct insertion *insertion = &plan->insertions[i];
+    for (; asked > 0 && ahead < LEAVES_AHEAD; ahead += plan->insertions[asked].leaves)
+      expect(sparse, &plan->insertions[--asked]);
+    ahead -= insertion->leaves;
+    shift_entries(sparse, insertion->place + insertion->leaves, end, shift);
+    shift -= insertion->wanted - insertion->leaves;
+    spread(sparse, insertion, merge, insertion->place + shift, shift);
+    end = insertion->place;
   }
 }
 
@@ -361,7 +366,7 @@ static void count_leaves(struct pwi_sparse *sparse, size_t more) {
 }
 
 pawl_status pwi_sparse_insert(struct pwi_sparse *sparse, const uint64_t *keys, size_t count, uint32_t *slots_out) {
-  struct plan plan = {0};
+  struct insertion_plan plan = {0};
   pawl_status status = make_plan(sparse, keys, count, &plan);
   if (status == PAWL_OK) status = reserve_plan(sparse, &plan);
   if (status == PAWL_OK) {
@@ -371,6 +376,6 @@ pawl_status pwi_sparse_insert(struct pwi_sparse *sparse, const uint64_t *keys, s
     sparse->rows += count;
     sparse->table.layout++;
   }
-  pwi_free(plan.jobs);
+  pwi_free(plan.insertions);
   return status;
 }

@@ -211,7 +211,7 @@ static void test_keys_inserted_from_above_keep_the_structure(void **state) {
   pwi_table_destroy(table);
 }
 
-static void test_what_was_deleted_is_used_again(void **state) {
+static void test_deleted_slots_are_reused(void **state) {
   (void)state;
   struct pwi_table *table = NULL;
   fill_keys(0, 1, &table);
@@ -405,7 +405,7 @@ int main(void) {
       cmocka_unit_test(test_single_random_keys_leave_leaves_full),
       cmocka_unit_test(test_appended_keys_leave_leaves_full),
       cmocka_unit_test(test_keys_inserted_from_above_keep_the_structure),
-      cmocka_unit_test(test_what_was_deleted_is_used_again),
+      cmocka_unit_test(test_deleted_slots_are_reused),
       cmocka_unit_test(test_whole_leaves_can_be_deleted),
       cmocka_unit_test(test_a_run_of_keys_is_inserted_beside_another_of_any_length),
       cmocka_unit_test(test_values_come_back_as_zeros_after_deletion),

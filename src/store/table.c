@@ -308,13 +308,13 @@ pawl_status pwi_table_range_apply(struct pwi_table *table, enum pwi_apply apply,
 
 /* The state of filling an array of values from rows in the order of their keys. Values are numbered from the
  * begin of the span; for wide rows and large keys these numbers need more than 64 bits. */
-struct reading {
+struct value_reading {
   unsigned __int128 next, end; /* numbers of the values not yet written */
   size_t width, size;          /* values per row, bytes per value */
   char *out;                   /* place of value `next` */
 };
 
-static void fill_zeros(struct reading *reading, unsigned __int128 until) {
+static void fill_zeros(struct value_reading *reading, unsigned __int128 until) {
   if (until <= reading->next) return;
   size_t bytes = (size_t)(until - reading->next) * reading->size;
   memset(reading->out, 0, bytes);
@@ -324,7 +324,7 @@ static void fill_zeros(struct reading *reading, unsigned __int128 until) {
 
 /* Adds the values of `count` rows from row number `row` on; only a part of the first and the last row may be
  * needed. */
-static void fill_rows(struct reading *reading, uint64_t row, size_t count, const char *values) {
+static void fill_rows(struct value_reading *reading, uint64_t row, size_t count, const char *values) {
   unsigned __int128 start = (unsigned __int128)row * reading->width;
   unsigned __int128 stop = start + (unsigned __int128)count * reading->width;
   fill_zeros(reading, start);
@@ -335,7 +335,7 @@ static void fill_rows(struct reading *reading, uint64_t row, size_t count, const
   reading->next = stop;
 }
 
-static void fill_view(const struct pwi_table *table, struct reading *reading, const struct pwi_rows *rows) {
+static void fill_view(const struct pwi_table *table, struct value_reading *reading, const struct pwi_rows *rows) {
   uint64_t base = table->is.span.begin;
   if (!rows->keys) {
     fill_rows(reading, rows->first - base, rows->count, rows->values);
@@ -352,7 +352,7 @@ pawl_status pwi_table_range_read(const struct pwi_table *table, uint64_t first, 
   if (!values_fit(table, first, offset, count, &begin)) return PAWL_INVALID;
   if (count == 0) return PAWL_OK;
   uint64_t base = table->is.span.begin, width = table->is.width;
-  struct reading reading = {begin, begin + count, width, table->row_bytes / width, out};
+  struct value_reading reading = {begin, begin + count, width, table->row_bytes / width, out};
   struct pawl_range range = {base + (uint64_t)(begin / width), base + (uint64_t)((reading.end - 1) / width) + 1};
   struct pwi_rows rows;
   for (; pwi_table_scan(table, range, &rows); range.begin = rows.last + 1) fill_view(table, &reading, &rows);

@@ -8,83 +8,84 @@
 /* An entry in the list of successors of a task. */
 struct follower {
   struct follower *next;
-  struct step *step;
+  struct open_task *step;
 };
 
-struct step {
-  struct pwi_step id;
+struct open_task {
+  struct pwi_ordered_task id;
   void *item;
-  struct step *parent;
-  size_t waits_for;           /* number of unfinished predecessors */
-  size_t children;            /* number of unfinished subtasks */
-  struct follower *followers; /* list of its successors */
-  struct pwi_step *after;     /* ids of its predecessors that were unfinished when it was added */
+  struct open_task *parent;
+  size_t waits_for;               /* number of unfinished predecessors */
+  size_t children;                /* number of unfinished subtasks */
+  struct follower *followers;     /* list of its successors */
+  struct pwi_ordered_task *after; /* ids of its predecessors that were unfinished when it was added */
   size_t after_count;
-  bool is_out, has_ended, is_over; /* returned by pwi_order_next; its own work has ended; finished, but not
+  bool is_out, has_ended, is_over; /* returned by pwi_task_order_next; its own work has ended; finished, but not
                                       yet processed */
   bool is_anyway;                  /* it runs whether its predecessors succeed or fail */
-  struct pwi_step_end end;         /* the first failure so far */
-  struct step *next;               /* link of the list of tasks about to finish */
+  struct pwi_task_end end;         /* the first failure so far */
+  struct open_task *next;          /* link of the list of tasks about to finish */
   struct follower links[];         /* one per predecessor, linked into the list of that predecessor */
 };
 
 /* --- creation ------------------------------------------------------------------------------------------- */
 
-void pwi_order_init(struct pwi_order *order,
-                    void (*finished)(void *context, struct pwi_step step, void *item, struct pwi_step_end end),
-                    void *context) {
+void pwi_task_order_init(struct pwi_task_order *order,
+                         void (*finished)(void *context, struct pwi_ordered_task step, void *item,
+                                          struct pwi_task_end end),
+                         void *context) {
   memset(order, 0, sizeof *order);
-  pwi_fifo_init(&order->ready, sizeof(struct pwi_step));
+  pwi_fifo_init(&order->ready, sizeof(struct pwi_ordered_task));
   order->finished = finished;
   order->context = context;
 }
 
-static void destroy(struct step *step) {
+static void destroy(struct open_task *step) {
   pwi_free(step->after);
   pwi_free(step);
 }
 
-void pwi_order_fini(struct pwi_order *order) {
+void pwi_task_order_fini(struct pwi_task_order *order) {
   for (size_t i = 0; i < order->open.room; i++)
     if (order->open.slots[i].id != 0) destroy(order->open.slots[i].item);
   pwi_idmap_fini(&order->open);
   pwi_fifo_fini(&order->ready);
 }
 
-static struct step *find(const struct pwi_order *order, struct pwi_step id) {
+static struct open_task *find(const struct pwi_task_order *order, struct pwi_ordered_task id) {
   return pwi_idmap_get(&order->open, id.id);
 }
 
 /* --- failures ------------------------------------------------------------------------------------------- */
 
-static void remember(struct pwi_order *order, struct pwi_step id, struct pwi_step_end end) {
-  size_t at = order->failure_count++ % PWI_ORDER_FAILURES;
+static void remember(struct pwi_task_order *order, struct pwi_ordered_task id, struct pwi_task_end end) {
+  size_t at = order->failure_count++ % PWI_TASK_ORDER_FAILURES;
   order->failures[at].step = id;
   order->failures[at].end = end;
 }
 
-static struct pwi_step_end recall(const struct pwi_order *order, struct pwi_step id) {
-  size_t count = order->failure_count < PWI_ORDER_FAILURES ? order->failure_count : PWI_ORDER_FAILURES;
+static struct pwi_task_end recall(const struct pwi_task_order *order, struct pwi_ordered_task id) {
+  size_t count = order->failure_count < PWI_TASK_ORDER_FAILURES ? order->failure_count : PWI_TASK_ORDER_FAILURES;
   for (size_t i = 0; i < count; i++)
     if (order->failures[i].step.id == id.id) return order->failures[i].end;
-  return (struct pwi_step_end){PAWL_OK, {0}};
+  return (struct pwi_task_end){PAWL_OK, {0}};
 }
 
-static void blame(struct step *step, struct pwi_step_end end) {
+static void blame(struct open_task *step, struct pwi_task_end end) {
   if (!step->end.status) step->end = end;
 }
 
 /* --- finishing ------------------------------------------------------------------------------------------ */
 
-static void make_ready(struct pwi_order *order, const struct step *step) {
-  struct pwi_step *place = pwi_fifo_push(&order->ready);
+static void make_ready(struct pwi_task_order *order, const struct open_task *step) {
+  struct pwi_ordered_task *place = pwi_fifo_push(&order->ready);
   assert(place && "room was made when it was added");
   *place = step->id;
 }
 
 /* Finished tasks are put on a list and processed in a loop, so that a chain of a million failures needs no
  * deep recursion. */
-static void look(struct step *step, struct step **over) {
+static void look(struct open_task *step, struct open_task **over) {
   bool is_stopped = !step->is_out && step->end.status && step->waits_for == 0;
   if (step->is_over || step->children > 0 || !(step->has_ended || is_stopped)) return;
   step->is_over = true;
@@ -92,11 +93,11 @@ static void look(struct step *step, struct step **over) {
   *over = step;
 }
 
-static void pass_on(struct pwi_order *order, struct step *step, struct step **over) {
+static void pass_on(struct pwi_task_order *order, struct open_task *step, struct open_task **over) {
   for (struct follower *follower = step->followers; follower; follower = follower->next) {
-    struct step *later = follower->step;
+    struct open_task *later = follower->step;
     later->waits_for--;
-    if (step->end.status && !later->is_anyway) blame(later, (struct pwi_step_end){PAWL_CANCELLED, step->end.cause});
+    if (step->end.status && !later->is_anyway) blame(later, (struct pwi_task_end){PAWL_CANCELLED, step->end.cause});
     if (later->waits_for > 0) continue;
     if (later->end.status)
       look(later, over);
@@ -109,9 +110,9 @@ static void pass_on(struct pwi_order *order, struct step *step, struct step **ov
   look(step->parent, over);
 }
 
-static void finish(struct pwi_order *order, struct step *over) {
+static void finish(struct pwi_task_order *order, struct open_task *over) {
   while (over) {
-    struct step *step = over;
+    struct open_task *step = over;
     over = step->next;
     pwi_idmap_remove(&order->open, step->id.id);
     if (step->end.status) remember(order, step->id, step->end);
@@ -121,19 +122,19 @@ static void finish(struct pwi_order *order, struct step *over) {
   }
 }
 
-void pwi_order_end(struct pwi_order *order, struct pwi_step id, pawl_status status) {
-  struct step *step = find(order, id), *over = NULL;
+void pwi_task_order_end(struct pwi_task_order *order, struct pwi_ordered_task id, pawl_status status) {
+  struct open_task *step = find(order, id), *over = NULL;
   assert(step && step->is_out && !step->has_ended);
   step->has_ended = true;
-  if (status) blame(step, (struct pwi_step_end){status, id});
+  if (status) blame(step, (struct pwi_task_end){status, id});
   look(step, &over);
   finish(order, over);
 }
 
 /* --- beginning ------------------------------------------------------------------------------------------ */
 
-static struct step *create(const struct pwi_order *order, size_t count) {
-  struct step *step = pwi_alloc_zero(1, sizeof *step + count * sizeof *step->links);
+static struct open_task *create(const struct pwi_task_order *order, size_t count) {
+  struct open_task *step = pwi_alloc_zero(1, sizeof *step + count * sizeof *step->links);
   if (!step) return NULL;
   step->after = count > 0 ? pwi_alloc_zero(count, sizeof *step->after) : NULL;
   if (count > 0 && !step->after) {
@@ -144,12 +145,13 @@ static struct step *create(const struct pwi_order *order, size_t count) {
   return step;
 }
 
-static void follow(struct pwi_order *order, struct step *step, const struct pwi_step *after, size_t count) {
+static void follow(struct pwi_task_order *order, struct open_task *step, const struct pwi_ordered_task *after,
+                   size_t count) {
   for (size_t i = 0; i < count; i++) {
-    struct step *before = find(order, after[i]);
+    struct open_task *before = find(order, after[i]);
     if (!before) {
-      struct pwi_step_end end = recall(order, after[i]);
-      if (end.status && !step->is_anyway) blame(step, (struct pwi_step_end){PAWL_CANCELLED, end.cause});
+      struct pwi_task_end end = recall(order, after[i]);
+      if (end.status && !step->is_anyway) blame(step, (struct pwi_task_end){PAWL_CANCELLED, end.cause});
       continue;
     }
     struct follower *link = &step->links[step->after_count];
@@ -161,18 +163,18 @@ static void follow(struct pwi_order *order, struct step *step, const struct pwi_
 }
 
 /* Reserves room for all open tasks to be ready at once, so that no later step can fail. */
-static pawl_status make_room(struct pwi_order *order, struct step *step) {
+static pawl_status make_room(struct pwi_task_order *order, struct open_task *step) {
   pawl_status status = pwi_fifo_reserve(&order->ready, order->open.count + 1);
   return status ? status : pwi_idmap_put(&order->open, step->id.id, step);
 }
 
-static pawl_status add(struct pwi_order *order, const struct pwi_step *after, size_t count, struct pwi_step parent,
-                       bool is_anyway, void *item, struct pwi_step *step_out) {
-  struct step *above = parent.id ? find(order, parent) : NULL, *over = NULL;
+static pawl_status add(struct pwi_task_order *order, const struct pwi_ordered_task *after, size_t count,
+                       struct pwi_ordered_task parent, bool is_anyway, void *item, struct pwi_ordered_task *step_out) {
+  struct open_task *above = parent.id ? find(order, parent) : NULL, *over = NULL;
   if (parent.id && (!above || above->is_over)) return PAWL_INVALID;
   for (size_t i = 0; i < count; i++)
     if (after[i].id == 0 || after[i].id > order->last) return PAWL_INVALID;
-  struct step *step = create(order, count);
+  struct open_task *step = create(order, count);
   if (!step) return PAWL_NO_MEMORY;
   pawl_status status = make_room(order, step);
   if (status) {
@@ -193,20 +195,20 @@ static pawl_status add(struct pwi_order *order, const struct pwi_step *after, si
   return PAWL_OK;
 }
 
-pawl_status pwi_order_add(struct pwi_order *order, const struct pwi_step *after, size_t count, struct pwi_step parent,
-                          void *item, struct pwi_step *step_out) {
+pawl_status pwi_task_order_add(struct pwi_task_order *order, const struct pwi_ordered_task *after, size_t count,
+                               struct pwi_ordered_task parent, void *item, struct pwi_ordered_task *step_out) {
   return add(order, after, count, parent, false, item, step_out);
 }
 
-pawl_status pwi_order_add_anyway(struct pwi_order *order, const struct pwi_step *after, size_t count,
-                                 struct pwi_step parent, void *item, struct pwi_step *step_out) {
+pawl_status pwi_task_order_add_anyway(struct pwi_task_order *order, const struct pwi_ordered_task *after, size_t count,
+                                      struct pwi_ordered_task parent, void *item, struct pwi_ordered_task *step_out) {
   return add(order, after, count, parent, true, item, step_out);
 }
 
-bool pwi_order_next(struct pwi_order *order, struct pwi_step *step_out, void **item_out) {
+bool pwi_task_order_next(struct pwi_task_order *order, struct pwi_ordered_task *step_out, void **item_out) {
   if (pwi_fifo_count(&order->ready) == 0) return false;
-  struct pwi_step id = *(struct pwi_step *)pwi_fifo_at(&order->ready, 0);
-  struct step *step = find(order, id);
+  struct pwi_ordered_task id = *(struct pwi_ordered_task *)pwi_fifo_at(&order->ready, 0);
+  struct open_task *step = find(order, id);
   pwi_fifo_pop(&order->ready);
   assert(step);
   step->is_out = true;
@@ -217,19 +219,20 @@ bool pwi_order_next(struct pwi_order *order, struct pwi_step *step_out, void **i
 
 /* --- queries -------------------------------------------------------------------------------------------- */
 
-bool pwi_order_is_finished(const struct pwi_order *order, struct pwi_step id, struct pwi_step_end *end_out) {
+bool pwi_task_order_is_finished(const struct pwi_task_order *order, struct pwi_ordered_task id,
+                                struct pwi_task_end *end_out) {
   if (id.id == 0 || id.id > order->last || find(order, id)) return false;
   if (end_out) *end_out = recall(order, id);
   return true;
 }
 
-size_t pwi_order_open(const struct pwi_order *order) { return order->open.count; }
+size_t pwi_task_order_open(const struct pwi_task_order *order) { return order->open.count; }
 
-struct pwi_step pwi_order_waits_for(const struct pwi_order *order, struct pwi_step id) {
-  const struct step *step = find(order, id);
+struct pwi_ordered_task pwi_task_order_waits_for(const struct pwi_task_order *order, struct pwi_ordered_task id) {
+  const struct open_task *step = find(order, id);
   for (size_t i = 0; step && i < step->after_count; i++)
     if (find(order, step->after[i])) return step->after[i];
-  return (struct pwi_step){0};
+  return (struct pwi_ordered_task){0};
 }
 
 /* --- whole graphs --------------------------------------------------------------------------------------- */
@@ -281,8 +284,8 @@ static pawl_status sort(size_t count, const struct pwi_edge *edges, size_t edge_
   return status;
 }
 
-pawl_status pwi_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *sorted,
-                           uint32_t *culprit_out) {
+pawl_status pwi_task_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *sorted,
+                                uint32_t *culprit_out) {
   if (count > UINT32_MAX) return PAWL_TOO_LARGE;
   for (size_t i = 0; i < edge_count; i++) {
     if (edges[i].from < count && edges[i].to < count) continue;

@@ -2,9 +2,9 @@
  * docs/tasks.md).
  *
  * A task waits for its predecessors, the tasks that it comes *after*. When all of them have succeeded, it is
- * ready. pwi_order_next returns ready tasks in the order in which they became ready; the caller does the work
- * and reports its end with pwi_order_end. If a predecessor fails, the task fails too, without having begun,
- * and records which task failed first.
+ * ready. pwi_task_order_next returns ready tasks in the order in which they became ready; the caller does the
+ * work and reports its end with pwi_task_order_end. If a predecessor fails, the task fails too, without
+ * having begun, and records which task failed first.
  *
  * SUBTASKS. A task may have a parent that has not finished. The parent finishes when its own work has ended
  * and all its subtasks have finished. If any of these fails, the parent fails with the first failure.
@@ -13,7 +13,7 @@
  * finished task. The last 4096 failures are remembered, so that tasks added later after a failed task fail as
  * well.
  *
- * WHOLE GRAPHS. pwi_order_sort checks a graph before any of its tasks begins.
+ * WHOLE GRAPHS. pwi_task_order_sort checks a graph before any of its tasks begins.
  *
  * The `finished` callback runs inside the call that finished the task. It may add tasks but must not end any.
  *
@@ -31,62 +31,66 @@
 #include "base/fifo.h"
 #include "base/idmap.h"
 
-#define PWI_ORDER_FAILURES 4096
+#define PWI_TASK_ORDER_FAILURES 4096
 
-struct pwi_step {
+struct pwi_ordered_task {
   uint64_t id; /* 0: none */
 };
 
 /* The result of a task. */
-struct pwi_step_end {
+struct pwi_task_end {
   pawl_status status;
-  struct pwi_step cause; /* the task that failed first, which may be this one; 0 on success */
+  struct pwi_ordered_task cause; /* the task that failed first, which may be this one; 0 on success */
 };
 
-struct pwi_order {
-  struct pwi_idmap open; /* struct step * by id */
-  struct pwi_fifo ready; /* struct pwi_step */
+struct pwi_task_order {
+  struct pwi_idmap open; /* struct open_task * by id */
+  struct pwi_fifo ready; /* struct pwi_ordered_task */
   uint64_t last;
   struct {
-    struct pwi_step step;
-    struct pwi_step_end end;
-  } failures[PWI_ORDER_FAILURES]; /* a ring */
-  size_t failure_count;           /* number of failures since the beginning */
-  void (*finished)(void *context, struct pwi_step step, void *item, struct pwi_step_end end);
+    struct pwi_ordered_task step;
+    struct pwi_task_end end;
+  } failures[PWI_TASK_ORDER_FAILURES]; /* a ring */
+  size_t failure_count;                /* number of failures since the beginning */
+  void (*finished)(void *context, struct pwi_ordered_task step, void *item, struct pwi_task_end end);
   void *context;
 };
 
 /* `finished` may be NULL. */
-void pwi_order_init(struct pwi_order *order,
-                    void (*finished)(void *context, struct pwi_step step, void *item, struct pwi_step_end end),
-                    void *context);
-void pwi_order_fini(struct pwi_order *order); /* open tasks are dropped without a callback */
+void pwi_task_order_init(struct pwi_task_order *order,
+                         void (*finished)(void *context, struct pwi_ordered_task step, void *item,
+                                          struct pwi_task_end end),
+                         void *context);
+void pwi_task_order_fini(struct pwi_task_order *order); /* open tasks are dropped without a callback */
 
 /* Adds a task after `count` others, which may have finished already. `parent` is its parent, or 0 for none.
  * `item` belongs to the caller. PAWL_INVALID if one of the others never existed or the parent has finished;
  * PAWL_NO_MEMORY changes nothing. */
-PAWL_MUST_USE pawl_status pwi_order_add(struct pwi_order *order, const struct pwi_step *after, size_t count,
-                                        struct pwi_step parent, void *item, struct pwi_step *step_out);
+PAWL_MUST_USE pawl_status pwi_task_order_add(struct pwi_task_order *order, const struct pwi_ordered_task *after,
+                                             size_t count, struct pwi_ordered_task parent, void *item,
+                                             struct pwi_ordered_task *step_out);
 
 /* The same, but the task runs after the others whether they succeed or fail. */
-PAWL_MUST_USE pawl_status pwi_order_add_anyway(struct pwi_order *order, const struct pwi_step *after, size_t count,
-                                               struct pwi_step parent, void *item, struct pwi_step *step_out);
+PAWL_MUST_USE pawl_status pwi_task_order_add_anyway(struct pwi_task_order *order, const struct pwi_ordered_task *after,
+                                                    size_t count, struct pwi_ordered_task parent, void *item,
+                                                    struct pwi_ordered_task *step_out);
 
 /* Returns the next task that may begin; false if there is none now. */
-bool pwi_order_next(struct pwi_order *order, struct pwi_step *step_out, void **item_out);
+bool pwi_task_order_next(struct pwi_task_order *order, struct pwi_ordered_task *step_out, void **item_out);
 
 /* Reports that the work of a task has ended. Its subtasks may still be in progress. */
-void pwi_order_end(struct pwi_order *order, struct pwi_step step, pawl_status status);
+void pwi_task_order_end(struct pwi_task_order *order, struct pwi_ordered_task step, pawl_status status);
 
 /* True if the task has finished; `*end_out`, unless NULL, is its result. A failure that is no longer
  * remembered counts as success. */
-bool pwi_order_is_finished(const struct pwi_order *order, struct pwi_step step, struct pwi_step_end *end_out);
+bool pwi_task_order_is_finished(const struct pwi_task_order *order, struct pwi_ordered_task step,
+                                struct pwi_task_end *end_out);
 
 /* The number of tasks that have not finished. */
-size_t pwi_order_open(const struct pwi_order *order);
+size_t pwi_task_order_open(const struct pwi_task_order *order);
 
 /* One of the tasks that a task still waits for; 0 if there is none. */
-struct pwi_step pwi_order_waits_for(const struct pwi_order *order, struct pwi_step step);
+struct pwi_ordered_task pwi_task_order_waits_for(const struct pwi_task_order *order, struct pwi_ordered_task step);
 
 /* --- whole graphs --------------------------------------------------------------------------------------- */
 
@@ -97,9 +101,9 @@ struct pwi_edge {
 
 /* Writes the tasks to `sorted` such that each follows its predecessors. PAWL_INVALID if an edge names a task
  * that does not exist, or if there is a cycle; `*culprit_out` is then that number, or a task of the cycle.
- * PAWL_NO_MEMORY. `sorted` has room for `count` tasks; its contents are undefined after a failure. If `culprit_out` is NULL, the search
- * for a culprit is skipped, which takes long in a large graph. */
-PAWL_MUST_USE pawl_status pwi_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count,
-                                         uint32_t *sorted, uint32_t *culprit_out);
+ * PAWL_NO_MEMORY. `sorted` has room for `count` tasks; its contents are undefined after a failure. If
+ * `culprit_out` is NULL, the search for a culprit is skipped, which takes long in a large graph. */
+PAWL_MUST_USE pawl_status pwi_task_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count,
+                                              uint32_t *sorted, uint32_t *culprit_out);
 
 #endif

@@ -13,12 +13,12 @@
 
 #define MANY 600
 
-static struct pwi_order order; /* large: it remembers failures */
-static struct pwi_step_end ends[100000];
+static struct pwi_task_order order; /* large: it remembers failures */
+static struct pwi_task_end ends[100000];
 static uint64_t finished[100000]; /* when, counted from 1; 0: not yet */
 static uint64_t clock_now;
 
-static void note(void *context, struct pwi_step step, void *item, struct pwi_step_end end) {
+static void note(void *context, struct pwi_ordered_task step, void *item, struct pwi_task_end end) {
   assert_ptr_equal(context, &order);
   assert_ptr_equal(item, &ends[step.id]);
   assert_int_equal(finished[step.id], 0); /* once */
@@ -29,180 +29,182 @@ static void note(void *context, struct pwi_step step, void *item, struct pwi_ste
 static void start(void) {
   memset(finished, 0, sizeof finished);
   clock_now = 0;
-  pwi_order_init(&order, note, &order);
+  pwi_task_order_init(&order, note, &order);
 }
 
-static struct pwi_step add_below(struct pwi_step parent, size_t count, const struct pwi_step *after) {
-  struct pwi_step step;
-  assert_int_equal(pwi_order_add(&order, after, count, parent, &ends[order.last + 1], &step), PAWL_OK);
+static struct pwi_ordered_task add_below(struct pwi_ordered_task parent, size_t count,
+                                         const struct pwi_ordered_task *after) {
+  struct pwi_ordered_task step;
+  assert_int_equal(pwi_task_order_add(&order, after, count, parent, &ends[order.last + 1], &step), PAWL_OK);
   return step;
 }
 
-#define NOBODY ((struct pwi_step){0})
+#define NOBODY ((struct pwi_ordered_task){0})
 #define ADD(...)                                                                                                       \
-  add_below(NOBODY, sizeof((struct pwi_step[]){__VA_ARGS__}) / sizeof(struct pwi_step),                                \
-            (struct pwi_step[]){__VA_ARGS__})
+  add_below(NOBODY, sizeof((struct pwi_ordered_task[]){__VA_ARGS__}) / sizeof(struct pwi_ordered_task),                \
+            (struct pwi_ordered_task[]){__VA_ARGS__})
 
-static struct pwi_step next(void) {
-  struct pwi_step step = {0};
+static struct pwi_ordered_task next(void) {
+  struct pwi_ordered_task step = {0};
   void *item;
-  return pwi_order_next(&order, &step, &item) ? step : NOBODY;
+  return pwi_task_order_next(&order, &step, &item) ? step : NOBODY;
 }
 
-static void assert_next(struct pwi_step step) { assert_int_equal(next().id, step.id); }
+static void assert_next(struct pwi_ordered_task step) { assert_int_equal(next().id, step.id); }
 
 static void test_tasks_without_order_are_ready_as_they_come(void **state) {
   (void)state;
   start();
-  struct pwi_step a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL);
+  struct pwi_ordered_task a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL);
   assert_next(a);
   assert_next(b);
   assert_next(NOBODY);
-  assert_int_equal(pwi_order_open(&order), 2);
-  pwi_order_end(&order, b, PAWL_OK);
-  assert_true(pwi_order_is_finished(&order, b, NULL));
-  assert_false(pwi_order_is_finished(&order, a, NULL));
-  pwi_order_end(&order, a, PAWL_OK);
-  assert_int_equal(pwi_order_open(&order), 0);
-  pwi_order_fini(&order);
+  assert_int_equal(pwi_task_order_open(&order), 2);
+  pwi_task_order_end(&order, b, PAWL_OK);
+  assert_true(pwi_task_order_is_finished(&order, b, NULL));
+  assert_false(pwi_task_order_is_finished(&order, a, NULL));
+  pwi_task_order_end(&order, a, PAWL_OK);
+  assert_int_equal(pwi_task_order_open(&order), 0);
+  pwi_task_order_fini(&order);
 }
 
 static void test_a_task_waits_for_all_that_it_comes_after(void **state) {
   (void)state;
   start();
-  struct pwi_step a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL), c = ADD(a, b, a);
+  struct pwi_ordered_task a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL), c = ADD(a, b, a);
   next();
   next();
   assert_next(NOBODY);
-  assert_int_equal(pwi_order_waits_for(&order, c).id, a.id);
-  pwi_order_end(&order, a, PAWL_OK);
-  assert_int_equal(pwi_order_waits_for(&order, c).id, b.id);
+  assert_int_equal(pwi_task_order_waits_for(&order, c).id, a.id);
+  pwi_task_order_end(&order, a, PAWL_OK);
+  assert_int_equal(pwi_task_order_waits_for(&order, c).id, b.id);
   assert_next(NOBODY);
-  pwi_order_end(&order, b, PAWL_OK);
-  assert_int_equal(pwi_order_waits_for(&order, c).id, 0);
+  pwi_task_order_end(&order, b, PAWL_OK);
+  assert_int_equal(pwi_task_order_waits_for(&order, c).id, 0);
   assert_next(c);
-  struct pwi_step d = ADD(a, b); /* they have finished long ago */
+  struct pwi_ordered_task d = ADD(a, b); /* they have finished long ago */
   assert_next(d);
-  pwi_order_fini(&order);
+  pwi_task_order_fini(&order);
 }
 
 static void test_a_task_after_a_failed_one_fails_and_names_it(void **state) {
   (void)state;
   start();
-  struct pwi_step a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL), c = ADD(a, b), d = ADD(c);
+  struct pwi_ordered_task a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL), c = ADD(a, b), d = ADD(c);
   next();
   next();
-  pwi_order_end(&order, a, PAWL_NODE_FULL);
+  pwi_task_order_end(&order, a, PAWL_NODE_FULL);
   assert_int_equal(finished[c.id], 0); /* b is still in progress */
-  pwi_order_end(&order, b, PAWL_OK);
+  pwi_task_order_end(&order, b, PAWL_OK);
   assert_next(NOBODY);
   assert_int_equal(ends[a.id].status, PAWL_NODE_FULL);
   assert_int_equal(ends[c.id].status, PAWL_CANCELLED);
   assert_int_equal(ends[c.id].cause.id, a.id);
   assert_int_equal(ends[d.id].status, PAWL_CANCELLED);
   assert_int_equal(ends[d.id].cause.id, a.id);
-  struct pwi_step late = ADD(b, d);
+  struct pwi_ordered_task late = ADD(b, d);
   assert_true(finished[late.id] > 0);
   assert_int_equal(ends[late.id].cause.id, a.id);
-  struct pwi_step_end end;
-  assert_true(pwi_order_is_finished(&order, d, &end));
+  struct pwi_task_end end;
+  assert_true(pwi_task_order_is_finished(&order, d, &end));
   assert_int_equal(end.cause.id, a.id);
-  assert_int_equal(pwi_order_open(&order), 0);
-  pwi_order_fini(&order);
+  assert_int_equal(pwi_task_order_open(&order), 0);
+  pwi_task_order_fini(&order);
 }
 
 static void test_a_task_that_runs_anyway_begins_after_a_failure(void **state) {
   (void)state;
   start();
-  struct pwi_step a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL), c, d;
-  struct pwi_step both[] = {a, b};
+  struct pwi_ordered_task a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL), c, d;
+  struct pwi_ordered_task both[] = {a, b};
   next();
   next();
-  assert_int_equal(pwi_order_add_anyway(&order, both, 2, NOBODY, &ends[order.last + 1], &c), PAWL_OK);
-  pwi_order_end(&order, a, PAWL_NODE_FULL);
+  assert_int_equal(pwi_task_order_add_anyway(&order, both, 2, NOBODY, &ends[order.last + 1], &c), PAWL_OK);
+  pwi_task_order_end(&order, a, PAWL_NODE_FULL);
   assert_next(NOBODY);
-  pwi_order_end(&order, b, PAWL_OK);
+  pwi_task_order_end(&order, b, PAWL_OK);
   assert_next(c);
-  assert_int_equal(pwi_order_add_anyway(&order, &a, 1, NOBODY, &ends[order.last + 1], &d), PAWL_OK);
+  assert_int_equal(pwi_task_order_add_anyway(&order, &a, 1, NOBODY, &ends[order.last + 1], &d), PAWL_OK);
   assert_next(d);
-  pwi_order_end(&order, c, PAWL_OK);
-  pwi_order_end(&order, d, PAWL_OK);
+  pwi_task_order_end(&order, c, PAWL_OK);
+  pwi_task_order_end(&order, d, PAWL_OK);
   assert_int_equal(ends[c.id].status, PAWL_OK);
-  pwi_order_fini(&order);
+  pwi_task_order_fini(&order);
 }
 
 static void test_a_task_has_finished_when_its_subtasks_have(void **state) {
   (void)state;
   start();
-  struct pwi_step a = add_below(NOBODY, 0, NULL), after = ADD(a);
+  struct pwi_ordered_task a = add_below(NOBODY, 0, NULL), after = ADD(a);
   next();
-  struct pwi_step child = add_below(a, 0, NULL), grandchild = add_below(child, 0, NULL);
+  struct pwi_ordered_task child = add_below(a, 0, NULL), grandchild = add_below(child, 0, NULL);
   next();
   next();
-  pwi_order_end(&order, a, PAWL_OK);
-  pwi_order_end(&order, child, PAWL_OK);
+  pwi_task_order_end(&order, a, PAWL_OK);
+  pwi_task_order_end(&order, child, PAWL_OK);
   assert_int_equal(clock_now, 0);
   assert_next(NOBODY);
-  pwi_order_end(&order, grandchild, PAWL_OK);
+  pwi_task_order_end(&order, grandchild, PAWL_OK);
   assert_true(finished[grandchild.id] < finished[child.id] && finished[child.id] < finished[a.id]);
   assert_next(after);
-  struct pwi_step step;
-  assert_int_equal(pwi_order_add(&order, NULL, 0, a, NULL, &step), PAWL_INVALID); /* it is over */
-  pwi_order_fini(&order);
+  struct pwi_ordered_task step;
+  assert_int_equal(pwi_task_order_add(&order, NULL, 0, a, NULL, &step), PAWL_INVALID); /* it is over */
+  pwi_task_order_fini(&order);
 }
 
 static void test_the_failure_of_a_subtask_is_that_of_the_task(void **state) {
   (void)state;
   start();
-  struct pwi_step a = add_below(NOBODY, 0, NULL);
+  struct pwi_ordered_task a = add_below(NOBODY, 0, NULL);
   next();
-  struct pwi_step child = add_below(a, 0, NULL);
+  struct pwi_ordered_task child = add_below(a, 0, NULL);
   next();
-  pwi_order_end(&order, child, PAWL_IO);
-  pwi_order_end(&order, a, PAWL_OK);
+  pwi_task_order_end(&order, child, PAWL_IO);
+  pwi_task_order_end(&order, a, PAWL_OK);
   assert_int_equal(ends[a.id].status, PAWL_IO);
   assert_int_equal(ends[a.id].cause.id, child.id);
-  pwi_order_fini(&order);
+  pwi_task_order_fini(&order);
 }
 
 static void test_an_unknown_predecessor_is_refused(void **state) {
   (void)state;
   start();
-  struct pwi_step a = add_below(NOBODY, 0, NULL), step = {77};
-  struct pwi_step wrong[] = {{0}, {a.id + 1}, {UINT64_MAX}};
+  struct pwi_ordered_task a = add_below(NOBODY, 0, NULL), step = {77};
+  struct pwi_ordered_task wrong[] = {{0}, {a.id + 1}, {UINT64_MAX}};
   for (size_t i = 0; i < 3; i++) {
-    assert_int_equal(pwi_order_add(&order, &wrong[i], 1, NOBODY, NULL, &step), PAWL_INVALID);
-    assert_int_equal(pwi_order_add(&order, NULL, 0, (struct pwi_step){a.id + 1 + i}, NULL, &step), PAWL_INVALID);
+    assert_int_equal(pwi_task_order_add(&order, &wrong[i], 1, NOBODY, NULL, &step), PAWL_INVALID);
+    assert_int_equal(pwi_task_order_add(&order, NULL, 0, (struct pwi_ordered_task){a.id + 1 + i}, NULL, &step),
+                     PAWL_INVALID);
   }
   assert_int_equal(step.id, 77);
-  assert_int_equal(pwi_order_open(&order), 1);
-  pwi_order_fini(&order);
+  assert_int_equal(pwi_task_order_open(&order), 1);
+  pwi_task_order_fini(&order);
 }
 
 static void test_a_long_row_of_failures_needs_no_stack(void **state) {
   (void)state;
   start();
-  struct pwi_step first = add_below(NOBODY, 0, NULL), last = first;
+  struct pwi_ordered_task first = add_below(NOBODY, 0, NULL), last = first;
   for (int i = 0; i < 90000; i++) last = ADD(last);
   next();
-  pwi_order_end(&order, first, PAWL_IO);
-  assert_int_equal(pwi_order_open(&order), 0);
+  pwi_task_order_end(&order, first, PAWL_IO);
+  assert_int_equal(pwi_task_order_open(&order), 0);
   assert_int_equal(ends[last.id].cause.id, first.id);
-  pwi_order_fini(&order);
+  pwi_task_order_fini(&order);
 }
 
 /* Random tasks, results and failures: no task begins too early, none is lost, and failures propagate
  * correctly. */
 static void run_model(uint64_t seed) {
-  struct pwi_step after[MANY][4], parents[MANY] = {{0}}, out[MANY];
+  struct pwi_ordered_task after[MANY][4], parents[MANY] = {{0}}, out[MANY];
   size_t counts[MANY] = {0}, out_count = 0;
   bool was_out[MANY] = {0}, failed[MANY] = {0};
   struct pwi_random random;
   pwi_random_init(&random, seed, 0);
   start();
-  while (order.last + 1 < MANY || pwi_order_open(&order) > 0) {
+  while (order.last + 1 < MANY || pwi_task_order_open(&order) > 0) {
     uint64_t dice = pwi_random_below(&random, 3);
-    struct pwi_step step;
+    struct pwi_ordered_task step;
     if (dice == 0 && order.last + 1 < MANY) {
       uint64_t id = order.last + 1;
       counts[id] = order.last ? pwi_random_below(&random, 4) : 0;
@@ -223,7 +225,7 @@ static void run_model(uint64_t seed) {
       step = out[which];
       out[which] = out[--out_count];
       failed[step.id] = pwi_random_below(&random, 8) == 0;
-      pwi_order_end(&order, step, failed[step.id] ? PAWL_IO : PAWL_OK);
+      pwi_task_order_end(&order, step, failed[step.id] ? PAWL_IO : PAWL_OK);
     }
   }
   for (uint64_t id = 1; id < MANY; id++) {
@@ -237,7 +239,7 @@ static void run_model(uint64_t seed) {
     if (parents[id].id) assert_true(finished[id] < finished[parents[id].id]);
     assert_true(was_out[id] || must_fail);
   }
-  pwi_order_fini(&order);
+  pwi_task_order_fini(&order);
 }
 
 static void test_random_tasks_keep_their_order(void **state) {
@@ -250,13 +252,13 @@ static void test_without_memory_nothing_has_happened(void **state) {
   bool failed = true;
   for (uint64_t n = 0; failed; n++) {
     start();
-    struct pwi_step a = add_below(NOBODY, 0, NULL), b;
+    struct pwi_ordered_task a = add_below(NOBODY, 0, NULL), b;
     pwi_memory_fail_after(n);
-    pawl_status status = pwi_order_add(&order, &a, 1, a, &ends[2], &b);
+    pawl_status status = pwi_task_order_add(&order, &a, 1, a, &ends[2], &b);
     failed = pwi_memory_fail_cancel() > 0;
     assert_int_equal(status, failed ? PAWL_NO_MEMORY : PAWL_OK);
-    assert_int_equal(pwi_order_open(&order), failed ? 1 : 2);
-    pwi_order_fini(&order);
+    assert_int_equal(pwi_task_order_open(&order), failed ? 1 : 2);
+    pwi_task_order_fini(&order);
   }
 }
 
@@ -266,7 +268,7 @@ static pawl_status check(size_t count, const struct pwi_edge *edges, size_t edge
   uint32_t *sorted = pwi_alloc_zero(count + 1, sizeof *sorted);
   if (!sorted) return PAWL_NO_MEMORY;
   *culprit = UINT32_MAX;
-  pawl_status status = pwi_order_sort(count, edges, edge_count, sorted, culprit);
+  pawl_status status = pwi_task_order_sort(count, edges, edge_count, sorted, culprit);
   pwi_free(sorted);
   return status;
 }
@@ -304,11 +306,11 @@ static void test_sorting_puts_each_behind_all_that_it_comes_after(void **state) 
   (void)state;
   struct pwi_edge edges[] = {{3, 1}, {3, 2}, {1, 0}, {2, 0}, {3, 0}}, ring[] = {{0, 1}, {1, 0}};
   uint32_t sorted[4], place[4] = {0};
-  assert_int_equal(pwi_order_sort(4, edges, 5, sorted, NULL), PAWL_OK);
+  assert_int_equal(pwi_task_order_sort(4, edges, 5, sorted, NULL), PAWL_OK);
   for (uint32_t i = 0; i < 4; i++) place[sorted[i]] = i;
   for (size_t i = 0; i < 5; i++) assert_true(place[edges[i].from] < place[edges[i].to]);
   assert_int_equal(place[0] + place[1] + place[2] + place[3], 6);
-  assert_int_equal(pwi_order_sort(2, ring, 2, sorted, NULL), PAWL_INVALID);
+  assert_int_equal(pwi_task_order_sort(2, ring, 2, sorted, NULL), PAWL_INVALID);
 }
 
 /* Edges that all lead to larger numbers have no cycle; one back along a path makes one. */

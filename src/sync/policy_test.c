@@ -58,7 +58,7 @@ static void test_ssp_waits_for_the_slowest_of_the_group(void **state) {
   assert_true(lets("ssp 0", 100, 0, UINT64_MAX)); /* there are no other members */
 }
 
-static void test_iterations_of_one_tick_do_not_wait_for_anybody(void **state) {
+static void test_iterations_of_one_tick_do_not_wait_for_others(void **state) {
   (void)state;
   for (uint64_t i = 1; i <= 3; i++) assert_true(lets("a-bsp 3", i, 0, 0));
   for (uint64_t i = 4; i <= 6; i++) {
@@ -203,7 +203,7 @@ int main(void) {
       cmocka_unit_test(test_a_bound_lets_so_many_be_under_way_besides),
       cmocka_unit_test(test_eventual_never_waits),
       cmocka_unit_test(test_ssp_waits_for_the_slowest_of_the_group),
-      cmocka_unit_test(test_iterations_of_one_tick_do_not_wait_for_anybody),
+      cmocka_unit_test(test_iterations_of_one_tick_do_not_wait_for_others),
       cmocka_unit_test(test_the_cause_of_waiting_is_reported),
       cmocka_unit_test(test_users_decide_for_themselves),
       cmocka_unit_test(test_bounds_hold_on_any_run_and_minds_do_not_change),

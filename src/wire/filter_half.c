@@ -15,20 +15,20 @@ enum { TYPE, ROUND };
 enum { RANDOM, NEAREST };
 
 /* Parameters of a sixteen-bit format relative to binary64. */
-struct format {
+struct half_format {
   unsigned dropped; /* excess bits of the fraction */
   double largest;
   double least_normal;
   double unit; /* the distance between neighbours below least_normal */
 };
 
-static const struct format formats[] = {
+static const struct half_format formats[] = {
     {42, 65504, 0x1p-14, 0x1p-24},        /* binary16 */
     {45, 0x1.fep127, 0x1p-126, 0x1p-133}, /* bfloat16 */
 };
 
-struct half {
-  const struct format *format;
+struct half_filter {
+  const struct half_format *format;
   bool nearest;
   struct pwi_random random;
 };
@@ -39,7 +39,7 @@ static const struct pawl_filter_parameter parameters[] = {
 };
 
 static pawl_status init(void *state, const struct pawl_filter_setup *setup) {
-  struct half *filter = state;
+  struct half_filter *filter = state;
   filter->format = &formats[(size_t)setup->parameters[TYPE]];
   filter->nearest = setup->parameters[ROUND] == NEAREST;
   pwi_random_init(&filter->random, setup->seed, 0);
@@ -48,21 +48,21 @@ static pawl_status init(void *state, const struct pawl_filter_setup *setup) {
 
 /* Adds random bits to the bits that are dropped: a carry selects the upper neighbour, and may extend into the
  * exponent. */
-static double round_normal(struct half *filter, double magnitude) {
+static double round_normal(struct half_filter *filter, double magnitude) {
   unsigned dropped = filter->format->dropped;
   uint64_t bits = pwi_double_bits(magnitude), mask = (UINT64_C(1) << dropped) - 1;
   uint64_t extra = filter->nearest ? (mask >> 1) + (bits >> dropped & 1) : pwi_random_u64(&filter->random) & mask;
   return pwi_double_of_bits((bits + extra) & ~mask);
 }
 
-static double round_small(struct half *filter, double magnitude) {
+static double round_small(struct half_filter *filter, double magnitude) {
   double steps = magnitude / filter->format->unit;
   if (filter->nearest) return rint(steps) * filter->format->unit;
   double whole = floor(steps);
   return (whole + (pwi_random_unit(&filter->random) < steps - whole)) * filter->format->unit;
 }
 
-static double round_value(struct half *filter, double value, struct pawl_filter_pass *pass) {
+static double round_value(struct half_filter *filter, double value, struct pawl_filter_pass *pass) {
   double magnitude = fabs(value);
   if (!isfinite(value)) return value;
   if (magnitude > filter->format->largest) {
@@ -95,7 +95,7 @@ const struct pawl_filter_type pwi_filter_half = {
     .flags = PAWL_FILTER_FLOATS | PAWL_FILTER_CHANGES,
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof *parameters,
-    .state_size = sizeof(struct half),
+    .state_size = sizeof(struct half_filter),
     .init = init,
     .apply = apply,
     .bytes = bytes,

@@ -233,7 +233,7 @@ static void test_nearest_is_what_the_codec_would_give(void **state) {
   pwi_codec_destroy(workspace);
 }
 
-static void test_what_sixteen_bits_hold_is_not_changed(void **state) {
+static void test_values_of_sixteen_bits_are_not_changed(void **state) {
   (void)state;
   static float values[COUNT];
   struct pawl_filters *filters = create("half | half", PAWL_F32), *once = create("half", PAWL_F32);
@@ -256,7 +256,7 @@ int main(void) {
       cmocka_unit_test(test_fixed_fits_its_step_to_the_largest_value),
       cmocka_unit_test(test_random_rounding_is_unbiased),
       cmocka_unit_test(test_nearest_is_what_the_codec_would_give),
-      cmocka_unit_test(test_what_sixteen_bits_hold_is_not_changed),
+      cmocka_unit_test(test_values_of_sixteen_bits_are_not_changed),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

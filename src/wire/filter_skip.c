@@ -11,22 +11,22 @@
 
 #include "base/random.h"
 #include "wire/filter_rows.h"
-#include "wire/rests.h"
+#include "wire/residuals.h"
 
-enum { RATE, REST, RESTS };
+enum { RATE, REST, RESIDUALS };
 enum { KEEP, SCALE };
 
 struct skip {
   double rate;
   bool scales;
   struct pwi_random random;
-  struct pwi_rests rests; /* empty for rest=scale */
+  struct pwi_residuals residuals; /* empty for rest=scale */
 };
 
 static const struct pawl_filter_parameter parameters[] = {
     [RATE] = {.name = "rate", .least = 0, .most = 0.999, .initial = NAN},
     [REST] = {.name = "rest", .words = "keep|scale", .initial = KEEP},
-    [RESTS] = {.name = "rests", .least = 1, .most = 0x1p40, .initial = 0x1p22, .whole = true},
+    [RESIDUALS] = {.name = "rests", .least = 1, .most = 0x1p40, .initial = 0x1p22, .whole = true},
 };
 
 static pawl_status init(void *state, const struct pawl_filter_setup *setup) {
@@ -38,15 +38,15 @@ static pawl_status init(void *state, const struct pawl_filter_setup *setup) {
     return PAWL_UNSUPPORTED;
   }
   pwi_random_init(&filter->random, setup->seed, 0);
-  pwi_rests_init(&filter->rests, setup->type, setup->width, (size_t)setup->parameters[RESTS]);
+  pwi_residuals_init(&filter->residuals, setup->type, setup->width, (size_t)setup->parameters[RESIDUALS]);
   return PAWL_OK;
 }
 
-static void fini(void *state) { pwi_rests_fini(&((struct skip *)state)->rests); }
+static void fini(void *state) { pwi_residuals_fini(&((struct skip *)state)->residuals); }
 
 static pawl_status reserve(void *state, size_t rows, bool flush) {
   struct skip *filter = state;
-  return filter->scales ? PAWL_OK : pwi_rests_reserve(&filter->rests, rows, flush);
+  return filter->scales ? PAWL_OK : pwi_residuals_reserve(&filter->residuals, rows, flush);
 }
 
 static bool is_due(void *context, const void *row) {
@@ -80,16 +80,16 @@ static void drop_and_scale(struct skip *filter, struct pawl_rows *rows) {
 static void apply(void *state, struct pawl_rows *rows, struct pawl_filter_pass *pass) {
   struct skip *filter = state;
   if (pass->flush)
-    pwi_rests_flush(&filter->rests, rows);
+    pwi_residuals_flush(&filter->residuals, rows);
   else if (filter->scales)
     drop_and_scale(filter, rows);
   else
-    pwi_rests_pass(&filter->rests, rows, is_due, filter);
+    pwi_residuals_pass(&filter->residuals, rows, is_due, filter);
 }
 
-static size_t held(const void *state) { return ((const struct skip *)state)->rests.count; }
+static size_t held(const void *state) { return ((const struct skip *)state)->residuals.count; }
 
-static size_t memory(const void *state) { return pwi_rests_memory(&((const struct skip *)state)->rests); }
+static size_t memory(const void *state) { return pwi_residuals_memory(&((const struct skip *)state)->residuals); }
 
 const struct pawl_filter_type pwi_filter_skip = {
     .name = "skip",

@@ -20,7 +20,7 @@ struct parser {
 };
 
 /* A part of the text: a name or a value. */
-struct word {
+struct filter_word {
   const char *at;
   size_t length;
 };
@@ -42,9 +42,9 @@ static pawl_status refuse(struct parser *parser, pawl_status status, const char 
 static void skip_spaces(struct parser *parser) { parser->at += strspn(parser->at, " \t\r\n"); }
 
 /* Reads up to a space or a character that ends a word. */
-static struct word next_word(struct parser *parser) {
+static struct filter_word next_word(struct parser *parser) {
   skip_spaces(parser);
-  struct word word = {parser->at, strcspn(parser->at, " \t\r\n|(),=")};
+  struct filter_word word = {parser->at, strcspn(parser->at, " \t\r\n|(),=")};
   parser->at += word.length;
   skip_spaces(parser);
   return word;
@@ -58,14 +58,14 @@ static bool take(struct parser *parser, char sign) {
   return true;
 }
 
-static bool is_word(struct word word, const char *text) {
+static bool is_word(struct filter_word word, const char *text) {
   return strlen(text) == word.length && memcmp(text, word.at, word.length) == 0;
 }
 
 /* --- numbers -------------------------------------------------------------------------------------------- */
 
 /* Numbers use a decimal point in every locale: parsing and printing use the C locale. */
-static bool read_number(struct word word, double *value_out) {
+static bool read_number(struct filter_word word, double *value_out) {
   char text[NUMBER_MAX + 1], *end;
   if (word.length == 0 || word.length > NUMBER_MAX) return false;
   memcpy(text, word.at, word.length);
@@ -97,7 +97,7 @@ static void print_number(double value, char text[NUMBER_MAX]) {
 /* --- parameters ----------------------------------------------------------------------------------------- */
 
 static pawl_status refuse_number(struct parser *parser, const struct pawl_filter_type *type,
-                                 const struct pawl_filter_parameter *parameter, struct word value) {
+                                 const struct pawl_filter_parameter *parameter, struct filter_word value) {
   char least[NUMBER_MAX], most[NUMBER_MAX];
   print_number(parameter->least, least);
   print_number(parameter->most, most);
@@ -105,7 +105,8 @@ static pawl_status refuse_number(struct parser *parser, const struct pawl_filter
                 SHOWN(value), parameter->whole ? "a whole number" : "a number", least, most);
 }
 
-static pawl_status set_parameter(struct parser *parser, struct pwi_filter_item *item, size_t at, struct word word) {
+static pawl_status set_parameter(struct parser *parser, struct pwi_filter_item *item, size_t at,
+                                 struct filter_word word) {
   const struct pawl_filter_parameter *parameter = &item->type->parameters[at];
   double value;
   if (parameter->words) {
@@ -121,7 +122,7 @@ static pawl_status set_parameter(struct parser *parser, struct pwi_filter_item *
   return PAWL_OK;
 }
 
-static pawl_status set_on(struct parser *parser, struct pwi_filter_item *item, struct word word) {
+static pawl_status set_on(struct parser *parser, struct pwi_filter_item *item, struct filter_word word) {
   int place = pwi_filter_word_find(on_words, word.at, word.length);
   if (place < 0)
     return refuse(parser, PAWL_INVALID, ", %s: on is %.*s, but must be one of %s", item->type->name, SHOWN(word),
@@ -135,7 +136,7 @@ static pawl_status set_on(struct parser *parser, struct pwi_filter_item *item, s
 }
 
 /* Finds the index of the parameter; `parameter_count` for `on`. */
-static bool find_parameter(const struct pawl_filter_type *type, struct word name, size_t *at_out) {
+static bool find_parameter(const struct pawl_filter_type *type, struct filter_word name, size_t *at_out) {
   size_t at = 0;
   while (at < type->parameter_count && !is_word(name, type->parameters[at].name)) at++;
   if (at == type->parameter_count && !is_word(name, "on")) return false;
@@ -143,7 +144,7 @@ static bool find_parameter(const struct pawl_filter_type *type, struct word name
   return true;
 }
 
-static pawl_status refuse_name(struct parser *parser, const struct pawl_filter_type *type, struct word name) {
+static pawl_status refuse_name(struct parser *parser, const struct pawl_filter_type *type, struct filter_word name) {
   char known[PWI_FILTERS_PROBLEM_MAX / 2] = "";
   for (size_t i = 0; i < type->parameter_count; i++) {
     size_t used = strlen(known);
@@ -155,12 +156,12 @@ static pawl_status refuse_name(struct parser *parser, const struct pawl_filter_t
 static pawl_status parse_parameter(struct parser *parser, struct pwi_filter_item *item, unsigned *seen) {
   const struct pawl_filter_type *type = item->type;
   size_t at;
-  struct word name = next_word(parser);
+  struct filter_word name = next_word(parser);
   if (!find_parameter(type, name, &at)) return refuse_name(parser, type, name);
   if (*seen >> at & 1) return refuse(parser, PAWL_INVALID, ", %s: %.*s is given twice", type->name, SHOWN(name));
   *seen |= 1u << at;
   if (!take(parser, '=')) return refuse(parser, PAWL_INVALID, ", %s: %.*s has no value", type->name, SHOWN(name));
-  struct word value = next_word(parser);
+  struct filter_word value = next_word(parser);
   return at < type->parameter_count ? set_parameter(parser, item, at, value) : set_on(parser, item, value);
 }
 
@@ -177,7 +178,7 @@ static pawl_status parse_parameters(struct parser *parser, struct pwi_filter_ite
 
 /* --- filters -------------------------------------------------------------------------------------------- */
 
-static const struct pawl_filter_type *find_type(struct word name) {
+static const struct pawl_filter_type *find_type(struct filter_word name) {
   char text[PAWL_FILTER_NAME_MAX + 1];
   if (name.length >= sizeof text) return NULL;
   memcpy(text, name.at, name.length);
@@ -199,7 +200,7 @@ static pawl_status check_item(struct parser *parser, const struct pwi_filter_ite
 
 static pawl_status parse_filter(struct parser *parser) {
   struct pwi_filter_item item = {0};
-  struct word name = next_word(parser);
+  struct filter_word name = next_word(parser);
   if (name.length == 0) return refuse(parser, PAWL_INVALID, ": expected the name of a filter");
   item.type = find_type(name);
   if (!item.type) return refuse(parser, PAWL_UNSUPPORTED, ": unknown filter %.*s", SHOWN(name));
@@ -216,14 +217,14 @@ static pawl_status parse_filter(struct parser *parser) {
 pawl_status pwi_filter_list_parse(const char *text, char *problem, size_t problem_size,
                                   struct pwi_filter_list *list_out) {
   struct parser parser = {.at = text, .problem = problem, .problem_size = problem_size};
-  struct word first = next_word(&parser);
+  struct filter_word first = next_word(&parser);
   bool none = *parser.at == 0 && (first.length == 0 || is_word(first, "none"));
   if (!none) parser.at = text;
   while (!none) {
     pawl_status status = parse_filter(&parser);
     if (status) return status;
     if (!*parser.at) break;
-    struct word rest = {parser.at, strlen(parser.at)};
+    struct filter_word rest = {parser.at, strlen(parser.at)};
     if (!take(&parser, '|')) return refuse(&parser, PAWL_INVALID, ": expected | before %.*s", SHOWN(rest));
   }
   *list_out = parser.list;

@@ -205,7 +205,7 @@ static void test_the_same_seed_gives_the_same_rows(void **state) {
 
 /* --- kkt ------------------------------------------------------------------------------------------------ */
 
-static void test_kkt_leaves_out_what_stays_zero(void **state) {
+static void test_kkt_leaves_out_weights_that_stay_zero(void **state) {
   (void)state;
   const uint64_t keys[] = {1, 2, 3, 4, 5, 6};
   const float weights[] = {0, 0, 0.5f, 0, -0.0f, NAN};
@@ -532,7 +532,7 @@ int main(void) {
       cmocka_unit_test(test_a_row_is_held_or_sent_as_a_whole),
       cmocka_unit_test(test_skipping_with_scale_is_unbiased),
       cmocka_unit_test(test_the_same_seed_gives_the_same_rows),
-      cmocka_unit_test(test_kkt_leaves_out_what_stays_zero),
+      cmocka_unit_test(test_kkt_leaves_out_weights_that_stay_zero),
       cmocka_unit_test(test_kkt_asks_a_rule_of_the_callers),
       cmocka_unit_test(test_weights_follow_their_rows),
       cmocka_unit_test(test_the_order_of_filters_matters),

@@ -119,7 +119,7 @@ static void test_a_fresh_hello_says_what_this_pawl_speaks(void **state) {
   assert_int_equal(PWI_HELLO_MAX, PWI_NET_HELLO_MAX);
 }
 
-static void test_what_no_hello_can_carry_is_not_encoded(void **state) {
+static void test_fields_that_no_hello_can_carry_are_refused(void **state) {
   (void)state;
   uint8_t buffer[PWI_HELLO_MAX];
   size_t size = 12345, needed = encode(&server).size;
@@ -433,7 +433,7 @@ int main(void) {
       cmocka_unit_test_setup(test_a_hello_comes_back, restart),
       cmocka_unit_test_setup(test_the_largest_and_the_smallest_hello_come_back, restart),
       cmocka_unit_test_setup(test_a_fresh_hello_says_what_this_pawl_speaks, restart),
-      cmocka_unit_test_setup(test_what_no_hello_can_carry_is_not_encoded, restart),
+      cmocka_unit_test_setup(test_fields_that_no_hello_can_carry_are_refused, restart),
       cmocka_unit_test_setup(test_fields_of_later_versions_are_skipped, restart),
       cmocka_unit_test_setup(test_a_hello_that_is_too_long_is_refused, restart),
       cmocka_unit_test_setup(test_a_hello_cut_short_anywhere_is_refused, restart),

@@ -13,7 +13,7 @@
 #define BLOCK_BYTES (1 + 8 * PWI_KEYS_BLOCK + 8)
 
 /* The layout chosen for a block. */
-struct plan {
+struct block_layout {
   unsigned width;
   unsigned patches;
   unsigned part; /* bytes of one patch */
@@ -58,9 +58,9 @@ static void count_lengths(const uint64_t *numbers, size_t count, uint8_t *length
 
 /* Finds the width that gives the smallest block. Patches cost the decoder a second pass, so they must save at
  * least an eighth. */
-static struct plan make_plan(const uint64_t *numbers, size_t count, uint64_t all) {
+static struct block_layout make_plan(const uint64_t *numbers, size_t count, uint64_t all) {
   unsigned widest = bits_of(all), beyond = 0;
-  struct plan plan = {.width = widest <= PWI_KEYS_WIDTH_MAX ? widest : 64};
+  struct block_layout plan = {.width = widest <= PWI_KEYS_WIDTH_MAX ? widest : 64};
   if (widest == 0) return plan;
   uint8_t lengths[65] = {0};
   count_lengths(numbers, count, lengths);
@@ -72,7 +72,7 @@ static struct plan make_plan(const uint64_t *numbers, size_t count, uint64_t all
     if (extra >= best) break; /* narrower widths need even more patches */
     if (width > PWI_KEYS_WIDTH_MAX || extra + packed_size(count, width) >= best) continue;
     best = extra + packed_size(count, width);
-    plan = (struct plan){.width = width, .patches = beyond, .part = part};
+    plan = (struct block_layout){.width = width, .patches = beyond, .part = part};
   }
   return plan;
 }
@@ -97,7 +97,8 @@ static unsigned char *put_raw(const uint64_t *numbers, size_t count, unsigned ch
   return to + 8 * count;
 }
 
-static unsigned char *put_patches(const uint64_t *numbers, size_t count, struct plan plan, unsigned char *places) {
+static unsigned char *put_patches(const uint64_t *numbers, size_t count, struct block_layout plan,
+                                  unsigned char *places) {
   unsigned char *part = places + plan.patches;
   for (size_t i = 0; i < count; i++) {
     uint64_t high = numbers[i] >> plan.width;
@@ -109,7 +110,7 @@ static unsigned char *put_patches(const uint64_t *numbers, size_t count, struct 
 }
 
 /* Write a block into `to`, which has room for BLOCK_BYTES, and return its end. */
-static unsigned char *put_block(const uint64_t *numbers, size_t count, struct plan plan, unsigned char *to) {
+static unsigned char *put_block(const uint64_t *numbers, size_t count, struct block_layout plan, unsigned char *to) {
   *to++ = (unsigned char)(plan.width | (plan.patches > 0 ? 0x80u : 0));
   if (plan.width == 64) return put_raw(numbers, count, to);
   if (plan.patches == 0) return plan.width == 0 ? to : pack(numbers, count, plan.width, to);

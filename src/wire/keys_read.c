@@ -16,7 +16,7 @@
 #define BODY_BYTES (PWI_KEYS_BLOCK * (PWI_KEYS_WIDTH_MAX / 8 + 1 + 8))
 
 /* The decoded header of a block, and the size of the data that follows it. */
-struct head {
+struct block_head {
   size_t count; /* keys */
   unsigned width;
   size_t patches;
@@ -61,7 +61,7 @@ pawl_status pwi_keys_count(const void *data, size_t size, uint64_t *count_out) {
   return status;
 }
 
-static pawl_status read_patch_head(struct pwi_keys_reader *reader, struct head *head) {
+static pawl_status read_patch_head(struct pwi_keys_reader *reader, struct block_head *head) {
   if (reader->end - reader->at < 2) return PAWL_TRUNCATED;
   head->patches = *reader->at++;
   head->part = *reader->at++;
@@ -72,10 +72,10 @@ static pawl_status read_patch_head(struct pwi_keys_reader *reader, struct head *
 }
 
 /* All sizes here come from single bytes within checked limits, so no product can overflow. */
-static pawl_status read_head(struct pwi_keys_reader *reader, struct head *head) {
+static pawl_status read_head(struct pwi_keys_reader *reader, struct block_head *head) {
   if (reader->at == reader->end) return PAWL_TRUNCATED;
   unsigned first = *reader->at++;
-  *head = (struct head){.count = PWI_KEYS_BLOCK, .width = first & 0x7f};
+  *head = (struct block_head){.count = PWI_KEYS_BLOCK, .width = first & 0x7f};
   if (reader->left < PWI_KEYS_BLOCK) head->count = (size_t)reader->left;
   if (head->width > PWI_KEYS_WIDTH_MAX && head->width != 64) return PAWL_CORRUPT;
   if (first & 0x80) {
@@ -87,7 +87,7 @@ static pawl_status read_head(struct pwi_keys_reader *reader, struct head *head) 
   return head->body <= (size_t)(reader->end - reader->at) ? PAWL_OK : PAWL_TRUNCATED;
 }
 
-static bool padding_is_zero(const struct head *head, const unsigned char *body) {
+static bool padding_is_zero(const struct block_head *head, const unsigned char *body) {
   size_t used = head->count * head->width % 8;
   return used == 0 || body[head->packed - 1] >> used == 0;
 }
@@ -107,7 +107,7 @@ static void take_run(size_t count, uint64_t floor, uint64_t *keys) {
 
 /* Increases the keys from each patched place on. They already ascend, so all of them stay in range if the
  * last does. */
-static bool apply_patches(const struct head *head, const unsigned char *places, uint64_t *keys) {
+static bool apply_patches(const struct block_head *head, const unsigned char *places, uint64_t *keys) {
   const unsigned char *part = places + head->patches;
   uint64_t mask = UINT64_MAX >> (64 - 8 * head->part), raise = 0, last = keys[head->count - 1];
   for (size_t i = 0; i < head->patches; i++, part += head->part) {
@@ -122,7 +122,7 @@ static bool apply_patches(const struct head *head, const unsigned char *places, 
 }
 
 /* `body` has PWI_KEYS_SLACK readable bytes behind it. */
-static bool take_body(const struct pwi_keys_reader *reader, const struct head *head, const unsigned char *body,
+static bool take_body(const struct pwi_keys_reader *reader, const struct block_head *head, const unsigned char *body,
                       uint64_t *keys) {
   if (!padding_is_zero(head, body)) return false;
   if (head->width == 64) return take_raw(body, head->count, reader->floor, keys);
@@ -135,7 +135,7 @@ static bool take_body(const struct pwi_keys_reader *reader, const struct head *h
   return head->patches == 0 || apply_patches(head, body + head->packed, keys);
 }
 
-static bool take_body_at_end(const struct pwi_keys_reader *reader, const struct head *head, uint64_t *keys) {
+static bool take_body_at_end(const struct pwi_keys_reader *reader, const struct block_head *head, uint64_t *keys) {
   unsigned char body[BODY_BYTES + PWI_KEYS_SLACK];
   memcpy(body, reader->at, head->body);
   memset(body + head->body, 0, PWI_KEYS_SLACK);
@@ -147,7 +147,7 @@ pawl_status pwi_keys_reader_next(struct pwi_keys_reader *reader, uint64_t *keys,
     *count_out = 0;
     return PAWL_OK;
   }
-  struct head head;
+  struct block_head head;
   pawl_status status = read_head(reader, &head);
   if (status != PAWL_OK) return status;
   size_t behind = (size_t)(reader->end - reader->at) - head.body;

@@ -91,12 +91,12 @@ struct pwi_message_terms {
 
 struct pwi_message_head {
   uint64_t sender;
-  uint64_t task; /* task of the sender; increasing */
-  uint64_t tick; /* iteration of the sender */
-  uint32_t view; /* epoch of the newest view that the sender knows; the next two likewise */
-  uint32_t membership;
-  uint32_t catalogue;
-  uint16_t kind; /* kind of request or answer; not 0 */
+  uint64_t task;       /* task of the sender; increasing */
+  uint64_t tick;       /* iteration of the sender */
+  uint32_t view;       /* epoch of the newest view that the sender knows */
+  uint32_t membership; /* number of the newest membership that the sender knows */
+  uint32_t catalogue;  /* number of the newest catalogue that the sender knows */
+  uint16_t kind;       /* kind of request or answer; not 0 */
 
   /* Set by the builder and the parser; ignored as input of the builder. */
   uint16_t flags;

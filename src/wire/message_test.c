@@ -223,7 +223,7 @@ static void test_copied_sections_travel_with_the_table(void **state) {
   pwi_free(flat.body);
 }
 
-static void test_what_does_not_fit_is_refused_by_the_builder(void **state) {
+static void test_the_builder_refuses_sections_that_do_not_fit(void **state) {
   (void)state;
   struct pwi_section odd = records(16, 65), large = records(16, PWI_MESSAGE_COPY_MAX + 1);
   pwi_message_begin(&builder, &terms, &about);
@@ -707,7 +707,7 @@ int main(void) {
       cmocka_unit_test_setup(test_eight_referenced_sections_always_fit, restart),
       cmocka_unit_test_setup(test_referenced_data_is_never_copied, restart),
       cmocka_unit_test_setup(test_copied_sections_travel_with_the_table, restart),
-      cmocka_unit_test_setup(test_what_does_not_fit_is_refused_by_the_builder, restart),
+      cmocka_unit_test_setup(test_the_builder_refuses_sections_that_do_not_fit, restart),
       cmocka_unit_test_setup(test_sizes_that_leave_the_machine_are_refused_by_the_builder, restart),
       cmocka_unit_test_setup(test_a_builder_can_be_used_again, restart),
       cmocka_unit_test_setup(test_a_body_cut_short_anywhere_is_refused, restart),

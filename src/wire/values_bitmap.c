@@ -95,20 +95,20 @@ static pawl_status bitmap_encode(const struct pwi_codec *workspace, const struct
 static bool bits_end(uint64_t bits, size_t count) { return count >= 64 || bits >> count == 0; }
 
 /* The bytes not yet read. */
-struct source {
+struct bitmap_source {
   const char *at;
   const char *end;
 };
 
-static pawl_status take_word(struct source *source, uint64_t *word_out) {
+static pawl_status take_word(struct bitmap_source *source, uint64_t *word_out) {
   if ((size_t)(source->end - source->at) < sizeof *word_out) return PAWL_TRUNCATED;
   *word_out = pwi_get_u64(source->at);
   source->at += sizeof *word_out;
   return PAWL_OK;
 }
 
-static inline __attribute__((always_inline)) pawl_status decode_group(struct source *source, size_t count, char *out,
-                                                                      size_t value_size) {
+static inline __attribute__((always_inline)) pawl_status decode_group(struct bitmap_source *source, size_t count,
+                                                                      char *out, size_t value_size) {
   uint64_t mask;
   pawl_status status = take_word(source, &mask);
   if (status != PAWL_OK) return status;
@@ -126,8 +126,8 @@ static inline __attribute__((always_inline)) pawl_status decode_group(struct sou
   return PAWL_OK;
 }
 
-static inline __attribute__((always_inline)) pawl_status decode_chunk(struct source *source, size_t count, char *out,
-                                                                      size_t value_size) {
+static inline __attribute__((always_inline)) pawl_status decode_chunk(struct bitmap_source *source, size_t count,
+                                                                      char *out, size_t value_size) {
   uint64_t summary;
   pawl_status status = take_word(source, &summary);
   if (status != PAWL_OK) return status;
@@ -151,7 +151,7 @@ static inline __attribute__((always_inline)) pawl_status decode_chunk(struct sou
 static pawl_status bitmap_decode(const struct pwi_codec *workspace, const struct pwi_shape *shape, const void *data,
                                  size_t size, void *values) {
   (void)workspace;
-  struct source source = {data, (const char *)data + size};
+  struct bitmap_source source = {data, (const char *)data + size};
   char *out = values;
   for (size_t done = 0; done < shape->count; done += CHUNK, out += CHUNK * shape->value_size) {
     size_t count = smaller(CHUNK, shape->count - done);

@@ -19,7 +19,7 @@
 #define F64_FRACTION 52 /* bits */
 #define F64_BIAS 1075   /* of the exponent of a whole significand */
 
-struct parts {
+struct float_parts {
   uint64_t magnitude;
   int exponent;
   bool negative;
@@ -34,7 +34,7 @@ static bool fixed_bound(const struct pwi_shape *shape, size_t *bound_out) {
 /* --- values and their parts ----------------------------------------------------------------------------- */
 
 /* False for values without such parts: -0.0, infinities and NaN. */
-static bool split_double(double value, struct parts *parts) {
+static bool split_double(double value, struct float_parts *parts) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
   int exponent = (int)(bits >> F64_FRACTION & 2047);
@@ -45,14 +45,14 @@ static bool split_double(double value, struct parts *parts) {
   return exponent < 2047 && (parts->magnitude > 0 || !parts->negative);
 }
 
-static bool split_integer(int64_t value, struct parts *parts) {
+static bool split_integer(int64_t value, struct float_parts *parts) {
   parts->negative = value < 0;
   parts->magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
   parts->exponent = 0;
   return true;
 }
 
-static bool split(const struct pwi_shape *shape, const char *values, size_t at, struct parts *parts) {
+static bool split(const struct pwi_shape *shape, const char *values, size_t at, struct float_parts *parts) {
   const char *from = values + at * shape->value_size;
   uint64_t bits = shape->value_size == 4 ? pwi_get_u32(from) : pwi_get_u64(from);
   uint32_t low = (uint32_t)bits;
@@ -70,7 +70,7 @@ static bool split(const struct pwi_shape *shape, const char *values, size_t at, 
   case PWI_TYPE_I64:
     return split_integer((int64_t)bits, parts);
   case PWI_TYPE_U64:
-    *parts = (struct parts){.magnitude = bits};
+    *parts = (struct float_parts){.magnitude = bits};
     return true;
   }
   return false;
@@ -93,14 +93,14 @@ static void put_integer(const struct pwi_shape *shape, uint64_t value, char *to)
 
 /* --- encoding ------------------------------------------------------------------------------------------- */
 
-struct plan {
+struct fixed_layout {
   unsigned width; /* 0: all zeros; WIDTH_RAW */
   int exponent;
 };
 
-static struct plan plan_block(const struct pwi_shape *shape, const char *values, size_t count) {
-  struct plan raw = {WIDTH_RAW, 0};
-  struct parts parts;
+static struct fixed_layout plan_block(const struct pwi_shape *shape, const char *values, size_t count) {
+  struct fixed_layout raw = {WIDTH_RAW, 0};
+  struct float_parts parts;
   int low = INT_MAX, high = INT_MIN;
   for (size_t i = 0; i < count; i++) {
     if (!split(shape, values, i, &parts)) return raw;
@@ -111,16 +111,17 @@ static struct plan plan_block(const struct pwi_shape *shape, const char *values,
     if (last > high) high = last;
     if (high - low + 2 > WIDTH_MAX) return raw;
   }
-  if (low == INT_MAX) return (struct plan){0, 0};
-  struct plan plan = {(unsigned)(high - low + 2), low};
+  if (low == INT_MAX) return (struct fixed_layout){0, 0};
+  struct fixed_layout plan = {(unsigned)(high - low + 2), low};
   return PACKED_HEAD + (count * plan.width + 7) / 8 < 1 + count * shape->value_size ? plan : raw;
 }
 
-static char *pack(const struct pwi_shape *shape, const char *values, size_t count, struct plan plan, char *out) {
+static char *pack(const struct pwi_shape *shape, const char *values, size_t count, struct fixed_layout plan,
+                  char *out) {
   uint64_t bits = 0;
   unsigned have = 0;
   for (size_t i = 0; i < count; i++) {
-    struct parts parts = {0};
+    struct float_parts parts = {0};
     split(shape, values, i, &parts);
     int up = parts.exponent - plan.exponent;
     uint64_t magnitude = parts.magnitude;
@@ -140,7 +141,7 @@ static pawl_status fixed_encode(const struct pwi_codec *workspace, const struct 
   for (size_t done = 0; done < shape->count; done += BLOCK) {
     size_t count = smaller(BLOCK, shape->count - done);
     const char *in = (const char *)values + done * shape->value_size;
-    struct plan plan = plan_block(shape, in, count);
+    struct fixed_layout plan = plan_block(shape, in, count);
     *out++ = (char)plan.width;
     if (plan.width == WIDTH_RAW) {
       memcpy(out, in, count * shape->value_size);
@@ -157,7 +158,7 @@ static pawl_status fixed_encode(const struct pwi_codec *workspace, const struct 
 /* --- decoding ------------------------------------------------------------------------------------------- */
 
 /* Every number of that width gives a finite value of the type. */
-static bool plan_is_good(const struct pwi_shape *shape, struct plan plan) {
+static bool plan_is_good(const struct pwi_shape *shape, struct fixed_layout plan) {
   int top = plan.exponent + (int)plan.width - 1; /* magnitudes are below 2^top */
   if (plan.width < 2 || plan.width > WIDTH_MAX) return false;
   switch (shape->type) {
@@ -174,7 +175,8 @@ static bool plan_is_good(const struct pwi_shape *shape, struct plan plan) {
   return false;
 }
 
-static void put_number(const struct pwi_shape *shape, uint64_t number, struct plan plan, double step, char *to) {
+static void put_number(const struct pwi_shape *shape, uint64_t number, struct fixed_layout plan, double step,
+                       char *to) {
   uint64_t magnitude = number >> 1;
   if (pwi_value_type_is_float(shape->type)) {
     double value = (double)magnitude * step;
@@ -185,8 +187,8 @@ static void put_number(const struct pwi_shape *shape, uint64_t number, struct pl
   }
 }
 
-static pawl_status unpack(const struct pwi_shape *shape, const unsigned char *in, size_t count, struct plan plan,
-                          char *values) {
+static pawl_status unpack(const struct pwi_shape *shape, const unsigned char *in, size_t count,
+                          struct fixed_layout plan, char *values) {
   uint64_t bits = 0, mask = (UINT64_C(1) << plan.width) - 1;
   unsigned have = 0;
   double step = pwi_value_type_is_float(shape->type) ? ldexp(1, plan.exponent) : 0;
@@ -204,7 +206,7 @@ static pawl_status decode_block(const struct pwi_shape *shape, const unsigned ch
                                 size_t count, char *values) {
   const unsigned char *in = *at;
   if (in == end) return PAWL_TRUNCATED;
-  struct plan plan = {*in++, 0};
+  struct fixed_layout plan = {*in++, 0};
   size_t left = (size_t)(end - in), bytes = count * shape->value_size;
   if (plan.width == 0 || plan.width == WIDTH_RAW) {
     size_t size = plan.width ? bytes : 0;

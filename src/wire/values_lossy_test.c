@@ -102,7 +102,7 @@ static void test_int8_holds_tiny_values_to_its_smallest_scale(void **state) {
   }
 }
 
-static void test_int8_refuses_what_it_cannot_hold(void **state) {
+static void test_int8_refuses_values_that_it_cannot_hold(void **state) {
   (void)state;
   static const double bad[] = {(double)NAN, (double)INFINITY, (double)-INFINITY, 1e39, -1e308};
   char bytes[2048];
@@ -145,7 +145,7 @@ int main(void) {
       cmocka_unit_test(test_lossy_codecs_stay_within_their_error),
       cmocka_unit_test(test_int8_scales_each_block_by_itself),
       cmocka_unit_test(test_int8_holds_tiny_values_to_its_smallest_scale),
-      cmocka_unit_test(test_int8_refuses_what_it_cannot_hold),
+      cmocka_unit_test(test_int8_refuses_values_that_it_cannot_hold),
       cmocka_unit_test(test_int8_refuses_an_impossible_scale),
       cmocka_unit_test(test_lossy_codecs_allocate_nothing),
   };

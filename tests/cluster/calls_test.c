@@ -30,7 +30,7 @@ struct job {
   struct job *outer; /* of one that a function makes: the job that it runs for */
   uint32_t incarnation;
   struct pwi_callee *callee; /* whose subtask it is */
-  struct pwi_step step;
+  struct pwi_ordered_task step;
   bool is_begun, is_over, is_graph, is_nested;
   pawl_status inner_status;
   bool inner_is_over;

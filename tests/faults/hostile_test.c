@@ -100,7 +100,7 @@ static void replay_hello(struct scene *scene) {
   scene_attack(scene, &second);
   assert_true(raw_open(&second, PWI_FRAME_VERSION, PWI_FRAME_VERSION));
   raw_frame(&second, PWI_FRAME_HELLO, recorded, 3, "raw", 3);
-  scene_check_refused(scene, &second, "hello answers another challenge");
+  scene_check_refused(scene, &second, "the hello repeats another challenge");
   raw_close(&first);
 }
 BOTH(a_recorded_hello_opens_no_door, replay_hello)
@@ -123,7 +123,7 @@ static void send_out_of_turn(struct scene *scene) {
     scene_attack(scene, &raw);
     assert_true(raw_open(&raw, PWI_FRAME_VERSION, PWI_FRAME_VERSION));
     raw_frame(&raw, kinds[i], NULL, 0, NULL, 0);
-    scene_check_refused(scene, &raw, "frame out of turn");
+    scene_check_refused(scene, &raw, "unexpected kind of frame");
   }
   assert_int_equal(node_refused(scene->host), sizeof kinds / sizeof *kinds);
 }
@@ -137,7 +137,7 @@ static void trickle_an_opening(struct scene *scene) {
     raw_send(&raw, opening + i, 1);
     kit_sleep_ms(100);
   }
-  scene_check_refused(scene, &raw, "took too long"); /* the limit is set to 700 ms here */
+  scene_check_refused(scene, &raw, "the link did not come up or close in time"); /* the limit is set to 700 ms here */
 }
 BOTH(a_trickled_opening_is_given_up, trickle_an_opening)
 
@@ -203,7 +203,7 @@ static void say_hello_again(struct scene *scene) {
   struct raw raw;
   come_up(scene, &raw);
   raw_frame(&raw, PWI_FRAME_HELLO, raw.challenge, 3, "raw", 3);
-  scene_check_refused(scene, &raw, "frame out of turn");
+  scene_check_refused(scene, &raw, "unexpected kind of frame");
 }
 BOTH(a_second_hello_is_refused, say_hello_again)
 
@@ -213,7 +213,7 @@ static void offer_again(struct scene *scene) {
   come_up(scene, &raw);
   pwi_put_u32(offer, 1);
   raw_frame(&raw, PWI_FRAME_PLANE, offer, 0, NULL, 0);
-  scene_check_refused(scene, &raw, "data plane set up out of turn");
+  scene_check_refused(scene, &raw, "unexpected PLANE frame");
 }
 BOTH(a_second_offer_of_a_plane_is_refused, offer_again)
 
@@ -259,10 +259,10 @@ static void put_and_get(struct scene *scene, enum pwi_frame_kind kind, const cha
   raw_close(&neighbour);
 }
 
-static void put_outside(struct scene *scene) { put_and_get(scene, PWI_FRAME_PUT, "put outside what was shared"); }
+static void put_outside(struct scene *scene) { put_and_get(scene, PWI_FRAME_PUT, "put outside of the shared regions"); }
 BOTH(a_put_outside_what_was_shared_is_refused, put_outside)
 
-static void get_outside(struct scene *scene) { put_and_get(scene, PWI_FRAME_GET, "get outside what was shared"); }
+static void get_outside(struct scene *scene) { put_and_get(scene, PWI_FRAME_GET, "get outside of the shared regions"); }
 BOTH(a_get_outside_what_was_shared_is_refused, get_outside)
 
 /* The peer sends more and more requests and never reads an answer. */
@@ -295,10 +295,10 @@ static void answer_unasked(struct scene *scene) {
   uint8_t fields[16] = {1}, body[64] = {0};
   come_up(scene, &raw);
   raw_frame(&raw, PWI_FRAME_GOT, fields, sizeof body, body, sizeof body);
-  scene_check_refused(scene, &raw, "answer to a get that was not asked");
+  scene_check_refused(scene, &raw, "answer to a get that was not sent");
   come_up(scene, &raw);
   raw_frame(&raw, PWI_FRAME_FENCED, fields, 0, NULL, 0);
-  scene_check_refused(scene, &raw, "answer to a fence that was not asked");
+  scene_check_refused(scene, &raw, "answer to a fence that was not sent");
 }
 BOTH(answers_that_nobody_asked_for_are_refused, answer_unasked)
 

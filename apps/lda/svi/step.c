@@ -166,7 +166,7 @@ INLINE float move_gamma(const float *alpha, const float *theta, const float *sum
 
 /* A document while its gamma is computed: a copy of its rows, and the values of each column, which is a
  * topic. */
-struct look {
+struct document_look {
   const float *counts;
   /* columns: topics that are looked at, with zeros up to a multiple of the lanes */
   size_t words, topics, columns;
@@ -177,7 +177,7 @@ struct look {
 };
 
 /* How far gamma moves in a turn. */
-INLINE float turn(const struct look *look) {
+INLINE float turn(const struct document_look *look) {
   size_t columns = look->columns;
   thetas_of(look->gamma, look->theta, columns);
   memset(look->sum, 0, columns * sizeof *look->sum);
@@ -188,12 +188,12 @@ INLINE float turn(const struct look *look) {
   return move_gamma(look->alpha, look->theta, look->sum, look->gamma, columns);
 }
 
-INLINE void put_back(const struct look *look) {
+INLINE void put_back(const struct document_look *look) {
   for (size_t j = 0; j < look->topics; j++) look->whole[look->which[j]] = look->gamma[j];
 }
 
 /* In place and forwards: what is written lies at or before what is read next. */
-INLINE void leave_out_columns(struct look *look, size_t topics, size_t columns) {
+INLINE void leave_out_columns(struct document_look *look, size_t topics, size_t columns) {
   for (size_t i = 0; i < look->words; i++) {
     const float *from = look->rows + i * look->columns;
     float *to = look->rows + i * columns;
@@ -212,7 +212,7 @@ INLINE void leave_out_columns(struct look *look, size_t topics, size_t columns) 
 /* Most documents have few topics. One that has next to no tokens after some turns will have none: its theta
  * is smaller than that of others by orders of magnitude, and falls. Its gamma stays as it is, and the turns
  * that come are so much shorter. */
-INLINE void narrow(struct look *look) {
+INLINE void narrow(struct document_look *look) {
   size_t topics = 0;
   put_back(look);
   for (size_t j = 0; j < look->topics; j++)
@@ -221,22 +221,22 @@ INLINE void narrow(struct look *look) {
   if (topics > 0 && columns < look->columns) leave_out_columns(look, topics, columns);
 }
 
-INLINE void begin_look(const struct job *job, size_t begin, size_t end, float *own, struct look *look) {
+INLINE void begin_look(const struct job *job, size_t begin, size_t end, float *own, struct document_look *look) {
   const struct lda_svi_step *step = job->step;
   size_t stride = step->stride;
   float tokens = 0;
-  *look = (struct look){.counts = job->batch->counts + begin,
-                        .words = end - begin,
-                        .topics = step->topics,
-                        .columns = stride,
-                        .rows = own + ROWS * stride,
-                        .alpha = own + OF_ALPHA * stride,
-                        .gamma = own + OF_GAMMA * stride,
-                        .sum = own + SUM * stride,
-                        .theta = own + THETA * stride,
-                        .which = (uint32_t *)(void *)(own + WHICH * stride),
-                        .kept = (uint32_t *)(void *)(own + KEPT * stride),
-                        .whole = own + GAMMA * stride};
+  *look = (struct document_look){.counts = job->batch->counts + begin,
+                                 .words = end - begin,
+                                 .topics = step->topics,
+                                 .columns = stride,
+                                 .rows = own + ROWS * stride,
+                                 .alpha = own + OF_ALPHA * stride,
+                                 .gamma = own + OF_GAMMA * stride,
+                                 .sum = own + SUM * stride,
+                                 .theta = own + THETA * stride,
+                                 .which = (uint32_t *)(void *)(own + WHICH * stride),
+                                 .kept = (uint32_t *)(void *)(own + KEPT * stride),
+                                 .whole = own + GAMMA * stride};
   memset(look->whole, 0, stride * sizeof *look->whole);
   memcpy(look->alpha, shared(step, ALPHA), stride * sizeof *look->alpha);
   for (size_t i = begin; i < end; i++) tokens += job->batch->counts[i];
@@ -250,7 +250,7 @@ INLINE void begin_look(const struct job *job, size_t begin, size_t end, float *o
 
 /* Into the thread's `own`, and theta. */
 INLINE void find_gamma(const struct job *job, size_t begin, size_t end, float *own, float *theta) {
-  struct look look;
+  struct document_look look;
   begin_look(job, begin, end, own, &look);
   for (int done = 0; done < TURNS; done++) {
     if (done > 0 && done % 4 == 0) narrow(&look);
@@ -332,7 +332,7 @@ static bool has_avx2(void) { return false; }
 
 /* --- threads -------------------------------------------------------------------------------------------- */
 
-struct share {
+struct thread_share {
   const struct job *job;
   enum phase phase;
   size_t count, at_once;
@@ -341,7 +341,7 @@ struct share {
 };
 
 static void *work_on_share(void *argument) {
-  struct share *share = argument;
+  struct thread_share *share = argument;
   const struct lda_svi_step *step = share->job->step;
   float *own = shared(step, SHARED) + floats_of_thread(step) * atomic_fetch_add(&share->threads, 1);
   bool is_wide = has_avx2();
@@ -354,7 +354,7 @@ static void *work_on_share(void *argument) {
 
 /* Threads that cannot be had are done without. */
 static void share_out(const struct job *job, enum phase phase, size_t count, size_t at_once) {
-  struct share share = {.job = job, .phase = phase, .count = count, .at_once = at_once};
+  struct thread_share share = {.job = job, .phase = phase, .count = count, .at_once = at_once};
   uint32_t others = job->step->threads > 1 ? job->step->threads - 1 : 0, started = 0;
   pthread_t *ids = others ? apps_alloc(others * sizeof *ids) : NULL;
   while (ids && started < others && pthread_create(&ids[started], NULL, work_on_share, &share) == 0) started++;

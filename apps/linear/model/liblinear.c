@@ -24,14 +24,14 @@
 #define WORD_SIZE 64
 #define OURS "# pawl "
 
-struct solver {
+struct liblinear_solver {
   const char *name;
   enum linear_loss loss;
   bool is_l1, is_regression;
 };
 
 /* The first that fits is what a model of ours is called. */
-static const struct solver solvers[] = {
+static const struct liblinear_solver solvers[] = {
     {"L1R_LR", LINEAR_LOGISTIC, true, false},
     {"L2R_LR", LINEAR_LOGISTIC, false, false},
     {"L2R_LR_DUAL", LINEAR_LOGISTIC, false, false},
@@ -108,9 +108,9 @@ pawl_status linear_liblinear_fill(FILE *file, const void *context) {
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-struct reading {
+struct liblinear_reading {
   const char *at; /* a 0 stands behind the last byte */
-  const struct solver *solver;
+  const struct liblinear_solver *solver;
   long classes, features;
   bool has_labels, has_features;
   long labels[2];
@@ -121,12 +121,12 @@ struct reading {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-static void skip_blanks(struct reading *reading) {
+static void skip_blanks(struct liblinear_reading *reading) {
   while (is_blank(*reading->at)) reading->at++;
 }
 
 /* The next word, cut off at the size that any known one has. False at the end. */
-static bool next_word(struct reading *reading, char word[WORD_SIZE]) {
+static bool next_word(struct liblinear_reading *reading, char word[WORD_SIZE]) {
   size_t length = 0;
   skip_blanks(reading);
   for (; *reading->at && !is_blank(*reading->at); reading->at++)
@@ -135,7 +135,7 @@ static bool next_word(struct reading *reading, char word[WORD_SIZE]) {
   return length > 0;
 }
 
-static bool next_long(struct reading *reading, long *number_out) {
+static bool next_long(struct liblinear_reading *reading, long *number_out) {
   char word[WORD_SIZE], *end;
   if (!next_word(reading, word)) return false;
   *number_out = strtol(word, &end, 10);
@@ -143,20 +143,20 @@ static bool next_long(struct reading *reading, long *number_out) {
 }
 
 /* Numbers only: words such as nan and inf are none here. */
-static bool next_double(struct reading *reading, double *number_out) {
+static bool next_double(struct liblinear_reading *reading, double *number_out) {
   char word[WORD_SIZE], *end;
   if (!next_word(reading, word)) return false;
   *number_out = strtod(word, &end);
   return end != word && *end == 0 && isfinite(*number_out);
 }
 
-static pawl_status refuse(struct reading *reading, const char *what) {
+static pawl_status refuse(struct liblinear_reading *reading, const char *what) {
   skip_blanks(reading);
   if (!*reading->at) return apps_say(reading->why, PAWL_TRUNCATED, "the file ends too early");
   return apps_say(reading->why, PAWL_CORRUPT, "invalid LIBLINEAR model: %s", what);
 }
 
-static pawl_status read_solver(struct reading *reading) {
+static pawl_status read_solver(struct liblinear_reading *reading) {
   char word[WORD_SIZE];
   if (!next_word(reading, word)) return refuse(reading, "solver_type");
   for (size_t i = 0; i < SOLVERS; i++)
@@ -165,7 +165,7 @@ static pawl_status read_solver(struct reading *reading) {
   return apps_say(reading->why, PAWL_UNSUPPORTED, "unsupported LIBLINEAR solver %s: it is not for two classes", word);
 }
 
-static pawl_status read_classes(struct reading *reading) {
+static pawl_status read_classes(struct liblinear_reading *reading) {
   if (!next_long(reading, &reading->classes) || reading->classes < 1) return refuse(reading, "nr_class");
   if (reading->classes == 2) return PAWL_OK;
   return apps_say(reading->why, PAWL_UNSUPPORTED,
@@ -173,20 +173,20 @@ static pawl_status read_classes(struct reading *reading) {
                   reading->classes == 1 ? "" : "es");
 }
 
-static pawl_status read_labels(struct reading *reading) {
+static pawl_status read_labels(struct liblinear_reading *reading) {
   for (int i = 0; i < 2; i++)
     if (!next_long(reading, &reading->labels[i])) return refuse(reading, "label");
   reading->has_labels = true;
   return PAWL_OK;
 }
 
-static pawl_status read_features(struct reading *reading) {
+static pawl_status read_features(struct liblinear_reading *reading) {
   if (!next_long(reading, &reading->features) || reading->features < 0) return refuse(reading, "nr_feature");
   reading->has_features = true;
   return PAWL_OK;
 }
 
-static pawl_status read_head(struct reading *reading) {
+static pawl_status read_head(struct liblinear_reading *reading) {
   char word[WORD_SIZE];
   pawl_status status = PAWL_OK;
   while (status == PAWL_OK && next_word(reading, word) && strcmp(word, "w") != 0) {
@@ -209,7 +209,7 @@ static pawl_status read_head(struct reading *reading) {
   return is_whole ? PAWL_OK : refuse(reading, "solver_type, nr_class, label or nr_feature is missing");
 }
 
-static pawl_status read_weights(struct reading *reading) {
+static pawl_status read_weights(struct liblinear_reading *reading) {
   struct linear_model *model = reading->model;
   size_t room = 0;
   double weight;
@@ -225,7 +225,7 @@ static pawl_status read_weights(struct reading *reading) {
   return PAWL_OK;
 }
 
-static void describe(const struct reading *reading) {
+static void describe(const struct liblinear_reading *reading) {
   struct linear_model *model = reading->model;
   model->loss = reading->solver->loss;
   model->is_regression = reading->solver->is_regression;
@@ -246,7 +246,7 @@ static void count_from_zero(struct linear_model *model) {
 
 /* Our own line knows how the model came to be. What the lines before it say is what counts, should they have
  * been edited. */
-static pawl_status read_ours(struct reading *reading) {
+static pawl_status read_ours(struct liblinear_reading *reading) {
   struct linear_model said = {0}, *model = reading->model;
   json_t *about;
   skip_blanks(reading);
@@ -274,7 +274,7 @@ static pawl_status read_ours(struct reading *reading) {
 
 pawl_status linear_liblinear_decode(const char *bytes, size_t size, struct linear_model *model, char *why) {
   (void)size; /* the 0 behind it ends it */
-  struct reading reading = {.at = bytes, .bias = -1, .model = model, .why = why};
+  struct liblinear_reading reading = {.at = bytes, .bias = -1, .model = model, .why = why};
   pawl_status status = read_head(&reading);
   if (status) return status;
   describe(&reading);

@@ -35,19 +35,19 @@ static void make_head(uint64_t elements, char head[HEAD_SIZE]) {
 }
 
 /* Collects numbers, so that zeros by the million are written quickly. */
-struct sink {
+struct npy_sink {
   FILE *file;
   size_t count;
   bool failed;
   char bytes[CHUNK * 8];
 };
 
-static void drain(struct sink *sink) {
+static void drain(struct npy_sink *sink) {
   if (!sink->failed) sink->failed = fwrite(sink->bytes, 8, sink->count, sink->file) != sink->count;
   sink->count = 0;
 }
 
-static void put(struct sink *sink, double value) {
+static void put(struct npy_sink *sink, double value) {
   uint64_t number;
   memcpy(&number, &value, 8);
   for (int i = 0; i < 8; i++) sink->bytes[sink->count * 8 + (size_t)i] = (char)(unsigned char)(number >> (8 * i));
@@ -57,7 +57,7 @@ static void put(struct sink *sink, double value) {
 pawl_status linear_npy_fill(FILE *file, const void *context) {
   const struct linear_model *model = context;
   char head[HEAD_SIZE];
-  struct sink *sink = malloc(sizeof *sink);
+  struct npy_sink *sink = malloc(sizeof *sink);
   if (!sink) return PAWL_NO_MEMORY;
   sink->file = file;
   sink->count = 0;

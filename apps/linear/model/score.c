@@ -13,16 +13,16 @@
 #define DIRECT_MAX ((uint64_t)1 << 22) /* an array of 32 MB is always fine */
 #define DIRECT_SPARSE 8                /* places for each weight that is not 0, above that */
 
-struct place {
+struct weight_place {
   uint64_t id;
   double weight;
 };
 
 struct linear_scorer {
-  double bias, zero;    /* zero: the weight of feature 0 */
-  uint64_t size;        /* of `direct`; 0: there is none */
-  double *direct;       /* by id */
-  struct place *places; /* 2^bits of them */
+  double bias, zero;           /* zero: the weight of feature 0 */
+  uint64_t size;               /* of `direct`; 0: there is none */
+  double *direct;              /* by id */
+  struct weight_place *places; /* 2^bits of them */
   uint32_t bits;
 };
 
@@ -49,7 +49,7 @@ static pawl_status fill_places(struct linear_scorer *scorer, const struct linear
     if (model->ids[i] == 0) continue;
     size_t slot = slot_of(scorer, model->ids[i]);
     while (scorer->places[slot].id) slot = (slot + 1) & mask;
-    scorer->places[slot] = (struct place){model->ids[i], model->weights[i]};
+    scorer->places[slot] = (struct weight_place){model->ids[i], model->weights[i]};
   }
   return PAWL_OK;
 }

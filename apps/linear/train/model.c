@@ -15,20 +15,20 @@ enum { ROWS_AT_ONCE = 1 << 16, NAMED_WEIGHTS = 1 << 20 };
 
 /* --- from the servers ----------------------------------------------------------------------------------- */
 
-struct named {
+struct named_weight {
   uint64_t id;
   double weight;
 };
 
 static int by_id(const void *a, const void *b) {
-  const struct named *x = a, *y = b;
+  const struct named_weight *x = a, *y = b;
   return x->id < y->id ? -1 : x->id > y->id;
 }
 
 static pawl_status sort_weights(struct linear_model *model) {
-  struct named *all = malloc((model->count + 1) * sizeof *all);
+  struct named_weight *all = malloc((model->count + 1) * sizeof *all);
   if (!all) return PAWL_NO_MEMORY;
-  for (size_t i = 0; i < model->count; i++) all[i] = (struct named){model->ids[i], model->weights[i]};
+  for (size_t i = 0; i < model->count; i++) all[i] = (struct named_weight){model->ids[i], model->weights[i]};
   qsort(all, model->count, sizeof *all, by_id);
   for (size_t i = 0; i < model->count; i++) {
     model->ids[i] = all[i].id;

@@ -14,7 +14,7 @@ enum { SIDE = 4, AT_ONCE = 32 }; /* rows of Cholesky's factor that are computed 
 #define DEPENDENT 1e-10 /* of a curvature: what is added to it */
 #define NOTHING 1e-300  /* curvatures below are zero */
 
-struct solver {
+struct quadratic_solver {
   const struct linear_quadratic *is;
   size_t count;
   double *v;        /* where we are */
@@ -26,26 +26,30 @@ struct solver {
   size_t *factored, factored_count; /* those that the factor is of */
 };
 
-static double l1_of(const struct solver *solver, size_t j) { return j + 1 < solver->count ? solver->is->l1 : 0; }
-static double l2_of(const struct solver *solver, size_t j) { return j + 1 < solver->count ? solver->is->l2 : 0; }
+static double l1_of(const struct quadratic_solver *solver, size_t j) {
+  return j + 1 < solver->count ? solver->is->l1 : 0;
+}
+static double l2_of(const struct quadratic_solver *solver, size_t j) {
+  return j + 1 < solver->count ? solver->is->l2 : 0;
+}
 
 /* --- coordinate descent --------------------------------------------------------------------------------- */
 
-static void move(struct solver *solver, size_t j, double by) {
+static void move(struct quadratic_solver *solver, size_t j, double by) {
   const double *row = solver->is->hessian + j * solver->count;
   for (size_t k = 0; k < solver->count; k++) solver->slope[k] += by * row[k];
   solver->slope[j] += by * (solver->diagonal[j] - row[j]);
   solver->v[j] += by;
 }
 
-static double violation(const struct solver *solver, size_t j) {
+static double violation(const struct quadratic_solver *solver, size_t j) {
   double slope = solver->slope[j] + l2_of(solver, j) * solver->v[j], l1 = l1_of(solver, j);
   if (solver->v[j] != 0) return fabs(slope + (solver->v[j] > 0 ? l1 : -l1));
   return fmax(0, fabs(slope) - l1);
 }
 
 /* Sets each variable to what is best while the others stay. Returns the largest violation before. */
-static double descend(struct solver *solver) {
+static double descend(struct quadratic_solver *solver) {
   double most = 0;
   for (size_t j = 0; j < solver->count; j++) {
     double u = solver->diagonal[j], l1 = l1_of(solver, j), l2 = l2_of(solver, j), was = solver->v[j];
@@ -86,7 +90,7 @@ static void dots(double *const a[SIDE], double *const b[SIDE], size_t count, dou
 }
 
 /* The factor's entries of SIDE rows and as many columns, when all those to the left of them are known. */
-static void factorise_block(struct solver *solver, size_t count, size_t first_row, size_t first) {
+static void factorise_block(struct quadratic_solver *solver, size_t count, size_t first_row, size_t first) {
   double sums[SIDE][SIDE], *rows[SIDE], *others[SIDE];
   for (size_t i = 0; i < SIDE; i++) { /* beyond the last one: anything */
     rows[i] = solver->factor + (first_row + i < count ? first_row + i : first_row) * solver->count;
@@ -111,7 +115,7 @@ static void factorise_block(struct solver *solver, size_t count, size_t first_ro
 /* L L' = H of the free variables, with their l2, and with a little more on the diagonal: where columns depend
  * on one another there is no curvature along some way, but a penalty that falls, and the step is to become so
  * long that signs end it. AT_ONCE rows go together, past those above them. */
-static void factorise(struct solver *solver, size_t count) {
+static void factorise(struct quadratic_solver *solver, size_t count) {
   if (count == solver->factored_count && !memcmp(solver->free, solver->factored, count * sizeof *solver->free)) return;
   memcpy(solver->factored, solver->free, count * sizeof *solver->free);
   solver->factored_count = count;
@@ -123,7 +127,7 @@ static void factorise(struct solver *solver, size_t count) {
 }
 
 /* Solves L L' x = answer in place; 0 where L has no diagonal. */
-static void substitute(const struct solver *solver, size_t count) {
+static void substitute(const struct quadratic_solver *solver, size_t count) {
   size_t width = solver->count;
   double *x = solver->answer;
   for (size_t i = 0; i < count; i++) {
@@ -138,7 +142,7 @@ static void substitute(const struct solver *solver, size_t count) {
 }
 
 /* How far the way can be gone before a sign changes, at most 1. */
-static double signs_hold(const struct solver *solver, size_t count) {
+static double signs_hold(const struct quadratic_solver *solver, size_t count) {
   double far = 1;
   for (size_t i = 0; i < count; i++) {
     size_t j = solver->free[i];
@@ -149,7 +153,7 @@ static double signs_hold(const struct solver *solver, size_t count) {
 }
 
 /* The best where the signs of all variables stay, or as far towards it as they do. */
-static void jump(struct solver *solver) {
+static void jump(struct quadratic_solver *solver) {
   size_t count = 0;
   for (size_t j = 0; j < solver->count; j++) {
     double l1 = l1_of(solver, j);
@@ -175,7 +179,7 @@ static void jump(struct solver *solver) {
 
 /* How much less it is at v than at w: the slope at v is g + H (v - w), so g . s + s' H s / 2 = (g + slope) .
  * s / 2. */
-static double fall(const struct solver *solver) {
+static double fall(const struct quadratic_solver *solver) {
   double sum = 0;
   for (size_t j = 0; j < solver->count; j++) {
     double v = solver->v[j], w = solver->is->w[j], s = v - w;
@@ -185,7 +189,7 @@ static double fall(const struct solver *solver) {
   return sum;
 }
 
-static void solve(struct solver *solver) {
+static void solve(struct quadratic_solver *solver) {
   double first = 0, fallen = 0;
   int still = 0; /* turns in a row: one may only have found that a variable is zero */
   for (int turn = 0; turn < TURNS && still < STILL_TURNS; turn++) {
@@ -200,7 +204,7 @@ static void solve(struct solver *solver) {
 
 pawl_status linear_quadratic_solve(const struct linear_quadratic *is, double *step_out, double *fall_out) {
   size_t count = is->count;
-  struct solver solver = {.is = is, .count = count};
+  struct quadratic_solver solver = {.is = is, .count = count};
   solver.v = malloc((count + 1) * sizeof *solver.v);
   solver.slope = malloc((count + 1) * sizeof *solver.slope);
   solver.diagonal = malloc((count + 1) * sizeof *solver.diagonal);

@@ -67,13 +67,13 @@ static pawl_status arrange(struct linear_run *run) {
 }
 
 /* For weights by plain id, which are pulled by ascending scattered key. */
-struct place {
+struct pulled_feature {
   uint64_t key;
   size_t feature;
 };
 
 static int by_key(const void *a, const void *b) {
-  const struct place *x = a, *y = b;
+  const struct pulled_feature *x = a, *y = b;
   return x->key < y->key ? -1 : x->key > y->key;
 }
 
@@ -83,13 +83,13 @@ static pawl_status pull(struct linear_run *run, double *w, double *bias) {
   struct linear_scatter scatter;
   bool streams = run->spec.method->streams;
   size_t count = known_features(share, run->order.features);
-  struct place *places = malloc((count + 1) * sizeof *places);
+  struct pulled_feature *places = malloc((count + 1) * sizeof *places);
   uint64_t *keys = malloc((count + 1) * sizeof *keys);
   double *pulled = malloc((count + 1) * sizeof *pulled), *scales = malloc((count + 1) * sizeof *scales);
   pawl_status status = places && keys && pulled && scales ? PAWL_OK : PAWL_NO_MEMORY;
   linear_scatter_init(&scatter, run->order.features);
   for (size_t i = 0; i < count && !status; i++)
-    places[i] = (struct place){streams ? share->ids[i] : linear_key(&scatter, share->ids[i]), i};
+    places[i] = (struct pulled_feature){streams ? share->ids[i] : linear_key(&scatter, share->ids[i]), i};
   if (!status) qsort(places, count, sizeof *places, by_key);
   for (size_t i = 0; i < count && !status; i++) keys[i] = places[i].key;
   if (!status) status = linear_pull_weights(&reader, keys, count, pulled, bias);

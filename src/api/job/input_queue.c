@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "host/clock.h"
 
-enum standing { CONTENDING, OWNING, BEATEN };
+enum contest_standing { CONTENDING, OWNING, BEATEN };
 
 struct pwi_job_queue {
   struct pawl_session *session;
@@ -19,7 +19,7 @@ struct pwi_job_queue {
 
   pthread_mutex_t mutex; /* guards the fields below */
   size_t references;     /* one for the job, and one for each unfinished call */
-  enum standing standing;
+  enum contest_standing standing;
   bool is_closed;
   struct pwi_job_input *inputs, **inputs_end;
   uint64_t last_number;
@@ -85,7 +85,7 @@ static void ended(void *context, struct pawl_task *task) {
 }
 
 pawl_status pwi_job_queue_expect(struct pwi_job_queue *queue, enum pwi_job_input_kind kind, uint64_t number,
-                                 enum pwi_crew_order_kind order, struct pawl_task *task) {
+                                 enum pwi_job_order_kind order, struct pawl_task *task) {
   struct pwi_job_input *input = pwi_alloc_zero(1, sizeof *input);
   if (!input) {
     pawl_task_release(task);
@@ -126,9 +126,9 @@ static pawl_status meet_contender(struct pwi_job_queue *queue, uint64_t contende
 
 /* The task belongs to the scheduler, and is not a subtask of the call by which the worker joins. */
 static pawl_status begin_task(struct pwi_job_queue *queue, struct pawl_task **task_out) {
-  struct pawl_invocation *invocation = pwi_functions_step_out();
+  struct pawl_invocation *invocation = pwi_offered_functions_step_out();
   pawl_status status = pawl_task_begin(queue->session, "a worker", task_out);
-  pwi_functions_step_in(invocation);
+  pwi_offered_functions_step_in(invocation);
   return status;
 }
 
@@ -189,7 +189,7 @@ static pawl_status asked(struct pawl_invocation *invocation, void *context) {
 /* --- becoming the scheduler ----------------------------------------------------------------------------- */
 
 pawl_status pwi_job_queue_open(struct pwi_job_queue *queue) {
-  pawl_status status = pwi_function_offer(queue->session, queue->names.job, asked, queue);
+  pawl_status status = pwi_offered_function_add(queue->session, queue->names.job, asked, queue);
   queue->is_offered = !status;
   return status;
 }

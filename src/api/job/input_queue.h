@@ -37,8 +37,8 @@ struct pwi_job_input {
   uint64_t their_task;         /* JOINED: an open task of the worker, which ends when it goes */
   /* JOINED: our task that the worker waits for; else the task that has ended. The reader releases it */
   struct pawl_task *task;
-  enum pwi_crew_order_kind order; /* ANSWERED */
-  struct pwi_job_queue *queue;    /* private */
+  enum pwi_job_order_kind order; /* ANSWERED */
+  struct pwi_job_queue *queue;   /* private */
 };
 
 /* Creates a queue. `group` is sent to workers. The names are copied. PAWL_NO_MEMORY. */
@@ -58,7 +58,7 @@ PAWL_MUST_USE pawl_status pwi_job_queue_contest(struct pwi_job_queue *queue, int
 /* Adds an input when the task has ended. The queue owns the task from now on. PAWL_NO_MEMORY: the task is
  * released. */
 PAWL_MUST_USE pawl_status pwi_job_queue_expect(struct pwi_job_queue *queue, enum pwi_job_input_kind kind,
-                                               uint64_t number, enum pwi_crew_order_kind order, struct pawl_task *task);
+                                               uint64_t number, enum pwi_job_order_kind order, struct pawl_task *task);
 
 /* Returns all inputs, oldest first. The caller frees each with pwi_free and releases its task. Resets the
  * bell. */

@@ -44,7 +44,7 @@ struct pawl_job {
   struct pwi_job_names names;
   struct pwi_scheduler *scheduler;
   struct pwi_job_queue *queue;
-  struct pawl_group *holding; /* the group of the job's name */
+  struct pawl_group *name_group; /* the group of the job's name */
   struct colleague *colleagues;
   bool is_wanted; /* a round is under way, with these fields */
   void *argument;
@@ -171,9 +171,9 @@ static void take_answer(struct pawl_job *job, struct pwi_job_input *input) {
     pawl_task_release(input->task);
     return;
   }
-  struct pwi_crew_answer answer = {said.status, said.text, said.took_ns, said.tick};
+  struct pwi_scheduler_answer answer = {said.status, said.text, said.took_ns, said.tick};
   pwi_scheduler_answered(job->scheduler, input->name.number, &answer);
-  bool is_result = colleague && input->order == PWI_CREW_WORK && job->is_wanted && !colleague->result;
+  bool is_result = colleague && input->order == PWI_JOB_ORDER_WORK && job->is_wanted && !colleague->result;
   if (is_result)
     colleague->result = input->task;
   else
@@ -202,24 +202,26 @@ static void read_inputs(struct pawl_job *job) {
 
 /* --- orders --------------------------------------------------------------------------------------------- */
 
-static void write_order(const struct pawl_job *job, const struct pwi_crew_order *order, struct pwi_writer *writer) {
+static void write_order(const struct pawl_job *job, const struct pwi_scheduler_order *order,
+                        struct pwi_writer *writer) {
   struct pwi_job_order said = {.number = order->name.number,
                                .kind = order->kind,
                                .rank = order->rank,
                                .workers = order->workers,
                                .tick = order->tick};
   pwi_job_ranges_write(writer, order->pieces, order->piece_count);
-  if (order->kind == PWI_CREW_BEGIN) {
+  if (order->kind == PWI_JOB_ORDER_BEGIN) {
     said.bytes = job->options.spec;
     said.size = job->options.spec_size;
-  } else if (order->kind == PWI_CREW_WORK) {
+  } else if (order->kind == PWI_JOB_ORDER_WORK) {
     said.bytes = job->argument;
     said.size = job->argument_size;
   }
   pwi_job_order_write(writer, &said);
 }
 
-static pawl_status send_order(struct pawl_job *job, const struct pwi_crew_order *order, struct pwi_writer *writer) {
+static pawl_status send_order(struct pawl_job *job, const struct pwi_scheduler_order *order,
+                              struct pwi_writer *writer) {
   struct pawl_task *task;
   struct pawl_target target = pawl_to_node((struct pawl_node){order->name.node});
   pwi_writer_reset(writer);
@@ -233,7 +235,7 @@ static pawl_status send_order(struct pawl_job *job, const struct pwi_crew_order 
 /* A worker that cannot be sent an order counts as lost. True if there was one. */
 static bool send_orders(struct pawl_job *job) {
   struct pwi_writer writer = {0};
-  struct pwi_crew_order order;
+  struct pwi_scheduler_order order;
   bool is_any_lost = false;
   while (pwi_scheduler_next_order(job->scheduler, &order)) {
     uint64_t number = order.name.number;
@@ -280,7 +282,7 @@ static pawl_status start_workers(struct pawl_job *job) {
 
 static void destroy(struct pawl_job *job) {
   pwi_job_queue_close(job->queue);
-  pawl_group_leave(job->holding);
+  pawl_group_leave(job->name_group);
   while (job->colleagues) {
     struct colleague *colleague = job->colleagues;
     job->colleagues = colleague->next;
@@ -339,7 +341,7 @@ static pawl_status build(struct pawl_job *job, const struct pawl_job_options *op
   if (!status) status = pwi_job_queue_open(job->queue);
   if (!status) {
     int64_t left = deadline == PWI_NET_NEVER ? PAWL_FOREVER : deadline - pwi_host_now();
-    status = pawl_group_join(job->session, job->names.scheduler, 1, left > 0 ? left : 0, &job->holding);
+    status = pawl_group_join(job->session, job->names.scheduler, 1, left > 0 ? left : 0, &job->name_group);
   }
   if (!status) status = pwi_job_queue_contest(job->queue, deadline);
   if (!status) {

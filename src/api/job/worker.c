@@ -242,7 +242,7 @@ static pawl_status begin(struct pawl_worker *worker, const struct pwi_job_order 
 
 static pawl_status move(struct pawl_worker *worker, const struct pwi_job_order *order) {
   pawl_status (*call)(struct pawl_worker *, void *, const struct pawl_range *, size_t) =
-      order->kind == PWI_CREW_TAKE ? worker->calls->take : worker->calls->drop;
+      order->kind == PWI_JOB_ORDER_TAKE ? worker->calls->take : worker->calls->drop;
   size_t count = order->size / 16;
   struct pawl_range *ranges = pwi_alloc_zero(count, sizeof *ranges);
   if (!ranges) return pwi_error_status(PAWL_NO_MEMORY, "pieces of %s", worker->name);
@@ -266,12 +266,12 @@ static pawl_status obey(struct pawl_worker *worker, const struct pwi_job_order *
   worker->rank = order->rank;
   worker->count = order->workers;
   switch (order->kind) {
-  case PWI_CREW_BEGIN:
+  case PWI_JOB_ORDER_BEGIN:
     return begin(worker, order);
-  case PWI_CREW_TAKE:
-  case PWI_CREW_DROP:
+  case PWI_JOB_ORDER_TAKE:
+  case PWI_JOB_ORDER_DROP:
     return move(worker, order);
-  case PWI_CREW_WORK:
+  case PWI_JOB_ORDER_WORK:
     return work(worker, order);
   default:
     return PAWL_OK;
@@ -292,8 +292,8 @@ static pawl_status answer(struct pawl_worker *worker, struct pawl_invocation *in
 
 /* A worker that could not begin, take or drop leaves; so does a worker that is told to. */
 static void judge(struct pawl_worker *worker, const struct pwi_job_order *order, pawl_status status) {
-  worker->is_done = order->kind == PWI_CREW_LEAVE || (status && order->kind != PWI_CREW_WORK);
-  worker->outcome = order->kind == PWI_CREW_LEAVE ? PAWL_CANCELLED : status;
+  worker->is_done = order->kind == PWI_JOB_ORDER_LEAVE || (status && order->kind != PWI_JOB_ORDER_WORK);
+  worker->outcome = order->kind == PWI_JOB_ORDER_LEAVE ? PAWL_CANCELLED : status;
 }
 
 static void serve(struct pawl_worker *worker, struct pawl_invocation *invocation) {
@@ -302,8 +302,8 @@ static void serve(struct pawl_worker *worker, struct pawl_invocation *invocation
   const void *bytes = pawl_invocation_argument(invocation, &size);
   pawl_status status = pwi_job_order_read(bytes, size, &order);
   bool is_known = !status && order.number == worker->welcome.number && worker->here;
-  bool is_due = is_known && (order.kind == PWI_CREW_BEGIN) == !worker->group;
-  if (!is_due && !(is_known && order.kind == PWI_CREW_LEAVE)) {
+  bool is_due = is_known && (order.kind == PWI_JOB_ORDER_BEGIN) == !worker->group;
+  if (!is_due && !(is_known && order.kind == PWI_JOB_ORDER_LEAVE)) {
     pwi_desk_end(invocation, status ? status : PAWL_REFUSED); /* for an earlier membership */
     return;
   }

@@ -4,15 +4,15 @@
 
 static void forget_places(struct pwi_heavy *heavy) { memset(heavy->places, 0, sizeof heavy->places); }
 
-void pwi_heavy_close_door(struct pwi_heavy *heavy) {
-  memset(heavy->door, 0, sizeof heavy->door);
-  heavy->at_door = 0;
+void pwi_heavy_clear_doorkeeper(struct pwi_heavy *heavy) {
+  memset(heavy->doorkeeper, 0, sizeof heavy->doorkeeper);
+  heavy->stopped = 0;
 }
 
 void pwi_heavy_clear(struct pwi_heavy *heavy) {
   heavy->count = 0;
   forget_places(heavy);
-  pwi_heavy_close_door(heavy);
+  pwi_heavy_clear_doorkeeper(heavy);
 }
 
 static void take_place(struct pwi_heavy *heavy, size_t thing) {

@@ -54,7 +54,7 @@ static void test_nothing_that_weighs_much_is_missed(void **state) {
     uint64_t count = thing ? thing->count : 0;
     char name[32];
     assert_true(count <= truth[i]);
-    assert_true(truth[i] - count <= all / PWI_HEAVY_KEPT + all / PWI_HEAVY_DOOR + 1);
+    assert_true(truth[i] - count <= all / PWI_HEAVY_KEPT + all / PWI_HEAVY_DOORKEEPER + 1);
     if (!thing) continue;
     assert_int_equal(thing->length, snprintf(name, sizeof name, "thing %d", (int)i));
     assert_memory_equal(thing->name, name, thing->length);
@@ -88,7 +88,7 @@ static void test_counts_stop_at_the_most(void **state) {
   assert_int_equal(find(pwi_mix64(1))->count, UINT64_MAX);
 }
 
-static void test_names_are_cut_to_what_is_kept(void **state) {
+static void test_names_are_cut_to_the_kept_length(void **state) {
   (void)state;
   char name[300];
   memset(name, 'x', sizeof name);
@@ -102,7 +102,7 @@ int main(void) {
       cmocka_unit_test_setup(test_a_thing_that_comes_once_is_kept_out, clear),
       cmocka_unit_test_setup(test_things_that_weigh_the_same_make_room, clear),
       cmocka_unit_test_setup(test_counts_stop_at_the_most, clear),
-      cmocka_unit_test_setup(test_names_are_cut_to_what_is_kept, clear),
+      cmocka_unit_test_setup(test_names_are_cut_to_the_kept_length, clear),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@
 
 /* Rows of one vector in memory that the session owns, because a pull that does not end in time continues
  * to fill it. */
-struct rows {
+struct pulled_rows {
   struct pawl_session *session;
   struct pawl_vector *vector;
   void *memory;
@@ -28,19 +28,19 @@ struct rows {
   bool is_lost;   /* a pull is under way: the session keeps the memory */
 };
 
-static pawl_status open_rows(struct rows *rows, struct pawl_session *session, struct pawl_vector *vector,
+static pawl_status open_rows(struct pulled_rows *rows, struct pawl_session *session, struct pawl_vector *vector,
                              uint64_t count, size_t row_bytes) {
   size_t bytes;
-  *rows = (struct rows){.session = session, .vector = vector, .count = count};
+  *rows = (struct pulled_rows){.session = session, .vector = vector, .count = count};
   if (!pwi_mul_size((size_t)count, row_bytes, &bytes)) return pwi_error_status(PAWL_TOO_LARGE, "sketch");
   return pawl_buffer_create(session, bytes, &rows->memory);
 }
 
-static void close_rows(struct rows *rows) {
+static void close_rows(struct pulled_rows *rows) {
   if (!rows->is_lost) pawl_buffer_destroy(rows->session, rows->memory);
 }
 
-static pawl_status pull(struct rows *rows, struct pawl_where where, int64_t timeout_ns) {
+static pawl_status pull(struct pulled_rows *rows, struct pawl_where where, int64_t timeout_ns) {
   struct pawl_task *task;
   pawl_status status = pawl_vector_pull(rows->vector, where, rows->memory, &task);
   if (status != PAWL_OK) return status;
@@ -49,7 +49,7 @@ static pawl_status pull(struct rows *rows, struct pawl_where where, int64_t time
   return status == PAWL_OK ? PAWL_OK : pwi_session_error(rows->session, status, "sketch");
 }
 
-static pawl_status pull_slot(struct rows *rows, uint64_t slot, int64_t timeout_ns) {
+static pawl_status pull_slot(struct pulled_rows *rows, uint64_t slot, int64_t timeout_ns) {
   return pull(rows, pawl_at_range(slot * rows->count, (slot + 1) * rows->count), timeout_ns);
 }
 
@@ -65,8 +65,8 @@ static bool has_window(struct windows windows, uint64_t number) {
 }
 
 /* The newest window of any row of a vector. Registers store theirs above the rank. */
-static pawl_status find_newest(const struct pawl_sketch *sketch, struct rows *rows, uint32_t width, uint32_t shift,
-                               uint64_t *newest_out, int64_t timeout_ns) {
+static pawl_status find_newest(const struct pawl_sketch *sketch, struct pulled_rows *rows, uint32_t width,
+                               uint32_t shift, uint64_t *newest_out, int64_t timeout_ns) {
   uint64_t newest = 0;
   for (uint64_t slot = 0; slot < sketch->slots; slot++) {
     pawl_status status = pull_slot(rows, slot, timeout_ns);
@@ -81,7 +81,7 @@ static pawl_status find_newest(const struct pawl_sketch *sketch, struct rows *ro
 }
 
 static pawl_status find_windows(const struct pawl_sketch *sketch, const struct pawl_sketch_span *span,
-                                struct rows *rows, uint32_t width, uint32_t shift, int64_t timeout_ns,
+                                struct pulled_rows *rows, uint32_t width, uint32_t shift, int64_t timeout_ns,
                                 struct windows *windows_out) {
   uint64_t last = 0, count = span && span->last && span->last < sketch->slots ? span->last : sketch->slots;
   pawl_status status = PAWL_OK;
@@ -103,7 +103,7 @@ struct cells {
   struct windows windows;
 };
 
-static pawl_status sum_slots(const struct pawl_sketch *sketch, struct rows *rows, struct cells *cells,
+static pawl_status sum_slots(const struct pawl_sketch *sketch, struct pulled_rows *rows, struct cells *cells,
                              int64_t timeout_ns) {
   for (uint64_t slot = 0; slot < sketch->slots; slot++) {
     pawl_status status = pull_slot(rows, slot, timeout_ns);
@@ -119,7 +119,7 @@ static pawl_status sum_slots(const struct pawl_sketch *sketch, struct rows *rows
 /* Reads all banks. The caller frees the sums. */
 static pawl_status read_cells(const struct pawl_sketch *sketch, const struct pawl_sketch_span *span, int64_t timeout_ns,
                               struct cells *cells_out) {
-  struct rows rows;
+  struct pulled_rows rows;
   struct cells cells = {.sums = pwi_alloc_zero((size_t)sketch->banks * sketch->width, sizeof *cells.sums)};
   if (!cells.sums) return pwi_error_status(PAWL_NO_MEMORY, "sketch %s", sketch->info.name);
   pawl_status status =
@@ -159,7 +159,7 @@ static uint64_t hash_of(const struct pawl_sketch_key *key) {
 /* Few things of a sketch without windows: reads only their banks, one after another. */
 static pawl_status query_few(struct pawl_sketch *sketch, const struct pawl_sketch_key *keys, size_t count,
                              int64_t timeout_ns, struct pawl_sketch_count *counts_out) {
-  struct rows rows;
+  struct pulled_rows rows;
   pawl_status status = open_rows(&rows, sketch->session, sketch->cells, 1, (size_t)sketch->width * 8);
   if (status != PAWL_OK) return status;
   for (size_t i = 0; i < count && status == PAWL_OK; i++) {
@@ -224,7 +224,7 @@ static pawl_status find_slots(struct found *found, const uint64_t *row) {
 
 static pawl_status find_candidates(const struct pawl_sketch *sketch, struct windows windows, int64_t timeout_ns,
                                    struct found *found) {
-  struct rows rows;
+  struct pulled_rows rows;
   pawl_status status = open_rows(&rows, sketch->session, sketch->top, PWI_TOP_BUCKETS, 8 * PWI_TOP_WIDTH);
   if (status != PAWL_OK) return status;
   for (uint64_t slot = 0; slot < sketch->slots && status == PAWL_OK; slot++) {
@@ -296,7 +296,7 @@ pawl_status pawl_sketch_top(struct pawl_sketch *sketch, size_t room, const struc
 
 /* --- distinct ------------------------------------------------------------------------------------------- */
 
-static pawl_status merge_registers(const struct pawl_sketch *sketch, struct rows *rows, struct windows windows,
+static pawl_status merge_registers(const struct pawl_sketch *sketch, struct pulled_rows *rows, struct windows windows,
                                    int64_t timeout_ns, uint8_t *registers) {
   for (uint64_t slot = 0; slot < sketch->slots; slot++) {
     pawl_status status = pull_slot(rows, slot, timeout_ns);
@@ -312,7 +312,7 @@ static pawl_status merge_registers(const struct pawl_sketch *sketch, struct rows
 
 pawl_status pawl_sketch_distinct(struct pawl_sketch *sketch, const struct pawl_sketch_span *span, int64_t timeout_ns,
                                  double *number_out, double *error_out) {
-  struct rows rows;
+  struct pulled_rows rows;
   struct windows windows;
   if (!sketch->distinct) return pwi_error(PAWL_UNSUPPORTED, "sketch %s has no registers", sketch->info.name);
   uint8_t *registers = pwi_alloc_zero(PWI_DISTINCT_REGISTERS, 1);

@@ -69,7 +69,7 @@ struct pawl_sketch_writer {
   struct pwi_registers *registers; /* NULL: none */
   struct pwi_heavy *heavy;         /* NULL: none */
   uint64_t *offers;                /* a row for each bucket, in memory that servers read in place */
-  uint64_t *risen;                 /* likewise for registers */
+  uint64_t *risen;                 /* rows of registers, in memory that servers read in place */
   struct pawl_sketch_figures figures;
 };
 

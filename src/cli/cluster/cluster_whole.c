@@ -23,7 +23,7 @@ struct awaiting {
 };
 
 /* The result of the last look at the cluster. */
-struct look {
+struct cluster_look {
   size_t arcs;
   size_t headless; /* arcs whose head is down or has no link to the manager */
   size_t awaited;  /* of these, arcs whose only copies are with servers that are down */
@@ -62,16 +62,16 @@ static pawl_status give_up(struct awaiting *awaiting, json_int_t id) {
                     : status; /* given up with another shard of its process; back again; or no other server is up yet */
 }
 
-static void add_node(struct look *look, json_int_t id) {
+static void add_node(struct cluster_look *look, json_int_t id) {
   size_t length = strlen(look->nodes);
   snprintf(look->nodes + length, sizeof look->nodes - length, "%s%lld", length ? ", " : "", (long long)id);
 }
 
-static pawl_status look_at(struct awaiting *awaiting, const json_t *root, struct look *look) {
+static pawl_status look_at(struct awaiting *awaiting, const json_t *root, struct cluster_look *look) {
   pawl_status status = PAWL_OK;
   size_t i;
   json_t *node;
-  *look = (struct look){.arcs = json_array_size(json_object_get(root, "arcs"))};
+  *look = (struct cluster_look){.arcs = json_array_size(json_object_get(root, "arcs"))};
   json_array_foreach(json_object_get(root, "nodes"), i, node) {
     size_t headed = count_headed(root, id_of(node));
     bool is_down = is_state(node, "down");
@@ -85,7 +85,7 @@ static pawl_status look_at(struct awaiting *awaiting, const json_t *root, struct
   return status;
 }
 
-static int look_once(struct awaiting *awaiting, struct look *look) {
+static int look_once(struct awaiting *awaiting, struct cluster_look *look) {
   char *text;
   json_error_t error;
   pawl_status status = pawl_session_status(awaiting->session, awaiting->timeout_ns, &text);
@@ -100,7 +100,7 @@ static int look_once(struct awaiting *awaiting, struct look *look) {
                          status == PAWL_FORBIDDEN ? "; use a key without limits" : "");
 }
 
-static int complain(const struct awaiting *awaiting, const struct look *look) {
+static int complain(const struct awaiting *awaiting, const struct cluster_look *look) {
   if (look->awaited > 0 && !awaiting->lose_data)
     return pwi_cli_failure(
         awaiting->command,
@@ -121,7 +121,7 @@ static int await(struct awaiting *awaiting) {
   struct timespec pause = {.tv_nsec = LOOK_NS};
   int64_t deadline = pwi_host_after(awaiting->timeout_ns);
   for (;;) {
-    struct look look;
+    struct cluster_look look;
     int exit_code = look_once(awaiting, &look);
     if (exit_code != PWI_EXIT_OK) return exit_code;
     if (look.arcs > 0 && look.headless == 0) return PWI_EXIT_OK;

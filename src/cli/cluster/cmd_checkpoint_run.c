@@ -16,7 +16,7 @@
 
 enum { LETTER_NAME = 600, LETTER_INCREMENTAL, LETTER_COMPRESS, LETTER_RATE, LETTER_UNVERIFIED, LETTER_LOSE_DATA };
 
-struct choice {
+struct checkpoint_choice {
   struct pwi_session_choice session;
   struct pawl_checkpoint_options options;
   bool json, lose_data;
@@ -24,17 +24,17 @@ struct choice {
 
 /* Shows progress in one line, only on a terminal. */
 static void show(void *context, const struct pawl_checkpoint_progress *progress) {
-  const struct choice *choice = context;
+  const struct checkpoint_choice *choice = context;
   if (choice->json || !isatty(STDERR_FILENO)) return;
   fprintf(stderr, "\r%s: %.1f MB, %.0f %%   ", progress->stage, (double)progress->bytes / 1e6, 100 * progress->part);
   fflush(stderr);
 }
 
-static void end_line(const struct choice *choice) {
+static void end_line(const struct checkpoint_choice *choice) {
   if (!choice->json && isatty(STDERR_FILENO)) fputc('\n', stderr);
 }
 
-static bool read_options(const struct pwi_command *command, int argc, char **argv, struct choice *choice,
+static bool read_options(const struct pwi_command *command, int argc, char **argv, struct checkpoint_choice *choice,
                          size_t least_arguments, const char **path_out, int *exit_out) {
   struct pwi_cli_args args;
   int letter;
@@ -60,7 +60,7 @@ static bool read_options(const struct pwi_command *command, int argc, char **arg
   return true;
 }
 
-static int print(const struct pwi_command *command, const struct choice *choice, const char *what,
+static int print(const struct pwi_command *command, const struct checkpoint_choice *choice, const char *what,
                  const char *directory, const struct pawl_checkpoint_info *info) {
   if (choice->json)
     return pwi_cli_print_json(command,
@@ -79,7 +79,7 @@ static int print(const struct pwi_command *command, const struct choice *choice,
 /* --- save ------------------------------------------------------------------------------------------------------------- */
 
 static int run_save(const struct pwi_command *command, int argc, char **argv) {
-  struct choice choice = {0};
+  struct checkpoint_choice choice = {0};
   struct pawl_checkpoint_info info;
   struct pawl_session *session;
   const char *path;
@@ -183,7 +183,7 @@ static int verify_before(const struct pwi_command *command, struct pawl_checkpoi
 }
 
 static int run_load(const struct pwi_command *command, int argc, char **argv) {
-  struct choice choice = {0};
+  struct checkpoint_choice choice = {0};
   struct pawl_checkpoint_info info;
   struct pwi_checkpoint_path parts;
   struct pawl_session *session;

@@ -217,14 +217,15 @@ static const struct pwi_command command_new = {
 
 /* --- show --------------------------------------------------------------------------------------------------------- */
 
-struct show {
+struct key_show {
   const struct pwi_command *command;
   const char *path;
   bool json;
   size_t count;
 };
 
-static int show_one(struct show *show, size_t line, const struct pwi_key *key, const struct pwi_key_limits *limits) {
+static int show_one(struct key_show *show, size_t line, const struct pwi_key *key,
+                    const struct pwi_key_limits *limits) {
   char printed[PWI_KEY_LINE_MAX];
   bool first = show->count++ == 0;
   if (show->json)
@@ -245,7 +246,7 @@ static void skip_line(FILE *file) {
 }
 
 /* The file was parsed before without an error: every line is a key, a comment or blank. */
-static int show_lines(struct show *show, FILE *file) {
+static int show_lines(struct key_show *show, FILE *file) {
   char line[256];
   struct pwi_key key;
   struct pwi_key_limits limits;
@@ -269,7 +270,7 @@ static pawl_status check_file(const char *path, size_t *line_out) {
   return status;
 }
 
-static int show_file(struct show *show) {
+static int show_file(struct key_show *show) {
   size_t line;
   char text[PATH_SIZE + 128];
   pawl_status status = check_file(show->path, &line);
@@ -288,7 +289,7 @@ static int show_file(struct show *show) {
 
 static int run_show(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
-  struct show show = {.command = command};
+  struct key_show show = {.command = command};
   int letter;
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) show.json = true;

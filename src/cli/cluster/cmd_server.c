@@ -22,7 +22,7 @@ enum {
   LETTER_JOIN_TIMEOUT,
 };
 
-struct order {
+struct server_order {
   const struct pwi_command *command;
   struct pwi_role_options options;
   struct pwi_run_server_config config;
@@ -33,7 +33,7 @@ static void stop(void *context, int times) { pwi_run_server_stop(context, times)
 
 static void reload(void *context) { pwi_run_server_reload(context); }
 
-static void greet(const struct order *order, const struct pwi_run_server *server) {
+static void greet(const struct server_order *order, const struct pwi_run_server *server) {
   char page[512];
   printf("the server has joined %s and listens on", pwi_role_short(order->config.manager));
   for (uint32_t i = 0; i < (order->config.shards ? order->config.shards : 1); i++)
@@ -49,7 +49,7 @@ static void greet(const struct order *order, const struct pwi_run_server *server
 }
 
 /* Hands all keys over after a signal. */
-static int drain(const struct order *order, struct pwi_run_server *server) {
+static int drain(const struct server_order *order, struct pwi_run_server *server) {
   double seconds = (double)order->config.drain_ns / 1e9;
   fprintf(stderr,
           "pawl server: handing keys over to the other servers, for at most %g s; a second signal ends it at once\n",
@@ -58,7 +58,7 @@ static int drain(const struct order *order, struct pwi_run_server *server) {
   return pwi_cli_failure(order->command, "ended before all keys were handed over; the remaining ones are lost");
 }
 
-static int serve(const struct order *order, struct pwi_run_server *server) {
+static int serve(const struct server_order *order, struct pwi_run_server *server) {
   struct pwi_run_problem problem;
   pawl_status status = pwi_run_server_join(server, order->join_ns, &problem);
   if (status == PAWL_NODE_STOPPED) return PWI_EXIT_OK;
@@ -72,7 +72,7 @@ static int serve(const struct order *order, struct pwi_run_server *server) {
   return PWI_EXIT_OK;
 }
 
-static int run_server(const struct order *order) {
+static int run_server(const struct server_order *order) {
   struct pwi_run_server *server;
   struct pwi_run_problem problem;
   if (pwi_run_server_open(&order->config, &server, &problem))
@@ -93,7 +93,7 @@ static int run_server(const struct order *order) {
 
 /* --- options -------------------------------------------------------------------------------------------------------- */
 
-static bool read_shards(struct order *order, const char *value) {
+static bool read_shards(struct server_order *order, const char *value) {
   uint64_t number;
   if (!pwi_cli_number(value, &number) || number == 0 || number > PWI_RUN_SHARDS_MAX) return false;
   order->config.shards = (uint32_t)number;
@@ -101,7 +101,7 @@ static bool read_shards(struct order *order, const char *value) {
 }
 
 /* Handles one option. If it returns false, return `*exit_out`. */
-static bool read_own(struct order *order, int letter, const char *value, int *exit_out) {
+static bool read_own(struct server_order *order, int letter, const char *value, int *exit_out) {
   bool good = true;
   switch (letter) {
   case LETTER_JOIN:
@@ -136,7 +136,7 @@ static bool read_own(struct order *order, int letter, const char *value, int *ex
 }
 
 static int run(const struct pwi_command *command, int argc, char **argv) {
-  struct order order = {.command = command, .join_ns = JOIN_NS};
+  struct server_order order = {.command = command, .join_ns = JOIN_NS};
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
   if (argc > 1 && strcmp(argv[1], "drain") == 0) return pwi_cli_run(&pwi_command_server_drain, argc - 1, argv + 1);

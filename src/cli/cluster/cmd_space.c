@@ -13,7 +13,7 @@
 
 #define LETTER_MEMORY 300
 
-struct run {
+struct space_run {
   const struct pwi_command *command;
   struct pwi_session_choice choice;
   bool json, sets;
@@ -22,7 +22,7 @@ struct run {
   struct pawl_session *session;
 };
 
-static bool take(struct run *run, int letter, const char *value, int *exit_out) {
+static bool take(struct space_run *run, int letter, const char *value, int *exit_out) {
   if (letter == PWI_CLI_LETTER_JSON) run->json = true;
   if (letter == LETTER_MEMORY) {
     bool is_none = strcmp(value, "none") == 0;
@@ -35,7 +35,7 @@ static bool take(struct run *run, int letter, const char *value, int *exit_out) 
   return pwi_session_option(&run->choice, run->command, letter, value, exit_out);
 }
 
-static bool begin(struct run *run, int argc, char **argv, int least, int *exit_out) {
+static bool begin(struct space_run *run, int argc, char **argv, int least, int *exit_out) {
   struct pwi_cli_args args;
   int letter;
   pwi_cli_begin(&args, run->command, argc, argv);
@@ -49,7 +49,7 @@ static bool begin(struct run *run, int argc, char **argv, int least, int *exit_o
   return true;
 }
 
-static int end(struct run *run, int exit_code) {
+static int end(struct space_run *run, int exit_code) {
   pawl_status ignored = pwi_session_end(&run->choice, run->session, exit_code);
   (void)ignored; /* the result or an error has been printed */
   return exit_code;
@@ -98,7 +98,7 @@ static void print_bytes(const json_t *bytes) {
     printf(" %15s", "-");
 }
 
-static int print_space(const struct run *run, json_t *object) {
+static int print_space(const struct space_run *run, json_t *object) {
   if (run->json) return pwi_cli_print_json(run->command, json_incref(object));
   printf("%-32s %8lld", json_string_value(json_object_get(object, "space")),
          (long long)json_integer_value(json_object_get(object, "vectors")));
@@ -108,7 +108,7 @@ static int print_space(const struct run *run, json_t *object) {
   return PWI_EXIT_OK;
 }
 
-static int print_spaces(const struct run *run, json_t *spaces) {
+static int print_spaces(const struct space_run *run, json_t *spaces) {
   const char *name;
   json_t *object;
   int exit_code = PWI_EXIT_OK;
@@ -121,7 +121,7 @@ static int print_spaces(const struct run *run, json_t *spaces) {
   return exit_code;
 }
 
-static int show(struct run *run) {
+static int show(struct space_run *run) {
   char *text;
   pawl_status status = pawl_session_status(run->session, run->choice.timeout_ns, &text);
   if (status) return pwi_session_failure(run->command, status);
@@ -142,7 +142,7 @@ static int show(struct run *run) {
 
 /* --- setting it --------------------------------------------------------------------------------------------------------- */
 
-static int set(struct run *run) {
+static int set(struct space_run *run) {
   struct pwi_writer payload = {0};
   pwi_write_text(&payload, run->name);
   pwi_write_u64(&payload, run->memory);
@@ -170,7 +170,7 @@ static int set(struct run *run) {
 }
 
 static int run_command(const struct pwi_command *command, int argc, char **argv, int least, bool is_list) {
-  struct run run = {.command = command};
+  struct space_run run = {.command = command};
   int exit_code;
   pwi_session_choice_init(&run.choice, "space", is_list);
   if (!begin(&run, argc, argv, least, &exit_code)) return exit_code;

@@ -13,7 +13,7 @@
 
 #define LETTER_YES 300
 
-struct run {
+struct vector_run {
   const struct pwi_command *command;
   struct pwi_session_choice choice;
   bool json, yes;
@@ -21,7 +21,7 @@ struct run {
   struct pawl_session *session;
 };
 
-static bool begin(struct run *run, int argc, char **argv, int least, int *exit_out) {
+static bool begin(struct vector_run *run, int argc, char **argv, int least, int *exit_out) {
   struct pwi_cli_args args;
   int letter;
   pwi_cli_begin(&args, run->command, argc, argv);
@@ -38,7 +38,7 @@ static bool begin(struct run *run, int argc, char **argv, int least, int *exit_o
   return true;
 }
 
-static int end(struct run *run, int exit_code) {
+static int end(struct vector_run *run, int exit_code) {
   pawl_status ignored = pwi_session_end(&run->choice, run->session, exit_code);
   (void)ignored; /* the result or an error has been printed */
   return exit_code;
@@ -46,7 +46,7 @@ static int end(struct run *run, int exit_code) {
 
 /* --- what the manager knows besides ------------------------------------------------------------------------------------- */
 
-static json_t *read_status(const struct run *run) {
+static json_t *read_status(const struct vector_run *run) {
   char *text;
   if (pawl_session_status(run->session, run->choice.timeout_ns, &text)) return NULL;
   json_t *root = json_loads(text, 0, NULL);
@@ -84,7 +84,7 @@ static const char *span_of(const struct pawl_vector_options *is, char text[24]) 
   return text;
 }
 
-static int print_object(const struct run *run, const struct pawl_vector_info *info, json_t *nodes) {
+static int print_object(const struct vector_run *run, const struct pawl_vector_info *info, json_t *nodes) {
   const struct pawl_vector_options *is = &info->options;
   return pwi_cli_print_json(
       run->command, json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:s, s:s, s:s, s:o, s:o}", "vector", info->name, "type",
@@ -96,7 +96,7 @@ static int print_object(const struct run *run, const struct pawl_vector_info *in
                               nodes ? json_incref(nodes) : json_array()));
 }
 
-static int print_line(const struct run *run, const struct pawl_vector_info *info, json_t *nodes) {
+static int print_line(const struct vector_run *run, const struct pawl_vector_info *info, json_t *nodes) {
   const struct pawl_vector_options *is = &info->options;
   char span[24];
   if (run->json) return print_object(run, info, nodes);
@@ -115,7 +115,7 @@ static void print_nodes(const json_t *nodes) {
   printf(", for lack of memory; pushes and pulls are refused there\n");
 }
 
-static int print_all(const struct run *run, const struct pawl_vector_info *info, json_t *nodes) {
+static int print_all(const struct vector_run *run, const struct pawl_vector_info *info, json_t *nodes) {
   const struct pawl_vector_options *is = &info->options;
   char span[24];
   if (run->json) return print_object(run, info, nodes);
@@ -135,7 +135,7 @@ static bool is_wanted(const struct pawl_vector_info *info, const char *name) {
   return !name || strcmp(info->name, name) == 0;
 }
 
-static int list_in(struct run *run, const char *space, const char *name) {
+static int list_in(struct vector_run *run, const char *space, const char *name) {
   struct pawl_vector_info *infos;
   size_t count, shown = 0;
   pawl_status status = pawl_vector_list(run->session, space, run->choice.timeout_ns, &infos, &count);
@@ -159,7 +159,7 @@ static int list_in(struct run *run, const char *space, const char *name) {
 }
 
 static int run_list(const struct pwi_command *command, int argc, char **argv) {
-  struct run run = {.command = command};
+  struct vector_run run = {.command = command};
   int exit_code;
   pwi_session_choice_init(&run.choice, "vector", true);
   if (!begin(&run, argc, argv, 0, &exit_code)) return exit_code;
@@ -168,7 +168,7 @@ static int run_list(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static int run_show(const struct pwi_command *command, int argc, char **argv) {
-  struct run run = {.command = command};
+  struct vector_run run = {.command = command};
   int exit_code;
   pwi_session_choice_init(&run.choice, "vector", true);
   if (!begin(&run, argc, argv, 1, &exit_code)) return exit_code;
@@ -179,7 +179,7 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
 /* --- delete --------------------------------------------------------------------------------------------------------------- */
 
 /* Without --yes, asks for the name of the vector on a terminal. */
-static int confirm(const struct run *run) {
+static int confirm(const struct vector_run *run) {
   char line[PAWL_NAME_MAX + 2] = "";
   if (run->yes) return PWI_EXIT_OK;
   if (!isatty(STDIN_FILENO))
@@ -191,7 +191,7 @@ static int confirm(const struct run *run) {
   return pwi_cli_failure(run->command, "nothing was deleted");
 }
 
-static int delete_it(struct run *run) {
+static int delete_it(struct vector_run *run) {
   pawl_status status = pawl_vector_delete(run->session, run->name, run->choice.timeout_ns);
   if (status == PAWL_NOT_FOUND)
     return pwi_cli_failure(run->command, "vector %s not found; list the vectors with 'pawl vector list'", run->name);
@@ -202,7 +202,7 @@ static int delete_it(struct run *run) {
 }
 
 static int run_delete(const struct pwi_command *command, int argc, char **argv) {
-  struct run run = {.command = command};
+  struct vector_run run = {.command = command};
   int exit_code;
   pwi_session_choice_init(&run.choice, "vector", false);
   if (!begin(&run, argc, argv, 1, &exit_code)) return exit_code;

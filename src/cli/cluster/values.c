@@ -208,18 +208,18 @@ enum pwi_row_fault pwi_rows_add(struct pwi_rows_read *rows, const char *text, ch
   return PWI_ROW_OK;
 }
 
-struct place {
+struct row_place {
   uint64_t key;
   size_t row;
 };
 
 static int compare_places(const void *a, const void *b) {
-  const struct place *left = a, *right = b;
+  const struct row_place *left = a, *right = b;
   return (left->key > right->key) - (left->key < right->key);
 }
 
 /* Copies the rows into a new block in the order of `places`. */
-static pawl_status reorder(struct pwi_rows_read *rows, const struct place *places) {
+static pawl_status reorder(struct pwi_rows_read *rows, const struct row_place *places) {
   size_t row_bytes = pawl_type_size(rows->type) * rows->width;
   unsigned char *values = pwi_alloc(rows->room * row_bytes);
   if (!values) return PAWL_NO_MEMORY;
@@ -234,9 +234,9 @@ static pawl_status reorder(struct pwi_rows_read *rows, const struct place *place
 
 pawl_status pwi_rows_sort(struct pwi_rows_read *rows, uint64_t *twice_out) {
   if (rows->count == 0) return PAWL_OK;
-  struct place *places = pwi_alloc_zero(rows->count, sizeof *places);
+  struct row_place *places = pwi_alloc_zero(rows->count, sizeof *places);
   if (!places) return PAWL_NO_MEMORY;
-  for (size_t i = 0; i < rows->count; i++) places[i] = (struct place){rows->keys[i], i};
+  for (size_t i = 0; i < rows->count; i++) places[i] = (struct row_place){rows->keys[i], i};
   qsort(places, rows->count, sizeof *places, compare_places);
   pawl_status status = PAWL_OK;
   for (size_t i = 1; !status && i < rows->count; i++)

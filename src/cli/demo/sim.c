@@ -19,7 +19,7 @@ struct world {
 };
 
 /* One node of the world, and its number. */
-struct place {
+struct demo_node {
   struct world *world;
   uint32_t node;
 };
@@ -59,7 +59,7 @@ static void observe(void *context, const struct pwi_sim_event *event) {
 
 static pawl_status boot_store(void *context, const struct pwi_sim_boot *boot, const struct pwi_actor **actor_out,
                               void **self_out) {
-  struct world *world = ((struct place *)context)->world;
+  struct world *world = ((struct demo_node *)context)->world;
   struct pwi_demo_store *store;
   pawl_status status = pwi_demo_store_create(boot->net, boot->files, world->run->careless, &store);
   if (status) return status;
@@ -71,13 +71,13 @@ static pawl_status boot_store(void *context, const struct pwi_sim_boot *boot, co
 }
 
 static void halt_store(void *context, void *self) {
-  ((struct place *)context)->world->run->duplicates += pwi_demo_store_duplicates(self);
+  ((struct demo_node *)context)->world->run->duplicates += pwi_demo_store_duplicates(self);
   pwi_demo_store_destroy(self);
 }
 
 static pawl_status boot_client(void *context, const struct pwi_sim_boot *boot, const struct pwi_actor **actor_out,
                                void **self_out) {
-  const struct place *place = context;
+  const struct demo_node *place = context;
   struct pwi_demo_witness witness = {acknowledged, place->world};
   struct pwi_demo_client *client;
   pawl_status status = pwi_demo_client_create(boot->net, place->node - 1, &witness, &client);
@@ -92,10 +92,10 @@ static void halt_client(void *context, void *self) {
   pwi_demo_client_destroy(self);
 }
 
-static pawl_status start_nodes(struct world *world, struct place places[PWI_DEMO_NODES]) {
+static pawl_status start_nodes(struct world *world, struct demo_node places[PWI_DEMO_NODES]) {
   pawl_status status = PAWL_OK;
   for (uint32_t i = 0; i < PWI_DEMO_NODES && !status; i++) {
-    places[i] = (struct place){world, i};
+    places[i] = (struct demo_node){world, i};
     struct pwi_sim_program program = {
         .name = pwi_demo_node_name(i),
         .boot = i ? boot_client : boot_store,
@@ -176,7 +176,7 @@ static pawl_status let_it_run(struct world *world) {
 
 pawl_status pwi_demo_sim_run(uint64_t seed, bool careless, int columns, struct pwi_demo_run *run_out) {
   struct pwi_sim_config config;
-  struct place places[PWI_DEMO_NODES];
+  struct demo_node places[PWI_DEMO_NODES];
   struct pwi_sim_faults faults = {0};
   *run_out = (struct pwi_demo_run){.seed = seed, .careless = careless, .columns = columns};
   struct world world = {.run = run_out};

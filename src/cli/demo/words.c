@@ -78,21 +78,22 @@ int pwi_demo_test(const struct pwi_command *command, const char *data, const str
 
 /* --- words -------------------------------------------------------------------------------------------------------- */
 
-struct weight {
+struct word_weight {
   double value;
   uint64_t id;
 };
 
 static int by_value(const void *a, const void *b) {
-  const struct weight *left = a, *right = b;
+  const struct word_weight *left = a, *right = b;
   if (left->value != right->value) return left->value < right->value ? -1 : 1;
   return left->id < right->id ? -1 : left->id > right->id;
 }
 
 /* Stores the word of feature `id` in all places that need it. */
-static bool place(struct pwi_demo_top *top, const struct weight *sorted, size_t count, uint64_t id, const char *word) {
+static bool place(struct pwi_demo_top *top, const struct word_weight *sorted, size_t count, uint64_t id,
+                  const char *word) {
   for (size_t i = 0; i < PWI_DEMO_TOP && i < count; i++) {
-    const struct weight *ends[2] = {&sorted[i], &sorted[count - 1 - i]};
+    const struct word_weight *ends[2] = {&sorted[i], &sorted[count - 1 - i]};
     for (int side = 0; side < 2; side++) {
       bool is_of_side = side == 0 ? ends[side]->value < 0 : ends[side]->value > 0;
       if (ends[side]->id != id || !is_of_side) continue;
@@ -105,7 +106,7 @@ static bool place(struct pwi_demo_top *top, const struct weight *sorted, size_t 
   return true;
 }
 
-static bool read_words(struct pwi_demo_top *top, const struct weight *sorted, size_t count, FILE *file) {
+static bool read_words(struct pwi_demo_top *top, const struct word_weight *sorted, size_t count, FILE *file) {
   char line[256];
   for (uint64_t id = 1; fgets(line, sizeof line, file); id++) {
     line[strcspn(line, "\n")] = '\0';
@@ -121,10 +122,10 @@ int pwi_demo_top_init(struct pwi_demo_top *top, const struct pwi_command *comman
   snprintf(path, sizeof path, "%.3800s/%s", data, PWI_DEMO_VOCABULARY);
   FILE *file = fopen(path, "re");
   if (!file) return pwi_cli_failure(command, "cannot read %s: %s", path, strerror(errno));
-  struct weight *sorted = pwi_alloc_zero(model->count + 1, sizeof *sorted);
+  struct word_weight *sorted = pwi_alloc_zero(model->count + 1, sizeof *sorted);
   bool good = sorted != NULL;
   for (size_t i = 0; good && i < model->count; i++)
-    sorted[i] = (struct weight){.value = model->weights[i], .id = model->ids[i]};
+    sorted[i] = (struct word_weight){.value = model->weights[i], .id = model->ids[i]};
   if (good) qsort(sorted, model->count, sizeof *sorted, by_value);
   good = good && read_words(top, sorted, model->count, file);
   bool is_unreadable = ferror(file) != 0;

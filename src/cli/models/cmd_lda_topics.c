@@ -12,7 +12,7 @@
 #include "cli/models/lda_input.h"
 
 enum { LETTER_TOPIC = PWI_LDA_OWN, LETTER_SORT, LETTER_DATA };
-enum order { BY_SHARE, BY_NUMBER, BY_COHERENCE };
+enum topic_order { BY_SHARE, BY_NUMBER, BY_COHERENCE };
 
 #define TOP_DEFAULT 10
 #define TOP_MAX 1000
@@ -27,7 +27,7 @@ struct topics {
   struct pwi_lda_input input;
   struct pawl_lda_about about;
   uint64_t top;
-  enum order order;
+  enum topic_order order;
   bool json;
   uint64_t *wanted; /* numbers of topics; none: all */
   size_t wanted_count;
@@ -205,11 +205,11 @@ static int print_all(const struct topics *topics) {
 
 /* --- options ---------------------------------------------------------------------------------------------------------------- */
 
-static bool read_order(const char *text, enum order *order_out) {
+static bool read_order(const char *text, enum topic_order *order_out) {
   static const char *const names[] = {"share", "number", "coherence"};
   for (int i = 0; i < 3; i++)
     if (strcmp(text, names[i]) == 0) {
-      *order_out = (enum order)i;
+      *order_out = (enum topic_order)i;
       return true;
     }
   return false;

@@ -19,7 +19,7 @@ static json_t *real(double value) { return isfinite(value) ? json_real(value) : 
 
 /* --- the largest weights ---------------------------------------------------------------------------------------------------- */
 
-struct weight {
+struct model_weight {
   uint64_t id;
   double weight;
   size_t place; /* index in the model */
@@ -27,19 +27,19 @@ struct weight {
 };
 
 struct top {
-  struct weight *weights; /* the largest first */
+  struct model_weight *weights; /* the largest first */
   size_t count;
 };
 
 static int by_size(const void *a, const void *b) {
-  const struct weight *one = a, *other = b;
+  const struct model_weight *one = a, *other = b;
   double left = fabs(one->weight), right = fabs(other->weight);
   if (left != right) return left < right ? 1 : -1;
   return one->id < other->id ? -1 : one->id > other->id;
 }
 
 static int by_id(const void *a, const void *b) {
-  const struct weight *one = a, *other = b;
+  const struct model_weight *one = a, *other = b;
   return one->id < other->id ? -1 : one->id > other->id;
 }
 
@@ -52,7 +52,7 @@ static bool find_top(const struct linear_model *model, size_t wanted, struct top
   top->weights = pwi_alloc_zero(model->count ? model->count : 1, sizeof *top->weights);
   if (!top->weights) return false;
   for (size_t i = 0; i < model->count; i++)
-    top->weights[i] = (struct weight){.id = model->ids[i], .weight = model->weights[i], .place = i};
+    top->weights[i] = (struct model_weight){.id = model->ids[i], .weight = model->weights[i], .place = i};
   qsort(top->weights, model->count, sizeof *top->weights, by_size);
   top->count = model->count < wanted ? model->count : wanted;
   for (size_t i = 0; i < top->count && model->names; i++) {
@@ -131,7 +131,7 @@ static void print_model(const struct linear_model *model, const struct top *top)
 static json_t *top_json(const struct top *top) {
   json_t *list = json_array();
   for (size_t i = 0; i < top->count; i++) {
-    const struct weight *one = &top->weights[i];
+    const struct model_weight *one = &top->weights[i];
     json_t *object = json_pack("{s:I, s:o}", "id", (json_int_t)one->id, "weight", real(one->weight));
     if (one->name) json_object_set_new(object, "name", pwi_json_string(one->name));
     json_array_append_new(list, object);
@@ -151,14 +151,14 @@ static json_t *model_json(const struct linear_model *model, const struct top *to
                    linear_scale_name(model->scale), "objective", real(model->objective), "top", top_json(top));
 }
 
-struct show {
+struct model_show {
   const struct pwi_command *command;
   const char *path, *vocabulary;
   uint64_t top;
   bool json;
 };
 
-static int show_model(const struct show *show, const struct linear_model *model) {
+static int show_model(const struct model_show *show, const struct linear_model *model) {
   struct top top = {0};
   int exit_code = PWI_EXIT_OK;
   if (!find_top(model, (size_t)show->top, &top)) return pwi_cli_failure(show->command, "out of memory");
@@ -173,7 +173,7 @@ static int show_model(const struct show *show, const struct linear_model *model)
 
 static int run_show(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
-  struct show show = {.command = command, .top = TOP_DEFAULT};
+  struct model_show show = {.command = command, .top = TOP_DEFAULT};
   struct linear_model model;
   char error[APPS_TEXT_MAX];
   int letter;

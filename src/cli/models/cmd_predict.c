@@ -35,7 +35,7 @@ enum {
 #define THREADS_MAX 1024
 #define MOSTLY 2 /* warn if more than one in so many entries is unknown to the model */
 
-struct run {
+struct predict_run {
   const struct pwi_command *command;
   const char *model_path, *output;
   enum pwi_predict_what what;
@@ -65,7 +65,7 @@ static bool read_penalty(const char *text, double *value_out) {
 }
 
 /* Reads an option with a value. Returns the expected value, or NULL if it is valid. */
-static const char *take_value(struct run *run, int letter, const char *value) {
+static const char *take_value(struct predict_run *run, int letter, const char *value) {
   uint64_t count;
   switch (letter) {
   case LETTER_FORMAT:
@@ -96,7 +96,7 @@ static const char *take_value(struct run *run, int letter, const char *value) {
 }
 
 /* Reads an option without a value. Returns false if it is not one. */
-static bool take_switch(struct run *run, int letter) {
+static bool take_switch(struct predict_run *run, int letter) {
   switch (letter) {
   case LETTER_SCORES:
     run->what = PWI_PREDICT_SCORES;
@@ -120,7 +120,7 @@ static bool take_switch(struct run *run, int letter) {
   }
 }
 
-static bool read_options(struct run *run, struct pwi_cli_args *args, int *exit_out) {
+static bool read_options(struct predict_run *run, struct pwi_cli_args *args, int *exit_out) {
   int letter;
   while ((letter = pwi_cli_next(args)) >= 0) {
     enum pwi_predict_what before = run->what;
@@ -143,7 +143,7 @@ static bool read_options(struct run *run, struct pwi_cli_args *args, int *exit_o
 
 /* --- before ----------------------------------------------------------------------------------------------------------------- */
 
-static int open_model(struct run *run) {
+static int open_model(struct predict_run *run) {
   char error[APPS_TEXT_MAX];
   if (linear_model_read(run->model_path, &run->model, error)) return pwi_cli_failure(run->command, "%s", error);
   const struct linear_model *model = &run->model;
@@ -160,7 +160,7 @@ static int open_model(struct run *run) {
   return PWI_EXIT_OK;
 }
 
-static int fail_reading(const struct run *run, pawl_status status) {
+static int fail_reading(const struct predict_run *run, pawl_status status) {
   const char *text = pawl_error_text();
   return pwi_cli_failure(run->command, "%s", text[0] ? text : pawl_status_text(status));
 }
@@ -168,7 +168,7 @@ static int fail_reading(const struct run *run, pawl_status status) {
 /* An id stands for a hashed name in one of the two and for a number in the other, so predictions would be
  * meaningless. The origin of a cache is unknown, so --hash-bits overrides the refusal, and the opposite case
  * is only a warning. */
-static int compare_formats(const struct run *run) {
+static int compare_formats(const struct predict_run *run) {
   struct pawl_data_info info;
   pawl_data_info(run->data, &info);
   bool names = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_TEXT;
@@ -186,7 +186,7 @@ static int compare_formats(const struct run *run) {
 }
 
 /* Warns if the columns may be in another order than in training. */
-static void compare_columns(const struct run *run) {
+static void compare_columns(const struct predict_run *run) {
   const struct linear_model *model = &run->model;
   struct pawl_data_info info;
   char name[sizeof model->label_name];
@@ -213,7 +213,7 @@ static void compare_columns(const struct run *run) {
 
 /* Rows may have no labels, and a csv file may have no column of labels. Otherwise the column is that of
  * training. */
-static void expect_labels(struct run *run) {
+static void expect_labels(struct predict_run *run) {
   const struct linear_model *model = &run->model;
   run->reading.labels_optional = true;
   run->reading.columns = model->columns;
@@ -223,7 +223,7 @@ static void expect_labels(struct run *run) {
   run->reading.label = run->label;
 }
 
-static int open_data(struct run *run, char **paths, size_t count) {
+static int open_data(struct predict_run *run, char **paths, size_t count) {
   const struct linear_model *model = &run->model;
   if (!run->has_hash_bits && model->hash_bits) run->reading.hash_bits = model->hash_bits;
   run->reading.binary = run->binary < 0 ? model->binary : run->binary;
@@ -238,7 +238,7 @@ static int open_data(struct run *run, char **paths, size_t count) {
   return compare_formats(run);
 }
 
-static int open_output(struct run *run) {
+static int open_output(struct predict_run *run) {
   struct pwi_predict_lines *lines = &run->predict.lines;
   lines->what = run->what;
   if (!run->output) return PWI_EXIT_OK;
@@ -251,7 +251,7 @@ static int open_output(struct run *run) {
 
 static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-static json_t *make_json(const struct run *run, const struct linear_figures *figures) {
+static json_t *make_json(const struct predict_run *run, const struct linear_figures *figures) {
   const struct linear_model *model = &run->model;
   json_t *object =
       json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)figures->rows,
@@ -272,7 +272,7 @@ static void print_figure(FILE *file, const char *name, double value) {
 }
 
 /* Prints the figures as text. Unknown values are omitted. */
-static void print_figures(const struct run *run, const struct linear_figures *figures, FILE *file) {
+static void print_figures(const struct predict_run *run, const struct linear_figures *figures, FILE *file) {
   const struct linear_model *model = &run->model;
   uint64_t skipped = pawl_data_skipped(run->data);
   fprintf(file, "%-17s %" PRIu64 "\n", "rows", figures->rows);
@@ -299,7 +299,7 @@ static void print_figures(const struct run *run, const struct linear_figures *fi
     fprintf(file, "%-17s %" PRIu64 " rows, the first at %s\n", "skipped", skipped, pawl_data_first_bad(run->data));
 }
 
-static void warn(const struct run *run, const struct linear_figures *figures) {
+static void warn(const struct predict_run *run, const struct linear_figures *figures) {
   const struct pwi_predict_strangers *strangers = &run->predict.strangers;
   const struct linear_model *model = &run->model;
   if (strangers->entries > strangers->all_entries / MOSTLY)
@@ -320,7 +320,7 @@ static void warn(const struct run *run, const struct linear_figures *figures) {
 }
 
 /* Prints more digits than other commands, because objectives are compared to many digits. */
-static int print_json(const struct run *run, const struct linear_figures *figures, FILE *file) {
+static int print_json(const struct predict_run *run, const struct linear_figures *figures, FILE *file) {
   json_t *object = make_json(run, figures);
   bool is_fine = object && json_dumpf(object, file, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0;
   json_decref(object);
@@ -328,7 +328,7 @@ static int print_json(const struct run *run, const struct linear_figures *figure
   return is_fine ? PWI_EXIT_OK : pwi_cli_failure(run->command, "cannot print the figures");
 }
 
-static int print_result(const struct run *run) {
+static int print_result(const struct predict_run *run) {
   struct linear_figures figures;
   pawl_status status = linear_metrics_figures(run->predict.metrics, &figures);
   if (status) return pwi_cli_failure(run->command, "%s", pawl_status_text(status));
@@ -343,7 +343,7 @@ static int print_result(const struct run *run) {
 
 /* Checks that all predictions were written, or prints an error. A reader that closed the pipe is not an
  * error. */
-static bool end_lines(const struct run *run) {
+static bool end_lines(const struct predict_run *run) {
   const struct pwi_predict_lines *lines = &run->predict.lines;
   int problem = lines->problem;
   if (lines->file && !problem && fflush(lines->file) != 0) problem = errno;
@@ -354,14 +354,14 @@ static bool end_lines(const struct run *run) {
   return false;
 }
 
-static int predict(struct run *run) {
+static int predict(struct predict_run *run) {
   run->predict.model = &run->model;
   pawl_status status = pwi_predict_run(&run->predict, run->data, (uint32_t)run->threads);
   if (!end_lines(run)) return PWI_EXIT_FAILURE;
   return status ? fail_reading(run, status) : print_result(run);
 }
 
-static void close_all(struct run *run) {
+static void close_all(struct predict_run *run) {
   FILE *file = run->predict.lines.file;
   if (file && file != stdout) fclose(file);
   pwi_predict_lines_fini(&run->predict.lines);
@@ -375,7 +375,7 @@ static void close_all(struct run *run) {
 
 static int run_predict(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
-  struct run run = {.command = command, .binary = -1, .unit_rows = -1, .l1 = (double)NAN, .l2 = (double)NAN};
+  struct predict_run run = {.command = command, .binary = -1, .unit_rows = -1, .l1 = (double)NAN, .l2 = (double)NAN};
   int exit_code = PWI_EXIT_OK;
   pawl_data_options_init(&run.reading);
   pwi_cli_begin(&args, command, argc, argv);

@@ -14,7 +14,7 @@
 
 #define PLAIN_NS (5 * PWI_HOST_SECOND) /* between lines where there is no terminal */
 
-struct train {
+struct lda_train {
   struct pwi_train_run run;
   struct pwi_train_lda_options options;
   struct pwi_train_lda_files files;
@@ -28,15 +28,15 @@ struct train {
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
 
-static void tell(void *context, const char *line) { pwi_train_run_tell(&((struct train *)context)->run, line); }
-static bool stopping(void *context) { return pwi_train_run_is_stopping(&((struct train *)context)->run); }
-static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct train *)context)->run); }
+static void tell(void *context, const char *line) { pwi_train_run_tell(&((struct lda_train *)context)->run, line); }
+static bool stopping(void *context) { return pwi_train_run_is_stopping(&((struct lda_train *)context)->run); }
+static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct lda_train *)context)->run); }
 
 /* Only Gibbs sampling keeps state to resume from. */
-static bool is_gibbs(const struct train *train) { return train->options.lda.method == PAWL_LDA_GIBBS; }
+static bool is_gibbs(const struct lda_train *train) { return train->options.lda.method == PAWL_LDA_GIBBS; }
 
 /* Once a round. */
-static void record(struct train *train, const struct pawl_lda_progress *is) {
+static void record(struct lda_train *train, const struct pawl_lda_progress *is) {
   struct pwi_train_scalar scalars[PWI_TRAIN_LDA_SCALARS];
   if (strcmp(is->stage, "sampling") != 0 || is->sweep == 0) return;
   if (train->has_logged && train->logged_sweep == is->sweep) return;
@@ -48,7 +48,7 @@ static void record(struct train *train, const struct pawl_lda_progress *is) {
 }
 
 /* Without a terminal, prints a line at every new stage and every PLAIN_NS: a run may take a night. */
-static void say_plainly(struct train *train, const struct pawl_lda_progress *is) {
+static void say_plainly(struct lda_train *train, const struct pawl_lda_progress *is) {
   char line[PWI_TRAIN_LINE_MAX];
   int64_t now = pwi_host_now();
   bool is_new = strncmp(train->said_stage, is->stage, sizeof train->said_stage - 1) != 0;
@@ -60,7 +60,7 @@ static void say_plainly(struct train *train, const struct pawl_lda_progress *is)
 }
 
 static void progress(void *context, const struct pawl_lda_progress *is) {
-  struct train *train = context;
+  struct lda_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_run_beat(&train->run);
   train->can_resume |= is_gibbs(train) && strcmp(is->stage, "sampling") == 0 && is->sweep > 0;
@@ -74,7 +74,7 @@ static void progress(void *context, const struct pawl_lda_progress *is) {
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
 /* Tells how to resume after a run that did not succeed. */
-static void advise(struct train *train) {
+static void advise(struct lda_train *train) {
   char line[PWI_TRAIN_LINE_MAX];
   if (!train->can_resume) return;
   snprintf(line, sizeof line, "the state of sampling is kept in %.400s; continue with the same command and --resume",
@@ -82,7 +82,7 @@ static void advise(struct train *train) {
   tell(train, line);
 }
 
-static int report(struct train *train, const struct pawl_lda_model *model, const struct pawl_lda_result *result,
+static int report(struct lda_train *train, const struct pawl_lda_model *model, const struct pawl_lda_result *result,
                   double seconds) {
   const struct pwi_train_base *base = &train->options.base;
   struct pwi_train_lda_end end = {&train->options, &train->files, model, result, seconds};
@@ -97,7 +97,7 @@ static pawl_status write_model(void *context, const char *path, bool is_rescue, 
 }
 
 /* Writes the model and prints the result. Returns the exit code. */
-static int keep(struct train *train, struct pawl_lda_model *model, const struct pawl_lda_result *result,
+static int keep(struct lda_train *train, struct pawl_lda_model *model, const struct pawl_lda_result *result,
                 double seconds) {
   bool is_interrupted = result->why && strcmp(result->why, "interrupted") == 0;
   char error[PAWL_LDA_TEXT] = "", line[PWI_TRAIN_LINE_MAX];
@@ -117,7 +117,7 @@ static int keep(struct train *train, struct pawl_lda_model *model, const struct 
   return is_interrupted ? PWI_TRAIN_INTERRUPTED : printed;
 }
 
-static int fail(struct train *train, pawl_status status, const char *error) {
+static int fail(struct lda_train *train, pawl_status status, const char *error) {
   int exit_code = PWI_TRAIN_INTERRUPTED;
   if (pwi_train_run_was_interrupted())
     tell(train, "interrupted before there was a model; no model was written");
@@ -128,7 +128,7 @@ static int fail(struct train *train, pawl_status status, const char *error) {
 }
 
 static int learn(void *context) {
-  struct train *train = context;
+  struct lda_train *train = context;
   struct pawl_lda_options *lda = &train->options.lda;
   struct pawl_lda_model *model = NULL;
   struct pawl_lda_result result = {.why = ""};
@@ -146,7 +146,7 @@ static int learn(void *context) {
 }
 
 /* Removes the directory if it is not needed. Workers have ended and no longer write to it. */
-static void clear_up(const struct train *train) {
+static void clear_up(const struct lda_train *train) {
   if (train->is_done)
     pwi_train_lda_files_clear(&train->files);
   else if (!train->can_resume)
@@ -154,7 +154,7 @@ static void clear_up(const struct train *train) {
 }
 
 int pwi_train_lda_run(const struct pwi_command *command, int argc, char **argv) {
-  struct train train = {.has_logged = false};
+  struct lda_train train = {.has_logged = false};
   int exit_code = PWI_EXIT_OK;
   bool good = pwi_train_lda_options_read(&train.options, command, argc, argv, &exit_code);
   pwi_train_run_init(&train.run, &train.options.base);

@@ -9,7 +9,7 @@
 #include "cli/train/figures.h"
 #include "cli/train/run.h"
 
-struct train {
+struct linear_train {
   struct pwi_train_run run;
   struct pwi_train_options options;
   struct pwi_train_files files;
@@ -23,12 +23,12 @@ struct train {
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
 
-static void tell(void *context, const char *line) { pwi_train_run_tell(&((struct train *)context)->run, line); }
-static bool stopping(void *context) { return pwi_train_run_is_stopping(&((struct train *)context)->run); }
-static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct train *)context)->run); }
+static void tell(void *context, const char *line) { pwi_train_run_tell(&((struct linear_train *)context)->run, line); }
+static bool stopping(void *context) { return pwi_train_run_is_stopping(&((struct linear_train *)context)->run); }
+static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct linear_train *)context)->run); }
 
 /* Once a round. */
-static void record(struct train *train, const struct linear_progress *progress) {
+static void record(struct linear_train *train, const struct linear_progress *progress) {
   char mark[PWI_TRAIN_MARK_MAX];
   struct pwi_train_scalar scalars[PWI_TRAIN_FIGURES];
   if (strcmp(progress->stage, "training") != 0) return;
@@ -43,7 +43,7 @@ static void record(struct train *train, const struct linear_progress *progress) 
 }
 
 static void progress(void *context, const struct linear_progress *is) {
-  struct train *train = context;
+  struct linear_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_run_beat(&train->run);
   record(train, is);
@@ -54,7 +54,7 @@ static void progress(void *context, const struct linear_progress *is) {
 
 static pawl_status found(void *context, size_t point, const struct linear_model *model,
                          const struct linear_result *result) {
-  struct train *train = context;
+  struct linear_train *train = context;
   char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX], error[APPS_TEXT_MAX] = "";
   pawl_status status = pwi_train_end_found(&train->end, point, model, result, error);
   if (status) {
@@ -71,7 +71,7 @@ static pawl_status found(void *context, size_t point, const struct linear_model 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
 /* Reports models that have not converged. Returns the exit code. */
-static int judge(struct train *train) {
+static int judge(struct linear_train *train) {
   char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX];
   int exit_code = PWI_EXIT_OK;
   for (size_t i = 0; i < train->options.linear.point_count; i++) {
@@ -88,7 +88,7 @@ static int judge(struct train *train) {
 }
 
 /* Prints the result. Returns the exit code. */
-static int conclude(struct train *train, pawl_status status, const char *error) {
+static int conclude(struct linear_train *train, pawl_status status, const char *error) {
   const struct pwi_train_base *base = &train->options.base;
   const struct pwi_train_found *last = &train->end.found[train->end.last];
   bool is_interrupted = pwi_train_run_was_interrupted() && (status || strcmp(last->why, "interrupted") == 0);
@@ -116,7 +116,7 @@ static int conclude(struct train *train, pawl_status status, const char *error) 
 }
 
 static int learn(void *context) {
-  struct train *train = context;
+  struct linear_train *train = context;
   struct linear_options *linear = &train->options.linear;
   struct linear_result result = {.why = ""};
   char error[APPS_TEXT_MAX] = "";
@@ -132,7 +132,7 @@ static int learn(void *context) {
 }
 
 /* Checks everything that can be checked before the run starts. */
-static bool prepare(struct train *train, int *exit_out) {
+static bool prepare(struct linear_train *train, int *exit_out) {
   struct pwi_train_options *options = &train->options;
   char error[APPS_TEXT_MAX] = "";
   if (!pwi_train_files_init(&train->files, options, exit_out)) return false;
@@ -157,7 +157,7 @@ static bool prepare(struct train *train, int *exit_out) {
 }
 
 int pwi_train_linear_run(const struct pwi_command *command, enum pwi_train_kind kind, int argc, char **argv) {
-  struct train train = {.has_logged = false};
+  struct linear_train train = {.has_logged = false};
   int exit_code = PWI_EXIT_OK;
   bool good = pwi_train_options_read(&train.options, command, kind, argc, argv, &exit_code);
   pwi_train_run_init(&train.run, &train.options.base);

@@ -32,7 +32,7 @@ static float squeeze(double count) {
   return (float)copysign(log1p(fabs(count)), count);
 }
 
-struct row {
+struct criteo_row {
   struct pwi_parse *parse;
   const struct pwi_parse_rule *rule;
   uint64_t *ids;
@@ -40,14 +40,14 @@ struct row {
   size_t count;
 };
 
-static void add(struct row *row, size_t column, struct pwi_field word, uint64_t hash, float value) {
+static void add(struct criteo_row *row, size_t column, struct pwi_field word, uint64_t hash, float value) {
   uint64_t id = pwi_hashed_id(hash, row->rule->hash_bits);
   if (row->parse->namer) row->parse->namer->found(row->parse->namer, id, column, (struct pwi_field){0}, word);
   row->ids[row->count] = id;
   row->values[row->count++] = value;
 }
 
-static pawl_status add_count(struct row *row, size_t column, const char *begin, const char *end) {
+static pawl_status add_count(struct criteo_row *row, size_t column, const char *begin, const char *end) {
   const char *stop;
   double value;
   if (!pwi_number(begin, &stop, &value) || stop != end)
@@ -58,14 +58,14 @@ static pawl_status add_count(struct row *row, size_t column, const char *begin, 
 }
 
 /* Column 1 … 39. */
-static pawl_status add_field(struct row *row, size_t column, const char *begin, const char *end) {
+static pawl_status add_field(struct criteo_row *row, size_t column, const char *begin, const char *end) {
   if (begin == end) return PAWL_OK;
   if (column <= PWI_CRITEO_COUNTS) return add_count(row, column, begin, end);
   add(row, column, (struct pwi_field){begin, end, false}, pwi_hash(begin, (size_t)(end - begin), column), 1);
   return PAWL_OK;
 }
 
-static pawl_status read_label(struct row *row, const char *begin, const char *end, float *label_out) {
+static pawl_status read_label(struct criteo_row *row, const char *begin, const char *end, float *label_out) {
   const char *stop;
   if (begin == end) return pwi_parse_wrong(row->parse, begin, "no label");
   pawl_status status = pwi_parse_label(row->parse, begin, &stop, label_out);
@@ -73,7 +73,7 @@ static pawl_status read_label(struct row *row, const char *begin, const char *en
   return status;
 }
 
-static pawl_status read_row(struct row *row, const char *line_end, float *label_out) {
+static pawl_status read_row(struct criteo_row *row, const char *line_end, float *label_out) {
   const struct pwi_csv_layout *table = &row->rule->table;
   const char *at = row->parse->at;
   for (size_t i = 0; i < table->columns; i++, at++) {
@@ -103,10 +103,10 @@ pawl_status pwi_parse_criteo(const struct pwi_parse_rule *rule, struct pwi_parse
     if (end > parse->at) {
       pawl_status status = pwi_batch_room(batch, rule->table.columns);
       if (status) return status;
-      struct row row = {.parse = parse,
-                        .rule = rule,
-                        .ids = batch->ids + batch->is.entries,
-                        .values = batch->values + batch->is.entries};
+      struct criteo_row row = {.parse = parse,
+                               .rule = rule,
+                               .ids = batch->ids + batch->is.entries,
+                               .values = batch->values + batch->is.entries};
       status = read_row(&row, end, &label);
       if (!status) status = pwi_parse_end_row(parse, batch, row.count, false, label, 1);
       if (status) return status;

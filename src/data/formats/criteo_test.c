@@ -102,7 +102,7 @@ static void assert_wrong(const char *second, const char *what, size_t column) {
   pwi_batch_destroy(batch);
 }
 
-static void test_what_is_wrong_is_said_with_its_place(void **state) {
+static void test_a_mistake_is_reported_with_its_place(void **state) {
   const struct field word[] = {{0, "1"}, {2, "many"}}, none[] = {{2, "3"}}, bad[] = {{0, "a"}}, half[] = {{0, "1a"}},
                      endless[] = {{0, "1"}, {1, "inf"}};
   (void)state;
@@ -119,7 +119,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_counts_are_logarithms_and_categories_are_ones),
       cmocka_unit_test(test_the_form_with_a_head_line_has_the_same_features),
-      cmocka_unit_test(test_what_is_wrong_is_said_with_its_place),
+      cmocka_unit_test(test_a_mistake_is_reported_with_its_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

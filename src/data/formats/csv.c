@@ -15,7 +15,7 @@
 #include "data/formats/number.h"
 #include "data/formats/csv_layout.h"
 
-struct row {
+struct csv_row {
   struct pwi_parse *parse;
   const struct pwi_parse_rule *rule;
   uint64_t *ids;
@@ -24,7 +24,7 @@ struct row {
   bool is_sorted;
 };
 
-static void add(struct row *row, uint64_t id, float value) {
+static void add(struct csv_row *row, uint64_t id, float value) {
   if (row->count > 0 && row->ids[row->count - 1] >= id) row->is_sorted = false;
   row->ids[row->count] = id;
   row->values[row->count++] = value;
@@ -44,7 +44,7 @@ static uint64_t hash_word(const struct pwi_field *field, size_t column) {
   return pwi_hasher_value(&hasher);
 }
 
-static pawl_status add_field(struct row *row, size_t column, const struct pwi_field *field) {
+static pawl_status add_field(struct csv_row *row, size_t column, const struct pwi_field *field) {
   double value;
   if (field->begin == field->end) return PAWL_OK;
   if (pwi_csv_number(row->rule->table.separator, *field, &value)) {
@@ -60,7 +60,7 @@ static pawl_status add_field(struct row *row, size_t column, const struct pwi_fi
   return PAWL_OK;
 }
 
-static pawl_status read_label(struct row *row, const struct pwi_field *field, float *label_out) {
+static pawl_status read_label(struct csv_row *row, const struct pwi_field *field, float *label_out) {
   const char *stop;
   double value;
   bool is_empty = field->begin == field->end;
@@ -75,7 +75,7 @@ static pawl_status read_label(struct row *row, const struct pwi_field *field, fl
   return status ? status : pwi_parse_wrong(row->parse, stop, "unexpected character in a number");
 }
 
-static pawl_status read_row(struct row *row, const char *line_end, float *label_out) {
+static pawl_status read_row(struct csv_row *row, const char *line_end, float *label_out) {
   const struct pwi_csv_layout *table = &row->rule->table;
   const char *at = row->parse->at;
   for (size_t column = 0;; column++, at++) {
@@ -102,11 +102,11 @@ pawl_status pwi_parse_csv(const struct pwi_parse_rule *rule, struct pwi_parse *p
     if (end > parse->at) {
       pawl_status status = pwi_batch_room(batch, rule->table.columns);
       if (status) return status;
-      struct row row = {.parse = parse,
-                        .rule = rule,
-                        .ids = batch->ids + batch->is.entries,
-                        .values = batch->values + batch->is.entries,
-                        .is_sorted = true};
+      struct csv_row row = {.parse = parse,
+                            .rule = rule,
+                            .ids = batch->ids + batch->is.entries,
+                            .values = batch->values + batch->is.entries,
+                            .is_sorted = true};
       status = read_row(&row, end, &label);
       if (!status) status = pwi_parse_end_row(parse, batch, row.count, row.is_sorted, label, 1);
       if (status) return status;

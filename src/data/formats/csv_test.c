@@ -86,7 +86,7 @@ static void test_blanks_around_a_field_are_nothing(void **state) {
   assert_reads("1 , 2 ,\t3\n", NULL, "1 2:2 3:3; ");
 }
 
-static void test_what_is_wrong_is_said_with_its_place(void **state) {
+static void test_a_mistake_is_reported_with_its_place(void **state) {
   static const struct {
     const char *text, *wrong;
   } cases[] = {
@@ -105,7 +105,7 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_reads(cases[i].text, NULL, cases[i].wrong);
 }
 
-static void test_the_separator_is_what_cuts_all_lines_alike(void **state) {
+static void test_the_separator_divides_all_lines_into_equally_many_fields(void **state) {
   struct told rows = {.size = 0};
   (void)state;
   assert_reads("1;0.5;2\n0;3;-4\n", NULL, "1 2:0.5 3:2; 0 2:3 3:-4; ");
@@ -149,8 +149,8 @@ int main(void) {
       cmocka_unit_test(test_words_are_hashed_by_column),
       cmocka_unit_test(test_quotes_are_no_part_of_a_field),
       cmocka_unit_test(test_blanks_around_a_field_are_nothing),
-      cmocka_unit_test(test_what_is_wrong_is_said_with_its_place),
-      cmocka_unit_test(test_the_separator_is_what_cuts_all_lines_alike),
+      cmocka_unit_test(test_a_mistake_is_reported_with_its_place),
+      cmocka_unit_test(test_the_separator_divides_all_lines_into_equally_many_fields),
       cmocka_unit_test(test_between_semicolons_a_comma_is_a_decimal_point),
       cmocka_unit_test(test_a_separator_that_was_named_is_taken),
       cmocka_unit_test(test_without_labels_ids_are_as_if_they_were_there),

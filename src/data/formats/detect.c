@@ -7,12 +7,12 @@
 #include "data/formats/csv_layout.h"
 #include "data/formats/uci.h"
 
-struct line {
+struct text_line {
   const char *begin, *end; /* without its line break */
 };
 
 /* The first line that is neither empty nor a comment. */
-static bool first_line(const char *head, size_t size, struct line *line_out) {
+static bool first_line(const char *head, size_t size, struct text_line *line_out) {
   const char *at = head, *end = head + size;
   while (at < end) {
     const char *stop = memchr(at, '\n', (size_t)(end - at)), *next = stop ? stop + 1 : end;
@@ -21,7 +21,7 @@ static bool first_line(const char *head, size_t size, struct line *line_out) {
     const char *first = at;
     while (first < stop && (*first == ' ' || *first == '\t')) first++;
     if (first < stop && *first != '#') {
-      *line_out = (struct line){at, stop};
+      *line_out = (struct text_line){at, stop};
       return true;
     }
     at = next;
@@ -29,7 +29,7 @@ static bool first_line(const char *head, size_t size, struct line *line_out) {
   return false;
 }
 
-static size_t count(struct line line, char c) {
+static size_t count(struct text_line line, char c) {
   size_t found = 0;
   for (const char *at = line.begin; at < line.end; at++) found += *at == c;
   return found;
@@ -49,7 +49,7 @@ static bool has_colon(const char *at, const char *end) {
 }
 
 /* A label, followed by an id, a group, or nothing; or, without a label, an id and its value. */
-static bool is_libsvm(struct line line) {
+static bool is_libsvm(struct text_line line) {
   const char *at = line.begin;
   while (at < line.end && (*at == ' ' || *at == '\t')) at++;
   uint64_t id;
@@ -110,17 +110,17 @@ static enum pawl_data_format guess_documents(const char *head, size_t size) {
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
 /* Whether tabs separate fields; a trailing tab does not count. */
-static bool has_tabs(struct line line) {
+static bool has_tabs(struct text_line line) {
   while (line.end > line.begin && (line.end[-1] == ' ' || line.end[-1] == '\t')) line.end--;
   return count(line, '\t') > 0;
 }
 
-static enum pawl_data_format guess(struct line line) {
+static enum pawl_data_format guess(struct text_line line) {
   if (memchr(line.begin, '|', (size_t)(line.end - line.begin))) return PAWL_DATA_VW;
   if (count(line, '\t') == PWI_CRITEO_COLUMNS - 1) return PAWL_DATA_CRITEO;
   if (pwi_csv_is_criteo_head(line.begin, line.end)) return PAWL_DATA_CRITEO;
   const char *comment = memchr(line.begin, '#', (size_t)(line.end - line.begin));
-  struct line before = {line.begin, comment ? comment : line.end};
+  struct text_line before = {line.begin, comment ? comment : line.end};
   if (count(before, ',') > 0 || count(before, ';') > 0) return PAWL_DATA_CSV;
   if (has_tabs(before) && (count(before, ':') == 0 || !is_libsvm(line))) return PAWL_DATA_CSV;
   return is_libsvm(line) ? PAWL_DATA_LIBSVM : PAWL_DATA_AUTO;
@@ -133,7 +133,7 @@ static pawl_status say(const char **why_out, pawl_status status, const char *why
 
 pawl_status pwi_detect(const char *head, size_t size, const char *label, struct pwi_parse_rule *rule,
                        const char **why_out) {
-  struct line line;
+  struct text_line line;
   if (rule->format == PAWL_DATA_TEXT) return PAWL_OK; /* an empty line is also a document */
   if (!first_line(head, size, &line)) return say(why_out, PAWL_TRUNCATED, "the file contains no rows");
   if (rule->format == PAWL_DATA_AUTO) rule->format = guess_documents(head, size);

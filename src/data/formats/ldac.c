@@ -9,7 +9,7 @@
 #include "data/words.h"
 
 /* A document that is being parsed. */
-struct document {
+struct ldac_document {
   const struct pwi_parse_rule *rule;
   struct pwi_parse *parse;
   const char *at;
@@ -31,19 +31,19 @@ static const char *skip_blanks(const char *at) {
   return at;
 }
 
-static pawl_status bad_word(struct document *document, const char *end) {
+static pawl_status bad_word(struct ldac_document *document, const char *end) {
   if (end > document->at) return pwi_parse_wrong(document->parse, document->at, "the word number exceeds 2^63 - 2");
   return pwi_parse_wrong(document->parse, document->at, "expected a word number");
 }
 
-static pawl_status beyond(struct document *document, uint64_t number) {
+static pawl_status beyond(struct ldac_document *document, uint64_t number) {
   return pwi_parse_wrong_so(document->parse, document->at,
                             "word %" PRIu64 " is not in the vocabulary, which has %" PRIu64 " words, counted from 0",
                             number, document->rule->words->count);
 }
 
 /* One `id:count`. */
-static inline pawl_status entry(struct document *document) {
+static inline pawl_status entry(struct ldac_document *document) {
   const struct pawl_words *words = document->rule->words;
   const char *end;
   uint64_t number, count;
@@ -62,7 +62,7 @@ static inline pawl_status entry(struct document *document) {
   return PAWL_OK;
 }
 
-static pawl_status entries(struct document *document) {
+static pawl_status entries(struct ldac_document *document) {
   for (;;) {
     document->at = skip_blanks(document->at);
     if (ends_line(document->at)) return PAWL_OK;
@@ -80,12 +80,12 @@ static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *pars
   if (status) return status;
   if (!pwi_whole_number(at, &end, &due) || !ends_token(end))
     return pwi_parse_wrong(parse, at, "expected the number of words, a whole number, at the start of the document");
-  struct document document = {.rule = rule,
-                              .parse = parse,
-                              .at = end,
-                              .ids = batch->ids + batch->is.entries,
-                              .values = batch->values + batch->is.entries,
-                              .is_sorted = true};
+  struct ldac_document document = {.rule = rule,
+                                   .parse = parse,
+                                   .at = end,
+                                   .ids = batch->ids + batch->is.entries,
+                                   .values = batch->values + batch->is.entries,
+                                   .is_sorted = true};
   status = entries(&document);
   if (status) return status;
   if (document.count != due)

@@ -32,7 +32,7 @@ static void test_counts_of_one_word_are_added_up(void **state) {
                "0 1:1; !2:1 a word occurs more than 16777216 times in this document");
 }
 
-static void test_what_is_wrong_is_said_with_its_place(void **state) {
+static void test_a_mistake_is_reported_with_its_place(void **state) {
   static const char count[] = "the count is not a whole number from 1 to 16777216";
   static const char first[] = "expected the number of words, a whole number, at the start of the document";
   static const struct {
@@ -158,7 +158,7 @@ int main(void) {
       cmocka_unit_test(test_documents_are_rows_whose_ids_begin_at_one),
       cmocka_unit_test(test_a_document_may_be_empty_and_empty_lines_are_none),
       cmocka_unit_test(test_counts_of_one_word_are_added_up),
-      cmocka_unit_test(test_what_is_wrong_is_said_with_its_place),
+      cmocka_unit_test(test_a_mistake_is_reported_with_its_place),
       cmocka_unit_test(test_words_beyond_the_vocabulary_are_bad),
       cmocka_unit_test(test_the_format_is_told_from_libsvm),
       cmocka_unit_test(test_a_bad_row_is_named_or_left_out),

@@ -70,7 +70,7 @@ static void test_long_rows_are_sorted_too(void **state) {
   assert_reads(told.text, rows.text);
 }
 
-static void test_what_is_wrong_is_said_with_its_place(void **state) {
+static void test_a_mistake_is_reported_with_its_place(void **state) {
   static const struct {
     const char *text, *wrong;
   } cases[] = {
@@ -150,7 +150,7 @@ int main(void) {
       cmocka_unit_test(test_a_row_without_features_is_a_row),
       cmocka_unit_test(test_entries_are_sorted_and_those_of_one_id_added),
       cmocka_unit_test(test_long_rows_are_sorted_too),
-      cmocka_unit_test(test_what_is_wrong_is_said_with_its_place),
+      cmocka_unit_test(test_a_mistake_is_reported_with_its_place),
       cmocka_unit_test(test_zero_bytes_are_no_text),
       cmocka_unit_test(test_without_memory_parsing_says_so),
   };

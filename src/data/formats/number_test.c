@@ -176,7 +176,7 @@ static void test_whole_numbers_end_at_two_to_the_63rd(void **state) {
   assert_ptr_equal(end, at);
 }
 
-static void test_digits_are_worth_what_they_are_one_by_one(void **state) {
+static void test_eight_digits_have_the_value_of_single_ones(void **state) {
   struct pwi_random random;
   (void)state;
   pwi_random_init(&random, SEED, 3);
@@ -200,7 +200,7 @@ int main(void) {
       cmocka_unit_test(test_numbers_between_two_floats_go_to_the_right_one),
       cmocka_unit_test(test_random_characters_read_as_the_library_reads_them),
       cmocka_unit_test(test_whole_numbers_end_at_two_to_the_63rd),
-      cmocka_unit_test(test_digits_are_worth_what_they_are_one_by_one),
+      cmocka_unit_test(test_eight_digits_have_the_value_of_single_ones),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

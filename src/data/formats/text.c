@@ -11,7 +11,7 @@
 /* Words are looked up in groups, to overlap cache misses: all slots of a group are prefetched first. */
 #define LOOKUPS 16
 
-struct document {
+struct text_document {
   const struct pwi_parse_rule *rule;
   struct pwi_tokenizer text;
   uint64_t *ids, unknown;
@@ -20,13 +20,13 @@ struct document {
   bool is_sorted;
 };
 
-static inline void add(struct document *document, uint64_t id) {
+static inline void add(struct text_document *document, uint64_t id) {
   document->is_sorted &= document->count == 0 || id > document->ids[document->count - 1];
   document->ids[document->count] = id;
   document->values[document->count++] = 1;
 }
 
-static void look_up(struct document *document) {
+static void look_up(struct text_document *document) {
   const struct pawl_words *words = document->rule->words;
   char letters[LOOKUPS][PWI_TOKENIZER_ROOM];
   size_t lengths[LOOKUPS], count;
@@ -49,7 +49,7 @@ static void look_up(struct document *document) {
   } while (count == LOOKUPS);
 }
 
-static void hash(struct document *document) {
+static void hash(struct text_document *document) {
   char word[PWI_TOKENIZER_ROOM];
   size_t length;
   while ((length = pwi_tokenizer_next(&document->text, word)))
@@ -63,11 +63,11 @@ static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *pars
   /* a word takes at least a letter and a blank */
   pawl_status status = pwi_batch_room(batch, (size_t)(line_end - parse->at) / 2 + 1);
   if (status) return status;
-  struct document document = {.rule = rule,
-                              .text = {.at = parse->at, .end = line_end},
-                              .ids = batch->ids + batch->is.entries,
-                              .values = batch->values + batch->is.entries,
-                              .is_sorted = true};
+  struct text_document document = {.rule = rule,
+                                   .text = {.at = parse->at, .end = line_end},
+                                   .ids = batch->ids + batch->is.entries,
+                                   .values = batch->values + batch->is.entries,
+                                   .is_sorted = true};
   if (rule->words)
     look_up(&document);
   else

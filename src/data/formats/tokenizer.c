@@ -32,9 +32,9 @@ static bool is_ascii_word(char c) { return (c >= '0' && c <= '9') || ((c | 32) >
 
 #define RIGHT_QUOTE 0x2019
 
-enum kind { SEPARATOR, LETTER, DIGIT, MARK };
+enum character_kind { SEPARATOR, LETTER, DIGIT, MARK };
 
-static enum kind kind_of(uint32_t character) {
+static enum character_kind kind_of(uint32_t character) {
   if (uc_is_property_alphabetic(character)) return LETTER;
   if (uc_is_general_category_withtable(character, UC_CATEGORY_MASK_Nd)) return DIGIT;
   return uc_is_general_category_withtable(character, UC_CATEGORY_MASK_M) ? MARK : SEPARATOR;
@@ -46,18 +46,18 @@ static bool begins_word(const char *at, const char *end) {
   if (at == end) return false;
   if ((unsigned char)*at < 0x80) return is_ascii_word(*at);
   pwi_utf8_get(at, &character);
-  enum kind kind = kind_of(character);
+  enum character_kind kind = kind_of(character);
   return kind == LETTER || kind == DIGIT;
 }
 
 /* A word that is being read. */
-struct word {
+struct token {
   char *letters;
   size_t length;
   bool has_letter, is_long;
 };
 
-static void append(struct word *word, uint32_t character) {
+static void append(struct token *word, uint32_t character) {
   char bytes[4];
   size_t size = pwi_utf8_put(character, bytes);
   if (size > PAWL_WORD_MAX - word->length) {
@@ -69,7 +69,7 @@ static void append(struct word *word, uint32_t character) {
 
 /* Handles a character that is not an ASCII letter or digit. Returns how many of its bytes belong to the
  * word; 0: the word ends here. */
-static size_t append_other(const struct pwi_tokenizer *text, struct word *word, const char *at) {
+static size_t append_other(const struct pwi_tokenizer *text, struct token *word, const char *at) {
   uint32_t character;
   size_t size = pwi_utf8_get(at, &character);
   bool is_inside = word->length > 0 || word->is_long;
@@ -79,7 +79,7 @@ static size_t append_other(const struct pwi_tokenizer *text, struct word *word, 
     return size;
   }
   if (character < 0x80) return 0;
-  enum kind kind = kind_of(character);
+  enum character_kind kind = kind_of(character);
   if (kind == SEPARATOR || (kind == MARK && !is_inside)) return 0;
   word->has_letter |= kind == LETTER;
   append(word, uc_tolower(character));
@@ -87,7 +87,7 @@ static size_t append_other(const struct pwi_tokenizer *text, struct word *word, 
 }
 
 /* Appends ASCII letters and digits, up to the first other character, and returns its position. */
-static inline const char *run_of_ascii(const char *at, struct word *word) {
+static inline const char *run_of_ascii(const char *at, struct token *word) {
   for (;;) {
     uint64_t others, letters, lower = look(at, &others, &letters);
     unsigned count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
@@ -104,7 +104,7 @@ static inline const char *run_of_ascii(const char *at, struct word *word) {
 }
 
 /* Appends the run at `at`, which may be empty, and returns its end. */
-static inline const char *run(const struct pwi_tokenizer *text, const char *at, struct word *word) {
+static inline const char *run(const struct pwi_tokenizer *text, const char *at, struct token *word) {
   for (;;) {
     at = run_of_ascii(at, word);
     if (at >= text->end || ((unsigned char)*at < 0x80 && *at != '\'')) return at;
@@ -117,7 +117,7 @@ static inline const char *run(const struct pwi_tokenizer *text, const char *at, 
 size_t pwi_tokenizer_next(struct pwi_tokenizer *text, char *letters) {
   const char *at = text->at, *end = text->end;
   while (at < end) {
-    struct word word = {.letters = letters};
+    struct token word = {.letters = letters};
     uint32_t ignored;
     if ((unsigned char)*at < 0x80 && !is_ascii_word(*at)) {
       at++;

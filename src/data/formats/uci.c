@@ -84,7 +84,7 @@ bool pwi_uci_has_entry(const char *head, size_t size, const struct pwi_bag *bag)
 /* --- documents ------------------------------------------------------------------------------------------ */
 
 /* A document that is being parsed. */
-struct document {
+struct uci_document {
   const struct pwi_parse_rule *rule;
   struct pwi_parse *parse;
   struct pwi_batch *batch;
@@ -110,7 +110,7 @@ static inline bool read_line(const char *line, uint64_t *three, const char **nex
 }
 
 /* Explains why a line is malformed. */
-static pawl_status explain(struct document *document, const char *line) {
+static pawl_status explain(struct uci_document *document, const char *line) {
   static const char *const whats[] = {"expected the number of a document, a whole number",
                                       "expected the number of a word, a whole number"};
   struct pwi_parse *parse = document->parse;
@@ -135,18 +135,18 @@ static pawl_status explain(struct document *document, const char *line) {
 }
 
 /* Whether the line belongs to the current document. */
-static bool goes_on(const struct document *document, const char *line, uint64_t number) {
+static bool goes_on(const struct uci_document *document, const char *line, uint64_t number) {
   return number != 0 && number == document->number && line - document->line < PWI_UCI_LOOK;
 }
 
 /* The document ends before `at`. */
-static void end_before(struct document *document, const char *at) {
+static void end_before(struct uci_document *document, const char *at) {
   document->parse->next = at;
   document->parse->before = at - document->line < PWI_UCI_LOOK ? document->number : 0;
 }
 
 /* Skips the rest of a bad document. */
-static void skip_rest(struct document *document, const char *at) {
+static void skip_rest(struct uci_document *document, const char *at) {
   const char *end = document->parse->end;
   while (at < end) {
     const char *stop = line_end(at, end);
@@ -168,7 +168,7 @@ static const char *column(const char *line, int wanted) {
   return at;
 }
 
-static pawl_status check(struct document *document, const char *line, const uint64_t *three) {
+static pawl_status check(struct uci_document *document, const char *line, const uint64_t *three) {
   const struct pwi_bag *bag = &document->rule->bag;
   const struct pawl_words *words = document->rule->words;
   struct pwi_parse *parse = document->parse;
@@ -190,7 +190,7 @@ static pawl_status check(struct document *document, const char *line, const uint
   return pwi_parse_count(parse, column(line, 2), &end, &ignored);
 }
 
-static pawl_status add(struct document *document, const uint64_t *three) {
+static pawl_status add(struct uci_document *document, const uint64_t *three) {
   struct pwi_batch *batch = document->batch;
   pawl_status status = pwi_batch_room(batch, document->count + 1);
   if (status) return status;
@@ -203,7 +203,7 @@ static pawl_status add(struct document *document, const uint64_t *three) {
 }
 
 /* Rejects the whole document. `parse->at` moves to the offending line. */
-static pawl_status give_up(struct document *document, const char *line, pawl_status status) {
+static pawl_status give_up(struct uci_document *document, const char *line, pawl_status status) {
   struct pwi_parse *parse = document->parse;
   if (status != PAWL_CORRUPT) return status;
   parse->at = line;
@@ -213,7 +213,7 @@ static pawl_status give_up(struct document *document, const char *line, pawl_sta
 }
 
 /* Parses the line at `*at` if it belongs to the document; else returns false. */
-static bool take_line(struct document *document, const char **at, pawl_status *status_out) {
+static bool take_line(struct uci_document *document, const char **at, pawl_status *status_out) {
   const char *line = *at, *next;
   uint64_t three[3];
   bool is_good = read_line(line, three, &next);
@@ -239,7 +239,8 @@ static bool take_line(struct document *document, const char **at, pawl_status *s
 }
 
 static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *parse, struct pwi_batch *batch) {
-  struct document document = {.rule = rule, .parse = parse, .batch = batch, .before = parse->before, .is_sorted = true};
+  struct uci_document document = {
+      .rule = rule, .parse = parse, .batch = batch, .before = parse->before, .is_sorted = true};
   const char *at = parse->at;
   pawl_status status = PAWL_OK;
   while (!status && at < parse->end && take_line(&document, &at, &status)) {

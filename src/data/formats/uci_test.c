@@ -18,7 +18,7 @@ static void test_documents_are_runs_of_lines(void **state) {
   assert_reads(" 1\t1  2 \r\n\n\r\n  \n1 2 1\n\n", "0 1:2 2:1; "); /* empty lines are ignored */
 }
 
-static void test_what_is_wrong_is_said_with_its_place(void **state) {
+static void test_a_mistake_is_reported_with_its_place(void **state) {
   static const char count[] = "the count is not a whole number from 1 to 16777216";
   static const char document[] = "expected the number of a document, a whole number";
   static const char word[] = "expected the number of a word, a whole number";
@@ -245,7 +245,7 @@ static void test_failing_allocations_are_returned(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_documents_are_runs_of_lines),
-      cmocka_unit_test(test_what_is_wrong_is_said_with_its_place),
+      cmocka_unit_test(test_a_mistake_is_reported_with_its_place),
       cmocka_unit_test(test_words_beyond_the_vocabulary_are_bad),
       cmocka_unit_test(test_the_document_before_a_line_is_seen),
       cmocka_unit_test(test_every_cut_gives_the_same_documents),

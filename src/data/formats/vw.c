@@ -13,7 +13,7 @@
 #include "data/formats/number.h"
 
 /* A row that is being parsed. */
-struct row {
+struct vw_row {
   struct pwi_parse *parse;
   const char *at, *end; /* the rest of the line, without its line break */
   uint32_t hash_bits;
@@ -29,18 +29,18 @@ static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 /* Whether a name ends before this character. A line break ends a name, too. */
 static bool ends_name(char c) { return c == ' ' || c == ':' || c == '|' || c == '\t' || c == '\n' || c == '\r'; }
 
-static void skip_blanks(struct row *row) {
+static void skip_blanks(struct vw_row *row) {
   while (row->at < row->end && is_blank(*row->at)) row->at++;
 }
 
-static const char *name_end(const struct row *row) {
+static const char *name_end(const struct vw_row *row) {
   const char *at = row->at;
   while (!ends_name(*at)) at++;
   return at;
 }
 
 /* Parses the number behind a colon, which ends at a blank, a bar or the end of the line. */
-static pawl_status number(struct row *row, double *value_out) {
+static pawl_status number(struct vw_row *row, double *value_out) {
   const char *end, *begin = ++row->at;
   if (begin == row->end || is_blank(*begin) || *begin == '|')
     return pwi_parse_wrong(row->parse, begin, "expected a value behind the colon");
@@ -54,7 +54,7 @@ static pawl_status number(struct row *row, double *value_out) {
 /* --- before the first bar ------------------------------------------------------------------------------- */
 
 /* Parses the importance, a separate number. A tag begins with a quote or touches the bar, and is ignored. */
-static pawl_status importance(struct row *row, const char *bar) {
+static pawl_status importance(struct vw_row *row, const char *bar) {
   const char *end;
   double value;
   row->weight = 1;
@@ -70,7 +70,7 @@ static pawl_status importance(struct row *row, const char *bar) {
   return PAWL_OK;
 }
 
-static pawl_status tag(struct row *row, const char *bar) {
+static pawl_status tag(struct vw_row *row, const char *bar) {
   const char *begin = row->at;
   while (row->at < bar && !is_blank(*row->at)) row->at++;
   if (row->at < bar && *begin != '\'')
@@ -79,7 +79,7 @@ static pawl_status tag(struct row *row, const char *bar) {
   return row->at == bar ? PAWL_OK : pwi_parse_wrong(row->parse, row->at, "unexpected text between the tag and the bar");
 }
 
-static pawl_status before_bar(struct row *row) {
+static pawl_status before_bar(struct vw_row *row) {
   const char *bar = memchr(row->at, '|', (size_t)(row->end - row->at));
   skip_blanks(row);
   if (!bar) return pwi_parse_wrong(row->parse, row->end, "expected a bar before the features");
@@ -99,7 +99,7 @@ static pawl_status before_bar(struct row *row) {
 
 /* --- namespaces ----------------------------------------------------------------------------------------- */
 
-static pawl_status feature(struct row *row, struct pwi_field space_name, uint64_t seed, double scale) {
+static pawl_status feature(struct vw_row *row, struct pwi_field space_name, uint64_t seed, double scale) {
   const char *begin = row->at, *end = name_end(row);
   double value = 1;
   if (end == begin) return pwi_parse_wrong(row->parse, begin, "expected the name of a feature before the colon");
@@ -119,7 +119,7 @@ static pawl_status feature(struct row *row, struct pwi_field space_name, uint64_
 }
 
 /* Parses from behind a bar to the next bar or the end of the line. */
-static pawl_status space(struct row *row) {
+static pawl_status space(struct vw_row *row) {
   const char *begin = row->at, *end = name_end(row);
   uint64_t seed = end > begin ? pwi_hash(begin, (size_t)(end - begin), 0) : 0;
   double scale = 1;
@@ -135,7 +135,7 @@ static pawl_status space(struct row *row) {
   return status;
 }
 
-static pawl_status read_row(struct row *row) {
+static pawl_status read_row(struct vw_row *row) {
   pawl_status status = before_bar(row);
   while (!status && row->at < row->end) {
     row->at++; /* skip the bar */
@@ -148,11 +148,11 @@ pawl_status pwi_parse_vw(const struct pwi_parse_rule *rule, struct pwi_parse *pa
   while (parse->at < parse->end) {
     const char *stop = memchr(parse->at, '\n', (size_t)(parse->end - parse->at)), *end = stop;
     if (end > parse->at && end[-1] == '\r') end--;
-    struct row row = {.parse = parse,
-                      .at = parse->at,
-                      .end = end,
-                      .hash_bits = rule->hash_bits,
-                      .labels_optional = rule->labels_optional};
+    struct vw_row row = {.parse = parse,
+                         .at = parse->at,
+                         .end = end,
+                         .hash_bits = rule->hash_bits,
+                         .labels_optional = rule->labels_optional};
     skip_blanks(&row);
     if (row.at < end) {
       pawl_status status = pwi_batch_room(batch, (size_t)(end - row.at) / 2 + 1);

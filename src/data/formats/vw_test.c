@@ -77,7 +77,7 @@ static void test_empty_spaces_and_lines_are_fine(void **state) {
   assert_reads("\n1 |\r\n  \n2 |a |b\n3 ||\n", "1; 2; 3; ");
 }
 
-static void test_what_is_wrong_is_said_with_its_place(void **state) {
+static void test_a_mistake_is_reported_with_its_place(void **state) {
   static const struct {
     const char *text, *wrong;
   } cases[] = {
@@ -115,7 +115,7 @@ int main(void) {
       cmocka_unit_test(test_several_spaces_and_names_are_one_row),
       cmocka_unit_test(test_importances_are_weights_and_tags_are_nothing),
       cmocka_unit_test(test_empty_spaces_and_lines_are_fine),
-      cmocka_unit_test(test_what_is_wrong_is_said_with_its_place),
+      cmocka_unit_test(test_a_mistake_is_reported_with_its_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

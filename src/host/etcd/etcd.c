@@ -20,8 +20,8 @@
 #define TROUBLE_MAX 600
 
 /* One call. It belongs to the caller until it is queued, then to the thread until its answer is queued. */
-struct request {
-  struct request *next;
+struct etcd_request {
+  struct etcd_request *next;
   struct pwi_meta_call *call; /* for the caller's thread only */
   atomic_bool is_cancelled;   /* the caller no longer waits for it */
   enum pwi_etcd_ask ask;
@@ -48,18 +48,18 @@ struct etcd {
   atomic_bool is_stopping;
 
   pthread_mutex_t mutex; /* guards the next four fields */
-  struct request *queued, **queue_end;
-  struct request *answered, **answer_end;
+  struct etcd_request *queued, **queue_end;
+  struct etcd_request *answered, **answer_end;
   char trouble[TROUBLE_MAX];
 
   /* For the thread only. */
-  struct request *active;
+  struct etcd_request *active;
   size_t endpoint; /* index of the endpoint to try next */
 };
 
 static struct etcd *of(struct pwi_meta *meta) { return (struct etcd *)meta; }
 
-static void request_free(struct request *request) {
+static void request_free(struct etcd_request *request) {
   if (request->easy) curl_easy_cleanup(request->easy);
   pwi_text_fini(&request->body);
   pwi_text_fini(&request->got);
@@ -70,18 +70,18 @@ static void request_free(struct request *request) {
 /* --- the thread: one attempt ---------------------------------------------------------------------------- */
 
 static size_t take_bytes(char *bytes, size_t one, size_t count, void *context) {
-  struct request *request = context;
+  struct etcd_request *request = context;
   pwi_text_add_bytes(&request->got, bytes, one * count);
   return pwi_text_status(&request->got) ? 0 : one * count;
 }
 
-static long attempt_ms(const struct etcd *etcd, const struct request *request) {
+static long attempt_ms(const struct etcd *etcd, const struct etcd_request *request) {
   int64_t left = (request->deadline - pwi_host_now()) / 1000000;
   int64_t most = request->is_patient || etcd->place.count == 1 ? LONG_MS : SHORT_MS;
   return (long)(left < 1 ? 1 : left < most ? left : most);
 }
 
-static void set_options(struct etcd *etcd, struct request *request) {
+static void set_options(struct etcd *etcd, struct etcd_request *request) {
   CURL *easy = request->easy;
   char url[512];
   snprintf(url, sizeof url, "%s%s", etcd->place.endpoints[request->endpoint], pwi_etcd_path(request->ask));
@@ -103,11 +103,11 @@ static void set_options(struct etcd *etcd, struct request *request) {
   if (etcd->private_key) curl_easy_setopt(easy, CURLOPT_SSLKEY, etcd->private_key);
 }
 
-static void fail(struct request *request, pawl_status status, bool is_passing) {
+static void fail(struct etcd_request *request, pawl_status status, bool is_passing) {
   request->reply = (struct pwi_etcd_reply){.status = status, .is_passing = is_passing};
 }
 
-static pawl_status status_of(const struct request *request, CURLcode code) {
+static pawl_status status_of(const struct etcd_request *request, CURLcode code) {
   switch (code) {
   case CURLE_COULDNT_CONNECT:
     return PAWL_LINK_REFUSED;
@@ -129,7 +129,7 @@ static pawl_status status_of(const struct request *request, CURLcode code) {
   }
 }
 
-static bool start_attempt(struct etcd *etcd, struct request *request) {
+static bool start_attempt(struct etcd *etcd, struct etcd_request *request) {
   request->easy = curl_easy_init();
   request->endpoint = etcd->endpoint;
   request->attempts++;
@@ -142,7 +142,7 @@ static bool start_attempt(struct etcd *etcd, struct request *request) {
   return false;
 }
 
-static void read_outcome(struct request *request, CURLcode code) {
+static void read_outcome(struct etcd_request *request, CURLcode code) {
   long http = 0;
   if (code) {
     pawl_status status = status_of(request, code);
@@ -157,7 +157,7 @@ static void read_outcome(struct request *request, CURLcode code) {
 
 /* --- the thread: retries and answers -------------------------------------------------------------------- */
 
-static void note_trouble(struct etcd *etcd, const struct request *request) {
+static void note_trouble(struct etcd *etcd, const struct etcd_request *request) {
   const struct pwi_etcd_reply *reply = &request->reply;
   pthread_mutex_lock(&etcd->mutex);
   etcd->trouble[0] = '\0';
@@ -167,7 +167,7 @@ static void note_trouble(struct etcd *etcd, const struct request *request) {
   pthread_mutex_unlock(&etcd->mutex);
 }
 
-static void hand_over(struct etcd *etcd, struct request *request) {
+static void hand_over(struct etcd *etcd, struct etcd_request *request) {
   pthread_mutex_lock(&etcd->mutex);
   request->next = NULL;
   *etcd->answer_end = request;
@@ -177,14 +177,14 @@ static void hand_over(struct etcd *etcd, struct request *request) {
 }
 
 /* Pauses only after every member has been asked. */
-static int64_t pause_after(const struct etcd *etcd, const struct request *request) {
+static int64_t pause_after(const struct etcd *etcd, const struct etcd_request *request) {
   if (request->attempts % etcd->place.count != 0) return 0;
   size_t rounds = request->attempts / etcd->place.count;
   return rounds > 4 ? PAUSE_MAX : PAUSE_MIN << (rounds - 1);
 }
 
 /* True if the request is finished. */
-static bool settle(struct etcd *etcd, struct request *request) {
+static bool settle(struct etcd *etcd, struct etcd_request *request) {
   note_trouble(etcd, request);
   if (request->reply.is_passing && etcd->endpoint == request->endpoint)
     etcd->endpoint = (etcd->endpoint + 1) % etcd->place.count;
@@ -192,13 +192,13 @@ static bool settle(struct etcd *etcd, struct request *request) {
   return !request->reply.is_passing || request->try_at >= request->deadline;
 }
 
-static void remove_active(struct etcd *etcd, const struct request *request) {
-  struct request **at = &etcd->active;
+static void remove_active(struct etcd *etcd, const struct etcd_request *request) {
+  struct etcd_request **at = &etcd->active;
   while (*at != request) at = &(*at)->next;
   *at = request->next;
 }
 
-static void attempt_over(struct etcd *etcd, struct request *request) {
+static void attempt_over(struct etcd *etcd, struct etcd_request *request) {
   if (!settle(etcd, request)) {
     pwi_etcd_reply_fini(&request->reply);
     return;
@@ -210,7 +210,7 @@ static void attempt_over(struct etcd *etcd, struct request *request) {
 static void collect(struct etcd *etcd) {
   int left;
   for (CURLMsg *message; (message = curl_multi_info_read(etcd->multi, &left));) {
-    struct request *request;
+    struct etcd_request *request;
     if (message->msg != CURLMSG_DONE) continue;
     CURLcode code = message->data.result;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&request);
@@ -222,7 +222,7 @@ static void collect(struct etcd *etcd) {
   }
 }
 
-static void drop(struct etcd *etcd, struct request *request) {
+static void drop(struct etcd *etcd, struct etcd_request *request) {
   if (request->easy) curl_multi_remove_handle(etcd->multi, request->easy);
   remove_active(etcd, request);
   request_free(request);
@@ -231,7 +231,7 @@ static void drop(struct etcd *etcd, struct request *request) {
 /* Starts requests that are due. Returns the milliseconds until the next one is due. */
 static int look_at_active(struct etcd *etcd) {
   int64_t now = pwi_host_now(), next = now + IDLE_MS * INT64_C(1000000);
-  for (struct request *request = etcd->active, *after; request; request = after) {
+  for (struct etcd_request *request = etcd->active, *after; request; request = after) {
     after = request->next;
     if (atomic_load(&request->is_cancelled)) {
       drop(etcd, request);
@@ -248,12 +248,12 @@ static int look_at_active(struct etcd *etcd) {
 
 static void take_queue(struct etcd *etcd) {
   pthread_mutex_lock(&etcd->mutex);
-  struct request *queued = etcd->queued;
+  struct etcd_request *queued = etcd->queued;
   etcd->queued = NULL;
   etcd->queue_end = &etcd->queued;
   pthread_mutex_unlock(&etcd->mutex);
   while (queued) {
-    struct request *request = queued;
+    struct etcd_request *request = queued;
     queued = request->next;
     request->next = etcd->active;
     etcd->active = request;
@@ -275,8 +275,8 @@ static void *run(void *context) {
 
 /* --- the caller's thread -------------------------------------------------------------------------------- */
 
-static struct request *request_make(struct pwi_meta_call *call, enum pwi_etcd_ask ask) {
-  struct request *request = pwi_alloc_zero(1, sizeof *request);
+static struct etcd_request *request_make(struct pwi_meta_call *call, enum pwi_etcd_ask ask) {
+  struct etcd_request *request = pwi_alloc_zero(1, sizeof *request);
   if (!request) return NULL;
   request->call = call;
   request->ask = ask;
@@ -286,7 +286,7 @@ static struct request *request_make(struct pwi_meta_call *call, enum pwi_etcd_as
   return request;
 }
 
-static pawl_status submit(struct pwi_meta *meta, struct request *request) {
+static pawl_status submit(struct pwi_meta *meta, struct etcd_request *request) {
   struct etcd *etcd = of(meta);
   pawl_status status = pwi_text_status(&request->body);
   if (status) {
@@ -315,14 +315,14 @@ static bool keys_fit(const struct pwi_meta_transaction *transaction) {
 static pawl_status transact(struct pwi_meta *meta, struct pwi_meta_call *call,
                             const struct pwi_meta_transaction *transaction) {
   if (!keys_fit(transaction)) return PAWL_INVALID;
-  struct request *request = request_make(call, PWI_ETCD_TXN);
+  struct etcd_request *request = request_make(call, PWI_ETCD_TXN);
   if (!request) return PAWL_NO_MEMORY;
   pwi_etcd_write_txn(&request->body, transaction);
   return submit(meta, request);
 }
 
 static pawl_status grant(struct pwi_meta *meta, struct pwi_meta_call *call, int64_t ttl_ns) {
-  struct request *request = request_make(call, PWI_ETCD_GRANT);
+  struct etcd_request *request = request_make(call, PWI_ETCD_GRANT);
   if (!request) return PAWL_NO_MEMORY;
   pwi_etcd_write_grant(&request->body, ttl_ns);
   return submit(meta, request);
@@ -330,7 +330,7 @@ static pawl_status grant(struct pwi_meta *meta, struct pwi_meta_call *call, int6
 
 static pawl_status about_lease(struct pwi_meta *meta, struct pwi_meta_call *call, enum pwi_etcd_ask ask,
                                uint64_t lease) {
-  struct request *request = request_make(call, ask);
+  struct etcd_request *request = request_make(call, ask);
   if (!request) return PAWL_NO_MEMORY;
   pwi_etcd_write_lease(&request->body, lease);
   return submit(meta, request);
@@ -346,16 +346,16 @@ static pawl_status end_lease(struct pwi_meta *meta, struct pwi_meta_call *call, 
 
 /* The current owner frees it. */
 static void cancel(struct pwi_meta *meta, struct pwi_meta_call *call) {
-  struct request *request = call->inside;
+  struct etcd_request *request = call->inside;
   if (!request) return;
   call->inside = NULL;
   atomic_store(&request->is_cancelled, true);
   curl_multi_wakeup(of(meta)->multi);
 }
 
-static struct request *next_answer(struct etcd *etcd) {
+static struct etcd_request *next_answer(struct etcd *etcd) {
   pthread_mutex_lock(&etcd->mutex);
-  struct request *request = etcd->answered;
+  struct etcd_request *request = etcd->answered;
   if (request) etcd->answered = request->next;
   if (!etcd->answered) etcd->answer_end = &etcd->answered;
   pthread_mutex_unlock(&etcd->mutex);
@@ -363,7 +363,7 @@ static struct request *next_answer(struct etcd *etcd) {
 }
 
 static void turn(struct pwi_meta *meta) {
-  for (struct request *request; (request = next_answer(of(meta)));) {
+  for (struct etcd_request *request; (request = next_answer(of(meta)));) {
     struct pwi_meta_call *call = request->call;
     if (!atomic_load(&request->is_cancelled)) {
       call->inside = NULL;
@@ -391,9 +391,9 @@ void pwi_etcd_stop(struct pwi_meta *meta) {
   etcd->has_thread = false;
 }
 
-static void free_list(struct etcd *etcd, struct request *list) {
+static void free_list(struct etcd *etcd, struct etcd_request *list) {
   while (list) {
-    struct request *request = list;
+    struct etcd_request *request = list;
     list = request->next;
     if (request->easy) curl_multi_remove_handle(etcd->multi, request->easy);
     request_free(request);

@@ -236,7 +236,7 @@ static void test_patience_ends(void **state) {
   fake_close(&fake);
 }
 
-static void test_a_patient_call_waits_until_somebody_answers(void **state) {
+static void test_a_patient_call_waits_until_a_member_answers(void **state) {
   (void)state;
   struct fake fake;
   struct client client;
@@ -290,7 +290,7 @@ static void test_many_calls_at_a_time_are_all_answered(void **state) {
   fake_close(&fake);
 }
 
-static void test_what_is_cancelled_is_not_heard_of_again(void **state) {
+static void test_a_cancelled_call_is_not_answered(void **state) {
   (void)state;
   struct fake fake;
   struct client client;
@@ -340,10 +340,10 @@ int main(void) {
       cmocka_unit_test(test_a_call_goes_there_and_its_answer_comes_back),
       cmocka_unit_test(test_the_next_member_is_asked_if_one_is_down_hangs_or_has_no_leader),
       cmocka_unit_test(test_patience_ends),
-      cmocka_unit_test(test_a_patient_call_waits_until_somebody_answers),
+      cmocka_unit_test(test_a_patient_call_waits_until_a_member_answers),
       cmocka_unit_test(test_an_error_that_will_not_pass_is_told_at_once),
       cmocka_unit_test(test_many_calls_at_a_time_are_all_answered),
-      cmocka_unit_test(test_what_is_cancelled_is_not_heard_of_again),
+      cmocka_unit_test(test_a_cancelled_call_is_not_answered),
       cmocka_unit_test(test_running_out_of_memory_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static void test_any_bytes_come_back_from_base64(void **state) {
   }
 }
 
-static void test_what_is_not_base64_is_refused(void **state) {
+static void test_text_that_is_not_base64_is_refused(void **state) {
   (void)state;
   static const char *const texts[] = {"Z",    "Zg",     "Zg=",  "Zg=a",     "Z===",     "====", "Zm9=",
                                       "Zh==", "Zm9v\n", "Zm 9", "Zg==Zg==", "Zm8=Zm9v", "Zm9_", "Zm9-"};
@@ -317,7 +317,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_base64_is_that_of_the_book),
       cmocka_unit_test(test_any_bytes_come_back_from_base64),
-      cmocka_unit_test(test_what_is_not_base64_is_refused),
+      cmocka_unit_test(test_text_that_is_not_base64_is_refused),
       cmocka_unit_test(test_places_are_read),
       cmocka_unit_test(test_places_that_make_no_sense_are_invalid),
       cmocka_unit_test(test_a_deal_is_written_as_etcd_wants_it),

@@ -38,7 +38,7 @@ struct pwi_http_route {
   const char *content_type; /* "text/plain; charset=utf-8" */
   pwi_http_render *render;
   void *context;
-  bool is_open; /* shown to everybody, without the guard */
+  bool is_open; /* shown to every client, without the guard */
 };
 
 struct pwi_http_config {

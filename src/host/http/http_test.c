@@ -258,7 +258,7 @@ static void test_a_get_with_a_body_is_hung_up_on(void **state) {
   assert_int_equal(atomic_load(&renders), before);
 }
 
-static void test_what_is_no_request_is_refused(void **state) {
+static void test_bytes_that_are_no_request_are_refused(void **state) {
   (void)state;
   int before = atomic_load(&renders);
   const char *const bad[] = {
@@ -345,7 +345,7 @@ static void test_a_full_endpoint_serves_again_when_others_go(void **state) {
 }
 
 /* More connections than there are places, each with an unfinished request. */
-static void test_slow_connections_keep_nobody_out(void **state) {
+static void test_slow_connections_do_not_keep_others_out(void **state) {
   (void)state;
   static const char *const beginnings[] = {"", "GET /metrics HTTP/1.1\r\nHost: here\r\nX: ",
                                            "GET /metrics HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\nhalf",
@@ -582,13 +582,13 @@ int main(void) {
       cmocka_unit_test(test_other_paths_are_not_found),
       cmocka_unit_test(test_other_methods_are_not_allowed),
       cmocka_unit_test(test_a_get_with_a_body_is_hung_up_on),
-      cmocka_unit_test(test_what_is_no_request_is_refused),
+      cmocka_unit_test(test_bytes_that_are_no_request_are_refused),
       cmocka_unit_test(test_a_header_without_end_is_refused),
       cmocka_unit_test(test_garbage_does_no_harm),
       cmocka_unit_test(test_a_connection_can_be_used_again),
       cmocka_unit_test(test_long_pages_arrive_whole),
       cmocka_unit_test(test_a_full_endpoint_serves_again_when_others_go),
-      cmocka_unit_test(test_slow_connections_keep_nobody_out),
+      cmocka_unit_test(test_slow_connections_do_not_keep_others_out),
       cmocka_unit_test(test_a_request_that_trickles_is_hung_up_on),
       cmocka_unit_test(test_a_guard_asks_for_a_token),
       cmocka_unit_test(test_files_without_good_tokens_are_refused),

@@ -108,7 +108,7 @@ static void test_the_first_key_decides_what_a_node_can_do(void **state) {
   pwi_keyring_destroy(ads);
 }
 
-static void test_a_key_that_is_not_known_is_nobody(void **state) {
+static void test_an_unknown_key_has_no_rights(void **state) {
   (void)state;
   struct pwi_keyring *ring = ring_of((const char *[]){FULL, NULL});
   assert_true(rights_of(ring, STRANGER).is_nobody);
@@ -248,7 +248,7 @@ int main(void) {
       cmocka_unit_test(test_a_key_that_is_not_known_permits_nothing),
       cmocka_unit_test(test_other_identities_may_do_everything),
       cmocka_unit_test(test_the_first_key_decides_what_a_node_can_do),
-      cmocka_unit_test(test_a_key_that_is_not_known_is_nobody),
+      cmocka_unit_test(test_an_unknown_key_has_no_rights),
       cmocka_unit_test(test_an_operator_may_operate_and_do_nothing_with_values),
       cmocka_unit_test(test_certificates_have_the_rights_of_the_first_line_that_names_them),
       cmocka_unit_test(test_rights_are_read_anew_or_stay_as_they_were),

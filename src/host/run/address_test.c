@@ -35,7 +35,7 @@ static void test_shards_listen_side_by_side(void **state) {
   }
 }
 
-static void test_what_is_no_address_gives_none(void **state) {
+static void test_a_text_that_is_no_address_gives_none(void **state) {
   (void)state;
   char text[PWI_NET_ADDRESS_MAX] = "untouched";
   static const char *const bad[] = {"", "node", "node:x", "node:99999", "::1:3", "unix:"};
@@ -83,7 +83,7 @@ static void test_a_host_that_has_no_address_cannot_be_reached(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shards_listen_side_by_side),
-      cmocka_unit_test(test_what_is_no_address_gives_none),
+      cmocka_unit_test(test_a_text_that_is_no_address_gives_none),
       cmocka_unit_test(test_all_interfaces_are_told_apart),
       cmocka_unit_test(test_loopback_is_reached_by_loopback),
       cmocka_unit_test(test_a_host_that_has_no_address_cannot_be_reached),

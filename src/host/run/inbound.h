@@ -10,7 +10,8 @@
  * less) and at most PWI_RUN_INBOUND_MAX. */
 uint64_t pwi_run_inbound(uint64_t memory);
 
-/* And for answers that clients have not taken: the same, or a quarter of the memory if that is less. */
+/* Bytes for answers that clients have not taken: as pwi_run_inbound, or a quarter of `memory` if that is
+ * less. */
 uint64_t pwi_run_answers(uint64_t memory);
 
 #endif

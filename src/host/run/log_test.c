@@ -56,7 +56,7 @@ static void test_the_directory_is_chosen_by_the_environment_and_the_address(void
   setenv("HOME", "/home/me", 1);
 }
 
-static void test_what_is_asked_for_is_taken(void **state) {
+static void test_the_requested_directory_is_used(void **state) {
   (void)state;
   expect_directory("/srv/pawl", TCP, "/srv/pawl");
   expect_directory("/srv/pawl", "127.0.0.1:0", "tcp://127.0.0.1:45555", "/srv/pawl");
@@ -158,7 +158,7 @@ static void write_file(const char *path, const char *text) {
   fclose(file);
 }
 
-static void test_what_is_wrong_is_said_with_what_to_do(void **state) {
+static void test_a_mistake_is_reported_with_a_remedy(void **state) {
   char path[300], log[400];
   (void)state;
   snprintf(path, sizeof path, "%s/file", root);
@@ -203,13 +203,13 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
   const struct CMUnitTest tests[] = {
       TEST(test_the_directory_is_chosen_by_the_environment_and_the_address),
-      TEST(test_what_is_asked_for_is_taken),
+      TEST(test_the_requested_directory_is_used),
       TEST(test_a_manager_at_any_port_keeps_nothing),
       TEST(test_a_path_that_is_too_long_is_refused),
       TEST(test_directories_are_made_and_the_log_is_found_again),
       TEST(test_a_new_cluster_sets_the_old_log_aside),
       TEST(test_in_memory_there_is_no_path),
-      TEST(test_what_is_wrong_is_said_with_what_to_do),
+      TEST(test_a_mistake_is_reported_with_a_remedy),
       TEST(test_without_memory_nothing_stays_open),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,7 +180,7 @@ static void test_a_server_says_why_it_is_not_in(void **state) {
   pwi_keyring_destroy(other);
 }
 
-static void test_what_cannot_be_started_is_explained(void **state) {
+static void test_a_failed_start_is_explained(void **state) {
   (void)state;
   struct pwi_keyring *reader;
   assert_int_equal(pwi_keyring_create(&reader), PAWL_OK);
@@ -220,7 +220,7 @@ int main(void) {
       cmocka_unit_test(test_a_server_that_is_told_to_stop_hands_its_keys_over),
       cmocka_unit_test(test_told_twice_a_server_goes_at_once),
       cmocka_unit_test(test_a_server_says_why_it_is_not_in),
-      cmocka_unit_test(test_what_cannot_be_started_is_explained),
+      cmocka_unit_test(test_a_failed_start_is_explained),
   };
   static const char *const variables[] = {"PAWL_KEY", "PAWL_KEY_FILE", "PAWL_ADDRESS"};
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);

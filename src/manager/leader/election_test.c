@@ -100,7 +100,7 @@ static void test_a_leader_that_is_cut_off_gives_up_in_the_end(void **state) {
   scene_close(&scene);
 }
 
-static void test_who_resigns_is_followed_at_once(void **state) {
+static void test_a_leader_that_resigns_is_succeeded_at_once(void **state) {
   (void)state;
   struct scene scene;
   scene_open(&scene, 6, 2);
@@ -164,7 +164,7 @@ static void put(struct scene *scene, const char *key, const char *value) {
   assert_true(plant.is_done);
 }
 
-static void test_what_is_not_ours_is_left_alone(void **state) {
+static void test_malformed_keys_of_the_store_are_left_alone(void **state) {
   (void)state;
   static const char *const terms[] = {"", "x", "-1", "1x", "01", "0", "99999999999999999999", " 1"};
   static const char *const leaders[] = {"", "1", "1 ", "x y", "1 a b", "0 a:1", "1\ta:1", "1 a:1\n", "2 a:1"};
@@ -268,10 +268,10 @@ int main(void) {
       cmocka_unit_test(test_a_stopped_leader_finds_that_it_was_replaced),
       cmocka_unit_test(test_a_leader_survives_a_store_that_is_away_for_less_than_its_lease),
       cmocka_unit_test(test_a_leader_that_is_cut_off_gives_up_in_the_end),
-      cmocka_unit_test(test_who_resigns_is_followed_at_once),
+      cmocka_unit_test(test_a_leader_that_resigns_is_succeeded_at_once),
       cmocka_unit_test(test_resigning_without_a_store_takes_a_second),
       cmocka_unit_test(test_a_store_that_comes_late_is_waited_for),
-      cmocka_unit_test(test_what_is_not_ours_is_left_alone),
+      cmocka_unit_test(test_malformed_keys_of_the_store_are_left_alone),
       cmocka_unit_test(test_a_leaders_value_has_one_form),
       cmocka_unit_test(test_no_term_is_won_twice_whatever_happens),
   };

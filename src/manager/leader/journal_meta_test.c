@@ -193,7 +193,7 @@ static void test_a_large_record_is_kept_in_parts(void **state) {
   scene_close(&scene);
 }
 
-static void test_a_replaced_log_begins_with_what_replaced_it(void **state) {
+static void test_a_replaced_log_begins_with_its_snapshot(void **state) {
   (void)state;
   struct scene scene;
   struct desk desk;
@@ -216,7 +216,7 @@ static void test_a_replaced_log_begins_with_what_replaced_it(void **state) {
 
 /* --- being replaced ------------------------------------------------------------------------------------- */
 
-static void test_what_a_deposed_manager_appends_is_refused(void **state) {
+static void test_a_record_of_a_deposed_manager_is_refused(void **state) {
   (void)state;
   struct scene scene;
   struct desk old_desk, new_desk;
@@ -452,8 +452,8 @@ int main(void) {
       cmocka_unit_test(test_records_come_back_in_order),
       cmocka_unit_test(test_a_long_log_is_read_page_by_page),
       cmocka_unit_test(test_a_large_record_is_kept_in_parts),
-      cmocka_unit_test(test_a_replaced_log_begins_with_what_replaced_it),
-      cmocka_unit_test(test_what_a_deposed_manager_appends_is_refused),
+      cmocka_unit_test(test_a_replaced_log_begins_with_its_snapshot),
+      cmocka_unit_test(test_a_record_of_a_deposed_manager_is_refused),
       cmocka_unit_test(test_a_second_journal_of_the_same_leader_cannot_fork_the_log),
       cmocka_unit_test(test_a_lost_answer_does_not_double_a_record),
       cmocka_unit_test(test_an_append_waits_for_the_store),

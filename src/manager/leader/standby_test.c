@@ -209,7 +209,7 @@ static void test_a_caller_is_told_where_the_leader_is(void **state) {
   scene_close(&scene);
 }
 
-static void test_a_leader_lets_nobody_in_who_knows_a_later_one(void **state) {
+static void test_a_leader_refuses_peers_that_know_a_later_leader(void **state) {
   (void)state;
   struct scene scene;
   open_two(&scene, 8);
@@ -237,7 +237,7 @@ static void test_without_a_leader_a_caller_is_told_so(void **state) {
   scene_close(&scene);
 }
 
-static void test_who_says_something_else_than_join_is_sent_away(void **state) {
+static void test_a_peer_that_does_not_begin_with_join_is_sent_away(void **state) {
   (void)state;
   struct scene scene;
   open_two(&scene, 3);
@@ -249,7 +249,7 @@ static void test_who_says_something_else_than_join_is_sent_away(void **state) {
   scene_close(&scene);
 }
 
-static void test_who_says_nothing_is_sent_away_after_a_while(void **state) {
+static void test_a_silent_peer_is_sent_away_after_a_while(void **state) {
   (void)state;
   struct scene scene;
   open_two(&scene, 4);
@@ -321,10 +321,10 @@ static void test_running_out_of_memory_ends_in_a_state_that_is_told(void **state
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_caller_is_told_where_the_leader_is),
-      cmocka_unit_test(test_a_leader_lets_nobody_in_who_knows_a_later_one),
+      cmocka_unit_test(test_a_leader_refuses_peers_that_know_a_later_leader),
       cmocka_unit_test(test_without_a_leader_a_caller_is_told_so),
-      cmocka_unit_test(test_who_says_something_else_than_join_is_sent_away),
-      cmocka_unit_test(test_who_says_nothing_is_sent_away_after_a_while),
+      cmocka_unit_test(test_a_peer_that_does_not_begin_with_join_is_sent_away),
+      cmocka_unit_test(test_a_silent_peer_is_sent_away_after_a_while),
       cmocka_unit_test(test_callers_of_before_are_gone_when_it_leads),
       cmocka_unit_test(test_a_resigned_leader_is_over),
       cmocka_unit_test(test_running_out_of_memory_ends_in_a_state_that_is_told),

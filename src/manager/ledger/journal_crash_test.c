@@ -132,7 +132,7 @@ static void test_a_crash_at_any_call_keeps_all_that_was_safe(void **state) {
 }
 
 /* The second manager must not rely on records that are only in the cache. */
-static void test_what_is_read_after_a_failed_sync_is_made_to_last(void **state) {
+static void test_records_read_after_a_failed_sync_are_made_durable(void **state) {
   size_t seen = 0;
   (void)state;
   for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -237,7 +237,7 @@ static void live(struct machine *machine, struct pwi_random *random, size_t *ref
   journal->ops->destroy(journal);
 }
 
-static void test_no_mixture_of_faults_and_crashes_loses_what_was_safe(void **state) {
+static void test_no_mixture_of_faults_and_crashes_loses_durable_records(void **state) {
   size_t refused = 0;
   uint64_t reached = 0;
   (void)state;
@@ -265,10 +265,10 @@ static void test_no_mixture_of_faults_and_crashes_loses_what_was_safe(void **sta
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_crash_at_any_call_keeps_all_that_was_safe),
-      cmocka_unit_test(test_what_is_read_after_a_failed_sync_is_made_to_last),
+      cmocka_unit_test(test_records_read_after_a_failed_sync_are_made_durable),
       cmocka_unit_test(test_a_full_disk_stops_the_log_and_loses_nothing),
       cmocka_unit_test(test_no_log_begins_on_a_disk_that_is_full),
-      cmocka_unit_test(test_no_mixture_of_faults_and_crashes_loses_what_was_safe),
+      cmocka_unit_test(test_no_mixture_of_faults_and_crashes_loses_durable_records),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,7 +131,7 @@ static void test_records_come_back_in_order(void **state) {
   close_journal(journal);
 }
 
-static void test_one_record_takes_the_place_of_all(void **state) {
+static void test_one_record_replaces_all(void **state) {
   struct listed listed;
   (void)state;
   struct pwi_journal *journal = open_journal();
@@ -151,7 +151,7 @@ static void test_one_record_takes_the_place_of_all(void **state) {
   close_journal(journal);
 }
 
-static void test_nobody_else_opens_a_log_that_is_open(void **state) {
+static void test_an_open_log_cannot_be_opened_again(void **state) {
   struct pwi_journal *first = open_journal(), *second = NULL;
   (void)state;
   assert_int_equal(try_open(&second), PAWL_EXISTS);
@@ -197,7 +197,7 @@ static void test_a_log_cut_anywhere_keeps_the_records_that_are_whole(void **stat
 }
 
 /* The first `base` bytes were on the disk before the file got its name. */
-static void test_what_replaced_the_records_is_never_unfinished(void **state) {
+static void test_a_snapshot_that_replaces_the_records_is_never_incomplete(void **state) {
   static struct image whole, cut;
   (void)state;
   struct pwi_journal *journal = open_journal();
@@ -472,11 +472,11 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
   const struct CMUnitTest tests[] = {
       TEST(test_records_come_back_in_order),
-      TEST(test_one_record_takes_the_place_of_all),
-      TEST(test_nobody_else_opens_a_log_that_is_open),
+      TEST(test_one_record_replaces_all),
+      TEST(test_an_open_log_cannot_be_opened_again),
       TEST(test_a_visitor_that_has_enough_ends_the_reading),
       TEST(test_a_log_cut_anywhere_keeps_the_records_that_are_whole),
-      TEST(test_what_replaced_the_records_is_never_unfinished),
+      TEST(test_a_snapshot_that_replaces_the_records_is_never_incomplete),
       TEST(test_an_end_that_reads_as_zeros_is_unfinished),
       TEST(test_a_large_record_without_its_head_is_unfinished),
       TEST(test_every_single_bit_of_a_small_log_is_guarded),

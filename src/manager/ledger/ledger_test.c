@@ -186,7 +186,7 @@ static void tell_all(struct story *story) {
   assert_int_equal(apply_last(story), PAWL_OK);
 }
 
-static void test_records_add_up_to_what_they_say(void **state) {
+static void test_records_have_their_documented_effects(void **state) {
   struct story story;
   (void)state;
   tell_all(&story);
@@ -247,7 +247,7 @@ static void test_a_change_that_breaks_a_rule_is_answered_with_that(void **state)
   close_story(&story);
 }
 
-static void test_one_sender_has_so_many_answers_and_no_more(void **state) {
+static void test_the_answers_kept_for_one_sender_are_bounded(void **state) {
   struct story story;
   (void)state;
   tell_all(&story);
@@ -353,7 +353,7 @@ static void test_move_numbers_do_not_run_back(void **state) {
   close_story(&story);
 }
 
-static void test_what_comes_before_birth_is_no_ledger(void **state) {
+static void test_a_journal_must_begin_with_the_birth_record(void **state) {
   struct pwi_ledger ledger = {0};
   struct pwi_writer record = {0};
   (void)state;
@@ -538,17 +538,17 @@ static void test_a_snapshot_needs_its_memory_or_does_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_records_add_up_to_what_they_say),
+      cmocka_unit_test(test_records_have_their_documented_effects),
       cmocka_unit_test(test_answers_are_kept_until_they_are_heard),
       cmocka_unit_test(test_a_change_that_breaks_a_rule_is_answered_with_that),
-      cmocka_unit_test(test_one_sender_has_so_many_answers_and_no_more),
+      cmocka_unit_test(test_the_answers_kept_for_one_sender_are_bounded),
       cmocka_unit_test(test_the_same_records_make_the_same_ledger),
       cmocka_unit_test(test_a_record_that_breaks_a_rule_changes_nothing),
       cmocka_unit_test(test_ids_are_never_used_again),
       cmocka_unit_test(test_a_node_that_leaves_the_view_is_forgotten),
       cmocka_unit_test(test_a_group_is_not_removed_as_a_vector),
       cmocka_unit_test(test_move_numbers_do_not_run_back),
-      cmocka_unit_test(test_what_comes_before_birth_is_no_ledger),
+      cmocka_unit_test(test_a_journal_must_begin_with_the_birth_record),
       cmocka_unit_test(test_every_record_that_is_cut_short_is_corrupt),
       cmocka_unit_test(test_records_with_changed_bytes_do_no_harm),
       cmocka_unit_test(test_without_memory_nothing_changes),

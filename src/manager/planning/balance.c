@@ -18,7 +18,7 @@ struct process_load {
   double bytes, keys;
 };
 
-static double key_rate(const struct node *node) {
+static double key_rate(const struct manager_node *node) {
   double seconds = (double)(node->last.time - node->before.time) / 1e9;
   if (node->reports < 2 || seconds <= 0) return 0;
   const struct pwi_report *now = &node->last.report, *then = &node->before.report;
@@ -46,7 +46,7 @@ static bool look(const struct pwi_manager *manager, bool *uneven_out) {
   double bytes = 0, keys = 0, most_bytes = 0, most_keys = 0;
   size_t count = 0;
   for (size_t i = 0; i < view->node_count; i++) {
-    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, view->nodes[i].node.id);
     if (view->nodes[i].state != PWI_NODE_UP || node->reports == 0 || count == PWI_BALANCE_PROCESSES) return false;
     struct process_load *load = load_of(loads, &count, view->nodes[i].process);
     load->bytes += (double)node->last.report.bytes;

@@ -9,8 +9,8 @@
 #include "ring/plan.h"
 #include "manager/inside.h"
 
-pawl_status pwi_draft_open(const struct pwi_view *view, size_t more_arcs, struct draft *draft_out) {
-  struct draft draft = {.node_room = view->node_count + 1};
+pawl_status pwi_draft_open(const struct pwi_view *view, size_t more_arcs, struct view_draft *draft_out) {
+  struct view_draft draft = {.node_room = view->node_count + 1};
   if (!pwi_add_size(view->arc_count, more_arcs, &draft.arc_room)) return PAWL_NO_MEMORY;
   draft.nodes = pwi_alloc_zero(draft.node_room, sizeof *draft.nodes);
   draft.arcs = pwi_alloc_zero(draft.arc_room, sizeof *draft.arcs);
@@ -28,26 +28,26 @@ pawl_status pwi_draft_open(const struct pwi_view *view, size_t more_arcs, struct
   return PAWL_OK;
 }
 
-void pwi_draft_close(struct draft *draft) {
+void pwi_draft_close(struct view_draft *draft) {
   pwi_free(draft->nodes);
   pwi_free(draft->arcs);
-  *draft = (struct draft){0};
+  *draft = (struct view_draft){0};
 }
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
 
-struct pwi_view_node *pwi_draft_node(struct draft *draft, uint64_t id) {
+struct pwi_view_node *pwi_draft_node(struct view_draft *draft, uint64_t id) {
   for (size_t i = 0; i < draft->node_count; i++) {
     if (draft->nodes[i].node.id == id) return &draft->nodes[i];
   }
   return NULL;
 }
 
-void pwi_draft_add_node(struct draft *draft, const struct pwi_view_node *node) {
+void pwi_draft_add_node(struct view_draft *draft, const struct pwi_view_node *node) {
   draft->nodes[draft->node_count++] = *node;
 }
 
-void pwi_draft_remove_node(struct draft *draft, uint64_t id) {
+void pwi_draft_remove_node(struct view_draft *draft, uint64_t id) {
   struct pwi_view_node *node = pwi_draft_node(draft, id);
   if (!node) return;
   size_t index = (size_t)(node - draft->nodes);
@@ -55,7 +55,7 @@ void pwi_draft_remove_node(struct draft *draft, uint64_t id) {
   memmove(node, node + 1, (draft->node_count - index) * sizeof *node);
 }
 
-bool pwi_draft_has_member(const struct draft *draft, uint64_t id) {
+bool pwi_draft_has_member(const struct view_draft *draft, uint64_t id) {
   for (size_t i = 0; i < draft->arc_count; i++) {
     if (pwi_arc_find(&draft->arcs[i], (struct pwi_node){id}) != PWI_CHAIN_MAX) return true;
   }
@@ -65,13 +65,13 @@ bool pwi_draft_has_member(const struct draft *draft, uint64_t id) {
 /* --- arcs ----------------------------------------------------------------------------------------------- */
 
 /* The index of the last arc that does not begin after `position`. The first arc begins at 0. */
-static size_t arc_at(const struct draft *draft, uint64_t position) {
+static size_t arc_at(const struct view_draft *draft, uint64_t position) {
   struct pwi_search search = {.high = draft->arc_count};
   while (pwi_search_next(&search)) pwi_search_told(&search, draft->arcs[search.middle].begin <= position);
   return search.low - 1;
 }
 
-static void cut(struct draft *draft, uint64_t position) {
+static void cut(struct view_draft *draft, uint64_t position) {
   if (position == PWI_RING_END) return;
   size_t index = arc_at(draft, position);
   if (draft->arcs[index].begin == position) return;
@@ -81,7 +81,7 @@ static void cut(struct draft *draft, uint64_t position) {
   draft->arc_count++;
 }
 
-struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions) {
+struct pwi_arc *pwi_draft_arc(struct view_draft *draft, struct pawl_range positions) {
   cut(draft, positions.begin);
   cut(draft, positions.end);
   size_t first = arc_at(draft, positions.begin);
@@ -124,7 +124,7 @@ static size_t find_dead(const struct pwi_manager *manager, const struct pwi_view
   size_t dead = PWI_CHAIN_MAX;
   bool lives = false;
   for (size_t i = arc->count; i-- > 0;) {
-    const struct node *node = pwi_manager_node(manager, arc->chain[i].node.id);
+    const struct manager_node *node = pwi_manager_node(manager, arc->chain[i].node.id);
     bool down = is_down(nodes, count, arc->chain[i].node);
     if (down && arc->chain[i].filling) return i;
     if (down) dead = i;
@@ -133,7 +133,7 @@ static size_t find_dead(const struct pwi_manager *manager, const struct pwi_view
   return lives ? dead : PWI_CHAIN_MAX;
 }
 
-bool pwi_draft_drop_dead(const struct pwi_manager *manager, struct draft *draft) {
+bool pwi_draft_drop_dead(const struct pwi_manager *manager, struct view_draft *draft) {
   bool changed = false;
   for (size_t i = 0; i < draft->arc_count; i++) {
     struct pwi_arc *arc = &draft->arcs[i];
@@ -156,7 +156,7 @@ bool pwi_manager_has_dead(const struct pwi_manager *manager) {
   return false;
 }
 
-bool pwi_draft_end_fills(struct draft *draft) {
+bool pwi_draft_end_fills(struct view_draft *draft) {
   bool changed = false;
   for (size_t i = 0; i < draft->arc_count; i++) changed |= remove_filling(&draft->arcs[i]);
   return changed;
@@ -187,7 +187,7 @@ bool pwi_view_has_splinters(const struct pwi_view *view, uint32_t points) {
   return false;
 }
 
-bool pwi_draft_merge(struct draft *draft, uint32_t points) {
+bool pwi_draft_merge(struct view_draft *draft, uint32_t points) {
   if (draft->arc_count == 0) return false;
   uint64_t width = fair_width(draft->nodes, draft->node_count, points);
   size_t kept = 1;
@@ -201,7 +201,7 @@ bool pwi_draft_merge(struct draft *draft, uint32_t points) {
   return merged;
 }
 
-pawl_status pwi_draft_record(struct pwi_manager *manager, const struct draft *draft, uint64_t last_move,
+pawl_status pwi_draft_record(struct pwi_manager *manager, const struct view_draft *draft, uint64_t last_move,
                              const struct pwi_ledger_node *added) {
   struct pwi_view_fault fault;
   struct pwi_view *view;

@@ -12,7 +12,7 @@ static const struct pwi_view_node *find_node(const struct pwi_manager *manager, 
 /* --- the outlook ---------------------------------------------------------------------------------------- */
 
 /* A move under way will reach its goal. A move that is no longer wanted ends with its present step. */
-static void end_move(struct draft *draft, const struct move *move) {
+static void end_move(struct view_draft *draft, const struct chain_move *move) {
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   size_t place = pwi_arc_find(arc, (struct pwi_node){move->target});
   if (!move->unwanted) {
@@ -23,7 +23,7 @@ static void end_move(struct draft *draft, const struct move *move) {
   }
 }
 
-pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct draft *draft_out) {
+pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct view_draft *draft_out) {
   pawl_status status = pwi_draft_open(manager->ledger.view, 2 * manager->move_count, draft_out);
   if (status) return status;
   for (size_t i = 0; i < manager->move_count; i++) {
@@ -36,19 +36,19 @@ pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct d
 
 /* --- goals ---------------------------------------------------------------------------------------------- */
 
-struct goal {
+struct chain_goal {
   uint64_t nodes[PWI_CHAIN_MAX];
   size_t count;
 };
 
-static bool names(const struct goal *goal, uint64_t id) {
+static bool names(const struct chain_goal *goal, uint64_t id) {
   for (size_t i = 0; i < goal->count; i++) {
     if (goal->nodes[i] == id) return true;
   }
   return false;
 }
 
-static bool names_process(const struct pwi_manager *manager, const struct goal *goal, uint64_t process) {
+static bool names_process(const struct pwi_manager *manager, const struct chain_goal *goal, uint64_t process) {
   for (size_t i = 0; i < goal->count; i++) {
     if (find_node(manager, goal->nodes[i])->process == process) return true;
   }
@@ -67,7 +67,7 @@ static const struct pwi_view_node *of_process(const struct pwi_manager *manager,
 
 /* A node that is up, of a process that is neither in the chain nor in the goal; 0 if there is none. The
  * choice depends on the position, so that not all arcs go to one node. */
-static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_arc *arc, const struct goal *goal,
+static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_arc *arc, const struct chain_goal *goal,
                           uint64_t position) {
   const struct pwi_view *view = manager->ledger.view;
   size_t start = (size_t)(((unsigned __int128)position * view->node_count) >> 64);
@@ -82,9 +82,9 @@ static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_ar
 /* The goal of a part of an arc. No two members of a chain are ever in one process, not even during a move. So
  * where the plan moves a member to another shard of the same process, the member stays where it is or, if the
  * process is draining, moves to another process. */
-static struct goal make_goal(const struct pwi_manager *manager, const struct pwi_arc *arc,
-                             const struct pwi_arc *planned, uint64_t position) {
-  struct goal goal = {.count = 0}, first = {.count = 0};
+static struct chain_goal make_goal(const struct pwi_manager *manager, const struct pwi_arc *arc,
+                                   const struct pwi_arc *planned, uint64_t position) {
+  struct chain_goal goal = {.count = 0}, first = {.count = 0};
   for (size_t i = 0; i < planned->count; i++) first.nodes[first.count++] = planned->chain[i].node.id;
   for (size_t i = 0; i < planned->count; i++) {
     uint64_t id = planned->chain[i].node.id;
@@ -114,14 +114,14 @@ static pawl_status make_room(struct pwi_manager *manager, size_t more) {
 static void add_move(struct pwi_manager *manager, struct pawl_range positions, const uint64_t *goal, size_t count) {
   if (pawl_range_is_empty(positions)) return;
   assert(manager->move_count < manager->move_room);
-  struct move *move = &manager->moves[manager->move_count++];
-  *move = (struct move){.positions = positions, .goal_count = count, .step = MOVE_WANTED};
+  struct chain_move *move = &manager->moves[manager->move_count++];
+  *move = (struct chain_move){.positions = positions, .goal_count = count, .step = MOVE_WANTED};
   for (size_t i = 0; i < count; i++) move->goal[i] = goal[i];
 }
 
 /* True if the last move ends here and has the same goal. */
-static bool is_longer(const struct pwi_manager *manager, struct pawl_range positions, const struct goal *goal) {
-  const struct move *last = manager->move_count > 0 ? &manager->moves[manager->move_count - 1] : NULL;
+static bool is_longer(const struct pwi_manager *manager, struct pawl_range positions, const struct chain_goal *goal) {
+  const struct chain_move *last = manager->move_count > 0 ? &manager->moves[manager->move_count - 1] : NULL;
   if (!last || last->step != MOVE_WANTED || last->positions.end != positions.begin || last->goal_count != goal->count)
     return false;
   for (size_t i = 0; i < goal->count; i++) {
@@ -139,7 +139,7 @@ static bool is_alive(const struct pwi_manager *manager, const struct pwi_arc *ar
 
 /* Adds a move of a part of an arc to a goal, or extends the last move. */
 static pawl_status want(struct pwi_manager *manager, const struct pwi_arc *arc, struct pawl_range positions,
-                        const struct goal *goal) {
+                        const struct chain_goal *goal) {
   if (goal->count == 0 || !is_alive(manager, arc)) {
     manager->unfinished = true;
     return PAWL_OK;
@@ -169,7 +169,7 @@ static void drop_all_wanted(struct pwi_manager *manager) {
   manager->move_count = kept;
 }
 
-pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draft *outlook,
+pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct view_draft *outlook,
                                   const struct pwi_plan *plan) {
   drop_all_wanted(manager);
   manager->unfinished = false;
@@ -177,7 +177,7 @@ pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draf
   for (uint64_t at = 0; at < PWI_RING_END;) {
     uint64_t here = arc_end(outlook->arcs, outlook->arc_count, i), there = arc_end(plan->arcs, plan->arc_count, j);
     uint64_t end = here < there ? here : there;
-    struct goal goal = make_goal(manager, &outlook->arcs[i], &plan->arcs[j], at);
+    struct chain_goal goal = make_goal(manager, &outlook->arcs[i], &plan->arcs[j], at);
     pawl_status status = want(manager, &outlook->arcs[i], pawl_range_of(at, end), &goal);
     if (status) return status;
     at = end;
@@ -192,7 +192,7 @@ pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draf
 /* A later move has another goal for a part of the positions, so this move ends with its present step. */
 static bool is_superseded(const struct pwi_manager *manager, size_t index) {
   for (size_t i = index + 1; i < manager->move_count; i++) {
-    const struct move *later = &manager->moves[i];
+    const struct chain_move *later = &manager->moves[i];
     if (later->unwanted) continue;
     if (!pawl_range_is_empty(pawl_range_common(later->positions, manager->moves[index].positions))) return true;
   }
@@ -205,7 +205,7 @@ static pawl_status drop_wanted_in(struct pwi_manager *manager, struct pawl_range
   pawl_status status = make_room(manager, 2);
   if (status) return status;
   for (size_t i = 0, count = manager->move_count; i < count; i++) {
-    struct move *move = &manager->moves[i];
+    struct chain_move *move = &manager->moves[i];
     struct pawl_range all = move->positions;
     if (pwi_move_is_active(move) || move->unwanted || pawl_range_is_empty(pawl_range_common(all, positions))) continue;
     bool goes_on = !is_superseded(manager, i);
@@ -220,8 +220,8 @@ static pawl_status drop_wanted_in(struct pwi_manager *manager, struct pawl_range
 
 /* The new head, then the present members up to the configured length. The old head comes last, so that
  * replicas stay where they are. */
-static struct goal goal_with_head(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t head) {
-  struct goal goal = {.nodes = {head}, .count = 1};
+static struct chain_goal goal_with_head(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t head) {
+  struct chain_goal goal = {.nodes = {head}, .count = 1};
   for (size_t i = 1; i <= arc->count && goal.count < (size_t)manager->config.replicas + 1; i++) {
     uint64_t id = arc->chain[i % arc->count].node.id;
     if (id != head) goal.nodes[goal.count++] = id;
@@ -231,7 +231,7 @@ static struct goal goal_with_head(const struct pwi_manager *manager, const struc
 
 /* Wants moves for all arcs in the positions. PAWL_UNSUPPORTED if another shard of the target's process is a
  * member. */
-static pawl_status want_all(struct pwi_manager *manager, const struct draft *outlook, struct pawl_range positions,
+static pawl_status want_all(struct pwi_manager *manager, const struct view_draft *outlook, struct pawl_range positions,
                             const struct pwi_view_node *target, bool only_check) {
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < outlook->arc_count && !status; i++) {
@@ -240,7 +240,7 @@ static pawl_status want_all(struct pwi_manager *manager, const struct draft *out
     struct pawl_range piece = pawl_range_common(range, positions);
     if (pawl_range_is_empty(piece)) continue;
     const struct pwi_view_node *member = of_process(manager, arc, target->process);
-    struct goal goal = goal_with_head(manager, arc, target->node.id);
+    struct chain_goal goal = goal_with_head(manager, arc, target->node.id);
     if (!only_check)
       status = want(manager, arc, piece, &goal);
     else if (member && member->node.id != target->node.id)
@@ -251,7 +251,7 @@ static pawl_status want_all(struct pwi_manager *manager, const struct draft *out
 
 pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions, uint64_t target) {
   const struct pwi_view_node *node = find_node(manager, target);
-  struct draft outlook;
+  struct view_draft outlook;
   if (pawl_range_is_empty(positions)) return PAWL_INVALID;
   if (!node || node->state != PWI_NODE_UP || manager->ledger.view->arc_count == 0) return PAWL_NOT_FOUND;
   pawl_status status = pwi_manager_open_outlook(manager, &outlook);

@@ -33,7 +33,7 @@ static bool is_complete(const struct pwi_manager *manager, const struct pwi_view
 }
 
 /* Removes nodes of incomplete processes from the draft. Returns the number of complete processes. */
-static size_t keep_complete(const struct pwi_manager *manager, struct draft *draft) {
+static size_t keep_complete(const struct pwi_manager *manager, struct view_draft *draft) {
   size_t kept = 0, processes = 0;
   for (size_t i = 0; i < draft->node_count; i++) {
     struct pwi_view_node node = draft->nodes[i];
@@ -48,7 +48,7 @@ static size_t keep_complete(const struct pwi_manager *manager, struct draft *dra
 }
 
 static pawl_status record_first_arcs(struct pwi_manager *manager, const struct pwi_plan *plan) {
-  struct draft draft;
+  struct view_draft draft;
   pawl_status status = pwi_draft_open(manager->ledger.view, plan->arc_count, &draft);
   if (status) return status;
   memcpy(draft.arcs, plan->arcs, plan->arc_count * sizeof *plan->arcs);
@@ -61,7 +61,7 @@ static pawl_status record_first_arcs(struct pwi_manager *manager, const struct p
 static pawl_status decide_first_arcs(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_plan_options options = {.points = pwi_manager_points(manager), .replicas = manager->config.replicas};
   struct pwi_plan plan = {0};
-  struct draft draft;
+  struct view_draft draft;
   (void)decision;
   if (manager->ledger.view->arc_count > 0) return PAWL_OK;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
@@ -81,10 +81,10 @@ static void conclude_first_arcs(struct pwi_manager *manager, const struct decisi
 
 /* --- the present view ----------------------------------------------------------------------------------- */
 
-static bool holds_something(const struct draft *draft, uint64_t id) { return pwi_draft_has_member(draft, id); }
+static bool holds_something(const struct view_draft *draft, uint64_t id) { return pwi_draft_has_member(draft, id); }
 
 /* The outlook as a view, with only those nodes that are in a chain. */
-static pawl_status make_present(const struct pwi_manager *manager, const struct draft *outlook,
+static pawl_status make_present(const struct pwi_manager *manager, const struct view_draft *outlook,
                                 struct pwi_view **present_out) {
   struct pwi_view_node *handlers = pwi_alloc_zero(outlook->node_count + 1, sizeof *handlers);
   if (!handlers) return PAWL_NO_MEMORY;
@@ -120,7 +120,7 @@ static size_t without_overlaps(struct pwi_load *loads, size_t count) {
 }
 
 /* Copies the loads of arcs of which the node is the head now. */
-static size_t collect_from(const struct pwi_view *view, const struct node *node, struct pwi_load *loads) {
+static size_t collect_from(const struct pwi_view *view, const struct manager_node *node, struct pwi_load *loads) {
   size_t count = 0;
   for (size_t i = 0; i < node->load_count; i++) {
     uint64_t begin = node->loads[i].positions.begin;
@@ -138,7 +138,7 @@ static pawl_status collect_loads(const struct pwi_manager *manager, struct pwi_l
   *loads_out = NULL;
   *count_out = 0;
   for (size_t i = 0; i < view->arc_count; i++) {
-    const struct node *head = pwi_manager_node(manager, pwi_view_head(view, i)->node.id);
+    const struct manager_node *head = pwi_manager_node(manager, pwi_view_head(view, i)->node.id);
     if (head->reports == 0) return PAWL_OK;
   }
   for (size_t i = 0; i < manager->node_count; i++) room += manager->nodes[i].load_count;
@@ -181,8 +181,8 @@ bool pwi_manager_is_starved(const struct pwi_manager *manager) {
 
 /* While a server lacks memory, all positions have equal weight. Otherwise balance could give it arcs that it
  * has no memory for. */
-static pawl_status plan_from(struct pwi_manager *manager, const struct draft *outlook, const struct pwi_view *present,
-                             bool for_balance) {
+static pawl_status plan_from(struct pwi_manager *manager, const struct view_draft *outlook,
+                             const struct pwi_view *present, bool for_balance) {
   struct pwi_plan_conflict conflicts[PWI_CONFLICTS];
   struct pwi_plan_options options = {.points = pwi_manager_points(manager),
                                      .replicas = manager->config.replicas,
@@ -202,7 +202,7 @@ static pawl_status plan_from(struct pwi_manager *manager, const struct draft *ou
 }
 
 pawl_status pwi_manager_plan(struct pwi_manager *manager, bool for_balance) {
-  struct draft outlook;
+  struct view_draft outlook;
   struct pwi_view *present;
   if (!manager->ledger.view || manager->ledger.view->arc_count == 0) return PAWL_NOT_FOUND;
   pawl_status status = pwi_manager_open_outlook(manager, &outlook);
@@ -259,7 +259,7 @@ static bool needs_repair(const struct pwi_manager *manager, const struct pwi_arc
 /* True if a node that is up is in no chain, or if chains need repair. manager/planning/balance.c decides
  * about balance. */
 static bool needs_plan(const struct pwi_manager *manager) {
-  struct draft draft;
+  struct view_draft draft;
   bool needed = manager->unfinished;
   if (pwi_manager_open_outlook(manager, &draft)) return true;
   for (size_t i = 0; i < draft.node_count && !needed; i++) {
@@ -311,9 +311,9 @@ void pwi_manager_node_came(struct pwi_manager *manager) {
 
 /* --- reports -------------------------------------------------------------------------------------------- */
 
-void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
-  struct node *node = pwi_manager_node(manager, peer->id);
-  struct reported now = {.time = pwi_net_now(manager->config.net)};
+void pwi_manager_report(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
+  struct manager_node *node = pwi_manager_node(manager, peer->id);
+  struct node_report now = {.time = pwi_net_now(manager->config.net)};
   struct pwi_load *loads;
   size_t count;
   pawl_status status = pwi_report_decode(payload, size, &now.report, &loads, &count);

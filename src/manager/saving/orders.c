@@ -11,7 +11,7 @@
 
 /* --- orders --------------------------------------------------------------------------------------------- */
 
-static void say_save(struct pwi_manager *manager, struct peer *peer, const struct pwi_save *save) {
+static void say_save(struct pwi_manager *manager, struct manager_peer *peer, const struct pwi_save *save) {
   struct pwi_writer payload = {0};
   pwi_save_encode(save, &payload);
   if (!payload.status) pwi_manager_say(manager, peer, PWI_SAY_SAVE, 0, &payload);
@@ -111,7 +111,7 @@ static struct pwi_save save_of(const struct pwi_checkpointing *saving, const str
   return save;
 }
 
-static pawl_status order_node(struct pwi_checkpointing *saving, const struct node *node,
+static pawl_status order_node(struct pwi_checkpointing *saving, const struct manager_node *node,
                               const struct pwi_rangeset *open) {
   struct pwi_manager *manager = saving->manager;
   struct save_order order = {.node = node->id, .link = node->peer->link};
@@ -152,7 +152,7 @@ pawl_status pwi_saving_order_all(struct pwi_checkpointing *saving) {
     saving->node_rate = saving->rate && heads ? saving->rate / heads + 1 : saving->rate;
   }
   for (size_t i = 0; i < manager->node_count && !status; i++) {
-    const struct node *node = &manager->nodes[i];
+    const struct manager_node *node = &manager->nodes[i];
     if (node->peer && node->peer->state == PEER_IN && !order_of(saving, node->id))
       status = order_node(saving, node, &open);
   }
@@ -164,7 +164,7 @@ pawl_status pwi_saving_order_all(struct pwi_checkpointing *saving) {
 void pwi_saving_cancel_orders(struct pwi_checkpointing *saving) {
   while (saving->order_count > 0) {
     struct save_order *order = &saving->orders[saving->order_count - 1];
-    struct peer *peer = pwi_manager_peer(saving->manager, order->link);
+    struct manager_peer *peer = pwi_manager_peer(saving->manager, order->link);
     struct pwi_save save = {.order = order->id, .cancel = true};
     if (peer) say_save(saving->manager, peer, &save);
     drop_order(saving, saving->order_count - 1);
@@ -212,7 +212,8 @@ static void take_report(struct pwi_checkpointing *saving, size_t index, const st
   if (status) pwi_saving_fail(saving, status, "node", node);
 }
 
-pawl_status pwi_manager_saved(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+pawl_status pwi_manager_saved(struct pwi_manager *manager, struct manager_peer *peer, const void *payload,
+                              size_t size) {
   struct pwi_checkpointing *saving = manager->checkpointing;
   struct pwi_save_report report;
   pawl_status status = pwi_save_report_decode(payload, size, &report);

@@ -53,7 +53,7 @@ static void send_disk_job(struct pwi_checkpointing *saving, enum save_phase phas
 /* --- phases --------------------------------------------------------------------------------------------- */
 
 static void tell_asker(struct pwi_checkpointing *saving, pawl_status status) {
-  struct peer *peer = saving->task ? pwi_manager_peer(saving->manager, saving->link) : NULL;
+  struct manager_peer *peer = saving->task ? pwi_manager_peer(saving->manager, saving->link) : NULL;
   if (peer) pwi_manager_say_reply(saving->manager, peer, saving->task, status, status ? 0 : saving->manifest.number);
   saving->task = 0;
 }
@@ -236,7 +236,7 @@ static pawl_status decide_as_begun(struct pwi_manager *manager, struct decision 
 
 /* Records whether the checkpoint has started. The client gets its reply later, when the number of the
  * checkpoint is known. */
-static void remember_ask(struct pwi_manager *manager, struct peer *peer, struct decision *decision,
+static void remember_ask(struct pwi_manager *manager, struct manager_peer *peer, struct decision *decision,
                          pawl_status status) {
   decision->decide = decide_as_begun;
   decision->complaint.status = status;
@@ -249,7 +249,7 @@ static void remember_ask(struct pwi_manager *manager, struct peer *peer, struct 
 
 /* True if this ask has arrived before. Replies with the number of its checkpoint if this manager started it.
  * After a restart the outcome is unknown. */
-static bool is_known(struct pwi_manager *manager, struct peer *peer, const struct decision *decision) {
+static bool is_known(struct pwi_manager *manager, struct manager_peer *peer, const struct decision *decision) {
   struct pwi_checkpointing *saving = manager->checkpointing;
   const struct pwi_checkpoint_result *result = &manager->checkpointed;
   const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, decision->asker);
@@ -270,7 +270,7 @@ static bool is_known(struct pwi_manager *manager, struct peer *peer, const struc
   return answer;
 }
 
-void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
+void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct manager_peer *peer, struct pwi_reader *reader,
                                   struct decision *decision) {
   struct pwi_checkpoint_request request = {0};
   struct pwi_checkpointing *saving = NULL;

@@ -21,7 +21,7 @@
 
 /* Shared by the link and the resolving thread; the last user frees it. */
 struct resolution {
-  atomic_int holders;
+  atomic_int references;
   atomic_bool is_finished;
   int waker; /* a duplicate of the net's descriptor, so that a late thread does not write to an unrelated
                 file */
@@ -32,7 +32,7 @@ struct resolution {
 };
 
 static void let_go(struct resolution *resolution) {
-  if (atomic_fetch_sub(&resolution->holders, 1) != 1) return;
+  if (atomic_fetch_sub(&resolution->references, 1) != 1) return;
   if (resolution->found) freeaddrinfo(resolution->found);
   if (resolution->waker >= 0) close(resolution->waker);
   pwi_free(resolution);
@@ -59,7 +59,7 @@ static pawl_status start_thread(struct tcp_net *net, struct resolution *resoluti
   pthread_t thread;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  atomic_fetch_add(&resolution->holders, 1);
+  atomic_fetch_add(&resolution->references, 1);
   int error = pthread_create(&thread, &attributes, resolve_in_thread, resolution);
   pthread_attr_destroy(&attributes);
   if (error == 0) return PAWL_OK;
@@ -165,7 +165,7 @@ void pwi_tcp_continue_connecting(struct tcp_link *link) {
 static pawl_status connect_tcp(struct tcp_link *link, const struct pwi_address *address) {
   struct resolution *resolution = pwi_alloc_zero(1, sizeof *resolution);
   if (!resolution) return PAWL_NO_MEMORY;
-  atomic_init(&resolution->holders, 1);
+  atomic_init(&resolution->references, 1);
   resolution->waker = -1;
   memcpy(resolution->host, address->host, sizeof resolution->host);
   memcpy(link->host, address->host, sizeof link->host);

@@ -186,7 +186,7 @@ static void test_an_opening_comes_back(void **state) {
   assert_memory_equal(&back, &opening, sizeof opening);
 }
 
-static void test_what_is_no_opening_is_refused(void **state) {
+static void test_a_malformed_opening_is_refused(void **state) {
   (void)state;
   uint8_t bytes[PWI_OPENING_SIZE] = "GET / HTTP/1.1\r\nHost: pawl\r\n\r\n";
   struct pwi_opening opening = make_opening(4, 3), back = make_opening(8, 9);
@@ -267,7 +267,7 @@ int main(void) {
       cmocka_unit_test(test_a_stream_out_of_step_is_noticed),
       cmocka_unit_test(test_padding_fills_up_to_the_alignment),
       cmocka_unit_test(test_an_opening_comes_back),
-      cmocka_unit_test(test_what_is_no_opening_is_refused),
+      cmocka_unit_test(test_a_malformed_opening_is_refused),
       cmocka_unit_test(test_a_flipped_bit_of_an_opening_changes_its_own_field_only),
       cmocka_unit_test(test_neighbouring_versions_agree_on_the_highest_common_one),
       cmocka_unit_test(test_agreement_is_right_for_all_small_ranges),

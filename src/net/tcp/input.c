@@ -93,7 +93,7 @@ static void end_body(struct tcp_link *link) {
     pwi_tcp_put_ended(link);
     break;
   case PWI_FRAME_GET:
-    if (!pwi_tcp_get_asked(link)) pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "get outside what was shared");
+    if (!pwi_tcp_get_asked(link)) pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "get outside of the shared regions");
     break;
   case PWI_FRAME_GOT:
     pwi_tcp_got_ended(link);
@@ -103,7 +103,7 @@ static void end_body(struct tcp_link *link) {
     break;
   case PWI_FRAME_FENCED:
     if (!pwi_tcp_fence_answered(link))
-      pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a fence that was not asked");
+      pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a fence that was not sent");
     break;
   }
 }
@@ -114,7 +114,7 @@ static void body_is_complete(struct tcp_link *link) {
   link->body_left = padding;
   heard_frame(link);
   end_body(link);
-  pwi_tcp_inbound_release(link);
+  pwi_tcp_body_memory_release(link);
 }
 
 /* True if a frame of this kind is permitted at this stage. */
@@ -174,11 +174,11 @@ static bool begin_body(struct tcp_link *link, bool is_here) {
     break;
   case PWI_FRAME_PUT:
     if (!set_place(link, pwi_tcp_put_place(link)))
-      pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "put outside what was shared");
+      pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "put outside of the shared regions");
     break;
   case PWI_FRAME_GOT:
     if (!set_place(link, pwi_tcp_got_place(link)))
-      pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a get that was not asked");
+      pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a get that was not sent");
     break;
   case PWI_FRAME_PING:
   case PWI_FRAME_BYE:
@@ -196,7 +196,7 @@ static size_t take_body(struct tcp_link *link, const char *data, size_t size) {
   if (!places && step < link->body_left) step -= step % PWI_NET_PIECE_STEP;
   if (places) {
     pwi_places_write(places, data, step);
-    if (link->frame.kind == PWI_FRAME_MESSAGE) pwi_tcp_inbound_received(link, step);
+    if (link->frame.kind == PWI_FRAME_MESSAGE) pwi_tcp_body_memory_received(link, step);
   } else if (link->is_wanted && is_listening(link))
     pwi_incoming_piece(&link->incoming, &link->net->base, link->id, data, step);
   link->body_left -= step;
@@ -216,7 +216,7 @@ static size_t take_head(struct tcp_link *link, const char *data, size_t size) {
   size_t used = PWI_FRAME_PREFIX + pwi_frame_fields(link->frame.kind);
   if (size < used) return 0;
   if (!is_expected(link, link->frame.kind)) {
-    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "frame out of turn");
+    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "unexpected kind of frame");
     return 0;
   }
   memcpy(link->fields, data + PWI_FRAME_PREFIX, used - PWI_FRAME_PREFIX);
@@ -289,7 +289,7 @@ static size_t phase(uint64_t position) { return (size_t)(position % PWI_FRAME_AL
 static size_t read_into_places(struct tcp_link *link, struct pwi_places *places) {
   bool is_counted = link->frame.kind == PWI_FRAME_MESSAGE;
   size_t allowed = (size_t)link->body_left;
-  if (is_counted) allowed = pwi_tcp_inbound_allow(link, allowed);
+  if (is_counted) allowed = pwi_tcp_body_memory_allow(link, allowed);
   if (allowed == 0) return 0;
   char *scratch = link->net->scratch + phase(link->position + link->body_left);
   struct iovec parts[3];
@@ -300,7 +300,7 @@ static size_t read_into_places(struct tcp_link *link, struct pwi_places *places)
   count_heard(link, moved);
   size_t direct = moved < link->body_left ? moved : (size_t)link->body_left;
   pwi_places_advance(places, direct);
-  if (is_counted) pwi_tcp_inbound_received(link, direct);
+  if (is_counted) pwi_tcp_body_memory_received(link, direct);
   link->body_left -= direct;
   link->position += direct;
   if (link->body_left == 0) {
@@ -315,7 +315,7 @@ static size_t read_into_scratch(struct tcp_link *link) {
   memcpy(scratch, link->carry, link->carry_size);
   /* Little of a large body with a destination should be read into the scratch buffer, because it would have
    * to be copied. */
-  bool is_little = link->expects_place || pwi_tcp_inbound_is_full(link->net);
+  bool is_little = link->expects_place || pwi_tcp_body_memory_is_full(link->net);
   size_t most = is_little && link->input == INPUT_HEAD ? AFTER_BODY : SCRATCH_SIZE;
   struct iovec part = {scratch + link->carry_size, most - link->carry_size};
   size_t moved;

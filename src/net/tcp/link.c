@@ -1,7 +1,11 @@
 /* The life of a link.
  *
- *   connect or accept, TLS, opening, hello, consent with the offer of a data plane, the plane tried out, up;
- *   then bye and hang-up, or failure.
+ *   1. One side connects, and the other accepts.
+ *   2. TLS, if the net has keys or a certificate.
+ *   3. Both send an opening, then a hello.
+ *   4. Each side accepts the hello of the other by its offer of a data plane.
+ *   5. Both try the data plane, if both offered one. The link is up.
+ *   6. The link ends by bye and hang-up, or by a failure.
  *
  * The offer is sent once the actor has accepted the hello of the peer, so that a refused node never sees the
  * link come up. link_plane.c negotiates the data plane.
@@ -48,7 +52,7 @@ pawl_status pwi_tcp_link_create(struct tcp_net *net, struct tcp_link **link_out)
   link->process = PWI_NO_PROCESS;
   link->deadline = pwi_tcp_now() + net->base.limits.greet_ns;
   pwi_fifo_init(&link->segments, sizeof(struct segment));
-  pwi_fifo_init(&link->questions, sizeof(struct question));
+  pwi_fifo_init(&link->questions, sizeof(struct tcp_question));
   *link_out = link;
   return PAWL_OK;
 }
@@ -60,7 +64,7 @@ void pwi_tcp_link_destroy(struct tcp_link *link) {
   pwi_plane_close(link->plane, PAWL_CANCELLED);
   pwi_plane_port_close(link->port);
   pwi_tcp_meet_end(link);
-  pwi_tcp_inbound_close(link);
+  pwi_tcp_body_memory_close(link);
   pwi_tls_destroy(link->tls);
   if (link->socket >= 0) close(link->socket);
   pwi_incoming_fini(&link->incoming, &net->base);
@@ -129,7 +133,7 @@ void pwi_tcp_link_finish(struct tcp_link *link) {
   pwi_incoming_end(&link->plane_incoming, base, link->id, lost);
   pwi_tcp_drop_output(link, lost);
   pwi_tcp_drop_questions(link, lost);
-  pwi_tcp_inbound_release(link);
+  pwi_tcp_body_memory_release(link);
 }
 
 /* Bringing it up. */
@@ -242,7 +246,7 @@ void pwi_tcp_link_refuse(struct tcp_link *link, pawl_status why, const char *det
 
 void pwi_tcp_link_greeted(struct tcp_link *link) {
   if (memcmp(link->fields, link->ours.challenge, PWI_CHALLENGE_SIZE) != 0) {
-    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "hello answers another challenge");
+    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "the hello repeats another challenge");
     return;
   }
   link->hello = link->small;
@@ -267,7 +271,7 @@ void pwi_tcp_link_come_up(struct tcp_link *link) {
     pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "no data plane to this peer");
     return;
   }
-  if (pwi_tcp_inbound_open(link) != PAWL_OK) {
+  if (pwi_tcp_body_memory_open(link) != PAWL_OK) {
     pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
     return;
   }
@@ -356,7 +360,8 @@ static bool beat(struct tcp_link *link, int64_t now) {
   return true;
 }
 
-/* We did not listen, so nobody was silent, and nobody took too long. A link never gets more time than a new one has. */
+/* This node did not listen for a while, so its peers were not silent or late. No link gets more time than a
+ * new one has. */
 void pwi_tcp_link_excuse(struct tcp_link *link, int64_t now, int64_t stopped) {
   link->heard = now;
   link->deadline = pwi_tcp_later(link->deadline, now, stopped, link->net->base.limits.greet_ns);
@@ -372,7 +377,7 @@ void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
     return;
   }
   if (link->stage != STAGE_UP || link->bye_came) {
-    if (now > link->deadline) pwi_tcp_link_fail(link, late_status(link), "took too long");
+    if (now > link->deadline) pwi_tcp_link_fail(link, late_status(link), "the link did not come up or close in time");
     return;
   }
   /* While the queue to the peer is too full, its stream is not read. The peer then shows that it is alive by

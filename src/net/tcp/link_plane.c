@@ -1,10 +1,13 @@
 /* The negotiation of a data plane between two nodes, and its events.
  *
- *   both send an OFFER over the link; if both have a plane, they meet (meet.c) and so learn the port of the
- *   other; both connect and send a probe; each sends WORKS when the probe of the other has arrived; the
- *   connector, once it has both, sends USE and is up; the acceptor is up when USE arrives.
+ *   1. Both sides send an OFFER over the link.
+ *   2. If both have a plane, they meet (meet.c), and each learns the port of the other.
+ *   3. Both connect to the port of the other and send a probe.
+ *   4. Each side sends WORKS when the probe of the other has arrived.
+ *   5. Once the connector has sent and received WORKS, it sends USE, and its link is up.
+ *   6. The link of the acceptor is up when USE arrives.
  *
- * The connector decides. If they do not meet, or if it takes too long, it sends DO_WITHOUT, and the link
+ * The connector decides. If the two do not meet in time, it sends DO_WITHOUT, and the link
  * serves both lanes. Between hosts there is no meeting: if both have an RDMA device and are configured to use
  * it, the offer contains the address of the port, and a connector that could not meet sends FABRIC.
  */
@@ -16,8 +19,8 @@
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
-/* Fields of a PLANE frame: step u32, flags u32, and in an offer: nonce 16 bytes, door 16 bytes, link u64. The body of an
- * offer with a fabric: tag u64, address. */
+/* Fields of a PLANE frame: step u32, flags u32; of an offer also nonce (16 bytes), door (16 bytes), link u64.
+ * The body of an offer with a fabric: tag u64, address. */
 enum plane_step {
   PLANE_OFFER = 1,
   PLANE_WORKS = 2,
@@ -104,7 +107,7 @@ static void give_up_plane(struct tcp_link *link) {
 void pwi_tcp_plane_do_without(struct tcp_link *link) {
   give_up_plane(link);
   if (link->peer_insists) {
-    pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "the peer insists on a data plane");
+    pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "the peer requires a data plane");
     return;
   }
   send_step(link, PLANE_DO_WITHOUT);
@@ -182,7 +185,7 @@ static void got_offer(struct tcp_link *link) {
   if (link->offers_plane && (flags & OFFER_HAS_PLANE))
     begin_plane(link);
   else if (flags & OFFER_MUST)
-    pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "the peer insists on a data plane");
+    pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "the peer requires a data plane");
   else
     pwi_tcp_link_come_up(link);
 }
@@ -215,7 +218,7 @@ void pwi_tcp_link_offered(struct tcp_link *link) {
   } else if ((step == PLANE_WORKS || step == PLANE_FAILS) && link->stage == STAGE_UP) {
     return; /* crossed the decision to do without */
   } else if (link->stage != STAGE_PLANE || !link->accepted || !is_told(link, step)) {
-    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "data plane set up out of turn");
+    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "unexpected PLANE frame");
   }
 }
 

@@ -31,14 +31,14 @@ bool pwi_tcp_is_loopback(const struct sockaddr *address) {
 }
 
 static pawl_status add_source(struct tcp_net *net, int socket, const struct pwi_address *address, uint16_t port) {
-  struct source *source = &net->sources[net->source_count];
-  struct epoll_event event = {.events = EPOLLIN, .data.u64 = PWI_EVENT_SOURCE - net->source_count};
+  struct tcp_listener *listener = &net->listeners[net->listener_count];
+  struct epoll_event event = {.events = EPOLLIN, .data.u64 = PWI_EVENT_LISTENER - net->listener_count};
   if (listen(socket, BACKLOG) != 0 || epoll_ctl(net->epoll, EPOLL_CTL_ADD, socket, &event) != 0)
     return PAWL_NODE_ADDRESS;
-  source->socket = socket;
-  source->kind = address->kind;
-  memcpy(source->path, address->host, sizeof source->path);
-  net->source_count++;
+  listener->socket = socket;
+  listener->kind = address->kind;
+  memcpy(listener->path, address->host, sizeof listener->path);
+  net->listener_count++;
   if (net->address[0]) return PAWL_OK;
 
   struct pwi_address told = *address;
@@ -141,16 +141,16 @@ pawl_status pwi_tcp_listen(struct pwi_net *base, const char *text) {
   struct pwi_address address;
   pawl_status status = pwi_address_parse(text, &address);
   if (status != PAWL_OK) return status;
-  if (net->source_count == SOURCES_MAX) return PAWL_NODE_LIMIT;
+  if (net->listener_count == LISTENERS_MAX) return PAWL_NODE_LIMIT;
   return address.kind == PWI_ADDRESS_TCP ? listen_tcp(net, &address) : listen_unix(net, &address);
 }
 
 void pwi_tcp_close_sources(struct tcp_net *net) {
-  for (size_t i = 0; i < net->source_count; i++) {
-    close(net->sources[i].socket);
-    if (net->sources[i].kind == PWI_ADDRESS_UNIX) unlink(net->sources[i].path);
+  for (size_t i = 0; i < net->listener_count; i++) {
+    close(net->listeners[i].socket);
+    if (net->listeners[i].kind == PWI_ADDRESS_UNIX) unlink(net->listeners[i].path);
   }
-  net->source_count = 0;
+  net->listener_count = 0;
 }
 
 /* Strangers, oldest first. */
@@ -187,7 +187,7 @@ static void evict_oldest(struct tcp_net *net) {
   struct tcp_link *oldest = net->oldest_stranger;
   if (!oldest) return;
   pwi_tcp_forget_stranger(oldest);
-  pwi_tcp_link_fail(oldest, PAWL_LINK_BUSY, "too many connections that do not introduce themselves");
+  pwi_tcp_link_fail(oldest, PAWL_LINK_BUSY, "too many connections without a hello");
   shutdown(oldest->socket, SHUT_RDWR);
 }
 
@@ -208,11 +208,11 @@ static void name_peer(struct tcp_link *link, const struct sockaddr_storage *from
   }
 }
 
-static void accept_one(struct tcp_net *net, const struct source *source, int socket,
+static void accept_one(struct tcp_net *net, const struct tcp_listener *listener, int socket,
                        const struct sockaddr_storage *from) {
   /* The file mode of a unix socket already keeps other users out; this check also works where modes are
    * ignored. */
-  if (source->kind == PWI_ADDRESS_UNIX && !pwi_tcp_is_same_user(socket)) {
+  if (listener->kind == PWI_ADDRESS_UNIX && !pwi_tcp_is_same_user(socket)) {
     close(socket);
     return;
   }
@@ -227,7 +227,7 @@ static void accept_one(struct tcp_net *net, const struct source *source, int soc
   name_peer(link, from);
   remember_stranger(link);
   int yes = 1;
-  if (source->kind == PWI_ADDRESS_TCP) setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  if (listener->kind == PWI_ADDRESS_TCP) setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   if (pwi_tcp_link_watch(link) == PAWL_OK)
     pwi_tcp_link_connected(link);
   else
@@ -235,25 +235,25 @@ static void accept_one(struct tcp_net *net, const struct source *source, int soc
 }
 
 /* Out of descriptors: otherwise the waiting connection would keep epoll ready forever. */
-static void refuse_one(struct tcp_net *net, int source) {
+static void refuse_one(struct tcp_net *net, int listener) {
   evict_oldest(net);
   if (net->spare >= 0) close(net->spare);
-  int refused = accept(source, NULL, NULL);
+  int refused = accept(listener, NULL, NULL);
   if (refused >= 0) close(refused);
   net->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-void pwi_tcp_accept_all(struct tcp_net *net, struct source *source) {
+void pwi_tcp_accept_all(struct tcp_net *net, struct tcp_listener *listener) {
   for (int i = 0; i < ACCEPT_BATCH; i++) {
     struct sockaddr_storage from = {0};
     socklen_t size = sizeof from;
-    int socket = accept4(source->socket, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int socket = accept4(listener->socket, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket < 0) {
-      if (errno == EMFILE || errno == ENFILE) refuse_one(net, source->socket);
+      if (errno == EMFILE || errno == ENFILE) refuse_one(net, listener->socket);
       if (errno == EINTR || errno == ECONNABORTED) continue;
       return;
     }
     net->moved = true;
-    accept_one(net, source, socket, &from);
+    accept_one(net, listener, socket, &from);
   }
 }

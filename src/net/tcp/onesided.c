@@ -44,7 +44,7 @@ pawl_status pwi_tcp_region_open(struct pwi_net *base, size_t size, struct pwi_re
   return PAWL_OK;
 }
 
-static struct share *find_share(struct tcp_link *link, uint64_t number) {
+static struct tcp_share *find_share(struct tcp_link *link, uint64_t number) {
   for (size_t i = 0; i < link->share_count; i++)
     if (link->shares[i].region->number == number) return &link->shares[i];
   return NULL;
@@ -52,7 +52,7 @@ static struct share *find_share(struct tcp_link *link, uint64_t number) {
 
 /* The memory of the region is about to be freed: links that use it are taken down. */
 static void cut_off(struct tcp_link *link, struct tcp_region *region) {
-  struct share *share = find_share(link, region->number);
+  struct tcp_share *share = find_share(link, region->number);
   bool is_written = link->input == INPUT_BODY && link->frame.kind == PWI_FRAME_PUT && link->body_left > 0 && share &&
                     pwi_get_u64(link->fields) == region->number;
   bool is_read = pwi_tcp_output_uses(link, region->base.memory, region->base.size) ||
@@ -82,13 +82,13 @@ void pwi_tcp_region_close(struct pwi_net *base, struct pwi_region *closing) {
 }
 
 static pawl_status add_share(struct tcp_link *link, struct tcp_region *region, unsigned access) {
-  struct share *share = find_share(link, region->number);
+  struct tcp_share *share = find_share(link, region->number);
   if (!share) {
-    struct share *shares = pwi_resize_array(link->shares, link->share_count + 1, sizeof *shares);
+    struct tcp_share *shares = pwi_resize_array(link->shares, link->share_count + 1, sizeof *shares);
     if (!shares) return PAWL_NO_MEMORY;
     link->shares = shares;
     share = &shares[link->share_count++];
-    *share = (struct share){region, 0};
+    *share = (struct tcp_share){region, 0};
   }
   share->access |= access;
   return PAWL_OK;
@@ -128,8 +128,8 @@ pawl_status pwi_tcp_remote_open(struct pwi_net *base, struct pwi_link id, const 
   if (token_size < TOKEN_HEAD || token_size > PWI_NET_TOKEN_MAX) return PAWL_CORRUPT;
   size_t key_size = pwi_get_u32(bytes + 20);
   if (key_size != token_size - TOKEN_HEAD || (key_size > 0) != (link->plane != NULL)) return PAWL_CORRUPT;
-  struct remote remote = {pwi_get_u64(bytes), pwi_get_u64(bytes + 8), pwi_get_u32(bytes + 16), 0};
-  struct remote *remotes = pwi_resize_array(link->remotes, link->remote_count + 1, sizeof *remotes);
+  struct tcp_remote remote = {pwi_get_u64(bytes), pwi_get_u64(bytes + 8), pwi_get_u32(bytes + 16), 0};
+  struct tcp_remote *remotes = pwi_resize_array(link->remotes, link->remote_count + 1, sizeof *remotes);
   if (!remotes) return PAWL_NO_MEMORY;
   link->remotes = remotes;
   if (link->plane) {
@@ -147,16 +147,16 @@ pawl_status pwi_tcp_remote_open(struct pwi_net *base, struct pwi_link id, const 
  * here as at the peer. */
 static pawl_status check_access(struct tcp_net *net, struct pwi_link id, struct pwi_remote remote, uint64_t offset,
                                 size_t size, unsigned access, struct tcp_link **link_out,
-                                const struct remote **remote_out) {
+                                const struct tcp_remote **remote_out) {
   struct tcp_link *link = pwi_tcp_find_link(net, id);
   if (!link || link->stage != STAGE_UP || link->is_failed) return PAWL_NOT_FOUND;
   if (remote.id == 0 || remote.id > link->remote_count) return PAWL_INVALID;
-  const struct remote *found = &link->remotes[remote.id - 1];
+  const struct tcp_remote *found = &link->remotes[remote.id - 1];
   if (!pwi_tcp_has_room(link, size)) return PAWL_QUEUE_FULL;
   *link_out = link;
   *remote_out = found;
   if (pwi_span_fits(offset, size, found->size) && (found->access & access)) return PAWL_OK;
-  pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "access beyond what was shared");
+  pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "access outside of the shared regions");
   return PAWL_OK;
 }
 
@@ -177,7 +177,7 @@ static pawl_status check_plane(struct tcp_link *link, pawl_status status, size_t
 pawl_status pwi_tcp_put(struct pwi_net *base, struct pwi_link id, struct pwi_remote remote_id, uint64_t offset,
                         const void *from, size_t size, uint64_t notify, uint64_t cookie) {
   struct tcp_link *link;
-  const struct remote *remote;
+  const struct tcp_remote *remote;
   pawl_status status =
       check_access((struct tcp_net *)base, id, remote_id, offset, size, PWI_ACCESS_WRITE, &link, &remote);
   if (status != PAWL_OK) return status;
@@ -210,15 +210,15 @@ static pawl_status ask(struct tcp_link *link, enum pwi_frame_kind kind, uint8_t 
   status = pwi_tcp_queue_frame(link, kind, fields, NULL, 0, 0, false, 0);
   if (status != PAWL_OK) return status;
   link->queued_operations++; /* until it is answered */
-  *(struct question *)pwi_fifo_push(&link->questions) =
-      (struct question){++link->last_question, kind, into, size, cookie};
+  *(struct tcp_question *)pwi_fifo_push(&link->questions) =
+      (struct tcp_question){++link->last_question, kind, into, size, cookie};
   return PAWL_OK;
 }
 
 pawl_status pwi_tcp_get(struct pwi_net *base, struct pwi_link id, struct pwi_remote remote_id, uint64_t offset,
                         void *into, size_t size, uint64_t cookie) {
   struct tcp_link *link;
-  const struct remote *remote;
+  const struct tcp_remote *remote;
   pawl_status status =
       check_access((struct tcp_net *)base, id, remote_id, offset, size, PWI_ACCESS_READ, &link, &remote);
   if (status != PAWL_OK) return status;
@@ -261,7 +261,7 @@ pawl_status pwi_tcp_fence(struct pwi_net *base, struct pwi_link id, uint64_t coo
 /* The side that is read and written. */
 
 char *pwi_tcp_put_place(struct tcp_link *link) {
-  struct share *share = find_share(link, pwi_get_u64(link->fields));
+  struct tcp_share *share = find_share(link, pwi_get_u64(link->fields));
   uint64_t offset = pwi_get_u64(link->fields + 8);
   if (!share || !(share->access & PWI_ACCESS_WRITE)) return NULL;
   if (!pwi_span_fits(offset, link->frame.body_size, share->region->base.size)) return NULL;
@@ -277,7 +277,7 @@ void pwi_tcp_put_ended(struct tcp_link *link) {
 }
 
 bool pwi_tcp_get_asked(struct tcp_link *link) {
-  struct share *share = find_share(link, pwi_get_u64(link->fields));
+  struct tcp_share *share = find_share(link, pwi_get_u64(link->fields));
   uint64_t offset = pwi_get_u64(link->fields + 8);
   uint64_t size = pwi_get_u64(link->fields + 16);
   if (!share || !(share->access & PWI_ACCESS_READ)) return false;
@@ -297,14 +297,14 @@ bool pwi_tcp_get_asked(struct tcp_link *link) {
 
 char *pwi_tcp_got_place(struct tcp_link *link) {
   if (pwi_fifo_count(&link->questions) == 0) return NULL;
-  const struct question *question = pwi_fifo_at(&link->questions, 0);
+  const struct tcp_question *question = pwi_fifo_at(&link->questions, 0);
   if (question->kind != PWI_FRAME_GET || question->number != pwi_get_u64(link->fields)) return NULL;
   if (question->size != link->frame.body_size) return NULL;
   return question->size > 0 ? question->into : link->carry; /* nothing is written to it */
 }
 
 static void answered(struct tcp_link *link, pawl_status status) {
-  struct question question = *(struct question *)pwi_fifo_at(&link->questions, 0);
+  struct tcp_question question = *(struct tcp_question *)pwi_fifo_at(&link->questions, 0);
   pwi_fifo_pop(&link->questions);
   link->queued_operations--;
   pwi_tcp_end_operation(link, question.cookie, status);
@@ -324,7 +324,7 @@ void pwi_tcp_fence_asked(struct tcp_link *link) {
 
 bool pwi_tcp_fence_answered(struct tcp_link *link) {
   if (pwi_fifo_count(&link->questions) == 0) return false;
-  const struct question *question = pwi_fifo_at(&link->questions, 0);
+  const struct tcp_question *question = pwi_fifo_at(&link->questions, 0);
   if (question->kind != PWI_FRAME_FENCE || question->number != pwi_get_u64(link->fields)) return false;
   answered(link, PAWL_OK);
   return true;

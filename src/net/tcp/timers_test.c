@@ -140,7 +140,7 @@ static void test_a_timer_fires_at_its_time_and_not_before(void **state) {
   pwi_timers_fini(&timers);
 }
 
-static void test_cancelling_what_is_not_there_is_ignored(void **state) {
+static void test_cancelling_an_unknown_timer_is_ignored(void **state) {
   (void)state;
   struct pwi_timers timers;
   uint64_t id, cookie;
@@ -195,7 +195,7 @@ int main(void) {
       cmocka_unit_test(test_timers_do_what_a_list_does),
       cmocka_unit_test(test_timers_of_one_time_fire_in_the_order_of_setting),
       cmocka_unit_test(test_a_timer_fires_at_its_time_and_not_before),
-      cmocka_unit_test(test_cancelling_what_is_not_there_is_ignored),
+      cmocka_unit_test(test_cancelling_an_unknown_timer_is_ignored),
       cmocka_unit_test(test_no_memory_leaves_the_timers_as_they_were),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

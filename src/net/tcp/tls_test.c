@@ -32,7 +32,7 @@ static void test_the_same_key_lets_both_in(void **state) {
   assert_reads(&connector, "and welcome");
 }
 
-static void test_what_is_on_the_wire_is_not_what_was_said(void **state) {
+static void test_bytes_on_the_wire_are_encrypted(void **state) {
   (void)state;
   static const char secret[] = "a line that must not be seen";
   use_keys(&connector, KEY_A, NULL, NULL);
@@ -127,7 +127,7 @@ static void test_a_changed_byte_ends_the_link(void **state) {
 
 /* --- ends ----------------------------------------------------------------------------------------------- */
 
-static void test_what_was_sent_before_a_hang_up_is_read(void **state) {
+static void test_bytes_sent_before_a_hang_up_are_read(void **state) {
   (void)state;
   use_keys(&connector, KEY_A, NULL, NULL);
   use_keys(&acceptor, KEY_A, NULL, NULL);
@@ -170,7 +170,7 @@ static void test_a_hang_up_during_the_handshake_is_told(void **state) {
   assert_true(acceptor.status == PAWL_LINK_CLOSED || acceptor.status == PAWL_LINK_RESET);
 }
 
-static void test_writing_to_nobody_is_a_reset(void **state) {
+static void test_writing_to_a_closed_peer_is_a_reset(void **state) {
   (void)state;
   use_keys(&connector, KEY_A, NULL, NULL);
   use_keys(&acceptor, KEY_A, NULL, NULL);
@@ -325,17 +325,17 @@ static void test_no_memory_fails_and_leaks_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_the_same_key_lets_both_in),
-      TEST(test_what_is_on_the_wire_is_not_what_was_said),
+      TEST(test_bytes_on_the_wire_are_encrypted),
       TEST(test_another_key_is_refused_on_both_sides),
       TEST(test_any_of_several_keys_is_accepted),
       TEST(test_only_the_first_key_is_offered),
       TEST(test_plain_text_to_an_acceptor_is_no_protocol),
       TEST(test_plain_text_to_a_connector_is_no_protocol),
       TEST(test_a_changed_byte_ends_the_link),
-      TEST(test_what_was_sent_before_a_hang_up_is_read),
+      TEST(test_bytes_sent_before_a_hang_up_are_read),
       TEST(test_a_record_that_was_cut_off_is_not_read),
       TEST(test_a_hang_up_during_the_handshake_is_told),
-      TEST(test_writing_to_nobody_is_a_reset),
+      TEST(test_writing_to_a_closed_peer_is_a_reset),
       TEST(test_much_data_passes_both_ways_unchanged),
       TEST(test_a_writer_waits_for_its_reader),
       TEST(test_bytes_that_were_read_ahead_are_announced),

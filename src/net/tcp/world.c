@@ -102,8 +102,8 @@ static void take_event(struct tcp_net *net, const struct epoll_event *event) {
     pwi_tcp_door_accept(net);
     return;
   }
-  if (who > PWI_EVENT_SOURCE - SOURCES_MAX) {
-    pwi_tcp_accept_all(net, &net->sources[PWI_EVENT_SOURCE - who]);
+  if (who > PWI_EVENT_LISTENER - LISTENERS_MAX) {
+    pwi_tcp_accept_all(net, &net->listeners[PWI_EVENT_LISTENER - who]);
     return;
   }
   if (who & PWI_EVENT_GUEST) {
@@ -198,7 +198,7 @@ static void tick(struct tcp_net *net, int64_t now) {
     pwi_tcp_link_check(link, now);
   }
   pwi_tcp_door_check(net, now, stopped);
-  pwi_tcp_inbound_check(net, now);
+  pwi_tcp_body_memory_check(net, now);
   net->last_tick = now;
   net->next_tick = now + limits->beat_ns / 2;
 }

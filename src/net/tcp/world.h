@@ -1,18 +1,19 @@
 /* Shared by the files of net/tcp and private to them: the net and its links.
  *
- *   world.c     the net: making, polling, timers, heartbeats, what has ended
- *   listen.c    listening and accepting
- *   connect.c   resolving and connecting
- *   owner.c     whose process a peer on this host is
- *   link.c      the life of a link: opening, hello, up, closing, down
- *   link_plane.c  how a pair agrees on a data plane, and what it tells the link
- *   meet.c      how two processes of one user find each other on one host
- *   output.c    what is queued and how it is written
- *   input.c     what is read and how it is cut into frames
- *   onesided.c  regions, put, get, fence
- *   inbound.c   memory for bodies on their way in
- *   incoming.c  a message on its way to the actor
- *   frame.c, tls.c, timers.c stand alone
+ *   world.c        the net: creation, polling, timers, heartbeats, ended operations
+ *   listen.c       listening and accepting
+ *   connect.c      resolving and connecting
+ *   owner.c        the user of a peer on this host
+ *   link.c         the life of a link: opening, hello, up, closing, down
+ *   link_plane.c   the negotiation of a data plane, and its events
+ *   meet.c         how two processes of one user identify each other on one host
+ *   output.c       the send queue of a link, and writing it
+ *   input.c        reading the stream of a link and cutting it into frames
+ *   onesided.c     regions, put, get, fence
+ *   body_memory.c  memory of the bodies that are being received
+ *   incoming.c     the delivery of a message to the actor
+ *
+ * frame.c, tls.c and timers.c do not use this header.
  */
 #ifndef PWI_NET_TCP_WORLD_H
 #define PWI_NET_TCP_WORLD_H
@@ -33,20 +34,20 @@
 
 #define MILLISECOND INT64_C(1000000)
 #define SCRATCH_SIZE ((size_t)256 << 10) /* bytes read at once; small enough for the cache of a core */
-#define CARRY_MAX 96  /* unprocessed bytes of a read: part of a head, or of the last step of a piece */
-#define SOURCES_MAX 8 /* addresses listened at */
+#define CARRY_MAX 96    /* unprocessed bytes of a read: part of a head, or of the last step of a piece */
+#define LISTENERS_MAX 8 /* addresses at which a net listens */
 
 #define PWI_DOOR_SIZE 16 /* bytes of the name of a door: meet.c */
 #define PWI_NONCE_SIZE 16
 #define PWI_PROOF_SIZE 32
-#define PWI_GUESTS_MAX 64                       /* at the door at once */
+#define PWI_GUESTS_MAX 64                       /* connections to the door at the same time */
 #define PWI_PLANE_PATIENCE (1000 * MILLISECOND) /* until a connector does without a plane */
 
 /* The sources of epoll events besides links, whose numbers are smaller than all of these. */
 #define PWI_EVENT_WAKER UINT64_MAX
 #define PWI_EVENT_PLANE (UINT64_MAX - 1)
 #define PWI_EVENT_DOOR (UINT64_MAX - 2)
-#define PWI_EVENT_SOURCE (UINT64_MAX - 3)     /* and the next SOURCES_MAX numbers downwards */
+#define PWI_EVENT_LISTENER (UINT64_MAX - 3)   /* of the first listener; the others have the numbers below */
 #define PWI_EVENT_MEETING (UINT64_C(1) << 63) /* plus the number of the link */
 #define PWI_EVENT_GUEST (UINT64_C(1) << 62)   /* plus the number of the guest */
 
@@ -77,7 +78,7 @@ struct segment {
 };
 
 /* A request that the peer answers in order: a get or a fence. */
-struct question {
+struct tcp_question {
   uint64_t number;
   enum pwi_frame_kind kind; /* PWI_FRAME_GET or PWI_FRAME_FENCE */
   void *into;
@@ -85,12 +86,12 @@ struct question {
   uint64_t cookie;
 };
 
-struct share {
+struct tcp_share {
   struct tcp_region *region;
   unsigned access;
 };
 
-struct remote {
+struct tcp_remote {
   uint64_t region; /* number of the region at the peer */
   uint64_t size;
   unsigned access;
@@ -115,7 +116,7 @@ struct tcp_link {
   bool is_announced; /* the actor knows the link and must get a link_down */
   bool can_read, can_write;
   bool has_ended;                     /* the peer has closed its side; earlier data may still be unread */
-  bool is_ready, is_dirty, is_failed; /* on the list of the net of that name */
+  bool is_ready, is_dirty, is_failed; /* the link is in the list of that name of its net */
   struct tcp_link *next_ready, *next_dirty, *next_failed;
   struct tcp_link *older, *younger; /* neighbours in the list of strangers */
   bool is_stranger;
@@ -190,9 +191,9 @@ struct tcp_link {
   /* one-sided */
   struct pwi_fifo questions;
   uint64_t last_question;
-  struct share *shares;
+  struct tcp_share *shares;
   size_t share_count;
-  struct remote *remotes;
+  struct tcp_remote *remotes;
   size_t remote_count;
 };
 
@@ -224,7 +225,7 @@ struct pwi_guest {
   size_t card_size;
 };
 
-struct source {
+struct tcp_listener {
   int socket;
   enum pwi_address_kind kind;
   char path[PWI_ADDRESS_HOST_MAX]; /* path of a unix socket, for removing the file */
@@ -270,15 +271,15 @@ struct tcp_net {
   struct pwi_fifo ended;
   size_t owed; /* cookies not yet in `ended` */
 
-  struct source sources[SOURCES_MAX];
-  size_t source_count;
+  struct tcp_listener listeners[LISTENERS_MAX];
+  size_t listener_count;
   struct link_slot *slots;
   size_t slot_count, slot_hint, link_count;
   struct tcp_link *ready, *dirty, *failed;
   struct tcp_link *oldest_stranger, *youngest_stranger;
   size_t stranger_count;
   struct pwi_account *accounts;
-  struct pwi_link leader; /* the link that may receive beyond the limit */
+  struct pwi_link exempt; /* the link that may receive beyond the limit */
   int64_t waiting_since;  /* since when links wait for memory */
   struct tcp_region *regions;
   uint64_t last_region;
@@ -297,7 +298,7 @@ void pwi_tcp_warn_of_stranger(struct tcp_link *link, const char *event, pawl_sta
 
 /* listen.c */
 pawl_status pwi_tcp_listen(struct pwi_net *base, const char *address);
-void pwi_tcp_accept_all(struct tcp_net *net, struct source *source);
+void pwi_tcp_accept_all(struct tcp_net *net, struct tcp_listener *listener);
 bool pwi_tcp_is_loopback(const struct sockaddr *address);
 void pwi_tcp_close_sources(struct tcp_net *net);
 void pwi_tcp_forget_stranger(struct tcp_link *link);
@@ -329,15 +330,15 @@ void pwi_tcp_link_come_up(struct tcp_link *link);
 void pwi_tcp_link_check_bye(struct tcp_link *link);
 void pwi_tcp_link_check(struct tcp_link *link, int64_t now); /* deadlines and heartbeats */
 
-/* This node has stood still for `stopped` ns, until now: what has a deadline gets that time back. */
+/* This node was stopped for `stopped` ns until now: extends the deadlines of the link by that time. */
 void pwi_tcp_link_excuse(struct tcp_link *link, int64_t now, int64_t stopped);
 
-/* A deadline that much later, and at most `most` from now; never an earlier one. */
+/* The deadline extended by `stopped`, but to at most `most` from now. Never earlier than before. */
 static inline int64_t pwi_tcp_later(int64_t deadline, int64_t now, int64_t stopped, int64_t most) {
   int64_t later = deadline + stopped < now + most ? deadline + stopped : now + most;
   return later > deadline ? later : deadline;
 }
-void pwi_tcp_link_beat(struct tcp_link *link, int64_t now); /* a heartbeat alone, at once */
+void pwi_tcp_link_beat(struct tcp_link *link, int64_t now); /* sends a heartbeat if it is due */
 void pwi_tcp_link_step_closing(struct tcp_link *link);
 void pwi_tcp_close(struct pwi_net *base, struct pwi_link link, pawl_status why);
 
@@ -354,7 +355,7 @@ void pwi_tcp_identify_host(uint8_t host[16]);
 pawl_status pwi_tcp_door_open(struct tcp_net *net);
 void pwi_tcp_door_close(struct tcp_net *net);
 void pwi_tcp_door_accept(struct tcp_net *net);
-void pwi_tcp_door_guest(struct tcp_net *net, size_t index);                 /* has something to say */
+void pwi_tcp_door_guest(struct tcp_net *net, size_t index);                 /* the connection of a guest has an event */
 void pwi_tcp_door_check(struct tcp_net *net, int64_t now, int64_t stopped); /* deadlines */
 pawl_status pwi_tcp_meet_begin(struct tcp_link *link, const uint8_t door[PWI_DOOR_SIZE], uint64_t number);
 void pwi_tcp_meet_continue(struct tcp_link *link); /* an event of the connection to the door */
@@ -373,15 +374,15 @@ void pwi_tcp_link_flush(struct tcp_link *link);
 void pwi_tcp_drop_output(struct tcp_link *link, pawl_status why);
 bool pwi_tcp_output_uses(const struct tcp_link *link, const char *begin, size_t size);
 
-/* inbound.c */
-pawl_status pwi_tcp_inbound_open(struct tcp_link *link); /* the link has come up. PAWL_NO_MEMORY */
-void pwi_tcp_inbound_close(struct tcp_link *link);
-/* Bytes that may be read now; 0: it waits. */
-size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted);
-void pwi_tcp_inbound_received(struct tcp_link *link, size_t size);
-void pwi_tcp_inbound_release(struct tcp_link *link); /* its body has ended */
-bool pwi_tcp_inbound_is_full(const struct tcp_net *net);
-void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now); /* takes down slow links */
+/* body_memory.c */
+pawl_status pwi_tcp_body_memory_open(struct tcp_link *link); /* for a link that has come up. PAWL_NO_MEMORY */
+void pwi_tcp_body_memory_close(struct tcp_link *link);
+/* Returns how many bytes may be read now; 0: the link waits for memory. */
+size_t pwi_tcp_body_memory_allow(struct tcp_link *link, size_t wanted);
+void pwi_tcp_body_memory_received(struct tcp_link *link, size_t size);
+void pwi_tcp_body_memory_release(struct tcp_link *link); /* for a body that has ended */
+bool pwi_tcp_body_memory_is_full(const struct tcp_net *net);
+void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now); /* takes down slow links */
 
 /* input.c */
 void pwi_tcp_link_read(struct tcp_link *link);

@@ -85,7 +85,7 @@ static void test_new_memory_is_zero_and_of_its_size(void **state) {
 }
 
 /* Without a check of the available memory, the kernel would kill a process for the second of these. */
-static void test_sizes_that_nobody_has_are_no_memory(void **state) {
+static void test_sizes_beyond_the_machine_are_refused_for_lack_of_memory(void **state) {
   (void)state;
   struct pwi_shared shared = {.memory = &shared};
   assert_int_equal(pwi_shared_open(0, &shared), PAWL_NO_MEMORY);
@@ -110,7 +110,7 @@ static void test_the_memory_of_another_process_can_be_taken(void **state) {
   end_owner(&owner);
 }
 
-static void test_what_the_peer_writes_is_seen_here(void **state) {
+static void test_bytes_that_the_peer_writes_are_seen_here(void **state) {
   (void)state;
   struct pwi_shared shared;
   struct pwi_mapping mapping;
@@ -164,7 +164,7 @@ static void test_a_mapping_outlives_its_owner(void **state) {
   pwi_mapping_close(&mapping);
 }
 
-static void test_the_size_is_sealed_for_everybody(void **state) {
+static void test_the_size_is_sealed_for_both_sides(void **state) {
   (void)state;
   struct pwi_shared shared;
   assert_int_equal(pwi_shared_open(SIZE, &shared), PAWL_OK);
@@ -321,12 +321,12 @@ static void test_files_of_other_kinds_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_new_memory_is_zero_and_of_its_size),
-      cmocka_unit_test(test_sizes_that_nobody_has_are_no_memory),
+      cmocka_unit_test(test_sizes_beyond_the_machine_are_refused_for_lack_of_memory),
       cmocka_unit_test(test_the_memory_of_another_process_can_be_taken),
-      cmocka_unit_test(test_what_the_peer_writes_is_seen_here),
+      cmocka_unit_test(test_bytes_that_the_peer_writes_are_seen_here),
       cmocka_unit_test(test_a_mapping_for_reading_cannot_be_written),
       cmocka_unit_test(test_a_mapping_outlives_its_owner),
-      cmocka_unit_test(test_the_size_is_sealed_for_everybody),
+      cmocka_unit_test(test_the_size_is_sealed_for_both_sides),
       cmocka_unit_test(test_a_peer_that_does_not_take_fills_its_queue),
       cmocka_unit_test(test_a_gift_that_is_not_quite_right_is_refused),
       cmocka_unit_test(test_a_file_that_is_not_sealed_is_refused),

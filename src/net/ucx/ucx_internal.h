@@ -39,8 +39,8 @@
 #define ACTIVE_MESSAGE_ID 1
 #define CHUNK ((size_t)256 << 10)
 #define PARTS_MAX PWI_NET_IOV_MAX
-#define INLINE_MAX 4096        /* bytes of inline parts in a LARGE message: all private parts if they fit, */
-#define INLINE_PART 1024       /* otherwise single parts of up to this size */
+#define INLINE_MAX 4096        /* bytes of inline parts in a LARGE message; all private parts are inline if they fit */
+#define INLINE_PART 1024       /* if private parts do not fit: largest single part that is inline */
 #define PORTS_MAX 64           /* a worker takes about a megabyte; further links have no data plane */
 #define TURN ((size_t)4 << 20) /* bytes of one peer that are delivered before others have their turn */
 
@@ -74,7 +74,7 @@ struct probe {
 
 enum part_kind { PART_INLINE = 1, PART_SHARED, PART_REMOTE, PART_PULLED };
 
-struct part {
+struct plane_part {
   uint32_t kind;
   uint32_t reserved;
   uint64_t memory; /* SHARED: its number */
@@ -97,7 +97,7 @@ struct operation {
   pawl_status status;
   const struct pwi_plane_memory *memories[PARTS_MAX]; /* the memories of shared parts */
   size_t memory_count;
-  char payload[PWI_NET_HEAD_SIZE + PARTS_MAX * sizeof(struct part) + INLINE_MAX];
+  char payload[PWI_NET_HEAD_SIZE + PARTS_MAX * sizeof(struct plane_part) + INLINE_MAX];
 };
 
 /* A packet that has arrived and cannot be processed yet. */
@@ -159,7 +159,7 @@ struct pwi_plane_peer {
   bool is_dropped;   /* the large message is dropped */
   bool is_receiving; /* UCX is fetching a part */
   struct packet large;
-  struct part parts[PARTS_MAX];
+  struct plane_part parts[PARTS_MAX];
   char inlined[INLINE_MAX];
   size_t inlined_at;
   size_t part_at, part_offset;

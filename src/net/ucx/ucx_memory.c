@@ -119,7 +119,7 @@ void pwi_ucx_regions_came(struct pwi_plane_peer *peer) {
     status = add_region(peer, &mapping);
     if (status != PAWL_OK) pwi_mapping_close(&mapping);
   }
-  if (status == PAWL_CORRUPT) pwi_ucx_fail(peer, "descriptor of no region");
+  if (status == PAWL_CORRUPT) pwi_ucx_fail(peer, "the descriptor is not that of a region");
 }
 
 void pwi_ucx_region_left(struct pwi_plane_peer *peer, uint64_t number) {

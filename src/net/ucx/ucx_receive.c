@@ -85,7 +85,7 @@ static bool deliver_small(struct pwi_plane_peer *peer, const struct arrival *arr
 static bool check_parts(struct pwi_plane_peer *peer, const struct packet *packet, size_t inlined) {
   uint64_t total = 0, inline_total = 0;
   for (size_t i = 0; i < packet->count; i++) {
-    const struct part *part = &peer->parts[i];
+    const struct plane_part *part = &peer->parts[i];
     if (!pwi_add_u64(total, part->size, &total)) return false;
     if (part->kind == PART_INLINE) inline_total += part->size;
     if (part->kind < PART_INLINE || part->kind > PART_PULLED) return false;
@@ -95,7 +95,7 @@ static bool check_parts(struct pwi_plane_peer *peer, const struct packet *packet
   return total == packet->size && inline_total == inlined;
 }
 
-static const char *shared_part(const struct pwi_plane_peer *peer, const struct part *part) {
+static const char *shared_part(const struct pwi_plane_peer *peer, const struct plane_part *part) {
   for (size_t i = 0; i < peer->region_count; i++) {
     const struct pwi_mapping *mapping = &peer->regions[i].mapping;
     if (mapping->number != part->memory || mapping->number == 0) continue;
@@ -115,7 +115,7 @@ static void end_large(struct pwi_plane_peer *peer) {
  * another packet can remove a region. */
 static bool is_ready(const struct pwi_plane_peer *peer, const struct packet *packet) {
   for (size_t i = 0; i < packet->count; i++) {
-    const struct part *part = &peer->parts[i];
+    const struct plane_part *part = &peer->parts[i];
     if (part->kind != PART_INLINE && (part->kind != PART_SHARED || !shared_part(peer, part))) return false;
   }
   return true;
@@ -125,7 +125,7 @@ static bool is_ready(const struct pwi_plane_peer *peer, const struct packet *pac
  * the peer does. */
 static void hand_over(struct pwi_plane_peer *peer) {
   for (size_t i = 0; i < peer->large.count; i++) {
-    const struct part *part = &peer->parts[i];
+    const struct plane_part *part = &peer->parts[i];
     const char *data = part->kind == PART_SHARED ? shared_part(peer, part) : peer->inlined + peer->inlined_at;
     if (part->kind == PART_INLINE) peer->inlined_at += (size_t)part->size;
     hand_on(peer, data, (size_t)part->size);
@@ -135,7 +135,7 @@ static void hand_over(struct pwi_plane_peer *peer) {
 
 static bool begin_large(struct pwi_plane_peer *peer, const struct arrival *arrival) {
   const struct packet *packet = &arrival->packet;
-  size_t table = packet->count * sizeof(struct part);
+  size_t table = packet->count * sizeof(struct plane_part);
   size_t inlined = arrival->size - PWI_NET_HEAD_SIZE - table;
   struct pwi_plane_wish wish;
   if (packet->count > PARTS_MAX || arrival->size < PWI_NET_HEAD_SIZE + table || inlined > INLINE_MAX) {
@@ -205,11 +205,11 @@ static char *fetch_place(struct pwi_plane_peer *peer, size_t size) {
 
 /* Fetches the next chunk of a pulled part, which has been announced. */
 static void fetch(struct pwi_plane_peer *peer, const struct arrival *arrival) {
-  const struct part *part = &peer->parts[peer->part_at];
+  const struct plane_part *part = &peer->parts[peer->part_at];
   size_t left = (size_t)part->size - peer->part_offset;
   size_t expected = left < CHUNK ? left : CHUNK;
   if (arrival->size != expected) {
-    pwi_ucx_fail(peer, "part of another size on the data plane");
+    pwi_ucx_fail(peer, "part of an unexpected size on the data plane");
     return;
   }
   peer->detours = false;
@@ -239,7 +239,7 @@ static void fetch(struct pwi_plane_peer *peer, const struct arrival *arrival) {
 
 /* Copies bytes of a remote part to their destination. False if the memory of the peer cannot be read, because
  * it is dying. */
-static bool read_remote(struct pwi_plane_peer *peer, const struct part *part, size_t size) {
+static bool read_remote(struct pwi_plane_peer *peer, const struct plane_part *part, size_t size) {
   struct iovec local[2];
   size_t count = 1;
   if (peer->has_places)
@@ -257,7 +257,7 @@ static bool read_remote(struct pwi_plane_peer *peer, const struct part *part, si
 }
 
 /* Delivers up to `turn` bytes of a part that can be read now. */
-static bool take_part(struct pwi_plane_peer *peer, const struct part *part, size_t *turn) {
+static bool take_part(struct pwi_plane_peer *peer, const struct plane_part *part, size_t *turn) {
   size_t step = (size_t)part->size - peer->part_offset;
   peer->plane->moved = true; /* counts as progress also without an arrival */
   if (peer->is_dropped) {
@@ -272,7 +272,7 @@ static bool take_part(struct pwi_plane_peer *peer, const struct part *part, size
   }
   const char *data = part->kind == PART_INLINE ? peer->inlined + peer->inlined_at : shared_part(peer, part);
   if (!data) {
-    pwi_ucx_fail(peer, "part outside of any region");
+    pwi_ucx_fail(peer, "part outside of the mapped regions");
     return false;
   }
   if (part->kind == PART_SHARED) data += peer->part_offset;
@@ -286,7 +286,7 @@ static bool take_part(struct pwi_plane_peer *peer, const struct part *part, size
 /* Delivers the available parts. False if the turn is over or the peer failed. */
 static bool continue_large(struct pwi_plane_peer *peer, size_t *turn) {
   while (peer->part_at < peer->large.count && !peer->has_failed) {
-    const struct part *part = &peer->parts[peer->part_at];
+    const struct plane_part *part = &peer->parts[peer->part_at];
     if (peer->part_offset == part->size) {
       peer->part_at++;
       peer->part_offset = 0;
@@ -327,7 +327,7 @@ static bool deal_with(struct pwi_plane_peer *peer, const struct arrival *arrival
     return begin_large(peer, arrival);
   default: /* PACKET_PART */
     if (!peer->in_large) {
-      pwi_ucx_fail(peer, "part of nothing on the data plane");
+      pwi_ucx_fail(peer, "part without a message on the data plane");
       return true;
     }
     fetch(peer, arrival);

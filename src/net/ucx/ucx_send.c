@@ -38,7 +38,7 @@ static void send_small(struct operation *operation, const struct iovec *body, si
 }
 
 static pawl_status plan_shared(struct operation *operation, const struct pwi_plane_memory *memory, const void *from,
-                               struct part *part) {
+                               struct plane_part *part) {
   pawl_status status = pwi_ucx_introduce(operation->peer, memory);
   if (status != PAWL_OK) return status;
   part->kind = PART_SHARED;
@@ -52,7 +52,7 @@ static pawl_status plan_shared(struct operation *operation, const struct pwi_pla
  * them go inline, so that a body that lies mostly in regions is ready when it arrives. Small parts in regions
  * use the remaining inline room. */
 static pawl_status plan_parts(struct operation *operation, const struct iovec *body, size_t body_count,
-                              struct part *parts) {
+                              struct plane_part *parts) {
   struct pwi_plane_peer *peer = operation->peer;
   const struct pwi_plane_memory *memories[PARTS_MAX] = {0};
   size_t private = 0;
@@ -65,7 +65,7 @@ static pawl_status plan_parts(struct operation *operation, const struct iovec *b
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < body_count && status == PAWL_OK; i++) {
     size_t size = body[i].iov_len;
-    parts[i] = (struct part){.kind = PART_INLINE, .size = size};
+    parts[i] = (struct plane_part){.kind = PART_INLINE, .size = size};
     if (!memories[i] && is_private_inline) continue;
     if (size <= INLINE_PART && inlined + size <= INLINE_MAX) {
       inlined += size;
@@ -91,7 +91,7 @@ static void send_pulled(struct operation *operation, const struct iovec *from) {
 
 static pawl_status send_large(struct operation *operation, const struct iovec *body, size_t body_count,
                               size_t body_size) {
-  struct part parts[PARTS_MAX];
+  struct plane_part parts[PARTS_MAX];
   pawl_status status = plan_parts(operation, body, body_count, parts);
   if (status != PAWL_OK) return status;
   char *at = operation->payload + PWI_NET_HEAD_SIZE;

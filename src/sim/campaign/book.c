@@ -3,12 +3,12 @@
  * Every key of a vector that is added to must be the sum of all acknowledged pushes, and of some of the
  * pushes that were under way when their worker was killed, each in all its columns or not at all.
  *
- * With lossy filters a push is what the filters left of it when it was called; exactly that is sent,
- * however often.
+ * With lossy filters a push consists of the rows that the filters left when it was called. Exactly these rows
+ * are sent, however often.
  *
- * A key that is assigned must have the value of one push, as a whole row: an acknowledged push that no
- * other followed, or a push that was under way when its worker was killed. One assignment follows another
- * if it was called after the other was answered, or later by the same worker. */
+ * A key that is assigned must have the value of one push, as a whole row: an acknowledged push that no other
+ * followed, or a push that was under way when its worker was killed. One assignment follows another if it was
+ * called after the other was answered, or later by the same worker. */
 #include <string.h>
 
 #include "ring/place.h"

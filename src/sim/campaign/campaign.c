@@ -29,7 +29,7 @@ static pawl_status make_vectors(struct campaign *campaign) {
     struct pwi_flow *flow;
     status = pwi_cluster_vector(&campaign->checker, pwi_campaign_vectors[v], &options, &flow);
   }
-  if (!status) status = pwi_crew_make_vectors(campaign);
+  if (!status) status = pwi_campaign_crew_make_vectors(campaign);
   return status ? status : pwi_paced_make_vectors(campaign);
 }
 
@@ -66,7 +66,7 @@ pawl_status pwi_campaign_work(struct campaign *campaign) {
   pawl_status status = add_checker(campaign);
   if (!status) status = make_vectors(campaign);
   if (!status) status = pwi_workers_add(campaign);
-  if (!status) status = pwi_crew_add(campaign);
+  if (!status) status = pwi_campaign_crew_add(campaign);
   if (!status) status = pwi_paced_add(campaign);
   return status ? status : pwi_operator_add(campaign);
 }
@@ -104,7 +104,7 @@ static bool is_whole(const struct campaign *campaign) {
 static void describe_busy(const struct campaign *campaign, char *text, size_t size) {
   snprintf(text, size, "no client is busy");
   for (uint32_t w = 0; w < campaign->config.workers; w++) {
-    const struct worker *worker = &campaign->workers[w];
+    const struct campaign_worker *worker = &campaign->workers[w];
     for (size_t i = 0; i < UNDER_WAY; i++)
       if (worker->deeds[i].is_busy) {
         snprintf(text, size, "worker %u, whose call %llu began at %.6f s", w,
@@ -113,7 +113,7 @@ static void describe_busy(const struct campaign *campaign, char *text, size_t si
       }
   }
   for (uint32_t i = 0; i < campaign->config.crew; i++) {
-    const struct member *member = &campaign->crew[i];
+    const struct crew_member *member = &campaign->crew[i];
     if (member->is_over) continue;
     snprintf(text, size, "member %u, %s, at tick %llu, %d calls pending", i, member->is_in ? "in" : "not in",
              (unsigned long long)member->tick, member->pending);
@@ -131,7 +131,7 @@ static void describe_busy(const struct campaign *campaign, char *text, size_t si
 static bool is_still_going_wrong(void *context) { return !pwi_havoc_is_over(context); }
 
 static bool is_busy(void *context) {
-  return pwi_workers_are_busy(context) || pwi_crew_is_busy(context) || pwi_paced_are_busy(context);
+  return pwi_workers_are_busy(context) || pwi_campaign_crew_is_busy(context) || pwi_paced_are_busy(context);
 }
 
 /* With a memory cap, no server may have room for another copy. */

@@ -71,8 +71,8 @@ struct pwi_campaign_config {
   bool refusals;              /* that function refuses some pushes */
   uint32_t crew;              /* members of a group that meets at barriers; 0: no group */
   uint32_t paced;             /* workers whose iterations follow a policy; 0: none */
-  char policy[24];            /* their policy (sync/policy.h) */
-  bool is_user_policy;        /* their policy is a function instead */
+  char policy[24];            /* policy of the paced workers (sync/policy.h) */
+  bool is_user_policy;        /* the policy of the paced workers is a function instead */
   enum pwi_campaign_paced_bug paced_bug;
   bool shared_hosts;   /* clients and servers share machines: data planes everywhere */
   bool checked_hosts;  /* no data planes at all */

@@ -92,7 +92,7 @@ static bool may(const struct pwi_view *view, uint32_t replicas, const struct tro
   return pwi_havoc_may_trouble(view, replicas, troubles, count, &node, 1);
 }
 
-static void test_nobody_is_troubled_without_replicas_or_before_there_are_arcs(void **state) {
+static void test_no_fault_is_drawn_without_replicas_or_before_there_are_arcs(void **state) {
   (void)state;
   static const int alone[][5] = {{1}, {2}};
   struct pwi_view *view = make_view(alone, 2), *empty = make_view(alone, 0);
@@ -104,7 +104,7 @@ static void test_nobody_is_troubled_without_replicas_or_before_there_are_arcs(vo
   pwi_view_release(empty);
 }
 
-static void test_one_of_two_may_be_lost_and_then_nobody_until_there_is_another(void **state) {
+static void test_one_of_two_members_may_be_lost_and_no_other_before_it_is_replaced(void **state) {
   (void)state;
   static const int whole[][5] = {{1, 2}, {2, 3}, {3, 1}}, filling[][5] = {{2, -3}, {2, 3}, {3, -2}};
   struct pwi_view *view = make_view(whole, 3), *later = make_view(filling, 3);
@@ -225,8 +225,8 @@ int main(void) {
       cmocka_unit_test(test_a_seed_draws_the_same_campaign_each_time_and_others_draw_others),
       cmocka_unit_test(test_there_are_enough_processes_for_the_replicas_that_were_asked_for),
       cmocka_unit_test(test_a_campaign_is_described_on_one_line),
-      cmocka_unit_test(test_nobody_is_troubled_without_replicas_or_before_there_are_arcs),
-      cmocka_unit_test(test_one_of_two_may_be_lost_and_then_nobody_until_there_is_another),
+      cmocka_unit_test(test_no_fault_is_drawn_without_replicas_or_before_there_are_arcs),
+      cmocka_unit_test(test_one_of_two_members_may_be_lost_and_no_other_before_it_is_replaced),
       cmocka_unit_test(test_two_of_three_may_be_lost_but_no_more_than_the_view_accounts_for),
       cmocka_unit_test(test_a_server_that_dies_without_a_replica_is_missed),
       cmocka_unit_test(test_servers_meet_faults_of_all_kinds_and_the_run_ends),

@@ -19,13 +19,13 @@
 
 static const uint64_t key = 3;
 
-static void broken(struct member *member, const char *what, pawl_status status) {
+static void broken(struct crew_member *member, const char *what, pawl_status status) {
   CAMPAIGN_FAIL(member->campaign, "member %u %s: tick %llu status %s", member->index, what,
                 (unsigned long long)member->tick, pawl_status_name(status));
 }
 
 /* The member has been in since the first tick, and was never declared dead. */
-static bool is_loyal(const struct member *member) {
+static bool is_loyal(const struct crew_member *member) {
   struct pwi_client_state state;
   if (!member->client.client || !member->is_in || member->began > 0 || member->client.incarnation != 1) return false;
   if (pwi_cluster_client_figures(&member->client).retirements > 0) return false;
@@ -35,7 +35,7 @@ static bool is_loyal(const struct member *member) {
 
 /* --- one tick ------------------------------------------------------------------------------------------- */
 
-static void check_sum(struct member *member) {
+static void check_sum(struct crew_member *member) {
   uint64_t loyal = 0;
   for (uint32_t i = 0; i < member->campaign->config.crew; i++) loyal += is_loyal(&member->campaign->crew[i]);
   if (is_loyal(member) && member->is_current && member->seen < (int64_t)(member->tick * loyal))
@@ -43,14 +43,14 @@ static void check_sum(struct member *member) {
 }
 
 /* Its process ends. A member that stays behind in the group is declared dead, as always. */
-static bool end_if_done(struct member *member) {
+static bool end_if_done(struct crew_member *member) {
   member->is_over = member->tick >= TICKS;
   if (member->is_over) pwi_sim_kill(member->campaign->cluster.sim, member->client.node);
   return member->is_over;
 }
 
 static void pulled(struct pwi_task *task) {
-  struct member *member = (struct member *)((char *)task - offsetof(struct member, pull_task));
+  struct crew_member *member = (struct crew_member *)((char *)task - offsetof(struct crew_member, pull_task));
   if (task->status) {
     broken(member, "could not pull", task->status);
     return;
@@ -62,7 +62,7 @@ static void pulled(struct pwi_task *task) {
 
 /* Called when push, tick and await are over. A member that was declared dead in the meantime may have been
  * released before its own push was applied. */
-static void one_over(struct member *member) {
+static void one_over(struct crew_member *member) {
   if (--member->pending > 0) return;
   const struct pwi_view *view = pwi_client_view(member->client.client);
   member->is_current = view && view->epoch == pwi_campaign_ledger(member->campaign)->view->epoch;
@@ -74,7 +74,7 @@ static void one_over(struct member *member) {
 }
 
 static void awaited(struct pwi_task *task) {
-  struct member *member = (struct member *)((char *)task - offsetof(struct member, await_task));
+  struct crew_member *member = (struct crew_member *)((char *)task - offsetof(struct crew_member, await_task));
   struct campaign *campaign = member->campaign;
   if (task->status) {
     broken(member, "could not wait", task->status);
@@ -82,7 +82,7 @@ static void awaited(struct pwi_task *task) {
   }
   campaign->figures.barriers++;
   for (uint32_t i = 0; i < campaign->config.crew; i++) {
-    const struct member *other = &campaign->crew[i];
+    const struct crew_member *other = &campaign->crew[i];
     if (is_loyal(member) && is_loyal(other) && other->tick < member->tick)
       broken(member, "passed a barrier before another member came", PAWL_OK);
   }
@@ -90,7 +90,7 @@ static void awaited(struct pwi_task *task) {
 }
 
 static void ticked(struct pwi_task *task) {
-  struct member *member = (struct member *)((char *)task - offsetof(struct member, tick_task));
+  struct crew_member *member = (struct crew_member *)((char *)task - offsetof(struct crew_member, tick_task));
   if (task->status)
     broken(member, "could not tick", task->status);
   else
@@ -98,7 +98,7 @@ static void ticked(struct pwi_task *task) {
 }
 
 static void pushed(struct pwi_task *task) {
-  struct member *member = (struct member *)((char *)task - offsetof(struct member, push_task));
+  struct crew_member *member = (struct crew_member *)((char *)task - offsetof(struct crew_member, push_task));
   if (task->status)
     broken(member, "could not push", task->status);
   else
@@ -107,7 +107,7 @@ static void pushed(struct pwi_task *task) {
 
 /* Pushes one, ticks (which waits for the push), and waits for the others: all three calls are made at
  * once. */
-static void begin_tick(struct member *member) {
+static void begin_tick(struct crew_member *member) {
   struct pwi_client *client = member->client.client;
   struct pwi_where where = {.keys = &key, .count = 1};
   member->tick++;
@@ -131,7 +131,7 @@ static void member_timer(void *context, uint64_t cookie) {
 /* --- joining and leaving -------------------------------------------------------------------------------- */
 
 static void entered(struct pwi_task *task) {
-  struct member *member = (struct member *)((char *)task - offsetof(struct member, enter));
+  struct crew_member *member = (struct crew_member *)((char *)task - offsetof(struct crew_member, enter));
   if (task->status) {
     broken(member, "could not enter", task->status);
     return;
@@ -141,10 +141,10 @@ static void entered(struct pwi_task *task) {
   if (!end_if_done(member)) begin_tick(member);
 }
 
-static void ask_to_join(struct member *member);
+static void ask_to_join(struct crew_member *member);
 
 static void joined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
-  struct member *member = (struct member *)((char *)asking - offsetof(struct member, asking));
+  struct crew_member *member = (struct crew_member *)((char *)asking - offsetof(struct crew_member, asking));
   struct pwi_client *client = member->client.client;
   (void)payload, (void)size;
   const struct pwi_entry *group = pwi_catalogue_named(pwi_client_catalogue(client), GROUP);
@@ -160,7 +160,7 @@ static void joined(struct pwi_asking *asking, pawl_status status, const void *pa
     broken(member, "could not join", status);
 }
 
-static void ask_to_join(struct member *member) {
+static void ask_to_join(struct crew_member *member) {
   struct pwi_writer writer = {0};
   pwi_write_text(&writer, GROUP);
   pwi_write_u32(&writer, member->campaign->config.crew);
@@ -172,22 +172,22 @@ static void ask_to_join(struct member *member) {
 }
 
 static void member_started(void *context) {
-  struct member *member = context;
+  struct crew_member *member = context;
   if (!member->is_over) ask_to_join(member); /* else it was restarted in the meantime */
 }
 
-static void member_stopped(void *context) { ((struct member *)context)->is_in = false; }
+static void member_stopped(void *context) { ((struct crew_member *)context)->is_in = false; }
 
-pawl_status pwi_crew_make_vectors(struct campaign *campaign) {
+pawl_status pwi_campaign_crew_make_vectors(struct campaign *campaign) {
   struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = 10};
   struct pwi_flow *flow;
   return campaign->config.crew ? pwi_cluster_vector(&campaign->checker, SUMS, &options, &flow) : PAWL_OK;
 }
 
-pawl_status pwi_crew_add(struct campaign *campaign) {
+pawl_status pwi_campaign_crew_add(struct campaign *campaign) {
   pawl_status status = PAWL_OK;
   for (uint32_t i = 0; i < campaign->config.crew && !status; i++) {
-    struct member *member = &campaign->crew[i];
+    struct crew_member *member = &campaign->crew[i];
     member->campaign = campaign;
     member->index = i;
     snprintf(member->client.name, sizeof member->client.name, "g%u", i % 100);
@@ -200,7 +200,7 @@ pawl_status pwi_crew_add(struct campaign *campaign) {
   return status;
 }
 
-bool pwi_crew_is_busy(const struct campaign *campaign) {
+bool pwi_campaign_crew_is_busy(const struct campaign *campaign) {
   for (uint32_t i = 0; i < campaign->config.crew; i++)
     if (!campaign->crew[i].is_over) return true;
   return false;

@@ -45,7 +45,7 @@ struct campaign;
 /* A call that is under way. */
 struct deed {
   struct pwi_task task;
-  struct worker *worker;
+  struct campaign_worker *worker;
   bool is_busy;
   enum pwi_request_kind kind;
   size_t vector;
@@ -66,7 +66,7 @@ struct history {
   size_t count, room;
 };
 
-struct worker {
+struct campaign_worker {
   struct campaign *campaign;
   struct pwi_cluster_client client;
   uint32_t index;
@@ -113,7 +113,7 @@ struct book {
 
 /* --- the crew ------------------------------------------------------------------------------------------- */
 
-struct member {
+struct crew_member {
   struct campaign *campaign;
   struct pwi_cluster_client client;
   uint32_t index;
@@ -141,7 +141,7 @@ struct traced {
 };
 
 /* The calls of an iteration that is under way. */
-struct step {
+struct paced_step {
   struct paced *paced;
   bool is_busy, is_current;
   uint64_t iteration, group_needed;
@@ -181,7 +181,7 @@ struct paced {
   int ticks_pending;
   struct traced trace[TRACED_MAX];
   int64_t acknowledged_at[TRACED_MAX]; /* by tick */
-  struct step steps[STEPS_MAX];
+  struct paced_step steps[STEPS_MAX];
   struct ticking ticking[TRACED_MAX];
   struct listening listening[STEPS_MAX];
 };
@@ -263,7 +263,7 @@ struct looked {
 
 #define NODES_MAX 64 /* most nodes of the simulation */
 
-struct watch {
+struct campaign_watch {
   uint64_t *hashes; /* hashes of views, by epoch */
   size_t epochs, room;
   struct pwi_view *last; /* the view of the highest epoch */
@@ -282,11 +282,11 @@ struct campaign {
   struct pwi_cluster cluster;
   struct pwi_campaign_figures figures;
   struct keeper keeper;
-  struct watch watch;
+  struct campaign_watch watch;
   struct havoc havoc;
   struct book book;
-  struct worker workers[WORKERS_MAX];
-  struct member crew[CREW_MAX];
+  struct campaign_worker workers[WORKERS_MAX];
+  struct crew_member crew[CREW_MAX];
   struct paced paced[PACED_MAX];
   struct pwi_cluster_client checker;
   struct pwi_function_set functions;
@@ -326,9 +326,9 @@ void pwi_book_lost(const struct deed *deed); /* the worker was killed before its
 void pwi_book_compare(struct campaign *campaign, size_t vector, const int64_t *values);
 
 /* crew.c */
-PAWL_MUST_USE pawl_status pwi_crew_make_vectors(struct campaign *campaign);
-PAWL_MUST_USE pawl_status pwi_crew_add(struct campaign *campaign);
-bool pwi_crew_is_busy(const struct campaign *campaign);
+PAWL_MUST_USE pawl_status pwi_campaign_crew_make_vectors(struct campaign *campaign);
+PAWL_MUST_USE pawl_status pwi_campaign_crew_add(struct campaign *campaign);
+bool pwi_campaign_crew_is_busy(const struct campaign *campaign);
 
 /* paced.c */
 PAWL_MUST_USE pawl_status pwi_paced_make_vectors(struct campaign *campaign);

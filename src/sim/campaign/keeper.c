@@ -1,7 +1,7 @@
 /* The manager's journal, and an observer of it.
  *
  * The keeper records every durable record in a ledger of its own. All else is compared with that ledger,
- * because the manager may only tell others what is durable. A journal that is replayed after the manager
+ * because the manager may announce only durable records. A journal that is replayed after the manager
  * died must give the same history, as far as it was durable; it may contain one more record that was being
  * written.
  *
@@ -10,7 +10,7 @@
  * are durable at that time only.
  *
  * A journal in a remote store takes time. A record that is travelling when the manager dies may or may not
- * arrive. While the store is slow each record takes long. While it fails nobody knows whether it has the
+ * arrive. While the store is slow each record takes long. While it fails, it is unknown whether it has the
  * record: the manager is told that it does not, and stops. */
 #include <string.h>
 
@@ -176,7 +176,7 @@ static uint64_t size_of_file(const struct pwi_journal *journal) {
   return keeper->file->ops->size(keeper->file);
 }
 
-struct reading {
+struct journal_reading {
   struct keeper *keeper;
   pawl_status (*visit)(void *context, const void *record, size_t size);
   void *context;
@@ -184,7 +184,7 @@ struct reading {
 };
 
 static pawl_status read_record(void *context, const void *record, size_t size) {
-  struct reading *reading = context;
+  struct journal_reading *reading = context;
   pawl_status status = pwi_ledger_apply(&reading->ledger, record, size);
   if (status && !pwi_ledger_refused(status)) return status;
   if (!status) pwi_watch_view(reading->keeper->campaign, &reading->ledger, reading->ledger.view);
@@ -200,7 +200,7 @@ static bool has_lost(const struct pwi_ledger *safe, const struct pwi_ledger *rea
 static pawl_status replay_file(struct pwi_journal *journal,
                                pawl_status (*visit)(void *context, const void *record, size_t size), void *context) {
   struct keeper *keeper = keeper_of(journal);
-  struct reading reading = {.keeper = keeper, .visit = visit, .context = context};
+  struct journal_reading reading = {.keeper = keeper, .visit = visit, .context = context};
   pawl_status status = keeper->file->ops->replay(keeper->file, read_record, &reading);
   if (status) {
     pwi_ledger_fini(&reading.ledger);

@@ -6,13 +6,11 @@
  * file records all events of all workers: the *trace*. From the trace alone, by the definitions of
  * docs/policies.md, it verifies
  *
- *   - that no iteration began too early: the worker's own iterations that the policy demands have
- *     finished, and
- *     every member that was always in the membership has reached the tick that the policy demands;
+ *   - that no iteration began too early: the worker's own iterations that the policy demands have finished,
+ *     and every member that was always in the membership has reached the tick that the policy demands;
  *   - that the iteration then read values that fresh, by the clocks in the answer and by the values;
  *   - that no iteration began too late: it began at the moment when the last demand of the policy was met,
- *     or when
- *     the worker was told of it. Without faults it is told at once.
+ *     or when the worker was told of it. Without faults it is told at once.
  *
  * A worker that was killed restarts at the others' iteration. As with the crew, a worker without the
  * newest view may be shown old values. */
@@ -145,7 +143,7 @@ static void check_begin(struct paced *paced) {
 
 /* On the key that belongs to the other worker: on other keys its clock does not advance when arcs are
  * split. */
-static uint64_t clock_of(const struct step *step, const struct paced *other) {
+static uint64_t clock_of(const struct paced_step *step, const struct paced *other) {
   struct pwi_client_state state;
   pwi_client_state(other->client.client, &state);
   for (size_t i = 0; i < step->clocks.count; i++) {
@@ -157,7 +155,7 @@ static uint64_t clock_of(const struct step *step, const struct paced *other) {
 
 /* The pushes that must have been seen: of another worker those up to the tick that the policy demands; its
  * own all. */
-static void check_seen(struct paced *paced, const struct step *step) {
+static void check_seen(struct paced *paced, const struct paced_step *step) {
   const struct pwi_policy *policy = &paced->pace.policy;
   uint64_t length = policy->kind == PWI_POLICY_ABSP ? policy->bound : 1;
   if (!is_loyal(paced) || !step->is_current) return;
@@ -176,7 +174,7 @@ static void check_seen(struct paced *paced, const struct step *step) {
 static void look(struct paced *paced);
 static void end_if_done(struct paced *paced);
 
-static void step_over(struct paced *paced, struct step *step) {
+static void step_over(struct paced *paced, struct paced_step *step) {
   struct traced *item = traced(paced, step->iteration);
   item->pending--;
   if (item->pending == 0) item->finished_at = pwi_campaign_now(paced->campaign);
@@ -187,7 +185,7 @@ static void step_over(struct paced *paced, struct step *step) {
 }
 
 static void pushed(struct pwi_task *task) {
-  struct step *step = (struct step *)((char *)task - offsetof(struct step, push));
+  struct paced_step *step = (struct paced_step *)((char *)task - offsetof(struct paced_step, push));
   if (task->status)
     broken(step->paced, "could not push", task->status);
   else
@@ -195,7 +193,7 @@ static void pushed(struct pwi_task *task) {
 }
 
 static void pulled(struct pwi_task *task) {
-  struct step *step = (struct step *)((char *)task - offsetof(struct step, pull));
+  struct paced_step *step = (struct paced_step *)((char *)task - offsetof(struct paced_step, pull));
   struct paced *paced = step->paced;
   if (task->status) {
     broken(paced, "could not pull", task->status);
@@ -205,14 +203,14 @@ static void pulled(struct pwi_task *task) {
   step_over(paced, step);
 }
 
-static struct step *free_step(struct paced *paced) {
+static struct paced_step *free_step(struct paced *paced) {
   for (size_t i = 0; i < STEPS_MAX; i++)
     if (!paced->steps[i].is_busy) return &paced->steps[i];
   return NULL;
 }
 
 /* Pulls first, so that it does not see the push of its own iteration. */
-static pawl_status start_calls(struct paced *paced, struct step *step) {
+static pawl_status start_calls(struct paced *paced, struct paced_step *step) {
   struct pwi_client *client = paced->client.client;
   const struct pwi_view *view = pwi_client_view(client);
   struct pwi_where all = {.range = pawl_range_of(0, PACED_MAX)};
@@ -231,7 +229,7 @@ static pawl_status start_calls(struct paced *paced, struct step *step) {
 }
 
 static void begin_iteration(struct paced *paced) {
-  struct step *step = free_step(paced);
+  struct paced_step *step = free_step(paced);
   paced->wants = false;
   paced->campaign->figures.iterations++;
   if (pwi_campaign_now(paced->campaign) > paced->wanted_at) paced->campaign->figures.waits++;
@@ -239,7 +237,7 @@ static void begin_iteration(struct paced *paced) {
   if (!status) {
     check_begin(paced);
     struct pwi_clock_list clocks = step->clocks;
-    *step = (struct step){.paced = paced, .is_busy = true, .pending = 2, .iteration = paced->pace.begun};
+    *step = (struct paced_step){.paced = paced, .is_busy = true, .pending = 2, .iteration = paced->pace.begun};
     step->clocks = clocks;
     step->group_needed = group_needed(paced, step->iteration);
     *traced(paced, step->iteration) = (struct traced){.pending = 2};

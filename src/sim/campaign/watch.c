@@ -1,12 +1,11 @@
 /* Invariants that hold all the time, checked every few milliseconds and at every view.
  *
  *   - The log of views never forks: every view that a node has is, byte by byte, the durable view of that
- *     epoch in
- *     the manager's journal, and no node has a view that is not durable. So each arc has one head per epoch.
+ *     epoch in the manager's journal, and no node has a view that is not durable. So each arc has one head per
+ *     epoch.
  *   - No node knows a membership or a catalogue that is not durable.
  *   - No two members of a chain are in one process, by the number that the process drew when it started,
- *     whatever
- *     the view says.
+ *     whatever the view says.
  *   - Full members of a chain with the same version of an arc have the same content. */
 #include <string.h>
 
@@ -18,7 +17,7 @@
 #define LOOKS_A_DIGEST 20 /* comparing contents costs more */
 
 static bool hash_view(struct campaign *campaign, const struct pwi_view *view, uint64_t *hash_out) {
-  struct watch *watch = &campaign->watch;
+  struct campaign_watch *watch = &campaign->watch;
   size_t size = pwi_view_encoded_size(view);
   if (size > watch->bytes_room) {
     unsigned char *bytes = pwi_resize(watch->bytes, 2 * size);
@@ -65,7 +64,7 @@ static void count_changes(struct campaign *campaign, const struct pwi_view *befo
 }
 
 static bool add_epoch(struct campaign *campaign, uint64_t hash) {
-  struct watch *watch = &campaign->watch;
+  struct campaign_watch *watch = &campaign->watch;
   if (watch->epochs == watch->room) {
     size_t room = watch->room ? watch->room * 2 : 128;
     uint64_t *hashes = pwi_resize_array(watch->hashes, room, sizeof *hashes);
@@ -82,7 +81,7 @@ static bool add_epoch(struct campaign *campaign, uint64_t hash) {
 
 /* Also called for known views, when a journal is replayed. */
 void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger, struct pwi_view *view) {
-  struct watch *watch = &campaign->watch;
+  struct campaign_watch *watch = &campaign->watch;
   uint64_t hash;
   if (!view || (watch->last && watch->last == view) || !hash_view(campaign, view, &hash)) return;
   if (view->epoch < watch->epochs) {
@@ -103,7 +102,7 @@ void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger, 
 /* --- all nodes ------------------------------------------------------------------------------------------ */
 
 static void check_view(struct campaign *campaign, struct pwi_sim_node node, const struct pwi_view *view) {
-  struct watch *watch = &campaign->watch;
+  struct campaign_watch *watch = &campaign->watch;
   struct looked *looked = &watch->looked[node.index % NODES_MAX];
   const char *name = pwi_sim_node_name(campaign->cluster.sim, node);
   uint64_t hash;
@@ -153,7 +152,7 @@ static void check_everybody(struct campaign *campaign) {
 /* --- contents ------------------------------------------------------------------------------------------- */
 
 /* Adds the arcs of which the server is a full member with a single version. */
-static size_t add_stands(struct watch *watch, size_t count, const struct pwi_server *server) {
+static size_t add_stands(struct campaign_watch *watch, size_t count, const struct pwi_server *server) {
   struct pwi_server_arc arcs[128];
   size_t room = sizeof arcs / sizeof *arcs, all = pwi_server_arcs(server, arcs, room);
   for (size_t i = 0; i < all && i < room && count < ARCS_MAX; i++)
@@ -167,7 +166,8 @@ static bool is_same_moment(const struct pwi_server_arc *a, const struct pwi_serv
 }
 
 /* Versions never change, so a recent comparison need not be repeated. */
-static bool was_compared(struct watch *watch, const struct stand *a, const struct stand *b, uint64_t membership) {
+static bool was_compared(struct campaign_watch *watch, const struct stand *a, const struct stand *b,
+                         uint64_t membership) {
   uint64_t facts[] = {a->arc.positions.begin, a->arc.positions.end, a->arc.since, a->arc.version,
                       a->arc.place,           b->arc.place,         membership};
   uint64_t hash = pwi_hash(facts, sizeof facts, 0), *known = &watch->compared[hash % COMPARED_MAX];
@@ -190,7 +190,7 @@ static void compare_pair(struct campaign *campaign, const struct stand *a, const
 }
 
 static void compare_members(struct campaign *campaign) {
-  struct watch *watch = &campaign->watch;
+  struct campaign_watch *watch = &campaign->watch;
   size_t count = 0;
   if (campaign->config.replicas == 0) return;
   for (size_t i = 0; i < campaign->cluster.server_count; i++)

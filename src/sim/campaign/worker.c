@@ -18,7 +18,8 @@
 const char *const pwi_campaign_vectors[VECTORS] = {"sim/dense", "sim/sparse", "sim/mixed", "sim/latest",
                                                    "sim/filtered"};
 
-static void broken(const struct worker *worker, const char *what, size_t vector, uint32_t key, pawl_status status) {
+static void broken(const struct campaign_worker *worker, const char *what, size_t vector, uint32_t key,
+                   pawl_status status) {
   CAMPAIGN_FAIL(worker->campaign, "worker %u %s: %s key %u status %s", worker->index, what,
                 pwi_campaign_vectors[vector], key, pawl_status_name(status));
 }
@@ -26,13 +27,15 @@ static void broken(const struct worker *worker, const char *what, size_t vector,
 /* --- keys of one worker --------------------------------------------------------------------------------- */
 
 /* The universe is cut into one block per worker, which no other worker pushes to, and one block for all. */
-static uint32_t block_of(const struct worker *worker, uint32_t key) {
+static uint32_t block_of(const struct campaign_worker *worker, uint32_t key) {
   return key * (worker->campaign->config.workers + 1) / KEYS;
 }
 
-static bool is_own(const struct worker *worker, uint32_t key) { return block_of(worker, key) == worker->index; }
+static bool is_own(const struct campaign_worker *worker, uint32_t key) {
+  return block_of(worker, key) == worker->index;
+}
 
-static bool may_push(const struct worker *worker, uint32_t key) {
+static bool may_push(const struct campaign_worker *worker, uint32_t key) {
   return is_own(worker, key) || block_of(worker, key) == worker->campaign->config.workers;
 }
 
@@ -47,7 +50,8 @@ static bool make_history_room(struct history *history) {
   return true;
 }
 
-static void remember(struct worker *worker, size_t vector, uint32_t key, const int64_t *values, uint32_t width) {
+static void remember(struct campaign_worker *worker, size_t vector, uint32_t key, const int64_t *values,
+                     uint32_t width) {
   struct history *history = &worker->own[vector][key];
   if (!make_history_room(history)) {
     broken(worker, "ran out of memory", vector, key, PAWL_NO_MEMORY);
@@ -61,7 +65,7 @@ static void remember(struct worker *worker, size_t vector, uint32_t key, const i
 }
 
 static void note_begun(struct deed *deed) {
-  struct worker *worker = deed->worker;
+  struct campaign_worker *worker = deed->worker;
   uint32_t width = worker->campaign->book.widths[deed->vector];
   for (size_t i = 0; i < deed->count; i++) {
     if (!is_own(worker, deed->which[i])) continue;
@@ -72,7 +76,7 @@ static void note_begun(struct deed *deed) {
 
 /* The values read for a worker's own key must be those after one of its pushes, the same for all columns. */
 static void check_own(const struct deed *deed, size_t i) {
-  struct worker *worker = deed->worker;
+  struct campaign_worker *worker = deed->worker;
   uint32_t width = worker->campaign->book.widths[deed->vector];
   const struct history *history = &worker->own[deed->vector][deed->which[i]];
   static const int64_t zeros[1][WIDTH_MAX];
@@ -86,7 +90,7 @@ static void check_own(const struct deed *deed, size_t i) {
 
 static void deed_finished(struct pwi_task *task) {
   struct deed *deed = (struct deed *)((char *)task - offsetof(struct deed, task));
-  struct worker *worker = deed->worker;
+  struct campaign_worker *worker = deed->worker;
   struct campaign *campaign = worker->campaign;
   deed->is_busy = false;
   if (deed->buffer) pwi_client_buffer_close(worker->client.client, deed->buffer);
@@ -126,7 +130,7 @@ static void draw_values(struct deed *deed, struct pwi_random *random) {
 
 /* Dense keys of the universe are consecutive from 0 on, so a range of it is a range of the vector. */
 static struct pwi_where draw_range(struct deed *deed, struct pwi_random *random) {
-  struct worker *worker = deed->worker;
+  struct campaign_worker *worker = deed->worker;
   uint64_t begin = pwi_random_below(random, KEYS), end = begin + 1 + pwi_random_below(random, KEYS - begin);
   while (!may_push(worker, (uint32_t)begin)) begin = pwi_random_below(random, KEYS);
   if (end <= begin) end = begin + 1;
@@ -138,7 +142,7 @@ static struct pwi_where draw_range(struct deed *deed, struct pwi_random *random)
 }
 
 static struct pwi_where draw_where(struct deed *deed, struct pwi_random *random) {
-  struct worker *worker = deed->worker;
+  struct campaign_worker *worker = deed->worker;
   uint64_t way = pwi_random_below(random, 4);
   if (way == 0 && worker->lists[deed->vector]) {
     deed->count = worker->list_count[deed->vector];
@@ -150,7 +154,7 @@ static struct pwi_where draw_where(struct deed *deed, struct pwi_random *random)
   return (struct pwi_where){.keys = deed->keys, .count = deed->count};
 }
 
-static void make_list(struct worker *worker, size_t vector, struct pwi_random *random) {
+static void make_list(struct campaign_worker *worker, size_t vector, struct pwi_random *random) {
   struct deed draw = {.worker = worker, .vector = vector};
   draw_keys(&draw, random);
   pwi_keylist_release(worker->lists[vector]);
@@ -165,7 +169,7 @@ static void make_list(struct worker *worker, size_t vector, struct pwi_random *r
 /* A buffer for this push only. The client would permit to reuse it, but the net would not, and the
  * simulator checks the net's contract. */
 static const void *in_buffer(struct deed *deed) {
-  struct worker *worker = deed->worker;
+  struct campaign_worker *worker = deed->worker;
   if (pwi_client_buffer_open(worker->client.client, sizeof deed->values, &deed->buffer)) {
     broken(worker, "cannot create a buffer", deed->vector, 0, PAWL_NO_MEMORY);
     return deed->values;
@@ -176,7 +180,7 @@ static const void *in_buffer(struct deed *deed) {
 
 /* Takes over what the filters left, which is sent. It may be nothing; then the task ended at once. */
 static void take_filtered(struct deed *deed) {
-  struct worker *worker = deed->worker;
+  struct campaign_worker *worker = deed->worker;
   const struct pawl_rows *rows = deed->is_busy ? pwi_task_rows(&deed->task) : NULL;
   const uint64_t *universe = worker->campaign->book.universe[FILTERED];
   if (!rows) return;
@@ -188,7 +192,7 @@ static void take_filtered(struct deed *deed) {
 
 /* A push through lossy filters. Sometimes flushes all that they hold back. */
 static pawl_status start_filtered(struct deed *deed, struct pwi_where where) {
-  struct worker *worker = deed->worker;
+  struct campaign_worker *worker = deed->worker;
   int64_t values[KEYS * WIDTH_MAX];
   if (pwi_random_chance(worker->client.random, 0.1)) where = (struct pwi_where){.flush = true};
   memcpy(values, deed->values, sizeof values);
@@ -200,7 +204,7 @@ static pawl_status start_filtered(struct deed *deed, struct pwi_where where) {
   return status;
 }
 
-static void start_deed(struct worker *worker, struct deed *deed) {
+static void start_deed(struct campaign_worker *worker, struct deed *deed) {
   struct pwi_random *random = worker->client.random;
   static const enum pwi_request_kind kinds[] = {PWI_REQUEST_PUSH, PWI_REQUEST_PUSH, PWI_REQUEST_PULL,
                                                 PWI_REQUEST_PUSHPULL};
@@ -229,7 +233,7 @@ static void start_deed(struct worker *worker, struct deed *deed) {
 
 /* --- a worker's life ------------------------------------------------------------------------------------ */
 
-static bool find_flows(struct worker *worker) {
+static bool find_flows(struct campaign_worker *worker) {
   const struct pwi_catalogue *catalogue = pwi_client_catalogue(worker->client.client);
   for (size_t v = 0; v < pwi_campaign_vector_count(worker->campaign); v++) {
     const struct pwi_entry *entry = pwi_catalogue_named(catalogue, pwi_campaign_vectors[v]);
@@ -238,14 +242,14 @@ static bool find_flows(struct worker *worker) {
   return true;
 }
 
-static struct deed *free_deed(struct worker *worker) {
+static struct deed *free_deed(struct campaign_worker *worker) {
   for (size_t i = 0; i < UNDER_WAY; i++)
     if (!worker->deeds[i].is_busy) return &worker->deeds[i];
   return NULL;
 }
 
 static void worker_timer(void *context, uint64_t cookie) {
-  struct worker *worker = context;
+  struct campaign_worker *worker = context;
   struct deed *deed;
   (void)cookie;
   if (!find_flows(worker)) {
@@ -260,12 +264,12 @@ static void worker_timer(void *context, uint64_t cookie) {
 }
 
 static void worker_started(void *context) {
-  struct worker *worker = context;
+  struct campaign_worker *worker = context;
   worker->is_checking = worker->client.incarnation == 1;
   pwi_cluster_timer(&worker->client, (int64_t)pwi_random_below(worker->client.random, 50 * MS), 0);
 }
 
-static void release_lists(struct worker *worker) {
+static void release_lists(struct campaign_worker *worker) {
   for (size_t v = 0; v < VECTORS; v++) {
     pwi_keylist_release(worker->lists[v]);
     worker->lists[v] = NULL;
@@ -273,7 +277,7 @@ static void release_lists(struct worker *worker) {
 }
 
 static void worker_stopped(void *context) {
-  struct worker *worker = context;
+  struct campaign_worker *worker = context;
   for (size_t i = 0; i < UNDER_WAY; i++) {
     struct deed *deed = &worker->deeds[i];
     if (deed->is_busy && deed->kind != PWI_REQUEST_PULL) pwi_book_lost(deed);
@@ -285,7 +289,7 @@ static void worker_stopped(void *context) {
 pawl_status pwi_workers_add(struct campaign *campaign) {
   pawl_status status = PAWL_OK;
   for (uint32_t w = 0; w < campaign->config.workers && !status; w++) {
-    struct worker *worker = &campaign->workers[w];
+    struct campaign_worker *worker = &campaign->workers[w];
     worker->campaign = campaign;
     worker->index = w;
     worker->calls_left = campaign->config.calls;
@@ -302,7 +306,7 @@ pawl_status pwi_workers_add(struct campaign *campaign) {
 
 bool pwi_workers_are_busy(const struct campaign *campaign) {
   for (uint32_t w = 0; w < campaign->config.workers; w++) {
-    const struct worker *worker = &campaign->workers[w];
+    const struct campaign_worker *worker = &campaign->workers[w];
     if (worker->calls_left > 0 || !worker->client.client) return true;
     for (size_t i = 0; i < UNDER_WAY; i++)
       if (worker->deeds[i].is_busy) return true;

@@ -250,7 +250,7 @@ static void test_a_negative_curvature_is_refused_and_changes_nothing(void **stat
   check_refusals("block_newton", PWI_SCALAR_F64, -1e-300, 2);
 }
 
-static void test_what_does_not_fit_is_refused(void **state) {
+static void test_values_that_do_not_match_the_table_are_refused(void **state) {
   (void)state;
   struct pwi_applying applying, sparse;
   struct pwi_rule rule = rule_of("adagrad");
@@ -352,7 +352,7 @@ static void check_tallies(struct pwi_applying *applying, bool sparse) {
   pwi_table_destroy(table);
 }
 
-static void test_a_function_may_refuse_by_what_is_stored(void **state) {
+static void test_a_function_may_refuse_because_of_stored_values(void **state) {
   (void)state;
   struct pwi_rule rule;
   struct pwi_applying applying;
@@ -411,8 +411,8 @@ int main(void) {
       cmocka_unit_test(test_ranges_are_changed_like_single_rows),
       cmocka_unit_test(test_nan_and_infinity_are_refused_and_change_nothing),
       cmocka_unit_test(test_a_negative_curvature_is_refused_and_changes_nothing),
-      cmocka_unit_test(test_what_does_not_fit_is_refused),
-      cmocka_unit_test(test_a_function_may_refuse_by_what_is_stored),
+      cmocka_unit_test(test_values_that_do_not_match_the_table_are_refused),
+      cmocka_unit_test(test_a_function_may_refuse_because_of_stored_values),
       cmocka_unit_test(test_out_of_memory_leaves_nothing_behind),
       cmocka_unit_test(test_applying_allocates_nothing),
   };

@@ -236,7 +236,7 @@ static void fails(const char *text, pawl_status status, const char *words) {
   if (!strstr(problem.text, words)) fail_msg("'%s' does not say '%s'", problem.text, words);
 }
 
-static void test_a_wrong_text_is_told_what_is_wrong_and_what_is_allowed(void **state) {
+static void test_a_wrong_text_is_refused_with_the_mistake_and_the_alternatives(void **state) {
   (void)state;
   char longer[2000];
   fails("", PAWL_INVALID, "expected the name of a function");
@@ -339,7 +339,7 @@ int main(void) {
       cmocka_unit_test(test_a_set_that_runs_out_of_memory_stays_as_it_was),
       cmocka_unit_test(test_shapes_follow_the_width),
       cmocka_unit_test(test_rules_are_read_and_written),
-      cmocka_unit_test(test_a_wrong_text_is_told_what_is_wrong_and_what_is_allowed),
+      cmocka_unit_test(test_a_wrong_text_is_refused_with_the_mistake_and_the_alternatives),
       cmocka_unit_test(test_the_locale_does_not_matter),
       cmocka_unit_test(test_any_parameters_come_back_to_the_last_bit),
       cmocka_unit_test(test_the_longest_rule_fits),

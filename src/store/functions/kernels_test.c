@@ -232,7 +232,7 @@ static void test_steps_follow_their_formulas_and_sets_agree_bit_for_bit(void **s
           check_step((enum pwi_gradient_step)step, (enum pawl_type)type, widths[w], rows);
 }
 
-static void test_what_shrinks_to_nothing_is_zero_in_every_bit(void **state) {
+static void test_a_weight_that_shrinks_to_nothing_is_zero_in_every_bit(void **state) {
   (void)state;
   static const enum pwi_gradient_step steps[] = {PWI_GRADIENT_ftrl, PWI_GRADIENT_block_proximal, PWI_GRADIENT_prox_l1};
   static const char *const texts[] = {"ftrl l1=100", "block_proximal l1=100", "prox_l1 l1=100"};
@@ -334,7 +334,7 @@ int main(void) {
   print_message("seed %d\n", SEED);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_steps_follow_their_formulas_and_sets_agree_bit_for_bit),
-      cmocka_unit_test(test_what_shrinks_to_nothing_is_zero_in_every_bit),
+      cmocka_unit_test(test_a_weight_that_shrinks_to_nothing_is_zero_in_every_bit),
       cmocka_unit_test(test_ftrl_divides_by_nothing),
       cmocka_unit_test(test_the_ball_takes_rows_whose_squares_overflow_or_vanish),
       cmocka_unit_test(test_a_single_value_that_is_not_finite_is_seen_wherever_it_is),

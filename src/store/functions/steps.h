@@ -1,8 +1,8 @@
 /* The loops of optimisers: SGD, momentum, AdaGrad, Adam, FTRL-proximal.
  *
  * Included once for each value type, by store/functions/loops.h, which says what VALUE, ROOT and NAMED are.
- * In all of them g is what was pushed, w what is stored. Nothing here branches on a value, so that compilers
- * work on several at once.
+ * In all of them g is the pushed value and w the stored one. Nothing here branches on a value, so that
+ * compilers work on several at once.
  */
 
 /* w <- w - rate g */

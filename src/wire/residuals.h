@@ -9,8 +9,8 @@
  *
  * Only `reserve` allocates. Threads: belongs to one thread at a time.
  */
-#ifndef PWI_WIRE_RESTS_H
-#define PWI_WIRE_RESTS_H
+#ifndef PWI_WIRE_RESIDUALS_H
+#define PWI_WIRE_RESIDUALS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 #include "base/pages.h"
 
-struct pwi_rests {
+struct pwi_residuals {
   enum pawl_type type;
   uint32_t width;
   size_t row_bytes;
@@ -33,24 +33,24 @@ struct pwi_rests {
 };
 
 /* Takes no memory yet. */
-void pwi_rests_init(struct pwi_rests *rests, enum pawl_type type, uint32_t width, size_t limit);
-void pwi_rests_fini(struct pwi_rests *rests);
+void pwi_residuals_init(struct pwi_residuals *residuals, enum pawl_type type, uint32_t width, size_t limit);
+void pwi_residuals_fini(struct pwi_residuals *residuals);
 
 /* Allocates memory for a pass over `rows` rows, or for a flush. PAWL_NO_MEMORY and PAWL_OVERFLOW change
  * nothing. */
-PAWL_MUST_USE pawl_status pwi_rests_reserve(struct pwi_rests *rests, size_t rows, bool flush);
+PAWL_MUST_USE pawl_status pwi_residuals_reserve(struct pwi_residuals *residuals, size_t rows, bool flush);
 
 /* Decides whether a row, including its residual, is sent now. Called once for each row, in order. */
-typedef bool pwi_rests_due(void *context, const void *row);
+typedef bool pwi_residuals_due(void *context, const void *row);
 
 /* Adds the residual of its key to each row. Rows that are due stay in `rows`; the others move to the map. A
  * row of zeros that is not due is dropped. */
-void pwi_rests_pass(struct pwi_rests *rests, struct pawl_rows *rows, pwi_rests_due *due, void *context);
+void pwi_residuals_pass(struct pwi_residuals *residuals, struct pawl_rows *rows, pwi_residuals_due *due, void *context);
 
 /* Adds all residuals to the rows, which have room for them and no weights, and frees the memory. */
-void pwi_rests_flush(struct pwi_rests *rests, struct pawl_rows *rows);
+void pwi_residuals_flush(struct pwi_residuals *residuals, struct pawl_rows *rows);
 
 /* The memory of the map in bytes. */
-size_t pwi_rests_memory(const struct pwi_rests *rests);
+size_t pwi_residuals_memory(const struct pwi_residuals *residuals);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "wire/rests.h"
+#include "wire/residuals.h"
 
 #define SEED 7
 #define SPAN 4000
@@ -67,28 +67,28 @@ static void check_against_model(uint64_t stride, size_t limit) {
   static int64_t in[SPAN][WIDTH], out[SPAN][WIDTH];
   static struct batch batch;
   struct pwi_random random;
-  struct pwi_rests rests;
+  struct pwi_residuals residuals;
   memset(in, 0, sizeof in);
   memset(out, 0, sizeof out);
   pwi_random_init(&random, SEED, stride);
-  pwi_rests_init(&rests, PAWL_I64, WIDTH, limit);
+  pwi_residuals_init(&residuals, PAWL_I64, WIDTH, limit);
   for (int round = 0; round < 60; round++) {
     bool flush = round % 20 == 19;
     draw_batch(&batch, &random, pwi_random_unit(&random), stride);
     add_all(in, &batch, stride);
-    assert_int_equal(pwi_rests_reserve(&rests, batch.rows.count, flush), PAWL_OK);
+    assert_int_equal(pwi_residuals_reserve(&residuals, batch.rows.count, flush), PAWL_OK);
     if (flush)
-      pwi_rests_flush(&rests, &batch.rows);
+      pwi_residuals_flush(&residuals, &batch.rows);
     else
-      pwi_rests_pass(&rests, &batch.rows, is_even, NULL);
+      pwi_residuals_pass(&residuals, &batch.rows, is_even, NULL);
     assert_rising(&batch.rows);
     add_all(out, &batch, stride);
-    assert_true(rests.count <= limit);
+    assert_true(residuals.count <= limit);
     if (flush) assert_memory_equal(in, out, sizeof in);
   }
-  assert_int_equal(rests.count, 0);
-  assert_int_equal(pwi_rests_memory(&rests), 0);
-  pwi_rests_fini(&rests);
+  assert_int_equal(residuals.count, 0);
+  assert_int_equal(pwi_residuals_memory(&residuals), 0);
+  pwi_residuals_fini(&residuals);
 }
 
 static void test_nothing_is_lost_or_doubled(void **state) {
@@ -114,55 +114,55 @@ static void test_a_limit_bounds_the_memory(void **state) {
   (void)state;
   static struct batch batch;
   struct pwi_random random;
-  struct pwi_rests rests;
+  struct pwi_residuals residuals;
   pwi_random_init(&random, SEED, 1);
-  pwi_rests_init(&rests, PAWL_I64, WIDTH, 64);
+  pwi_residuals_init(&residuals, PAWL_I64, WIDTH, 64);
   for (int round = 0; round < 10; round++) {
     draw_batch(&batch, &random, 1, 1);
-    assert_int_equal(pwi_rests_reserve(&rests, batch.rows.count, false), PAWL_OK);
-    pwi_rests_pass(&rests, &batch.rows, never, NULL);
-    assert_int_equal(rests.count, 64);
+    assert_int_equal(pwi_residuals_reserve(&residuals, batch.rows.count, false), PAWL_OK);
+    pwi_residuals_pass(&residuals, &batch.rows, never, NULL);
+    assert_int_equal(residuals.count, 64);
     assert_int_equal(batch.rows.count, SPAN - 64);
   }
-  assert_true(pwi_rests_memory(&rests) <= 128 * (8 + WIDTH * 8) * 3 / 2);
-  pwi_rests_fini(&rests);
+  assert_true(pwi_residuals_memory(&residuals) <= 128 * (8 + WIDTH * 8) * 3 / 2);
+  pwi_residuals_fini(&residuals);
 }
 
 static void test_a_row_of_zeros_is_neither_sent_nor_held(void **state) {
   (void)state;
   static struct batch batch;
   struct pwi_random random;
-  struct pwi_rests rests;
+  struct pwi_residuals residuals;
   pwi_random_init(&random, SEED, 2);
-  pwi_rests_init(&rests, PAWL_I64, WIDTH, SPAN);
+  pwi_residuals_init(&residuals, PAWL_I64, WIDTH, SPAN);
   draw_batch(&batch, &random, 1, 1);
-  assert_int_equal(pwi_rests_reserve(&rests, batch.rows.count, false), PAWL_OK);
-  pwi_rests_pass(&rests, &batch.rows, never, NULL);
-  size_t held = rests.count;
+  assert_int_equal(pwi_residuals_reserve(&residuals, batch.rows.count, false), PAWL_OK);
+  pwi_residuals_pass(&residuals, &batch.rows, never, NULL);
+  size_t held = residuals.count;
   draw_batch(&batch, &random, 1, 1);
   memset(batch.values, 0, sizeof batch.values);
-  pwi_rests_pass(&rests, &batch.rows, never, NULL);
+  pwi_residuals_pass(&residuals, &batch.rows, never, NULL);
   assert_int_equal(batch.rows.count, 0);
-  assert_int_equal(rests.count, held);
-  pwi_rests_fini(&rests);
+  assert_int_equal(residuals.count, held);
+  pwi_residuals_fini(&residuals);
 }
 
 static void test_rests_that_cancel_out_are_not_held(void **state) {
   (void)state;
   static struct batch batch;
   struct pwi_random random;
-  struct pwi_rests rests;
-  pwi_rests_init(&rests, PAWL_I64, WIDTH, SPAN);
+  struct pwi_residuals residuals;
+  pwi_residuals_init(&residuals, PAWL_I64, WIDTH, SPAN);
   for (int sign = 1; sign >= -1; sign -= 2) {
     pwi_random_init(&random, SEED, 4);
     draw_batch(&batch, &random, 0.5, 1);
     for (size_t i = 0; i < batch.rows.count * WIDTH; i++) batch.values[i] *= sign;
-    assert_int_equal(pwi_rests_reserve(&rests, batch.rows.count, false), PAWL_OK);
-    pwi_rests_pass(&rests, &batch.rows, never, NULL);
+    assert_int_equal(pwi_residuals_reserve(&residuals, batch.rows.count, false), PAWL_OK);
+    pwi_residuals_pass(&residuals, &batch.rows, never, NULL);
     assert_int_equal(batch.rows.count, 0);
-    assert_true((rests.count > 0) == (sign > 0));
+    assert_true((residuals.count > 0) == (sign > 0));
   }
-  pwi_rests_fini(&rests);
+  pwi_residuals_fini(&residuals);
 }
 
 static void test_without_memory_the_rests_stay(void **state) {
@@ -170,30 +170,30 @@ static void test_without_memory_the_rests_stay(void **state) {
   static int64_t in[SPAN][WIDTH], out[SPAN][WIDTH];
   static struct batch batch;
   struct pwi_random random;
-  struct pwi_rests rests;
+  struct pwi_residuals residuals;
   int failed = 0;
   pwi_random_init(&random, SEED, 3);
-  pwi_rests_init(&rests, PAWL_I64, WIDTH, SPAN);
+  pwi_residuals_init(&residuals, PAWL_I64, WIDTH, SPAN);
   for (int round = 0; round < 12; round++) {
     bool flush = round == 11;
     draw_batch(&batch, &random, 0.02 * (1 << round / 2), 1);
     add_all(in, &batch, 1);
     for (uint64_t n = 0;; n++) {
       pwi_memory_fail_after(n);
-      pawl_status status = pwi_rests_reserve(&rests, batch.rows.count, flush);
+      pawl_status status = pwi_residuals_reserve(&residuals, batch.rows.count, flush);
       if (!pwi_memory_fail_cancel()) break;
       assert_int_equal(status, PAWL_NO_MEMORY);
       failed++;
     }
     if (flush)
-      pwi_rests_flush(&rests, &batch.rows);
+      pwi_residuals_flush(&residuals, &batch.rows);
     else
-      pwi_rests_pass(&rests, &batch.rows, is_even, NULL);
+      pwi_residuals_pass(&residuals, &batch.rows, is_even, NULL);
     add_all(out, &batch, 1);
   }
   assert_true(failed >= 4);
   assert_memory_equal(in, out, sizeof in);
-  pwi_rests_fini(&rests);
+  pwi_residuals_fini(&residuals);
 }
 
 int main(void) {

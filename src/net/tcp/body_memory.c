@@ -2,12 +2,13 @@
  *
  * A body that the actor receives into memory is charged in steps, before the bytes are read. A link without
  * room is not read, which the sender notices as back-pressure; reading continues when other bodies have
- * ended. So that half-received bodies cannot block each other forever, one link, the *leader*, may always
+ * ended. So that half-received bodies cannot block each other forever, one link, the *exempt* one, may always
  * continue, even beyond the limit, until its body is complete.
  *
- * While somebody waits, a sender that holds memory has to use it: one that delivers too little in half a second, or takes
- * too long for the whole of a body while it is read from, loses its link. While nobody waits anybody may be slow; and so may
- * those whom we have connected to ourselves, and asked for what they send.
+ * While a link waits for memory, the peers of other links must use the memory that they hold. An accepted
+ * link goes down if its peer delivers too little in half a second, or takes too long for a whole body
+ * although this side reads it. While no link waits, peers may be slow. Peers that this node has connected to
+ * may always be slow, because this node has asked for the bodies that they send.
  */
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,12 +20,12 @@
 #define STEP_MAX ((size_t)1 << 20)             /* maximum charge of a step */
 #define PACE_NS (500 * MILLISECOND)            /* while others wait: interval for checking the pace */
 #define PACE_BYTES ((size_t)128 << 10)         /* minimum bytes per interval */
-#define BODY_NS (1000 * MILLISECOND)           /* base time for a whole body, */
-#define BODY_BYTES_PER_MS ((uint64_t)16 << 10) /* plus its size at this speed (16 MiB per second) */
+#define BODY_NS (1000 * MILLISECOND)           /* time that every body may take */
+#define BODY_BYTES_PER_MS ((uint64_t)16 << 10) /* additional time of a body: its size at 16 MiB per second */
 
-/* Accounts: one for each proof of identity, as long as a link has it. */
+/* Accounts: one for each identity that has a link. */
 
-pawl_status pwi_tcp_inbound_open(struct tcp_link *link) {
+pawl_status pwi_tcp_body_memory_open(struct tcp_link *link) {
   struct tcp_net *net = link->net;
   const char *name = link->tls ? pwi_tls_peer(link->tls) : link->identity;
   struct pwi_account *account = net->accounts;
@@ -69,7 +70,7 @@ static bool has_room(const struct tcp_link *link, size_t size) {
   return link->net->base.counts.inbound_bytes + size <= most;
 }
 
-bool pwi_tcp_inbound_is_full(const struct tcp_net *net) {
+bool pwi_tcp_body_memory_is_full(const struct tcp_net *net) {
   return net->base.counts.inbound_bytes >= net->base.limits.inbound_bytes;
 }
 
@@ -98,7 +99,7 @@ static void wake_waiting(struct tcp_net *net) {
 }
 
 /* The link with the most unread bytes is likely to end first. */
-static void elect(struct tcp_net *net) {
+static void exempt_one(struct tcp_net *net) {
   struct tcp_link *best = NULL;
   size_t most = 0;
   for (size_t i = 0; net->base.counts.inbound_waiting > 0 && i < net->slot_count; i++) {
@@ -110,7 +111,7 @@ static void elect(struct tcp_net *net) {
     most = count;
   }
   if (!best) return;
-  net->leader = best->id;
+  net->exempt = best->id;
   wake(best);
 }
 
@@ -130,14 +131,14 @@ static size_t step_of(const struct tcp_link *link, size_t wanted) {
   return step < wanted ? step : wanted;
 }
 
-size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted) {
+size_t pwi_tcp_body_memory_allow(struct tcp_link *link, size_t wanted) {
   struct tcp_net *net = link->net;
   size_t have = link->charged - link->received;
   if (have >= wanted) return wanted;
   size_t step = step_of(link, wanted - have);
   bool is_small = link->frame.body_size <= PWI_NET_COPY_MAX;
   if (!is_small && !has_room(link, step)) {
-    if (net->leader.id != link->id.id) {
+    if (net->exempt.id != link->id.id) {
       if (have == 0) wait_for_room(link);
       return have;
     }
@@ -147,28 +148,28 @@ size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted) {
   return have + step;
 }
 
-void pwi_tcp_inbound_received(struct tcp_link *link, size_t size) {
+void pwi_tcp_body_memory_received(struct tcp_link *link, size_t size) {
   link->received += size;
   if (link->received <= link->charged) return;
   if (link->charged == 0) link->body_at = pwi_tcp_now();
   charge(link, link->received - link->charged); /* it arrived with its head */
 }
 
-void pwi_tcp_inbound_release(struct tcp_link *link) {
+void pwi_tcp_body_memory_release(struct tcp_link *link) {
   struct tcp_net *net = link->net;
   size_t charged = link->charged;
-  bool was_leader = net->leader.id == link->id.id;
-  if (was_leader) net->leader.id = 0;
+  bool was_exempt = net->exempt.id == link->id.id;
+  if (was_exempt) net->exempt.id = 0;
   net->base.counts.inbound_bytes -= charged;
   if (link->account) link->account->charged -= charged;
   link->charged = link->received = 0;
   link->pace_at = 0;
   stop_waiting(link);
-  if (charged > PWI_NET_COPY_MAX || was_leader) wake_waiting(net);
+  if (charged > PWI_NET_COPY_MAX || was_exempt) wake_waiting(net);
 }
 
-void pwi_tcp_inbound_close(struct tcp_link *link) {
-  pwi_tcp_inbound_release(link);
+void pwi_tcp_body_memory_close(struct tcp_link *link) {
+  pwi_tcp_body_memory_release(link);
   leave_account(link);
 }
 
@@ -192,7 +193,7 @@ static bool is_slow(struct tcp_link *link, int64_t now) {
   return is_late(link, now);
 }
 
-void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now) {
+void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now) {
   if (net->base.counts.inbound_waiting == 0) {
     net->waiting_since = 0;
     return;
@@ -201,7 +202,7 @@ void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now) {
     struct tcp_link *link = net->slots[i].link;
     if (!link || link->is_failed || !link->accepted || link->charged == 0 || !is_slow(link, now)) continue;
     net->base.counts.inbound_dropped++;
-    pwi_tcp_link_fail(link, PAWL_LINK_SILENT, "sends too slowly while others wait for memory to be received into");
+    pwi_tcp_link_fail(link, PAWL_LINK_SILENT, "the peer sends too slowly while other links wait for memory");
   }
-  if (net->leader.id == 0) elect(net);
+  if (net->exempt.id == 0) exempt_one(net);
 }
