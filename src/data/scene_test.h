@@ -2,17 +2,8 @@
 #ifndef PWI_DATA_SCENE_TEST_H
 #define PWI_DATA_SCENE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <errno.h>
-
-#include <cmocka.h>
 
 #include <bzlib.h>
 #include <lzma.h>
@@ -21,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "data/data.h"
 #include "data/formats/number.h"
 

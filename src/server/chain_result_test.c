@@ -2,11 +2,7 @@
  * tests/cluster. */
 #include "server/chain.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "base/testing.h"
 
 struct fixture {
   struct pwi_log_entries log_entries;

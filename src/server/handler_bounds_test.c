@@ -1,13 +1,6 @@
 /* Room for answers: who has it, and who loses it. The request handler is made by hand, so that answers can
  * lie unread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "server/handler_inside.h"

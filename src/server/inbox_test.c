@@ -1,14 +1,8 @@
 /* Messages on their way in: whole or in pieces cut anywhere, without memory for them, and other people's
  * bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "server/inbox.h"
 
 #define SMALL 24

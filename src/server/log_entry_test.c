@@ -1,14 +1,8 @@
 /* Log entries: the pool, who may still need one, and what goes out. The net is made of paper: it writes down
  * what it is given. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "net/net_ops.h"
 #include "shard/testing.h"
 #include "server/log_entry.h"

@@ -6,19 +6,12 @@
  *   PAWL_SEEDS=n    number of seeds to run
  *   PAWL_SEED=n     run this seed only, and print its events
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include <pawl/log.h>
 
 #include "base/cursor.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "sim/faults.h"
 

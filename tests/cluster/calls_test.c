@@ -1,18 +1,10 @@
 /* Calls in the simulator: each runs at most once under any fault, exactly once if an answer came, and every
  * call ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <pawl/log.h>
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "client/client.h"
 #include "sim/faults.h"

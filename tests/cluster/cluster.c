@@ -1,10 +1,7 @@
 /* Checked calls of sim/cluster.h. */
 #include "cluster.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "base/testing.h"
 
 void cluster_check(const struct pwi_cluster *cluster, pawl_status status, const char *what) {
   const char *failure = cluster->sim ? pwi_sim_failure(cluster->sim) : NULL;

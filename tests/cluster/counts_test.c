@@ -6,17 +6,9 @@
  *   PAWL_SEEDS=n    number of seeds to run
  *   PAWL_SEED=n     run this seed only, and print its events
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <pawl/log.h>
 
+#include "base/testing.h"
 #include "counts.h"
 #include "sim/faults.h"
 

@@ -1,15 +1,7 @@
 /* Barriers in the simulator: no member passes before all have arrived, and none waits for a dead one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <pawl/log.h>
 
+#include "base/testing.h"
 #include "cluster.h"
 #include "sim/faults.h"
 

@@ -6,18 +6,10 @@
  *
  *   PAWL_SEED=n     run this seed only, with its log
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <pawl/log.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "manager/ledger/journal_file.h"
 #include "cluster.h"
 #include "sim/campaign/campaign.h"

@@ -7,18 +7,10 @@
  *   PAWL_SEED=n     run this seed only, and print its log
  *   PAWL_SEEDS=n    number of seeds to run
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <pawl/log.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "leaders.h"
 #include "sim/campaign/inside.h"

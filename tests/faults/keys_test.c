@@ -1,12 +1,5 @@
 /* Admission of peers: keys, several keys at once, certificates, and peers without any of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "attack.h"
 #include "papers.h"
 

@@ -1,15 +1,7 @@
 /* A client that changes its own requests. */
 #include "liar.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "../cluster/cluster.h"
 #include "protocol/messenger.h"
 

@@ -1,14 +1,7 @@
 /* Requests whose terms name more rows than were sent, or than can exist. A server allocates no memory for
  * them and refuses them. No other node is affected: no head is deposed, no link is lost, and the next push of
  * the same client is applied. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "../cluster/cluster.h"
 #include "base/cursor.h"
 #include "liar.h"

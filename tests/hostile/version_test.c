@@ -1,13 +1,6 @@
 /* A peer with another protocol version is refused, and the log shows both version ranges, so that an operator
  * knows which side to update. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "../faults/attack.h"
 #include "base/log.h"
 #include "protocol/messenger.h"

@@ -1,11 +1,6 @@
 /* Campaigns, leases and terms in the simulator: leaders that are killed, stopped and cut off. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "base/testing.h"
 #include "sim/meta.h"
 #include "sim/sim.h"
 #include "manager/leader/meta_testing.h"

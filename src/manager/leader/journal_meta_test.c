@@ -1,12 +1,7 @@
 /* A journal in a shared store: it is read as it was written, it never forks, and damage is detected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "sim/meta.h"
 #include "sim/sim.h"
 #include "manager/leader/journal_meta.h"
