@@ -8,8 +8,6 @@
  */
 #include <math.h>
 
-#include <pawl/log.h>
-
 #include "base/cursor.h"
 #include "base/testing.h"
 #include "cluster.h"

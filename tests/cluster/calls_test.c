@@ -1,7 +1,5 @@
 /* Calls in the simulator: each runs at most once under any fault, exactly once if an answer came, and every
  * call ends. */
-#include <pawl/log.h>
-
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "base/testing.h"

@@ -1,6 +1,4 @@
 /* Barriers in the simulator: no member passes before all have arrived, and none waits for a dead one. */
-#include <pawl/log.h>
-
 #include "base/testing.h"
 #include "cluster.h"
 #include "sim/faults.h"

@@ -6,8 +6,6 @@
  *   PAWL_SEEDS=n    number of seeds to run
  *   PAWL_SEED=n     run this seed only, and print its events
  */
-#include <pawl/log.h>
-
 #include "base/cursor.h"
 #include "base/testing.h"
 #include "cluster.h"
