@@ -8,10 +8,9 @@
  */
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "store/archive.h"
@@ -24,21 +23,9 @@
 static struct pwi_files *files;
 static unsigned char *content;
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void check(pawl_status status) {
-  if (!status) return;
-  fprintf(stderr, "archive_bench: %s\n", pawl_status_text(status));
-  exit(1);
-}
-
 static struct pwi_file *open_file(unsigned how) {
   struct pwi_file *file;
-  check(pwi_files_open(files, NAME, how, &file));
+  check_status(pwi_files_open(files, NAME, how, &file));
   return file;
 }
 
@@ -56,8 +43,8 @@ static void fill(bool compressible) {
 static double copy_time(void) {
   double start = now();
   struct pwi_file *file = new_file();
-  for (size_t i = 0; i < RECORDS; i++) check(pwi_file_write(file, i * RECORD, content, RECORD));
-  check(pwi_file_sync(file));
+  for (size_t i = 0; i < RECORDS; i++) check_status(pwi_file_write(file, i * RECORD, content, RECORD));
+  check_status(pwi_file_sync(file));
   pwi_file_close(file);
   return now() - start;
 }
@@ -68,9 +55,9 @@ static double write_time(bool pack, uint64_t *size_out) {
   struct pwi_archive_figures figures;
   double start = now();
   struct pwi_file *file = new_file();
-  check(pwi_archive_create(file, &head, pack, &writer));
-  for (size_t i = 0; i < RECORDS; i++) check(pwi_archive_write(writer, PWI_ARCHIVE_CHUNK, content, RECORD));
-  check(pwi_archive_finish(writer, &figures));
+  check_status(pwi_archive_create(file, &head, pack, &writer));
+  for (size_t i = 0; i < RECORDS; i++) check_status(pwi_archive_write(writer, PWI_ARCHIVE_CHUNK, content, RECORD));
+  check_status(pwi_archive_finish(writer, &figures));
   pwi_archive_writer_destroy(writer);
   pwi_file_close(file);
   *size_out = figures.size;
@@ -82,24 +69,22 @@ static double read_time(void) {
   struct pwi_archive_record record;
   double start = now();
   struct pwi_file *file = open_file(PWI_OPEN_READ);
-  check(pwi_archive_open(file, &reader));
-  do check(pwi_archive_next(reader, &record));
+  check_status(pwi_archive_open(file, &reader));
+  do check_status(pwi_archive_next(reader, &record));
   while (record.kind != PWI_ARCHIVE_END);
   pwi_archive_close(reader);
   pwi_file_close(file);
   return now() - start;
 }
 
-static double least(double a, double b) { return a < b ? a : b; }
-
 static void measure(const char *name, bool compressible, bool pack) {
   double copied = 1e9, written = 1e9, was_read = 1e9, bytes = (double)(RECORDS * RECORD);
   uint64_t size = 0;
   fill(compressible);
   for (int i = 0; i < ROUNDS; i++) {
-    copied = least(copied, copy_time());
-    written = least(written, write_time(pack, &size));
-    was_read = least(was_read, read_time());
+    least(&copied, copy_time());
+    least(&written, write_time(pack, &size));
+    least(&was_read, read_time());
   }
   printf("{\"bench\":\"archive\",\"case\":\"%s\",\"copy\":%.2f,\"write\":%.2f,\"read\":%.2f,\"stored\":%.3f}\n", name,
          bytes / copied / 1e9, bytes / written / 1e9, bytes / was_read / 1e9, (double)size / bytes);
@@ -107,12 +92,12 @@ static void measure(const char *name, bool compressible, bool pack) {
 
 int main(int argc, char **argv) {
   content = pwi_alloc(RECORD);
-  if (!content) check(PAWL_NO_MEMORY);
-  check(pwi_files_posix_open(argc > 1 ? argv[1] : "/dev/shm", &files));
+  if (!content) check_status(PAWL_NO_MEMORY);
+  check_status(pwi_files_posix_open(argc > 1 ? argv[1] : "/dev/shm", &files));
   measure("plain", false, false);
   measure("noise/packed", false, true);
   measure("halves/packed", true, true);
-  check(pwi_files_remove(files, NAME));
+  check_status(pwi_files_remove(files, NAME));
   pwi_files_posix_close(files);
   pwi_free(content);
   return 0;

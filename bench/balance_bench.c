@@ -9,8 +9,8 @@
  */
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "bench.h"
 #include "base/random.h"
 #include "ring/plan_testing.h"
 
@@ -19,12 +19,6 @@
 static const size_t servers[] = {1, 2, 3, 4, 8, 16, 32, 64};
 static struct testing_cluster cluster;
 static struct pwi_load loads[LOADS];
-
-static void check(pawl_status status) {
-  if (!status) return;
-  fprintf(stderr, "balance_bench: %s\n", pawl_status_text(status));
-  exit(1);
-}
 
 static void print(const char *name, double bytes, double requests, double moved, double indivisible) {
   printf("{\"bench\":\"balance\",\"case\":\"%s\",\"servers\":%zu,\"bytes_max_over_mean\":%.3f,"
@@ -61,7 +55,7 @@ static void zipf(const char *name, const struct pwi_plan *plan, uint64_t size, d
 
 static struct pwi_view *view_of(const struct pwi_plan *plan) {
   struct pwi_view *view = NULL;
-  check(pwi_view_create(1, cluster.nodes, cluster.count, plan->arcs, plan->arc_count, NULL, &view));
+  check_status(pwi_view_create(1, cluster.nodes, cluster.count, plan->arcs, plan->arc_count, NULL, &view));
   return view;
 }
 
@@ -71,13 +65,13 @@ static void join_and_leave(const struct pwi_plan *plan, size_t count) {
   struct pwi_plan next = {0};
   const struct pwi_plan_options options = {0};
   testing_cluster_init(&cluster, count + 1, 1);
-  check(pwi_plan_make(cluster.nodes, cluster.count, view, &options, &next));
+  check_status(pwi_plan_make(cluster.nodes, cluster.count, view, &options, &next));
   print("join", next.figures.bytes_over_mean, next.figures.bytes_over_mean, next.figures.moved / next.figures.ideal, 0);
   pwi_plan_fini(&next);
   testing_cluster_init(&cluster, count, 1);
   if (count > 1) {
     cluster.nodes[count / 2].state = PWI_NODE_DRAINING;
-    check(pwi_plan_make(cluster.nodes, cluster.count, view, &options, &next));
+    check_status(pwi_plan_make(cluster.nodes, cluster.count, view, &options, &next));
     print("leave", next.figures.bytes_over_mean, next.figures.bytes_over_mean, next.figures.moved / next.figures.ideal,
           0);
     pwi_plan_fini(&next);
@@ -89,12 +83,12 @@ static void join_and_leave(const struct pwi_plan *plan, size_t count) {
 static void rebalance(const struct pwi_plan *plan, uint64_t size) {
   const struct pwi_plan_options options = {.loads = loads, .load_count = testing_zipf_loads(size, loads, LOADS)};
   struct pwi_plan fresh = {0}, next = {0};
-  check(pwi_plan_make(cluster.nodes, cluster.count, NULL, &options, &fresh));
+  check_status(pwi_plan_make(cluster.nodes, cluster.count, NULL, &options, &fresh));
   zipf("zipf/unmeasured", plan, size, 0, fresh.figures.indivisible);
   zipf("zipf/fresh", &fresh, size, 0, fresh.figures.indivisible);
   pwi_plan_fini(&fresh);
   struct pwi_view *view = view_of(plan);
-  check(pwi_plan_make(cluster.nodes, cluster.count, view, &options, &next));
+  check_status(pwi_plan_make(cluster.nodes, cluster.count, view, &options, &next));
   zipf("zipf/rebalance", &next, size, next.figures.moved, next.figures.indivisible);
   pwi_view_release(view);
   pwi_plan_fini(&next);
@@ -105,7 +99,7 @@ int main(void) {
   for (size_t i = 0; i < sizeof servers / sizeof *servers; i++) {
     struct pwi_plan plan = {0};
     testing_cluster_init(&cluster, servers[i], 1);
-    check(pwi_plan_make(cluster.nodes, cluster.count, NULL, &options, &plan));
+    check_status(pwi_plan_make(cluster.nodes, cluster.count, NULL, &options, &plan));
     dense("dense/1000", &plan, 1000);
     dense("dense/10007", &plan, 10007);
     dense("dense/1048576", &plan, 1048576);

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "bench.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "store/changes.h"
@@ -21,18 +21,6 @@
 static uint64_t *keys;
 static size_t count;
 static float *values;
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void check(pawl_status status) {
-  if (!status) return;
-  fprintf(stderr, "changes_bench: %s\n", pawl_status_text(status));
-  exit(1);
-}
 
 static int compare_keys(const void *left, const void *right) {
   const uint64_t *a = left, *b = right;
@@ -51,12 +39,12 @@ static double push_time(uint64_t span, bool sparse) {
   struct pwi_table *table;
   struct pwi_slots slots = {0};
   double best = 1;
-  check(pwi_table_create(&options, &table));
+  check_status(pwi_table_create(&options, &table));
   for (uint64_t seed = 9; seed > 0; seed--) {
     draw_keys(span, seed);
-    check(pwi_table_resolve(table, keys, count, true, &slots));
+    check_status(pwi_table_resolve(table, keys, count, true, &slots));
   }
-  check(pwi_table_resolve(table, keys, count, true, &slots));
+  check_status(pwi_table_resolve(table, keys, count, true, &slots));
   for (int i = 0; i < ROUNDS; i++) {
     double start = now();
     pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, count, values, NULL);
@@ -95,7 +83,7 @@ static void measure(const char *name, uint64_t span, bool sparse, bool spread) {
 int main(void) {
   keys = pwi_alloc_zero(COUNT_MAX, sizeof *keys);
   values = pwi_alloc_zero(COUNT_MAX, sizeof *values);
-  if (!keys || !values) check(PAWL_NO_MEMORY);
+  if (!keys || !values) check_status(PAWL_NO_MEMORY);
   measure("dense/2^21", 1 << 21, false, false);
   measure("dense/2^24", 1 << 24, false, false);
   measure("dense/2^28", 1 << 28, false, false);

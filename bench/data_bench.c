@@ -11,11 +11,10 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "data/data.h"
@@ -30,21 +29,10 @@ static char *text, *copy;
 static size_t used;
 static uint64_t drawn;
 
+/* Processor time and not wall time, because the machine may be shared. */
+static double process_now(void) { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
+
 static uint64_t draw(void) { return pwi_mix64(++drawn * UINT64_C(0x9e3779b97f4a7c15)); }
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* not wall time, because the machine may be shared */
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void check(int good, const char *what) {
-  if (good) return;
-  fprintf(stderr, "data_bench: %s\n", what);
-  exit(1);
-}
-
-static void least(double *best, double seconds) { *best = seconds < *best ? seconds : *best; }
 
 static void measure(const char *name, const struct pwi_parse_rule *rule) {
   double parsing = 1e9, copying = 1e9;
@@ -52,19 +40,19 @@ static void measure(const char *name, const struct pwi_parse_rule *rule) {
   for (int round = 0; round < ROUNDS; round++) {
     struct pwi_parse parse = {.at = text, .end = text + used};
     struct pwi_batch *batch;
-    double start = now();
+    double start = process_now();
     check(pwi_batch_create(&batch) == PAWL_OK, "out of memory");
     pawl_status status = pwi_parse_rows(rule, &parse, batch);
     check(status == PAWL_OK, parse.what ? parse.what : "does not parse");
     check(pwi_batch_finish(batch, false, false) == PAWL_OK, "out of memory");
-    least(&parsing, now() - start);
+    least(&parsing, process_now() - start);
     rows = batch->is.rows;
     entries = batch->is.entries;
     pwi_batch_destroy(batch);
-    start = now();
+    start = process_now();
     memcpy(copy, text, used);
     __asm__ volatile("" : : "r"(copy) : "memory");
-    least(&copying, now() - start);
+    least(&copying, process_now() - start);
   }
   double megabytes = (double)used / 1e6;
   printf("{\"bench\":\"data\",\"case\":\"%s\",\"rows\":%zu,\"entries\":%zu,\"mb_per_s\":%.0f,\"memcpy_mb_per_s\":%.0f,"
@@ -99,10 +87,10 @@ static void measure_file(const char *name, const char *path, enum way way) {
   size_t entries = 0;
   check(pwi_data_open(&path, 1, &options, &data, &fault) == PAWL_OK, "cannot open");
   for (int round = 0; round < ROUNDS; round++) {
-    double start = now();
+    double start = process_now();
     entries = 0;
     for (size_t piece = 0; piece < data->pieces; piece++) entries += read_piece(data, piece, way);
-    least(&reading, now() - start);
+    least(&reading, process_now() - start);
   }
   printf("{\"bench\":\"data\",\"case\":\"%s\",\"entries\":%zu,\"million_entries_per_s\":%.1f}\n", name, entries,
          (double)entries / 1e6 / reading);

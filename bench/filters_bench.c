@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench.h"
 #include "base/hash.h"
 #include "wire/filters.h"
 
@@ -38,12 +38,6 @@ struct rows {
   size_t count;
   uint32_t width;
 };
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void die(const char *what, pawl_status status) {
   fprintf(stderr, "filters_bench: %s: %s\n", what, pawl_status_text(status));
@@ -83,10 +77,10 @@ static void fill(struct rows *rows, uint64_t stride) {
 /* Seconds to copy keys and values once. */
 static double copy(const struct rows *rows, char *to) {
   size_t key_bytes = rows->count * sizeof *rows->keys;
-  double start = now();
+  double start = thread_now();
   memcpy(to, rows->keys, key_bytes);
   memcpy(to + key_bytes, rows->values, rows->count * rows->width * sizeof *rows->values);
-  return now() - start;
+  return thread_now() - start;
 }
 
 static void measure(const char *chain, const char *kind, const struct rows *rows) {
@@ -100,9 +94,9 @@ static void measure(const char *chain, const char *kind, const struct rows *rows
   pawl_status status = pawl_filters_create(chain, &options, &filters);
   if (status) die(chain, status);
   for (int round = 0; round < ROUNDS; round++) {
-    double start = now();
+    double start = thread_now();
     status = pawl_filters_run(filters, rows->keys, rows->values, rows->weights, rows->count, false, &out);
-    double took = now() - start, plain = copy(rows, room);
+    double took = thread_now() - start, plain = copy(rows, room);
     if (status) die(chain, status);
     if (took < best) best = took;
     if (plain < copied) copied = plain;
@@ -126,9 +120,9 @@ static void measure_flush(const char *kind, const struct rows *rows) {
   options.width = rows->width;
   pawl_status status = pawl_filters_create("significant(threshold=1)", &options, &filters);
   if (!status) status = pawl_filters_run(filters, rows->keys, rows->values, NULL, rows->count, false, &out);
-  double start = now();
+  double start = thread_now();
   if (!status) status = pawl_filters_run(filters, NULL, NULL, NULL, 0, true, &out);
-  double took = now() - start;
+  double took = thread_now() - start;
   if (status || out.count != rows->count) die("flush", status);
   printf("{\"bench\":\"filters\",\"chain\":\"flush\",\"keys\":\"%s\",\"width\":%u,\"rows\":%zu,\"mrows_s\":%.1f}\n",
          kind, rows->width, rows->count, (double)rows->count / took / 1e6);

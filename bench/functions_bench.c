@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench.h"
 #include "base/memory.h"
 #include "store/functions/apply.h"
 #include "store/functions/kernels.h"
@@ -24,28 +24,11 @@
 #define ROUNDS 5
 #define CACHED 1024 /* rows of `loop` */
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void check(int good, const char *what) {
-  if (good) return;
-  fprintf(stderr, "functions_bench: %s\n", what);
-  exit(1);
-}
-
 static void *take(size_t bytes) {
   void *block = pwi_alloc_zero(bytes, 1);
   check(block != NULL, "out of memory");
   memset(block, 0x3f, bytes); /* about 0.75 as f32 and 0.0005 as f64, so that products are not denormal */
   return block;
-}
-
-static void least(double *best, double since) {
-  double seconds = now() - since;
-  if (seconds < *best) *best = seconds;
 }
 
 struct figure {
@@ -94,12 +77,12 @@ static void measure_loop(const char *name, enum pwi_scalar type, uint32_t width)
                                     .state = from + rows * (is.pushed_bytes + is.stored_bytes),
                                     .parameters = is.rule.parameters};
   for (int round = 0; round < ROUNDS; round++) {
-    double start = now();
+    double start = thread_now();
     for (size_t i = 0; i < repeat; i++) is.rule.function->apply(&call);
-    least(&figure.best, start);
-    start = now();
+    least(&figure.best, thread_now() - start);
+    start = thread_now();
     for (size_t i = 0; i < repeat; i++) copy(to, from, bytes);
-    least(&figure.copy, start);
+    least(&figure.copy, thread_now() - start);
   }
   print(&figure);
   pwi_applying_fini(&is);
@@ -128,12 +111,12 @@ static void measure_push(const char *name, enum pwi_scalar type, uint32_t width,
     pwi_free(list);
   }
   for (int round = 0; round < ROUNDS; round++) {
-    double start = now();
+    double start = thread_now();
     check(pwi_applying_push(&is, table, named, from, NULL) == PAWL_OK, "is refused");
-    least(&figure.best, start);
-    start = now();
+    least(&figure.best, thread_now() - start);
+    start = thread_now();
     copy(to, from, bytes);
-    least(&figure.copy, start);
+    least(&figure.copy, thread_now() - start);
   }
   print(&figure);
   pwi_slots_fini(&slots);
@@ -148,12 +131,12 @@ static void measure_check(enum pwi_scalar type, size_t count) {
   char *from = take(bytes), *to = take(bytes);
   struct figure figure = {"check", "finite", type, 1, count, bytes, 1e9, 1e9};
   for (int round = 0; round < ROUNDS; round++) {
-    double start = now();
+    double start = thread_now();
     check(pwi_gradient_kernels_best()->finite[type - 1](from, count), "is not finite");
-    least(&figure.best, start);
-    start = now();
+    least(&figure.best, thread_now() - start);
+    start = thread_now();
     copy(to, from, bytes);
-    least(&figure.copy, start);
+    least(&figure.copy, thread_now() - start);
   }
   print(&figure);
   pwi_free(from);

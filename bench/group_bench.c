@@ -14,9 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <pawl/pawl.h>
+
+#include "bench.h"
 
 #define MEMBERS_MAX 16
 #define AHEAD_MAX 64
@@ -35,12 +36,6 @@ struct member {
   bool at_once; /* pushpull */
   double seconds;
 };
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void must(pawl_status status) {
   if (!status) return;

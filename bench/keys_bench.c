@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "wire/keys.h"
@@ -23,18 +23,6 @@ static unsigned char *bytes;
 static uint64_t drawn;
 
 static uint64_t draw(void) { return pwi_mix64(++drawn * UINT64_C(0x9e3779b97f4a7c15)); }
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void check(int good, const char *what) {
-  if (good) return;
-  fprintf(stderr, "keys_bench: %s\n", what);
-  exit(1);
-}
 
 static size_t decode_plain(size_t size) {
   struct pwi_keys_reader reader;
@@ -53,8 +41,6 @@ static size_t decode(size_t size, int plain) {
   check(pwi_keys_decode(bytes, size, back, COUNT, &count) == PAWL_OK, "does not decode");
   return count;
 }
-
-static void least(double *best, double seconds) { *best = seconds < *best ? seconds : *best; }
 
 /* Lists of `count` keys, repeated until they make up COUNT. */
 static void measure(const char *name, size_t count, int plain) {

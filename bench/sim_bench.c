@@ -7,10 +7,9 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench.h"
 #include "base/memory.h"
 #include "net/net.h"
 #include "sim/sim.h"
@@ -28,18 +27,6 @@ struct node {
 };
 
 static struct node nodes[NODES];
-
-static void check(bool good, const char *what) {
-  if (good) return;
-  fprintf(stderr, "sim_bench: %s\n", what);
-  exit(1);
-}
-
-static double seconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 enum { PING = 1, PONG, CALL, ANSWER };
 
@@ -129,11 +116,11 @@ int main(void) {
     check(pwi_sim_start(sim, node) == PAWL_OK, "cannot start a node");
   }
   connect_first_to_all();
-  double begin = seconds();
+  double begin = now();
   while (pwi_sim_event_count(sim) < EVENTS / 2) check(pwi_sim_step(sim) == PAWL_OK, "the run failed");
   uint64_t allocations = pwi_memory_counts().allocations;
   while (pwi_sim_event_count(sim) < EVENTS) check(pwi_sim_step(sim) == PAWL_OK, "the run failed");
-  double took = seconds() - begin;
+  double took = now() - begin;
   allocations = pwi_memory_counts().allocations - allocations;
   uint64_t events = pwi_sim_event_count(sim);
   printf("{\"bench\":\"sim\",\"nodes\":%d,\"body\":%d,\"events\":%" PRIu64

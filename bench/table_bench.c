@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "store/table.h"
@@ -26,27 +26,10 @@
 #define ROUNDS 9
 #define BATCH ((size_t)1000000)
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void check(int good, const char *what) {
-  if (good) return;
-  fprintf(stderr, "table_bench: %s\n", what);
-  exit(1);
-}
-
 static void *take(size_t count, size_t size) {
   void *block = pwi_alloc_zero(count, size);
   check(block != NULL, "out of memory");
   return block;
-}
-
-static void least(double *best, double since) {
-  double seconds = now() - since;
-  if (seconds < *best) *best = seconds;
 }
 
 static void print(const char *name, const char *op, size_t table, size_t list, double value, const char *unit,
@@ -113,21 +96,21 @@ static void measure_cached(const char *name, struct pwi_table *table, const uint
   check(pwi_table_resolve(table, keys, count, true, &slots) == PAWL_OK, "does not resolve");
   size_t repeat = 2000000 / count + 1;
   for (int round = 0; round < ROUNDS; round++) {
-    double start = now();
+    double start = thread_now();
     for (size_t i = 0; i < repeat; i++) pwi_table_gather(table, &slots, 0, count, values);
-    least(&gather, start);
-    start = now();
+    least(&gather, thread_now() - start);
+    start = thread_now();
     for (size_t i = 0; i < repeat; i++) pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, count, values, NULL);
-    least(&add, start);
-    start = now();
+    least(&add, thread_now() - start);
+    start = thread_now();
     for (size_t i = 0; i < repeat; i++) {
       plain_gather(values, (float *)(void *)table->values, slots.slots, count);
       __asm__ volatile("" : : "r"(values) : "memory");
     }
-    least(&gather_limit, start);
-    start = now();
+    least(&gather_limit, thread_now() - start);
+    start = thread_now();
     for (size_t i = 0; i < repeat; i++) plain_add((float *)(void *)table->values, values, slots.slots, count);
-    least(&add_limit, start);
+    least(&add_limit, thread_now() - start);
   }
   double million = (double)(count * repeat) / 1e6;
   print(name, "gather", size, count, million / gather, "Mkeys/s", million / gather_limit);
@@ -142,12 +125,12 @@ static void measure_find(struct pwi_table *table, size_t size, size_t count) {
   float *values = take(count, sizeof *values);
   for (uint64_t round = 0; round < ROUNDS; round++) {
     uint64_t *keys = draw(count, size, round);
-    double start = now();
+    double start = thread_now();
     check(pwi_table_resolve(table, keys, count, false, &slots) == PAWL_OK, "does not resolve");
-    least(&best, start);
+    least(&best, thread_now() - start);
     check(slots.missing == 0, "keys are missing");
     pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, count, values, NULL);
-    least(&all, start);
+    least(&all, thread_now() - start);
     pwi_free(keys);
   }
   print("find", "resolve", size, count, (double)count / 1e6 / best, "Mkeys/s", 0);
@@ -176,12 +159,12 @@ static void measure_refresh(struct pwi_table *table, size_t size, size_t count, 
   for (uint64_t round = 0; round < ROUNDS; round++) {
     create_others(table, others, size * 100 + others + round);
     check(!pwi_slots_hold(&slots, table), "nothing was created");
-    double start = now();
+    double start = thread_now();
     check(pwi_table_refresh(table, keys, count, false, &slots) == PAWL_OK, "does not refresh");
-    least(&best, start);
-    start = now();
+    least(&best, thread_now() - start);
+    start = thread_now();
     check(pwi_table_resolve(table, keys, count, false, &anew) == PAWL_OK, "does not resolve");
-    least(&limit, start);
+    least(&limit, thread_now() - start);
     check(memcmp(slots.slots, anew.slots, count * sizeof *anew.slots) == 0, "refreshed slots are wrong");
   }
   printf("{\"bench\":\"table\",\"case\":\"refresh\",\"op\":\"refresh\",\"fresh\":%zu,\"table\":%zu,\"list\":%zu,"
@@ -201,9 +184,9 @@ static void grow(struct pwi_table *table, size_t from, size_t size, size_t batch
     if (batch > size - done) batch = size - done;
     for (size_t i = 0; i < batch; i++) keys[i] = hashed(done + i);
     sort(keys, batch);
-    double start = now();
+    double start = thread_now();
     check(pwi_table_resolve(table, keys, batch, true, &slots) == PAWL_OK, "does not insert");
-    last = now() - start;
+    last = thread_now() - start;
   }
   print("insert", "resolve", size - batch, batch, (double)batch / 1e6 / last, "Mkeys/s", 0);
   double bytes = (double)pwi_table_bytes(table) / (double)pwi_table_count(table);
@@ -218,9 +201,9 @@ static void measure_first_insert(size_t count) {
   struct pwi_slots slots = {0};
   for (int round = 0; round < ROUNDS; round++) {
     struct pwi_table *table = make(true, PAWL_KEY_END);
-    double start = now();
+    double start = thread_now();
     check(pwi_table_resolve(table, keys, count, true, &slots) == PAWL_OK, "does not insert");
-    least(&best, start);
+    least(&best, thread_now() - start);
     pwi_table_destroy(table);
   }
   print("insert", "resolve", 0, count, (double)count / 1e6 / best, "Mkeys/s", 0);
@@ -237,20 +220,20 @@ static void measure_range(size_t count) {
   float *values = take(count, sizeof *values), *local = take(count, sizeof *local);
   double add = 1e9, read = 1e9, sum = 1e9, copy = 1e9, gigabytes = (double)(count * sizeof *values) / 1e9;
   for (int round = 0; round < 2 * ROUNDS; round++) {
-    double start = now();
+    double start = thread_now();
     check(pwi_table_range_apply(table, PWI_APPLY_ADD, 0, 0, count, values, NULL) == PAWL_OK, "does not add");
-    least(&add, start);
-    start = now();
+    least(&add, thread_now() - start);
+    start = thread_now();
     check(pwi_table_range_read(table, 0, 0, count, values) == PAWL_OK, "does not read");
-    least(&read, start);
-    start = now();
+    least(&read, thread_now() - start);
+    start = thread_now();
     plain_sum(local, values, count);
     __asm__ volatile("" : : "r"(local) : "memory");
-    least(&sum, start);
-    start = now();
+    least(&sum, thread_now() - start);
+    start = thread_now();
     memcpy(values, local, count * sizeof *values);
     __asm__ volatile("" : : "r"(values) : "memory");
-    least(&copy, start);
+    least(&copy, thread_now() - start);
   }
   print("range", "add", count, count, gigabytes / add, "GB/s", gigabytes / sum);
   print("range", "read", count, count, gigabytes / read, "GB/s", gigabytes / copy);

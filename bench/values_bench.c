@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench.h"
 #include "base/hash.h"
 #include "wire/values.h"
 #include "wire/values_kernels.h"
@@ -25,12 +25,6 @@ struct kind {
 static const struct kind kinds[] = {{"dense", 1.0}, {"half", 0.5}, {"sparse10", 0.1}, {"sparse1", 0.01}, {"zero", 0.0}};
 
 static const char *const type_names[] = {"", "f32", "f64", "i32", "i64", "u64"};
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* Values like gradients: spread around zero, all digits in use. */
 static double gradient(uint64_t i) {

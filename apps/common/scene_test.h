@@ -3,18 +3,11 @@
 #define APPS_COMMON_SCENE_TEST_H
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <pawl/pawl.h>
+
+#include "base/testing.h"
 
 #define PATIENCE (60 * PAWL_SECOND) /* for tests that hang: nothing here takes that long */
 

@@ -2,16 +2,7 @@
 #ifndef APPS_COMMON_WIRE_TEST_H
 #define APPS_COMMON_WIRE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "base/testing.h"
 
 enum kind { SPEC, ORDER, REPLY, KINDS };
 

@@ -1,15 +1,7 @@
 /* Alias tables: the chance of every topic, added up from the cells, is its part of the weights. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "apps/lda/alias.h"
 #include "apps/lda/random.h"
 

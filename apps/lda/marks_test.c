@@ -1,12 +1,5 @@
 /* Marks: a piece's bit follows its version, whatever the bits beside it do, and no count is touched. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "apps/lda/marks.h"
 #include "apps/lda/random.h"
 

@@ -4,17 +4,10 @@
 #define LDA_MODEL_TEST_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "base/testing.h"
 #include "apps/lda/model_inside.h"
 
 static inline uint32_t lda_test_draw(uint32_t *state) {

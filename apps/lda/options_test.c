@@ -1,15 +1,9 @@
 /* Options: what is right passes, and what is wrong is told in a sentence. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <pawl/lda.h>
+
+#include "base/testing.h"
 
 static const char *const paths[] = {"/data/a", "/data/b"};
 static struct pawl_lda_options options;

@@ -1,15 +1,8 @@
 /* Pieces as files: versions, and workers that were taken for dead and go on writing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <dirent.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "base/testing.h"
 #include "apps/lda/piece.h"
 #include "apps/lda/sample.h"
 

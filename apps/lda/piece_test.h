@@ -2,18 +2,9 @@
 #ifndef LDA_PIECE_TEST_H
 #define LDA_PIECE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "apps/lda/piece.h"
 #include "apps/lda/random.h"
 #include "apps/lda/sample.h"

@@ -4,16 +4,8 @@
 #define LDA_SAMPLE_TEST_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "apps/lda/random.h"
 #include "apps/lda/sample.h"
 

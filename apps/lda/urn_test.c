@@ -1,13 +1,5 @@
 /* Urns: every topic is drawn by its count, whichever way the urn is filled. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "apps/lda/random.h"
 #include "apps/lda/urn.h"
 

@@ -11,10 +11,10 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/histogram.h"
+#include "bench.h"
 #include "net.h"
 
 #define BUFFERS 8
@@ -40,12 +40,6 @@ struct pwi_baseline {
   char *data; /* BUFFERS messages */
   struct mailbox *mailbox;
 };
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static bool send_all(int socket, const void *from, size_t size) {
   for (size_t at = 0; at < size;) {
@@ -178,7 +172,7 @@ static void stream_socket(struct pwi_baseline *baseline, uint64_t count) {
 double pwi_baseline_rate(struct pwi_baseline *baseline, double seconds) {
   uint64_t batch = 1 + ((uint64_t)16 << 20) / baseline->size;
   wake_child(baseline);
-  double begin = now(), bytes = 0;
+  double begin = pwi_bench_now(), bytes = 0;
   do {
     if (baseline->is_shared)
       stream_shared(baseline, batch);
@@ -186,8 +180,8 @@ double pwi_baseline_rate(struct pwi_baseline *baseline, double seconds) {
       stream_socket(baseline, batch);
     bytes += (double)batch * (double)baseline->size;
     batch *= 2;
-  } while (now() - begin < seconds);
-  double elapsed = now() - begin;
+  } while (pwi_bench_now() - begin < seconds);
+  double elapsed = pwi_bench_now() - begin;
   rest_child(baseline);
   return bytes / elapsed / 1e9;
 }
@@ -214,9 +208,9 @@ double pwi_baseline_rtt(struct pwi_baseline *baseline, int count, double pause_u
   wake_child(baseline);
   for (int i = 0; i < count; i++) {
     if (pause_us > 0) usleep((useconds_t)pause_us);
-    double begin = now();
+    double begin = pwi_bench_now();
     ping_once(baseline);
-    pwi_histogram_record(&times, (int64_t)((now() - begin) * 1e9));
+    pwi_histogram_record(&times, (int64_t)((pwi_bench_now() - begin) * 1e9));
   }
   rest_child(baseline);
   return (double)pwi_histogram_percentile(&times, 50) / 1e3;

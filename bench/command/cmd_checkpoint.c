@@ -11,6 +11,7 @@
 #include <pawl/vector.h>
 
 #include "base/memory.h"
+#include "bench.h"
 #include "checkpoint.h"
 #include "cpu.h"
 #include "cli/role_options.h"
@@ -278,6 +279,27 @@ static int print(const struct bench *bench, const struct figures *figures) {
   return PWI_EXIT_OK;
 }
 
+static bool read_option(void *context, int letter, const char *value) {
+  struct bench *bench = context;
+  switch (letter) {
+  case LETTER_SERVERS:
+    return pwi_bench_count(value, 1, 64, &bench->servers);
+  case LETTER_ROUNDS:
+    return pwi_bench_count(value, 1, ROUNDS_MAX, &bench->rounds);
+  case LETTER_GIGABYTES:
+    return (bench->gigabytes = atof(value)) > 0;
+  case LETTER_SECONDS:
+    return (bench->seconds = atof(value)) > 0;
+  case LETTER_RATE:
+    return pwi_role_size(value, &bench->rate);
+  case LETTER_DIR:
+    return (bench->directory = value)[0] == '/';
+  default:
+    bench->json |= letter == PWI_CLI_LETTER_JSON;
+    return true;
+  }
+}
+
 static int run(const struct pwi_command *command, int argc, char **argv) {
   struct bench bench = {.command = command,
                         .servers = 2,
@@ -287,28 +309,9 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
                         .rate = 200000000,
                         .directory = "/dev/shm"};
   struct figures figures = {0};
-  struct pwi_cli_args args;
-  int letter, exit_code = PWI_EXIT_FAILURE;
-  uint64_t number;
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0) {
-    bool good = true;
-    if (letter == LETTER_SERVERS) {
-      good = pwi_cli_number(args.value, &number) && number > 0 && number <= 64;
-      bench.servers = (uint32_t)number;
-    }
-    if (letter == LETTER_ROUNDS) {
-      good = pwi_cli_number(args.value, &number) && number > 0 && number <= ROUNDS_MAX;
-      bench.rounds = (uint32_t)number;
-    }
-    if (letter == LETTER_GIGABYTES) good = (bench.gigabytes = atof(args.value)) > 0;
-    if (letter == LETTER_SECONDS) good = (bench.seconds = atof(args.value)) > 0;
-    if (letter == LETTER_RATE) good = pwi_role_size(args.value, &bench.rate);
-    if (letter == LETTER_DIR) good = (bench.directory = args.value)[0] == '/';
-    if (letter == PWI_CLI_LETTER_JSON) bench.json = true;
-    if (!good) return pwi_cli_usage(command, "'%s' is not a valid value of this option", args.value);
-  }
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  int exit_code;
+  if (!pwi_bench_read(command, argc, argv, read_option, &bench, &exit_code)) return exit_code;
+  exit_code = PWI_EXIT_FAILURE;
   if (open_bench(&bench) && measure_save(&bench, &figures) && change_vector(&bench) &&
       measure_slowdown(&bench, &figures))
     exit_code = print(&bench, &figures);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "bench.h"
 #include "failover.h"
 #include "cli/machine.h"
 
@@ -31,13 +32,6 @@ static const char *const modes[] = {"kill", "pause", "cut"};
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-static json_t *machine_json(void) {
-  struct pwi_machine machine;
-  pwi_machine_look(&machine);
-  return json_pack("{s:s, s:i, s:I, s:s, s:s}", "processor", machine.processor, "cores", machine.cores_usable, "memory",
-                   (json_int_t)machine.memory_total, "huge_pages", machine.huge_pages, "kernel", machine.kernel);
-}
-
 static void print_json(const struct pwi_failover_options *options, const struct pwi_failover_figures *figures) {
   const struct pwi_storm_verdict *verdict = &figures->verdict;
   json_t *replicas = options->replicas < 0 ? json_null() : json_integer(options->replicas);
@@ -54,15 +48,12 @@ static void print_json(const struct pwi_failover_options *options, const struct 
                                "pushes_per_s", figures->pushes_per_s, "acked", (json_int_t)verdict->acked, "open",
                                (json_int_t)verdict->open, "unknown", (json_int_t)verdict->unknown, "lost",
                                (json_int_t)verdict->lost, "double", (json_int_t)verdict->doubled, "stale",
-                               (json_int_t)verdict->stale, "machine", machine_json()));
+                               (json_int_t)verdict->stale, "machine", pwi_bench_machine_json()));
 }
 
 static void print_table(const struct pwi_failover_options *options, const struct pwi_failover_figures *figures) {
   const struct pwi_storm_verdict *verdict = &figures->verdict;
-  struct pwi_machine machine;
-  pwi_machine_look(&machine);
-  printf("%s, %d cores, %.1f GB, %s\n\n", machine.processor, machine.cores_usable, (double)machine.memory_total / 1e9,
-         machine.kernel);
+  pwi_bench_print_machine();
   printf("%" PRIu32 " faults (%s), %" PRIu32 " servers, %" PRIu32 " workers, seed %" PRIu64 "\n", figures->faults,
          modes[options->mode], options->servers, options->workers, options->seed);
   printf("  longest push gap          p50 %.1f ms, p99 %.1f ms, max %.1f ms\n", figures->p50_ms, figures->p99_ms,
@@ -77,16 +68,9 @@ static void print_table(const struct pwi_failover_options *options, const struct
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
-static bool read_count(const char *text, uint64_t least, uint64_t most, uint32_t *count_out) {
-  uint64_t value;
-  if (!pwi_cli_number(text, &value) || value < least || value > most) return false;
-  *count_out = (uint32_t)value;
-  return true;
-}
-
 static bool read_replicas(const char *text, int *replicas_out) {
   uint32_t value;
-  if (!read_count(text, 0, REPLICAS_MAX, &value)) return false;
+  if (!pwi_bench_count(text, 0, REPLICAS_MAX, &value)) return false;
   *replicas_out = (int)value;
   return true;
 }
@@ -108,16 +92,17 @@ static bool read_mode(const char *text, enum pwi_failover_mode *mode_out) {
   return false;
 }
 
-static bool read_option(struct pwi_failover_options *options, int letter, const char *value) {
+static bool read_option(void *context, int letter, const char *value) {
+  struct pwi_failover_options *options = context;
   switch (letter) {
   case LETTER_SERVERS:
-    return read_count(value, 1, PROCESSES_MAX, &options->servers);
+    return pwi_bench_count(value, 1, PROCESSES_MAX, &options->servers);
   case LETTER_SHARDS:
-    return read_count(value, 1, PROCESSES_MAX, &options->shards);
+    return pwi_bench_count(value, 1, PROCESSES_MAX, &options->shards);
   case LETTER_WORKERS:
-    return read_count(value, 1, PROCESSES_MAX, &options->workers);
+    return pwi_bench_count(value, 1, PROCESSES_MAX, &options->workers);
   case LETTER_KILLS:
-    return read_count(value, 1, PWI_FAILOVER_KILLS_MAX, &options->kills);
+    return pwi_bench_count(value, 1, PWI_FAILOVER_KILLS_MAX, &options->kills);
   case LETTER_REPLICAS:
     return read_replicas(value, &options->replicas);
   case LETTER_GIGABYTES:
@@ -127,8 +112,7 @@ static bool read_option(struct pwi_failover_options *options, int letter, const 
   case LETTER_SEED:
     return pwi_cli_number(value, &options->seed) && options->seed <= INT64_MAX;
   case LETTER_TRANSPORT:
-    options->is_tcp = strcmp(value, "tcp") == 0;
-    return options->is_tcp || strcmp(value, "auto") == 0;
+    return pwi_bench_transport(value, &options->is_tcp);
   case LETTER_FOLDER:
     options->folder = value;
     return true;
@@ -154,14 +138,9 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   static struct pwi_failover_figures figures;
   struct pwi_failover_options options = {
       .command = command, .servers = 4, .shards = 1, .workers = 4, .kills = 20, .replicas = PWI_STORM_NO_REPLICAS};
-  struct pwi_cli_args args;
-  int letter;
+  int exit_code;
   options.seed = (uint64_t)time(NULL);
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!read_option(&options, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  if (!pwi_bench_read(command, argc, argv, read_option, &options, &exit_code)) return exit_code;
   if (options.replicas >= 0 && (uint32_t)options.replicas >= options.servers)
     return pwi_cli_usage(command, "%d replicas need more than %" PRIu32 " servers", options.replicas, options.servers);
   if (!has_memory(&options)) return PWI_EXIT_FAILURE;

@@ -2,10 +2,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
+#include "bench.h"
 #include "fill.h"
 #include "kv.h"
 #include "cli/machine.h"
@@ -30,15 +29,6 @@ enum {
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
-static json_t *machine_json(void) {
-  struct pwi_machine machine;
-  pwi_machine_look(&machine);
-  return json_pack("{s:s, s:i, s:I, s:s, s:s}", "processor", machine.processor, "cores", machine.cores_usable, "memory",
-                   (json_int_t)machine.memory_total, "huge_pages", machine.huge_pages, "kernel", machine.kernel);
-}
-
 static void print_json(const struct pwi_fill_options *options, const struct pwi_fill_figures *figures) {
   pwi_cli_print_json(
       options->command,
@@ -48,17 +38,15 @@ static void print_json(const struct pwi_fill_options *options, const struct pwi_
                 "transport", options->is_tcp ? "tcp" : "auto", "rate",
                 options->rate > 0 ? json_real(options->rate) : json_null(), "gigabytes", options->gigabytes,
                 "filled_gb", figures->gigabytes, "seconds", figures->seconds, "gb_per_s",
-                number(figures->gigabytes / figures->seconds), "push_gb_per_s_before", number(figures->before),
-                "push_gb_per_s_during", number(figures->during), "push_ratio",
-                number(figures->during / figures->before), "longest_pause_ms", figures->longest_pause_ms, "heads_moved",
-                number(figures->heads), "replicas_moved", number(figures->replicas), "machine", machine_json()));
+                pwi_bench_number(figures->gigabytes / figures->seconds), "push_gb_per_s_before",
+                pwi_bench_number(figures->before), "push_gb_per_s_during", pwi_bench_number(figures->during),
+                "push_ratio", pwi_bench_number(figures->during / figures->before), "longest_pause_ms",
+                figures->longest_pause_ms, "heads_moved", pwi_bench_number(figures->heads), "replicas_moved",
+                pwi_bench_number(figures->replicas), "machine", pwi_bench_machine_json()));
 }
 
 static void print_table(const struct pwi_fill_options *options, const struct pwi_fill_figures *figures) {
-  struct pwi_machine machine;
-  pwi_machine_look(&machine);
-  printf("%s, %d cores, %.1f GB, %s\n\n", machine.processor, machine.cores_usable, (double)machine.memory_total / 1e9,
-         machine.kernel);
+  pwi_bench_print_machine();
   printf("a server joins %" PRIu32 ", which hold %g GB with %" PRIu32 " replicas; %" PRIu32 " workers push\n",
          options->servers, options->gigabytes, options->replicas, options->workers);
   printf("  filled                    %.2f GB in %.2f s: %.2f GB/s\n", figures->gigabytes, figures->seconds,
@@ -75,42 +63,27 @@ static void print_table(const struct pwi_fill_options *options, const struct pwi
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
-static bool read_count(const char *text, uint64_t least, uint64_t most, uint32_t *count_out) {
-  uint64_t value;
-  if (!pwi_cli_number(text, &value) || value < least || value > most) return false;
-  *count_out = (uint32_t)value;
-  return true;
-}
-
-static bool read_positive(const char *text, double most, double *value_out) {
-  char *end;
-  double value = strtod(text, &end);
-  if (end == text || *end || !(value > 0) || value > most) return false;
-  *value_out = value;
-  return true;
-}
-
-static bool read_option(struct pwi_fill_options *options, int letter, const char *value) {
+static bool read_option(void *context, int letter, const char *value) {
+  struct pwi_fill_options *options = context;
   switch (letter) {
   case LETTER_SERVERS:
-    return read_count(value, 1, PROCESSES_MAX, &options->servers);
+    return pwi_bench_count(value, 1, PROCESSES_MAX, &options->servers);
   case LETTER_SHARDS:
-    return read_count(value, 1, PROCESSES_MAX, &options->shards);
+    return pwi_bench_count(value, 1, PROCESSES_MAX, &options->shards);
   case LETTER_WORKERS:
-    return read_count(value, 1, PROCESSES_MAX, &options->workers);
+    return pwi_bench_count(value, 1, PROCESSES_MAX, &options->workers);
   case LETTER_OUTSTANDING:
-    return read_count(value, 1, PWI_KV_OUTSTANDING, &options->outstanding);
+    return pwi_bench_count(value, 1, PWI_KV_OUTSTANDING, &options->outstanding);
   case LETTER_REPLICAS:
-    return read_count(value, 0, REPLICAS_MAX, &options->replicas);
+    return pwi_bench_count(value, 0, REPLICAS_MAX, &options->replicas);
   case LETTER_GIGABYTES:
-    return read_positive(value, GIGABYTES_MAX, &options->gigabytes);
+    return pwi_bench_positive(value, GIGABYTES_MAX, &options->gigabytes);
   case LETTER_SECONDS:
-    return read_positive(value, SECONDS_MAX, &options->seconds);
+    return pwi_bench_positive(value, SECONDS_MAX, &options->seconds);
   case LETTER_RATE:
-    return read_positive(value, GIGABYTES_MAX, &options->rate);
+    return pwi_bench_positive(value, GIGABYTES_MAX, &options->rate);
   case LETTER_TRANSPORT:
-    options->is_tcp = strcmp(value, "tcp") == 0;
-    return options->is_tcp || strcmp(value, "auto") == 0;
+    return pwi_bench_transport(value, &options->is_tcp);
   default:
     options->json |= letter == PWI_CLI_LETTER_JSON;
     return true;
@@ -132,13 +105,8 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_fill_options options = {
       .command = command, .servers = 2, .shards = 1, .workers = 1, .outstanding = 8, .gigabytes = 3, .seconds = 2};
   struct pwi_fill_figures figures;
-  struct pwi_cli_args args;
-  int letter;
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!read_option(&options, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  int exit_code;
+  if (!pwi_bench_read(command, argc, argv, read_option, &options, &exit_code)) return exit_code;
   if (options.replicas >= options.servers)
     return pwi_cli_usage(command, "%" PRIu32 " replicas need more than %" PRIu32 " servers", options.replicas,
                          options.servers);

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "bench.h"
 #include "filters.h"
 
 enum {
@@ -22,8 +22,6 @@ enum {
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
 static int print_json(const struct pwi_filters_bench *bench, const struct pwi_filters_row *row) {
   bool learns = isfinite(row->objective);
   return pwi_cli_print_json(
@@ -32,7 +30,7 @@ static int print_json(const struct pwi_filters_bench *bench, const struct pwi_fi
                 "scene", row->scene, "filter", row->filter, "link", row->link, "bytes",
                 (json_int_t)(row->bytes_out + row->bytes_in), "bytes_out", (json_int_t)row->bytes_out, "bytes_in",
                 (json_int_t)row->bytes_in, "ratio", row->ratio, "saved_pct", 100 * (1 - row->ratio), "objective",
-                number(row->objective), "objective_off", learns ? json_real(row->objective_off) : json_null(),
+                pwi_bench_number(row->objective), "objective_off", learns ? json_real(row->objective_off) : json_null(),
                 "left_out_pct", learns ? json_real(100 * row->left_out) : json_null(), "nonzeros",
                 learns ? json_integer((json_int_t)row->nonzeros) : json_null(), "violated",
                 learns ? json_integer((json_int_t)row->violated) : json_null(), "seconds", row->seconds));
@@ -60,16 +58,8 @@ static bool read_count(const char *text, uint64_t most, uint64_t *count_out) {
   return true;
 }
 
-static bool read_l1(const char *text, double *value_out) {
-  char *end;
-  double value = strtod(text, &end);
-  if (end == text || *end || !(value > 0) || value >= 1) return false;
-  *value_out = value;
-  return true;
-}
-
-static bool read_option(struct pwi_filters_bench *bench, int letter, const char *value) {
-  uint64_t count;
+static bool read_option(void *context, int letter, const char *value) {
+  struct pwi_filters_bench *bench = context;
   switch (letter) {
   case LETTER_DATA:
     bench->data = value;
@@ -81,11 +71,9 @@ static bool read_option(struct pwi_filters_bench *bench, int letter, const char 
   case LETTER_NONZEROS:
     return read_count(value, NONZEROS_MAX, &bench->nonzeros);
   case LETTER_ITERATIONS:
-    if (!read_count(value, ITERATIONS_MAX, &count)) return false;
-    bench->iterations = (uint32_t)count;
-    return true;
+    return pwi_bench_count(value, 1, ITERATIONS_MAX, &bench->iterations);
   case LETTER_L1:
-    return read_l1(value, &bench->l1);
+    return pwi_bench_positive(value, 1, &bench->l1) && bench->l1 < 1;
   case LETTER_SEED:
     return pwi_cli_number(value, &bench->seed);
   default:
@@ -103,14 +91,9 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
                                     .l1 = 0.002,
                                     .seed = 1};
   struct pwi_filters_row rows[PWI_FILTERS_ROWS];
-  struct pwi_cli_args args;
   size_t count;
-  int letter;
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!read_option(&bench, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  int exit_code;
+  if (!pwi_bench_read(command, argc, argv, read_option, &bench, &exit_code)) return exit_code;
   if (!pwi_filters_bench_run(&bench, rows, &count)) return PWI_EXIT_FAILURE;
   if (!bench.json) print_table(rows, count);
   for (size_t i = 0; i < count && bench.json; i++)

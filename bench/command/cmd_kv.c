@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
 #include "kv.h"
-#include "cli/machine.h"
 
 enum {
   LETTER_CASE = 300,
@@ -82,8 +82,6 @@ static bool run_case(const struct pwi_kv_options *options, const struct kv_case 
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
 /* Unknown for a cluster that was not started here. */
 static json_t *size_of(const struct pwi_kv_options *options, uint32_t count) {
   return options->cluster ? json_null() : json_integer((json_int_t)count);
@@ -95,8 +93,9 @@ static void print_json(const struct pwi_kv_options *options, const struct pwi_kv
       "{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:o}", "bench", "kv", "case", figures->name,
       "op", figures->op, "workers", (int)options->workers, "servers", size_of(options, options->servers), "shards",
       size_of(options, options->shards), "replicas", size_of(options, options->replicas), "outstanding", outstanding,
-      "transport", options->tcp ? "tcp" : "auto", "value", number(figures->value), "unit", figures->unit, "limit",
-      number(figures->limit), "p99", number(figures->p99_us), "cpu_s_per_unit", number(figures->cpu_s_per_unit));
+      "transport", options->tcp ? "tcp" : "auto", "value", pwi_bench_number(figures->value), "unit", figures->unit,
+      "limit", pwi_bench_number(figures->limit), "p99", pwi_bench_number(figures->p99_us), "cpu_s_per_unit",
+      pwi_bench_number(figures->cpu_s_per_unit));
   if (figures->ratio > 0) json_object_set_new(object, "ratio", json_real(figures->ratio));
   if (figures->single > 0) {
     json_object_set_new(object, "single", json_real(figures->single));
@@ -147,18 +146,15 @@ void pwi_kv_print(const struct pwi_kv_options *options, const struct pwi_kv_figu
 }
 
 static void print_machine(const struct pwi_kv_options *options) {
-  struct pwi_machine machine;
-  pwi_machine_look(&machine);
   if (!options->json) {
-    printf("%s, %d cores, %.1f GB, %s\n\n", machine.processor, machine.cores_usable, (double)machine.memory_total / 1e9,
-           machine.kernel);
+    pwi_bench_print_machine();
     print_head();
     return;
   }
-  pwi_cli_print_json(options->command,
-                     json_pack("{s:s, s:s, s:i, s:I, s:s, s:s}", "bench", "machine", "processor", machine.processor,
-                               "cores", machine.cores_usable, "memory", (json_int_t)machine.memory_total, "huge_pages",
-                               machine.huge_pages, "kernel", machine.kernel));
+  json_t *object = json_pack("{s:s}", "bench", "machine"), *machine = pwi_bench_machine_json();
+  json_object_update(object, machine);
+  json_decref(machine);
+  pwi_cli_print_json(options->command, object);
 }
 
 void pwi_kv_progress(const struct pwi_kv_options *options, const char *format, ...) {
@@ -179,29 +175,9 @@ bool pwi_kv_fail(const struct pwi_kv_options *options, const char *what, pawl_st
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
-static bool read_count(const char *text, uint64_t least, uint64_t most, uint32_t *count_out) {
-  uint64_t value;
-  if (!pwi_cli_number(text, &value) || value < least || value > most) return false;
-  *count_out = (uint32_t)value;
-  return true;
-}
-
-static bool read_seconds(const char *text, double *seconds_out) {
-  char *end;
-  double value = strtod(text, &end);
-  if (end == text || *end || !(value > 0) || value > SECONDS_MAX) return false;
-  *seconds_out = value;
-  return true;
-}
-
 static bool read_op(const char *text, const char **op_out) {
   *op_out = text;
   return strcmp(text, "push") == 0 || strcmp(text, "pull") == 0 || strcmp(text, "pushpull") == 0;
-}
-
-static bool read_transport(const char *text, bool *tcp_out) {
-  *tcp_out = strcmp(text, "tcp") == 0;
-  return *tcp_out || strcmp(text, "auto") == 0;
 }
 
 /* A number in scientific notation, such as 1e8. */
@@ -213,24 +189,25 @@ static bool read_keys(const char *text, uint64_t *keys_out) {
   return true;
 }
 
-static bool read_option(struct pwi_kv_options *options, int letter, const char *value) {
+static bool read_option(void *context, int letter, const char *value) {
+  struct pwi_kv_options *options = context;
   switch (letter) {
   case LETTER_WORKERS:
-    return read_count(value, 1, PROCESSES_MAX, &options->workers);
+    return pwi_bench_count(value, 1, PROCESSES_MAX, &options->workers);
   case LETTER_SERVERS:
-    return read_count(value, 1, PROCESSES_MAX, &options->servers);
+    return pwi_bench_count(value, 1, PROCESSES_MAX, &options->servers);
   case LETTER_SHARDS:
-    return read_count(value, 1, PROCESSES_MAX, &options->shards);
+    return pwi_bench_count(value, 1, PROCESSES_MAX, &options->shards);
   case LETTER_REPLICAS:
-    return read_count(value, 0, REPLICAS_MAX, &options->replicas);
+    return pwi_bench_count(value, 0, REPLICAS_MAX, &options->replicas);
   case LETTER_OUTSTANDING:
-    return read_count(value, 1, PWI_KV_OUTSTANDING, &options->outstanding);
+    return pwi_bench_count(value, 1, PWI_KV_OUTSTANDING, &options->outstanding);
   case LETTER_OP:
     return read_op(value, &options->op);
   case LETTER_TRANSPORT:
-    return read_transport(value, &options->tcp);
+    return pwi_bench_transport(value, &options->tcp);
   case LETTER_SECONDS:
-    return read_seconds(value, &options->seconds);
+    return pwi_bench_positive(value, SECONDS_MAX, &options->seconds);
   case LETTER_KEYS:
     return read_keys(value, &options->keys);
   default:
@@ -239,6 +216,7 @@ static bool read_option(struct pwi_kv_options *options, int letter, const char *
   if (letter == PWI_CLI_LETTER_JSON) options->json = true;
   if (letter == LETTER_QUICK) options->quick = true;
   if (letter == LETTER_CLUSTER) options->cluster = value;
+  if (letter == LETTER_CASE) options->cases = value;
   return true;
 }
 
@@ -266,19 +244,11 @@ static void settle(struct pwi_kv_options *options) {
 }
 
 static int run(const struct pwi_command *command, int argc, char **argv) {
-  struct pwi_kv_options options = {.command = command};
-  struct pwi_cli_args args;
-  const char *chosen = "all";
-  int letter;
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0) {
-    if (letter == LETTER_CASE) chosen = args.value;
-    if (!read_option(&options, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
-  }
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
-  uint64_t set = read_cases(chosen);
-  if (set == 0) return pwi_cli_usage(command, "'%s': unknown case", chosen);
+  struct pwi_kv_options options = {.command = command, .cases = "all"};
+  int exit_code;
+  if (!pwi_bench_read(command, argc, argv, read_option, &options, &exit_code)) return exit_code;
+  uint64_t set = read_cases(options.cases);
+  if (set == 0) return pwi_cli_usage(command, "'%s': unknown case", options.cases);
   if (options.servers > 0 && options.replicas >= options.servers)
     return pwi_cli_usage(command, "%" PRIu32 " replicas need more than %" PRIu32 " servers", options.replicas,
                          options.servers);

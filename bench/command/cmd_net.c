@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
 #include "net.h"
 
 static const char *const transports[] = {"tcp", "tls", "unix", "ucx"};
@@ -39,14 +40,6 @@ static bool read_size(const char *text, size_t *size_out) {
   return true;
 }
 
-static bool read_positive(const char *text, double most, double *value_out) {
-  char *end;
-  double value = strtod(text, &end);
-  if (end == text || *end || !(value > 0) || value > most) return false;
-  *value_out = value;
-  return true;
-}
-
 /* Parsing a list modifies its text. */
 static bool add_transports(struct plan *plan, char *list) {
   for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
@@ -72,13 +65,14 @@ static bool set_memory(struct plan *plan, const char *kind) {
 }
 
 static bool set_rounds(struct plan *plan, const char *text) {
-  uint64_t rounds;
-  if (!pwi_cli_number(text, &rounds) || rounds < 1 || rounds > ROUNDS_MAX) return false;
+  uint32_t rounds;
+  if (!pwi_bench_count(text, 1, ROUNDS_MAX, &rounds)) return false;
   plan->options.rounds = (int)rounds;
   return true;
 }
 
-static bool read_option(struct plan *plan, int letter, const char *value) {
+static bool read_option(void *context, int letter, const char *value) {
+  struct plan *plan = context;
   char list[LIST_TEXT_MAX];
   switch (letter) {
   case 't':
@@ -86,7 +80,7 @@ static bool read_option(struct plan *plan, int letter, const char *value) {
   case 's':
     return snprintf(list, sizeof list, "%s", value) < LIST_TEXT_MAX && add_sizes(plan, list);
   case LETTER_SECONDS:
-    return read_positive(value, SECONDS_MAX, &plan->options.seconds);
+    return pwi_bench_positive(value, SECONDS_MAX, &plan->options.seconds);
   case LETTER_ROUNDS:
     return set_rounds(plan, value);
   case LETTER_MEMORY:
@@ -159,14 +153,9 @@ static int measure(const struct pwi_command *command, struct plan *plan) {
 
 static int run(const struct pwi_command *command, int argc, char **argv) {
   struct plan plan = {0};
-  struct pwi_cli_args args;
-  int letter;
+  int exit_code;
   pwi_bench_net_options_init(&plan.options);
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!read_option(&plan, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is not a valid value of this option", args.value);
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  if (!pwi_bench_read(command, argc, argv, read_option, &plan, &exit_code)) return exit_code;
   return measure(command, &plan);
 }
 

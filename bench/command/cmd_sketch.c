@@ -1,10 +1,8 @@
 /* `pawl-bench sketch`: things per second into a sketch. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "bench.h"
 #include "sketch.h"
-#include "cli/machine.h"
 
 enum {
   LETTER_SECONDS = 300,
@@ -17,18 +15,11 @@ enum {
 
 #define SECONDS_MAX 600
 
-static bool read_seconds(const char *text, double *value_out) {
-  char *end;
-  double value = strtod(text, &end);
-  if (end == text || *end || !(value > 0) || value > SECONDS_MAX) return false;
-  *value_out = value;
-  return true;
-}
-
-static bool read_option(struct pwi_bench_sketch *bench, int letter, const char *value) {
+static bool read_option(void *context, int letter, const char *value) {
+  struct pwi_bench_sketch *bench = context;
   switch (letter) {
   case LETTER_SECONDS:
-    return read_seconds(value, &bench->seconds);
+    return pwi_bench_positive(value, SECONDS_MAX, &bench->seconds);
   case LETTER_THINGS:
     return pwi_cli_number(value, &bench->things) && bench->things >= 2 && bench->things <= UINT64_C(1) << 40;
   case LETTER_SEED:
@@ -37,8 +28,7 @@ static bool read_option(struct pwi_bench_sketch *bench, int letter, const char *
     bench->data = value;
     return true;
   case LETTER_TRANSPORT:
-    bench->is_tcp = strcmp(value, "tcp") == 0;
-    return bench->is_tcp || strcmp(value, "auto") == 0;
+    return pwi_bench_transport(value, &bench->is_tcp);
   default:
     bench->with_kill |= letter == LETTER_KILL;
     bench->json |= letter == PWI_CLI_LETTER_JSON;
@@ -46,24 +36,14 @@ static bool read_option(struct pwi_bench_sketch *bench, int letter, const char *
   }
 }
 
-static void print_machine(const struct pwi_bench_sketch *bench) {
-  struct pwi_machine machine;
-  pwi_machine_look(&machine);
-  if (bench->json) return;
-  printf("%s, %d cores, %.1f GB, %s\n\none worker, one server; a Zipf stream, and uniform 64-bit numbers:\n",
-         machine.processor, machine.cores_usable, (double)machine.memory_total / 1e9, machine.kernel);
-}
-
 static int run(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_bench_sketch bench = {.command = command, .seconds = 2, .things = 10000000, .seed = 1};
-  struct pwi_cli_args args;
-  int letter;
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!read_option(&bench, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
-  print_machine(&bench);
+  int exit_code;
+  if (!pwi_bench_read(command, argc, argv, read_option, &bench, &exit_code)) return exit_code;
+  if (!bench.json) {
+    pwi_bench_print_machine();
+    puts("one worker, one server; a Zipf stream, and uniform 64-bit numbers:");
+  }
   if (!pwi_bench_sketch_speed(&bench)) return PWI_EXIT_FAILURE;
   if (bench.data && !pwi_bench_sketch_data(&bench)) return PWI_EXIT_FAILURE;
   if (bench.with_kill && !pwi_bench_sketch_kill(&bench)) return PWI_EXIT_FAILURE;

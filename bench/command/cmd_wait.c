@@ -1,9 +1,9 @@
 /* `pawl-bench wait`: bounded delay, from none to unlimited. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
 #include "wait.h"
 
 enum { LETTER_TAU = 300, LETTER_WORKERS, LETTER_BLOCKS, LETTER_SEED, LETTER_RATE, LETTER_SVG };
@@ -72,33 +72,19 @@ static bool read_taus(const char *text, struct wait_options *options) {
   return options->tau_count > 0;
 }
 
-static bool read_count(const char *text, uint64_t most, uint32_t *count_out) {
-  uint64_t value;
-  if (!pwi_cli_number(text, &value) || value == 0 || value > most) return false;
-  *count_out = (uint32_t)value;
-  return true;
-}
-
-static bool read_rate(const char *text, double *rate_out) {
-  char *end;
-  double rate = strtod(text, &end);
-  if (end == text || *end || !(rate > 0) || rate > 2) return false;
-  *rate_out = rate;
-  return true;
-}
-
-static bool read_option(struct wait_options *options, int letter, const char *value) {
+static bool read_option(void *context, int letter, const char *value) {
+  struct wait_options *options = context;
   switch (letter) {
   case LETTER_TAU:
     return read_taus(value, options);
   case LETTER_WORKERS:
-    return read_count(value, WORKERS_MAX, &options->shape.workers);
+    return pwi_bench_count(value, 1, WORKERS_MAX, &options->shape.workers);
   case LETTER_BLOCKS:
-    return read_count(value, BLOCKS_MAX, &options->shape.blocks);
+    return pwi_bench_count(value, 1, BLOCKS_MAX, &options->shape.blocks);
   case LETTER_SEED:
     return pwi_cli_number(value, &options->shape.seed);
   case LETTER_RATE:
-    return read_rate(value, &options->shape.rate);
+    return pwi_bench_positive(value, 2, &options->shape.rate);
   case LETTER_SVG:
     options->svg = value;
     return true;
@@ -132,21 +118,16 @@ static int measure(const struct pwi_command *command, const struct wait_options 
 static int run(const struct pwi_command *command, int argc, char **argv) {
   struct wait_options options = {.taus = {0, 1, 4, 8, 16, PWI_WAIT_INFINITE}, .tau_count = 6};
   struct pwi_wait_problem *problem;
-  struct pwi_cli_args args;
-  int letter;
+  int exit_code;
   options.shape = (struct pwi_wait_shape){
       .workers = 4, .blocks = 64, .examples = 8000, .per_example = 30, .l1 = 2, .rate = 0.6, .seed = 1};
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!read_option(&options, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is malformed or out of bounds", args.value);
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  if (!pwi_bench_read(command, argc, argv, read_option, &options, &exit_code)) return exit_code;
   options.shape.features = options.shape.blocks * BLOCK_FEATURES;
   if (pwi_wait_problem_create(&options.shape, &problem))
     return pwi_cli_failure(command, "not enough memory for the data");
-  int code = measure(command, &options, problem);
+  exit_code = measure(command, &options, problem);
   pwi_wait_problem_destroy(problem);
-  return code;
+  return exit_code;
 }
 
 static const struct pwi_cli_option options[] = {

@@ -173,7 +173,7 @@ struct watch {
 
 static void watch(const struct run *run, struct watch *watch) {
   uint64_t count = pwi_kv_crew_count(run->crew);
-  double now = pwi_kv_now();
+  double now = pwi_bench_now();
   if (count != watch->count) {
     watch->count = count;
     watch->since = now;
@@ -189,9 +189,9 @@ static double gigabytes_of(const struct run *run, uint64_t pushes) {
 static void measure_before(const struct run *run, struct pwi_fill_figures *figures) {
   usleep(WARM_US);
   uint64_t count = pwi_kv_crew_count(run->crew);
-  double begin = pwi_kv_now();
+  double begin = pwi_bench_now();
   usleep((useconds_t)(run->options->seconds * 1e6));
-  figures->before = gigabytes_of(run, pwi_kv_crew_count(run->crew) - count) / (pwi_kv_now() - begin);
+  figures->before = gigabytes_of(run, pwi_kv_crew_count(run->crew) - count) / (pwi_bench_now() - begin);
 }
 
 /* True once the join is over, also at a second check, because another plan may follow. */
@@ -205,14 +205,14 @@ static bool is_over(struct run *run) {
 }
 
 static bool measure_join(struct run *run, struct pwi_fill_figures *figures) {
-  double begin = 0, end = 0, deadline = pwi_kv_now() + JOIN_SECONDS;
-  struct watch watching = {.since = pwi_kv_now()};
+  double begin = 0, end = 0, deadline = pwi_bench_now() + JOIN_SECONDS;
+  struct watch watching = {.since = pwi_bench_now()};
   uint64_t first = 0, last = 0;
   do {
     usleep(LOOK_US);
     if (!look_now(run, &run->after)) return false;
     watch(run, &watching);
-    end = pwi_kv_now();
+    end = pwi_bench_now();
     last = pwi_kv_crew_count(run->crew);
     if (begin == 0 && new_members(run, &run->after, true) > 0) {
       begin = end;

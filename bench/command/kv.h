@@ -21,6 +21,7 @@
 #include <pawl/vector.h>
 
 #include "base/histogram.h"
+#include "bench.h"
 #include "cli/cli.h"
 #include "net/net.h"
 
@@ -70,6 +71,7 @@ struct pwi_kv_options {
   double seconds;      /* per operation */
   const char *cluster; /* NULL: start one */
   uint64_t keys;       /* for the case `memory`; 0: its default */
+  const char *cases;   /* names of cases, comma-separated, or "all" */
   const char *op;      /* only this operation; NULL: all of the case */
 };
 
@@ -201,8 +203,6 @@ bool pwi_kv_case_balance(const struct pwi_kv_options *options, const struct pwi_
 bool pwi_kv_case_memory(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 bool pwi_kv_case_replicas(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 bool pwi_kv_case_aggregate(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
-
-double pwi_kv_now(void); /* seconds */
 
 extern const struct pwi_command pwi_command_bench_kv;
 

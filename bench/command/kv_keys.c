@@ -1,16 +1,9 @@
 /* The keys of `pawl-bench kv`, and vectors with these keys. */
 #include <inttypes.h>
-#include <time.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
 #include "kv.h"
-
-double pwi_kv_now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 uint64_t pwi_kv_key(const struct pwi_kv_job *job, uint64_t row) {
   uint64_t stride = job->span / job->rows;

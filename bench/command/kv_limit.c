@@ -91,12 +91,12 @@ static void work_once(const struct pwi_kv_limit *limit, enum pwi_kv_op op) {
 double pwi_kv_limit_run(struct pwi_kv_limit *limit, enum pwi_kv_op op, double seconds) {
   if (!limit) return NAN;
   if (limit->baseline) return pwi_baseline_rtt(limit->baseline, PINGS, 0);
-  double begin = pwi_kv_now(), elapsed;
+  double begin = pwi_bench_now(), elapsed;
   uint64_t times = 0;
   do {
     work_once(limit, op);
     times++;
-    elapsed = pwi_kv_now() - begin;
+    elapsed = pwi_bench_now() - begin;
   } while (elapsed < seconds);
   return (double)times / elapsed;
 }

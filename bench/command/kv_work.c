@@ -144,9 +144,9 @@ static pawl_status call_alone(struct pwi_kv_work *work, enum pwi_kv_op op) {
 
 /* Writes its duration to `*seconds_out`. */
 static pawl_status call_once(struct pwi_kv_work *work, enum pwi_kv_op op, double *seconds_out) {
-  double begin = pwi_kv_now();
+  double begin = pwi_bench_now();
   pawl_status status = op == PWI_KV_AGGREGATE ? push_aggregate(work) : call_alone(work, op);
-  *seconds_out = pwi_kv_now() - begin;
+  *seconds_out = pwi_bench_now() - begin;
   work->turn++;
   return status;
 }
@@ -175,9 +175,9 @@ static void count_one(struct pwi_kv_tally *tally, double seconds) {
 }
 
 static pawl_status run_singly(struct pwi_kv_work *work, enum pwi_kv_op op, double seconds, struct pwi_kv_tally *tally) {
-  double until = pwi_kv_now() + seconds, busy = 0;
+  double until = pwi_bench_now() + seconds, busy = 0;
   pawl_status status = PAWL_OK;
-  for (uint64_t i = 0; i < LEAST_TIMES || (pwi_kv_now() < until && !tally->is_enough); i++) {
+  for (uint64_t i = 0; i < LEAST_TIMES || (pwi_bench_now() < until && !tally->is_enough); i++) {
     double once;
     status = work->job.kind == PWI_KV_RANDOM ? call_anew(work, op, &once) : call_once(work, op, &once);
     if (status) break;
@@ -218,13 +218,13 @@ static pawl_status end_call(struct under_way *call, struct pwi_kv_tally *tally) 
   if (!task) return PAWL_OK;
   call->task = NULL;
   pawl_status status = pawl_task_finish(task, PWI_KV_PATIENCE);
-  count_one(tally, pwi_kv_now() - call->begin);
+  count_one(tally, pwi_bench_now() - call->begin);
   return status;
 }
 
 /* Waits until it is due. Lost time is not made up for. */
 static double wait_for(double due) {
-  double now = pwi_kv_now();
+  double now = pwi_bench_now();
   if (due > now) usleep((useconds_t)((due - now) * 1e6));
   return due > now ? due : now;
 }
@@ -232,13 +232,13 @@ static double wait_for(double due) {
 static pawl_status pump(begin_one *begin_next, void *context, enum pwi_kv_op op, size_t outstanding, double interval,
                         double seconds, struct pwi_kv_tally *tally) {
   struct under_way calls[PWI_KV_OUTSTANDING] = {0};
-  double begin = pwi_kv_now(), last = begin - interval;
+  double begin = pwi_bench_now(), last = begin - interval;
   pawl_status status = PAWL_OK;
   for (uint64_t i = 0; !status; i++) {
     struct under_way *call = &calls[i % outstanding];
     status = end_call(call, tally);
     last = wait_for(last + interval);
-    call->begin = pwi_kv_now();
+    call->begin = pwi_bench_now();
     if (status || call->begin - begin > seconds || tally->is_enough) break;
     status = begin_next(context, op, i % outstanding, i, &call->task);
   }
@@ -246,7 +246,7 @@ static pawl_status pump(begin_one *begin_next, void *context, enum pwi_kv_op op,
     pawl_status ended = end_call(&calls[i], tally);
     if (!status) status = ended;
   }
-  tally->per_second = (double)tally->operations / (pwi_kv_now() - begin);
+  tally->per_second = (double)tally->operations / (pwi_bench_now() - begin);
   return status;
 }
 

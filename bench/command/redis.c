@@ -178,16 +178,16 @@ double pwi_redis_run(struct pwi_redis *redis, enum pwi_redis_how how, const uint
   size_t starts[PIECES + 1], sent = 0, waiting = 0;
   if (!text) return 0;
   size_t things = write_pieces(text, how, stream, starts);
-  double begin = pwi_bench_sketch_now();
+  double begin = pwi_bench_now();
   bool good = true;
-  for (; good && pwi_bench_sketch_now() - begin < seconds; sent++) {
+  for (; good && pwi_bench_now() - begin < seconds; sent++) {
     size_t at = sent % PIECES;
     good = send_all(redis->fd, text + starts[at], starts[at + 1] - starts[at]);
     waiting += PIECE;
     good = good && receive(redis->fd, PIECE, &waiting);
   }
   good = good && receive(redis->fd, 0, &waiting);
-  double per_second = (double)(sent * things) / (pwi_bench_sketch_now() - begin);
+  double per_second = (double)(sent * things) / (pwi_bench_now() - begin);
   pwi_free(text);
   if (!good) pwi_cli_failure(redis->command, PROGRAM " has hung up, or refused a command");
   return good ? per_second : 0;

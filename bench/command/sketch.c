@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
 #include "base/random.h"
@@ -13,12 +12,6 @@
 #define SKETCH "bench/sketch"
 #define CHUNK ((size_t)1 << 16) /* things per call */
 #define RUNS 3
-
-double pwi_bench_sketch_now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 bool pwi_bench_sketch_fail(const struct pwi_bench_sketch *bench, const char *what, pawl_status status) {
   const char *text = pawl_error_text();
@@ -58,11 +51,11 @@ static double run_memory(const uint64_t *stream, double seconds) {
   pwi_sketch_bank_init(&bank, 4, options.columns, false);
   uint64_t *rows = pwi_alloc_zero((size_t)options.banks * pwi_sketch_bank_width(&bank), sizeof *rows), added = 0;
   if (!rows) return 0;
-  double begin = pwi_bench_sketch_now(), time;
+  double begin = pwi_bench_now(), time;
   do {
     pwi_sketch_add_numbers(&bank, rows, options.banks, stream + added % PWI_STREAM_LENGTH, CHUNK);
     added += CHUNK;
-  } while ((time = pwi_bench_sketch_now() - begin) < seconds);
+  } while ((time = pwi_bench_now() - begin) < seconds);
   uint64_t total = 0; /* so that the compiler cannot remove the work */
   for (uint32_t i = 0; i < options.banks; i++) total += rows[i * (size_t)pwi_sketch_bank_width(&bank) + 1];
   pwi_free(rows);
@@ -87,11 +80,11 @@ static bool pour(const struct pwi_bench_sketch *bench, struct pawl_sketch *sketc
   struct pawl_sketch_figures is;
   pawl_status status = pawl_sketch_writer_open(sketch, &options, &writer);
   if (status) return pwi_bench_sketch_fail(bench, "writer", status);
-  double begin = pwi_bench_sketch_now();
-  for (uint64_t added = 0; !status && pwi_bench_sketch_now() - begin < bench->seconds; added += CHUNK)
+  double begin = pwi_bench_now();
+  for (uint64_t added = 0; !status && pwi_bench_now() - begin < bench->seconds; added += CHUNK)
     status = pawl_sketch_add_numbers(writer, stream + added % PWI_STREAM_LENGTH, CHUNK);
   if (!status) status = pawl_sketch_flush(writer, PWI_SKETCH_PATIENCE);
-  double time = pwi_bench_sketch_now() - begin;
+  double time = pwi_bench_now() - begin;
   pawl_sketch_figures(writer, &is);
   if (status) pwi_bench_sketch_fail(bench, "insert", status);
   pawl_sketch_writer_close(writer);

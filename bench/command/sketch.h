@@ -13,6 +13,7 @@
 #include <pawl/session.h>
 #include <pawl/sketch.h>
 
+#include "bench.h"
 #include "cli/cli.h"
 
 #define PWI_SKETCH_PATIENCE (60 * PAWL_SECOND)
@@ -35,7 +36,6 @@ struct pwi_bench_sketch {
 uint64_t *pwi_stream_zipf(uint64_t things, uint64_t seed);
 uint64_t *pwi_stream_uniform(uint64_t seed);
 
-double pwi_bench_sketch_now(void); /* seconds */
 bool pwi_bench_sketch_fail(const struct pwi_bench_sketch *bench, const char *what, pawl_status status);
 
 /* --- Redis: bench/command/redis.c ----------------------------------------------------------------------- */

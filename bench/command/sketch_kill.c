@@ -39,12 +39,12 @@ static bool start_all(struct kill_run *run) {
 
 /* Adds for this time. Returns the longest time between two returns, in ms. */
 static pawl_status pour(struct kill_run *run, struct pawl_sketch_writer *writer, double seconds, double *longest_out) {
-  double begin = pwi_bench_sketch_now(), last = begin, longest = 0;
+  double begin = pwi_bench_now(), last = begin, longest = 0;
   pawl_status status = PAWL_OK;
   while (!status && last - begin < seconds) {
     status = pawl_sketch_add_numbers(writer, run->stream + run->added % PWI_STREAM_LENGTH, CHUNK);
     run->added += CHUNK;
-    double now = pwi_bench_sketch_now();
+    double now = pwi_bench_now();
     if (now - last > longest) longest = now - last;
     last = now;
   }

@@ -1,14 +1,9 @@
 /* The numbers of `pawl-bench wait`: gradients against differences, products against sums, and the effect
  * of the bound. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "wait.h"
 
 static const struct pwi_wait_shape small = {

@@ -14,17 +14,13 @@
 
 #include <pawl/pawl.h>
 
+#include "../bench.h"
+
 struct rows {
   struct pawl_batch **batches;
   size_t count;
   uint64_t rows, entries, max_id;
 };
-
-static void check(int good, const char *what) {
-  if (good) return;
-  fprintf(stderr, "working_set: %s\n", what);
-  exit(1);
-}
 
 static void read_all(const char *const *paths, size_t count, struct rows *rows_out) {
   struct pawl_data_options options;

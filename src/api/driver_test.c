@@ -1,12 +1,6 @@
 /* The gate and its drivers over a fake net, which answers after a number of polls. Tests wait without a
  * deadline, so that a forgotten thread is noticed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "api/driver.h"
 #include "host/clock.h"
 #include "net/net_ops.h"

@@ -1,13 +1,6 @@
 /* Held calls without a client: they have nothing to start, or are never released. With failing
  * allocations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "api/sequence.h"
 #include "base/memory.h"
 #include "base/random.h"

@@ -1,12 +1,5 @@
 /* Describing the differences between two vectors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "api/shape.h"
 
 static const struct pawl_vector_options plain = {

@@ -1,11 +1,5 @@
 /* Tasks without a client: the test plays the client and calls `finished` itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "api/task_pool.h"
 #include "base/memory.h"
 #include "net/net_ops.h"

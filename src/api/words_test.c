@@ -1,15 +1,9 @@
 /* Vocabularies from memory: <pawl/words.h>'s pawl_words_parse. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <pawl/session.h>
 #include <pawl/words.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 
 static void test_text_in_memory_becomes_a_vocabulary(void **state) {
   (void)state;

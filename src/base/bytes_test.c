@@ -1,12 +1,6 @@
 /* Wire fields: least significant byte first, at any alignment, touching nothing beside them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/bytes.h"
+#include "base/testing.h"
 
 static void test_fields_are_little_endian(void **state) {
   (void)state;

@@ -1,11 +1,6 @@
 /* Checked arithmetic: the last value that fits and the first that does not; a failure writes nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/checked.h"
+#include "base/testing.h"
 
 #define UNTOUCHED 12345
 

@@ -1,13 +1,7 @@
 /* Records: exact bytes, the first failure persists, and readers never read beyond the end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/cursor.h"
 #include "base/memory.h"
+#include "base/testing.h"
 
 /* One of everything. */
 static void write_record(struct pwi_writer *writer) {

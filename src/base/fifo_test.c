@@ -1,15 +1,8 @@
 /* The queue against a plain array that removes its first element by moving all others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "base/fifo.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 #define SEED UINT64_C(20140806)
 #define MODEL_MAX 300

@@ -1,21 +1,14 @@
 /* Files in a temporary directory, with faults in system calls: this file replaces pread, pwrite and fsync of
  * the C library, so that they can be interrupted, transfer less than asked, or fail. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/testing.h"
 
 #define FRESH (PWI_OPEN_WRITE | PWI_OPEN_CREATE | PWI_OPEN_TRUNCATE)
 

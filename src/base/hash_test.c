@@ -1,13 +1,7 @@
 /* Hashing: known values, pieces against the whole, and the scramble against its inverse. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 #define SEED UINT64_C(64)
 #define BYTES 3000 /* past every internal block of XXH3: 16, 128, 240, 256, 1024 */

@@ -1,15 +1,9 @@
 /* Histograms against sorted samples. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/histogram.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 #define SEED UINT64_C(99)
 #define SAMPLES 20000

@@ -1,13 +1,8 @@
 /* Maps from ids: against a plain array. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/idmap.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 #define IDS 300
 

@@ -1,15 +1,8 @@
 #include "base/json.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 static void check(const char *text, const char *wanted) {
   char *escaped = pwi_json_text(text);

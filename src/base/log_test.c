@@ -1,13 +1,6 @@
 /* Logging: lines that reach the sink, levels, and rate limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/log.h"
+#include "base/testing.h"
 
 #define SECOND INT64_C(1000000000)
 

@@ -1,13 +1,6 @@
 /* Memory: the configured allocator is used, counters are right, and injected failures happen once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 
 struct counting {
   int resizes;

@@ -1,15 +1,9 @@
 #include "base/pages.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <pawl/range.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 
 static const size_t sizes[] = {1, 100, 4096, PWI_PAGES_LARGE - 1, PWI_PAGES_LARGE, PWI_PAGES_HUGE + 1, 16u << 20};
 #define SIZES (sizeof sizes / sizeof *sizes)

@@ -1,14 +1,8 @@
 /* Random numbers: published test vectors, then statistical tests with fixed seeds and wide limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/random.h"
+#include "base/testing.h"
 
 #define SEED UINT64_C(2011)
 

@@ -1,12 +1,8 @@
 /* <pawl/range.h>: every pair of ranges in a small universe, against counting keys one by one; then the
  * edges. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pawl/range.h>
+
+#include "base/testing.h"
 
 #define UNIVERSE 8
 

@@ -1,14 +1,8 @@
 /* Range sets against a bitmap: random operations on a small universe, with all queries compared. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/rangeset.h"
+#include "base/testing.h"
 
 #define UNIVERSE 48
 #define SEED UINT64_C(20140806)

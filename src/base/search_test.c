@@ -1,11 +1,6 @@
 /* Binary search finds the same element as a scan from the front. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/search.h"
+#include "base/testing.h"
 
 #define MOST 20
 

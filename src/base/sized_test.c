@@ -1,11 +1,7 @@
 /* Option structs of programs that were built with an older or a newer pawl. */
 #include "base/sized.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "base/testing.h"
 
 struct older {
   size_t struct_size;

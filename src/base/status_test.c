@@ -1,13 +1,9 @@
 /* Statuses: every code has its text, its name and its group. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <limits.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include <pawl/status.h>
+
+#include "base/testing.h"
 
 static const pawl_status all[] = {
 #define LISTED(name, number, text) PAWL_##name,

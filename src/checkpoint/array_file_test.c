@@ -1,17 +1,9 @@
 /* Exported files, checked byte by byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <jansson.h>
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "store/archive_testing.h"
 #include "checkpoint/array_file.h"
 

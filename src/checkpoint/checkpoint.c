@@ -36,13 +36,7 @@ static void summarise(struct pwi_saved_item *item, const struct pwi_manifest *ma
 }
 
 static pawl_status add_item(struct pwi_saved_list *list, const struct pwi_saved_item *item) {
-  if (list->count == list->room) {
-    size_t room = list->room > 0 ? list->room * 2 : 16;
-    struct pwi_saved_item *items = pwi_resize_array(list->items, room, sizeof *items);
-    if (!items) return PAWL_NO_MEMORY;
-    list->items = items;
-    list->room = room;
-  }
+  if (!PWI_GROW(list->items, list->room, list->count + 1)) return PAWL_NO_MEMORY;
   list->items[list->count++] = *item;
   return PAWL_OK;
 }

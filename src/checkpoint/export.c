@@ -33,13 +33,7 @@ static bool is_sparse(const struct exporting *exporting) { return exporting->vec
 
 static pawl_status collect_chunk(void *context, const struct pwi_chunk *chunk) {
   struct exporting *exporting = context;
-  if (chunk->count > exporting->room - exporting->count) {
-    size_t room = exporting->room + chunk->count + exporting->room / 2;
-    uint64_t *keys = pwi_resize_array(exporting->keys, room, sizeof *keys);
-    if (!keys) return PAWL_NO_MEMORY;
-    exporting->keys = keys;
-    exporting->room = room;
-  }
+  if (!PWI_GROW(exporting->keys, exporting->room, exporting->count + chunk->count)) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < chunk->count; i++) {
     uint64_t key = pwi_chunk_key(chunk, i);
     if (exporting->count > 0 && key <= exporting->keys[exporting->count - 1]) exporting->rising = false;

@@ -18,35 +18,16 @@ void pwi_manifest_fini(struct pwi_manifest *manifest) {
   *manifest = (struct pwi_manifest){0};
 }
 
-/* Room for one more element. */
-static pawl_status make_room(void **items, size_t count, size_t *room, size_t size) {
-  if (count < *room) return PAWL_OK;
-  size_t wanted = *room > 0 ? *room * 2 : 8;
-  void *larger = pwi_resize_array(*items, wanted, size);
-  if (!larger) return PAWL_NO_MEMORY;
-  *items = larger;
-  *room = wanted;
+pawl_status pwi_manifest_add_vector(struct pwi_manifest *manifest, const struct pwi_manifest_vector *vector) {
+  if (!PWI_GROW(manifest->vectors, manifest->vector_room, manifest->vector_count + 1)) return PAWL_NO_MEMORY;
+  manifest->vectors[manifest->vector_count++] = *vector;
   return PAWL_OK;
 }
 
-pawl_status pwi_manifest_add_vector(struct pwi_manifest *manifest, const struct pwi_manifest_vector *vector) {
-  void *items = manifest->vectors;
-  pawl_status status = make_room(&items, manifest->vector_count, &manifest->vector_room, sizeof *vector);
-  manifest->vectors = items;
-  if (status == PAWL_OK) manifest->vectors[manifest->vector_count++] = *vector;
-  return status;
-}
-
 pawl_status pwi_manifest_add_file(struct pwi_manifest *manifest, const struct pwi_manifest_file *file) {
-  void *items = manifest->files;
+  if (!PWI_GROW(manifest->files, manifest->file_room, manifest->file_count + 1)) return PAWL_NO_MEMORY;
   struct pwi_archive_cut *arcs = pwi_alloc_zero(file->arc_count + 1, sizeof *arcs);
   if (!arcs) return PAWL_NO_MEMORY;
-  pawl_status status = make_room(&items, manifest->file_count, &manifest->file_room, sizeof *file);
-  manifest->files = items;
-  if (status != PAWL_OK) {
-    pwi_free(arcs);
-    return status;
-  }
   if (file->arc_count > 0) memcpy(arcs, file->arcs, file->arc_count * sizeof *arcs);
   manifest->files[manifest->file_count] = *file;
   manifest->files[manifest->file_count++].arcs = arcs;

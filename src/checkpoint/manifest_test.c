@@ -1,17 +1,10 @@
 /* Manifests: encoding, decoding, and invalid texts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "sim/disk.h"
 #include "checkpoint/manifest.h"
 

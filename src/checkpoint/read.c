@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "ring/place.h"
 
 /* Receives a chunk and the file that contains it. */
@@ -134,15 +135,9 @@ static pawl_status check_rows(const struct layer_walk *walk, const struct pwi_ma
 
 /* The index of the first row whose key is at least `key`. */
 static size_t first_row(const struct pwi_chunk *chunk, uint64_t key) {
-  size_t low = 0, high = chunk->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (pwi_chunk_key(chunk, middle) < key)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = chunk->count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, pwi_chunk_key(chunk, search.middle) < key);
+  return search.low;
 }
 
 static struct pwi_chunk rows_of(const struct pwi_chunk *chunk, size_t from, size_t count) {

@@ -2,16 +2,9 @@
 #ifndef PWI_CHECKPOINT_TESTING_H
 #define PWI_CHECKPOINT_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/cursor.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "ring/place.h"
 #include "checkpoint/checkpoint.h"
 

@@ -1,16 +1,9 @@
 /* Keys out of the environment, and what is said of those that cannot be used. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "cli/cli.h"
 
 static char path[] = "/tmp/pawl-keys-XXXXXX";

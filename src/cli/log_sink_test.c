@@ -1,11 +1,5 @@
 /* How a line of the log looks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "cli/cli.h"
 
 static void test_line_of_a_real_node_has_the_date(void **state) {

@@ -1,11 +1,5 @@
 /* What is read of the kernel's files, whatever machine this is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "cli/machine.h"
 #include "cli/parts.h"
 

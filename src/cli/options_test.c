@@ -1,11 +1,6 @@
 /* Reading options, and refusing what is not one. What is printed goes to standard error and is looked at by the tests
  * in tests/cli; here it matters what comes back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "cli/cli.h"
 
 enum { LETTER_LONG = 300 };

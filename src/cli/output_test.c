@@ -1,14 +1,8 @@
 /* Decorations: what is not a terminal gets none, and a little never looks like nothing. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "base/testing.h"
 #include "cli/cli.h"
 
 static const struct pwi_paint plain = {.width = 100}, rich = {.colour = true, .blocks = true, .width = 100};

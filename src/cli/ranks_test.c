@@ -1,15 +1,8 @@
 /* Which process of a launch this is, and the file by which they meet. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "cli/ranks.h"
 #include "host/clock.h"
 

@@ -1,12 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <stdio.h>
-#include <string.h>
 
+#include "base/testing.h"
 #include "cli/role_options.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))

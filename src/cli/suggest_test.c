@@ -1,11 +1,5 @@
 /* What is taken for a typing error, and what is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "cli/cli.h"
 
 static void test_distance_counts_the_fewest_changes(void **state) {

@@ -1,16 +1,9 @@
 /* The callee: which calls run, how often and in which order, and their answers. */
 #include "client/callee.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/cursor.h"
 #include "base/memory.h"
+#include "base/testing.h"
 
 #define ANSWERS 64
 

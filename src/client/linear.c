@@ -120,16 +120,6 @@ void pwi_folding_end(struct pwi_client *client, struct pwi_task *task) {
   free_folding(client, folding);
 }
 
-static pawl_status make_room(struct pwi_folding *folding) {
-  if (folding->count < folding->room) return PAWL_OK;
-  size_t room = folding->room ? 2 * folding->room : 16;
-  struct folded *items = pwi_resize_array(folding->items, room, sizeof *items);
-  if (!items) return PAWL_NO_MEMORY;
-  folding->items = items;
-  folding->room = room;
-  return PAWL_OK;
-}
-
 pawl_status pwi_fold_answered(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome,
                               const void *payload, size_t size) {
   struct pwi_folding *folding = part->task->folding;
@@ -138,9 +128,8 @@ pawl_status pwi_fold_answered(struct pwi_client *client, struct client_part *par
   if (!payload || size != sizeof sum) return PAWL_CORRUPT;
   uint64_t words[2] = {pwi_get_u64(bytes), pwi_get_u64(bytes + 8)}, begin = part->claim.begin;
   memcpy(sum, words, sizeof sum);
-  pawl_status status = make_room(folding);
-  if (status) {
-    pwi_part_end(client, part, status);
+  if (!PWI_GROW(folding->items, folding->room, folding->count + 1)) {
+    pwi_part_end(client, part, PAWL_NO_MEMORY);
     return PAWL_OK;
   }
   if (!pwi_linear_keep_rest(client, part, outcome)) return PAWL_OK;

@@ -79,13 +79,7 @@ uint64_t pwi_keylist_sign(struct pwi_keylist *list, size_t first, size_t count) 
     return list->cuts[at].signature;
   }
   uint64_t signature = pwi_keys_signature(list->keys + first, count);
-  if (list->cut_count == list->cut_room) {
-    size_t room = list->cut_room ? list->cut_room * 2 : 8;
-    struct keylist_cut *cuts = pwi_resize_array(list->cuts, room, sizeof *cuts);
-    if (!cuts) return signature;
-    list->cuts = cuts;
-    list->cut_room = room;
-  }
+  if (!PWI_GROW(list->cuts, list->cut_room, list->cut_count + 1)) return signature;
   list->cuts[list->cut_count++] = (struct keylist_cut){first, count, signature};
   return signature;
 }
@@ -174,13 +168,7 @@ void pwi_client_unmix(struct pwi_client *client, struct pwi_task *task) {
 /* --- buffers -------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_client_buffer_open(struct pwi_client *client, size_t size, void **memory_out) {
-  if (client->buffer_count == client->buffer_room) {
-    size_t room = client->buffer_room ? client->buffer_room * 2 : 8;
-    struct client_buffer *buffers = pwi_resize_array(client->buffers, room, sizeof *buffers);
-    if (!buffers) return PAWL_NO_MEMORY;
-    client->buffers = buffers;
-    client->buffer_room = room;
-  }
+  if (!PWI_GROW(client->buffers, client->buffer_room, client->buffer_count + 1)) return PAWL_NO_MEMORY;
   struct client_buffer buffer = {.size = size};
   pawl_status status = pwi_net_region_open(client->config.net, size > 0 ? size : 1, &buffer.region);
   if (status) return status;

@@ -107,13 +107,7 @@ static struct client_part *take_slot(struct pwi_client *client) {
     client->free_parts = part->next;
     return part;
   }
-  if (client->part_count == client->part_room) {
-    size_t room = client->part_room ? client->part_room * 2 : 64;
-    struct client_part **parts = pwi_resize_array(client->parts, room, sizeof *parts);
-    if (!parts) return NULL;
-    client->parts = parts;
-    client->part_room = room;
-  }
+  if (!PWI_GROW(client->parts, client->part_room, client->part_count + 1)) return NULL;
   part = pwi_alloc_zero(1, sizeof *part);
   if (!part) return NULL;
   part->index = (uint32_t)client->part_count;

@@ -88,13 +88,7 @@ uint64_t pwi_cache_writer_bytes(const struct pwi_cache_writer *writer) { return 
 
 static struct pwi_cache_block *new_block(struct pwi_cache_writer *writer) {
   size_t count = (size_t)writer->head.blocks;
-  if (count == writer->room) {
-    size_t room = writer->room ? writer->room * 2 : 64;
-    struct pwi_cache_block *blocks = pwi_resize_array(writer->blocks, room, sizeof *blocks);
-    if (!blocks) return NULL;
-    writer->blocks = blocks;
-    writer->room = room;
-  }
+  if (!PWI_GROW(writer->blocks, writer->room, count + 1)) return NULL;
   return &writer->blocks[count];
 }
 

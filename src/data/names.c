@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "data/formats/csv_layout.h"
 
 /* --- one piece ------------------------------------------------------------------------------------------ */
@@ -23,14 +24,7 @@ struct search {
 };
 
 static size_t find(const uint64_t *ids, size_t count, uint64_t id) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (ids[middle] < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  size_t low = pwi_first_not_below(ids, count, id);
   return low < count && ids[low] == id ? low : count;
 }
 

@@ -2,17 +2,8 @@
 #ifndef PWI_DATA_SCENE_TEST_H
 #define PWI_DATA_SCENE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <errno.h>
-
-#include <cmocka.h>
 
 #include <bzlib.h>
 #include <lzma.h>
@@ -21,7 +12,9 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "data/data.h"
+#include "data/words.h"
 #include "data/formats/number.h"
 
 /* --- parsing a text ------------------------------------------------------------------------------------- */
@@ -81,6 +74,28 @@ static inline struct told parsed(const struct pwi_parse_rule *rule, const char *
   pwi_batch_destroy(batch);
   free(copy);
   return told;
+}
+
+/* A text with an error, its line and column, and what is said of it. */
+struct wrong {
+  const char *text, *place, *what;
+};
+
+static inline void assert_all_wrong(const struct pwi_parse_rule *rule, const struct wrong *cases, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    struct told due = {.size = 0};
+    tell(&due, "!%s %s", cases[i].place, cases[i].what);
+    assert_string_equal(parsed(rule, cases[i].text).text, due.text);
+  }
+}
+
+static inline struct pawl_words *words_of(const char *text) {
+  char copy[256];
+  struct pawl_words *words;
+  struct pwi_fault fault;
+  snprintf(copy, sizeof copy, "%s", text);
+  assert_int_equal(pwi_words_parse("words", copy, strlen(copy), &words, &fault), PAWL_OK);
+  return words;
 }
 
 /* --- files ---------------------------------------------------------------------------------------------- */
@@ -230,6 +245,14 @@ static inline const char *why_not(const char *path, const struct pawl_data_optio
   pwi_data_close(data);
   size_t length = strlen(folder) + 1;
   return strncmp(fault.text, folder, length - 1) == 0 ? fault.text + length : fault.text;
+}
+
+/* The format that is detected in a file of this text. */
+static inline void assert_format(const char *text, enum pawl_data_format format) {
+  struct pawl_data_options options = default_options();
+  struct pawl_data *data = opened(write_text("told", text), &options);
+  assert_int_equal(data->sources[0].rule.format, format);
+  pwi_data_close(data);
 }
 
 #endif

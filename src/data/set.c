@@ -23,13 +23,7 @@ struct paths {
 };
 
 static bool add_path(struct paths *paths, const char *path) {
-  if (paths->count == paths->room) {
-    size_t room = paths->room ? paths->room * 2 : 8;
-    char **items = pwi_resize_array(paths->items, room, sizeof *items);
-    if (!items) return false;
-    paths->items = items;
-    paths->room = room;
-  }
+  if (!PWI_GROW(paths->items, paths->room, paths->count + 1)) return false;
   char *copy = pwi_copy_string(path);
   if (copy) paths->items[paths->count++] = copy;
   return copy != NULL;

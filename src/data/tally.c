@@ -7,7 +7,6 @@
 #include "data/words.h"
 
 #define FIRST_WORDS 1024
-#define FIRST_LETTERS 8192
 #define AHEAD 8 /* words that are prefetched before their turn */
 
 void pwi_tally_fini(struct pwi_tally *tally) {
@@ -48,16 +47,9 @@ static pawl_status room_for_word(struct pwi_tally *tally) {
 }
 
 static pawl_status room_for_letters(struct pwi_tally *tally, size_t more) {
-  size_t needed, room = tally->letters_room ? tally->letters_room : FIRST_LETTERS;
+  size_t needed;
   if (!pwi_add_size(tally->letters_size, more + PWI_WORD_SLACK, &needed)) return PAWL_NO_MEMORY;
-  if (needed <= tally->letters_room) return PAWL_OK;
-  while (room < needed)
-    if (!pwi_mul_size(room, 2, &room)) return PAWL_NO_MEMORY;
-  char *letters = pwi_resize(tally->letters, room);
-  if (!letters) return PAWL_NO_MEMORY;
-  tally->letters = letters;
-  tally->letters_room = room;
-  return PAWL_OK;
+  return PWI_GROW(tally->letters, tally->letters_room, needed) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 /* --- counting ------------------------------------------------------------------------------------------- */

@@ -1,25 +1,18 @@
 /* Children: this program again with an argument, and a few system programs. Timeouts are generous, and no
  * time is measured. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "host/children.h"
 #include "host/clock.h"
 

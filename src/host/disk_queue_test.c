@@ -2,19 +2,13 @@
  * paths. */
 #include "host/disk_queue.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <pthread.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 
 #define DISK_JOBS 200
 

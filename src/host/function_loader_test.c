@@ -1,15 +1,8 @@
 /* Loading shared objects from a directory: all of them, or an explanation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/testing.h"
 #include "host/function_loader.h"
 
 static char directory[64];

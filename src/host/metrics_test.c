@@ -1,19 +1,11 @@
 /* Metrics, read back by a parser that was written from the description of the format: names, labels,
  * escapes, numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <locale.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "host/metrics.h"
 
 /* --- the parser ----------------------------------------------------------------------------------------- */

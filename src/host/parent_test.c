@@ -2,10 +2,6 @@
  * notice. The grandchild reports on its inherited standard error, a pipe of the test, and ends. The pipe
  * then closes, so the test also sees that no process is left. Timeouts are generous, and no time is
  * measured. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,16 +9,12 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "host/children.h"
 #include "host/clock.h"
 #include "host/parent.h"

@@ -7,8 +7,6 @@
 
 #include "base/memory.h"
 
-#define FIRST_ROOM 256
-
 void pwi_text_fini(struct pwi_text *text) {
   pwi_free(text->bytes);
   *text = (struct pwi_text){0};
@@ -28,18 +26,8 @@ static bool reserve(struct pwi_text *text, size_t more) {
     text->status = PAWL_TOO_LARGE;
     return false;
   }
-  size_t needed = text->length + more + 1;
-  if (needed <= text->room) return true;
-  size_t room = text->room ? text->room : FIRST_ROOM;
-  while (room < needed) room *= 2;
-  char *bytes = pwi_resize(text->bytes, room);
-  if (!bytes) {
-    text->status = PAWL_NO_MEMORY;
-    return false;
-  }
-  text->bytes = bytes;
-  text->room = room;
-  return true;
+  if (!PWI_GROW(text->bytes, text->room, text->length + more + 1)) text->status = PAWL_NO_MEMORY;
+  return text->status == PAWL_OK;
 }
 
 void pwi_text_add_bytes(struct pwi_text *text, const void *bytes, size_t count) {

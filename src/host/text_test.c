@@ -1,13 +1,6 @@
 /* Growing texts: their contents, and the effect of a failure. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "host/text.h"
 
 static void test_an_empty_text_is_an_empty_string(void **state) {

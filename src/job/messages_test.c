@@ -1,10 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 
+#include "base/testing.h"
 #include "job/messages.h"
 #include "base/memory.h"
 #include "base/random.h"

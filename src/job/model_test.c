@@ -8,16 +8,9 @@
  *     number of workers takes part;
  *   - a round that follows another without any change moves no piece;
  *   - every round ends, with one report for each worker that it began with. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "job/scheduler.h"
 
 enum { WORKERS_MAX = 64, PIECES_MAX = 30, ROUNDS = 12, STEPS_MAX = 4000 };

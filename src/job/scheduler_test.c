@@ -1,13 +1,6 @@
 /* The scheduler, case by case. job/model_test.c checks the general invariants. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "job/scheduler.h"
 
 #define SECOND INT64_C(1000000000)

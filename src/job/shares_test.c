@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "job/shares.h"
 
 enum { CREW_MAX = 12 };

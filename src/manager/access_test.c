@@ -1,11 +1,5 @@
 /* Rights of links: strangers, limited keys, revoked keys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "manager/testing.h"

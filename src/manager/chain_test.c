@@ -1,12 +1,6 @@
 /* Chains of several members: how they are formed, how they survive losses, how they are repaired. Every view
  * that the manager writes is checked (manager/watching.h), and every server checks it again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "manager/inside.h"

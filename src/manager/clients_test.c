@@ -1,11 +1,5 @@
 /* The manager and its clients: groups, reconnecting, retirement. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "manager/testing.h"

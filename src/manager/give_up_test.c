@@ -1,12 +1,6 @@
 /* Servers that an operator gives up: data that only they had is lost, which is logged, and the arcs
  * continue. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "manager/watching.h"

@@ -1,14 +1,8 @@
 /* The manager with servers and clients in the simulator: announcements and asks. manager/move_test.c tests
  * moves of arcs, manager/access_test.c rights of keys, manager/clients_test.c clients that come back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <jansson.h>
 
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "ring/plan.h"

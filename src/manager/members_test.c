@@ -1,11 +1,5 @@
 /* Announcing the membership: when clients join and leave, only changes are sent. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "manager/inside.h"

@@ -4,13 +4,7 @@
  * callbacks. Links may be closed for it and work may be delayed. At the end all actors have joined, all
  * chains are whole, no move is under way, and the client's asks are carried out, after a repetition if
  * necessary. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "manager/testing.h"

@@ -1,13 +1,7 @@
 /* Moves of arcs: from a plan to orders to views, and failures of servers meanwhile. Every server in these
  * tests checks that each view is a legal successor of the one before. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "base/testing.h"
 #include "ring/plan.h"
 #include "sim/sim.h"
 

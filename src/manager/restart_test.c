@@ -1,11 +1,5 @@
 /* A manager that restarts: what it waits for, when it must stop, and how its journal is replaced. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "manager/testing.h"

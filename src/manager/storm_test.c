@@ -1,11 +1,5 @@
 /* A few hundred storms over a manager (manager/storm_testing.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "manager/storm_testing.h"

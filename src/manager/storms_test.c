@@ -3,13 +3,7 @@
  * labels: long
  * timeout: 1800
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "manager/storm_testing.h"

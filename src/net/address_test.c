@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <string.h>
 #include <sys/un.h>
 
+#include "base/testing.h"
 #include "net/address.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))

@@ -1,12 +1,5 @@
 /* The checks that all worlds share, with a world that only records its calls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
-
+#include "base/testing.h"
 #include "net/net_ops.h"
 
 static struct {

@@ -1,11 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <string.h>
 
+#include "base/testing.h"
 #include "net/places.h"
 
 #define SIZE ((size_t)16)

@@ -1,19 +1,12 @@
 /* Identification of processes by the kernel, with child processes that connect to a unix socket. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing.h"
 #include "net/process.h"
 
 #define NOBODY 65534

@@ -1,12 +1,5 @@
 /* Seals: only the owner of the secret can create them, and anyone with the public half can verify them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "net/seal.h"
 
 /* RFC 8032, 7.1, test 2. */

@@ -3,15 +3,7 @@
 #ifndef PWI_NET_STUB_TESTING_H
 #define PWI_NET_STUB_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "base/testing.h"
 #include "net/net_ops.h"
 
 #define STUB_SENT_MAX 512

@@ -1,12 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <stdio.h>
-#include <string.h>
 
+#include "base/testing.h"
 #include "protocol/audit.h"
 
 static char heard[PWI_AUDIT_LINE_MAX];

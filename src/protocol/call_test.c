@@ -1,18 +1,11 @@
 /* Graphs of calls and their results as bytes. */
 #include "protocol/call.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 static const struct pawl_graph_call three[] = {{"last", "zz", 2}, {"space/first", NULL, 0}, {"middle", "y", 1}};
 static const struct pawl_edge in_order[] = {{1, 2}, {2, 0}, {1, 0}};

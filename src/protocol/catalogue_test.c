@@ -1,16 +1,9 @@
 /* The catalogue: its rules one by one, the exact encoded form, and decoders with invalid bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "protocol/catalogue.h"
 
 #define SEED UINT64_C(1707)

@@ -1,12 +1,6 @@
 /* Choice of codecs: the cheapest permitted codec is used, and every result decodes to its input. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "net/net_ops.h"
 #include "protocol/coding.h"
 

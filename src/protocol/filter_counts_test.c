@@ -1,12 +1,6 @@
 /* Counters of filters: summing, and rejection of invalid payloads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "protocol/filter_counts.h"
 
 static struct pwi_filter_count count_of(uint64_t vector, uint8_t direction, const char *name, uint64_t scale) {

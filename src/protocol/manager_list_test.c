@@ -1,12 +1,6 @@
 /* Finding the manager: lists, rounds, hints and terms. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <string.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "protocol/manager_list.h"
 
 #define MS INT64_C(1000000)

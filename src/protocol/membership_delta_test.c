@@ -1,16 +1,8 @@
 /* A node that applies deltas has the same membership as a node that receives it whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/cursor.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "protocol/membership_delta.h"
 
 #define OK(call) assert_int_equal((call), PAWL_OK)

@@ -1,17 +1,10 @@
 /* The membership: its rules one by one, random changes compared with a table, and decoders with invalid
  * bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "protocol/membership.h"
 
 #define SEED UINT64_C(2014)

@@ -1,13 +1,5 @@
 /* Probes of nodes that are alive, dead, stopped, or another process, in the simulator. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "protocol/prober.h"

@@ -1,12 +1,5 @@
 /* A proof binds a link to the sender that made it, and to no other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "protocol/proof.h"
 
 #define CLUSTER 77

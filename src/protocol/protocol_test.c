@@ -1,14 +1,8 @@
 /* Records that roles exchange: each decodes to its input, and invalid bytes are rejected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "ring/plan.h"
 #include "protocol/protocol.h"
 #include "wire/hello.h"

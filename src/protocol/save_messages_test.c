@@ -1,14 +1,9 @@
 /* SAVE and SAVED: each decodes to its input, and invalid bytes are rejected. */
 #include "protocol/save_messages.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 #define FLAGS_AT 8 /* of a SAVE: behind its number */
 

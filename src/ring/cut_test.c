@@ -1,13 +1,7 @@
 /* Cuts against a loop that looks up the arc of every key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "ring/cut.h"
 
 #define SEED UINT64_C(2014)

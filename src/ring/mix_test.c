@@ -1,14 +1,8 @@
 /* Mixing key lists: the result is a sorted permutation, also for keys chosen so that their mixed values are
  * clustered. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "ring/mix.h"
 #include "ring/place.h"
 

@@ -1,13 +1,7 @@
 /* Positions: small spans by brute force, large ones by 128-bit arithmetic. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "ring/place.h"
 
 #define SEED UINT64_C(64)

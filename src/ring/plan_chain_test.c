@@ -1,13 +1,8 @@
 /* Chains: their members, separation by host and rack, and the bytes copied when servers join and leave.
  * Copies are counted from the arcs, separately for heads and replicas. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "ring/plan_testing.h"
 
 #define LIMIT 1.2

@@ -1,13 +1,8 @@
 /* Plans: balance is measured key by key and movement from the arcs, independently of the planner's figures.
  * All seeds are fixed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "ring/plan_testing.h"
 
 #define SEED UINT64_C(12)

@@ -1,16 +1,9 @@
 /* Views: each rule is violated once and reported, views survive encoding, and decoding is safe on arbitrary
  * bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "ring/place.h"
 #include "ring/view.h"
 

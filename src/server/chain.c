@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "ring/place.h"
 
 #define LOG_BYTES_MAX ((uint64_t)512 << 20) /* of all log entries; beyond this, pushes are refused */
@@ -31,15 +32,10 @@ void pwi_chains_fini(struct pwi_chains *chains) {
 
 /* The index of the chain that contains the position; the number of chains if none does. */
 static size_t index_of(const struct pwi_chains *chains, uint64_t position) {
-  size_t low = 0, high = chains->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (chains->items[middle]->positions.end <= position)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < chains->count && chains->items[low]->positions.begin <= position ? low : chains->count;
+  struct pwi_search search = {.high = chains->count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, chains->items[search.middle]->positions.end <= position);
+  bool is_there = search.low < chains->count && chains->items[search.low]->positions.begin <= position;
+  return is_there ? search.low : chains->count;
 }
 
 struct pwi_chain *pwi_chains_find(const struct pwi_chains *chains, uint64_t position) {

@@ -1,11 +1,7 @@
 /* The bookkeeping of a chain towards the following member. tests/cluster tests it in whole clusters. */
 #include "server/chain.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "base/testing.h"
 
 struct fixture {
   struct pwi_log_entries log_entries;

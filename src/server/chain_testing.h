@@ -2,14 +2,8 @@
 #ifndef PWI_SERVER_CHAIN_TESTING_H
 #define PWI_SERVER_CHAIN_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "ring/place.h"
 #include "ring/view.h"
 #include "server/chain.h"

@@ -281,13 +281,7 @@ static struct pwi_handler_link *find_link(const struct pwi_handler *handler, uin
 }
 
 static bool remember(struct pwi_handler *handler, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
-  if (handler->released_count == handler->released_room) {
-    size_t room = handler->released_room ? 2 * handler->released_room : 16;
-    struct pwi_released *grown = pwi_resize_array(handler->released, room, sizeof *grown);
-    if (!grown) return false;
-    handler->released = grown;
-    handler->released_room = room;
-  }
+  if (!PWI_GROW(handler->released, handler->released_room, handler->released_count + 1)) return false;
   handler->released[handler->released_count++] = (struct pwi_released){waiter, *outcome};
   return true;
 }

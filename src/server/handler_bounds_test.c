@@ -1,13 +1,6 @@
 /* Limits on the memory of answers, and links that are dropped for it. The request handler is a plain struct,
  * so that answers can stay unread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/sim.h"
 
 #include "server/handler_inside.h"

@@ -1,13 +1,7 @@
 /* Receiving messages: whole, in pieces cut anywhere, without memory, and malformed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "server/inbox.h"
 
 #define SMALL 24

@@ -28,13 +28,7 @@ void pwi_log_entries_fini(struct pwi_log_entries *log_entries) {
 /* --- the pool ------------------------------------------------------------------------------------------- */
 
 static struct pwi_log_entry *add_log_entry(struct pwi_log_entries *log_entries) {
-  if (log_entries->count == log_entries->room) {
-    size_t room = log_entries->room ? 2 * log_entries->room : 16;
-    struct pwi_log_entry **all = pwi_resize_array(log_entries->all, room, sizeof *all);
-    if (!all) return NULL;
-    log_entries->all = all;
-    log_entries->room = room;
-  }
+  if (!PWI_GROW(log_entries->all, log_entries->room, log_entries->count + 1)) return NULL;
   struct pwi_log_entry *log_entry = pwi_alloc_zero(1, sizeof *log_entry);
   if (!log_entry) return NULL;
   log_entry->log_entries = log_entries;

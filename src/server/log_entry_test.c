@@ -1,14 +1,8 @@
 /* Log entries: their pool, their users, and the messages sent from them. The net is a stub that records
  * calls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "net/net_ops.h"
 #include "shard/testing.h"
 #include "server/log_entry.h"

@@ -1,10 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "server/quota.h"
 
 #define SECOND INT64_C(1000000000)

@@ -2,16 +2,9 @@
 #ifndef PWI_SHARD_TESTING_H
 #define PWI_SHARD_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "shard/shard.h"
 #include "wire/keys.h"
 

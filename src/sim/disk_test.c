@@ -1,14 +1,7 @@
 /* The simulated disk: reliable until it crashes or is told to fail; then it keeps only what it promised. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "sim/disk.h"
 #include "sim/puppet.h"
 #include "sim/sim.h"

@@ -8,14 +8,7 @@
 /* --- bytes ---------------------------------------------------------------------------------------------- */
 
 static pawl_status buffer_resize(struct disk_buffer *buffer, size_t size) {
-  if (size > buffer->room) {
-    size_t room = buffer->room ? buffer->room : 256;
-    while (room < size) room = room > SIZE_MAX / 2 ? size : room * 2;
-    uint8_t *bytes = pwi_resize(buffer->bytes, room);
-    if (!bytes) return PAWL_NO_MEMORY;
-    buffer->bytes = bytes;
-    buffer->room = room;
-  }
+  if (!PWI_GROW(buffer->bytes, buffer->room, size)) return PAWL_NO_MEMORY;
   if (size > buffer->size) memset(buffer->bytes + buffer->size, 0, size - buffer->size);
   buffer->size = size;
   return PAWL_OK;
@@ -163,13 +156,7 @@ static pawl_status set_entry(struct disk_entries *entries, const char *name, str
     entry->inode = inode;
     return PAWL_OK;
   }
-  if (entries->count == entries->room) {
-    size_t room = entries->room ? entries->room * 2 : 8;
-    struct disk_entry *items = pwi_resize_array(entries->items, room, sizeof *items);
-    if (!items) return PAWL_NO_MEMORY;
-    entries->items = items;
-    entries->room = room;
-  }
+  if (!PWI_GROW(entries->items, entries->room, entries->count + 1)) return PAWL_NO_MEMORY;
   char *copy = pwi_copy_string(name);
   if (!copy) return PAWL_NO_MEMORY;
   inode->references++;

@@ -44,21 +44,10 @@ static bool fill_event_pool(struct pwi_sim *sim) {
   return true;
 }
 
-static bool grow_heap(struct pwi_sim *sim, size_t room) {
-  while (sim->heap_room < room) {
-    size_t larger = sim->heap_room ? sim->heap_room * 2 : 1024;
-    struct heap_entry *heap = pwi_resize_array(sim->heap, larger, sizeof *heap);
-    if (!heap) return false;
-    sim->heap = heap;
-    sim->heap_room = larger;
-  }
-  return true;
-}
-
 pawl_status pwi_sim_reserve(struct pwi_sim *sim, size_t count) {
   while (sim->event_spare < count)
     if (!fill_event_pool(sim)) return PAWL_NO_MEMORY;
-  return grow_heap(sim, sim->heap_count + count) ? PAWL_OK : PAWL_NO_MEMORY;
+  return PWI_GROW(sim->heap, sim->heap_room, sim->heap_count + count) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 static inline bool is_before(const struct heap_entry *a, const struct heap_entry *b) {

@@ -109,13 +109,7 @@ static bool is_wanted(const struct draw *draw, const struct pwi_sim_fault *fault
 }
 
 static pawl_status add(struct draw *draw, const struct pwi_sim_fault *fault) {
-  if (draw->faults.count == draw->room) {
-    size_t room = draw->room ? draw->room * 2 : 32;
-    struct pwi_sim_fault *items = pwi_resize_array(draw->faults.items, room, sizeof *items);
-    if (!items) return PAWL_NO_MEMORY;
-    draw->faults.items = items;
-    draw->room = room;
-  }
+  if (!PWI_GROW(draw->faults.items, draw->room, draw->faults.count + 1)) return PAWL_NO_MEMORY;
   draw->faults.items[draw->faults.count++] = *fault;
   return PAWL_OK;
 }

@@ -1,13 +1,8 @@
 /* Fault schedules, and a busy cluster under one: the same seed must give the same run, event by event. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "sim/faults.h"
 #include "sim/puppet.h"
 #include "sim/sim.h"

@@ -1,12 +1,6 @@
 /* Links, lanes and messages in the simulator: the promises of net.h, and the freedom that it leaves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "sim/puppet.h"
 #include "sim/sim.h"
 

@@ -2,21 +2,16 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "sim/meta_inside.h"
 
 /* --- keys ----------------------------------------------------------------------------------------------- */
 
 /* The first key that is not less than this one. */
 static size_t place_of(const struct pwi_sim_meta *store, const char *key) {
-  size_t low = 0, high = store->key_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (strcmp(store->keys[middle].key, key) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.high = store->key_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, strcmp(store->keys[search.middle].key, key) < 0);
+  return search.low;
 }
 
 static struct meta_key *find(const struct pwi_sim_meta *store, const char *key) {
@@ -38,13 +33,7 @@ static struct pwi_meta_pair pair_of(const struct meta_key *key) {
 
 static struct meta_key *add_key(struct pwi_sim_meta *store, const char *name) {
   size_t place = place_of(store, name);
-  if (store->key_count == store->key_room) {
-    size_t room = store->key_room ? 2 * store->key_room : 64;
-    struct meta_key *keys = pwi_resize_array(store->keys, room, sizeof *keys);
-    if (!keys) return NULL;
-    store->keys = keys;
-    store->key_room = room;
-  }
+  if (!PWI_GROW(store->keys, store->key_room, store->key_count + 1)) return NULL;
   char *copy = pwi_copy_string(name);
   if (!copy) return NULL;
   memmove(&store->keys[place + 1], &store->keys[place], (store->key_count - place) * sizeof *store->keys);
@@ -105,13 +94,7 @@ void pwi_meta_result_fini(struct meta_result *result) {
 static pawl_status add_pair(struct meta_result *result, const struct meta_key *key) {
   struct pwi_meta_pair pair = pair_of(key);
   size_t count = result->answer.pair_count;
-  if (count == result->room) {
-    size_t room = result->room ? 2 * result->room : 8;
-    struct pwi_meta_pair *pairs = pwi_resize_array(result->pairs, room, sizeof *pairs);
-    if (!pairs) return PAWL_NO_MEMORY;
-    result->pairs = pairs;
-    result->room = room;
-  }
+  if (!PWI_GROW(result->pairs, result->room, count + 1)) return PAWL_NO_MEMORY;
   void *value = pwi_alloc(key->size);
   pair.key = pwi_copy_string(key->key);
   if (!value || !pair.key) {
@@ -169,15 +152,9 @@ static struct meta_lease *find_lease(struct pwi_sim_meta *store, uint64_t id) {
 
 void pwi_sim_meta_grant(struct pwi_sim_meta *store, int64_t ttl, struct meta_result *result) {
   end_leases(store);
-  if (store->lease_count == store->lease_room) {
-    size_t room = store->lease_room ? 2 * store->lease_room : 8;
-    struct meta_lease *leases = pwi_resize_array(store->leases, room, sizeof *leases);
-    if (!leases) {
-      result->status = PAWL_NO_MEMORY;
-      return;
-    }
-    store->leases = leases;
-    store->lease_room = room;
+  if (!PWI_GROW(store->leases, store->lease_room, store->lease_count + 1)) {
+    result->status = PAWL_NO_MEMORY;
+    return;
   }
   uint64_t id = ++store->last_lease;
   store->leases[store->lease_count++] = (struct meta_lease){id, ttl, pwi_sim_now(store->sim) + ttl};

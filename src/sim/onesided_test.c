@@ -1,12 +1,6 @@
 /* One-sided operations: order, notification, fences, tokens, torn reads, and writes that land late. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "sim/puppet.h"
 #include "sim/sim.h"
 

@@ -6,18 +6,11 @@
  * store restarts it reads its log, and the checker, which has seen all acknowledgements, checks that none
  * is missing. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "sim/faults.h"
 #include "sim/sim.h"
 

@@ -1,11 +1,6 @@
 /* Ready messages in the simulator: which messages are ready, that they come at once, and that none is
  * delivered in part. The puppet checks the promises about their pieces. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/puppet.h"
 #include "sim/sim.h"
 

@@ -1,13 +1,7 @@
 /* The simulation itself: time, timers, lives of nodes, the trace, the fabric interface, and lack of
  * memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "sim/puppet.h"
 #include "sim/sim.h"
 

@@ -1,16 +1,9 @@
 /* Archives: records survive writing and reading, and files that were damaged, truncated, reordered or mixed
  * are refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "store/archive_inside.h"
 #include "store/archive_testing.h"
 

@@ -1,14 +1,7 @@
 /* Tracking of changed keys against a list of all changes, and the granularity of answers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "store/changes.h"
 
 #define SEEDS 200

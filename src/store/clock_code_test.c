@@ -1,15 +1,9 @@
 /* Encoding of clocks: the exact layout, and decoding of bytes that no encoder writes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "store/clock.h"
 
 #define SEED UINT64_C(41)

@@ -1,16 +1,10 @@
 /* Range vector clocks against a naive clock: an array with a time for every sender and key of a small
  * universe. Random operations on two clocks that exchange keys, with many seeds; after each operation every
  * time is compared and every internal invariant is checked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "store/clock_inside.h"
 
 #define UNIVERSE 40

@@ -1,12 +1,7 @@
 /* Range vector clocks: the contract of each call. clock_model_test.c compares them with a naive clock,
  * clock_turns_test.c simulates the exactly-once protocol, clock_code_test.c tests the encoding. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "store/clock.h"
 
 static struct pwi_sender sender_of(uint64_t id) { return (struct pwi_sender){id}; }

@@ -1,13 +1,8 @@
 /* The exactly-once protocol for which range vector clocks exist: a client, two servers that exchange keys,
  * and a network that reorders and duplicates pushes. Each server records the pushes that it applies per key;
  * the result is checked against these records, not against the clocks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "base/testing.h"
 #include "store/clock.h"
 
 #define SEED UINT64_C(20141006)

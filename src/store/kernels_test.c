@@ -1,14 +1,9 @@
 #include "store/kernels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <math.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/random.h"
+#include "base/testing.h"
 
 #define LENGTHS 71
 #define ROWS 96

@@ -1,15 +1,10 @@
 /* Linear algebra on arrays, against plain loops. */
 #include "store/linear.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <math.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/random.h"
+#include "base/testing.h"
 
 #define SEED 20141
 #define MOST 1100

@@ -1,15 +1,10 @@
 #include "store/sketch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <math.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 #define SEED 11
 #define WIDTH 4098 /* 4 lines of 1024 cells */

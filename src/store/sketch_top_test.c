@@ -1,16 +1,10 @@
 #include "store/sketch_top.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "store/sketch_distinct.h"
 
 #define SEED 3

@@ -1,16 +1,8 @@
 /* Maps of leaves against a linear search. */
 #include "store/sparse_map.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "base/testing.h"
 
 #define SIZE (PWI_LINE * PWI_MAP_LINES)
 #define LEAVES 3000

@@ -1,17 +1,10 @@
 /* Tests specific to the sparse table: searches, fill of leaves, and memory freed by deletion. */
 #include "store/sparse.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 #define MANY 200000
 

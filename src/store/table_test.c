@@ -2,16 +2,9 @@
  * distributions. */
 #include "store/table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 #define UNIVERSE 3000 /* keys that the tests use, by number */
 #define STEPS 120

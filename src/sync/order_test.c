@@ -1,14 +1,7 @@
 /* Tasks in a partial order: fixed cases, random runs against a model, and failing allocations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "sync/order.h"
 
 #define MANY 600

@@ -1,14 +1,7 @@
 /* The pace of a worker: finished iterations, the cause of waiting, and the end of ticks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "sync/pace.h"
 
 static struct pwi_pace pace;

@@ -1,14 +1,8 @@
 /* Policies: decisions and causes of waiting, monotonicity, and bounds on random runs. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/random.h"
+#include "base/testing.h"
 #include "sync/policy.h"
 
 static struct pwi_policy policy_of(const char *text) {

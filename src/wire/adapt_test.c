@@ -1,11 +1,6 @@
 /* The adaptive choice with a simulated link and simulated codecs of known speed. Sizes and speeds are those
  * of real machines: loopback at 6 GB/s, a 1 Gbit/s network at 100 MB/s, codecs as measured. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "wire/adapt.h"
 
 #define MESSAGE ((size_t)1 << 20)

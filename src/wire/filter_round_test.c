@@ -1,17 +1,9 @@
 /* half and fixed: the codecs encode their output without loss, and on average it equals the input. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/random.h"
+#include "base/testing.h"
 #include "wire/filters.h"
 
 #define SEED 21

@@ -1,14 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <locale.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/random.h"
+#include "base/testing.h"
 #include "wire/filters.h"
 
 #define SEED 11

@@ -1,13 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base/testing.h"
 #include "wire/filters.h"
 
 /* A test filter: drops rows whose key is a multiple of `step`, and counts its runs. */

@@ -1,16 +1,9 @@
 /* Whole chains: the input equals the output plus residuals, failures change nothing, and order matters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "wire/filters.h"
 
 #define SEED 3

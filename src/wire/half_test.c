@@ -1,15 +1,9 @@
 /* Sixteen-bit floats against a slow oracle: a search for the nearest value in a sorted table of all values of
  * a format. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
-#include <string.h>
 
 #include "base/random.h"
+#include "base/testing.h"
 #include "wire/half.h"
 
 #define SEED 20240611

@@ -1,19 +1,10 @@
 /* The hello: encoding and decoding, compatibility of neighbouring versions, and safety on arbitrary bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <pawl/version.h>
 
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "net/net.h"
 #include "wire/documented_testing.h"
 #include "wire/hello.h"

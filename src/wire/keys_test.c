@@ -1,15 +1,8 @@
 /* The key codec: lists survive encoding, encodings are small, and decoding is safe on arbitrary bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "wire/keys.h"
 
 #define MOST 5000

@@ -1,18 +1,9 @@
 /* The message layout: messages survive encoding, damage is detected, and parsing is safe on arbitrary
  * bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "net/net.h"
 #include "wire/documented_testing.h"
 #include "wire/keys.h"

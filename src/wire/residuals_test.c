@@ -1,15 +1,7 @@
 /* The map of residuals against a plain array over a small span of keys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "wire/residuals.h"
 
 #define SEED 7

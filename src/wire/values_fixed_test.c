@@ -1,14 +1,9 @@
 /* FIXED, in addition to the tests of all lossless codecs in values_test.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <float.h>
 #include <math.h>
 
 #include "base/bytes.h"
+#include "base/testing.h"
 #include "wire/values_testing.h"
 
 static void test_the_layout_is_what_is_documented(void **state) {

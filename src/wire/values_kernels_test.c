@@ -1,15 +1,7 @@
 /* Compares each entry of the table for this processor with the portable one. If there is no other table, the
  * test compares the portable table with itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/random.h"
+#include "base/testing.h"
 #include "wire/half.h"
 #include "wire/values_kernels.h"
 

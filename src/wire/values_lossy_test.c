@@ -1,15 +1,10 @@
 /* The lossy codecs: error bounds, values that they keep, and values that they refuse. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <float.h>
 #include <math.h>
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "wire/values_testing.h"
 
 static const enum pwi_value_codec lossy[] = {PWI_CODEC_F16, PWI_CODEC_BF16, PWI_CODEC_INT8};

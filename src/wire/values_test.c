@@ -1,8 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <math.h>
 
@@ -10,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "wire/values_testing.h"
 
 static const enum pwi_value_codec lossless[] = {PWI_CODEC_RAW, PWI_CODEC_BITMAP, PWI_CODEC_LZ4, PWI_CODEC_ZSTD,

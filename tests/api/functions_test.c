@@ -34,17 +34,6 @@ static int remove_directory(void **state) {
   return rmdir(directory);
 }
 
-static struct pawl_session *open_pair(void) {
-  struct pawl_session_options options;
-  struct pawl_session *session = NULL;
-  pawl_session_options_init(&options);
-  options.servers = 2;
-  options.shards = 1;
-  options.replicas = 1;
-  must(pawl_session_open(&options, &session));
-  return session;
-}
-
 static struct pawl_vector *ruled(struct pawl_session *session, const char *name, const char *rule,
                                  enum pawl_type type) {
   struct pawl_vector_options options;

@@ -1,20 +1,9 @@
 /* Groups and vectors of one's own: several sessions, in threads, at one embedded cluster. */
-#include "scene.h"
+#define SERVERS 1
+#define SHARDS 2
+#include "session_scene.h"
 
 #include <pthread.h>
-
-static struct pawl_session *session;
-
-static int open_cluster(void **state) {
-  (void)state;
-  session = open_embedded(1, 2);
-  return 0;
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  return pawl_session_close(session, PATIENCE) == PAWL_OK ? 0 : -1;
-}
 
 #define WORKERS 4
 #define ROUNDS 20

@@ -8,17 +8,6 @@
 #define VALUES (KEYS * WIDTH)
 #define LONG 1200000 /* values: several slices */
 
-static struct pawl_session *open_pair(void) {
-  struct pawl_session_options options;
-  struct pawl_session *session = NULL;
-  pawl_session_options_init(&options);
-  options.servers = 2;
-  options.shards = 1;
-  options.replicas = 1;
-  must(pawl_session_open(&options, &session));
-  return session;
-}
-
 static struct pawl_vector *make(struct pawl_session *session, const char *name, enum pawl_type type, uint32_t width,
                                 uint64_t size, enum pawl_layout layout, enum pawl_placement placement) {
   struct pawl_vector_options options;

@@ -1,21 +1,10 @@
 /* Calls that come after others, tasks with parts, and clocks of what was read: at an embedded cluster. What is to wait is made to
  * wait for a task of the test's own. */
-#include "scene.h"
+#define SERVERS 1
+#define SHARDS 2
+#include "session_scene.h"
 
 #include <pthread.h>
-
-static struct pawl_session *session;
-
-static int open_cluster(void **state) {
-  (void)state;
-  session = open_embedded(1, 2);
-  return 0;
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  return pawl_session_close(session, PATIENCE) == PAWL_OK ? 0 : -1;
-}
 
 static struct pawl_task *begin(const char *name) {
   struct pawl_task *task;

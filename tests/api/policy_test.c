@@ -1,24 +1,13 @@
 /* Iterations under policies, at an embedded cluster. What keeps an iteration from finishing is a task of the test's own. */
-#include "scene.h"
+#define SERVERS 1
+#define SHARDS 1
+#include "session_scene.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-static struct pawl_session *session;
-
 #define BRIEF (PAWL_SECOND / 50)
-
-static int open_cluster(void **state) {
-  (void)state;
-  session = open_embedded(1, 1);
-  return 0;
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  return pawl_session_close(session, PATIENCE) == PAWL_OK ? 0 : -1;
-}
 
 static struct pawl_iterations *make(struct pawl_group *group, const char *policy) {
   struct pawl_iterations *iterations;

@@ -2,19 +2,13 @@
 #ifndef PAWL_TESTS_API_SCENE_H
 #define PAWL_TESTS_API_SCENE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <dirent.h>
 #include <signal.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include <pawl/pawl.h>
+
+#include "base/testing.h"
 
 #define PATIENCE (30 * PAWL_SECOND) /* for tests that hang: nothing here takes that long */
 
@@ -35,6 +29,18 @@ static inline struct pawl_session *open_embedded(uint32_t servers, uint32_t shar
   pawl_session_options_init(&options);
   options.servers = servers;
   options.shards = shards;
+  must(pawl_session_open(&options, &session));
+  return session;
+}
+
+/* Two servers, so that each key has a replica. */
+static inline struct pawl_session *open_pair(void) {
+  struct pawl_session_options options;
+  struct pawl_session *session = NULL;
+  pawl_session_options_init(&options);
+  options.servers = 2;
+  options.shards = 1;
+  options.replicas = 1;
   must(pawl_session_open(&options, &session));
   return session;
 }

@@ -1,7 +1,9 @@
 /* Sketches on a cluster of processes: what comes back is what went in, whoever wrote it, and bad calls are told so. */
 #include <math.h>
 
-#include "scene.h"
+#define SERVERS 2
+#define SHARDS 1
+#include "session_scene.h"
 
 #include "base/hash.h"
 #include "base/memory.h"
@@ -10,20 +12,6 @@
 #define SEED 29
 #define THINGS 20000
 #define MINUTE (60 * PAWL_SECOND)
-
-static struct pawl_session *session;
-
-static int open_cluster(void **state) {
-  (void)state;
-  session = open_embedded(2, 1);
-  return 0;
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  must(pawl_session_close(session, PATIENCE));
-  return 0;
-}
 
 static struct pawl_sketch *make(const char *name, enum pawl_sketch_kind kind, uint32_t windows) {
   struct pawl_sketch_options options;

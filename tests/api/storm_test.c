@@ -3,23 +3,15 @@
  * Exactly once between real processes: while a worker pushes ones, it is stopped until the cluster gives it up, a server is
  * stopped for longer than the silence limit, a server joins, and another is drained. In the end every key holds the number
  * of pushes. What is drawn from seeds in tests/cluster is here seen once on real clocks, sockets and shared memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <pawl/pawl.h>
 
+#include "base/testing.h"
 #include "host/children.h"
 #include "host/clock.h"
 

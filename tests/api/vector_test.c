@@ -1,23 +1,12 @@
 /* Vectors, tasks and key lists against real servers: one cluster of two servers with two shards each for all tests. */
-#include "scene.h"
+#define SERVERS 2
+#define SHARDS 2
+#include "session_scene.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/memory.h"
-
-static struct pawl_session *session;
-
-static int open_cluster(void **state) {
-  (void)state;
-  session = open_embedded(2, 2);
-  return 0;
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  return pawl_session_close(session, PATIENCE) == PAWL_OK ? 0 : -1;
-}
 
 /* --- what goes in comes out ------------------------------------------------------------------------------------------ */
 

@@ -1,16 +1,10 @@
 /* Whatever the command prints under --json can be read by a program: one object a line, with the names that are
  * promised. Takes the command from PAWL_COMMAND. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <cmocka.h>
 
 #include <jansson.h>
+
+#include "base/testing.h"
 
 #define OUTPUT_MAX 65536
 

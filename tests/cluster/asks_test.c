@@ -1,15 +1,7 @@
 /* Asks to the manager whose replies are lost: each is executed at most once, and its reply is repeated, even
  * if the link, the manager or the client is lost meanwhile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/cursor.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "leaders.h"
 #include "manager/ledger/ledger.h"

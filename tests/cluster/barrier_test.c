@@ -1,15 +1,7 @@
 /* A barrier holds through the loss of the head that counts its ticks: it never opens on ticks that only the
  * head has. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/cursor.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "ring/place.h"
 

@@ -6,19 +6,10 @@
  *   PAWL_SEEDS=n    number of seeds to run
  *   PAWL_SEED=n     run this seed only, and print its events
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include <pawl/log.h>
 
 #include "base/cursor.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "sim/faults.h"
 
@@ -180,11 +171,6 @@ static bool is_working(void *context) {
 
 /* --- a run ---------------------------------------------------------------------------------------------- */
 
-static void print_line(void *context, const struct pawl_log_line *line) {
-  (void)context;
-  printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
-}
-
 static void join(struct member *member) {
   struct pwi_writer writer = {0};
   pwi_write_text(&writer, GROUP);
@@ -296,7 +282,7 @@ static void run_seed(uint64_t seed) {
 
 static void watch(uint64_t seed) {
   const char *one = getenv("PAWL_SEED");
-  if (one && strtoull(one, NULL, 10) == seed) pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG);
+  if (one && strtoull(one, NULL, 10) == seed) cluster_print_log();
 }
 
 static void test_each_tick_is_one_step_on_the_sum_whatever_happens(void **state) {

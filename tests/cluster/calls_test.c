@@ -1,18 +1,8 @@
 /* Calls in the simulator: each runs at most once under any fault, exactly once if an answer came, and every
  * call ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include <pawl/log.h>
-
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "client/client.h"
 #include "sim/faults.h"
@@ -246,17 +236,11 @@ static void stopped(void *context) {
     if (world.jobs[i].caller == caller) world.jobs[i].is_over = true;
 }
 
-static void print_line(void *context, const struct pawl_log_line *line) {
-  (void)context;
-  printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
-}
-
 static void open_world(uint64_t seed, int64_t grace) {
   struct pwi_cluster_config config = {
       .seed = seed, .processes = 1, .shards = 1, .client_grace_ns = grace, .shared_hosts = seed % 2};
   memset(&world, 0, sizeof world);
-  if (getenv("PAWL_SEED") && strtoull(getenv("PAWL_SEED"), NULL, 10) == seed)
-    pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG);
+  if (getenv("PAWL_SEED") && strtoull(getenv("PAWL_SEED"), NULL, 10) == seed) cluster_print_log();
   world.jobs = pwi_alloc_zero(JOBS, sizeof *world.jobs);
   assert_non_null(world.jobs);
   cluster_open(&world.cluster, &config);

@@ -3,12 +3,7 @@
  *
  * Campaigns from 20,000 seeds (sim/campaign/campaign.h): ten times as many as cluster.exactly_once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "seeds.h"
 
 #define SEEDS 20000

@@ -1,12 +1,6 @@
 /* Permitted bases of an incremental checkpoint: no checkpoint of arcs that were given up since, none that is
  * missing on disk, and no chain of bases that is too long to read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "saving.h"
 
 static struct saving_scene scene;

@@ -1,13 +1,6 @@
 /* A power failure or a full disk between any two steps of a checkpoint: the checkpoint exists whole or not at
  * all, earlier checkpoints and files of the user stay, and the next save removes the remains. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "base/testing.h"
 #include "saving.h"
 
 /* --- a disk that stops at a given step ------------------------------------------------------------------ */

@@ -1,12 +1,6 @@
 /* Checkpoints of a simulated cluster: saved under traffic and faults, loaded into a cluster of another size,
  * and the answers to clients that use a vector while it is loaded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "saving.h"
 
 static pawl_status begin_restore(struct pwi_cluster_client *client) {

@@ -1,10 +1,7 @@
 /* Checked calls of sim/cluster.h. */
 #include "cluster.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "base/testing.h"
 
 void cluster_check(const struct pwi_cluster *cluster, pawl_status status, const char *what) {
   const char *failure = cluster->sim ? pwi_sim_failure(cluster->sim) : NULL;
@@ -12,6 +9,13 @@ void cluster_check(const struct pwi_cluster *cluster, pawl_status status, const 
   fail_msg("seed %llu: %s: %s%s%s", (unsigned long long)cluster->config.seed, what, pawl_status_name(status),
            failure ? ": " : "", failure ? failure : "");
 }
+
+static void print_line(void *context, const struct pawl_log_line *line) {
+  (void)context;
+  printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
+}
+
+void cluster_print_log(void) { pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG); }
 
 void cluster_open(struct pwi_cluster *cluster, const struct pwi_cluster_config *config) {
   cluster_check(cluster, pwi_cluster_open(cluster, config), "opening a cluster");

@@ -10,6 +10,9 @@
  * simulation has no error. */
 void cluster_check(const struct pwi_cluster *cluster, pawl_status status, const char *what);
 
+/* Prints all log lines from now on. For a run of one seed. */
+void cluster_print_log(void);
+
 void cluster_open(struct pwi_cluster *cluster, const struct pwi_cluster_config *config);
 void cluster_client_add(struct pwi_cluster *cluster, struct pwi_cluster_client *client);
 

@@ -6,15 +6,9 @@
  * as many copies as a chain shall have members, minus the servers that the test has removed. Meanwhile a
  * worker pushes, and at the end every answered push is there.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <pawl/log.h>
 
+#include "base/testing.h"
 #include "cluster.h"
 #include "ring/place.h"
 

@@ -6,17 +6,7 @@
  *   PAWL_SEEDS=n    number of seeds to run
  *   PAWL_SEED=n     run this seed only, and print its events
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include <pawl/log.h>
-
+#include "base/testing.h"
 #include "counts.h"
 #include "sim/faults.h"
 
@@ -40,11 +30,6 @@ struct attack {
   uint64_t server_kills;
   int64_t begun;
 };
-
-static void print_line(void *context, const struct pawl_log_line *line) {
-  (void)context;
-  printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
-}
 
 /* --- what goes wrong ------------------------------------------------------------------------------------ */
 
@@ -187,7 +172,7 @@ static void test_counts_are_exact_whoever_is_killed(void **state) {
   struct counts_figures figures = {0};
   char text[160];
   (void)state;
-  if (one) pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG);
+  if (one) cluster_print_log();
   for (uint64_t seed = first; seed <= (one ? first : seeds); seed++)
     if (!run_seed(seed, COUNTS_RIGHT, &figures, text)) fail_msg("seed %llu: %s", (unsigned long long)seed, text);
   print_figures(one ? 1 : seeds, &figures);

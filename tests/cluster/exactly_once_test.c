@@ -7,14 +7,8 @@
  *
  * A single seed, with its faults and the log of every node: pawl sim faults --seed n.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "seeds.h"
 #include "sim/campaign/campaign.h"
 

@@ -1,15 +1,7 @@
 /* Filters in a cluster: real client, servers and manager in the simulator. Links have no data planes, so
  * codecs are used wherever they are permitted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "client/inside.h"
 

@@ -1,15 +1,5 @@
 /* Barriers in the simulator: no member passes before all have arrived, and none waits for a dead one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include <pawl/log.h>
-
+#include "base/testing.h"
 #include "cluster.h"
 #include "sim/faults.h"
 
@@ -154,16 +144,10 @@ static void started(void *context) {
   pwi_writer_fini(&writer);
 }
 
-static void print_line(void *context, const struct pawl_log_line *line) {
-  (void)context;
-  printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
-}
-
 static void open_crew(struct crew *crew, uint64_t seed) {
   struct pwi_cluster_config config = {.seed = seed, .processes = 2, .shards = 1, .client_grace_ns = 300 * MS};
   memset(crew, 0, sizeof *crew);
-  if (getenv("PAWL_SEED") && strtoull(getenv("PAWL_SEED"), NULL, 10) == seed)
-    pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG);
+  if (getenv("PAWL_SEED") && strtoull(getenv("PAWL_SEED"), NULL, 10) == seed) cluster_print_log();
   cluster_open(&crew->cluster, &config);
   crew->size = MEMBERS;
   static struct pwi_cluster_client maker;

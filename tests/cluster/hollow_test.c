@@ -4,14 +4,7 @@
  *
  * labels: nosan
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "base/testing.h"
 #include "cluster.h"
 
 #define HUGE_VECTORS 20

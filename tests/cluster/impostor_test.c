@@ -1,14 +1,6 @@
 /* Clients with a valid key and a false sender id: at servers, at sessions that serve vectors or functions,
  * and at the manager. Also a server whose answers do not match the requests. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "raw.h"
 #include "protocol/call.h"
 #include "client/callee.h"

@@ -1,12 +1,7 @@
 /* Managers that take turns, in the simulator. */
 #include "leaders.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
+#include "base/testing.h"
 
 static struct pwi_standby_state state_of(const struct leader *leader) {
   struct pwi_standby_state state = {0};

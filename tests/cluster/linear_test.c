@@ -4,17 +4,9 @@
  *
  *   PAWL_SEEDS=n    number of seeds to run
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/cursor.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "sim/faults.h"
 

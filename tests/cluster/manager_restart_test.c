@@ -6,18 +6,10 @@
  *
  *   PAWL_SEED=n     run this seed only, with its log
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <pawl/log.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "manager/ledger/journal_file.h"
 #include "cluster.h"
 #include "sim/campaign/campaign.h"
@@ -32,11 +24,6 @@
 static struct pwi_cluster cluster;
 
 /* --- under traffic -------------------------------------------------------------------------------------- */
-
-static void print_line(void *context, const struct pawl_log_line *line) {
-  (void)context;
-  printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
-}
 
 /* Only the manager and its disk have faults. */
 static void run_seed(uint64_t seed) {
@@ -65,7 +52,7 @@ static void test_a_manager_comes_and_goes_and_nothing_is_lost(void **state) {
   const char *one = getenv("PAWL_SEED");
   (void)state;
   if (one) {
-    pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG);
+    cluster_print_log();
     run_seed(strtoull(one, NULL, 10));
     pawl_log_set(NULL, NULL, PAWL_LOG_ERROR);
     return;

@@ -1,14 +1,8 @@
 /* Sessions whose key is revoked or loses the right to write, while calls are in flight that would otherwise
  * not end: a push that waits for a group, a barrier to which no other member comes, an ask to a manager. Each
  * call ends at once with the reason. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/cursor.h"
+#include "base/testing.h"
 #include "cluster.h"
 
 #define GROUP "a/.crew"

@@ -1,11 +1,7 @@
 /* Checked steps for tests of checkpoints. */
 #include "saving.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
+#include "base/testing.h"
 
 /* --- a disk queue that is a disk of the simulator, the same for all ------------------------------------- */
 

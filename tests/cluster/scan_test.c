@@ -1,15 +1,7 @@
 /* Scans while the scanned arcs are split, merged and moved, and while pushes of the same session are in
  * flight. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/cursor.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "ring/place.h"
 

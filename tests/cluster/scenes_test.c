@@ -1,14 +1,6 @@
 /* Events in the life of a cluster, step by step, in the simulator. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/cursor.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "ring/place.h"
 

@@ -1,13 +1,9 @@
 /* Runs campaigns from a range of seeds. */
 #include "seeds.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "base/testing.h"
 #include "sim/campaign/campaign.h"
 
 static unsigned count_cores(void) {

@@ -1,13 +1,7 @@
 /* Which clients are remembered after they are gone. A worker is cut off or killed before, during and after
  * one of its pushes is applied. Its id is kept only if a push may be unsettled. Whenever it returns, its push
  * counts exactly once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "cluster.h"
 
 static struct {

@@ -1,14 +1,7 @@
 /* A memory quota of a space over all servers: the manager keeps it across restarts, and all servers enforce
  * it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/cursor.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "manager/inside.h"
 

@@ -6,18 +6,8 @@
  *   PAWL_SEEDS=n    number of seeds to run
  *   PAWL_SEED=n     run this seed only, and print its events
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include <pawl/log.h>
-
 #include "base/cursor.h"
+#include "base/testing.h"
 #include "cluster.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -114,11 +104,6 @@ static void replied(struct pwi_asking *asking, pawl_status status, const void *p
 }
 
 /* --- a run ---------------------------------------------------------------------------------------------- */
-
-static void print_line(void *context, const struct pawl_log_line *line) {
-  (void)context;
-  printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
-}
 
 /* The worker enters a group of two and waits at a barrier for the other member, which never comes. */
 static void wait_for_nobody(void) {
@@ -252,7 +237,7 @@ static void test_nothing_of_it_is_applied_once_another_has_seen_it_retired(void 
   const char *many = getenv("PAWL_SEEDS"), *one = getenv("PAWL_SEED");
   uint64_t seeds = many ? strtoull(many, NULL, 10) : SEEDS, first = one ? strtoull(one, NULL, 10) : 1, failed = 0;
   (void)state;
-  if (one) pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG);
+  if (one) cluster_print_log();
   for (uint64_t seed = first; seed <= (one ? first : seeds); seed++) {
     if (!run_seed(seed, true)) fail_msg("seed %llu: something was applied late", (unsigned long long)seed);
     check_dead();

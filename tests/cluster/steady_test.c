@@ -5,14 +5,8 @@
  * second a server reports, which does allocate. So the test requires that long runs of calls pass without a
  * single allocation.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "net/net_ops.h"
 #include "net/tcp/tcp.h"
 #include "client/client.h"

@@ -7,18 +7,10 @@
  *   PAWL_SEED=n     run this seed only, and print its log
  *   PAWL_SEEDS=n    number of seeds to run
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <pawl/log.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "cluster.h"
 #include "leaders.h"
 #include "sim/campaign/inside.h"
@@ -318,17 +310,12 @@ static void run_seed(uint64_t seed, struct totals *totals) {
   pwi_sim_faults_fini(&kills);
 }
 
-static void print_line(void *context, const struct pawl_log_line *line) {
-  (void)context;
-  printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
-}
-
 static void test_the_log_never_forks_and_no_push_is_lost_whatever_happens(void **state) {
   (void)state;
   struct totals totals = {0};
   const char *one = getenv("PAWL_SEED"), *many = getenv("PAWL_SEEDS");
   if (one) {
-    pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG);
+    cluster_print_log();
     run_seed(strtoull(one, NULL, 10), &totals);
     pawl_log_set(NULL, NULL, PAWL_LOG_ERROR);
     return;

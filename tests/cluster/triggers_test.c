@@ -1,15 +1,7 @@
 /* Pushes that wait for a group, while servers die: none is applied before its tick, and each is applied
  * exactly once on every key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/cursor.h"
+#include "base/testing.h"
 #include "cluster.h"
 
 #define MEMBERS 3

@@ -6,12 +6,7 @@
 #ifndef PWI_CONFORMANCE_SCENE_H
 #define PWI_CONFORMANCE_SCENE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "party.h"
 
 #define SCENE_PATIENCE (30000 * WORLD_MS) /* far more than anything needs */

@@ -1,20 +1,13 @@
 #include "scene.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <limits.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/testing.h"
 #include "host/etcd/etcd.h"
 
 #define KEYS 3

@@ -2,15 +2,7 @@
  * alone: yes
  *
  * What managers make of an etcd that is not there, holds something else, or loses what it held. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
+#include "base/testing.h"
 #include "scene.h"
 
 static int open_scene(void **state) {

@@ -3,16 +3,10 @@
  *
  * Two managers on a real etcd: the leader is killed, stopped, told to go; etcd is stopped. Workers go on pushing all the
  * while, and in the end every key holds exactly what was acknowledged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
 
+#include "base/testing.h"
 #include "scene.h"
 
 static int open_scene(void **state) {

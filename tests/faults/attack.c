@@ -1,11 +1,5 @@
 /* The scene of attacks: an honest pair and raw connections. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "attack.h"
 
 #include "base/memory.h"

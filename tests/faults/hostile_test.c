@@ -4,17 +4,10 @@
  * key may be faulty too. An honest peer exchanges messages with the same listener all the time and must not
  * be disturbed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "attack.h"
 #include "base/bytes.h"
 #include "base/memory.h"

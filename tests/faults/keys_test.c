@@ -1,12 +1,5 @@
 /* Admission of peers: keys, several keys at once, certificates, and peers without any of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "attack.h"
 #include "papers.h"
 
@@ -72,17 +65,20 @@ static void test_a_secret_client_of_a_plain_node_is_refused(void **state) {
 
 /* Nodes. */
 
+static void take_papers(struct node_plan *plan, const struct paper *own, const struct paper *authority) {
+  if (!own) return;
+  plan->config.certificate = own->certificate_path;
+  plan->config.private_key = own->key_path;
+  plan->config.authority = authority->certificate_path;
+}
+
 static struct node *listen_with(const struct pwi_keyring *keys, const struct paper *own,
                                 const struct paper *authority) {
   struct node_plan plan;
   node_plan_init(&plan, "host");
   plan.config.keys = keys;
   plan.listen = "tcp://127.0.0.1:0";
-  if (own) {
-    plan.config.certificate = own->certificate_path;
-    plan.config.private_key = own->key_path;
-    plan.config.authority = authority->certificate_path;
-  }
+  take_papers(&plan, own, authority);
   return node_open(&plan);
 }
 
@@ -92,11 +88,7 @@ static struct node *connect_with(struct node *host, const struct pwi_keyring *ke
   node_plan_init(&plan, "guest");
   plan.config.keys = keys;
   plan.connect = node_address(host);
-  if (own) {
-    plan.config.certificate = own->certificate_path;
-    plan.config.private_key = own->key_path;
-    plan.config.authority = authority->certificate_path;
-  }
+  take_papers(&plan, own, authority);
   return node_open(&plan);
 }
 

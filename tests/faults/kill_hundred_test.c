@@ -4,13 +4,7 @@
  * alone: yes
  * timeout: 1800
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "kills.h"
 
 static void test_survives_a_hundred_kills_over_tcp(void **state) {

@@ -3,13 +3,7 @@
  * alone: yes
  * timeout: 600
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "kills.h"
 
 static void test_a_busy_link_is_not_taken_for_a_silent_one(void **state) {

@@ -1,19 +1,12 @@
 /* Things that a node refuses to do: listen without protection where others can reach it, send plain text when
  * told not to, replace the socket file of another process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "node.h"
 #include "stream.h"
 

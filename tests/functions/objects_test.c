@@ -1,16 +1,8 @@
 /* Server functions from shared objects: those of examples/functions, loaded, taken in and put to work on tables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/random.h"
+#include "base/testing.h"
 #include "store/functions/apply.h"
 
 #define SEED 3

@@ -1,14 +1,6 @@
 /* A client with more requests in flight than permitted: the memory kept for it is bounded, and other clients
  * are served. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "../cluster/raw.h"
 
 #define ROWS (UINT64_C(1) << 20) /* of 8 bytes: 8 MiB in an answer */

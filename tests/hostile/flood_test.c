@@ -6,17 +6,10 @@
  */
 /* timeout: 600 */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "../faults/attack.h"
 
 #define BOUND ((size_t)64 << 20)

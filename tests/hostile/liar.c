@@ -1,15 +1,7 @@
 /* A client that changes its own requests. */
 #include "liar.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "../cluster/cluster.h"
 #include "protocol/messenger.h"
 
@@ -85,4 +77,27 @@ void liar_add(struct pwi_cluster *cluster, struct liar *liar) {
   liar->client.context = liar;
   cluster_client_add(cluster, &liar->client);
   cluster_wait_joined(&liar->client);
+}
+
+bool liar_boast_of_range(struct liar *self, struct lie *lie) {
+  (void)self;
+  if (lie->terms.rows == 0) return false;
+  lie->terms.keys = PWI_KEYS_RANGE;
+  lie->terms.range = pawl_range_of(lie->terms.claim.begin, lie->terms.claim.begin + BOAST);
+  if (lie->terms.range.end > lie->terms.claim.end) lie->terms.claim.end = lie->terms.range.end;
+  lie->terms.rows = BOAST;
+  lie->drops_keys = lie->drops_values = true;
+  return true;
+}
+
+bool liar_boast_of_signature(struct liar *self, struct lie *lie) {
+  static const uint64_t signature = 77;
+  (void)self;
+  if (lie->terms.rows == 0) return false;
+  lie->terms.keys = PWI_KEYS_SIGNED;
+  lie->terms.rows = BOAST;
+  lie->drops_keys = lie->drops_values = true;
+  lie->section = (struct pwi_section){.type = PWI_SECTION_SIGNATURE, .count = 1, .length = sizeof signature};
+  lie->section_data = &signature;
+  return true;
 }

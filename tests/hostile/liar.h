@@ -35,4 +35,10 @@ void liar_add(struct pwi_cluster *cluster, struct liar *liar);
  * any other use. */
 void liar_take_net(struct liar *liar, struct pwi_net *net);
 
+/* Lies about a push or pull of BOAST keys: all keys of a long range, or a list that was never sent; and no
+ * values. */
+#define BOAST (UINT64_C(1) << 38)
+bool liar_boast_of_range(struct liar *self, struct lie *lie);
+bool liar_boast_of_signature(struct liar *self, struct lie *lie);
+
 #endif

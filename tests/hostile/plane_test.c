@@ -5,21 +5,14 @@
  * confirmed by the kernel, may do so, and only with the proof of that very link. An honest pair runs beside
  * each attack and must not be disturbed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "net/tcp/plane.h"
 #include "visitor.h"
 

@@ -1,15 +1,9 @@
 /* A peer with a valid key that requests TLS key updates again and again and never reads the responses.
  * OpenSSL responds to each at once, and the node buffers what the socket does not accept. This memory must be
  * bounded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "../faults/attack.h"
 
 #define REQUESTS 400000 /* answers of 22 bytes and more: twice what sockets hold */

@@ -1,20 +1,12 @@
 /* Requests whose terms name more rows than were sent, or than can exist. A server allocates no memory for
  * them and refuses them. No other node is affected: no head is deposed, no link is lost, and the next push of
  * the same client is applied. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "../cluster/cluster.h"
 #include "base/cursor.h"
 #include "liar.h"
 
 #define SPAN (UINT64_C(1) << 62)
-#define BOAST (UINT64_C(1) << 38) /* rows */
 #define GROUP "sim/.crew"
 
 static struct pwi_cluster cluster;
@@ -85,29 +77,12 @@ static void end(void) {
 
 static bool is_mine(const struct lie *lie) { return lie->terms.vector.id == pwi_flow_entry(mine)->id.id; }
 
-/* All keys of a long range, and no values. */
 static bool boast_of_range(struct liar *self, struct lie *lie) {
-  (void)self;
-  if (!is_mine(lie) || lie->terms.rows == 0) return false;
-  lie->terms.keys = PWI_KEYS_RANGE;
-  lie->terms.range = pawl_range_of(lie->terms.claim.begin, lie->terms.claim.begin + BOAST);
-  if (lie->terms.range.end > lie->terms.claim.end) lie->terms.claim.end = lie->terms.range.end;
-  lie->terms.rows = BOAST;
-  lie->drops_keys = lie->drops_values = true;
-  return true;
+  return is_mine(lie) && liar_boast_of_range(self, lie);
 }
 
-/* A list that was never sent. */
 static bool boast_of_signature(struct liar *self, struct lie *lie) {
-  static const uint64_t signature = 77;
-  (void)self;
-  if (!is_mine(lie) || lie->terms.rows == 0) return false;
-  lie->terms.keys = PWI_KEYS_SIGNED;
-  lie->terms.rows = BOAST;
-  lie->drops_keys = lie->drops_values = true;
-  lie->section = (struct pwi_section){.type = PWI_SECTION_SIGNATURE, .count = 1, .length = sizeof signature};
-  lie->section_data = &signature;
-  return true;
+  return is_mine(lie) && liar_boast_of_signature(self, lie);
 }
 
 static bool boast_of_room(struct liar *self, struct lie *lie) {

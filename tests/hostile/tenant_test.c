@@ -17,7 +17,6 @@
 #define LIES 600
 #define MOMENT (PAWL_SECOND / 4)
 #define SPAN (UINT64_C(1) << 40)
-#define BOAST (UINT64_C(1) << 38)
 
 static char folder[] = "/tmp/pawl-tenant-XXXXXX";
 static char cluster_key[64], hostile_key[64], honest_key[64];
@@ -113,29 +112,6 @@ static void end_work(void) {
 
 /* --- lies ----------------------------------------------------------------------------------------------- */
 
-static bool boast_of_range(struct liar *self, struct lie *lie) {
-  (void)self;
-  if (lie->terms.rows == 0) return false;
-  lie->terms.keys = PWI_KEYS_RANGE;
-  lie->terms.range = pawl_range_of(lie->terms.claim.begin, lie->terms.claim.begin + BOAST);
-  if (lie->terms.range.end > lie->terms.claim.end) lie->terms.claim.end = lie->terms.range.end;
-  lie->terms.rows = BOAST;
-  lie->drops_keys = lie->drops_values = true;
-  return true;
-}
-
-static bool boast_of_signature(struct liar *self, struct lie *lie) {
-  static const uint64_t signature = 77;
-  (void)self;
-  if (lie->terms.rows == 0) return false;
-  lie->terms.keys = PWI_KEYS_SIGNED;
-  lie->terms.rows = BOAST;
-  lie->drops_keys = lie->drops_values = true;
-  lie->section = (struct pwi_section){.type = PWI_SECTION_SIGNATURE, .count = 1, .length = sizeof signature};
-  lie->section_data = &signature;
-  return true;
-}
-
 static bool boast_of_room(struct liar *self, struct lie *lie) {
   (void)self;
   lie->terms.rows = UINT64_MAX;
@@ -210,8 +186,8 @@ static struct pawl_vector *make_vector(struct pawl_session *session) {
 }
 
 static void test_known_lies_disturb_no_other_tenant(void **state) {
-  static bool (*const lies[])(struct liar *, struct lie *) = {boast_of_range, boast_of_signature, boast_of_room,
-                                                              follow_itself};
+  static bool (*const lies[])(struct liar *, struct lie *) = {liar_boast_of_range, liar_boast_of_signature,
+                                                              boast_of_room, follow_itself};
   (void)state;
   begin_work();
   for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {

@@ -1,13 +1,6 @@
 /* A peer with another protocol version is refused, and the log shows both version ranges, so that an operator
  * knows which side to update. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "../faults/attack.h"
 #include "base/log.h"
 #include "protocol/messenger.h"
@@ -33,21 +26,31 @@ static struct pwi_net *make_net(void) {
   return net;
 }
 
-static void test_both_ranges_of_the_protocol_are_logged(void **state) {
-  (void)state;
-  struct pwi_log log = {.node = "us"};
-  struct pwi_net *net = make_net();
-  struct pwi_greeting ours = {.role = PWI_ROLE_SERVER, .host = "here", .log = &log, .net = net};
+static const struct pwi_log us = {.node = "us"};
+
+static struct pwi_greeting greeting_of(struct pwi_net *net) {
+  return (struct pwi_greeting){.role = PWI_ROLE_SERVER, .host = "here", .log = &us, .net = net};
+}
+
+/* A client that speaks these versions connects. */
+static struct pwi_link_info info_of(uint8_t lowest, uint8_t highest) {
+  static uint8_t bytes[PWI_HELLO_MAX];
   struct pwi_hello hello;
-  struct pwi_peering peering;
-  uint8_t bytes[PWI_HELLO_MAX];
   size_t size;
   pwi_hello_init(&hello);
   hello.role = PWI_ROLE_CLIENT;
-  hello.lowest = 5;
-  hello.highest = 8;
+  hello.lowest = lowest;
+  hello.highest = highest;
   assert_int_equal(pwi_hello_encode(&hello, bytes, sizeof bytes, &size), PAWL_OK);
-  struct pwi_link_info info = {.peer = "tcp://192.0.2.1:99", .hello = bytes, .hello_size = size};
+  return (struct pwi_link_info){.peer = "tcp://192.0.2.1:99", .hello = bytes, .hello_size = size};
+}
+
+static void test_both_ranges_of_the_protocol_are_logged(void **state) {
+  (void)state;
+  struct pwi_net *net = make_net();
+  struct pwi_greeting ours = greeting_of(net);
+  struct pwi_link_info info = info_of(5, 8);
+  struct pwi_peering peering;
   kit_log_begin();
   assert_int_equal(pwi_greeting_check(&ours, &info, &peering), PAWL_LINK_VERSION);
   assert_int_equal(kit_log_count("link.version"), 1);
@@ -63,18 +66,10 @@ static void test_both_ranges_of_the_protocol_are_logged(void **state) {
 
 static void test_one_who_speaks_ours_is_not_mentioned(void **state) {
   (void)state;
-  struct pwi_log log = {.node = "us"};
   struct pwi_net *net = make_net();
-  struct pwi_greeting ours = {.role = PWI_ROLE_SERVER, .host = "here", .log = &log, .net = net};
-  struct pwi_hello hello;
+  struct pwi_greeting ours = greeting_of(net);
+  struct pwi_link_info info = info_of(PWI_PROTOCOL_LOWEST, 8);
   struct pwi_peering peering;
-  uint8_t bytes[PWI_HELLO_MAX];
-  size_t size;
-  pwi_hello_init(&hello);
-  hello.role = PWI_ROLE_CLIENT;
-  hello.highest = 8;
-  assert_int_equal(pwi_hello_encode(&hello, bytes, sizeof bytes, &size), PAWL_OK);
-  struct pwi_link_info info = {.peer = "tcp://192.0.2.1:99", .hello = bytes, .hello_size = size};
   kit_log_begin();
   assert_int_equal(pwi_greeting_check(&ours, &info, &peering), PAWL_OK);
   assert_int_equal(kit_log_count("link.version"), 0);

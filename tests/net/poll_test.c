@@ -1,14 +1,7 @@
 /* A poll in which something happened to the actor returns, and does not go on to sleep: whoever polls until his own work
  * is done would else wait for the next heartbeat. Seen with a body of several turns through shared memory: its last turn
  * ran the actor and told nobody. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
-
+#include "base/testing.h"
 #include "net/tcp/tcp.h"
 
 #define MILLISECOND INT64_C(1000000)

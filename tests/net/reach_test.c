@@ -1,16 +1,9 @@
 /* Where a node can be reached: IPv4 and IPv6, names, port ranges, advertised addresses, and what it does not try. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/testing.h"
 #include "net/tcp/tcp.h"
 
 #define PATIENCE (INT64_C(10) * 1000 * 1000 * 1000)

@@ -1,18 +1,12 @@
 /* A process that gets no processor does not listen, and its peers cannot help it: the time in which it stood still counts neither
  * against links that are coming up nor against links that are up. Two nodes are run in turns, and between two turns both stand still
  * for longer than a link may take to come up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing.h"
 #include "net/key.h"
 #include "net/tcp/tcp.h"
 

@@ -1,14 +1,7 @@
 /* A token that says more than is true: a peer may write any size into it. Where memory is mapped the size is that of the memory, or the
  * token is refused; where bytes go over the socket the owner refuses what lies beyond. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "base/bytes.h"
+#include "base/testing.h"
 #include "net/tcp/tcp.h"
 
 #define MILLISECOND INT64_C(1000000)

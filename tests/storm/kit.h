@@ -7,17 +7,10 @@
 #ifndef TESTS_STORM_KIT_H
 #define TESTS_STORM_KIT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/random.h"
+#include "base/testing.h"
 #include "tests/storm/harness/field.h"
 #include "host/clock.h"
 

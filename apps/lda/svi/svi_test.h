@@ -4,17 +4,10 @@
 #define APPS_LDA_SVI_SVI_TEST_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <pawl/pawl.h>
 
+#include "base/testing.h"
 #include "apps/lda/svi/step.h"
 
 enum { REFERENCE_TOPICS = 64 };

@@ -1,15 +1,8 @@
 #include "api/sketch/sketch_heavy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 #define SEED 21
 #define THINGS 100000

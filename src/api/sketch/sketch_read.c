@@ -210,13 +210,7 @@ struct found {
 static pawl_status find_slots(struct found *found, const uint64_t *row) {
   const struct pwi_top_slot *slots = (const struct pwi_top_slot *)(row + PWI_TOP_HEAD);
   for (size_t i = 0; i < PWI_TOP_SLOTS && slots[i].estimate > 0; i++) {
-    if (found->count == found->room) {
-      size_t room = 2 * found->room + 1024;
-      struct pwi_top_slot *more = pwi_resize_array(found->slots, room, sizeof *more);
-      if (!more) return PAWL_NO_MEMORY;
-      found->slots = more;
-      found->room = room;
-    }
+    if (!PWI_GROW(found->slots, found->room, found->count + 1)) return PAWL_NO_MEMORY;
     found->slots[found->count++] = slots[i];
   }
   return PAWL_OK;

@@ -1,16 +1,10 @@
 /* The demonstration keeps what it promises: no acknowledged write is lost, the same seed gives the same run, and a
  * store that acknowledges too early is found out. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "cli/demo/sim.h"
 
 #define SEEDS 20

@@ -1,17 +1,8 @@
 /* What the demonstration makes of its data: the words that matter, the figures, and where it is looked for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "cli/demo/train.h"
 
 static const struct pwi_command command = {.name = "demo"};

@@ -1,17 +1,10 @@
 #include "cli/sketch/input.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <errno.h>
 
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "base/testing.h"
 
 #define SEED 17
 

@@ -2,7 +2,6 @@
 #include "data/parse.h"
 
 #include "data/scene_test.h"
-#include "data/words.h"
 
 static const struct pwi_parse_rule rule = {.format = PAWL_DATA_LDAC};
 
@@ -35,9 +34,7 @@ static void test_counts_of_one_word_are_added_up(void **state) {
 static void test_a_mistake_is_reported_with_its_place(void **state) {
   static const char count[] = "the count is not a whole number from 1 to 16777216";
   static const char first[] = "expected the number of words, a whole number, at the start of the document";
-  static const struct {
-    const char *text, *place, *what;
-  } cases[] = {
+  static const struct wrong cases[] = {
       {"2 0:1\n", "1:1", "2 words are announced, but 1 follow"},
       {"1 0:1 1:1\n", "1:1", "1 words are announced, but 2 follow"},
       {"18446744073709551617 0:1\n", "1:1", first},
@@ -66,20 +63,7 @@ static void test_a_mistake_is_reported_with_its_place(void **state) {
       {"1 0:1\r1\n", "1:6", "unexpected character in a whole number"},
   };
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct told due = {.size = 0};
-    tell(&due, "!%s %s", cases[i].place, cases[i].what);
-    assert_reads(cases[i].text, due.text);
-  }
-}
-
-static struct pawl_words *words_of(const char *text) {
-  char copy[256];
-  struct pawl_words *words;
-  struct pwi_fault fault;
-  snprintf(copy, sizeof copy, "%s", text);
-  assert_int_equal(pwi_words_parse("words", copy, strlen(copy), &words, &fault), PAWL_OK);
-  return words;
+  assert_all_wrong(&rule, cases, sizeof cases / sizeof *cases);
 }
 
 static void test_words_beyond_the_vocabulary_are_bad(void **state) {
@@ -109,13 +93,8 @@ static void test_the_format_is_told_from_libsvm(void **state) {
       {"2 1:3 7\n", PAWL_DATA_LIBSVM},
       {"0\n0\n", PAWL_DATA_LIBSVM},
   };
-  struct pawl_data_options options = default_options();
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct pawl_data *data = opened(write_text("told", cases[i].text), &options);
-    assert_int_equal(data->sources[0].rule.format, cases[i].format);
-    pwi_data_close(data);
-  }
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_format(cases[i].text, cases[i].format);
 }
 
 static void test_a_bad_row_is_named_or_left_out(void **state) {

@@ -3,7 +3,6 @@
 
 #include "data/scene_test.h"
 #include "data/formats/utf8.h"
-#include "data/words.h"
 
 /* The words of a text, separated by commas. */
 static const char *cut(const char *text, size_t size, uint64_t *long_words_out) {
@@ -144,15 +143,6 @@ static void test_characters_survive_a_round_trip(void **state) {
 }
 
 /* --- documents ------------------------------------------------------------------------------------------ */
-
-static struct pawl_words *words_of(const char *text) {
-  char copy[256];
-  struct pawl_words *words;
-  struct pwi_fault fault;
-  snprintf(copy, sizeof copy, "%s", text);
-  assert_int_equal(pwi_words_parse("words", copy, strlen(copy), &words, &fault), PAWL_OK);
-  return words;
-}
 
 static void test_a_line_is_a_document_and_an_empty_one_too(void **state) {
   struct pawl_words *words = words_of("the\ncat\ndog\nsat\n");

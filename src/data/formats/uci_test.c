@@ -2,7 +2,6 @@
 #include "data/formats/uci.h"
 
 #include "data/scene_test.h"
-#include "data/words.h"
 
 static const struct pwi_parse_rule rule = {.format = PAWL_DATA_UCI, .bag = {.documents = 100, .words = 1000}};
 
@@ -23,9 +22,7 @@ static void test_a_mistake_is_reported_with_its_place(void **state) {
   static const char document[] = "expected the number of a document, a whole number";
   static const char word[] = "expected the number of a word, a whole number";
   static const char part[] = "unexpected character in a whole number";
-  static const struct {
-    const char *text, *place, *what;
-  } cases[] = {
+  static const struct wrong cases[] = {
       {"x 1 1\n", "1:1", document},
       {"-1 1 1\n", "1:1", document},
       {"99999999999999999999 1 1\n", "1:1", document},
@@ -50,22 +47,15 @@ static void test_a_mistake_is_reported_with_its_place(void **state) {
       {"1 5 16777216\n1 5 1\n", "1:1", "a word occurs more than 16777216 times in this document"},
   };
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct told due = {.size = 0};
-    tell(&due, "!%s %s", cases[i].place, cases[i].what);
-    assert_reads(cases[i].text, due.text);
-  }
+  assert_all_wrong(&rule, cases, sizeof cases / sizeof *cases);
   assert_reads("5 1 1\n3 1 1\n", "0 1:1; !2:1 document 3 after 5");
   assert_reads("5 1 1\n7 1 1\n5 1 1\n", "0 1:1; 0 1:1; !3:1 document 5 after 7");
   assert_reads("5 1 1\n5 1 x\n", "!2:5 the count is not a whole number from 1 to 16777216");
 }
 
 static void test_words_beyond_the_vocabulary_are_bad(void **state) {
-  char text[32] = "a\nb\n";
-  struct pawl_words *words;
-  struct pwi_fault fault;
+  struct pawl_words *words = words_of("a\nb\n");
   (void)state;
-  assert_int_equal(pwi_words_parse("words", text, strlen(text), &words, &fault), PAWL_OK);
   struct pwi_parse_rule bounded = rule;
   bounded.words = words;
   struct told told = parsed(&bounded, "1 2 1\n2 3 1\n");
@@ -207,13 +197,8 @@ static void test_the_format_is_told_by_its_head(void **state) {
       {"2\n3\n1\n1 1:1\n", PAWL_DATA_LIBSVM}, {"2\n3\n1.5\n1 1 1\n", PAWL_DATA_LIBSVM},
       {"2\n3\n1 1 1\n", PAWL_DATA_LIBSVM},
   };
-  struct pawl_data_options options = default_options();
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct pawl_data *data = opened(write_text("told", cases[i].text), &options);
-    assert_int_equal(data->sources[0].rule.format, cases[i].format);
-    pwi_data_close(data);
-  }
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_format(cases[i].text, cases[i].format);
 }
 
 static void test_failing_allocations_are_returned(void **state) {

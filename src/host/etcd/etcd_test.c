@@ -1,22 +1,15 @@
 /* The etcd client against a fake server: members that are down, hang, have no leader or are not etcd;
  * cancelled calls. tests/etcd uses a real etcd. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "host/clock.h"
 #include "host/etcd/etcd.h"
 

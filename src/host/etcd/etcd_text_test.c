@@ -1,15 +1,9 @@
 /* Requests to etcd, and parsing of valid and hostile answers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "host/etcd/etcd_text.h"
 
 #define SECOND INT64_C(1000000000)

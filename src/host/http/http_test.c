@@ -1,8 +1,4 @@
 /* The endpoint over plain sockets: requests, unsupported methods, and malformed input. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -10,18 +6,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "host/http/http.h"
 #include "host/http/http_crowd.h"
 #include "host/metrics.h"

@@ -1,11 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <string.h>
 
+#include "base/testing.h"
 #include "host/run/address.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))

@@ -1,9 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "base/testing.h"
 #include "host/run/inbound.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -1,16 +1,9 @@
 /* The directory of a manager's log, and the messages if there can be none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "host/run/log.h"
 
 #define TCP "127.0.0.1:7295", "tcp://127.0.0.1:7295"

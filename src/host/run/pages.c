@@ -160,13 +160,7 @@ unsigned pwi_run_manager_health(const struct pwi_run_manager_page *page, int64_t
 /* --- filling the page of a shard ------------------------------------------------------------------------ */
 
 static struct pwi_run_vector *next_vector(struct pwi_run_shard_page *page) {
-  if (page->count == page->room) {
-    size_t room = page->room ? 2 * page->room : 16;
-    void *grown = pwi_resize_array(page->vectors, room, sizeof *page->vectors);
-    if (!grown) return NULL;
-    page->vectors = grown;
-    page->room = room;
-  }
+  if (!PWI_GROW(page->vectors, page->room, page->count + 1)) return NULL;
   return &page->vectors[page->count];
 }
 

@@ -1,17 +1,9 @@
 /* A manager and servers in one process, over real sockets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <pawl/session.h>
 
+#include "base/testing.h"
 #include "host/clock.h"
 #include "host/run/manager.h"
 #include "host/run/server.h"

@@ -1,11 +1,6 @@
 /* Campaigns, leases and terms in the simulator: leaders that are killed, stopped and cut off. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "base/testing.h"
 #include "sim/meta.h"
 #include "sim/sim.h"
 #include "manager/leader/meta_testing.h"
@@ -143,25 +138,8 @@ static void test_a_store_that_comes_late_is_waited_for(void **state) {
 
 /* --- what is not ours ----------------------------------------------------------------------------------- */
 
-struct plant {
-  struct pwi_meta_call call;
-  bool is_done;
-};
-
-static void planted(struct pwi_meta_call *call, pawl_status status, const struct pwi_meta_answer *answer) {
-  (void)answer;
-  OK(status);
-  ((struct plant *)call)->is_done = true;
-}
-
 static void put(struct scene *scene, const char *key, const char *value) {
-  struct plant plant = {.call = {.done = planted, .patience_ns = PWI_META_PATIENT}};
-  struct pwi_meta *meta = scene->seats[0].meta;
-  struct pwi_meta_transaction transaction = {
-      .steps = {{.act = PWI_META_PUT, .key = key, .value = value, .size = strlen(value)}}, .step_count = 1};
-  OK(meta->ops->transact(meta, &plant.call, &transaction));
-  run_for(scene, 100 * MS);
-  assert_true(plant.is_done);
+  plant(&scene->seats[0], key, value, strlen(value), true);
 }
 
 static void test_malformed_keys_of_the_store_are_left_alone(void **state) {

@@ -1,12 +1,7 @@
 /* A journal in a shared store: it is read as it was written, it never forks, and damage is detected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "sim/meta.h"
 #include "sim/sim.h"
 #include "manager/leader/journal_meta.h"
@@ -308,27 +303,6 @@ static void test_an_append_waits_for_the_store(void **state) {
 }
 
 /* --- damage --------------------------------------------------------------------------------------------- */
-
-struct plant {
-  struct pwi_meta_call call;
-  bool is_done;
-};
-
-static void planted(struct pwi_meta_call *call, pawl_status status, const struct pwi_meta_answer *answer) {
-  (void)answer;
-  OK(status);
-  ((struct plant *)call)->is_done = true;
-}
-
-static void plant(struct seat *seat, const char *key, const void *value, size_t size, bool is_there) {
-  struct plant plant = {.call = {.done = planted, .patience_ns = PWI_META_PATIENT}};
-  struct pwi_meta_transaction transaction = {.steps = {{.act = is_there ? PWI_META_PUT : PWI_META_DELETE, .key = key}},
-                                             .step_count = 1};
-  if (is_there) transaction.steps[0].value = value, transaction.steps[0].size = size;
-  OK(seat->meta->ops->transact(seat->meta, &plant.call, &transaction));
-  run_for(seat->scene, 100 * MS);
-  assert_true(plant.is_done);
-}
 
 static pawl_status try_to_load(struct seat *seat) {
   struct desk desk;

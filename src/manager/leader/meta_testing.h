@@ -142,4 +142,26 @@ static struct seat *leader_of(struct scene *scene) {
   return leader;
 }
 
+/* A key of the store that somebody else writes or, unless `is_there`, deletes. */
+struct plant {
+  struct pwi_meta_call call;
+  bool is_done;
+};
+
+static void planted(struct pwi_meta_call *call, pawl_status status, const struct pwi_meta_answer *answer) {
+  (void)answer;
+  OK(status);
+  ((struct plant *)call)->is_done = true;
+}
+
+static void plant(struct seat *seat, const char *key, const void *value, size_t size, bool is_there) {
+  struct plant plant = {.call = {.done = planted, .patience_ns = PWI_META_PATIENT}};
+  struct pwi_meta_transaction transaction = {.steps = {{.act = is_there ? PWI_META_PUT : PWI_META_DELETE, .key = key}},
+                                             .step_count = 1};
+  if (is_there) transaction.steps[0].value = value, transaction.steps[0].size = size;
+  OK(seat->meta->ops->transact(seat->meta, &plant.call, &transaction));
+  run_for(seat->scene, 100 * MS);
+  assert_true(plant.is_done);
+}
+
 #endif

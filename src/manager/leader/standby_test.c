@@ -1,15 +1,8 @@
 /* A standby: answers to JOIN, peers that send nonsense or nothing, and lack of memory.
  * tests/cluster/takeover_test.c tests takeovers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/cursor.h"
 #include "base/memory.h"
+#include "base/testing.h"
 #include "protocol/messenger.h"
 #include "manager/leader/standby.h"
 #include "sim/meta.h"

@@ -2,16 +2,9 @@
  *
  * After every fault the journal contains a history without a gap that reaches at least the last safe record.
  * Record n contains n; a record that replaces all before it stands for them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "manager/ledger/journal_file.h"
 #include "manager/ledger/journal_testing.h"
 #include "sim/disk.h"

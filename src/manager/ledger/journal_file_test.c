@@ -1,15 +1,9 @@
 /* The journal in a file: records are read back, unfinished records are cut off, damage is detected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "manager/ledger/journal_file.h"
 #include "manager/ledger/journal_testing.h"
 #include "sim/disk.h"

@@ -1,16 +1,7 @@
 /* The ledger: the same records make the same ledger, and nothing else changes it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "manager/ledger/ledger.h"
 
 #define RECORDS 64

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/testing.h"
 #include "net/net.h"
 #include "net/tcp/frame.h"
 

@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
-#include <string.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "net/tcp/incoming.h"
 
 #define KEPT ((size_t)1 << 20) /* a gathering buffer above this is given back */

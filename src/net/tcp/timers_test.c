@@ -1,12 +1,7 @@
 /* Timers against a plain list that is searched for the earliest one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "net/tcp/timers.h"
 
 #define SEED UINT64_C(20210317)

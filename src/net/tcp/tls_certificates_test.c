@@ -1,18 +1,10 @@
 /* TLS with certificates, which are made here with OpenSSL. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "base/testing.h"
 #include "net/tcp/tls_testing.h"
 
 static char folder[] = "/tmp/pawl-tls-XXXXXX";

@@ -1,14 +1,7 @@
 /* TLS with keys: admission, data that is not TLS, closing, large transfers, and failing allocations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "net/tcp/tls_testing.h"
 
 #define MANY ((size_t)10 << 20)

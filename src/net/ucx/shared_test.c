@@ -1,15 +1,7 @@
 /* Shared memory between two processes: a forked child owns it and gives it away over a unix socket. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -17,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/testing.h"
 #include "net/ucx/shared.h"
 
 #define SIZE 10000

@@ -1,13 +1,6 @@
 /* Campaigns themselves: they find bugs, cause no fault that a cluster cannot survive, and always end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/memory.h"
+#include "base/testing.h"
 #include "sim/campaign/inside.h"
 
 static struct pwi_campaign_result run(const struct pwi_campaign_config *config) {

@@ -1,12 +1,5 @@
 /* The checks of iterations under policies: they find violations, and report nothing else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "sim/campaign/inside.h"
 
 static const char *const policies[] = {"sequential", "bounded 2", "eventual",     "ssp 0",

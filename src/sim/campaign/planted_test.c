@@ -7,16 +7,9 @@
  *
  *   PAWL_BUG=name    this one alone
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "base/testing.h"
 #include "sim/campaign/campaign.h"
 
 #define SEEDS 10000

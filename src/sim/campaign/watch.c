@@ -65,15 +65,9 @@ static void count_changes(struct campaign *campaign, const struct pwi_view *befo
 
 static bool add_epoch(struct campaign *campaign, uint64_t hash) {
   struct campaign_watch *watch = &campaign->watch;
-  if (watch->epochs == watch->room) {
-    size_t room = watch->room ? watch->room * 2 : 128;
-    uint64_t *hashes = pwi_resize_array(watch->hashes, room, sizeof *hashes);
-    if (!hashes) {
-      pwi_sim_fail(campaign->cluster.sim, PAWL_NO_MEMORY, "not enough memory to record a view");
-      return false;
-    }
-    watch->hashes = hashes;
-    watch->room = room;
+  if (!PWI_GROW(watch->hashes, watch->room, watch->epochs + 1)) {
+    pwi_sim_fail(campaign->cluster.sim, PAWL_NO_MEMORY, "not enough memory to record a view");
+    return false;
   }
   watch->hashes[watch->epochs++] = hash;
   return true;

@@ -1,16 +1,11 @@
 /* Rules on tables: against the same function applied row by row to a copy, and refused pushes. */
 #include "store/functions/apply.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <math.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "store/dense.h"
 
 #define SEED 77

@@ -1,16 +1,11 @@
 #include "store/functions/functions.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <locale.h>
 #include <math.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 
 #define SEED 5
 

@@ -1,15 +1,10 @@
 /* Every step against its formula in double precision, written value by value as docs/functions.md has it. */
 #include "store/functions/kernels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <math.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/random.h"
+#include "base/testing.h"
 #include "store/functions/functions.h"
 #include "store/kernels.h"
 

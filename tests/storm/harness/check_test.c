@@ -1,16 +1,8 @@
 /* The verifier, on journals and rows with planted losses and doubles: each is found, and named where
  * possible. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "check.h"
 
 #define PUSHES 2000

@@ -1,10 +1,5 @@
 /* Gaps between ends of a worker's pushes, around a moment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "base/testing.h"
 #include "field.h"
 
 /* A push every 10 from 100 on, none between 200 and 500, the last at 600; two are open. */

@@ -1,16 +1,8 @@
 /* The journal of a worker: reading it back from a complete, a truncated and a damaged file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/testing.h"
 #include "journal.h"
 
 #define PUSHES 20
