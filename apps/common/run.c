@@ -102,13 +102,23 @@ pawl_status apps_job_create(struct apps_run *run, struct pawl_job_options *job, 
 
 /* --- rounds --------------------------------------------------------------------------------------------- */
 
+/* How long to wait for the events of a round before the next tick. The job wakes up by itself when a worker
+ * answers, joins or is lost, so a round needs no tick of its own. Two things cannot wake the job. `stopping` is
+ * a function to ask: a signal handler can set a flag, but must not call into the job. And a display of progress
+ * shows the time that has passed. A second is short enough for both. */
+static int64_t tick_ns(const struct apps_run *run) {
+  return run->stopping || run->shows_progress ? PAWL_SECOND : PAWL_FOREVER;
+}
+
+/* Without a tick PAWL_TIMED_OUT is possible too: the cluster has not declared a lost worker dead for a long
+ * time. The round continues in both cases. */
 pawl_status apps_round(struct apps_run *run, char *order, struct pawl_round **round_out) {
   if (!order) return PAWL_NO_MEMORY;
-  pawl_status status = pawl_job_round(run->job, order, strlen(order), PAWL_SECOND, round_out);
+  pawl_status status = pawl_job_round(run->job, order, strlen(order), tick_ns(run), round_out);
   apps_json_free(order);
   while (status == PAWL_TIMED_OUT) {
-    if (run->wait(run->application)) return PAWL_CANCELLED;
-    status = pawl_job_await(run->job, PAWL_SECOND, round_out);
+    if (run->tick(run->application)) return PAWL_CANCELLED;
+    status = pawl_job_await(run->job, tick_ns(run), round_out);
   }
   if (status == PAWL_REFUSED && *run->refusal) return apps_fail(run, status, "%s", run->refusal);
   if (*run->refusal) apps_tell(run, "%s", run->refusal); /* other workers did the round */

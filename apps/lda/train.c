@@ -119,8 +119,8 @@ static pawl_status add_reports(struct lda_training *run, const struct pawl_round
   return PAWL_OK;
 }
 
-/* Sweeps are finished, also when the caller wants to stop. */
-static bool wait(void *application) {
+/* The workers finish a sweep even if the caller wants to stop. */
+static bool tick(void *application) {
   struct lda_training *run = application;
   bool is_sweep = run->order.what == LDA_SWEEP;
   lda_show(run, is_sweep ? "sampling" : "loading");
@@ -509,8 +509,9 @@ pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_o
                                  .start_worker = is.start_worker,
                                  .context = is.context,
                                  .hear = hear,
-                                 .wait = wait,
+                                 .tick = tick,
                                  .application = &run,
+                                 .shows_progress = is.progress != NULL,
                                  .error = text,
                                  .begun_ns = apps_now()};
   run.progress.log_likelihood = run.progress.perplexity = run.progress.part = run.progress.left_s = NAN;

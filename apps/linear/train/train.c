@@ -151,7 +151,7 @@ pawl_status linear_train(struct pawl_session *session, const struct linear_optio
                                  .start_worker = options->start_worker,
                                  .context = options->context,
                                  .hear = linear_hear,
-                                 .wait = linear_wait,
+                                 .tick = linear_wait,
                                  .application = &run,
                                  .error = error,
                                  .begun_ns = apps_now()};
