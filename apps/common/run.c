@@ -39,7 +39,7 @@ bool apps_is_stopping(struct apps_run *run) {
 
 /* --- the job -------------------------------------------------------------------------------------------- */
 
-/* An event as a line for people. False if there is nothing to say. */
+/* Writes an event as a line for people. False if people need not know of it. */
 static bool say_event(const struct pawl_job_event *event, char line[APPS_NEWS_MAX]) {
   unsigned long long pid = (unsigned long long)event->pid, pieces = (unsigned long long)event->pieces;
   switch (event->what) {
@@ -68,8 +68,8 @@ static bool say_event(const struct pawl_job_event *event, char line[APPS_NEWS_MA
   return false;
 }
 
-/* A refusal of a worker may end the round, and is then the failure's text, or it may not. So its line is kept
- * until the round has ended, and told only once. */
+/* A worker's refusal may or may not end the round. If it does, it is the text of the failure. So its line is
+ * kept until the round has ended, and reported once. */
 static void hear_event(void *context, const struct pawl_job_event *event) {
   struct apps_run *run = context;
   char line[APPS_NEWS_MAX];

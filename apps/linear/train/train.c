@@ -110,7 +110,7 @@ static pawl_status open_data(struct linear_run *run) {
   return status ? status : linear_validation_load(run);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------ */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
 static pawl_status train_points(struct linear_run *run) {
   struct linear_state state = {0};
