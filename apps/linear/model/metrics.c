@@ -28,7 +28,7 @@ struct linear_metrics {
   double penalty;
   uint64_t rows, unlabelled, unknown, right;
   struct sum loss_sum, log_loss, squares; /* `squares` is the sum of squared errors of regression */
-  double mean, spread;                    /* labels of regression: Welford's mean, sum of squared differences */
+  double mean, spread;                    /* labels of regression, by Welford: mean, squared differences */
   bool has_nan;                           /* a score is not a number, so scores cannot be sorted */
   struct list classes[2];
 };
