@@ -77,7 +77,8 @@ static pawl_status read_state(struct lda_training *run, json_t *object) {
   if (json_unpack(object, "{s:i, s:I, s:o, s:o, s:F, s:o}", "format", &format, "topics", &topics, "corpus", &corpus,
                   "sweep", &sweep, "beta", &run->order.beta, "alpha", &alpha) ||
       format != FORMAT || !apps_json_wide_of(corpus, &of) || !apps_json_wide_of(sweep, &run->order.sweep))
-    return apps_fail(&run->common, PAWL_CORRUPT, "cannot read %s/run.json: it is damaged, or of another version",
+    return apps_fail(&run->common, PAWL_CORRUPT,
+                     "cannot read %s/run.json: it is damaged, or was written by another version of pawl",
                      run->spec.directory);
   pawl_status status = check_terms(run, object);
   if (!status) status = check_files(run, object);

@@ -32,7 +32,9 @@ static pawl_status open_data(struct lda_worker *worker) {
   pawl_data_info(worker->data, &info);
   if (info.fingerprint == spec->fingerprint) return PAWL_OK;
   snprintf(worker->error, sizeof worker->error,
-           "the data at %.300s differs from the scheduler's: names or sizes are not the same", spec->paths[0]);
+           "the data at %.300s differs from the scheduler's in names or sizes; every worker needs the same files at "
+           "the same paths",
+           spec->paths[0]);
   return PAWL_MISMATCH;
 }
 
@@ -41,7 +43,9 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
   worker->worker = handle;
   worker->session = pawl_worker_session(handle);
   if (!lda_spec_read(bytes, size, &worker->spec)) {
-    pawl_worker_say(handle, "this worker does not understand the job; is it of another version?");
+    pawl_worker_say(
+        handle,
+        "cannot read the specification of the job; use the same version of pawl for 'pawl train' and all workers");
     return PAWL_MISMATCH;
   }
   pawl_status status = open_data(worker);
