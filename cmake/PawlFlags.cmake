@@ -6,9 +6,9 @@ target_compile_options(pawl_flags INTERFACE
   ${PAWL_WARNINGS} -fno-omit-frame-pointer $<$<BOOL:${PAWL_WERROR}>:-Werror>)
 target_compile_definitions(pawl_flags INTERFACE _GNU_SOURCE)
 
-# Hardening: what a memory error meets before it becomes an attack. tests/repo/hardening_test.sh reads all of it back from the
-# programs. A sanitizer watches more closely and replaces the checked calls of the C library, so FORTIFY_SOURCE stays out of
-# its way; without optimisation FORTIFY_SOURCE does nothing but warn.
+# Hardening: makes memory errors harder to exploit. tests/repo/hardening_test.sh checks the programs for all of it. A
+# sanitizer finds more than FORTIFY_SOURCE and replaces the same calls of the C library, so FORTIFY_SOURCE is off under
+# sanitizers. Without optimisation FORTIFY_SOURCE only warns, so it is off there, too.
 include(CheckCCompilerFlag)
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES C)

@@ -1,5 +1,4 @@
-# The two libraries that are installed, and everything that is installed with them. Both show PAWL_API symbols and
-# nothing else.
+# The two installed libraries, and everything that is installed with them. Both export only PAWL_API symbols.
 
 add_library(pawl_shared SHARED)
 target_link_libraries(pawl_shared PRIVATE pawl_objects pawl_apps)
@@ -13,8 +12,8 @@ endif()
 set_target_properties(pawl_shared PROPERTIES
   OUTPUT_NAME pawl EXPORT_NAME pawl VERSION ${PROJECT_VERSION} SOVERSION ${soversion})
 
-# An archive has no hidden symbols: whatever one object offers another, it offers the world. So the objects are joined
-# into one, and what was hidden becomes local to it.
+# An archive has no hidden symbols: every symbol that one object exports to another is visible to programs. So all
+# objects are linked into one, and hidden symbols become local to it.
 set(one_object ${PROJECT_BINARY_DIR}/pawl_one${CMAKE_C_OUTPUT_EXTENSION})
 add_custom_command(OUTPUT ${one_object}
   COMMAND ${CMAKE_LINKER} -r -o ${one_object} $<TARGET_OBJECTS:pawl_objects> $<TARGET_OBJECTS:pawl_apps>
@@ -27,7 +26,7 @@ target_include_directories(pawl_static INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 set_target_properties(pawl_static PROPERTIES OUTPUT_NAME pawl LINKER_LANGUAGE C)
 
-# pkg-config and CMake each learn what the static library stands on; the shared one knows by itself.
+# pkg-config and CMake need the dependencies of the static library; the shared library records its own.
 # Debian's libmicrohttpd.pc, libcurl.pc and gnutls.pc ask a static link for libraries that their packages do not bring;
 # the three are named directly.
 set(pkgconfig_parts ${PAWL_PKGCONFIG_PARTS})
@@ -50,7 +49,7 @@ install(DIRECTORY include/pawl TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(FILES man/pawl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES LICENSE README.md CHANGELOG.md TYPE DOC OPTIONAL)
 install(DIRECTORY docs TYPE DOC FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png") # README.md links to docs/
-# The command prints them from its own lists.
+# The command generates the completion scripts from its option tables.
 if(NOT CMAKE_CROSSCOMPILING)
   set(completions ${PROJECT_BINARY_DIR}/completions)
   add_custom_command(OUTPUT ${completions}/pawl.bash ${completions}/_pawl ${completions}/pawl.fish

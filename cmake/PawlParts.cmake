@@ -1,4 +1,4 @@
-# The libraries pawl stands on, gathered in the interface target pawl_parts. tools/deps installs them.
+# The libraries that pawl depends on, as the interface target pawl_parts. tools/deps installs them.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
@@ -13,7 +13,7 @@ if(NOT UNISTRING_INCLUDE_DIR OR NOT UNISTRING_LIBRARY)
   message(FATAL_ERROR "libunistring was not found. Run tools/deps.")
 endif()
 
-# Nor has bzip2 everywhere.
+# On some systems bzip2 has none either.
 find_path(BZIP2_INCLUDE_DIR bzlib.h)
 find_library(BZIP2_LIBRARY bz2)
 if(NOT BZIP2_INCLUDE_DIR OR NOT BZIP2_LIBRARY)
@@ -25,7 +25,7 @@ target_include_directories(pawl_parts SYSTEM INTERFACE ${UNISTRING_INCLUDE_DIR} 
 target_link_libraries(pawl_parts INTERFACE
   PkgConfig::PARTS ${UNISTRING_LIBRARY} ${BZIP2_LIBRARY} Threads::Threads m ${CMAKE_DL_LIBS})
 
-# On x86-64 libxxhash can choose its vectors at run time, if the distribution built it so.
+# On x86-64 libxxhash can choose vector instructions at run time, if the distribution built it with dispatch.
 include(CheckCSourceCompiles)
 set(CMAKE_REQUIRED_LIBRARIES PkgConfig::PARTS)
 check_c_source_compiles("#define XXH_STATIC_LINKING_ONLY

@@ -1,16 +1,16 @@
-# src/store/clock_test.c becomes the ctest `store.clock`, src/net/tcp/frame_test.c becomes `net.tcp.frame`. Tests of more
-# than one room stand in tests/: tests/net/kill_test.c becomes `net.kill`, and so do scripts, tests/cli/key_test.sh
-# and tests/python/vector_test.py.
+# src/store/clock_test.c becomes the ctest `store.clock`, src/net/tcp/frame_test.c becomes `net.tcp.frame`. Tests of
+# more than one module are in tests/: tests/net/kill_test.c becomes `net.kill`. Scripts are named likewise:
+# tests/cli/key_test.sh becomes `cli.key`, tests/python/vector_test.py becomes `python.vector`.
 #
-# A test asks for what it needs in a comment of its own, one to a line:
+# A test states its needs in a comment, one per line:
 #
 #   labels: long nosan     long: only under `make test-long`. nosan: not under the sanitizers
 #   timeout: 600           seconds, instead of 300
 #   alone: yes             no other test runs beside it
 #   planted: yes           links the library with planted bugs (src/protocol/planted.h)
 #
-# It finds its surroundings in the environment: PAWL_COMMAND is the path of the command, PAWL_SOURCE and PAWL_BUILD are
-# the two folders. It says that it cannot run here by exiting with 77.
+# The environment of a test has PAWL_COMMAND, the path of the command, and PAWL_SOURCE and PAWL_BUILD, the source and
+# build folders. A test that cannot run on this machine exits with 77.
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 if(NOT CMOCKA_FOUND)
   if(PAWL_TESTS STREQUAL "AUTO")
@@ -26,7 +26,7 @@ set(test_environment
   PAWL_BENCH=${PROJECT_BINARY_DIR}/pawl-bench PAWL_STORM=${PROJECT_BINARY_DIR}/pawl-storm
   PAWL_SOURCE=${PROJECT_SOURCE_DIR} PAWL_BUILD=${PROJECT_BINARY_DIR})
 if(PAWL_SANITIZE)
-  list(APPEND test_environment UCX_HANDLE_ERRORS=none) # its own handlers would hide what the sanitizer has to say
+  list(APPEND test_environment UCX_HANDLE_ERRORS=none) # UCX's handlers would hide the sanitizer's reports
   list(APPEND test_environment LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/sanitizers/leaks.supp)
 endif()
 if(PAWL_SANITIZE MATCHES "address")
@@ -38,7 +38,7 @@ elseif(PAWL_SANITIZE MATCHES "thread")
   list(APPEND test_environment TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 UCX_MEM_EVENTS=n)
 endif()
 
-# The library once more, with bugs planted in the roles, and the command made of it. The rest of it is shared.
+# The library and the command with bugs planted in the roles. All other objects are those of the normal library.
 set(planted_sources ${library_sources})
 list(JOIN role_modules "|" planted_modules)
 list(FILTER planted_sources INCLUDE REGEX "/src/(${planted_modules})/")
@@ -57,7 +57,7 @@ add_executable(pawl_planted_command $<TARGET_OBJECTS:pawl_command> $<TARGET_OBJE
 target_link_libraries(pawl_planted_command PRIVATE pawl_planted pawl_apps pawl_linear)
 set_target_properties(pawl_planted_command PROPERTIES OUTPUT_NAME pawl-planted LINKER_LANGUAGE C)
 
-# What the test asks for under the given word, or an empty string.
+# The value that the test's comment gives for `word`, or an empty string.
 function(pawl_test_wish source word result)
   file(STRINGS ${source} lines REGEX "^[/* #]*${word}: " LIMIT_COUNT 1)
   string(REGEX REPLACE "^[/* #]*${word}: *" "" wish "${lines}")
@@ -83,7 +83,7 @@ function(pawl_test_properties name source)
   endif()
 endfunction()
 
-# The ctest name of a source that stands below `root`.
+# The ctest name of a source below `root`.
 function(pawl_test_name source root result)
   file(RELATIVE_PATH name ${root} ${source})
   string(REGEX REPLACE "_test\\.(c|sh|py)$" "" name ${name})
@@ -91,7 +91,7 @@ function(pawl_test_name source root result)
   set(${result} ${name} PARENT_SCOPE)
 endfunction()
 
-# ARGN: what the name begins with.
+# ARGN: prefix of the name.
 function(pawl_add_test source root)
   pawl_test_name(${source} ${root} name)
   set(name ${ARGN}${name})

@@ -1,4 +1,4 @@
-/* The clock of trainings: what applications share. */
+/* The clock of training runs. */
 #ifndef APPS_COMMON_CLOCK_H
 #define APPS_COMMON_CLOCK_H
 

@@ -21,7 +21,7 @@ static inline char *apps_json_print(json_t *object) {
   return text;
 }
 
-/* Frees a text that jansson has made, with the C library's memory. NULL is allowed. */
+/* Frees a text that apps_json_print returned. NULL is allowed. */
 static inline void apps_json_free(char *text) { free(text); /* allocated by jansson */ }
 
 static inline json_t *apps_json_parse(const void *bytes, size_t size) {

@@ -82,7 +82,7 @@ static bool same_file(const json_t *file, const char *path, uint64_t size, char 
   apps_json_wide_of(json_object_get(file, "size"), &was);
   apps_json_wide_of(json_object_get(file, "time"), &time);
   if (name && strcmp(name, path) != 0)
-    snprintf(text, APPS_RESUME_TEXT, "%.180s is in place of %.180s", path, name);
+    snprintf(text, APPS_RESUME_TEXT, "found %.180s instead of %.180s", path, name);
   else if (was != size)
     snprintf(text, APPS_RESUME_TEXT, "%.300s had %llu bytes and now has %llu", path, (unsigned long long)was,
              (unsigned long long)size);

@@ -39,7 +39,7 @@ bool apps_is_stopping(struct apps_run *run) {
 
 /* --- the job -------------------------------------------------------------------------------------------- */
 
-/* An event as a line for people. False if there is nothing to say. */
+/* Writes an event as a line for people. False if people need not know of it. */
 static bool say_event(const struct pawl_job_event *event, char line[APPS_NEWS_MAX]) {
   unsigned long long pid = (unsigned long long)event->pid, pieces = (unsigned long long)event->pieces;
   switch (event->what) {
@@ -68,8 +68,8 @@ static bool say_event(const struct pawl_job_event *event, char line[APPS_NEWS_MA
   return false;
 }
 
-/* A refusal of a worker may end the round, and is then the failure's text, or it may not. So its line is kept
- * until the round has ended, and told only once. */
+/* A worker's refusal may or may not end the round. If it does, it is the text of the failure. So its line is
+ * kept until the round has ended, and reported once. */
 static void hear_event(void *context, const struct pawl_job_event *event) {
   struct apps_run *run = context;
   char line[APPS_NEWS_MAX];
@@ -102,13 +102,23 @@ pawl_status apps_job_create(struct apps_run *run, struct pawl_job_options *job, 
 
 /* --- rounds --------------------------------------------------------------------------------------------- */
 
+/* How long to wait for the events of a round before the next tick. The job wakes up by itself when a worker
+ * answers, joins or is lost, so a round needs no tick of its own. Two things cannot wake the job. `stopping` is
+ * a function to ask: a signal handler can set a flag, but must not call into the job. And a display of progress
+ * shows the time that has passed. A second is short enough for both. */
+static int64_t tick_ns(const struct apps_run *run) {
+  return run->stopping || run->shows_progress ? PAWL_SECOND : PAWL_FOREVER;
+}
+
+/* Without a tick PAWL_TIMED_OUT is possible too: the cluster has not declared a lost worker dead for a long
+ * time. The round continues in both cases. */
 pawl_status apps_round(struct apps_run *run, char *order, struct pawl_round **round_out) {
   if (!order) return PAWL_NO_MEMORY;
-  pawl_status status = pawl_job_round(run->job, order, strlen(order), PAWL_SECOND, round_out);
+  pawl_status status = pawl_job_round(run->job, order, strlen(order), tick_ns(run), round_out);
   apps_json_free(order);
   while (status == PAWL_TIMED_OUT) {
-    if (run->wait(run->application)) return PAWL_CANCELLED;
-    status = pawl_job_await(run->job, PAWL_SECOND, round_out);
+    if (run->tick(run->application)) return PAWL_CANCELLED;
+    status = pawl_job_await(run->job, tick_ns(run), round_out);
   }
   if (status == PAWL_REFUSED && *run->refusal) return apps_fail(run, status, "%s", run->refusal);
   if (*run->refusal) apps_tell(run, "%s", run->refusal); /* other workers did the round */

@@ -1,5 +1,5 @@
-/* A training from the scheduler's side, as far as it is the same for all applications: the job, its rounds,
- * and messages for people. */
+/* The scheduler's side of a training, as far as it is the same for all applications: the job, its rounds, and
+ * messages for people. */
 #ifndef APPS_COMMON_RUN_H
 #define APPS_COMMON_RUN_H
 
@@ -24,20 +24,21 @@ struct apps_run {
   pawl_status (*start_worker)(void *context);
   void *context;
 
-  /* Functions of the application, which are called with `application`. `hear` learns of every event of the
-   * job and returns whether people should be told. `wait` is called every second of a round; if it returns
-   * true, the round is left with PAWL_CANCELLED. */
+  /* Functions of the application, which are called with `application`. `hear` receives every event of the
+   * job and returns whether `tell` should receive a line about it. `tick` is called during a round as
+   * apps_round describes; if it returns true, apps_round leaves the round with PAWL_CANCELLED. */
   bool (*hear)(void *application, const struct pawl_job_event *event);
-  bool (*wait)(void *application);
+  bool (*tick)(void *application);
   void *application;
+  bool shows_progress; /* `tick` displays progress of this kind of round */
 
-  char *error; /* APPS_TEXT_MAX bytes, for the first failure; "" before */
+  char *error; /* APPS_TEXT_MAX bytes with the text of the first failure; "" before */
   int64_t begun_ns;
   bool is_stopping;
-  char refusal[APPS_NEWS_MAX]; /* the first refusal of a worker in this round, in words; "": there is none */
+  char refusal[APPS_NEWS_MAX]; /* text of the first refusal of a worker in this round; "": none */
 };
 
-/* Writes the sentence, unless there is one already, and returns the status. */
+/* Writes the text of a failure, unless there is one already, and returns the status. */
 pawl_status apps_fail(struct apps_run *run, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
 
 /* The same with pawl_error_text, or with the text of the status if that is empty. */
@@ -52,11 +53,12 @@ bool apps_is_stopping(struct apps_run *run);
  * `spec`; NULL: PAWL_NO_MEMORY. */
 pawl_status apps_job_create(struct apps_run *run, struct pawl_job_options *job, char *spec, int64_t timeout_ns);
 
-/* Runs one round. Takes `order`; NULL: PAWL_NO_MEMORY. */
+/* Runs one round. Takes `order`; NULL: PAWL_NO_MEMORY. Waits for the events of the job. If `stopping` is set or
+ * `shows_progress` is true, it also calls `tick` once a second; otherwise it does not wake up without an event. */
 pawl_status apps_round(struct apps_run *run, char *order, struct pawl_round **round_out);
 
-/* Calls `add` for each worker that has reported, counted from 0. `add` returns PAWL_CORRUPT if it cannot read
- * the report. Stops at the first failure, of a worker or of `add`. */
+/* Calls `add` for each worker that has reported, with numbers from 0. `add` returns PAWL_CORRUPT if it cannot
+ * read the report. Stops at the first failure of a worker or of `add`. */
 pawl_status apps_reports(struct apps_run *run, const struct pawl_round *round,
                          pawl_status (*add)(void *context, size_t index, const struct pawl_report *report),
                          void *context, size_t *count_out);

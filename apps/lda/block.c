@@ -7,8 +7,9 @@
 
 enum { SLICE_BYTES = 256 << 10, SLICE_ROWS_LEAST = 16 };
 
-#define SMALL_TOKENS UINT64_C(12000000) /* over the tokens of a corpus: in how many parts it is worked on, */
-/* of which there are so many; where it would be fewer, it is not cut */
+/* determines the number of parts of a small corpus: this number over the tokens of the corpus */
+#define SMALL_TOKENS UINT64_C(12000000)
+/* limits of the number of parts; a corpus that would have fewer is not divided */
 enum { PARTS_LEAST = 4, PARTS_MOST = 16 };
 
 uint64_t lda_block_tokens(uint64_t tokens, uint32_t workers) {

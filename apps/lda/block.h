@@ -19,7 +19,7 @@ struct lda_run {
 
 /* Rows that are pulled and pushed in one call. */
 struct lda_slice {
-  size_t key, keys; /* first, count: of `keys` */
+  size_t key, keys; /* first of its keys in `keys`, and their number */
   size_t run, runs;
   struct pawl_keys *list; /* prepared key list, which the servers remember; NULL: the keys are sent each time */
 };
@@ -51,7 +51,7 @@ pawl_status lda_blocks_create(struct lda_piece **pieces, size_t count, uint64_t 
 uint64_t lda_block_tokens(uint64_t tokens, uint32_t workers);
 void lda_blocks_destroy(struct lda_block *blocks, size_t count); /* unloads all pieces */
 
-size_t lda_slice_rows(size_t row_bytes); /* that a slice has at most */
+size_t lda_slice_rows(size_t row_bytes); /* maximum of rows of a slice */
 
 /* Loads the pieces. `row_bytes`, the size of a row, determines the size of slices. */
 pawl_status lda_block_load(struct lda_block *block, size_t row_bytes, char error[PAWL_LDA_TEXT]);

@@ -23,12 +23,13 @@ struct counting {
   struct pawl_lda_word *tops; /* topics * top */
   size_t *starts;             /* words + 1: the places of word w are places[starts[w]] … */
   uint32_t *places;           /* topic * top + number in its list */
-  uint64_t *aggregate;        /* documents that have both, topics * pairs */
-  uint64_t *alone;            /* documents that have the word, words */
+  uint64_t *joint;            /* topics * pairs: number of documents that have both words */
+  uint64_t *alone;            /* by word: number of documents that have it */
   uint64_t documents;
-  uint32_t *here;              /* of a document: per topic, the positions in its list, */
-  uint32_t *here_count;        /* their number per topic, */
-  uint32_t *touched, touching; /* and the topics with any */
+  /* for one document, by topic: the positions of its words in the topic's list */
+  uint32_t *here;
+  uint32_t *here_count;        /* for one document, by topic: the number of these positions */
+  uint32_t *touched, touching; /* for one document: the topics with any position, and their number */
 };
 
 /* The number of the pair (i, j) of a list, j < i. */
@@ -38,7 +39,7 @@ static void fini(struct counting *counting) {
   apps_free(counting->tops);
   apps_free(counting->starts);
   apps_free(counting->places);
-  apps_free(counting->aggregate);
+  apps_free(counting->joint);
   apps_free(counting->alone);
   apps_free(counting->here);
   apps_free(counting->here_count);
@@ -50,12 +51,12 @@ static bool allocate(struct counting *counting) {
   counting->tops = apps_alloc_zero(places, sizeof *counting->tops);
   counting->starts = apps_alloc_zero(words + 2, sizeof *counting->starts);
   counting->places = apps_alloc_zero(places, sizeof *counting->places);
-  counting->aggregate = apps_alloc_zero(counting->topics * counting->pairs, sizeof *counting->aggregate);
+  counting->joint = apps_alloc_zero(counting->topics * counting->pairs, sizeof *counting->joint);
   counting->alone = apps_alloc_zero(words, sizeof *counting->alone);
   counting->here = apps_alloc_zero(places, sizeof *counting->here);
   counting->here_count = apps_alloc_zero(counting->topics, sizeof *counting->here_count);
   counting->touched = apps_alloc_zero(counting->topics, sizeof *counting->touched);
-  return counting->tops && counting->starts && counting->places && counting->aggregate && counting->alone &&
+  return counting->tops && counting->starts && counting->places && counting->joint && counting->alone &&
          counting->here && counting->here_count && counting->touched;
 }
 
@@ -83,10 +84,10 @@ static void pair_up(struct counting *counting) {
   for (uint32_t t = 0; t < counting->touching; t++) {
     uint32_t topic = counting->touched[t], count = counting->here_count[topic];
     const uint32_t *here = counting->here + topic * counting->top;
-    uint64_t *aggregate = counting->aggregate + topic * counting->pairs;
+    uint64_t *joint = counting->joint + topic * counting->pairs;
     for (uint32_t a = 1; a < count; a++)
       for (uint32_t b = 0; b < a; b++)
-        aggregate[here[a] > here[b] ? pair_of(here[a], here[b]) : pair_of(here[b], here[a])]++;
+        joint[here[a] > here[b] ? pair_of(here[a], here[b]) : pair_of(here[b], here[a])]++;
     counting->here_count[topic] = 0;
   }
   counting->touching = 0;
@@ -122,7 +123,7 @@ static struct pawl_lda_coherence judge(const struct counting *counting, uint32_t
   const struct pawl_lda_word *words = counting->tops + topic * counting->top;
   for (size_t i = 1; i < counting->top; i++)
     for (size_t j = 0; j < i; j++) {
-      double both = (double)counting->aggregate[topic * counting->pairs + pair_of(i, j)];
+      double both = (double)counting->joint[topic * counting->pairs + pair_of(i, j)];
       double one = (double)counting->alone[words[i].word], other = (double)counting->alone[words[j].word];
       if (other > 0) sum.umass += log((both + 1) / other), umass_pairs++;
       if (other > 0 && one > 0) sum.npmi += npmi(both, one, other, (double)counting->documents), npmi_pairs++;

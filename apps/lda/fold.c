@@ -26,18 +26,18 @@
 struct known {
   float count;
   bool is_full;
-  uint32_t topics;        /* of one that is not full */
-  size_t at;              /* in full[] or in some[] */
-  const uint16_t *places; /* of one that is not full: its topics, in the model */
+  uint32_t topics;        /* number of topics of a word that is not full */
+  size_t at;              /* index in full[] or in some[] */
+  const uint16_t *places; /* topics of a word that is not full, in the model */
 };
 
 struct lda_fold {
   const struct pawl_lda_model *model;
   uint32_t topics, iterations;
   size_t stride;      /* topics, padded */
-  float *alpha;       /* `stride` each, zeros at the end */
+  float *alpha;       /* `stride` elements, with zeros at the end */
   float *base;        /* beta / (n_k + V beta) */
-  float *theta, *sum; /* sum: of what tokens give to a topic, divided by theta_k */
+  float *theta, *sum; /* `sum` is the sum over tokens of their contributions to a topic, divided by theta_k */
   struct known *words;
   size_t word_count, word_room;
   float *full, *some; /* phi; n_wk / (n_k + V beta) */
@@ -219,7 +219,7 @@ struct crew {
   uint32_t iterations;
   size_t count;
   atomic_size_t next;
-  _Atomic int failure; /* the first */
+  _Atomic int failure; /* the first failure */
   pawl_status (*work)(void *context, struct lda_fold *fold, size_t begin, size_t end);
   void *context;
 };

@@ -35,7 +35,7 @@ struct lda_spec {
   char start[4096];            /* path of a model; "": none */
   uint64_t fingerprint;        /* fingerprint of the scheduler's data */
   uint64_t pieces;             /* number of pieces of the data */
-  uint64_t corpus, generation; /* of piece.h */
+  uint64_t corpus, generation; /* see piece.h */
   uint32_t topics, threads, staleness, batch;
   uint64_t memory, seed;
   double kappa, offset;
@@ -56,10 +56,10 @@ struct lda_order {
   double beta;
   double *alpha; /* topics; NULL for DESCRIBE */
   size_t alpha_count;
-  bool measures, optimises; /* in the last of the sweeps */
-  uint64_t base, part, groups,
-      /* of SVI: apps/lda/svi/step.h; which part of a pass, and how it is cut (apps/lda/svi/train.c) */
-      splits;
+  bool measures, optimises; /* in the last sweep of the round */
+  uint64_t base;            /* SVI: apps/lda/svi/step.h */
+  /* SVI: the part of a pass, and how the pass is divided: apps/lda/svi/train.c */
+  uint64_t part, groups, splits;
 };
 
 void lda_order_fini(struct lda_order *order);

@@ -12,7 +12,7 @@
 static bool is_positive(double number) { return isfinite(number) && number > 0; }
 
 static bool is_sound(const struct pawl_lda_about *about, const double *alpha, const struct pawl_words *words) {
-  double beta_sum = (double)about->words * about->beta; /* with a smaller one phi would not be finite */
+  double beta_sum = (double)about->words * about->beta; /* phi would not be finite with a smaller sum */
   bool is_fine = about->topics >= 1 && about->topics <= PAWL_LDA_TOPICS_MAX && about->words >= 1 &&
                  about->words < WORDS_MAX && is_positive(about->beta) && is_positive(beta_sum) &&
                  is_positive(1 / beta_sum) && (about->method == PAWL_LDA_GIBBS || about->method == PAWL_LDA_SVI);

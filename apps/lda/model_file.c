@@ -33,7 +33,7 @@ static_assert(PAWL_LDA_TEXT == APPS_TEXT_MAX, "sentences are written by the same
 #define MAGIC "pawl-model "
 #define VERSION 1
 #define LIBLINEAR "solver_type " /* LIBLINEAR's models begin with it */
-#define LINE_SIZE 22             /* of the first line, its end included */
+#define LINE_SIZE 22             /* size of the first line, including its end */
 #define ALIGNMENT 64
 #define HEAD_MAX ((size_t)1 << 20)
 #define FLOATS ((uint32_t)1 << 31)

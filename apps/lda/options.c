@@ -52,7 +52,7 @@ static const char *wrong_with_svi(const struct pawl_lda_options *options) {
   if (options->batch < 1) return "the batch must have at least one document";
   if (!(options->kappa > 0.5 && options->kappa <= 1)) return "kappa must be above 0.5 and at most 1";
   if (!(options->offset >= 0) || !isfinite(options->offset)) return "the offset must not be negative";
-  if (options->resume) return "svi cannot be resumed";
+  if (options->resume) return "svi cannot be resumed; start over without --resume";
   if (options->start) return "svi cannot start from a model; use --method gibbs";
   return NULL;
 }

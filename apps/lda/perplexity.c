@@ -22,7 +22,7 @@
 struct scoring {
   const struct pawl_lda_model *model;
   const struct pawl_lda_folding *folding;
-  const struct pawl_batch *batch; /* that is being scored */
+  const struct pawl_batch *batch; /* the batch that is being scored */
   _Atomic int64_t sum;
   _Atomic uint64_t documents, tokens, unknown, empty;
   _Atomic bool is_uncountable; /* a value is not a count */
@@ -125,7 +125,7 @@ static pawl_status score_some(void *context, struct lda_fold *fold, size_t begin
   return PAWL_OK;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------ */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
 static pawl_status take(void *context, size_t piece, struct pawl_batch *batch) {
   struct scoring *scoring = context;

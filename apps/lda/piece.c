@@ -27,7 +27,7 @@ struct head {
 enum { HEAD_BYTES = 4096 };
 static_assert(sizeof(struct head) <= HEAD_BYTES, "the head has its place");
 
-/* --- small things --------------------------------------------------------------------------------------- */
+/* --- helpers -------------------------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const void *bytes, size_t size) {
   const unsigned char *at = bytes;
@@ -71,9 +71,9 @@ static pawl_status read_at(int file, void *bytes, size_t size, uint64_t offset) 
   return PAWL_OK;
 }
 
-/* --- where things are in the file, and in memory -------------------------------------------------------- */
+/* --- layout in the file and in memory ------------------------------------------------------------------- */
 
-static uint64_t index_words(const struct lda_piece *piece) { /* of 4 bytes, before the topics */
+static uint64_t index_words(const struct lda_piece *piece) { /* index entries of 4 bytes, before the topics */
   return (uint64_t)piece->words + piece->words + 1 + piece->documents + 1 + piece->tokens;
 }
 
@@ -117,7 +117,7 @@ static void path_of(const char *directory, uint64_t number, char path[static 409
   snprintf(path, 4096, "%s/piece-%06llu", directory, (unsigned long long)number);
 }
 
-/* --- making it ------------------------------------------------------------------------------------------ */
+/* --- creating a file ------------------------------------------------------------------------------------ */
 
 static uint32_t count_of(const struct pawl_batch *batch, size_t entry) { /* 0: not a count */
   if (!batch->values) return 1;
@@ -223,7 +223,7 @@ static pawl_status write_all(struct lda_piece *piece, char error[PAWL_LDA_TEXT])
   snprintf(other, sizeof other, "%s.%ld", piece->path, (long)getpid());
   int file = open(other, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return say(error, apps_status_of_errno(errno), other, strerror(errno));
-  memset(piece->pairs, 0xff, 4 * (size_t)piece->tokens); /* LDA_NONE, twice */
+  memset(piece->pairs, 0xff, 4 * (size_t)piece->tokens); /* every half is LDA_NONE */
   pawl_status status = write_at(file, &head, sizeof head, 0);
   if (!status) status = write_at(file, piece->block, (size_t)(4 * (index_words(piece) + piece->tokens)), HEAD_BYTES);
   if (!status && ftruncate(file, (off_t)array_at(piece, 0) + 8 * (off_t)piece->tokens) != 0)
@@ -270,7 +270,7 @@ pawl_status lda_piece_make(const char *directory, uint64_t number, uint64_t corp
   return status;
 }
 
-/* --- opening it ----------------------------------------------------------------------------------------- */
+/* --- opening a file ------------------------------------------------------------------------------------- */
 
 static pawl_status read_head(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   struct head head;

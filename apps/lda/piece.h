@@ -46,10 +46,10 @@ struct lda_piece {
   /* The contents while the piece is loaded. Tokens are sorted by word. */
   bool is_loaded;
   void *block;
-  uint32_t *ids;          /* of words, rising */
-  uint32_t *starts;       /* words + 1: each word's tokens */
-  uint32_t *documents_at; /* documents + 1: each document's part of `at` */
-  uint32_t *at;           /* tokens, in the order of documents */
+  uint32_t *ids;          /* words, ascending */
+  uint32_t *starts;       /* words + 1: where the tokens of each word begin */
+  uint32_t *documents_at; /* documents + 1: where each document begins in `at` */
+  uint32_t *at;           /* tokens in the order of documents */
   uint32_t *pairs;        /* by token: sample.h */
   uint16_t *counted;      /* by token: the topic that the servers have counted */
 };

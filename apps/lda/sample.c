@@ -12,7 +12,7 @@ enum { AHEAD = 32 }; /* tokens to prefetch */
 /* `b` if the condition holds, else `a`; by arithmetic, because random branches are mispredicted. */
 static inline uint32_t choose(bool is_so, uint32_t a, uint32_t b) { return a ^ ((a ^ b) & (0 - (uint32_t)is_so)); }
 
-/* --- what is prepared ----------------------------------------------------------------------------------- */
+/* --- preparation ---------------------------------------------------------------------------------------- */
 
 bool lda_sampler_init(struct lda_sampler *sampler, uint32_t topics) {
   *sampler = (struct lda_sampler){.topics = topics};
@@ -119,7 +119,7 @@ static void accept_in_document(const struct lda_sampler *sampler, struct lda_scr
  * without the token itself. */
 static void propose_by_document(const struct lda_sampler *sampler, struct lda_scratch *scratch,
                                 struct lda_random *random, uint32_t *pairs, const uint32_t *at, uint32_t count) {
-  double others = (double)count - 1; /* none: then the threshold is 0 */
+  double others = (double)count - 1; /* number of other tokens; if it is 0, the threshold is 0 */
   bool is_even = sampler->is_even;
   uint32_t topics = sampler->topics;
   uint32_t threshold = (uint32_t)(others / (others + sampler->alpha_sum) * 4294967295.0);
@@ -184,9 +184,9 @@ static void accept_in_word(const struct lda_sampler *sampler, struct lda_random 
   }
 }
 
-/* A topic by n_wk + beta, without the token itself: if the draw from the row may have been the token itself,
- * the row is drawn from again. That it is the row, and not beta, was decided before, by the number of the
- * others: a token without others never comes to it. */
+/* Proposes a topic with weight n_wk + beta, not counting the token itself. The threshold, which depends on
+ * the number of other tokens, has decided whether to draw from the row or from beta; a token without others
+ * never draws from the row. If the draw from the row may have been the token itself, it is repeated. */
 static void propose_by_word(const struct lda_sampler *sampler, const struct lda_urn *urn, struct lda_random *random,
                             const struct lda_span *span, const int32_t *row, uint32_t threshold) {
   for (uint32_t i = 0; i < span->count; i++) {

@@ -29,7 +29,8 @@
 
 #include "apps/lda/urn.h"
 
-/* Not a topic: a token that is not counted yet. The upper bits then have the topic that it will have, or none. */
+/* LDA_NONE is not a topic: it marks a token that is not counted yet. The upper bits then have its future
+ * topic, or LDA_NONE. */
 #define LDA_NONE 0xffffu
 
 static inline uint32_t lda_pair(uint32_t topic, uint32_t proposed) { return topic | proposed << 16; }
@@ -59,8 +60,8 @@ void lda_sampler_fini(struct lda_sampler *sampler);
 /* alpha and beta must be set; `totals` are n_k. */
 void lda_sampler_prepare(struct lda_sampler *sampler, const int32_t *totals);
 
-/* The sums of one thread. A word that several workers have counts in proportion to the tokens that each
- * has. */
+/* The sums of one thread. If several workers have tokens of a word, each adds a part in proportion to its
+ * tokens. */
 struct lda_tally {
   double document_part, word_part; /* of log p(w, z) */
   /* sum over documents of digamma(n_dk + alpha_k) - digamma(alpha_k), by topic */
@@ -74,7 +75,7 @@ struct lda_scratch {
   float *counts; /* topics; zeros between documents */
   uint32_t *pairs;
   uint16_t *topics;
-  size_t room; /* of the two: tokens of a document */
+  size_t room; /* tokens of a document for which both arrays have room */
   struct lda_urn urn;
   struct lda_tally tally;
 };

@@ -12,12 +12,12 @@
 #include "apps/lda/train_inside.h"
 
 enum { PIECES = 32, PIECES_OF_SMALL = 64, ROUND_SWEEPS_MOST = 100 };
-#define SMALL_BYTES (UINT64_C(8) << 20) /* of a corpus that is worked on in small parts: block.h */
+#define SMALL_BYTES (UINT64_C(8) << 20) /* a corpus up to this size is divided into small parts: block.h */
 #define PIECE_BYTES_LEAST UINT64_C(4096)
 #define PIECE_BYTES_MOST (UINT64_C(32) << 20)
 #define ROUND_S 2.0 /* maximum of seconds per round: workers join and leave between rounds */
 
-/* --- what others see ------------------------------------------------------------------------------------ */
+/* --- progress and events -------------------------------------------------------------------------------- */
 
 void lda_show(struct lda_training *run, const char *stage) {
   run->progress.stage = stage;
@@ -57,7 +57,7 @@ static pawl_status add_reply(struct lda_reply *sum, const struct lda_reply *part
   sum->digest.pieces += part->digest.pieces;
   sum->digest.sum += part->digest.sum;
   sum->sampled += part->sampled;
-  if (part->sampled_ns > sum->sampled_ns) sum->sampled_ns = part->sampled_ns; /* side by side */
+  if (part->sampled_ns > sum->sampled_ns) sum->sampled_ns = part->sampled_ns; /* workers sample in parallel */
   sum->document_part += part->document_part;
   sum->word_part += part->word_part;
   sum->alpha_length += part->alpha_length;
@@ -91,7 +91,7 @@ static pawl_status note_worker(struct lda_training *run, size_t index, const str
   return PAWL_OK;
 }
 
-/* What one_round adds up. */
+/* The context of add_report. */
 struct round_sums {
   struct lda_training *run;
   struct lda_reply *sum;
@@ -119,8 +119,8 @@ static pawl_status add_reports(struct lda_training *run, const struct pawl_round
   return PAWL_OK;
 }
 
-/* Sweeps are finished, also when the caller wants to stop. */
-static bool wait(void *application) {
+/* The workers finish a sweep even if the caller wants to stop. */
+static bool tick(void *application) {
   struct lda_training *run = application;
   bool is_sweep = run->order.what == LDA_SWEEP;
   lda_show(run, is_sweep ? "sampling" : "loading");
@@ -139,7 +139,7 @@ static pawl_status one_round(struct lda_training *run, struct lda_reply *sum_out
   return status;
 }
 
-/* --- what the corpus is --------------------------------------------------------------------------------- */
+/* --- the corpus ----------------------------------------------------------------------------------------- */
 
 static pawl_status settle(struct lda_training *run, const struct lda_reply *sum) {
   uint64_t words = run->vocabulary ? pawl_words_count(run->vocabulary) : sum->words;
@@ -234,7 +234,7 @@ static pawl_status look_at_heldout(struct lda_training *run) {
   struct pawl_lda_model *model;
   uint64_t every = run->options->evaluate_every;
   if (!run->heldout || every == 0 || run->order.sweep % every != 0 || run->order.sweep == run->end) return PAWL_OK;
-  if (run->order.part > 0) return PAWL_OK; /* within a pass */
+  if (run->order.part > 0) return PAWL_OK; /* the pass is not complete */
   pawl_status status = lda_read_model(run, NULL, &model);
   if (status) return status;
   status = lda_evaluate(run, model);
@@ -509,8 +509,9 @@ pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_o
                                  .start_worker = is.start_worker,
                                  .context = is.context,
                                  .hear = hear,
-                                 .wait = wait,
+                                 .tick = tick,
                                  .application = &run,
+                                 .shows_progress = is.progress != NULL,
                                  .error = text,
                                  .begun_ns = apps_now()};
   run.progress.log_likelihood = run.progress.perplexity = run.progress.part = run.progress.left_s = NAN;

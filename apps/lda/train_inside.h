@@ -11,12 +11,12 @@ struct lda_training {
   struct lda_spec spec;
   struct pawl_data *data, *heldout;
   struct pawl_words *vocabulary;
-  struct pawl_vector *vector, *steps; /* steps: of SVI */
-  struct lda_order order;             /* of the next round */
+  struct pawl_vector *vector, *steps; /* `steps` is for SVI only */
+  struct lda_order order;             /* order of the next round */
   struct pawl_lda_progress progress;
   struct pawl_lda_worker *each;
   size_t each_room;
-  char (*hosts)[128]; /* of `each` */
+  char (*hosts)[128]; /* names of the hosts in `each` */
   struct pawl_lda_result result;
   int64_t saved_ns;
   uint64_t end;              /* total number of sweeps */
@@ -34,7 +34,7 @@ void lda_show(struct lda_training *run, const char *stage);
 /* Reads the model from the servers. With `sums_out`, of `words` elements, also the number of tokens of each
  * word. */
 pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_lda_model **model_out);
-pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums); /* against the corpus */
+pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums); /* compares with the corpus */
 pawl_status lda_evaluate(struct lda_training *run,
                          /* on the held-out documents, if there are any */
                          const struct pawl_lda_model *model);

@@ -1,4 +1,4 @@
-/* From the servers to a model; whether it is exact; how good it is. */
+/* Reads the model from the servers, checks that its counts are exact, and measures its quality. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "apps/lda/train_inside.h"
 
 enum { PULL_BYTES = 4 << 20 };
-#define WEIGHT_LEAST 0.01 /* times beta */
+#define WEIGHT_LEAST 0.01 /* relative to beta */
 
 static pawl_status pull_rows(struct lda_training *run, uint64_t begin, uint64_t end, void *rows) {
   struct pawl_task *task;
@@ -31,8 +31,8 @@ pawl_status lda_pull_totals(struct lda_training *run, int32_t *totals) {
   return status;
 }
 
-/* Weights that are next to nothing beside beta are left out: of most words in most topics there is no more
- * than a rest of what they began with. */
+/* Leaves out weights that are tiny beside beta: most words have in most topics only a remainder of their
+ * initial weight. */
 static pawl_status set_weights(struct lda_training *run, struct pawl_lda_model *model, uint64_t word, float *weights) {
   float least = (float)(WEIGHT_LEAST * run->order.beta);
   for (uint32_t k = 0; k < run->spec.topics; k++)
@@ -40,7 +40,7 @@ static pawl_status set_weights(struct lda_training *run, struct pawl_lda_model *
   return pawl_lda_model_set(model, word, weights);
 }
 
-/* One row into the model; how many tokens it has. */
+/* Copies one row into the model, and counts its tokens. */
 static pawl_status set_row(struct lda_training *run, struct pawl_lda_model *model, uint64_t word, void *row,
                            int64_t *sum_out) {
   const int32_t *counts = row;

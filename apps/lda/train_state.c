@@ -1,4 +1,5 @@
-/* The run's directory: what a training that is resumed has to know besides the pieces' files (piece.h). */
+/* The directory of a run: the state that a resumed training needs besides the files of the pieces
+ * (piece.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -19,14 +20,14 @@ static void state_path(const struct lda_training *run, char path[static 4200]) {
   snprintf(path, 4200, "%s/run.json", run->spec.directory);
 }
 
-/* What must be the same for topics of tokens to mean anything. */
+/* A hash of everything that must be equal for the topics of tokens to remain valid. */
 static uint64_t corpus_of(const struct lda_training *run) {
   uint64_t words = run->vocabulary ? pawl_words_count(run->vocabulary) : 0;
   return lda_mix(run->spec.fingerprint + lda_mix(words + 1));
 }
 
-/* The options under which topics of tokens mean what they mean. Priors may be fitted, but begin with the
- * same. */
+/* The options that must be equal for the topics of tokens to remain valid. Priors may be optimised, but must
+ * begin with the same values. */
 static json_t *make_terms(const struct lda_training *run) {
   json_t *terms = json_object();
   apps_term(terms, "--topics", "%u", (unsigned)run->spec.topics);
@@ -49,8 +50,8 @@ static pawl_status check_terms(struct lda_training *run, const json_t *object) {
       run->spec.directory, text);
 }
 
-/* Nothing reads the corpus again when a run goes on. So a file that seems to have changed is read now, once,
- * to be sure. */
+/* A resumed run does not read the corpus again. So a file that seems to have changed is read once now, and
+ * compared. */
 static pawl_status check_files(struct lda_training *run, const json_t *object) {
   char text[APPS_RESUME_TEXT];
   struct apps_digest now = {0};
@@ -76,7 +77,8 @@ static pawl_status read_state(struct lda_training *run, json_t *object) {
   if (json_unpack(object, "{s:i, s:I, s:o, s:o, s:F, s:o}", "format", &format, "topics", &topics, "corpus", &corpus,
                   "sweep", &sweep, "beta", &run->order.beta, "alpha", &alpha) ||
       format != FORMAT || !apps_json_wide_of(corpus, &of) || !apps_json_wide_of(sweep, &run->order.sweep))
-    return apps_fail(&run->common, PAWL_CORRUPT, "cannot read %s/run.json: it is damaged, or of another version",
+    return apps_fail(&run->common, PAWL_CORRUPT,
+                     "cannot read %s/run.json: it is damaged, or was written by another version of pawl",
                      run->spec.directory);
   pawl_status status = check_terms(run, object);
   if (!status) status = check_files(run, object);

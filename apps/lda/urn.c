@@ -6,7 +6,7 @@
 #include "apps/lda/urn.h"
 
 /* Writing a token is much cheaper than making a cell of an alias table. The tokens of an urn should fit into
- * the fastest cache. */
+ * the first-level cache. */
 enum { TOKENS_MOST = 8192, TOKENS_FOR_A_TOPIC = 32, AT_ONCE = 4 };
 
 bool lda_urn_init(struct lda_urn *urn, uint32_t topics) {
@@ -25,8 +25,7 @@ void lda_urn_fini(struct lda_urn *urn) {
   memset(urn, 0, sizeof *urn);
 }
 
-/* One topic after the other is noted, and stays noted if its count is above zero: no branch is to be
- * foreseen. */
+/* Stores every topic, and keeps it only if its count is above zero: this avoids an unpredictable branch. */
 static inline void look(struct lda_urn *urn, const int32_t *counts, uint32_t topic) {
   int32_t count = counts[topic], is_there = count > 0;
   urn->topics[urn->count] = (uint16_t)topic;
@@ -47,7 +46,7 @@ static void find_topics(struct lda_urn *urn, const int32_t *counts, uint32_t top
   for (; k < topics; k++) look(urn, counts, k);
 }
 
-/* Some copies are written at once, and those that are too many are written over by the next topic. */
+/* Writes several copies at a time. The next topic overwrites the surplus. */
 static void put_in(struct lda_urn *urn, const int32_t *counts) {
   uint16_t *at = urn->tokens;
   for (uint32_t i = 0; i < urn->count; i++) {

@@ -17,7 +17,7 @@ struct lda_urn {
   uint64_t sum;     /* sum of their counts */
   uint16_t *tokens; /* list of tokens, if it is used */
   bool has_tokens;
-  struct lda_alias alias; /* else */
+  struct lda_alias alias; /* used instead of `tokens` if the list would be long */
 };
 
 bool lda_urn_init(struct lda_urn *urn, uint32_t topics); /* false: no memory */

@@ -109,7 +109,7 @@ char *lda_order_write(const struct lda_order *order) {
       apps_json_wide(order->groups), "splits", apps_json_wide(order->splits)));
 }
 
-/* A sweep has priors, and divides by them. */
+/* A sweep needs priors above 0, because it divides by them. */
 static bool has_sound_priors(const struct lda_order *order) {
   bool is_sound = order->alpha_count == 0 || (isfinite(order->beta) && order->beta > 0);
   for (size_t k = 0; k < order->alpha_count; k++)
@@ -213,6 +213,6 @@ void lda_vector_options(const struct lda_spec *spec, uint64_t words, struct pawl
   options_out->type = is_svi ? PAWL_F32 : PAWL_I32;
   options_out->width = spec->topics + (is_svi ? 0 : lda_marks_columns(spec->pieces));
   options_out->size = words + 1;
-  /* Rows are mostly zeros. Servers on this machine read them in place, and encode nothing. */
+  /* Rows are mostly zeros. Servers on this machine read them in place, without encoding. */
   strcpy(options_out->filters, "zeros | compress");
 }

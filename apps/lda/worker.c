@@ -1,4 +1,4 @@
-/* A worker of a topic model: makes files of its pieces, and does in each round what the order says. See
+/* A worker of a topic model: creates files of its pieces, and carries out the order of each round. See
  * inside.h. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,9 @@ static pawl_status open_data(struct lda_worker *worker) {
   pawl_data_info(worker->data, &info);
   if (info.fingerprint == spec->fingerprint) return PAWL_OK;
   snprintf(worker->error, sizeof worker->error,
-           "the data at %.300s differs from the scheduler's: names or sizes are not the same", spec->paths[0]);
+           "the data at %.300s differs from the scheduler's in names or sizes; every worker needs the same files at "
+           "the same paths",
+           spec->paths[0]);
   return PAWL_MISMATCH;
 }
 
@@ -41,7 +43,9 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
   worker->worker = handle;
   worker->session = pawl_worker_session(handle);
   if (!lda_spec_read(bytes, size, &worker->spec)) {
-    pawl_worker_say(handle, "this worker does not understand the job; is it of another version?");
+    pawl_worker_say(
+        handle,
+        "cannot read the specification of the job; use the same version of pawl for 'pawl train' and all workers");
     return PAWL_MISMATCH;
   }
   pawl_status status = open_data(worker);
@@ -70,7 +74,7 @@ static pawl_status make_piece(struct lda_worker *worker, uint64_t number) {
   return status;
 }
 
-/* The piece's file, which is made if nobody has had it yet. */
+/* Opens the piece's file, and creates it if no worker has had the piece yet. */
 static pawl_status open_piece(struct lda_worker *worker, uint64_t number, struct lda_piece *piece, bool *is_new_out) {
   const struct lda_spec *spec = &worker->spec;
   pawl_status status = lda_piece_open(spec->directory, number, spec->corpus, spec->topics, piece, worker->error);
@@ -88,7 +92,7 @@ static pawl_status open_piece(struct lda_worker *worker, uint64_t number, struct
   return status;
 }
 
-/* SVI reads documents as they come, again in each pass, and has no files. */
+/* SVI reads the documents again in each pass, and has no files. */
 static pawl_status count_piece(struct lda_worker *worker, uint64_t number, struct lda_piece *piece) {
   struct pawl_batch *batch;
   pawl_status status = pawl_data_read(worker->data, (size_t)number, &batch);
@@ -172,7 +176,8 @@ static void describe(const struct lda_worker *worker, struct lda_reply *reply) {
 
 /* --- before the first sweep ----------------------------------------------------------------------------- */
 
-/* Topics of one word's tokens that have none: evenly, or as the model that we begin with has them. */
+/* Draws topics for the tokens of one word that have none: evenly, or from the model that training starts
+ * with. */
 static void draw_topics(const struct lda_worker *worker, struct lda_piece *piece, uint32_t index, float *weights,
                         struct lda_alias *alias, double *prior) {
   uint32_t topics = worker->spec.topics, word = piece->ids[index];
@@ -195,7 +200,7 @@ static void draw_topics(const struct lda_worker *worker, struct lda_piece *piece
   }
 }
 
-/* Every token has a topic from here on, counted or not. */
+/* Gives a topic to every token, counted or not. */
 static pawl_status give_topics(const struct lda_worker *worker, struct lda_piece *piece) {
   struct lda_alias alias = {0};
   float *weights = apps_alloc(worker->spec.topics * sizeof *weights);
@@ -203,7 +208,8 @@ static pawl_status give_topics(const struct lda_worker *worker, struct lda_piece
   bool is_well = weights && prior && lda_alias_init(&alias, worker->spec.topics);
   for (uint32_t index = 0; is_well && index < piece->words; index++)
     draw_topics(worker, piece, index, weights, &alias, prior);
-  for (uint32_t i = 0; is_well && i < piece->tokens; i++) /* a proposal that was never made is one to stay */
+  /* a token without a proposal proposes its own topic */
+  for (uint32_t i = 0; is_well && i < piece->tokens; i++)
     if (lda_proposed(piece->pairs[i]) == LDA_NONE)
       piece->pairs[i] = lda_pair(lda_topic(piece->pairs[i]), lda_topic(piece->pairs[i]));
   lda_alias_fini(&alias);
@@ -217,7 +223,7 @@ static pawl_status load(struct lda_worker *worker, struct lda_block *block) {
   if (block->is_arranged) return PAWL_OK;
   pawl_status status = lda_block_load(block, row_bytes, worker->error);
   for (size_t i = 0; i < block->piece_count && !status; i++) status = give_topics(worker, block->pieces[i]);
-  /* A block that stays in memory asks for the same rows again and again. */
+  /* a resident block pulls the same rows in every sweep, so the servers keep its key lists */
   for (size_t i = 0; i < block->slice_count && !status && worker->is_resident; i++)
     status = pawl_keys_create(worker->counts, block->keys + block->slices[i].key, block->slices[i].keys,
                               &block->slices[i].list);
@@ -240,7 +246,7 @@ static pawl_status ask_for_totals(struct lda_worker *worker, size_t width) {
   return status ? status : pawl_task_finish(task, PAWL_FOREVER);
 }
 
-/* Blocks and threads for the pieces as they are now. */
+/* Builds blocks and threads for the present pieces. */
 static pawl_status arrange(struct lda_worker *worker, const struct lda_order *order) {
   size_t width = worker->spec.topics + lda_marks_columns(worker->spec.pieces), rows = 1, longest = 0;
   uint64_t bytes = 0;
@@ -298,7 +304,7 @@ static pawl_status sweep_all(struct lda_worker *worker, struct lda_reply *reply)
   return status;
 }
 
-/* Waits until nobody is more than `staleness` sweeps behind: OSDI'14's bounded delay, in sweeps. */
+/* Waits until no worker is more than `staleness` sweeps behind: OSDI'14's bounded delay, in sweeps. */
 static pawl_status wait_for_others(struct lda_worker *worker, uint64_t first_tick, uint64_t done) {
   int64_t begun = apps_now();
   if (done <= worker->spec.staleness) return PAWL_OK;
@@ -367,8 +373,8 @@ static pawl_status obey(struct lda_worker *worker, const struct lda_order *order
   return worker->spec.method == PAWL_LDA_SVI ? lda_svi_pass(worker, order, reply) : gibbs(worker, order, reply);
 }
 
-/* After a failure what is in memory may be ahead of what was counted. The files know: as if somebody else had
- * had the pieces. */
+/* After a failure, the memory may be ahead of the counts on the servers. So the worker drops it and recovers
+ * the pieces from their files, as if it had taken them over from another worker. */
 static void distrust(struct lda_worker *worker) {
   forget_blocks(worker);
   for (size_t i = 0; i < worker->piece_count; i++) worker->is_new[i] = false;

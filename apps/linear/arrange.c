@@ -1,18 +1,18 @@
-/* From rows to columns, with what was arranged before: see share.h.
+/* Arranges rows by columns, and merges them with the columns that were arranged before: see share.h.
  *
- * Three passes over the entries: which ids there are and how many entries each has; then, when the features
- * are in the order of their keys, every entry goes to its place. */
+ * The first pass over the entries finds the ids and counts the entries of each. Then the features are sorted
+ * by key, and the second pass copies every entry to its place. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/linear/index.h"
 #include "apps/linear/share.h"
 
-/* --- rows that stay ------------------------------------------------------------------------------------- */
+/* --- rows that remain ----------------------------------------------------------------------------------- */
 
 #define GONE UINT32_MAX
 
-/* New numbers of the rows that were arranged before: those of dropped pieces are gone. */
+/* Computes new numbers for the rows that were arranged before; rows of dropped pieces have none. */
 static pawl_status renumber(const struct linear_share *share, uint32_t **map_out, size_t *kept_out) {
   uint32_t *map = malloc((share->rows + 1) * sizeof *map);
   if (!map) return PAWL_NO_MEMORY;
@@ -44,7 +44,7 @@ static pawl_status count_all(const struct linear_share *share, const uint32_t *m
   return status;
 }
 
-/* --- features in their order ---------------------------------------------------------------------------- */
+/* --- sorting features ----------------------------------------------------------------------------------- */
 
 struct keyed_feature {
   uint64_t key;
@@ -56,8 +56,8 @@ static int by_key(const void *a, const void *b) {
   return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Fills keys, ids and starts of `next`, and puts into the index where each feature's next entry goes (counts)
- * and its place (the numbers stay). */
+/* Fills keys, ids and starts of `next`. In the index it replaces each count by the position of the feature's
+ * next entry, and leaves the numbers as they are. */
 static pawl_status order_features(struct linear_index *index, const struct linear_scatter *scatter,
                                   struct linear_share *next) {
   size_t count = index->count;
@@ -86,7 +86,7 @@ static pawl_status order_features(struct linear_index *index, const struct linea
   return PAWL_OK;
 }
 
-/* --- entries to their places ---------------------------------------------------------------------------- */
+/* --- copying entries ------------------------------------------------------------------------------------ */
 
 static void put(struct linear_index *index, struct linear_share *next, uint64_t id, uint32_t row, float value) {
   uint64_t at = index->counts[linear_index_find(index, id)]++;
@@ -106,7 +106,7 @@ static void place_old(const struct linear_share *share, const uint32_t *map, str
   }
 }
 
-/* Entries of columns that were there before come first, divided as they are. */
+/* Entries of the columns from before come first, and are divided already. */
 static pawl_status note_raw(const struct linear_share *share, const struct linear_index *index,
                             struct linear_share *next) {
   next->scales = share->scales;
@@ -137,7 +137,7 @@ static pawl_status allocate(struct linear_share *next, size_t rows, uint64_t ent
   return next->labels && next->weights && next->row_of && next->values ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* The share keeps its pieces, without those that were dropped, and takes the columns of `next`. */
+/* The share keeps its pieces, except dropped ones, and takes the columns of `next`. */
 static void adopt(struct linear_share *share, struct linear_share *next) {
   next->digests = share->digests;
   next->pieces = share->pieces;

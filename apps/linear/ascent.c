@@ -5,7 +5,8 @@
 
 #include "apps/linear/inside.h"
 
-#define SLOPE_LEAST 1e-12 /* of 1, which a row is short by at the beginning: less is rounding */
+/* relative to 1, the slope of a row at the beginning: a smaller slope is rounding error */
+#define SLOPE_LEAST 1e-12
 
 void linear_ascent_begin(struct linear_ascent *ascent) {
   for (size_t i = 0; i < ascent->count; i++) ascent->order[i] = (uint32_t)i;
@@ -16,12 +17,12 @@ void linear_ascent_begin(struct linear_ascent *ascent) {
 
 void linear_ascent_widen(struct linear_ascent *ascent) { ascent->active = ascent->count; }
 
-/* The slope of what is minimised, the dual with its sign turned: y z - 1. */
+/* The slope of the negated dual, which is minimised: y z - 1. */
 static double slope_of(const struct linear_ascent *ascent, size_t row) {
   const struct linear_rows *rows = ascent->rows;
   double z = ascent->has_bias ? ascent->bias : 0, more = 0;
   uint64_t k = rows->starts[row], end = rows->starts[row + 1];
-  for (; k + 2 <= end; k += 2) { /* two sums side by side: one addition need not wait for the one before */
+  for (; k + 2 <= end; k += 2) { /* two partial sums, so that additions need not wait for one another */
     z += (double)rows->values[k] * ascent->w[rows->feature_of[k]];
     more += (double)rows->values[k + 1] * ascent->w[rows->feature_of[k + 1]];
   }
@@ -29,7 +30,7 @@ static double slope_of(const struct linear_ascent *ascent, size_t row) {
   return (double)ascent->y[row] * (z + more) - 1;
 }
 
-/* The best multiplier while the others stay, and the weights with it. */
+/* Sets the multiplier to its best value while the others stay, and updates the weights. */
 static void step(struct linear_ascent *ascent, size_t row, double square, double slope) {
   const struct linear_rows *rows = ascent->rows;
   double before = ascent->a[row];
@@ -42,18 +43,18 @@ static void step(struct linear_ascent *ascent, size_t row, double square, double
   ascent->bias += by;
 }
 
-/* False: the row is to be left out. */
+/* Steps for one row. False if the row should be left out from now on. */
 static bool look_at(struct linear_ascent *ascent, size_t row, double range[2]) {
   double square = ascent->squares[row] + (ascent->has_bias ? 1 : 0), a = ascent->a[row], c = (double)ascent->c[row];
   ascent->steps++;
   if (square == 0) {
-    ascent->a[row] = c; /* no weight can help it: it costs its whole loss */
+    ascent->a[row] = c; /* no weight affects this row: it costs its whole loss */
     return false;
   }
   double slope = slope_of(ascent, row), towards = slope;
   if (a <= 0 && slope > ascent->most) return false;
   if (a >= c && slope < ascent->least) return false;
-  if ((a <= 0 && slope > 0) || (a >= c && slope < 0)) towards = 0; /* it would go beyond its bound */
+  if ((a <= 0 && slope > 0) || (a >= c && slope < 0)) towards = 0; /* the step would leave the bounds */
   range[0] = fmin(range[0], towards);
   range[1] = fmax(range[1], towards);
   if (fabs(towards) > SLOPE_LEAST) step(ascent, row, square, slope);

@@ -35,7 +35,7 @@
 
 /* A step in progress. */
 struct step {
-  size_t count;       /* of features */
+  size_t count;       /* number of features */
   uint32_t *features; /* their numbers in the share */
   uint64_t *keys;
   double *pushed, *pulled; /* pairs: g u, and w g */
@@ -44,7 +44,7 @@ struct step {
 };
 
 struct blocks {
-  uint32_t count;  /* of blocks */
+  uint32_t count;  /* number of blocks */
   size_t *begins;  /* count + 1: the first feature of each */
   double *w;       /* as last pulled */
   bool *is_active; /* the KKT filter lets it through */
@@ -60,7 +60,7 @@ struct blocks {
 
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
-/* Slopes and curvatures of all rows, from z. */
+/* Computes slopes and curvatures of all rows from z. */
 static void refresh(struct blocks *blocks, enum linear_loss loss, size_t rows) {
   float z[LINEAR_SLOPES_ROWS];
   for (size_t begin = 0; begin < rows; begin += LINEAR_SLOPES_ROWS) {
@@ -70,9 +70,9 @@ static void refresh(struct blocks *blocks, enum linear_loss loss, size_t rows) {
   }
 }
 
-/* z of the rows that have the feature, after its weight has changed by `change`. Until the next refresh,
- * which comes some times in a sweep, slopes follow by their curvature alone: exp for every row that a step
- * touches would take most of the time. */
+/* Updates z of the rows that have the feature, after its weight has changed by `change`. Until the next
+ * refresh, several of which happen in a sweep, slopes are updated with their curvatures only: computing exp
+ * for every row that a step affects would take most of the time. */
 static void move_feature(const struct linear_share *share, struct blocks *blocks, size_t feature, double change) {
   for (uint64_t k = share->starts[feature]; k < share->starts[feature + 1]; k++) {
     size_t row = share->row_of[k];
@@ -89,9 +89,9 @@ static void move_bias(struct blocks *blocks, size_t rows, double change) {
   }
 }
 
-/* --- a step is computed --------------------------------------------------------------------------------- */
+/* --- computing a step ----------------------------------------------------------------------------------- */
 
-/* Four sums side by side: one addition need not wait for the one before. */
+/* Four partial sums, so that additions need not wait for one another. */
 static void sum_feature(const struct linear_share *share, const float *pairs, size_t feature, double out[2]) {
   double g[4] = {0}, u[4] = {0};
   uint64_t k = share->starts[feature], end = share->starts[feature + 1];
@@ -134,14 +134,14 @@ static void compute_block(const struct linear_worker *worker, const struct linea
   }
 }
 
-/* The keys of a block. */
+/* The range of keys of a block. */
 static struct pawl_range block_range(uint64_t span, uint32_t block, uint32_t count) {
   __extension__ unsigned __int128 wide = span;
   return (struct pawl_range){(uint64_t)(wide * block / count), (uint64_t)(wide * (block + 1) / count)};
 }
 
-/* From its push on the step is under way, even if its tick cannot be sent: its arrays are the task's until
- * that has finished. */
+/* Once it is pushed, the step is in progress, even if its tick cannot be sent: the arrays belong to the task
+ * until it has finished. */
 static pawl_status send_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                              struct step *step) {
   struct blocks *blocks = worker->state;
@@ -156,7 +156,7 @@ static pawl_status send_step(struct linear_worker *worker, const struct linear_o
   return status ? status : pawl_iteration_end(blocks->iterations, NAN); /* clocks the group */
 }
 
-/* --- a step has been taken ------------------------------------------------------------------------------ */
+/* --- applying a step ------------------------------------------------------------------------------------ */
 
 static double violation_of(const struct linear_order *order, double w, double g) {
   if (w != 0) return fabs(g + order->l2 * w + (w > 0 ? order->l1 : -order->l1));
@@ -187,7 +187,7 @@ static void apply_step(struct linear_worker *worker, const struct linear_order *
   reply->looked_at += step->count;
 }
 
-/* The oldest step under way: waits for it. */
+/* Waits for the oldest step in progress, and applies it. */
 static pawl_status finish_step(struct linear_worker *worker, const struct linear_order *order,
                                struct linear_reply *reply) {
   struct blocks *blocks = worker->state;
@@ -233,7 +233,7 @@ static pawl_status drain(struct linear_worker *worker, const struct linear_order
   return status;
 }
 
-/* In a sweep the bias, which acts on every row, is looked at four times, and slopes are made anew sixteen
+/* In a sweep the bias, which acts on every row, is visited four times, and slopes are refreshed sixteen
  * times. */
 static bool is_due(uint32_t step, uint32_t count, uint32_t times) { return step % ((count + times - 1) / times) == 0; }
 
@@ -252,7 +252,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
     if (worker->spec.bias && is_due(s, blocks->count, 4)) status = begin_step(worker, order, 0, true, reply);
     if (!status) status = begin_step(worker, order, blocks->order[s], false, reply);
   }
-  if (!status) /* whoever joins between rounds has no part in steps that began before */
+  if (!status) /* workers that join between rounds take no part in earlier steps */
     status = drain(worker, order, reply);
   reply->loss = linear_losses(worker->spec.loss, worker->share.rows, blocks->y, blocks->z, blocks->c);
   reply->rows = worker->share.rows;
@@ -265,9 +265,9 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
 static void end(struct linear_worker *worker) {
   struct blocks *blocks = worker->state;
   if (!blocks) return;
-  while (blocks->under_way > 0) { /* the arrays are the tasks' until they have finished */
+  while (blocks->under_way > 0) { /* the arrays belong to the tasks until they have finished */
     pawl_status status = pawl_task_finish(blocks->steps[blocks->first].task, PAWL_FOREVER);
-    (void)status; /* the work is over, whatever has become of it */
+    (void)status; /* a failure no longer matters: the work is over */
     blocks->first = (blocks->first + 1) % (worker->spec.tau + 1);
     blocks->under_way--;
   }
@@ -321,7 +321,7 @@ static bool allocate(struct blocks *blocks, const struct linear_share *share, ui
          blocks->pairs;
 }
 
-/* Where the features of each block begin; returns the most that one has. */
+/* Finds where the features of each block begin. Returns the highest number of features of a block. */
 static size_t divide(struct blocks *blocks, const struct linear_share *share, uint64_t span) {
   size_t at = 0, most = 0;
   for (uint32_t b = 0; b < blocks->count; b++) {
@@ -334,7 +334,7 @@ static size_t divide(struct blocks *blocks, const struct linear_share *share, ui
   return most;
 }
 
-/* The weights as the servers have them, and z = X w + b from scratch. */
+/* Pulls the weights from the servers, and computes z = X w + b anew. */
 static pawl_status read_weights(struct linear_worker *worker, struct blocks *blocks) {
   const struct linear_share *share = &worker->share;
   double *pairs = array(2 * share->features + 2, sizeof *pairs);

@@ -46,16 +46,17 @@ void linear_certificate_add(struct linear_certificate *certificate, double weigh
   certificate->violation_most = fmax(certificate->violation_most, violation);
 }
 
-/* The smooth part of D for slopes that are shrunk by the factor number k. */
+/* The smooth part of D for slopes that are shrunk by factor number k. */
 static double smooth(const struct linear_certificate *certificate, const struct linear_reply *sum, size_t k) {
   double s = linear_shrinks[k], all = 0;
   if (linear_is_regression(certificate->loss)) {
-    double mean = certificate->factors[1]; /* of a, which is taken off */
+    double mean = certificate->factors[1]; /* mean of a, which is subtracted */
     double ay = sum->conjugates[0][0] - mean * sum->conjugates[0][2];
     double aa = sum->conjugates[0][1] + mean * sum->slopes[0];
     return s * ay - s * s / 2 * aa;
   }
-  for (size_t class = 0; class < 2; class ++) { /* one factor on top of the other: on the chord, again */
+  /* the two factors multiply, so interpolate on the chord again */
+  for (size_t class = 0; class < 2; class ++) {
     double at = s * certificate->factors[class];
     size_t i = 1;
     while (i + 1 < LINEAR_SHRINKS && linear_shrinks[i] > at) i++;
@@ -65,7 +66,7 @@ static double smooth(const struct linear_certificate *certificate, const struct 
   return all;
 }
 
-/* Without l2 the slopes have to be shrunk so far that no |g_j| is above l1. */
+/* Without l2 the slopes must be shrunk until no |g_j| is above l1. */
 static double best_without_l2(const struct linear_certificate *certificate, const struct linear_reply *sum) {
   double most = certificate->most, s = most > certificate->l1 ? certificate->l1 / most : 1;
   size_t i = 1;
@@ -76,7 +77,7 @@ static double best_without_l2(const struct linear_certificate *certificate, cons
 
 double linear_certificate_gap(const struct linear_certificate *certificate, const struct linear_reply *sum,
                               double objective) {
-  double best = 0; /* of slopes that are all zero: no loss is below it */
+  double best = 0; /* D of slopes that are all zero: no loss is below 0 */
   if (objective == 0) return 0;
   if (certificate->l2 > 0)
     for (size_t k = 0; k < LINEAR_SHRINKS; k++)

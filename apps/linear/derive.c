@@ -1,15 +1,14 @@
-/* Derivatives at the weights that the servers hold, written plainly and in double precision: what Newton
- * steps are made of (apps/linear/train/newton.c), and what says how far the weights are from the optimum
- * (certificate.h).
+/* Derivatives at the weights on the servers, computed plainly and in double precision. Newton steps use them
+ * (apps/linear/train/newton.c), and so does the bound on the distance to the optimum (certificate.h).
  *
  *   g_j = sum_i c_i x_ij loss'(z_i)          h_jk = sum_i c_i x_ij x_ik loss''(z_i)
  *
- * g is pushed apart for each class. Of the Hessian the upper triangle is pushed, row after row, the bias
+ * g is pushed separately for each class. Of the Hessian the upper triangle is pushed, row after row, the bias
  * last.
  *
- * A worker keeps the scores of its rows, which hold as long as the servers hold the same weights, and its
- * part of the Hessian (hessian.h). Both only save work: a worker that has just come, or has taken over rows,
- * computes them anew. */
+ * A worker keeps the scores of its rows, which are valid as long as the weights on the servers stay the same,
+ * and its part of the Hessian (hessian.h). Both only save work: a worker that has just joined or has taken
+ * over rows computes them anew. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 
 /* --- scores --------------------------------------------------------------------------------------------- */
 
-/* out = X w + bias, by columns: */
+/* out = X w + bias, by columns. */
 static void score_columns(const struct linear_share *share, const double *w, double bias, double *out) {
   for (size_t i = 0; i < share->rows; i++) out[i] = bias;
   for (size_t j = 0; j < share->features; j++)
@@ -27,7 +26,7 @@ static void score_columns(const struct linear_share *share, const double *w, dou
       out[share->row_of[k]] += w[j] * (double)share->values[k];
 }
 
-/* and by rows, with several sums under way at a time. */
+/* The score of one row, with several partial sums, so that additions need not wait for one another. */
 static double score_row(const struct linear_rows *rows, size_t row, const double *w) {
   uint64_t k = rows->starts[row], end = rows->starts[row + 1];
   double sums[4] = {0};
@@ -45,7 +44,7 @@ static void find_scores(const struct linear_worker *worker, const double *w, dou
   for (size_t i = 0; i < worker->share.rows; i++) out[i] = bias + score_row(&worker->rows, i, w);
 }
 
-/* The scores at the weights that the servers hold. */
+/* Computes the scores at the weights on the servers. */
 static pawl_status score_rows(struct linear_worker *worker) {
   size_t features = worker->share.features;
   double bias = 0, *w = malloc((features + 1) * sizeof *w);
@@ -91,7 +90,7 @@ static pawl_status open_vector(struct linear_worker *worker, const struct linear
 
 /* --- the gradient --------------------------------------------------------------------------------------- */
 
-/* The sums of a row: see certificate.h; its slope and its curvature. */
+/* Adds a row to the sums of certificate.h, and computes its slope and its curvature. */
 static void judge(const struct linear_worker *worker, const struct linear_order *order, size_t row, double *slope_out,
                   double *curvature, struct linear_reply *reply) {
   enum linear_loss loss = worker->spec.loss;
@@ -115,7 +114,8 @@ static void judge(const struct linear_worker *worker, const struct linear_order 
     reply->conjugates[class][k] += linear_conjugate(loss, c, linear_shrinks[k] * slope);
 }
 
-/* Pairs, of both classes; for regression the second is the sum of c x. By columns: */
+/* The gradient by columns: a pair for each feature, one sum per class. For regression the second is the sum
+ * of c x. */
 static void sum_columns(const struct linear_worker *worker, const struct linear_order *order, const double *slopes,
                         double *pairs) {
   const struct linear_share *share = &worker->share;
@@ -133,7 +133,7 @@ static void sum_columns(const struct linear_worker *worker, const struct linear_
     }
 }
 
-/* and by rows, of which those without a slope, beyond the hinge, are left out. */
+/* The gradient by rows. Rows without a slope, beyond the hinge, are skipped. */
 static void sum_rows(const struct linear_worker *worker, const struct linear_order *order, const double *slopes,
                      double *pairs) {
   const struct linear_rows *rows = &worker->rows;
@@ -173,7 +173,7 @@ static pawl_status push_gradient(struct linear_worker *worker, const struct line
 
 enum { PUSHED_AT_ONCE = 1 << 20 };
 
-/* The feature of each key of the share, or UINT32_MAX. NULL without memory. */
+/* The feature of each key of the share, or UINT32_MAX. NULL if it is out of memory. */
 static uint32_t *features_at(const struct linear_share *share, uint64_t features) {
   uint32_t *feature_at = malloc((size_t)(features + 1) * sizeof *feature_at);
   for (uint64_t key = 0; feature_at && key < features; key++) feature_at[key] = UINT32_MAX;
@@ -205,7 +205,7 @@ static pawl_status push_hessian(struct linear_worker *worker, const struct linea
   if (!hessian->sums)
     status = linear_hessian_init(hessian, &worker->share, &worker->rows, worker->spec.bias, LINEAR_BY_COST);
   if (!status) status = linear_hessian_update(hessian, &worker->share, &worker->rows, curvatures, LINEAR_HESSIAN_SLACK);
-  if (status) linear_hessian_fini(hessian); /* what is half made is not kept */
+  if (status) linear_hessian_fini(hessian); /* do not keep an incomplete Hessian */
   uint32_t *feature_at = status ? NULL : features_at(&worker->share, order->features);
   if (!status && !feature_at) status = PAWL_NO_MEMORY;
   if (!status) status = open_vector(worker, order, LINEAR_HESSIAN, &vector);
@@ -237,7 +237,7 @@ pawl_status linear_derive(struct linear_worker *worker, const struct linear_orde
   return status;
 }
 
-/* The step of our features, and of the bias. */
+/* Pulls the step for the features of the share, and for the bias. */
 static pawl_status pull_step(struct linear_worker *worker, const struct linear_order *order, double *step,
                              double *bias) {
   const struct linear_share *share = &worker->share;

@@ -2,31 +2,32 @@
  *
  *   maximise over 0 <= a_i <= c_i    sum_i a_i - l2/2 |w(a)|^2          where  w(a) = 1/l2 sum_i a_i y_i x_i
  *
- * A worker has the multipliers a_i of its rows. It goes through them in a random order and sets each to what
- * is best while the others stay (Hsieh et al. 2008); the weights that this adds up to are on the servers. It
- * works on some rows at a time, a *chunk*: it pulls the weights of their features, goes through the rows, and
- * pushes by how much they have changed the weights. Chunks are drawn anew in each round: with the same rows
- * together every time it took ten times as many rounds.
+ * A worker has the multipliers a_i of its rows. It visits its rows in a random order and sets each multiplier
+ * to its best value while the others stay (Hsieh et al. 2008). The servers hold the weights w(a). A worker
+ * processes a small set of rows at a time, a *chunk*: it pulls the weights of their features, visits the
+ * rows, and pushes the change of the weights. Chunks are drawn anew in each round. With the same rows
+ * together in every round, training took ten times as many rounds.
  *
- * A worker that has all rows, which is how it is for data that one can hold (train.c), has nobody to hear of:
- * it makes several passes in a round, and leaves out rows that stay where they are (ascent.h).
+ * If one worker has all rows, as with small data (train.c), no other worker changes the weights. Then the
+ * worker makes several passes in a round, and leaves out rows whose multipliers stay at a bound (ascent.h).
  *
- * Else other workers do the same meanwhile, each on rows that stay its own. Where rows have much in common,
- * as texts have common words, going through the rows in two parts, one after the other, converges ten times
- * as slowly as in one random order (Lee and Wright 2019 show why), and so do two workers that hear of each
- * other once in a round. So chunks are small, and everybody's steps are mixed. What few rows are under way
- * together hardly matters (PASSCoDe, Hsieh et al. 2015); if it does, and the dual objective falls, the
- * scheduler lets each row step as if its change were made `damping` times, which cannot overshoot once that
- * is the number of workers (CoCoA+, Ma et al. 2015).
+ * Otherwise several workers do this at the same time, each on its own rows. Where rows have many features in
+ * common, as texts have common words, visiting the rows in two parts, one after the other, converges ten
+ * times as slowly as visiting them in one random order (Lee and Wright 2019 show why). The same holds for two
+ * workers that exchange their steps once in a round. So chunks are small, and the steps of all workers are
+ * mixed. The error from the few rows that are processed at the same time is usually small (PASSCoDe, Hsieh et
+ * al. 2015). If it is not, the dual objective falls. Then the scheduler has each row step as if its change
+ * were made `damping` times. Such steps cannot overshoot once `damping` is the number of workers (CoCoA+, Ma
+ * et al. 2015).
  *
- * DELAY. The pull for a chunk is sent tau chunks ahead. What this worker itself has pushed since is added to
- * what it brings.
+ * DELAY. A worker sends the pull for a chunk tau chunks ahead. When the answer arrives, it adds the changes
+ * that it has pushed since.
  *
- * LOSSES. After each round a worker stores its multipliers on the servers. Whoever takes over rows takes over
- * their multipliers, and when pieces have moved the weights are made anew from the multipliers that are
- * stored (the order's generation).
+ * LOSSES. After each round a worker stores its multipliers on the servers. A worker that takes over rows
+ * loads their multipliers. When pieces have moved, the weights are computed anew from the stored multipliers
+ * (the order's generation).
  *
- * The bias is the weight of a feature that is 1 in each row, and penalised like the others. */
+ * The bias is the weight of a feature that is 1 in each row. It is penalised like the other weights. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,15 +37,15 @@
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 
-enum { PASSES_MOST = 50 }; /* in a round */
+enum { PASSES_MOST = 50 }; /* the highest number of passes in a round */
 
-/* Some rows that are worked on together. Its arrays belong to tasks under way. */
+/* Rows that are processed together. Its arrays belong to tasks in progress. */
 struct chunk {
-  size_t first, rows; /* in the random order of this round */
-  size_t count, room; /* of features */
+  size_t first, rows; /* part of the random order of this round */
+  size_t count, room; /* number of features, and room for them */
   uint32_t *features;
   uint64_t *keys;
-  double *pulled, *start, *pushed; /* weights; our own share of them when they were asked for; changes */
+  double *pulled, *start, *pushed; /* weights; `ours` of these features when they were pulled; changes */
   double bias_pulled, bias_start, bias_pushed;
   struct pawl_task *pull, *bias_pull, *push, *bias_push;
 };
@@ -54,17 +55,17 @@ struct dual {
   double *squares; /* |x_i|^2 */
   float *y, *c;
   double *a;
-  double *v;    /* weights while a chunk is worked on */
-  double *ours; /* all that we have pushed, by feature */
+  double *v;    /* weights, while a chunk is processed */
+  double *ours; /* sum of all changes that this worker has pushed, by feature */
   double bias, our_bias;
-  struct chunk *ring; /* 2 (tau + 1): pulls ahead, pushes behind */
+  struct chunk *ring; /* 2 (tau + 1) chunks: pulls sent ahead, and pushes in progress */
   size_t ring_size;
-  uint32_t *order;             /* of rows */
+  uint32_t *order;             /* random order of the rows */
   struct linear_ascent ascent; /* of a worker that has all rows */
-  uint64_t passes;             /* it has made so far */
-  uint32_t *seen;              /* by feature: the chunk that had it last */
-  uint32_t sign;               /* of the chunk that is being made */
-  uint32_t *found;             /* its features, twice the room */
+  uint64_t passes;             /* passes of `ascent` so far */
+  uint32_t *seen;              /* by feature: the last chunk that contained it */
+  uint32_t sign;               /* number of the chunk that is being made */
+  uint32_t *found;             /* features of that chunk, and as much scratch memory for sorting */
 };
 
 /* --- the share by rows ---------------------------------------------------------------------------------- */
@@ -79,8 +80,8 @@ static bool turn(const struct linear_share *share, struct dual *dual) {
   return true;
 }
 
-/* Multipliers are stored by row: the piece in the upper half of the key, the row's number in it in the lower.
- * That is the same for whoever has the piece. */
+/* Multipliers are stored by row: the upper half of the key is the piece, the lower half the row's number in
+ * the piece. These keys do not depend on the worker that has the piece. */
 static pawl_status move_multipliers(struct linear_worker *worker, double *a, bool stores) {
   const struct linear_share *share = &worker->share;
   struct pawl_task **tasks = calloc(share->piece_count + 1, sizeof(struct pawl_task *));
@@ -122,8 +123,8 @@ static pawl_status make_room(struct chunk *chunk, size_t count) {
   return is_there ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* Sorts numbers below `limit`: a byte at a time, from the lowest. `other` has the same room; the result is in
- * either. */
+/* Sorts numbers below `limit`, byte by byte, from the lowest byte. `other` is scratch memory of the same
+ * size; the result is in one of the two arrays. */
 static uint32_t *sort(uint32_t *numbers, uint32_t *other, size_t count, size_t limit) {
   for (unsigned shift = 0; shift < 32 && (limit - 1) >> shift > 0; shift += 8) {
     size_t begins[257] = {0};
@@ -137,7 +138,7 @@ static uint32_t *sort(uint32_t *numbers, uint32_t *other, size_t count, size_t l
   return numbers;
 }
 
-/* The features that occur in the rows of the chunk, in the order of their keys. */
+/* Finds the features that occur in the rows of the chunk, by ascending key. */
 static pawl_status find_features(const struct linear_worker *worker, struct chunk *chunk) {
   struct dual *dual = worker->state;
   size_t count = 0;
@@ -173,11 +174,11 @@ static pawl_status settle_pushes(struct chunk *chunk) {
   return status ? status : bias_status;
 }
 
-/* --- a chunk is worked on ------------------------------------------------------------------------------- */
+/* --- processing a chunk --------------------------------------------------------------------------------- */
 
 static pawl_status ask(struct linear_worker *worker, struct chunk *chunk, size_t first, size_t rows) {
   const struct dual *dual = worker->state;
-  pawl_status status = settle_pushes(chunk); /* its arrays are about to be used again */
+  pawl_status status = settle_pushes(chunk); /* its arrays are about to be reused */
   chunk->first = first;
   chunk->rows = rows;
   if (!status) status = find_features(worker, chunk);
@@ -191,11 +192,12 @@ static pawl_status ask(struct linear_worker *worker, struct chunk *chunk, size_t
   return status;
 }
 
-/* The best multiplier of a row, and the weights moved by it, `crowd` times. */
+/* Sets the multiplier of a row to its best value, and moves the weights by the change, as if it were made
+ * `crowd` times. */
 static void ascend(struct dual *dual, size_t row, double l2, double crowd, bool has_bias) {
   double y = (double)dual->y[row], z = has_bias ? dual->bias : 0, square = dual->squares[row] + (has_bias ? 1 : 0);
   if (square == 0) {
-    dual->a[row] = (double)dual->c[row]; /* no weight can help it: it costs its whole loss */
+    dual->a[row] = (double)dual->c[row]; /* no weight affects this row: it costs its whole loss */
     return;
   }
   for (uint64_t k = dual->rows.starts[row]; k < dual->rows.starts[row + 1]; k++)
@@ -235,7 +237,7 @@ static pawl_status work(struct linear_worker *worker, const struct linear_order 
   pawl_status status = settle(&chunk->pull), bias_status = settle(&chunk->bias_pull);
   reply->waited_s += apps_seconds_since(before);
   if (status || bias_status) return status ? status : bias_status;
-  for (size_t i = 0; i < chunk->count; i++) { /* with what we have pushed since we asked */
+  for (size_t i = 0; i < chunk->count; i++) { /* add the changes pushed since this pull */
     uint32_t j = chunk->features[i];
     dual->v[j] = chunk->pulled[i] = chunk->pulled[i] + dual->ours[j] - chunk->start[i];
   }
@@ -248,8 +250,8 @@ static pawl_status work(struct linear_worker *worker, const struct linear_order 
 
 /* --- a round -------------------------------------------------------------------------------------------- */
 
-/* With nobody else there is nothing to hear of, nor to tell, in the middle of a round: then it has several
- * passes, a tenth of those so far, and leaves out rows that stay where they are. */
+/* True if this worker has all rows. Then there is nothing to exchange in the middle of a round. So a round
+ * has several passes, a tenth of the passes so far, and leaves out rows whose multipliers stay at a bound. */
 static bool is_alone(const struct linear_worker *worker) {
   return pawl_worker_count(worker->worker) == 1 && worker->spec.tau == 0;
 }
@@ -318,7 +320,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   bool alone = is_alone(worker);
   if (!alone) {
     linear_shuffle(&random, dual->order, (uint32_t)worker->share.rows);
-    dual->passes = 0; /* the order is another one's */
+    dual->passes = 0; /* the shuffle has replaced the order of `ascent` */
   }
   pawl_status status = alone ? go_alone(worker, order, &random, reply) : go_through(worker, order, reply);
   int64_t before = apps_now();
@@ -406,7 +408,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   return move_multipliers(worker, dual->a, false);
 }
 
-/* Our part of w(a). */
+/* Pushes this worker's part of w(a). */
 static pawl_status gather(struct linear_worker *worker, const struct linear_order *order) {
   struct dual *dual = worker->state;
   const struct linear_share *share = &worker->share;
@@ -435,7 +437,7 @@ static const char *wrong_point(const struct linear_point *point) {
          "squared-hinge";
 }
 
-/* An element per row, by piece and row: move_multipliers computes the keys. */
+/* One element per row; move_multipliers computes the keys. */
 static void multipliers(const struct linear_spec *spec, struct pawl_vector_options *options) {
   options->function = PAWL_ASSIGN;
   options->size = (spec->pieces + 1) << 32;

@@ -6,17 +6,18 @@
 
 enum { TILE = 8, TILE_SUMS = TILE * TILE };
 
-/* What a row costs, in processor cycles about: for each pair of its entries, and for each pair of its
+/* Approximate cost of a row in processor cycles: for each pair of its entries, and for each pair of its
  * tiles. */
 #define ENTRY_PAIR 3
 #define TILE_PAIR 12
 
-#define CANCELLED 1e-8 /* of the highest that a sum has been: with less left, its rounding begins to matter */
+/* relative to the highest value that a sum has had: below it, rounding errors begin to matter */
+#define CANCELLED 1e-8
 
-/* --- where sums are ------------------------------------------------------------------------------------- */
+/* --- positions of sums ---------------------------------------------------------------------------------- */
 
-/* Of rows of a triangle of `count` rows: where the given one begins, less its number, as what lies before the
- * diagonal is left out. */
+/* Where a row of a triangle of `count` rows begins, minus its number, because entries before the diagonal are
+ * not stored. */
 static size_t row_begin(size_t count, size_t row) { return row * count - row * (row + 1) / 2; }
 
 static size_t positions(const struct linear_hessian *hessian) { return hessian->features + 1; }
@@ -59,15 +60,15 @@ void linear_hessian_read(const struct linear_hessian *hessian, const uint32_t *f
 
 enum { PANEL_ENTRIES = 1 << 16 };
 
-/* Some rows, so few that the processor's cache holds them, and their entries by feature. */
+/* A panel: so few rows that they fit into the processor's cache, with their entries sorted by feature. */
 struct entries {
-  uint32_t *begins; /* features + 1: entries of the panel that each has, */
+  uint32_t *begins; /* features + 1: where the entries of each feature begin in the panel */
   struct panel_entry {
-    uint32_t row, at; /* the row, and the entry's number, counted from the first of the panel */
+    uint32_t row, at; /* number of the row, and of the entry, both counted from the first of the panel */
   } * places;
 };
 
-/* Rows that stay as they are, are left out. */
+/* Rows that have not changed are left out. */
 static void sort_entries(const struct linear_hessian *hessian, const struct linear_rows *rows, size_t first,
                          size_t last, const struct entries *panel) {
   uint64_t base = rows->starts[first];
@@ -120,10 +121,10 @@ static pawl_status add_by_entries(struct linear_hessian *hessian, const struct l
 
 /* --- by tiles ------------------------------------------------------------------------------------------- */
 
-/* NEAR groups of a panel stay in the processor's second cache while all others pass by. */
+/* NEAR groups of a panel stay in the second-level cache while all other groups pass by. */
 enum { PANEL_ROWS = 256, WORDS = PANEL_ROWS / 64, NEAR = 8 };
 
-/* As many columns of a tile as leave the sums of half its rows in registers. */
+/* The number of columns of a tile: the sums of half its rows and of these columns fit into registers. */
 #if defined(__aarch64__)
 enum { ACROSS = 8 };
 #else
@@ -132,11 +133,12 @@ enum { ACROSS = 4 };
 
 typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
 
-/* Some rows, spread out by groups of positions. */
+/* Some rows, arranged by groups of positions. */
 struct tiles {
-  double *values;  /* of each group: PANEL_ROWS times TILE */
-  uint64_t *there; /* of each group: a bit for each row that has one of its features, whose values are set */
-  double *scaled;  /* of one group: values times the change of their row */
+  double *values; /* for each group: PANEL_ROWS times TILE values */
+  /* for each group: a bit for each row that has one of its features; only the values of these rows are set */
+  uint64_t *there;
+  double *scaled; /* for one group: values times the change of their row */
   double changes[PANEL_ROWS];
 };
 
@@ -149,7 +151,7 @@ static void spread(const struct tiles *panel, size_t row, size_t place, double v
   values[place % TILE] += value;
 }
 
-/* The next rows that have changed. Returns how many there are. */
+/* Fills the tiles with the next rows that have changed. Returns the number of these rows. */
 static size_t fill_tiles(const struct linear_hessian *hessian, const struct linear_rows *rows, size_t *next,
                          struct tiles *panel) {
   size_t count = 0;
@@ -234,10 +236,10 @@ static pawl_status add_by_tiles(struct linear_hessian *hessian, const struct lin
 /* --- rows that change ----------------------------------------------------------------------------------- */
 
 static bool is_near(double was, double is, double slack) {
-  return was <= (1 + slack) * is && is <= (1 + slack) * was; /* not for what is no number */
+  return was <= (1 + slack) * is && is <= (1 + slack) * was; /* false if either is NAN */
 }
 
-/* What is to be added of each row. Returns how many have something. */
+/* Finds the curvature that is to be added for each row. Returns the number of rows with a change. */
 static size_t find_changes(struct linear_hessian *hessian, const double *curvatures, double slack, size_t *curved_out) {
   size_t changed = 0, curved = 0;
   for (size_t i = 0; i < hessian->rows; i++) {
@@ -250,10 +252,10 @@ static size_t find_changes(struct linear_hessian *hessian, const double *curvatu
   return changed;
 }
 
-/* Rows that come in, or leave, are counted by the positions that they have. */
+/* Counts, for each position, the rows that have gained or lost their curvature. */
 static void count_curved(struct linear_hessian *hessian, const struct linear_rows *rows, size_t row, double is) {
   if ((hessian->curvatures[row] != 0) == (is != 0)) return;
-  uint32_t by = is != 0 ? 1 : UINT32_MAX; /* less one */
+  uint32_t by = is != 0 ? 1 : UINT32_MAX; /* UINT32_MAX subtracts one */
   for (uint64_t k = rows->starts[row]; k < rows->starts[row + 1]; k++)
     hessian->curved[hessian->place_of[rows->feature_of[k]]] += by;
   if (hessian->has_bias) hessian->curved[hessian->features] += by;
@@ -281,16 +283,16 @@ static pawl_status begin_anew(struct linear_hessian *hessian, const struct linea
   return add_changes(hessian, rows, curvatures);
 }
 
-/* --- sums of which little is left ----------------------------------------------------------------------- */
+/* --- cancelled sums ------------------------------------------------------------------------------------- */
 
-/* Whether the sum has become so small that rounding of what it was may be seen in it. */
+/* Whether the sum has become so small that rounding errors of its earlier, larger values matter. */
 static bool is_cancelled(struct linear_hessian *hessian, size_t place) {
   double is = sum_at(hessian, place, place);
   hessian->peaks[place] = is > hessian->peaks[place] ? is : hessian->peaks[place];
   return hessian->curved[place] > 0 && is < CANCELLED * hessian->peaks[place];
 }
 
-/* All sums of one feature, made anew from the rows that have it. */
+/* Computes all sums of one feature anew from the rows that have it. */
 static void refresh(struct linear_hessian *hessian, const struct linear_share *share, const struct linear_rows *rows,
                     size_t feature) {
   size_t place = hessian->place_of[feature];
@@ -306,7 +308,8 @@ static void refresh(struct linear_hessian *hessian, const struct linear_share *s
   hessian->peaks[place] = sum_at(hessian, place, place);
 }
 
-/* Features that only a few rows have lose their curvature one by one, so each is seen to by itself. */
+/* Features that only a few rows have lose their curvature one by one. So each feature is checked by
+ * itself. */
 static pawl_status restore(struct linear_hessian *hessian, const struct linear_share *share,
                            const struct linear_rows *rows, const double *curvatures) {
   uint64_t entries = 0;
@@ -324,8 +327,8 @@ static void note_peaks(struct linear_hessian *hessian) {
   for (size_t place = 0; place < positions(hessian); place++) is_cancelled(hessian, place);
 }
 
-/* Differences are added as long as they are clearly fewer than all rows: sums that begin anew have no
- * rounding of earlier ones. */
+/* Adds differences if clearly fewer rows than all have changed. Otherwise the sums begin anew, free of the
+ * rounding errors of earlier sums. */
 pawl_status linear_hessian_update(struct linear_hessian *hessian, const struct linear_share *share,
                                   const struct linear_rows *rows, const double *curvatures, double slack) {
   size_t curved, changed = find_changes(hessian, curvatures, slack, &curved);
@@ -353,7 +356,7 @@ static int by_id(const void *a, const void *b) {
   return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Positions by rising id; the bias comes last. */
+/* Positions by ascending id; the bias comes last. */
 static bool place_by_id(struct linear_hessian *hessian, const struct linear_share *share) {
   struct feature_id *features = malloc((hessian->features + 1) * sizeof *features);
   if (!features) return false;
@@ -364,9 +367,9 @@ static bool place_by_id(struct linear_hessian *hessian, const struct linear_shar
   return true;
 }
 
-/* Whether tiles are the cheaper way. Needs the positions. */
+/* Estimates whether tiles are cheaper than entries. Needs the positions. */
 static pawl_status count_costs(const struct linear_hessian *hessian, const struct linear_rows *rows, bool *tiled_out) {
-  /* the last row, counted from 1, that has the group */
+  /* the last row, counted from 1, that has a feature of the group */
   size_t *seen = calloc(hessian->groups + 1, sizeof *seen);
   double by_entries = 0, by_tiles = 0;
   if (!seen) return PAWL_NO_MEMORY;

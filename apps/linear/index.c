@@ -23,7 +23,7 @@ pawl_status linear_index_init(struct linear_index *index, uint64_t span, uint64_
   return index->slots ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* Half of the slots are used at most. */
+/* At most half of the slots are used. */
 static pawl_status widen(struct linear_index *index) {
   struct linear_index wider = *index;
   wider.mask = 2 * index->mask + 1;

@@ -1,5 +1,5 @@
-/* Ids that occur in some data, numbered from 0 in the order in which they were met, and counted: an array
- * over all ids where that is not much larger than the data, else a hash table of those that occur. */
+/* Numbers the ids that occur in some data, from 0 in the order of their first occurrence, and counts their
+ * entries. It is an array over all ids if that is not much larger than the data, otherwise a hash table. */
 #ifndef LINEAR_INDEX_H
 #define LINEAR_INDEX_H
 
@@ -12,17 +12,16 @@ struct linear_index {
   uint64_t *ids; /* by number */
   uint64_t *counts;
   size_t count, room;
-  uint32_t *direct; /* by id: its number + 1 */
-  uint32_t *slots;  /* else: numbers + 1, by hash of the id */
+  uint32_t *direct; /* by id: the number of the id + 1; NULL if `slots` is used */
+  uint32_t *slots;  /* by hash of the id: the number of the id + 1 */
   uint64_t mask;
 };
 
-/* For ids below `span` that have about so many entries. End it with linear_index_fini, also after a
- * failure. */
+/* For ids below `span` with about `entries` entries. Call linear_index_fini also after a failure. */
 pawl_status linear_index_init(struct linear_index *index, uint64_t span, uint64_t entries);
 void linear_index_fini(struct linear_index *index); /* a struct of zeros is fine */
 
-/* One more entry, or several, of an id. PAWL_NO_MEMORY, PAWL_TOO_LARGE (2^32 ids). */
+/* Counts `times` more entries of an id. PAWL_NO_MEMORY, PAWL_TOO_LARGE (2^32 ids). */
 pawl_status linear_index_count(struct linear_index *index, uint64_t id, uint64_t times);
 
 static inline uint64_t linear_index_place(const struct linear_index *index, uint64_t id) {

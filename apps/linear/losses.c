@@ -31,7 +31,8 @@ static void logistic(size_t count, const float *restrict y, const float *restric
   for (size_t i = 0; i < count; i++) {
     float m = y[i] * z[i], away = m < 0 ? -m : m;
     float e = exp_below_zero(-away), right = 1 / (1 + e); /* the probability of the likelier class */
-    float wrong = m < 0 ? right : e * right;              /* that of the class that the row is not */
+    /* probability of the class that the row does not have */
+    float wrong = m < 0 ? right : e * right;
     float bound = (right - 0.5f) / (away + 1e-6f) * 0.125f;
     pairs[2 * i] = -c[i] * y[i] * wrong;
     pairs[2 * i + 1] = c[i] * largest(e * right * right, bound);
@@ -75,7 +76,7 @@ static double logistic_losses(size_t count, const float *y, const double *z, con
     for (size_t k = 0; k < 8; k++) {
       double m = (double)y[i + k] * z[i + k], away = m < 0 ? -m : m;
       double e = (double)exp_below_zero((float)-away);
-      /* what is no number stays none */
+      /* NAN stays NAN */
       sums[k] += (double)c[i + k] * (log_above_one(e) + (m > 0 ? 0 : away));
     }
   for (; i < count; i++) all += (double)c[i] * linear_log_loss((double)y[i] * z[i]);

@@ -40,7 +40,7 @@ pawl_status linear_minibatch_fill(struct linear_minibatch *minibatch, const stru
     linear_index_clear(&minibatch->index);
   else
     status =
-        /* by hash: a minibatch is small whatever the ids are */
+        /* a hash table, as a minibatch is small whatever its ids are */
         linear_index_init(&minibatch->index, UINT64_MAX, 0);
   for (size_t k = first; k < last && !status; k++) status = linear_index_count(&minibatch->index, batch->ids[k], 1);
   size_t features = minibatch->index.count;
@@ -54,7 +54,7 @@ pawl_status linear_minibatch_fill(struct linear_minibatch *minibatch, const stru
   if (status) return status;
   if (features) memcpy(minibatch->keys, minibatch->index.ids, features * sizeof *minibatch->keys);
   qsort(minibatch->keys, features, sizeof *minibatch->keys, by_value);
-  /* counts, which have done their work, now say where each id stands in the sorted list */
+  /* the counts are no longer needed: reuse them for the place of each id in the sorted list */
   for (size_t j = 0; j < features; j++)
     minibatch->index.counts[linear_index_find(&minibatch->index, minibatch->keys[j])] = j;
   for (size_t k = first; k < last; k++)

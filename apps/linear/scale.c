@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define DEVIATION_LEAST 1e-12 /* of the mean square: a variance below it is what rounding leaves of none */
+#define DEVIATION_LEAST 1e-12 /* relative to the mean square: a smaller variance is rounding error */
 
 double linear_scale_of(enum linear_scale scale, const struct linear_spread *spread, uint64_t rows) {
   double most = spread->most > 0 ? spread->most : 1;

@@ -7,9 +7,8 @@ uint64_t linear_times(uint64_t a, uint64_t b, uint64_t size) {
   return size >> 32 ? (uint64_t)((wide)a * b % size) : a * b % size;
 }
 
-/* The x with a x = 1 mod size, by Euclid, all of it mod size; 0 if there is none. Nothing here is signed:
- * sanitizers check products of signed numbers of 128 bits by a function that not every compiler brings
- * along. */
+/* The x with a x = 1 mod size, by Euclid's algorithm modulo `size`; 0 if there is none. All numbers are
+ * unsigned: sanitizers check signed 128-bit products with a function that some compilers do not provide. */
 static uint64_t inverse_of(uint64_t a, uint64_t size) {
   uint64_t r = a, next_r = size, x = 1 % size, next_x = 0;
   while (next_r) {
@@ -28,7 +27,7 @@ void linear_scatter_init(struct linear_scatter *scatter, uint64_t size) {
   scatter->size = size;
   scatter->factor = scatter->inverse = 1 % size;
   if (size < 3) return;
-  /* 0.618… of the size, in whole numbers so that every machine finds the same */
+  /* 0.618… of the size, in integers, so that every machine computes the same factor */
   uint64_t factor = (uint64_t)((wide)size * UINT64_C(11400714819323198485) >> 64);
   for (factor |= 1; factor < size; factor += 2) {
     uint64_t inverse = inverse_of(factor, size);

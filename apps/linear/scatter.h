@@ -1,20 +1,19 @@
-/* Where features lie: ids are scattered over the span of keys, so that a block of neighbouring keys is a
- * random sample of the features, with few of any row (OSDI'14 5.1 divides features into blocks; features that
- * are numbered by topic or by frequency would make blocks whose features act on the same rows, and block
- * steps that overshoot).
+/* Maps ids of features to keys. Ids are scattered over the span of keys, so that a block of neighbouring keys
+ * is a random sample of the features, and a row has few features in a block (OSDI'14 5.1 divides features
+ * into blocks). If features are numbered by topic or by frequency, neighbouring ids act on the same rows, and
+ * steps for blocks of them would overshoot.
  *
  *   key = id * factor mod size
  *
- * with a factor near the golden section of the size that has no divisor in common with it, so that every id
- * has a key of its own and neighbours lie far apart.
- */
+ * The factor is close to the size divided by the golden ratio, and has no divisor in common with the size. So
+ * every id has a key of its own, and neighbours lie far apart. */
 #ifndef LINEAR_SCATTER_H
 #define LINEAR_SCATTER_H
 
 #include <stdint.h>
 
 struct linear_scatter {
-  uint64_t size; /* of the span: keys and ids are [0, size) */
+  uint64_t size; /* keys and ids are in [0, size) */
   uint64_t factor, inverse;
 };
 

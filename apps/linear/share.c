@@ -1,4 +1,4 @@
-/* Pieces come and go: see share.h. Arranging them is in arrange.c. */
+/* Adds and drops pieces: see share.h. arrange.c arranges them. */
 #include "apps/linear/share.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static pawl_status add_piece(void *context, size_t number, struct pawl_batch *ba
   return PAWL_OK;
 }
 
-/* Pieces are read in any order; in the order of their numbers a sum over rows is the same every time. */
+/* Pieces are read in any order, and sorted by number, so that a sum over rows is the same every time. */
 static int by_number(const void *a, const void *b) {
   const struct linear_piece *x = a, *y = b;
   return x->number < y->number ? -1 : x->number > y->number;
@@ -61,7 +61,7 @@ pawl_status linear_share_drop(struct linear_share *share, const struct pawl_rang
     for (size_t k = 0; k < count; k++)
       if (piece->number >= pieces[k].begin && piece->number < pieces[k].end) piece->is_dropped = true;
     if (piece->is_dropped) share->is_stale = true;
-    if (piece->is_dropped && piece->batch) /* its rows were never arranged: it can go at once */
+    if (piece->is_dropped && piece->batch) /* its rows were never arranged, so it can be freed at once */
       pawl_batch_destroy(piece->batch);
     else
       share->pieces[kept++] = *piece;

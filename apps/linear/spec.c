@@ -11,7 +11,7 @@ void linear_spec_fini(struct linear_spec *spec) {
 }
 
 char *linear_spec_write(const struct linear_spec *spec) {
-  /* no memory, or no UTF-8: linear_check looks */
+  /* NULL if it is out of memory; linear_check has refused paths that are not UTF-8 */
   json_t *paths = apps_json_texts(spec->paths, spec->path_count);
   json_t *reading = apps_json_reading(&spec->reading, spec->label);
   return apps_json_print(json_pack(

@@ -1,9 +1,9 @@
 /* Distributed subgradient descent: OSDI'14 Algorithm 1.
  *
  * In each round every worker pulls the weights of its features, computes the gradient of its rows' losses,
- * and pushes it; the servers add the parts up and take one step, w <- prox(w - rate * g), in which the
- * penalty is the proximal operator's business (`prox_elastic`): that is the subgradient step of the paper,
- * but for zeros, which it reaches exactly. The simplest of the methods, and the one to read first. */
+ * and pushes it. The servers add the parts up and take one step, w <- prox(w - rate * g). The proximal
+ * operator applies the penalty (`prox_elastic`). This is the subgradient step of the paper, except that
+ * weights reach zero exactly. It is the simplest of the methods, and the best to read first. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
 
 static void end(struct linear_worker *worker) { (void)worker; }
 
-/* z = X w + b; then in its place c loss'(z). */
+/* Computes z = X w + b, then replaces z by c loss'(z). */
 static double slopes(const struct linear_worker *worker, const struct linear_order *order, const double *w, double bias,
                      double *z, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
@@ -85,8 +85,8 @@ static void rule(const struct linear_spec *spec, const struct linear_order *orde
   snprintf(options->rule, sizeof options->rule, "prox_elastic rate=%.17g l1=%.17g l2=%.17g", order->rate, l1, l2);
 }
 
-/* One over the highest curvature of any direction would be right. The curvature of all directions together is
- * some times as high. */
+/* The best rate is one over the highest curvature of any direction. This uses the sum of the curvatures of
+ * all directions, which is several times as high. */
 static double settle_rate(const struct linear_spec *spec, uint64_t rows, double squares) {
   return linear_loss_of(spec->loss)->rate / fmax(squares + (double)rows, 1);
 }

@@ -16,7 +16,9 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
   worker->session = pawl_worker_session(handle);
   worker->point = SIZE_MAX;
   if (!linear_spec_read(bytes, size, &worker->spec)) {
-    pawl_worker_say(handle, "this worker does not understand the job; is it of another version?");
+    pawl_worker_say(
+        handle,
+        "cannot read the specification of the job; use the same version of pawl for 'pawl train' and all workers");
     return PAWL_MISMATCH;
   }
   worker->share.digests = worker->spec.digests;
@@ -30,7 +32,9 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
   struct pawl_data_info info;
   pawl_data_info(worker->data, &info);
   if (info.fingerprint == worker->spec.fingerprint) return PAWL_OK;
-  pawl_worker_say(handle, "the data at %s differs from the scheduler's: names or sizes are not the same",
+  pawl_worker_say(handle,
+                  "the data at %s differs from the scheduler's in names or sizes; every worker needs the same files at "
+                  "the same paths",
                   worker->spec.paths[0]);
   return PAWL_MISMATCH;
 }

@@ -262,8 +262,8 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {LETTER_CASE, "case", "LIST",
-     "dense4m, dense16m, cached1e5, cached1e6, fresh1e6, random1e6,\n"
-     "onekey, onekey64, balance, memory, replicas, together, or all\n"
+     "dense4m, dense16m, cached1e5, cached1e6, fresh1e6, random1e6, "
+     "onekey, onekey64, balance, memory, replicas, together, or all "
      "(the default)"},
     {LETTER_OP, "op", "OP", "only push, pull or pushpull (default: all of the case)"},
     {LETTER_WORKERS, "workers", "N", "worker processes (default: 1; together: 8)"},
@@ -271,7 +271,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_SHARDS, "shards", "N", "shards per server (default: 1)"},
     {LETTER_REPLICAS, "replicas", "K", "replicas of each key (default: 0; replicas, together: 1)"},
     {LETTER_OUTSTANDING, "outstanding", "N",
-     "concurrent operations per worker, in the cases dense,\n"
+     "concurrent operations per worker, in the cases dense, "
      "cached and fresh (default: 1; replicas: 8)"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
     {LETTER_SECONDS, "seconds", "S", "seconds per operation (default: 1)"},

@@ -164,9 +164,9 @@ static const struct pwi_cli_option cli_options[] = {
     {'s', "size", "LIST", "message sizes, such as 64k,1m, up to 256m (default: 1m)"},
     {LETTER_SECONDS, "seconds", "S", "seconds per measurement, up to 60 (default: 0.5)"},
     {LETTER_ROUNDS, "rounds", "N",
-     "pawl and the baseline take turns N times, up to 15; medians are\nprinted (default: 5)"},
+     "pawl and the baseline take turns N times, up to 15; medians are printed (default: 5)"},
     {LETTER_MEMORY, "memory", "KIND",
-     "send from a shared region or from private memory: region or\nprivate (default: region; matters for ucx only)"},
+     "send from a shared region or from private memory: region or private (default: region; matters for ucx only)"},
     PWI_CLI_JSON,
     {0},
 };

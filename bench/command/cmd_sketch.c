@@ -1,4 +1,4 @@
-/* `pawl-bench sketch`: things per second into a sketch. */
+/* `pawl-bench sketch`: items per second into a sketch. */
 #include <stdio.h>
 
 #include "bench.h"
@@ -52,10 +52,10 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {LETTER_SECONDS, "seconds", "S", "seconds per measurement (default: 2)"},
-    {LETTER_THINGS, "things", "N", "distinct things of the Zipf stream (default: 10 million)"},
+    {LETTER_THINGS, "things", "N", "distinct items of the Zipf stream (default: 10 million)"},
     {LETTER_SEED, "seed", "N", "seed of both streams (default: 1)"},
     {LETTER_DATA, "data", "FOLDER", "also count real streams, and compare with exact counts"},
-    {LETTER_KILL, "kill", NULL, "also kill a server while things are added"},
+    {LETTER_KILL, "kill", NULL, "also kill a server while items are added"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
     PWI_CLI_JSON,
     {0},
@@ -64,7 +64,7 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_bench_sketch = {
     .name = "sketch",
     .summary = "measure how fast a sketch counts",
-    .text = "Starts one server process and adds things from this process: a Zipf stream, and\n"
+    .text = "Starts one server process and adds items from this process: a Zipf stream, and\n"
             "distinct 64-bit numbers, which cannot be aggregated on the way. Compares with\n"
             "Redis on this machine, if it is installed, and with one thread that fills the\n"
             "same sketch in memory.\n\n"

@@ -145,7 +145,7 @@ const struct pwi_command pwi_command_bench_wait = {
     .name = "wait",
     .summary = "measure how much workers wait under bounded delay",
     .text = "Trains l1-regularised logistic regression by Algorithm 3 of OSDI'14 on generated\n"
-            "data, once for each bound tau: up to tau iterations of a worker may be under way\n"
+            "data, once for each bound tau: up to tau iterations of a worker may be in progress\n"
             "besides the one that it computes. A block takes 4 times longer with probability\n"
             "0.1, and a push takes half a block time. Prints the share of their\n"
             "time that workers waited, and the time until all runs' common objective was\n"

@@ -126,7 +126,8 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
   };
   pawl_status status = pwi_client_create(&config, &session->client);
   if (status == PAWL_INVALID)
-    return pwi_error(status, "'%s' is not an address, or the name of the job is not a word", session->address);
+    return pwi_error(status, "'%s' is not an address, or '%s' is not a job's name (a word)", session->address,
+                     options->job ? options->job : "");
   if (status) return pwi_error_status(status, "session");
   session->sequence.client = session->client;
   /* net and client refer to each other; the net calls no callback before it is polled */

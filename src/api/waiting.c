@@ -56,8 +56,8 @@ bool pwi_session_waits(struct pawl_session *session, char *text, size_t size) {
   if (waiting.waiting == 0) return false;
   snprintf(text, size,
            "%zu of %zu arcs wait for servers that are down and have the only copy: node %s. If these processes have "
-           "ended, their data is lost: %s'pawl server forget --all-lost' starts these arcs empty, 'pawl "
-           "checkpoint load DIR --lose-data' with a checkpoint",
+           "ended, their data is lost: %s'pawl server forget --all-lost' restarts these arcs empty, and 'pawl "
+           "checkpoint load DIR --lose-data' restores them from a checkpoint",
            waiting.waiting, waiting.arcs, waiting.nodes,
            waiting.up > 0 ? "" : "start new servers with 'pawl server', then ");
   return true;

@@ -265,7 +265,7 @@ const struct pwi_command pwi_command_sim_faults = {
             "manager are killed and restarted, servers join and leave, arcs move, journals\n"
             "fail. Checks the invariants all the time, and once more after everything has\n"
             "healed: no acknowledged push is lost, no push is applied twice, the views of\n"
-            "all nodes are one history, and no node waits without a cause.\n\n"
+            "all nodes form one history, and no node waits without a cause.\n\n"
             "Prints the seeds per second and counts of the events. For a seed that fails,\n"
             "prints the failure, its time and the command that replays it: the same seed\n"
             "gives the same run, event by event. Exits with 1 if any seed failed.\n",

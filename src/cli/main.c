@@ -54,7 +54,7 @@ static void print_overview(void) {
   printf("\n"
          "options of every command:\n"
          "  -h, --help         print help of the command; also 'pawl help COMMAND'\n"
-         "  -v, --verbose      log more to standard error; give it twice for all\n"
+         "  -v, --verbose      log more to standard error; twice: log everything\n"
          "  --log-level LEVEL  log from LEVEL up: debug, info, warn (default) or error\n"
          "  --json             print results as JSON, one object per line\n");
   printf("\n"

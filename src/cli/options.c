@@ -17,7 +17,7 @@
 
 /* The options common to all commands. */
 const struct pwi_cli_option pwi_cli_common_options[] = {
-    {'v', "verbose", NULL, "log more to standard error; give it twice for all"},
+    {'v', "verbose", NULL, "log more to standard error; twice: log everything"},
     {LETTER_LOG_LEVEL, "log-level", "LEVEL", "log from LEVEL up: debug, info, warn (default), error"},
     {'h', "help", NULL, "print this help"},
     {0},

@@ -11,7 +11,7 @@ void pwi_key_file_error(const char *path, size_t line, pawl_status status, char 
   if (line > 0 && status == PAWL_INVALID)
     snprintf(text, size, "%s:%zu: not a key: expected " WHAT_A_KEY_IS, path, line);
   else if (line > 0 && status == PAWL_UNSUPPORTED)
-    snprintf(text, size, "%s:%zu: behind a key " PWI_KEY_WHAT_MAY_FOLLOW, path, line);
+    snprintf(text, size, "%s:%zu: after a key " PWI_KEY_WHAT_MAY_FOLLOW, path, line);
   else if (line > 0)
     snprintf(text, size, "%s:%zu: %s", path, line, pawl_status_text(status));
   else if (status == PAWL_FORBIDDEN)
@@ -25,7 +25,7 @@ static pawl_status add_text(struct pwi_keyring *keys, const struct pwi_key_sourc
   if (status == PAWL_INVALID)
     snprintf(text, PWI_KEY_ERROR_MAX, "%s is not a key: expected " WHAT_A_KEY_IS, source->name);
   else if (status == PAWL_UNSUPPORTED)
-    snprintf(text, PWI_KEY_ERROR_MAX, "%s: behind a key " PWI_KEY_WHAT_MAY_FOLLOW, source->name);
+    snprintf(text, PWI_KEY_ERROR_MAX, "%s: after a key " PWI_KEY_WHAT_MAY_FOLLOW, source->name);
   else if (status)
     snprintf(text, PWI_KEY_ERROR_MAX, "%s: %s", source->name, pawl_status_text(status));
   return status;

@@ -87,7 +87,7 @@ refuses() {
 
 sed 's/read-only/read-onyl/' limited.key >wrong.key
 chmod 600 wrong.key
-refuses "wrong.key:2: behind a key only 'read-only'" key show wrong.key
+refuses "wrong.key:2: after a key only 'read-only'" key show wrong.key
 printf '# a comment\n\npawl1-12345\n' >bad.key
 chmod 600 bad.key
 refuses 'bad.key:3:' key show bad.key

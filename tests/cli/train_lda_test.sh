@@ -108,7 +108,7 @@ find here -type f -exec cksum {} + | sort >before
 expect 1 "$pawl" train lda docs.ldac --topics 4 --sweeps 20 --dir here --resume -o named.model
 complained '\-\-topics was 3 and is now 4'
 expect 1 "$pawl" train lda docs.uci --topics 3 --sweeps 20 --dir here --resume -o named.model
-complained 'docs.uci is in place of .*docs.ldac'
+complained 'found .*docs.uci instead of .*docs.ldac'
 find here -type f -exec cksum {} + | sort >after
 cmp -s before after || fail 'a run that was refused has changed the directory'
 expect 1 "$pawl" train lda docs.ldac --topics 3 --resume -o nothing.model

@@ -132,7 +132,8 @@ static void turn(struct lda_svi_batch *batch) {
       batch->row_entries[at] = (uint32_t)i;
       batch->row_in[at] = (uint32_t)d;
     }
-  memmove(starts + 1, starts, batch->rows * sizeof *starts); /* each is now where the next one begins */
+  /* each element now is the end of its row, and so the start of the next */
+  memmove(starts + 1, starts, batch->rows * sizeof *starts);
   starts[0] = 0;
 }
 

@@ -17,13 +17,13 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define LANES 16 /* rows are padded with zeros to a multiple of it */
-/* At most so many turns. With 50 and 100, and other cuts of topics, held-out documents fared worse on the one
- * corpus that was tried. */
+/* The highest number of iterations for a document. With 50 and 100, and with other rules for leaving out
+ * topics, held-out documents had a worse likelihood on the one corpus that was tried. */
 #define TURNS 30
-#define ENOUGH 1e-3f /* the mean change of gamma_dk by which a document is done */
+#define ENOUGH 1e-3f /* a document has converged when its gamma_dk change by less than this on average */
 #define TINY 1e-35f
-#define NO_TOKENS 1e-6f /* of a word and topic in a batch: zeros travel for less */
-#define NOTHING 0.02f   /* tokens of a document, by which a topic is not of it */
+#define NO_TOKENS 1e-6f /* of a word and topic in a batch: fewer tokens are sent as 0 */
+#define NOTHING 0.02f   /* fewer tokens of a document than this: the topic is left out */
 
 /* --- steps ---------------------------------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ double lda_svi_decay(const struct lda_svi_rate *rate, uint64_t from, uint64_t to
   return sum;
 }
 
-/* A Gamma of such a shape is almost normal, and so is the sum of four even ones. */
+/* A Gamma distribution of this shape is almost normal, and so is the sum of four uniform numbers. */
 void lda_svi_first(uint64_t seed, uint64_t word, uint32_t topics, float *weights_out) {
   struct lda_random random = lda_random_of(seed, word, UINT64_C(0x1a3bda));
   for (uint32_t k = 0; k < topics; k++) {
@@ -52,13 +52,13 @@ void lda_svi_first(uint64_t seed, uint64_t word, uint32_t topics, float *weights
 
 /* --- functions of numbers ------------------------------------------------------------------------------- */
 
-/* Eight numbers at a time, which compilers make of two or four registers' worth where they are narrower. They
- * are passed by address: how to pass them otherwise differs between processors. */
+/* Vectors of eight numbers. Compilers use two or four registers for each where registers are narrower. They
+ * are passed by address, because calling conventions for vectors differ between processors. */
 enum { WIDE = 8 };
 typedef float wide __attribute__((vector_size(4 * WIDE), aligned(4), may_alias));
 typedef int32_t wide_bits __attribute__((vector_size(4 * WIDE)));
 
-/* exp of negative numbers, by powers of two and a polynomial between them. */
+/* exp of negative numbers: a power of two times a polynomial. */
 INLINE void exp_negative(wide *x) {
   const wide least = {-80, -80, -80, -80, -80, -80, -80, -80};
   wide_bits is_more = *x > least;
@@ -92,7 +92,7 @@ INLINE float sum_of(const wide *x) {
   return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7]));
 }
 
-/* `count` is a multiple of the lanes. */
+/* `count` is a multiple of LANES. */
 INLINE float dot(const float *a, const float *b, size_t count) {
   wide even = {0}, odd = {0};
   for (size_t i = 0; i < count; i += LANES) {
@@ -114,10 +114,10 @@ INLINE void add(float *to, const float *from, float by, size_t count) {
   for (size_t i = 0; i < count; i += WIDE) *(wide *)(to + i) += by * *(const wide *)(from + i);
 }
 
-/* --- the work, as it is compiled for any processor and for those with wider vectors --------------------- */
+/* --- the phases, compiled twice: for any processor, and for wider vectors ------------------------------- */
 
-/* What `own` is made of: `stride` floats each; and at the end of each thread's, rows of the longest
- * document. */
+/* The shared arrays in `own`, of `stride` floats each. The memory of each thread follows, and ends with rows
+ * of the longest document. */
 enum { ALPHA, NORMAL, INVERSE, SHARED };
 enum { GAMMA, SUM, PHI, THETA, OF_ALPHA, OF_GAMMA, WHICH, KEPT, ROWS };
 
@@ -140,7 +140,7 @@ INLINE void betas_of_row(const struct job *job, size_t row, float *out) {
   for (size_t k = 0; k < step->stride; k += WIDE) {
     wide lambda = scale * *(const wide *)(out + k) + beta;
     exp_digamma(&lambda);
-    *(wide *)(out + k) = lambda * *(const wide *)(normal + k); /* of what is padded, 0 */
+    *(wide *)(out + k) = lambda * *(const wide *)(normal + k); /* padding becomes 0 */
   }
 }
 
@@ -152,7 +152,7 @@ INLINE void thetas_of(const float *gamma, float *theta, size_t count) {
   }
 }
 
-/* gamma from theta; how far it moves. */
+/* Computes gamma from theta. Returns the change. */
 INLINE float move_gamma(const float *alpha, const float *theta, const float *sum, float *gamma, size_t count) {
   wide moved = {0};
   for (size_t k = 0; k < count; k += WIDE) {
@@ -164,19 +164,19 @@ INLINE float move_gamma(const float *alpha, const float *theta, const float *sum
   return sum_of(&moved);
 }
 
-/* A document while its gamma is computed: a copy of its rows, and the values of each column, which is a
- * topic. */
+/* A document while its gamma is computed: a copy of its rows, with one column for each topic, and the values
+ * of each column. */
 struct document_look {
   const float *counts;
-  /* columns: topics that are looked at, with zeros up to a multiple of the lanes */
+  /* `columns` is the number of remaining topics, padded with zeros to a multiple of LANES */
   size_t words, topics, columns;
   float *rows; /* words * columns */
   float *alpha, *gamma, *sum, *theta;
-  uint32_t *which, *kept; /* topics: the topic of a column; for narrow */
+  uint32_t *which, *kept; /* by column: its topic; `kept` is scratch memory of narrow */
   float *whole;           /* gamma of all topics */
 };
 
-/* How far gamma moves in a turn. */
+/* Makes one iteration. Returns the change of gamma. */
 INLINE float turn(const struct document_look *look) {
   size_t columns = look->columns;
   thetas_of(look->gamma, look->theta, columns);
@@ -192,7 +192,7 @@ INLINE void put_back(const struct document_look *look) {
   for (size_t j = 0; j < look->topics; j++) look->whole[look->which[j]] = look->gamma[j];
 }
 
-/* In place and forwards: what is written lies at or before what is read next. */
+/* In place, in ascending order: each write goes to a position that was read already. */
 INLINE void leave_out_columns(struct document_look *look, size_t topics, size_t columns) {
   for (size_t i = 0; i < look->words; i++) {
     const float *from = look->rows + i * look->columns;
@@ -209,9 +209,9 @@ INLINE void leave_out_columns(struct document_look *look, size_t topics, size_t 
   look->columns = columns;
 }
 
-/* Most documents have few topics. One that has next to no tokens after some turns will have none: its theta
- * is smaller than that of others by orders of magnitude, and falls. Its gamma stays as it is, and the turns
- * that come are so much shorter. */
+/* Most documents have few topics. A topic that has almost no tokens of the document after some iterations
+ * will have none in the end: its theta is smaller than that of others by orders of magnitude, and falls. So
+ * its gamma is frozen, and the following iterations are shorter. */
 INLINE void narrow(struct document_look *look) {
   size_t topics = 0;
   put_back(look);
@@ -248,7 +248,7 @@ INLINE void begin_look(const struct job *job, size_t begin, size_t end, float *o
     memcpy(look->rows + (i - begin) * stride, step->betas + job->batch->words[i] * stride, stride * sizeof(float));
 }
 
-/* Into the thread's `own`, and theta. */
+/* Computes gamma, in the thread's `own`, and theta. */
 INLINE void find_gamma(const struct job *job, size_t begin, size_t end, float *own, float *theta) {
   struct document_look look;
   begin_look(job, begin, end, own, &look);
@@ -260,7 +260,7 @@ INLINE void find_gamma(const struct job *job, size_t begin, size_t end, float *o
   thetas_of(look.whole, theta, job->step->stride);
 }
 
-/* Ratios, and log(theta . phi) with the means of both. */
+/* Computes ratios, and log(theta . phi) with the means of both. */
 INLINE void look_at(const struct job *job, size_t begin, size_t end, const float *gamma, float *phi, const float *theta,
                     double *log_out) {
   const struct lda_svi_step *step = job->step;
@@ -337,7 +337,7 @@ struct thread_share {
   enum phase phase;
   size_t count, at_once;
   atomic_size_t next;
-  atomic_uint threads; /* that have begun, each of which has a part of `own` */
+  atomic_uint threads; /* number of threads that have begun; each uses a part of `own` */
 };
 
 static void *work_on_share(void *argument) {
@@ -352,7 +352,7 @@ static void *work_on_share(void *argument) {
   return NULL;
 }
 
-/* Threads that cannot be had are done without. */
+/* If a thread cannot be started, the others do its work. */
 static void share_out(const struct job *job, enum phase phase, size_t count, size_t at_once) {
   struct thread_share share = {.job = job, .phase = phase, .count = count, .at_once = at_once};
   uint32_t others = job->step->threads > 1 ? job->step->threads - 1 : 0, started = 0;
@@ -374,7 +374,7 @@ void lda_svi_step_fini(struct lda_svi_step *step) {
   memset(step, 0, sizeof *step);
 }
 
-/* Nothing of what is there is kept. */
+/* Allocates an array. Its old contents are lost. */
 static bool have(void *array, size_t each, size_t count, size_t *room) {
   void *before;
   if (count <= *room) return true;
@@ -402,8 +402,8 @@ static bool have_room(struct lda_svi_step *step, const struct lda_svi_batch *bat
          have(&step->logs, sizeof *step->logs, batch->documents, &step->log_room);
 }
 
-/* exp(E log beta) matters up to a factor, the same for all topics: with the mean of the totals in it numbers
- * stay near 1. */
+/* exp(E log beta) is needed only up to a factor that is the same for all topics. The mean of the totals as a
+ * factor keeps numbers near 1. */
 static void fill_shared(struct lda_svi_step *step, const float *totals) {
   float *alpha = shared(step, ALPHA), *normal = shared(step, NORMAL), *inverse = shared(step, INVERSE);
   double beta_sum = step->beta * (double)step->words, mean = 0;

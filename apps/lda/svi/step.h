@@ -59,8 +59,8 @@ struct lda_svi_batch {
   float *counts;    /* entries */
   uint64_t *
       keys; /* rows: word numbers, ascending; the last is the number of words of the vocabulary, whose row has the totals */
-  uint64_t *row_starts;           /* rows + 1: the entries of each row, in */
-  uint32_t *row_entries, *row_in; /* entries: which, and of which document */
+  uint64_t *row_starts;           /* rows + 1: where each row begins in the two arrays below */
+  uint32_t *row_entries, *row_in; /* by entry, sorted by row: the entry, and its document */
   size_t document_room, entry_room, row_room, index_room;
   uint32_t *index; /* per word: its row, if the word occurs */
   uint64_t *marks; /* one bit per word; zeros between batches */

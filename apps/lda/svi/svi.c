@@ -31,7 +31,7 @@ struct lda_svi {
   struct lda_svi_rate rate;
   float *rows, *changes; /* `room` floats each, in memory shared with servers on this machine */
   size_t room;
-  struct pawl_task *push; /* of `changes`, by `keys` */
+  struct pawl_task *push; /* push of `changes` to `keys` */
   uint64_t *keys;
   size_t key_room;
   uint64_t base, t; /* decay is that of steps base + 1 … t */
@@ -168,7 +168,7 @@ static bool has_part(const struct lda_order *order, uint64_t piece) {
   return piece % order->groups == order->part % order->groups;
 }
 
-/* Documents of a piece with so many that are in this part: every splits-th. */
+/* The number of documents in this part, of a piece that has `rows` of them: every splits-th. */
 static uint64_t documents_in(const struct lda_order *order, uint64_t rows) {
   uint64_t first = order->part / order->groups;
   return rows > first ? (rows - first - 1) / order->splits + 1 : 0;

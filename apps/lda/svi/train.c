@@ -15,10 +15,10 @@
 #include "apps/lda/train_inside.h"
 
 enum { PUSH_BYTES = 4 << 20 };
-#define PACE 5e7         /* tokens, times topics, in a second of a worker: to begin with */
-#define PART_S 2.0       /* that a part should take at most */
-#define PART_DECAY 36.0  /* e^-36: mu grows to 10^16 times lambda in a part, */
-#define SMALL_SCALE 1e-4 /* after what it may have been at its beginning */
+#define PACE 5e7         /* initial estimate of a worker's speed: tokens times topics in a second */
+#define PART_S 2.0       /* maximum of seconds of a part */
+#define PART_DECAY 36.0  /* mu grows by at most e^36, about 10^16, relative to lambda in a part */
+#define SMALL_SCALE 1e-4 /* at a smaller scale, mu is scaled to lambda before the part */
 
 static struct lda_svi_rate rate_of(const struct lda_training *run) {
   return (struct lda_svi_rate){run->spec.kappa, run->spec.offset};
@@ -104,7 +104,8 @@ static void cut_pass(struct lda_training *run) {
   uint64_t parts = (steps - 1) / steps_in_part(run, steps) + 1;
   double seconds = run->sweep_s;
   if (seconds == 0) seconds = (double)order->tokens * run->spec.topics / (PACE * (double)workers);
-  uint64_t whole = order->documents / (run->spec.batch * workers); /* parts in which everybody has a batch */
+  /* parts in which every worker has a batch */
+  uint64_t whole = order->documents / (run->spec.batch * workers);
   uint64_t wanted = (uint64_t)fmin(seconds / PART_S, (double)whole);
   if (wanted > parts) parts = wanted;
   uint64_t groups_most = pieces / (2 * workers) > 1 ? pieces / (2 * workers) : 1;

@@ -1,5 +1,5 @@
-/* What a model says of itself besides its weights, as JSON: the head of pawl's format, the last line of a
- * LIBLINEAR model, and the file beside an .npy. docs/model-format.md lists the keys. */
+/* The description of a model as JSON: everything besides its weights. It is the head of pawl's format, the
+ * last line of a LIBLINEAR model, and the file beside an .npy. docs/model-format.md lists the keys. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ json_t *linear_about_make(const struct linear_model *model) {
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* A key that is lacking leaves what was there. All return false for what is not of the kind. */
+/* If the key is absent, the value stays as it is. All return false if the value has the wrong type. */
 static bool take_real(const json_t *about, const char *key, double *value) {
   const json_t *is = json_object_get(about, key);
   if (!is) return true;
@@ -58,7 +58,7 @@ static bool take_pair(const json_t *about, const char *key, double *values) {
   for (size_t i = 0; i < 2; i++) {
     const json_t *one = json_array_get(is, i);
     if (!json_is_number(one)) return false;
-    values[i] = json_number_value(one) + 0.0; /* there is one label 0, not two */
+    values[i] = json_number_value(one) + 0.0; /* turns -0 into 0, so that there is only one label 0 */
   }
   return json_array_size(is) == 2;
 }

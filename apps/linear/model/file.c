@@ -1,4 +1,4 @@
-/* Files of models: finds out the format, and reads or writes it. See model.h. */
+/* Model files: detects the format, and reads or writes it. See model.h. */
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ enum linear_format linear_format_of(const char *path) {
   return ends_with(path, ".liblinear") || ends_with(path, ".txt") ? LINEAR_FORMAT_LIBLINEAR : LINEAR_FORMAT_PAWL;
 }
 
-/* w.npy is explained by w.npy.json. For the caller to free. */
+/* The path of the description of an array: w.npy.json for w.npy. The caller frees it. */
 static char *about_path(const char *path) {
   size_t length = strlen(path);
   char *beside = malloc(length + sizeof ".json");
@@ -71,7 +71,7 @@ static pawl_status decode(const char *path, const char *bytes, size_t size, stru
   return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;
 }
 
-/* Numbers in text have points, whatever the language of the program around us. */
+/* Numbers in text have decimal points, whatever the locale of the program. */
 static locale_t enter_c(locale_t *before_out) {
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   *before_out = c ? uselocale(c) : (locale_t)0;
@@ -105,7 +105,7 @@ pawl_status linear_model_read(const char *path, struct linear_model *model_out, 
 static pawl_status write_npy(const struct linear_model *model, const char *path, char *error) {
   char *beside = about_path(path);
   if (!beside) return apps_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
-  /* What explains an array is there before it. */
+  /* write the description before the array that it describes */
   pawl_status status = apps_file_write(beside, linear_npy_fill_about, model, error);
   if (status == PAWL_OK) status = apps_file_write(path, linear_npy_fill, model, error);
   free(beside);

@@ -2,18 +2,17 @@
  *
  *   solver_type L1R_LR
  *   nr_class 2
- *   label 1 -1                  the first one is meant where the score is positive
+ *   label 1 -1                  a positive score stands for the first label
  *   nr_feature 3
- *   bias 1                      the value of one more feature, or below 0: there is none
+ *   bias 1                      the value of one more feature; below 0: there is none
  *   w
  *   0.5                         a line for each feature, and for the bias
  *   …
- *   # pawl {"loss": …}          ours: LIBLINEAR reads as many numbers as it expects, and no further
+ *   # pawl {"loss": …}          pawl's own line; LIBLINEAR stops reading after the last weight
  *
- * Features count from 1 there. Those of a zero-based model are one higher than their ids; our line says so,
- * and they come back as they were. The first label is our second. A model without the last line says nothing
- * of how much was penalised.
- */
+ * LIBLINEAR numbers features from 1. For a zero-based model the number of a feature is its id + 1. pawl's
+ * line says so, and the reader restores the ids. LIBLINEAR's first label is pawl's second. A model without
+ * pawl's line does not record the penalty. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ struct liblinear_solver {
   bool is_l1, is_regression;
 };
 
-/* The first that fits is what a model of ours is called. */
+/* When pawl writes a model, it uses the first solver that fits. */
 static const struct liblinear_solver solvers[] = {
     {"L1R_LR", LINEAR_LOGISTIC, true, false},
     {"L2R_LR", LINEAR_LOGISTIC, false, false},
@@ -54,8 +53,9 @@ bool linear_liblinear_is(const char *bytes, size_t size) {
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
-/* Only whether scores are probabilities, or answers, depends on it when LIBLINEAR predicts. It has no l1 for
- * the hinge, and no squared loss for classes: there the nearest is named, and our own line knows better. */
+/* LIBLINEAR uses the solver only to decide whether scores are probabilities or regression values. It has no
+ * l1 for the hinge loss, and no squared loss for classes. For these models the most similar solver is
+ * written, and pawl's own line has the exact loss. */
 static const char *solver_name(const struct linear_model *model) {
   bool is_l1 = model->l1 > 0;
   enum linear_loss loss = model->is_regression            ? LINEAR_SQUARED
@@ -109,12 +109,12 @@ pawl_status linear_liblinear_fill(FILE *file, const void *context) {
 /* --- reading -------------------------------------------------------------------------------------------- */
 
 struct liblinear_reading {
-  const char *at; /* a 0 stands behind the last byte */
+  const char *at; /* position in the text, which ends with a 0 */
   const struct liblinear_solver *solver;
   long classes, features;
   bool has_labels, has_features;
   long labels[2];
-  double bias; /* the value of the feature that stands for it */
+  double bias; /* the value of the feature that stands for the bias */
   struct linear_model *model;
   char *why;
 };
@@ -125,7 +125,7 @@ static void skip_blanks(struct liblinear_reading *reading) {
   while (is_blank(*reading->at)) reading->at++;
 }
 
-/* The next word, cut off at the size that any known one has. False at the end. */
+/* Reads the next word, truncated to WORD_SIZE, which is longer than any known word. False at the end. */
 static bool next_word(struct liblinear_reading *reading, char word[WORD_SIZE]) {
   size_t length = 0;
   skip_blanks(reading);
@@ -142,7 +142,7 @@ static bool next_long(struct liblinear_reading *reading, long *number_out) {
   return *end == 0 && *number_out >= INT_MIN && *number_out <= INT_MAX;
 }
 
-/* Numbers only: words such as nan and inf are none here. */
+/* Accepts numbers only, not words such as nan and inf. */
 static bool next_double(struct liblinear_reading *reading, double *number_out) {
   char word[WORD_SIZE], *end;
   if (!next_word(reading, word)) return false;
@@ -238,14 +238,14 @@ static void describe(const struct liblinear_reading *reading) {
 }
 
 static void count_from_zero(struct linear_model *model) {
-  if (model->features == 0) return; /* somebody's edit: there is no feature to be number 0 */
+  if (model->features == 0) return; /* an edited file: there is no feature that could be number 0 */
   model->zero_based = true;
   model->features--;
   for (size_t i = 0; i < model->count; i++) model->ids[i]--;
 }
 
-/* Our own line knows how the model came to be. What the lines before it say is what counts, should they have
- * been edited. */
+/* Reads pawl's own line, which describes how the model was trained. Where it contradicts the lines before it,
+ * which may have been edited, those lines count. */
 static pawl_status read_ours(struct liblinear_reading *reading) {
   struct linear_model said = {0}, *model = reading->model;
   json_t *about;
@@ -273,7 +273,7 @@ static pawl_status read_ours(struct liblinear_reading *reading) {
 }
 
 pawl_status linear_liblinear_decode(const char *bytes, size_t size, struct linear_model *model, char *why) {
-  (void)size; /* the 0 behind it ends it */
+  (void)size; /* the text ends with a 0 */
   struct liblinear_reading reading = {.at = bytes, .bias = -1, .model = model, .why = why};
   pawl_status status = read_head(&reading);
   if (status) return status;

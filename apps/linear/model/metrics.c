@@ -1,10 +1,9 @@
-/* Figures: how good a model's scores are, over any number of batches.
+/* Metrics: how good a model's scores are, over any number of batches.
  *
- * Sums are compensated (Neumaier), so that they do not depend, to all digits that matter, on the order in
- * which threads bring their rows. For the area under the curve every score is kept, 8 bytes a row: it is the
- * probability that a row of the second class scores higher than one of the first, a tie counting half, and
- * that is counted exactly by going up both lists in order.
- */
+ * Sums are compensated (Neumaier), so that their significant digits do not depend on the order in which
+ * threads add rows. The area under the curve is the probability that a row of the second class scores higher
+ * than a row of the first, a tie counting half. To compute it exactly, every score is kept, 8 bytes per row,
+ * and both lists are sorted and merged. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "apps/linear/model/model.h"
 
 struct sum {
-  double value, lost; /* what `value` has rounded away */
+  double value, lost; /* `lost` is the rounding error of `value` */
 };
 
 struct list {
@@ -24,13 +23,13 @@ struct list {
 struct linear_metrics {
   enum linear_loss loss;
   bool is_regression;
-  float labels[2]; /* as those of rows are */
+  float labels[2]; /* in the type of the labels of rows */
   double class_weights[2];
   double penalty;
   uint64_t rows, unlabelled, unknown, right;
-  struct sum loss_sum, log_loss, squares; /* squares: of what regression is off by */
-  double mean, spread; /* of the labels of regression: Welford's mean and sum of squared differences */
-  bool has_nan;        /* a score is not a number: there is no order */
+  struct sum loss_sum, log_loss, squares; /* `squares` is the sum of squared errors of regression */
+  double mean, spread;                    /* labels of regression, by Welford: mean, squared differences */
+  bool has_nan;                           /* a score is not a number, so scores cannot be sorted */
   struct list classes[2];
 };
 
@@ -43,7 +42,7 @@ static void add(struct sum *sum, double value) {
   sum->value = total;
 }
 
-/* A sum that has overflown has lost nothing that could be added: infinity minus infinity is no number. */
+/* If the sum has overflowed, the correction is not added: infinity minus infinity is not a number. */
 static double total(const struct sum *sum) { return isfinite(sum->value) ? sum->value + sum->lost : sum->value; }
 
 static double penalty_of(const struct linear_model *model) {
@@ -98,7 +97,7 @@ static void add_number(struct linear_metrics *metrics, double label, double scor
   metrics->spread += before * (label - metrics->mean);
 }
 
-/* `class` is 0 or 1, for which there is room in the list. */
+/* `class` is 0 or 1; its list has room for the score. */
 static void add_class(struct linear_metrics *metrics, int class, double score, double weight) {
   double y = class ? 1 : -1;
   metrics->rows++;
@@ -109,7 +108,7 @@ static void add_class(struct linear_metrics *metrics, int class, double score, d
   metrics->classes[class].scores[metrics->classes[class].count++] = score;
 }
 
-/* Room is made for all rows of the batch at first, so that it is counted whole or not at all. */
+/* Allocates for all rows of the batch first, so that the batch is counted whole or not at all. */
 pawl_status linear_metrics_add(struct linear_metrics *metrics, const struct pawl_batch *batch, const double *scores) {
   size_t members[2] = {0};
   for (int class = 0; class < 2 && !metrics->is_regression; class ++) {
@@ -139,8 +138,8 @@ static int compare(const void *a, const void *b) {
   return (one > other) - (one < other);
 }
 
-/* Both lists go up together: for each score of the second class, how many of the first are below it, and how
- * many the same. */
+/* Merges both sorted lists: counts, for each score of the second class, the lower and the equal scores of the
+ * first. */
 static double area(struct linear_metrics *metrics) {
   const struct list *low = &metrics->classes[0], *high = &metrics->classes[1];
   if (low->count == 0 || high->count == 0 || metrics->has_nan) return (double)NAN;
@@ -171,7 +170,8 @@ pawl_status linear_metrics_figures(struct linear_metrics *metrics, struct linear
       .rmse = none,
       .r2 = none,
   };
-  if (metrics->unlabelled && metrics->rows == 0) figures.loss = none; /* nothing to compare with */
+  /* there are no labels to compare with */
+  if (metrics->unlabelled && metrics->rows == 0) figures.loss = none;
   figures.objective = figures.loss + figures.penalty;
   if (metrics->is_regression && metrics->rows > 0) {
     figures.rmse = sqrt(total(&metrics->squares) / rows);

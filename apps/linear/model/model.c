@@ -1,4 +1,4 @@
-/* Linear models in memory, and which of the formats a file is of: see apps/linear/model/model.h. */
+/* Linear models in memory, and detecting the format of a file: see apps/linear/model/model.h. */
 #include "apps/linear/model/model.h"
 
 #include <locale.h>

@@ -1,5 +1,5 @@
-/* Models as NumPy arrays: all weights by id, then the bias if there is one. What an array cannot say stands
- * beside it. */
+/* Models as NumPy arrays: all weights by id, then the bias if there is one. A JSON file beside the array has
+ * the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_SIZE 6
-#define HEAD_SIZE 128 /* of what we write: version 1.0, and a multiple of 64 */
+#define HEAD_SIZE 128 /* size of the header that we write: version 1.0, and a multiple of 64 */
 #define CHUNK 8192
 
 bool linear_npy_is(const char *bytes, size_t size) {
@@ -28,13 +28,13 @@ static void make_head(uint64_t elements, char head[HEAD_SIZE]) {
                         (unsigned long long)elements);
   memset(head, ' ', HEAD_SIZE);
   memcpy(head, MAGIC "\x01\x00", MAGIC_SIZE + 2);
-  head[8] = HEAD_SIZE - 10; /* the length of the rest, 16 bits */
+  head[8] = HEAD_SIZE - 10; /* length of the rest of the header, 16 bits */
   head[9] = 0;
   memcpy(head + 10, text, (size_t)length);
   head[HEAD_SIZE - 1] = '\n';
 }
 
-/* Collects numbers, so that zeros by the million are written quickly. */
+/* Buffers numbers, so that millions of zeros are written quickly. */
 struct npy_sink {
   FILE *file;
   size_t count;
@@ -84,7 +84,7 @@ pawl_status linear_npy_fill_about(FILE *file, const void *model) {
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* What stands behind 'key': in the head, blanks left out; NULL if it is not there. */
+/* The text after 'key': in the header, without blanks; NULL if the key is absent. */
 static const char *behind(const char *head, const char *key) {
   const char *at = strstr(head, key);
   if (!at) return NULL;
@@ -93,7 +93,7 @@ static const char *behind(const char *head, const char *key) {
   return at;
 }
 
-/* An array of one dimension, of float64 or float32. */
+/* Accepts arrays of one dimension, of float64 or float32. */
 static bool read_shape(const char *head, size_t *width_out, uint64_t *elements_out) {
   const char *type = behind(head, "'descr'"), *order = behind(head, "'fortran_order'"),
              *shape = behind(head, "'shape'");
@@ -113,7 +113,7 @@ static bool read_shape(const char *head, size_t *width_out, uint64_t *elements_o
   return true;
 }
 
-/* Where the numbers begin; 0 if the head is no head. */
+/* Returns where the numbers begin; 0 if the header is invalid. */
 static size_t find_numbers(const char *bytes, size_t size, size_t *width_out, uint64_t *elements_out) {
   const unsigned char *at = (const unsigned char *)bytes;
   if (size < 12 || at[6] < 1 || at[6] > 3) return 0;

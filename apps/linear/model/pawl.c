@@ -1,14 +1,13 @@
 /* pawl's own format of models: text that a person can read with `head`, then binary weights, then a checksum.
  *
- *   pawl-model 1 00000512\n     version, and where the weights begin
- *   { … }\n                     the description of the model (about.c), one key a line; padded with blanks
- *   ids                         `weights` numbers of 64 bits, rising
- *   weights                     as many of float64
+ *   pawl-model 1 00000512\n     version, and the offset of the weights
+ *   { … }\n                     the description of the model (about.c), one key per line; padded with blanks
+ *   ids                         `weights` numbers of 64 bits, ascending
+ *   weights                     as many float64 numbers
  *   names                       `names` bytes: a line for each feature, its name or empty; absent if there are none
  *   checksum                    XXH3 of everything before, 64 bits
  *
- * All little-endian. docs/model-format.md has it to the byte.
- */
+ * All numbers are little-endian. docs/model-format.md describes every byte. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,10 +17,10 @@
 
 #define MAGIC "pawl-model "
 #define VERSION 1
-#define LINE_SIZE 22 /* of the first line, its end included */
+#define LINE_SIZE 22 /* size of the first line, including its end */
 #define ALIGNMENT 64
 #define HEAD_MAX ((size_t)1 << 20)
-#define CHUNK 8192 /* numbers that are turned into bytes at once */
+#define CHUNK 8192 /* numbers that are converted to bytes at a time */
 
 bool linear_pawl_is(const char *bytes, size_t size) {
   return size >= strlen(MAGIC) && memcmp(bytes, MAGIC, strlen(MAGIC)) == 0;
@@ -50,7 +49,7 @@ static size_t names_size(const struct linear_model *model) {
   return size;
 }
 
-/* The text up to the weights, for the caller to free. */
+/* The text before the weights. The caller frees it. */
 static char *make_head(const struct linear_model *model, size_t *size_out) {
   json_t *about = linear_about_make(model);
   if (about) json_object_set_new(about, "names", json_integer((json_int_t)names_size(model)));
@@ -76,7 +75,7 @@ static bool put(FILE *file, XXH3_state_t *sum, const void *bytes, size_t size) {
   return fwrite(bytes, 1, size, file) == size;
 }
 
-/* `numbers` are of 8 bytes each, whatever they are. */
+/* `numbers` are 8 bytes each, of any type. */
 static bool put_numbers(FILE *file, XXH3_state_t *sum, const void *numbers, size_t count) {
   char bytes[CHUNK * 8];
   bool is_fine = true;
@@ -116,7 +115,7 @@ pawl_status linear_pawl_fill(FILE *file, const void *context) {
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Where the weights begin, or 0 and why not. */
+/* Returns the offset of the weights, or 0 with the reason in `why`. */
 static size_t read_line(const char *bytes, size_t size, char *why, pawl_status *status_out) {
   size_t begin = 0;
   *status_out = PAWL_CORRUPT;
@@ -144,7 +143,7 @@ static pawl_status check_sum(const char *bytes, size_t size, char *why) {
   return apps_say(why, PAWL_CORRUPT, "the file is damaged: its checksum does not match");
 }
 
-/* What is 0 says nothing, and is left out. */
+/* Weights of 0 are dropped. */
 static pawl_status read_weights(const char *bytes, size_t count, size_t names, struct linear_model *model, char *why) {
   if (count == 0) return PAWL_OK;
   model->ids = malloc(count * sizeof *model->ids);
@@ -167,7 +166,7 @@ static pawl_status read_weights(const char *bytes, size_t count, size_t names, s
   return PAWL_OK;
 }
 
-/* The number of weights that the head speaks of, which must be what the rest of the file has. */
+/* Reads the number of weights from the head, which must match the size of the rest of the file. */
 static pawl_status count_weights(const json_t *about, size_t rest, size_t *count_out, size_t *names_out, char *why) {
   const json_t *is = json_object_get(about, "weights"), *names = json_object_get(about, "names");
   json_int_t named = json_integer_value(names);

@@ -1,17 +1,17 @@
-/* Scores: weights are looked up by id for every entry of every row, so the lookup is what counts.
+/* Scores. The weight of every entry of every row is looked up by id, so the lookup determines the speed.
  *
- * Ids that are small, or nearly all in use, get an array with a place for each; a weight that is 0 stands
- * there as 0. Others get a table with open addressing that is at most half full: a lookup is then one or two
- * neighbouring places. 0 marks a free place: the weight of the feature 0, which zero-based models have,
- * stands beside the table.
- */
+ * If ids are small, or most of them have weights, the weights are in an array by id, with 0 for ids without a
+ * weight. Otherwise they are in a hash table with open addressing that is at most half full; a lookup reads
+ * one or two neighbouring places. Id 0 marks a free place, so the weight of feature 0 of zero-based models is
+ * kept outside the table. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/linear/model/model.h"
 
-#define DIRECT_MAX ((uint64_t)1 << 22) /* an array of 32 MB is always fine */
-#define DIRECT_SPARSE 8                /* places for each weight that is not 0, above that */
+#define DIRECT_MAX ((uint64_t)1 << 22) /* an array of 32 MB is always acceptable */
+/* above that: at most this many elements for each weight that is not 0 */
+#define DIRECT_SPARSE 8
 
 struct weight_place {
   uint64_t id;
@@ -19,14 +19,14 @@ struct weight_place {
 };
 
 struct linear_scorer {
-  double bias, zero;           /* zero: the weight of feature 0 */
-  uint64_t size;               /* of `direct`; 0: there is none */
+  double bias, zero;           /* `zero` is the weight of feature 0 */
+  uint64_t size;               /* elements of `direct`; 0: there is none */
   double *direct;              /* by id */
-  struct weight_place *places; /* 2^bits of them */
+  struct weight_place *places; /* 2^bits places */
   uint32_t bits;
 };
 
-/* The upper bits of a product are as good as random for ids that come in runs. */
+/* The upper bits of a product are nearly random, also for consecutive ids. */
 static size_t slot_of(const struct linear_scorer *scorer, uint64_t id) {
   return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - scorer->bits));
 }
@@ -84,8 +84,8 @@ static double find(const struct linear_scorer *scorer, uint64_t id) {
   return 0;
 }
 
-/* A loop for each kind of table: the choice is not made anew for every entry. Ids beyond the table have no
- * weight. */
+/* One loop for each kind of table, so that the kind is not checked for every entry. Ids beyond the table have
+ * no weight. */
 static double sum_direct(const struct linear_scorer *scorer, const struct pawl_batch *batch, uint64_t begin,
                          uint64_t end) {
   double sum = 0;

@@ -32,8 +32,8 @@ static uint32_t choose_blocks(const struct linear_run *run, double per_row) {
 }
 
 /* Chooses Newton steps if the Hessian is small enough: the matrix fits into memory, and rows do not have too
- * many pairs of entries. The scheduler chooses when the data is known. Workers need not know, as orders tell
- * them what to compute. */
+ * many pairs of entries. The scheduler chooses when the data is known. Workers need not know the choice, as
+ * orders tell them what to compute. */
 static pawl_status choose_method(struct linear_run *run, const struct linear_census *census) {
   double pairs = (double)census->entries * (double)census->entries / (double)census->rows / 2;
   if (run->options->method == LINEAR_METHOD_NEWTON && census->max_id > LINEAR_NEWTON_MOST)

@@ -1,13 +1,13 @@
 /* Keeps the best weights and goes back to them, and measures the distance to the optimum.
  *
- * Steps that do not know of one another can overshoot, on correlated columns without end. So after each round
- * that is the best so far the scheduler reads the weights that are not zero. When the objective has risen, it
- * writes them to vectors of a new generation, from which all workers begin again, and control.c makes steps
- * shorter. The model that the user gets always has the best weights of all rounds.
+ * Steps that do not know of one another can overshoot, and on correlated columns they can do so in every
+ * round. So after each round that is the best so far, the scheduler reads the weights that are not zero. When
+ * the objective has risen, it writes them to vectors of a new generation, from which all workers begin again,
+ * and control.c makes steps shorter. The model that the user gets always has the best weights of all rounds.
  *
- * The distance is measured with a round of derivatives (derive.c), which the servers add up, and a point of
- * the dual that is computed from them (certificate.h). This costs about half a round, and happens when
- * training seems to have converged. */
+ * To measure the distance, the scheduler runs a round of derivatives (derive.c), which the servers add up,
+ * and computes a point of the dual from the sums (certificate.h). This costs about half a round. The
+ * scheduler does it when training seems to have converged. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ void linear_forget_kept(struct linear_run *run) {
   run->is_best = false;
 }
 
-/* --- how far it is -------------------------------------------------------------------------------------- */
+/* --- the distance to the optimum ------------------------------------------------------------------------ */
 
 /* Adds all features to the certificate: their gradients from the servers, by ascending key, and their
  * weights. */
@@ -146,7 +146,7 @@ pawl_status linear_measure(struct linear_run *run, struct linear_distance *dista
   return status;
 }
 
-/* --- what is said at the end ---------------------------------------------------------------------------- */
+/* --- judging the result --------------------------------------------------------------------------------- */
 
 static bool is(const char *why, const char *word) { return why && strcmp(why, word) == 0; }
 

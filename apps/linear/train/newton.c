@@ -1,20 +1,22 @@
-/* Newton steps, the scheduler's side: for data with so few features that the whole Hessian fits.
+/* Newton steps, the scheduler's side: for data with so few features that the whole Hessian fits into memory.
  *
  *   v <- argmin  g . (v - w) + 1/2 (v - w)' H (v - w) + l1 |v|_1 + l2/2 |v|^2          (quadratic.h)
  *   w <- w + t (v - w)   with the t of 4, 2, 1, 1/2, 1/4, … that lowers the objective most (with l1: from 1 on)
  *
- * Workers compute g, H and the losses along the step (derive.c), the servers add them up, and the scheduler
- * does the rest: a proximal Newton method (Lee, Sun and Saunders 2014; newGLMNET, Yuan, Ho and Lin 2012, of
- * which it keeps the whole Hessian instead of approximating its least by some coordinate steps). The Hessian
- * is that of the weights up to a factor that is known (hessian.h): steps by it still fall, and the stop rule
- * counts with the factor. How features are scaled and correlated does not matter to it; per-feature scaling
- * changes nothing but rounding.
+ * Workers compute g, H and the losses along the step (derive.c), and the servers add them up. The scheduler
+ * does the rest. This is a proximal Newton method (Lee, Sun and Saunders 2014). It differs from newGLMNET
+ * (Yuan, Ho and Lin 2012) in keeping the whole Hessian: newGLMNET minimises the quadratic approximately, with
+ * some coordinate steps. The Hessian is exact up to a known factor (hessian.h). With it steps still lower the
+ * objective, and the stop rule takes the factor into account. Scaling and correlation of features do not
+ * matter to the method; dividing features by their size changes only rounding errors.
  *
- * The objective never rises: weights are written only once the losses along the step have shown that it
- * falls. Where no t does, which with exact derivatives takes a t below 2^-LINEAR_TRIALS, the diagonal of H is
- * made heavier (Levenberg and Marquardt), which bends the step towards the gradient and makes it shorter.
+ * The objective never rises: the scheduler writes weights only after the losses along the step have shown
+ * that it falls. With exact derivatives it falls unless the necessary t is below 2^-LINEAR_TRIALS. If it
+ * falls for no t, the scheduler adds to the diagonal of H (Levenberg and Marquardt), which turns the step
+ * towards the gradient and makes it shorter.
  *
- * Each derivative comes with a certificate of how far it is to the optimum (certificate.h); that ends it. */
+ * Each round of derivatives also gives a bound on the distance to the optimum (certificate.h), which ends the
+ * training. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,18 +26,19 @@
 #include "apps/linear/train/inside.h"
 
 #define RIDGE_MOST 1e12
-#define RIDGE_NONE 1e-6  /* of curvatures: with no more the quadratic is as good as without */
-#define FALL_LEAST 1e-14 /* of the objective: less is rounding */
-#define LONGEST 4        /* that is tried, of the steps that the quadratic asks for */
+/* relative to curvatures: a ridge up to this size does not change the quadratic noticeably */
+#define RIDGE_NONE 1e-6
+#define FALL_LEAST 1e-14 /* relative to the objective: a smaller fall is rounding error */
+#define LONGEST 4        /* the longest step that is tried, relative to that of the quadratic */
 
 enum { SEARCHES = 4 };
 
 struct linear_newton {
-  size_t count; /* features and the bias */
+  size_t count; /* number of features, and one for the bias */
   double *w, *step, *g, *hessian;
-  double ridge;           /* of the next Hessian */
+  double ridge;           /* for the next Hessian */
   double objective;       /* at w */
-  struct linear_reply at; /* what the workers said of w */
+  struct linear_reply at; /* sum of the workers' replies at w */
   double gap, fall;
   bool is_exact; /* the fall is that of a quadratic without a ridge */
 };
@@ -51,7 +54,7 @@ void linear_newton_end(struct linear_run *run) {
   run->newton = NULL;
 }
 
-/* --- between here and the servers ----------------------------------------------------------------------- */
+/* --- exchange with the servers -------------------------------------------------------------------------- */
 
 static pawl_status finish(pawl_status status, struct pawl_task *task) {
   pawl_status ended = pawl_task_finish(task, PAWL_FOREVER);
@@ -87,7 +90,7 @@ static pawl_status write_step(struct linear_run *run, const struct linear_newton
   return status;
 }
 
-/* The triangle as the servers have it becomes a whole matrix. */
+/* Reads the triangle from the servers, and expands it to a whole matrix. */
 static pawl_status read_hessian(struct linear_run *run, struct linear_newton *newton, struct pawl_vector *vector) {
   size_t count = newton->count, whole = count * (count + 1) / 2, at = 0, part = 1 << 20;
   double *triangle = malloc(whole * sizeof *triangle);
@@ -101,7 +104,7 @@ static pawl_status read_hessian(struct linear_run *run, struct linear_newton *ne
   for (size_t i = 0; i < count && !status; i++)
     for (size_t k = i; k < count; k++, at++)
       newton->hessian[i * count + k] = newton->hessian[k * count + i] = triangle[at];
-  for (size_t i = 0; i < count && !status && !run->bias; i++) /* no step of it */
+  for (size_t i = 0; i < count && !status && !run->bias; i++) /* without a bias its step is 0 */
     newton->hessian[i * count + count - 1] = newton->hessian[(count - 1) * count + i] = 0;
   free(triangle);
   return status;
@@ -138,8 +141,8 @@ static pawl_status take_gradient(struct linear_run *run, struct linear_newton *n
   return status;
 }
 
-/* One round of the workers, whose sums go to vectors of its own: a part that comes late must not be added to
- * anything else. */
+/* One round of the workers. Its sums go to vectors of its own, so that a late push is not added to anything
+ * else. */
 static pawl_status derive_once(struct linear_run *run, struct linear_newton *newton, bool *whole_out) {
   struct pawl_vector *gradient = NULL, *hessian = NULL;
   run->order.what = LINEAR_DERIVE;
@@ -169,9 +172,9 @@ static pawl_status derive(struct linear_run *run, struct linear_newton *newton) 
 
 /* --- a step --------------------------------------------------------------------------------------------- */
 
-/* The best of some lengths of the step; 0 if the objective falls with none. Losses that flatten out, all but
- * the squared one, are less than the quadratic has them, and far from the optimum steps that are longer than
- * it asks for bring more. With l1 they would carry weights past zero, which at 1 become zero. */
+/* Finds the best length of the step; 0 if the objective falls with none. All losses but the squared one are
+ * below their quadratic for long steps. So, far from the optimum, steps longer than that of the quadratic
+ * bring more. With l1 longer steps would carry weights past zero that become zero at length 1. */
 static pawl_status search(struct linear_run *run, struct linear_newton *newton, double *length_out) {
   double best = newton->objective * (1 - FALL_LEAST), length = run->order.l1 > 0 ? 1 : LONGEST;
   *length_out = 0;
@@ -186,7 +189,7 @@ static pawl_status search(struct linear_run *run, struct linear_newton *newton, 
     }
     for (size_t k = 0; k < LINEAR_TRIALS; k++, length /= 2) {
       double objective = sum.trials[k] + penalty_of(run, newton, length);
-      if (!(objective < best)) continue; /* also what is no number */
+      if (!(objective < best)) continue; /* also for NAN */
       best = objective;
       *length_out = length;
     }
@@ -200,7 +203,7 @@ static bool is_finite(const double *values, size_t count) {
   return true;
 }
 
-/* Solves, searches, and takes the step. `*moved_out`: there was one. */
+/* Solves the quadratic, searches, and takes the step. `*moved_out`: a step was taken. */
 static pawl_status step(struct linear_run *run, struct linear_newton *newton, bool *moved_out) {
   struct linear_quadratic quadratic = {newton->count, newton->hessian, newton->g,    newton->w,
                                        run->order.l1, run->order.l2,   newton->ridge};
@@ -248,12 +251,12 @@ static pawl_status newton_round(struct linear_run *run, struct linear_reply *sum
   bool moved = false, is_done = newton && newton->gap <= run->control.tolerance;
   if (!status && (!is_done || run->control.tolerance <= LINEAR_NEVER_DONE)) {
     status = step(run, newton, &moved);
-    /* also if there was none: who was lost meanwhile has to be noticed */
+    /* also without a step: the round notices lost workers */
     if (!status) status = derive(run, newton);
     outcome->is_stuck = !moved && (newton->ridge > RIDGE_MOST || !(newton->fall > 0));
   }
   if (status) return status;
-  bool is_inexact = linear_loss_of(run->spec.loss)->curvature_varies; /* the Hessian: hessian.h */
+  bool is_inexact = linear_loss_of(run->spec.loss)->curvature_varies; /* of the Hessian: hessian.h */
   double trust = is_inexact ? 1 + LINEAR_HESSIAN_SLACK : 1;
   *sum_out = newton->at;
   outcome->is_whole = outcome->was_full = true;
@@ -271,7 +274,7 @@ static void rule(const struct linear_spec *spec, const struct linear_order *orde
   options->function = PAWL_ASSIGN;
 }
 
-/* Workers keep nothing of the method: derive.c keeps derivatives for all of them. */
+/* Workers have no state of this method: derive.c keeps the derivatives for all methods. */
 static pawl_status begin_worker(struct linear_worker *worker, const struct linear_order *order) {
   (void)worker, (void)order;
   return PAWL_OK;

@@ -54,7 +54,7 @@ static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, 
   return PAWL_OK;
 }
 
-/* A round of methods that have no `round` of their own. */
+/* A round of a method that has no `round` of its own. */
 static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct linear_outcome *outcome,
                         double *extra) {
   bool is_whole;
@@ -73,7 +73,8 @@ static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct
   outcome->violation_max = sum->violation_max;
   outcome->dual = sum->dual - penalty - *extra;
   if (is_whole) outcome->objective = sum->loss + penalty + *extra;
-  if (is_whole) linear_state_digest(run, &sum->census.digest); /* of a pass over streamed data */
+  /* complete only after a pass over streamed data */
+  if (is_whole) linear_state_digest(run, &sum->census.digest);
   bool is_resumed = run->order.round == run->resumed_round && run->spec.method->gathers;
   if (is_whole && run->order.is_first && !is_resumed) outcome->before = sum->loss_before + before;
   return PAWL_OK;
@@ -218,7 +219,7 @@ static pawl_status go_back(struct linear_run *run) {
   return linear_validate(run);
 }
 
-/* Passes the model to the caller, also if rounds have failed. */
+/* Passes the model to the caller, even if rounds have failed. */
 static pawl_status hand_out(struct linear_run *run, size_t point) {
   struct linear_model model = {0};
   pawl_status status = linear_read_model(run, &model);

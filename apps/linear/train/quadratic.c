@@ -1,4 +1,4 @@
-/* The least of a quadratic with a penalty: see quadratic.h. */
+/* Minimises a quadratic with a penalty: see quadratic.h. */
 #include "apps/linear/train/quadratic.h"
 
 #include <math.h>
@@ -7,23 +7,23 @@
 #include <string.h>
 
 enum { TURNS = 400, STILL_TURNS = 6 };
-enum { SIDE = 4, AT_ONCE = 32 }; /* rows of Cholesky's factor that are computed together */
+enum { SIDE = 4, AT_ONCE = 32 }; /* rows of the Cholesky factor that are computed together */
 
-#define ENOUGH 1e-9     /* of the first violation: then it is solved */
-#define STILL 1e-7      /* of all that it has fallen: a turn that brings no more brings nothing */
-#define DEPENDENT 1e-10 /* of a curvature: what is added to it */
-#define NOTHING 1e-300  /* curvatures below are zero */
+#define ENOUGH 1e-9     /* relative to the first violation: then the problem is solved */
+#define STILL 1e-7      /* relative to the total fall: an iteration that brings less makes no progress */
+#define DEPENDENT 1e-10 /* relative to a curvature: amount that is added to it */
+#define NOTHING 1e-300  /* curvatures below are treated as zero */
 
 struct quadratic_solver {
   const struct linear_quadratic *is;
   size_t count;
-  double *v;        /* where we are */
+  double *v;        /* present solution */
   double *slope;    /* g + H (v - w), without the penalty */
-  double *diagonal; /* of H with its ridge */
-  double *factor;   /* of Cholesky: room for count rows of as many */
+  double *diagonal; /* diagonal of H, with the ridge */
+  double *factor;   /* Cholesky factor: room for count rows of count entries */
   double *answer;
-  size_t *free;                     /* variables of the system */
-  size_t *factored, factored_count; /* those that the factor is of */
+  size_t *free;                     /* variables of the system: those that are not zero */
+  size_t *factored, factored_count; /* variables for which the factor was computed */
 };
 
 static double l1_of(const struct quadratic_solver *solver, size_t j) {
@@ -48,12 +48,12 @@ static double violation(const struct quadratic_solver *solver, size_t j) {
   return fmax(0, fabs(slope) - l1);
 }
 
-/* Sets each variable to what is best while the others stay. Returns the largest violation before. */
+/* Sets each variable to its best value while the others stay. Returns the largest violation before. */
 static double descend(struct quadratic_solver *solver) {
   double most = 0;
   for (size_t j = 0; j < solver->count; j++) {
     double u = solver->diagonal[j], l1 = l1_of(solver, j), l2 = l2_of(solver, j), was = solver->v[j];
-    if (u + l2 <= NOTHING) { /* all rows that have it are beyond the hinge: only the penalty speaks */
+    if (u + l2 <= NOTHING) { /* all rows that have it are beyond the hinge, so only the penalty matters */
       if (was != 0 && fabs(solver->slope[j]) < l1) move(solver, j, -was);
       continue;
     }
@@ -61,12 +61,12 @@ static double descend(struct quadratic_solver *solver) {
     double wanted = u * was - solver->slope[j];
     double to = (wanted > l1 ? wanted - l1 : wanted < -l1 ? wanted + l1 : 0) / (u + l2);
     if (to != was) move(solver, j, to - was);
-    if (l1 > 0 && to == 0) solver->v[j] = 0; /* exactly */
+    if (l1 > 0 && to == 0) solver->v[j] = 0; /* exactly zero */
   }
   return most;
 }
 
-/* --- a system of equations ------------------------------------------------------------------------------ */
+/* --- the system of equations ---------------------------------------------------------------------------- */
 
 static double dot(const double *a, const double *b, size_t count) {
   double sums[4] = {0};
@@ -79,7 +79,7 @@ static double dot(const double *a, const double *b, size_t count) {
 
 typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
 
-/* Products of SIDE rows with SIDE others, over an even number of columns, whose sums stay in registers. */
+/* Products of SIDE rows with SIDE other rows, over an even number of columns. The sums stay in registers. */
 static void dots(double *const a[SIDE], double *const b[SIDE], size_t count, double sums_out[SIDE][SIDE]) {
   pair sums[SIDE][SIDE] = {0};
   for (size_t k = 0; k < count; k += 2)
@@ -89,10 +89,10 @@ static void dots(double *const a[SIDE], double *const b[SIDE], size_t count, dou
     for (size_t c = 0; c < SIDE; c++) sums_out[r][c] = sums[r][c][0] + sums[r][c][1];
 }
 
-/* The factor's entries of SIDE rows and as many columns, when all those to the left of them are known. */
+/* Computes SIDE by SIDE entries of the factor. All entries to their left must be known. */
 static void factorise_block(struct quadratic_solver *solver, size_t count, size_t first_row, size_t first) {
   double sums[SIDE][SIDE], *rows[SIDE], *others[SIDE];
-  for (size_t i = 0; i < SIDE; i++) { /* beyond the last one: anything */
+  for (size_t i = 0; i < SIDE; i++) { /* the values beyond the last row do not matter */
     rows[i] = solver->factor + (first_row + i < count ? first_row + i : first_row) * solver->count;
     others[i] = solver->factor + (first + i < count ? first + i : first) * solver->count;
   }
@@ -112,9 +112,10 @@ static void factorise_block(struct quadratic_solver *solver, size_t count, size_
     }
 }
 
-/* L L' = H of the free variables, with their l2, and with a little more on the diagonal: where columns depend
- * on one another there is no curvature along some way, but a penalty that falls, and the step is to become so
- * long that signs end it. AT_ONCE rows go together, past those above them. */
+/* Factorises H of the free variables as L L'. The diagonal includes l2, and a small amount more: where
+ * columns depend on one another, H has no curvature in some directions although the penalty falls, and the
+ * step should become so long that a change of sign ends it. AT_ONCE rows are computed together, against the
+ * rows above them. */
 static void factorise(struct quadratic_solver *solver, size_t count) {
   if (count == solver->factored_count && !memcmp(solver->free, solver->factored, count * sizeof *solver->free)) return;
   memcpy(solver->factored, solver->free, count * sizeof *solver->free);
@@ -126,7 +127,7 @@ static void factorise(struct quadratic_solver *solver, size_t count) {
   }
 }
 
-/* Solves L L' x = answer in place; 0 where L has no diagonal. */
+/* Solves L L' x = answer in place; x is 0 where the diagonal of L is 0. */
 static void substitute(const struct quadratic_solver *solver, size_t count) {
   size_t width = solver->count;
   double *x = solver->answer;
@@ -141,7 +142,7 @@ static void substitute(const struct quadratic_solver *solver, size_t count) {
   }
 }
 
-/* How far the way can be gone before a sign changes, at most 1. */
+/* The fraction of the step, at most 1, that can be taken before a sign changes. */
 static double signs_hold(const struct quadratic_solver *solver, size_t count) {
   double far = 1;
   for (size_t i = 0; i < count; i++) {
@@ -152,7 +153,8 @@ static double signs_hold(const struct quadratic_solver *solver, size_t count) {
   return far;
 }
 
-/* The best where the signs of all variables stay, or as far towards it as they do. */
+/* Goes to the minimum for the present signs of all variables, or as far towards it as the signs stay the
+ * same. */
 static void jump(struct quadratic_solver *solver) {
   size_t count = 0;
   for (size_t j = 0; j < solver->count; j++) {
@@ -175,10 +177,10 @@ static void jump(struct quadratic_solver *solver) {
   }
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------ */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
-/* How much less it is at v than at w: the slope at v is g + H (v - w), so g . s + s' H s / 2 = (g + slope) .
- * s / 2. */
+/* The fall of the quadratic from w to v. The slope at v is g + H (v - w), so g . s + s' H s / 2 = (g + slope)
+ * . s / 2. */
 static double fall(const struct quadratic_solver *solver) {
   double sum = 0;
   for (size_t j = 0; j < solver->count; j++) {
@@ -191,7 +193,8 @@ static double fall(const struct quadratic_solver *solver) {
 
 static void solve(struct quadratic_solver *solver) {
   double first = 0, fallen = 0;
-  int still = 0; /* turns in a row: one may only have found that a variable is zero */
+  /* consecutive iterations without progress: a single one may only have found that a variable is zero */
+  int still = 0;
   for (int turn = 0; turn < TURNS && still < STILL_TURNS; turn++) {
     double most = descend(solver), now = fall(solver);
     if (turn == 0) first = most;

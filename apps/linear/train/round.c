@@ -99,17 +99,19 @@ static pawl_status add_report(void *context, size_t index, const struct pawl_rep
   return PAWL_OK;
 }
 
+static bool is_loading(const struct linear_run *run) { return run->order.what == LINEAR_DESCRIBE; }
+
 bool linear_wait(void *application) {
   struct linear_run *run = application;
-  bool is_loading = run->order.what == LINEAR_DESCRIBE;
-  if (is_loading) linear_show(run, "loading");
-  return apps_is_stopping(&run->common) && (is_loading || run->spec.method->streams);
+  if (is_loading(run)) linear_show(run, "loading");
+  return apps_is_stopping(&run->common) && (is_loading(run) || run->spec.method->streams);
 }
 
 pawl_status linear_round(struct linear_run *run, struct linear_reply *sum_out, bool *whole_out) {
   struct pawl_round *round = NULL;
   struct linear_reply sum = {0};
   size_t workers;
+  run->common.shows_progress = is_loading(run) && run->options->progress;
   pawl_status status = apps_round(&run->common, linear_order_write(&run->order), &round);
   if (status) return status;
   status = apps_reports(&run->common, round, add_report, &sum, &workers);

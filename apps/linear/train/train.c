@@ -110,7 +110,7 @@ static pawl_status open_data(struct linear_run *run) {
   return status ? status : linear_validation_load(run);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------ */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
 static pawl_status train_points(struct linear_run *run) {
   struct linear_state state = {0};
@@ -151,7 +151,7 @@ pawl_status linear_train(struct pawl_session *session, const struct linear_optio
                                  .start_worker = options->start_worker,
                                  .context = options->context,
                                  .hear = linear_hear,
-                                 .wait = linear_wait,
+                                 .tick = linear_wait,
                                  .application = &run,
                                  .error = error,
                                  .begun_ns = apps_now()};

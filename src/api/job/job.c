@@ -420,10 +420,11 @@ static bool step(struct pawl_job *job) {
 }
 
 static pawl_status give_up_fencing(const struct pawl_job *job) {
-  return pwi_error(PAWL_TIMED_OUT,
-                   "job %s: a worker was lost, but its pieces cannot move before the manager has declared it "
-                   "dead, which it has not; the round continues",
-                   job->options.name);
+  return pwi_error(
+      PAWL_TIMED_OUT,
+      "job %s: a worker was lost, and its pieces cannot move, because the manager has not declared it dead; "
+      "the round continues",
+      job->options.name);
 }
 
 pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl_round **round_out) {

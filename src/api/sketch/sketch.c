@@ -54,8 +54,8 @@ static pawl_status settle(const char *name, const struct pawl_sketch_options *as
   if (!pwi_sketch_bank_init(&made->bank, is.depth, is.columns, is_signed(is.kind)))
     return pwi_error(
         PAWL_INVALID,
-        "sketch %s: a bank cannot have %u lines of %u cells: at most 8 lines of a power of two, and their bits "
-        "(for a count sketch one more per line) must be at most 64",
+        "sketch %s: a bank cannot have %u rows of %u cells; at most 8 rows are possible, of a power of two of cells, "
+        "and log2 of the cells (plus 1 for a count sketch), times the rows, must be at most 64",
         name, is.depth, is.columns);
   made->info.options = is;
   snprintf(made->info.name, sizeof made->info.name, "%s", name);

@@ -273,7 +273,9 @@ pawl_status pawl_sketch_top(struct pawl_sketch *sketch, size_t room, const struc
                             int64_t timeout_ns, struct pawl_sketch_entry *entries_out, size_t *count_out) {
   struct cells cells;
   struct found found = {0};
-  if (!sketch->top) return pwi_error(PAWL_UNSUPPORTED, "sketch %s keeps no names", sketch->info.name);
+  if (!sketch->top)
+    return pwi_error(PAWL_UNSUPPORTED, "sketch %s does not keep the most frequent items: it was created with no_top",
+                     sketch->info.name);
   pawl_status status = read_cells(sketch, span, timeout_ns, &cells);
   if (status != PAWL_OK) return status;
   status = find_candidates(sketch, cells.windows, timeout_ns, &found);
@@ -308,7 +310,9 @@ pawl_status pawl_sketch_distinct(struct pawl_sketch *sketch, const struct pawl_s
                                  double *number_out, double *error_out) {
   struct pulled_rows rows;
   struct windows windows;
-  if (!sketch->distinct) return pwi_error(PAWL_UNSUPPORTED, "sketch %s has no registers", sketch->info.name);
+  if (!sketch->distinct)
+    return pwi_error(PAWL_UNSUPPORTED, "sketch %s does not count distinct items: it was created with no_distinct",
+                     sketch->info.name);
   uint8_t *registers = pwi_alloc_zero(PWI_DISTINCT_REGISTERS, 1);
   if (!registers) return pwi_error_status(PAWL_NO_MEMORY, "sketch %s", sketch->info.name);
   pawl_status status = open_rows(&rows, sketch->session, sketch->distinct, PWI_DISTINCT_ROWS, 8 * PWI_DISTINCT_WIDTH);

@@ -282,10 +282,10 @@ const struct pwi_command pwi_command_manager = {
             "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key \\\n"
             "    --meta etcd://e1:2379,e2:2379,e3:2379/training   # on two or more machines\n\n"
             "The manager writes each decision to a log on disk before it announces it.\n"
-            "SIGTERM or SIGINT ends the manager. Servers and clients keep working\n"
-            "meanwhile; restarted with the same log, the manager continues the cluster and\n"
-            "they reconnect. With --meta the log is in etcd: one of several managers leads,\n"
-            "and if it is lost, another one takes over within seconds.\n",
+            "SIGTERM or SIGINT ends the manager. Servers and clients keep working without\n"
+            "it. A manager that is restarted with the same log continues the cluster, and\n"
+            "they reconnect to it. With --meta the log is in etcd: one of several managers\n"
+            "leads, and if it is lost, another one takes over within seconds.\n",
     .options = options,
     .run = run,
 };

@@ -136,8 +136,8 @@ static int push_rows(struct put *put) {
     pawl_status status = push(put, at, left < batch ? left : batch, row_bytes);
     if (status == PAWL_OUT_OF_SPAN)
       return pwi_cli_failure(put->command,
-                             "key out of range: %s has keys 0 to %" PRIu64
-                             " only; nothing was changed from key %" PRIu64 " on",
+                             "key out of range: %s has keys 0 to %" PRIu64 "; key %" PRIu64
+                             " and the keys after it were not pushed",
                              put->name, is->size - 1, put->rows.keys[at]);
     if (status) return pwi_session_failure(put->command, status);
   }

@@ -175,8 +175,9 @@ static const struct pwi_cli_option options[] = {
     {PWI_ROLE_ADVERTISE, "advertise", "HOST", "address that others connect to, if it differs from --listen"},
     {LETTER_SHARDS, "shards", "N", "number of shards: threads that each hold a part of the keys (default: 1)"},
     {LETTER_MEMORY, "memory", "SIZE", "memory limit for data, e.g. 8G, divided among the shards (default: none)"},
-    {LETTER_HOST, "host", "LABEL", "label of the machine; replicas avoid sharing one (default: the host name)"},
-    {LETTER_RACK, "rack", "LABEL", "label of the rack; replicas avoid sharing one"},
+    {LETTER_HOST, "host", "LABEL",
+     "label of the machine; copies of a key are kept on different machines if possible (default: the host name)"},
+    {LETTER_RACK, "rack", "LABEL", "label of the rack; copies of a key are kept in different racks if possible"},
     {PWI_ROLE_HTTP, "http", "ADDRESS",
      "serve /metrics and /healthz on ADDRESS, or none (default: " DEFAULT_HTTP ", any port)"},
     {LETTER_DRAIN_TIMEOUT, "drain-timeout", "SECONDS",
@@ -192,7 +193,7 @@ const struct pwi_command pwi_command_server = {
     .name = "server",
     .summary = "run a server, which holds a part of all vectors",
     .text = "Joins a cluster and holds a part of the keys of every vector. Servers can be\n"
-            "added and stopped while the cluster runs: keys move by themselves.\n\n"
+            "added and stopped while the cluster runs: the manager moves the keys.\n\n"
             "  pawl server --join 127.0.0.1:7295\n"
             "  pawl server --join node1:7295 --key-file cluster.key --shards 4 --memory 64G\n\n"
             "On SIGTERM or SIGINT the server hands all keys over to the other servers, then\n"

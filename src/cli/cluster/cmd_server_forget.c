@@ -83,7 +83,7 @@ static int forget_all(const struct forget *forget, struct pawl_session *session)
   if (exit_code != PWI_EXIT_OK) return exit_code;
   if (forget->json) return pwi_cli_print_json(forget->command, json_pack("{s:I}", "forgotten", (json_int_t)count));
   if (count > 0)
-    printf("forgot %zu shards of lost servers; keys that only they had read as zero now\n", count);
+    printf("forgot %zu shards of lost servers; keys that no other server has are zero now\n", count);
   else
     printf("no server that is down has the only copy of any key; nothing was changed\n");
   return PWI_EXIT_OK;

@@ -410,8 +410,8 @@ static const struct pwi_cli_option options[] = {
     {LETTER_NO_UNIT_ROWS, "no-unit-rows", NULL, "leave rows unchanged (default: as in training)"},
     {LETTER_SKIP_BAD, "skip-bad", "N", "skip up to N rows that cannot be parsed (default: 0)"},
     {LETTER_THREADS, "threads", "N", "number of threads that read (default: the number of processors)"},
-    {LETTER_L1, "l1", "X", "weight of the penalty in the objective (default: as in training)"},
-    {LETTER_L2, "l2", "X", "likewise"},
+    {LETTER_L1, "l1", "X", "weight of the l1 penalty in the objective (default: as in training)"},
+    {LETTER_L2, "l2", "X", "weight of the l2 penalty in the objective (default: as in training)"},
     PWI_CLI_JSON,
     {0},
 };

@@ -104,7 +104,9 @@ static pawl_status choose(const struct pwi_worker *worker, struct pawl_session *
   work_function *function = status ? NULL : function_of(spec, size);
   pwi_free(spec);
   if (!status && !function) {
-    snprintf(error, TEXT_MAX, "this worker does not know the method of job %.63s; is 'pawl train' of another version?",
+    snprintf(error, TEXT_MAX,
+             "this worker does not know the method of job %.63s; use the same version of pawl for 'pawl train' and all "
+             "workers",
              worker->job);
     return PAWL_MISMATCH;
   }

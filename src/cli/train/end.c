@@ -129,7 +129,7 @@ static const char *reason(const char *why) {
   } reasons[] = {{"converged", "converged"},
                  {"rounds", "NOT converged: reached the limit of rounds"},
                  {"stuck", "NOT converged: no step reduces the objective further"},
-                 {"diverged", "DIVERGED: the model is no better than none"},
+                 {"diverged", "DIVERGED: the model is no better than weights of zero"},
                  {"early stop", "stopped early: the validation loss did not improve"},
                  {"interrupted", "interrupted"},
                  {"streamed", "all data was streamed"}};

@@ -88,7 +88,7 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_ALPHA, PWI_TRAIN_REAL, PLACE(lda.alpha), POSITIVE},
     {PWI_TRAIN_BETA, PWI_TRAIN_REAL, PLACE(lda.beta), POSITIVE},
     {PWI_TRAIN_KAPPA, PWI_TRAIN_REAL, PLACE(lda.kappa), POSITIVE},
-    {PWI_TRAIN_OFFSET, PWI_TRAIN_REAL, PLACE(lda.offset), 0, 1e300, "a number from 0 on"},
+    {PWI_TRAIN_OFFSET, PWI_TRAIN_REAL, PLACE(lda.offset), 0, 1e300, "a number, at least 0"},
     {0},
 };
 

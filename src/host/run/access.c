@@ -73,7 +73,7 @@ static const char *read_rule(char *line, struct rule *rule) {
     rule->rights = nobody;
     return NULL;
   }
-  if (pwi_key_limits_parse(rest, &limits)) return "behind a name " PWI_KEY_WHAT_MAY_FOLLOW ", or 'none'";
+  if (pwi_key_limits_parse(rest, &limits)) return "after a name " PWI_KEY_WHAT_MAY_FOLLOW ", or 'none'";
   rule->rights = rights_from(&limits);
   return NULL;
 }

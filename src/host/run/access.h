@@ -2,7 +2,7 @@
  * in a rights file for certificates into the rights that roles ask for.
  *
  * RIGHTS FOR CERTIFICATES. A line has a name, as in a certificate (its subject's common name, or a DNS
- * name, URI or mail address among its alternative names), and limits as behind a key:
+ * name, URI or mail address among its alternative names), and limits as after a key:
  *
  *   ads-trainer     space=ads memory=4G
  *   dashboard       read-only

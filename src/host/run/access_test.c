@@ -175,10 +175,10 @@ static void test_rights_are_read_anew_or_stay_as_they_were(void **state) {
     const char *text;
     mode_t mode;
     const char *said;
-  } bad[] = {{"a\nb readonly\n", 0600, ":2: behind a name only"},
-             {"a read-only operator\n", 0600, ":1: behind a name only"},
-             {"a memory=1G\n", 0600, ":1: behind a name only"},
-             {"a none space=x\n", 0600, ":1: behind a name only"},
+  } bad[] = {{"a\nb readonly\n", 0600, ":2: after a name only"},
+             {"a read-only operator\n", 0600, ":1: after a name only"},
+             {"a memory=1G\n", 0600, ":1: after a name only"},
+             {"a none space=x\n", 0600, ":1: after a name only"},
              {FULL "\n", 0600, ":1: this is a key"},
              {"a\n", 0620, "chmod go-w"},
              {"a\n", 0602, "chmod go-w"}};

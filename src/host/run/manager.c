@@ -293,8 +293,8 @@ static const struct pwi_manager *role_of(const struct pwi_run_manager *manager) 
 static void say_reloaded(struct pwi_run_manager *manager, const char *what, pawl_status status,
                          const struct pwi_run_problem *problem) {
   if (status)
-    pwi_log(&manager->log, PAWL_LOG_ERROR, "reload.failed", "what=%s hint=nothing-has-changed why=\"%s\"", what,
-            problem->text);
+    pwi_log(&manager->log, PAWL_LOG_ERROR, "reload.failed", "what=%s hint=the-previous-files-stay-in-effect why=\"%s\"",
+            what, problem->text);
   else
     pwi_log(&manager->log, PAWL_LOG_WARN, "reload.done", "what=%s", what);
 }

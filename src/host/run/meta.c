@@ -29,7 +29,8 @@ static pawl_status open_etcd(struct pwi_run_meta *meta, const struct pwi_run_sto
                              struct pwi_etcd_config *config, struct pwi_run_problem *problem) {
   pawl_status status = pwi_etcd_place_parse(store->place, &config->place);
   if (status) {
-    pwi_run_problem_set(problem, "'%s' is not the address of a store: etcd://host:port,host:port/prefix", store->place);
+    pwi_run_problem_set(problem, "'%s' is not the address of a store; expected etcd://host:port,host:port/prefix",
+                        store->place);
     return status;
   }
   config->authority = store->authority;
@@ -115,15 +116,16 @@ void pwi_run_meta_explain(const struct pwi_run_meta *meta, struct pwi_run_proble
   struct pwi_standby_state state;
   pwi_standby_state(meta->standby, &state);
   if (state.why == PAWL_CLUSTER_OTHER)
-    pwi_run_problem_set(problem,
-                        "the data at %s is empty or belongs to another cluster than the one we led; it was left as it "
-                        "is. Was etcd set up anew, or the prefix given to another cluster?",
-                        meta->place);
+    pwi_run_problem_set(
+        problem,
+        "the data at %s is empty or belongs to another cluster than the one that this manager led; nothing "
+        "was changed there. Check whether etcd was set up anew, or another cluster uses the prefix",
+        meta->place);
   else if (state.why == PAWL_CORRUPT)
     pwi_run_problem_set(
         problem,
-        "the data at %s cannot be read: it is damaged, or not pawl's (the log names the key); it was left "
-        "as it is. Name another prefix, etcd://…/prefix, or restore it",
+        "the data at %s cannot be read: it is damaged, or not pawl's (the log names the key); nothing was "
+        "changed there. Restore it, or give another prefix with --meta etcd://…/PREFIX",
         meta->place);
   else
     pwi_run_problem_set(problem, "cannot use %s: %s", meta->place, pawl_status_text(state.why));

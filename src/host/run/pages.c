@@ -98,9 +98,9 @@ void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi
   gauge(&metrics, "pawl_ready", "1 if there are arcs and the head of each is up.", figures->ready);
   gauge(&metrics, "pawl_stopped", "1 if the manager has stopped deciding because its log failed.",
         figures->stopped != PAWL_OK);
-  gauge(&metrics, "pawl_epoch", "Number of the view.", figures->epoch);
-  gauge(&metrics, "pawl_catalogue", "Number of the catalogue.", figures->catalogue);
-  gauge(&metrics, "pawl_membership", "Number of the membership.", figures->membership);
+  gauge(&metrics, "pawl_epoch", "Epoch of the view.", figures->epoch);
+  gauge(&metrics, "pawl_catalogue", "Version of the catalogue.", figures->catalogue);
+  gauge(&metrics, "pawl_membership", "Version of the membership.", figures->membership);
   print_nodes(&metrics, figures);
   gauge(&metrics, "pawl_arcs", "Arcs of the ring.", figures->arcs);
   print_chains(&metrics, figures);
@@ -213,15 +213,15 @@ static const struct family families[] = {
     {"pawl_shard_moves_out_total", PWI_METRIC_COUNTER, "Arcs handed over to others.", OF_STATE(moves_out)},
     {"pawl_shard_moves_in_total", PWI_METRIC_COUNTER, "Arcs taken over from others.", OF_STATE(moves_in)},
     {"pawl_shard_answer_bytes", PWI_METRIC_GAUGE,
-     "Memory for answers that clients have not taken, kept for reuse included.", OF_STATE(answer_bytes)},
+     "Memory for answers that clients have not taken, including memory kept for reuse.", OF_STATE(answer_bytes)},
     {"pawl_shard_answers_dropped_total", PWI_METRIC_COUNTER, "Links cut for reading slowly while others lacked room.",
      OF_STATE(answers_dropped)},
     {"pawl_shard_rows", PWI_METRIC_GAUGE, "Rows held.", OF_REPORT(rows)},
     {"pawl_shard_bytes", PWI_METRIC_GAUGE, "Bytes of rows and kept key lists.", OF_REPORT(bytes)},
     {"pawl_shard_pushes_total", PWI_METRIC_COUNTER, "Pushes handled.", OF_REPORT(pushes)},
     {"pawl_shard_pulls_total", PWI_METRIC_COUNTER, "Pulls handled.", OF_REPORT(pulls)},
-    {"pawl_shard_keys_pushed_total", PWI_METRIC_COUNTER, "Keys that pushes named.", OF_REPORT(keys_pushed)},
-    {"pawl_shard_keys_pulled_total", PWI_METRIC_COUNTER, "Keys that pulls named.", OF_REPORT(keys_pulled)},
+    {"pawl_shard_keys_pushed_total", PWI_METRIC_COUNTER, "Keys in pushes.", OF_REPORT(keys_pushed)},
+    {"pawl_shard_keys_pulled_total", PWI_METRIC_COUNTER, "Keys in pulls.", OF_REPORT(keys_pulled)},
     {"pawl_shard_bytes_in_total", PWI_METRIC_COUNTER, "Bytes of values pushed.", OF_REPORT(bytes_in)},
     {"pawl_shard_bytes_out_total", PWI_METRIC_COUNTER, "Bytes of values pulled.", OF_REPORT(bytes_out)},
     {"pawl_shard_bytes_passed_total", PWI_METRIC_COUNTER, "Bytes of log entries sent to replicas.",
@@ -281,7 +281,7 @@ static void print_joined(struct pwi_metrics *metrics, shard_pages shards, size_t
 static void print_cap(struct pwi_metrics *metrics, shard_pages shards, size_t count) {
   char name[24];
   pwi_metrics_family(metrics, "pawl_shard_bytes_max", PWI_METRIC_GAUGE,
-                     "Limit on the bytes of a shard; no sample: no limit.");
+                     "Limit on the bytes of a shard; absent if there is none.");
   for (size_t i = 0; i < count; i++)
     if (shards[i]->report.memory_max != UINT64_MAX)
       pwi_metrics_u64(metrics, shards[i]->report.memory_max, PWI_LABELS({"shard", shard_name(i, name)}));

@@ -320,8 +320,8 @@ static pawl_status outcome(struct pwi_run_server *server) {
 static void say_reloaded(struct pwi_run_server *server, const char *what, pawl_status status,
                          const struct pwi_run_problem *problem) {
   if (status)
-    pwi_log(&server->log, PAWL_LOG_ERROR, "reload.failed", "what=%s hint=nothing-has-changed why=\"%s\"", what,
-            problem->text);
+    pwi_log(&server->log, PAWL_LOG_ERROR, "reload.failed", "what=%s hint=the-previous-files-stay-in-effect why=\"%s\"",
+            what, problem->text);
   else
     pwi_log(&server->log, PAWL_LOG_WARN, "reload.done", "what=%s", what);
 }
