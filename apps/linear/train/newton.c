@@ -19,8 +19,7 @@
  * A Hessian costs as much as many gradients. With l2 and without l1, training therefore begins with steps of
  * L-BFGS (lbfgs.h), which need gradients only, for as many rounds as one Hessian would cost. Where features
  * are of like size and little correlated, these rounds reach the tolerance and no Hessian is ever made. Where
- * they do not, they have cost at most as much as one Hessian, and the Newton steps begin closer to the
- * optimum. */
+ * they are seen to be too slow for that they end early, and the Newton steps begin closer to the optimum. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +46,8 @@ struct linear_newton {
   bool is_exact; /* the fall is that of a quadratic without a ridge */
 
   uint64_t cheap_rounds;     /* rounds of L-BFGS that are left */
+  uint64_t cheap_done;       /* rounds of L-BFGS so far */
+  double first_square;       /* |total|^2 before the first of them */
   struct linear_lbfgs lbfgs; /* freed when they are over */
   double *total;             /* gradient of the objective at w: g and the slope of the penalty */
   double *change;            /* its change along the last step */
@@ -256,6 +257,8 @@ static pawl_status step(struct linear_run *run, struct linear_newton *newton, bo
 #define GRADIENT 6
 #define HESSIAN 0.1
 
+enum { CHEAP_TRIED = 5 }; /* rounds before it is asked whether they will do */
+
 static uint64_t affordable_rounds(const struct linear_run *run) {
   double per_row = (double)run->progress.entries / (double)run->progress.rows;
   bool is_smooth = run->order.l1 == 0 && run->order.l2 > 0;
@@ -288,6 +291,7 @@ static pawl_status cheap_step(struct linear_run *run, struct linear_newton *newt
     if (!status) status = search(run, newton, &length);
   }
   newton->cheap_rounds = length > 0 ? newton->cheap_rounds - 1 : 0;
+  newton->cheap_done++;
   if (!status && length > 0) status = take_step(run, newton, length);
   if (!status) status = derive(run, newton);
   *moved_out = length > 0;
@@ -296,6 +300,15 @@ static pawl_status cheap_step(struct linear_run *run, struct linear_newton *newt
   for (size_t j = 0; j < newton->count; j++) newton->step[j] *= length;
   linear_lbfgs_add(&newton->lbfgs, newton->step, newton->change);
   return PAWL_OK;
+}
+
+/* Whether the rounds that are left will not do. |F'|^2 has to fall to 2 l2 times the distance that is allowed
+ * (F is strongly convex); the rounds so far tell how fast it falls. */
+static bool is_too_slow(const struct linear_run *run, const struct linear_newton *newton) {
+  double square = linear_dot(newton->total, newton->total, newton->count);
+  double wanted = 2 * run->order.l2 * run->control.tolerance * newton->objective;
+  double fall = log(newton->first_square / square) / (double)newton->cheap_done; /* of the logarithm, a round */
+  return newton->cheap_done >= CHEAP_TRIED && !(log(square / wanted) <= fall * (double)newton->cheap_rounds);
 }
 
 static pawl_status begin_cheap(struct linear_run *run, struct linear_newton *newton) {
@@ -322,8 +335,10 @@ static pawl_status begin(struct linear_run *run) {
   pawl_status status = begin_cheap(run, newton);
   if (!status) status = read_weights(run, newton);
   if (!status) status = derive(run, newton);
-  if (!status && newton->cheap_rounds > 0) find_total(run, newton);
-  return status;
+  if (status || newton->cheap_rounds == 0) return status;
+  find_total(run, newton);
+  newton->first_square = linear_dot(newton->total, newton->total, newton->count);
+  return PAWL_OK;
 }
 
 static pawl_status newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome) {
@@ -331,8 +346,12 @@ static pawl_status newton_round(struct linear_run *run, struct linear_reply *sum
   struct linear_newton *newton = run->newton;
   bool moved = false, is_done = newton && newton->gap <= run->control.tolerance;
   if (!status && (!is_done || run->control.tolerance <= LINEAR_NEVER_DONE)) {
+    if (newton->cheap_rounds > 0 && is_too_slow(run, newton)) {
+      newton->cheap_rounds = 0;
+      status = derive(run, newton);
+    }
     bool is_cheap = newton->cheap_rounds > 0;
-    status = is_cheap ? cheap_step(run, newton, &moved) : step(run, newton, &moved);
+    if (!status) status = is_cheap ? cheap_step(run, newton, &moved) : step(run, newton, &moved);
     /* also if there was none: who was lost meanwhile has to be noticed */
     if (!status && !is_cheap) status = derive(run, newton);
     outcome->is_stuck = !is_cheap && !moved && (newton->ridge > RIDGE_MOST || !(newton->fall > 0));
