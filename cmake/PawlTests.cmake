@@ -49,7 +49,7 @@ target_link_libraries(pawl_planted_objects PRIVATE pawl_flags pawl_parts)
 set_target_properties(pawl_planted_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
 add_library(pawl_planted STATIC
   $<TARGET_OBJECTS:pawl_planted_objects> $<TARGET_OBJECTS:pawl_sim>
-  $<FILTER:$<TARGET_OBJECTS:pawl_objects>,EXCLUDE,/src/(${planted_modules})/>)
+  "$<FILTER:$<TARGET_OBJECTS:pawl_objects>,EXCLUDE,/src/(${planted_modules})/>")
 target_include_directories(pawl_planted PUBLIC include src)
 target_link_libraries(pawl_planted PUBLIC pawl_flags pawl_parts)
 set_target_properties(pawl_planted PROPERTIES LINKER_LANGUAGE C)

@@ -1,13 +1,14 @@
 /* Newton steps whose workers or servers are lost at a point of a round that is chosen, not met by chance: a
  * worker of this test's own obeys like any other until an order comes on which it kills itself, or a
  * server. */
+#define FEATURES_MOST 200
 #include "apps/linear/train/train_test.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-static struct rows rows;
+static struct rows rows, dense;
 static struct linear_options options;
 static struct linear_point point;
 static const char *path;
@@ -18,6 +19,7 @@ static int begin(void **state) {
   (void)state;
   if (open_cluster_of(6, 1)) return -1; /* four of them are to die, one after the other */
   draw_rows(&rows, "rows", 400, 40, 1, false, 11);
+  draw_dense(&dense, "dense", 300, 200, 2, 12);
   return 0;
 }
 
@@ -206,8 +208,17 @@ static void check_lost(const struct problem *problem, enum pawl_on_loss on_loss,
   reap();
   assert_string_equal(outcome.last.why, "converged");
   assert_int_equal(outcome.last.workers_lost, 1);
-  assert_int_equal(outcome.last.rows, rows.count);
+  assert_int_equal(outcome.last.rows, problem->rows->count);
   check_model(problem, &outcome, 0, best, 1e-6);
+}
+
+/* Training of dense rows begins with three rounds without a Hessian. */
+static void check_early_blows(enum pawl_on_loss on_loss) {
+  struct problem problem = {.rows = &dense, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  check_lost(&problem, on_loss, LINEAR_DERIVE, 2, WHEN_TOLD);
+  check_lost(&problem, on_loss, LINEAR_DERIVE, 3, BEFORE_THE_REPLY);
+  check_lost(&problem, on_loss, LINEAR_DERIVE, 4, HALF_WAY); /* the first Hessian */
+  check_lost(&problem, on_loss, LINEAR_SEARCH, 2, BEFORE_THE_REPLY);
 }
 
 static void check_each_blow(enum pawl_on_loss on_loss) {
@@ -219,6 +230,7 @@ static void check_each_blow(enum pawl_on_loss on_loss) {
     check_lost(&problems[i], on_loss, LINEAR_SEARCH, 2, WHEN_TOLD);
     check_lost(&problems[i], on_loss, LINEAR_SEARCH, 2, BEFORE_THE_REPLY);
   }
+  check_early_blows(on_loss);
 }
 
 static void test_a_worker_that_is_lost_in_a_newton_round_is_replaced(void **state) {

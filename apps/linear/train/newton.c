@@ -16,14 +16,21 @@
  * towards the gradient and makes it shorter.
  *
  * Each round of derivatives also gives a bound on the distance to the optimum (certificate.h), which ends the
- * training. */
+ * training.
+ *
+ * A Hessian costs as much as many gradients. With l2 and without l1, training therefore begins with steps of
+ * L-BFGS (lbfgs.h), which need only gradients, for at most as many rounds as one Hessian would cost. If
+ * features have similar sizes and little correlation, these rounds reach the tolerance and no Hessian is
+ * computed. If the scheduler sees that they are too slow, it ends them early, and the Newton steps begin closer
+ * to the optimum. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/linear/certificate.h"
-#include "apps/linear/train/quadratic.h"
 #include "apps/linear/train/inside.h"
+#include "apps/linear/train/lbfgs.h"
+#include "apps/linear/train/quadratic.h"
 
 #define RIDGE_MOST 1e12
 /* relative to curvatures: a ridge up to this size does not change the quadratic noticeably */
@@ -41,6 +48,13 @@ struct linear_newton {
   struct linear_reply at; /* sum of the workers' replies at w */
   double gap, fall;
   bool is_exact; /* the fall is that of a quadratic without a ridge */
+
+  uint64_t cheap_rounds;     /* rounds of L-BFGS that are left */
+  uint64_t cheap_done;       /* rounds of L-BFGS so far */
+  double first_square;       /* |total|^2 before the first of them */
+  struct linear_lbfgs lbfgs; /* steps and gradients of these rounds */
+  double *total;             /* gradient of the objective at w: g and the slope of the penalty */
+  double *change;            /* its change along the last step */
 };
 
 void linear_newton_end(struct linear_run *run) {
@@ -50,6 +64,9 @@ void linear_newton_end(struct linear_run *run) {
   free(newton->step);
   free(newton->g);
   free(newton->hessian);
+  free(newton->total);
+  free(newton->change);
+  linear_lbfgs_fini(&newton->lbfgs);
   free(newton);
   run->newton = NULL;
 }
@@ -94,7 +111,8 @@ static pawl_status write_step(struct linear_run *run, const struct linear_newton
 static pawl_status read_hessian(struct linear_run *run, struct linear_newton *newton, struct pawl_vector *vector) {
   size_t count = newton->count, whole = count * (count + 1) / 2, at = 0, part = 1 << 20;
   double *triangle = malloc(whole * sizeof *triangle);
-  pawl_status status = triangle ? PAWL_OK : PAWL_NO_MEMORY;
+  if (!newton->hessian) newton->hessian = calloc(count * count, sizeof *newton->hessian);
+  pawl_status status = triangle && newton->hessian ? PAWL_OK : PAWL_NO_MEMORY;
   for (size_t begin = 0; begin < whole && !status; begin += part) {
     struct pawl_task *task = NULL;
     size_t end = begin + part < whole ? begin + part : whole;
@@ -145,21 +163,22 @@ static pawl_status take_gradient(struct linear_run *run, struct linear_newton *n
  * else. */
 static pawl_status derive_once(struct linear_run *run, struct linear_newton *newton, bool *whole_out) {
   struct pawl_vector *gradient = NULL, *hessian = NULL;
+  bool is_curved = newton->cheap_rounds == 0;
   run->order.what = LINEAR_DERIVE;
   run->order.serial++;
-  run->order.is_curved = true;
+  run->order.is_curved = is_curved;
   pawl_status status = linear_make_vector(run, LINEAR_GRADIENT, &gradient);
-  if (!status) status = linear_make_vector(run, LINEAR_HESSIAN, &hessian);
+  if (!status && is_curved) status = linear_make_vector(run, LINEAR_HESSIAN, &hessian);
   if (!status) status = linear_round(run, &newton->at, whole_out);
   if (!status && *whole_out) {
     newton->objective = newton->at.loss + penalty_of(run, newton, 0);
     status = take_gradient(run, newton, gradient);
-    if (!status) status = read_hessian(run, newton, hessian);
+    if (!status && is_curved) status = read_hessian(run, newton, hessian);
   }
   pawl_vector_close(gradient);
   pawl_vector_close(hessian);
   linear_delete_vector(run, &run->order, LINEAR_GRADIENT);
-  linear_delete_vector(run, &run->order, LINEAR_HESSIAN);
+  if (is_curved) linear_delete_vector(run, &run->order, LINEAR_HESSIAN);
   return status;
 }
 
@@ -203,6 +222,11 @@ static bool is_finite(const double *values, size_t count) {
   return true;
 }
 
+static pawl_status take_step(struct linear_run *run, struct linear_newton *newton, double length) {
+  for (size_t j = 0; j < newton->count; j++) newton->w[j] += length * newton->step[j];
+  return write_weights(run, newton);
+}
+
 /* Solves the quadratic, searches, and takes the step. `*moved_out`: a step was taken. */
 static pawl_status step(struct linear_run *run, struct linear_newton *newton, bool *moved_out) {
   struct linear_quadratic quadratic = {newton->count, newton->hessian, newton->g,    newton->w,
@@ -226,9 +250,81 @@ static pawl_status step(struct linear_run *run, struct linear_newton *newton, bo
   newton->ridge = fmin(newton->ridge, 2 * RIDGE_MOST);
   if (length == 0) return PAWL_OK;
   *moved_out = true;
-  for (size_t j = 0; j < newton->count; j++) newton->w[j] += length * newton->step[j];
-  return write_weights(run, newton);
+  return take_step(run, newton, length);
 }
+
+/* --- steps without a Hessian ---------------------------------------------------------------------------- */
+
+/* Work of a row with m entries, in processor cycles about: GRADIENT m for a round of L-BFGS (the losses along
+ * the step, the scores, the gradient), and at least HESSIAN m^2 for its part of the Hessian (hessian.c, by
+ * tiles that are full). */
+#define GRADIENT 6
+#define HESSIAN 0.1
+
+enum { CHEAP_TRIED = 5 }; /* rounds before it is asked whether they will do */
+
+static uint64_t affordable_rounds(const struct linear_run *run) {
+  double per_row = (double)run->progress.entries / (double)run->progress.rows;
+  bool is_smooth = run->order.l1 == 0 && run->order.l2 > 0;
+  return is_smooth ? (uint64_t)(HESSIAN / GRADIENT * per_row) : 0;
+}
+
+static void find_total(const struct linear_run *run, struct linear_newton *newton) {
+  for (size_t j = 0; j < newton->count; j++) {
+    double total = newton->g[j] + (j + 1 < newton->count ? run->order.l2 * newton->w[j] : 0);
+    newton->change[j] = total - newton->total[j];
+    newton->total[j] = total;
+  }
+}
+
+/* The first direction has no scale yet. A quadratic that is nowhere below zero has its least along -g within
+ * twice the objective / g . g, and the search tries LONGEST times a step. */
+static double first_length(const struct linear_newton *newton) {
+  double square = linear_dot(newton->total, newton->total, newton->count);
+  return square > 0 ? newton->objective / square : 0;
+}
+
+/* One step of L-BFGS, with the gradient after it. If there is none to take, Newton steps follow. */
+static pawl_status cheap_step(struct linear_run *run, struct linear_newton *newton, bool *moved_out) {
+  double length = 0;
+  pawl_status status = PAWL_OK;
+  *moved_out = false;
+  linear_lbfgs_direction(&newton->lbfgs, newton->total, first_length(newton), newton->step);
+  if (is_finite(newton->step, newton->count) && linear_dot(newton->step, newton->total, newton->count) < 0) {
+    status = write_step(run, newton);
+    if (!status) status = search(run, newton, &length);
+  }
+  newton->cheap_rounds = length > 0 ? newton->cheap_rounds - 1 : 0;
+  newton->cheap_done++;
+  if (!status && length > 0) status = take_step(run, newton, length);
+  if (!status) status = derive(run, newton);
+  *moved_out = length > 0;
+  if (status || newton->cheap_rounds == 0) return status;
+  find_total(run, newton);
+  for (size_t j = 0; j < newton->count; j++) newton->step[j] *= length;
+  linear_lbfgs_add(&newton->lbfgs, newton->step, newton->change);
+  return PAWL_OK;
+}
+
+/* Whether the rounds that are left will not do. |F'|^2 has to fall to 2 l2 times the distance that is allowed
+ * (F is strongly convex); the rounds so far tell how fast it falls. */
+static bool is_too_slow(const struct linear_run *run, const struct linear_newton *newton) {
+  double square = linear_dot(newton->total, newton->total, newton->count);
+  double wanted = 2 * run->order.l2 * run->control.tolerance * newton->objective;
+  double fall = log(newton->first_square / square) / (double)newton->cheap_done; /* of the logarithm, a round */
+  return newton->cheap_done >= CHEAP_TRIED && !(log(square / wanted) <= fall * (double)newton->cheap_rounds);
+}
+
+static pawl_status begin_cheap(struct linear_run *run, struct linear_newton *newton) {
+  newton->cheap_rounds = affordable_rounds(run);
+  if (newton->cheap_rounds == 0) return PAWL_OK;
+  newton->total = calloc(newton->count, sizeof *newton->total);
+  newton->change = calloc(newton->count, sizeof *newton->change);
+  pawl_status status = linear_lbfgs_init(&newton->lbfgs, newton->count);
+  return newton->total && newton->change ? status : PAWL_NO_MEMORY;
+}
+
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
 static pawl_status begin(struct linear_run *run) {
   size_t count = (size_t)run->order.features + 1;
@@ -239,10 +335,14 @@ static pawl_status begin(struct linear_run *run) {
   newton->w = calloc(count, sizeof *newton->w);
   newton->step = calloc(count, sizeof *newton->step);
   newton->g = calloc(count, sizeof *newton->g);
-  newton->hessian = calloc(count * count, sizeof *newton->hessian);
-  if (!newton->w || !newton->step || !newton->g || !newton->hessian) return PAWL_NO_MEMORY;
-  pawl_status status = read_weights(run, newton);
-  return status ? status : derive(run, newton);
+  if (!newton->w || !newton->step || !newton->g) return PAWL_NO_MEMORY;
+  pawl_status status = begin_cheap(run, newton);
+  if (!status) status = read_weights(run, newton);
+  if (!status) status = derive(run, newton);
+  if (status || newton->cheap_rounds == 0) return status;
+  find_total(run, newton);
+  newton->first_square = linear_dot(newton->total, newton->total, newton->count);
+  return PAWL_OK;
 }
 
 static pawl_status newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome) {
@@ -250,10 +350,15 @@ static pawl_status newton_round(struct linear_run *run, struct linear_reply *sum
   struct linear_newton *newton = run->newton;
   bool moved = false, is_done = newton && newton->gap <= run->control.tolerance;
   if (!status && (!is_done || run->control.tolerance <= LINEAR_NEVER_DONE)) {
-    status = step(run, newton, &moved);
+    if (newton->cheap_rounds > 0 && is_too_slow(run, newton)) {
+      newton->cheap_rounds = 0;
+      status = derive(run, newton);
+    }
+    bool is_cheap = newton->cheap_rounds > 0;
+    if (!status) status = is_cheap ? cheap_step(run, newton, &moved) : step(run, newton, &moved);
     /* also without a step: the round notices lost workers */
-    if (!status) status = derive(run, newton);
-    outcome->is_stuck = !moved && (newton->ridge > RIDGE_MOST || !(newton->fall > 0));
+    if (!status && !is_cheap) status = derive(run, newton);
+    outcome->is_stuck = !is_cheap && !moved && (newton->ridge > RIDGE_MOST || !(newton->fall > 0));
   }
   if (status) return status;
   bool is_inexact = linear_loss_of(run->spec.loss)->curvature_varies; /* of the Hessian: hessian.h */

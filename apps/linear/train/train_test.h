@@ -23,7 +23,11 @@
 
 /* --- data ----------------------------------------------------------------------------------------------- */
 
-enum { ROWS_MOST = 600, FEATURES_MOST = 64 };
+#ifndef FEATURES_MOST
+#define FEATURES_MOST 64
+#endif
+
+enum { ROWS_MOST = 600 };
 
 /* Rows, dense: id j is x[i][j], and 0 is none. */
 struct rows {
@@ -73,6 +77,25 @@ static inline void draw_rows(struct rows *rows, const char *name, size_t count, 
       z += w[j] * (double)rows->x[i][j];
     }
     rows->labels[i] = is_regression ? (double)(float)z : z > 0 ? 1 : -1;
+  }
+  write_rows(rows, name);
+}
+
+/* Rows without zeros. The features are of sizes from 1 / `spread` to `spread`. */
+static inline void draw_dense(struct rows *rows, const char *name, size_t count, size_t features, double spread,
+                              uint64_t seed) {
+  uint64_t random = seed;
+  memset(rows, 0, sizeof *rows);
+  rows->count = count;
+  rows->features = features;
+  for (size_t i = 0; i < count; i++) {
+    double z = 2 * draw_normal(&random);
+    for (size_t j = 1; j <= features; j++) {
+      double x = draw_normal(&random);
+      rows->x[i][j] = (float)(x * pow(spread, 2 * (double)j / (double)features - 1));
+      z += j % 3 ? 0 : x * 4 / sqrt((double)features);
+    }
+    rows->labels[i] = z > 0 ? 1 : -1;
   }
   write_rows(rows, name);
 }
