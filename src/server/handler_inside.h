@@ -36,6 +36,8 @@ struct pwi_pace {
   struct pwi_paced vectors[PWI_PACED_VECTORS];
 };
 
+#define PWI_HANDLER_DEFERRED_MAX 16384 /* replies of one link that wait for chains */
+
 /* An answer: what it says, and where its values lie. */
 struct pwi_reply {
   struct pwi_handler_link *link; /* NULL: the link is gone */
