@@ -112,6 +112,8 @@ static void write_sender(struct input *input, const struct pwi_ledger *ledger, s
     pwi_record_unmember(record, who, draw_u8(input) % 8);
   else if (shape < 240)
     pwi_record_quota(record, who % 2 ? "ads" : "news", shape % 4);
+  else if (shape < 248)
+    pwi_record_restore(record, who, shape % 4);
   else
     pwi_record_remove(record, who);
 }

@@ -307,6 +307,9 @@ static void on_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   case TIMER_SETTLE:
     pwi_manager_settle_timer(manager);
     break;
+  case TIMER_DISPUTE:
+    pwi_manager_dispute_timer(manager);
+    break;
   }
 }
 
@@ -377,6 +380,7 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
   pwi_fifo_init(&manager->waiters, sizeof(struct waiting_reply));
   pwi_manager_membership_begin(manager);
   pwi_manager_settle_begin(manager);
+  pwi_manager_disputes_begin(manager);
   pawl_status status = remember(manager);
   if (status) {
     pwi_manager_destroy(manager);
@@ -426,6 +430,7 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_manager_settle_fini(manager);
   pwi_fifo_fini(&manager->waiters);
   pwi_fifo_fini(&manager->decisions);
+  pwi_fifo_fini(&manager->disputes);
   pwi_writer_fini(&manager->record);
   pwi_writer_fini(&manager->change);
   pwi_ledger_fini(&manager->ledger);

@@ -12,8 +12,6 @@
 #define ANSWER_MAX ((size_t)64 << 20) /* bytes of values that one answer may carry */
 #define SCAN_ROWS_MAX ((uint64_t)1 << 16)
 
-#define DEFERRED_MAX 16384 /* replies of one link that wait for chains */
-
 /* A head that lacks memory for so many bytes is useless. A larger request may fail on any server. */
 #define MODEST_BYTES ((size_t)4 << 20)
 
@@ -294,7 +292,7 @@ static void answer(struct pwi_handler_link *link, struct pwi_chain *chain, const
   struct pawl_range positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
                                               pwi_place_position(&place, request->terms.claim.end - 1) + 1);
   /* Far more than a client has under way; a resend finds its effect. */
-  if (link->deferred_count >= DEFERRED_MAX) {
+  if (link->deferred_count >= PWI_HANDLER_DEFERRED_MAX) {
     struct pwi_outcome later = {.code = PWI_CODE_NOT_HERE};
     pwi_handler_unmake_room(buffer);
     pwi_handler_say(link, request->terms.number, request->task, &later);

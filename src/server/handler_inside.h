@@ -36,6 +36,8 @@ struct pwi_adapting {
   struct pwi_adapting_vector vectors[PWI_ADAPTING_VECTORS];
 };
 
+#define PWI_HANDLER_DEFERRED_MAX 16384 /* replies of one link that wait for chains */
+
 /* An answer: its contents, and the place of its values. */
 struct pwi_reply {
   struct pwi_handler_link *link; /* NULL: the link is gone */

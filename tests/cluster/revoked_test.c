@@ -195,11 +195,111 @@ static void test_pushes_of_a_key_that_may_write_no_more_end_too(void **state) {
   pwi_cluster_close(&scene.cluster);
 }
 
+/* --- refusals that anybody could have sent -------------------------------------------------------------- */
+
+/* A process at the address of a manager or server that is down. It refuses every link because of its key,
+ * before the link is up. */
+static struct {
+  const char *address;
+  struct pwi_sim_node node;
+  unsigned refusals;
+} refuser;
+
+static pawl_status refuse(void *self, struct pwi_link link, const struct pwi_link_info *info) {
+  (void)self, (void)link;
+  refuser.refusals += strcmp(info->identity, "worker") == 0;
+  return PAWL_LINK_KEY;
+}
+
+static pawl_status boot_refuser(void *context, const struct pwi_sim_boot *boot, const struct pwi_actor **actor_out,
+                                void **self_out) {
+  static const struct pwi_actor actor = {.greet = refuse};
+  *actor_out = &actor;
+  *self_out = context;
+  return pwi_net_listen(boot->net, refuser.address);
+}
+
+static void add_refuser(const char *address) {
+  static const struct pwi_sim_program program = {.name = "refuser", .boot = boot_refuser};
+  refuser.address = address;
+  refuser.refusals = 0;
+  must(pwi_sim_node_add(scene.cluster.sim, &program, &refuser.node));
+  must(pwi_sim_start(scene.cluster.sim, refuser.node));
+}
+
+static bool is_not_refused_yet(void *context) {
+  (void)context;
+  return refuser.refusals == 0;
+}
+
+static void assert_goes_on(void) {
+  struct pwi_client_state state;
+  pwi_client_state(scene.worker.client, &state);
+  assert_false(state.is_dead);
+  assert_int_equal(scene.over, 0);
+}
+
+/* The session has no link to the manager, and is refused for 5 s at every attempt. Then it is over. */
+static void test_a_session_that_is_refused_for_five_seconds_is_over(void **state) {
+  (void)state;
+  open_scene();
+  begin_calls();
+  pwi_sim_kill(scene.cluster.sim, scene.cluster.manager_node);
+  add_refuser(PWI_CLUSTER_MANAGER);
+  cluster_run_while(&scene.cluster, is_not_refused_yet, NULL, 5000 * MS);
+  cluster_run_for(&scene.cluster, 4990 * MS);
+  assert_true(refuser.refusals > 2);
+  assert_goes_on();
+  cluster_run_for(&scene.cluster, 1500 * MS); /* the next attempt follows within a second */
+  assert_all_ended();
+  assert_is_over();
+  pwi_cluster_close(&scene.cluster);
+}
+
+/* Something else than a refusal in between: the 5 s begin anew, and the manager that comes back is believed. */
+static void test_any_other_end_of_a_link_begins_the_five_seconds_anew(void **state) {
+  (void)state;
+  open_scene();
+  begin_calls();
+  pwi_sim_kill(scene.cluster.sim, scene.cluster.manager_node);
+  add_refuser(PWI_CLUSTER_MANAGER);
+  for (int i = 0; i < 3; i++) {
+    refuser.refusals = 0;
+    cluster_run_while(&scene.cluster, is_not_refused_yet, NULL, 5000 * MS);
+    cluster_run_for(&scene.cluster, 4000 * MS);
+    pwi_sim_kill(scene.cluster.sim, refuser.node); /* nobody listens there now */
+    cluster_run_for(&scene.cluster, 1500 * MS);
+    assert_goes_on();
+    if (i < 2) must(pwi_sim_start(scene.cluster.sim, refuser.node));
+  }
+  must(pwi_sim_start(scene.cluster.sim, scene.cluster.manager_node));
+  cluster_run_for(&scene.cluster, 10000 * MS);
+  assert_goes_on();
+  assert_others_go_on();
+  pwi_cluster_close(&scene.cluster);
+}
+
+/* Only refusals at the addresses of managers count: others may have the address of a server that is gone. */
+static void test_refusals_at_the_address_of_a_server_end_nothing(void **state) {
+  (void)state;
+  open_scene();
+  begin_calls();
+  pwi_cluster_kill(&scene.cluster, 0);
+  add_refuser(scene.cluster.servers[0].address);
+  cluster_run_for(&scene.cluster, 8000 * MS);
+  assert_goes_on();
+  assert_others_go_on();
+  pwi_cluster_close(&scene.cluster);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_calls_of_a_revoked_key_end_at_once),
       cmocka_unit_test(test_who_was_away_hears_of_it_on_its_return),
       cmocka_unit_test(test_pushes_of_a_key_that_may_write_no_more_end_too),
+      cmocka_unit_test(test_a_session_that_is_refused_for_five_seconds_is_over),
+      cmocka_unit_test(test_any_other_end_of_a_link_begins_the_five_seconds_anew),
+      cmocka_unit_test(test_refusals_at_the_address_of_a_server_end_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
