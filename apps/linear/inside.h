@@ -14,6 +14,7 @@
 #include <pawl/pawl.h>
 
 #include "apps/common/clock.h"
+#include "apps/common/memory.h"
 #include "apps/linear/hessian.h"
 #include "apps/linear/linear.h"
 #include "apps/linear/rows.h"

@@ -38,16 +38,16 @@ static void end(struct linear_worker *worker) {
     settle(&stream->slots[i]);
     linear_minibatch_fini(&stream->slots[i].minibatch);
   }
-  if (stream) free(stream->slots);
-  free(stream);
+  if (stream) apps_free(stream->slots);
+  apps_free(stream);
   worker->state = NULL;
 }
 
 static pawl_status begin(struct linear_worker *worker, const struct linear_order *order) {
   (void)order;
   end(worker);
-  struct stream *stream = calloc(1, sizeof *stream);
-  if (stream) stream->slots = calloc(worker->spec.tau + 1, sizeof *stream->slots);
+  struct stream *stream = apps_alloc_zero(1, sizeof *stream);
+  if (stream) stream->slots = apps_alloc_zero(worker->spec.tau + 1, sizeof *stream->slots);
   worker->state = stream;
   return stream && stream->slots ? PAWL_OK : PAWL_NO_MEMORY;
 }

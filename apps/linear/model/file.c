@@ -31,7 +31,7 @@ enum linear_format linear_format_of(const char *path) {
 /* w.npy is explained by w.npy.json. For the caller to free. */
 static char *about_path(const char *path) {
   size_t length = strlen(path);
-  char *beside = malloc(length + sizeof ".json");
+  char *beside = apps_alloc(length + sizeof ".json");
   if (!beside) return NULL;
   memcpy(beside, path, length);
   memcpy(beside + length, ".json", sizeof ".json");
@@ -51,7 +51,7 @@ static pawl_status read_npy(const char *path, const char *bytes, size_t size, st
     if (status) apps_say(error, status, "%s: %s", path, why);
   }
   apps_free(about);
-  free(beside);
+  apps_free(beside);
   return status;
 }
 
@@ -108,7 +108,7 @@ static pawl_status write_npy(const struct linear_model *model, const char *path,
   /* What explains an array is there before it. */
   pawl_status status = apps_file_write(beside, linear_npy_fill_about, model, error);
   if (status == PAWL_OK) status = apps_file_write(path, linear_npy_fill, model, error);
-  free(beside);
+  apps_free(beside);
   return status;
 }
 

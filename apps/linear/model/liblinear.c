@@ -85,7 +85,7 @@ static pawl_status write_ours(FILE *file, const struct linear_model *model) {
   char *text = apps_about_text(about, false);
   pawl_status status = text ? PAWL_OK : PAWL_NO_MEMORY;
   if (text && fprintf(file, OURS "%s\n", text) < 0) status = PAWL_IO;
-  free(text);
+  free(text); /* allocated by open_memstream */
   json_decref(about);
   return status;
 }

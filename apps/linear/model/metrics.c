@@ -57,7 +57,7 @@ static double penalty_of(const struct linear_model *model) {
 }
 
 pawl_status linear_metrics_create(const struct linear_model *model, struct linear_metrics **metrics_out) {
-  struct linear_metrics *metrics = calloc(1, sizeof *metrics);
+  struct linear_metrics *metrics = apps_alloc_zero(1, sizeof *metrics);
   if (!metrics) return PAWL_NO_MEMORY;
   metrics->loss = model->loss;
   metrics->is_regression = model->is_regression;
@@ -72,8 +72,8 @@ pawl_status linear_metrics_create(const struct linear_model *model, struct linea
 
 void linear_metrics_destroy(struct linear_metrics *metrics) {
   if (!metrics) return;
-  for (int i = 0; i < 2; i++) free(metrics->classes[i].scores);
-  free(metrics);
+  for (int i = 0; i < 2; i++) apps_free(metrics->classes[i].scores);
+  apps_free(metrics);
 }
 
 /* --- adding --------------------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static pawl_status make_room(struct list *list, size_t more) {
   if (list->room - list->count >= more) return PAWL_OK;
   if (more > SIZE_MAX / 32 || list->room > SIZE_MAX / 32) return PAWL_NO_MEMORY;
   size_t room = list->room + list->room / 2 + more;
-  double *scores = realloc(list->scores, room * sizeof *scores);
+  double *scores = apps_resize(list->scores, room * sizeof *scores);
   if (!scores) return PAWL_NO_MEMORY;
   list->scores = scores;
   list->room = room;

@@ -10,10 +10,10 @@
 #include "apps/linear/model/inside.h"
 
 void linear_model_fini(struct linear_model *model) {
-  for (size_t i = 0; model->names && i < model->count; i++) free(model->names[i]);
-  free(model->names);
-  free(model->ids);
-  free(model->weights);
+  for (size_t i = 0; model->names && i < model->count; i++) apps_free(model->names[i]);
+  apps_free(model->names);
+  apps_free(model->ids);
+  apps_free(model->weights);
   memset(model, 0, sizeof *model);
 }
 
@@ -41,9 +41,9 @@ const char *linear_loss_name(enum linear_loss loss) {
 static bool grow(struct linear_model *model, size_t *room) {
   size_t wanted = *room ? *room * 2 : 1024;
   if (wanted > SIZE_MAX / 2 / sizeof(double)) return false;
-  uint64_t *ids = realloc(model->ids, wanted * sizeof *ids);
+  uint64_t *ids = apps_resize(model->ids, wanted * sizeof *ids);
   if (ids) model->ids = ids;
-  double *weights = ids ? realloc(model->weights, wanted * sizeof *weights) : NULL;
+  double *weights = ids ? apps_resize(model->weights, wanted * sizeof *weights) : NULL;
   if (weights) model->weights = weights;
   if (weights) *room = wanted;
   return weights != NULL;

@@ -57,7 +57,7 @@ static void put(struct sink *sink, double value) {
 pawl_status linear_npy_fill(FILE *file, const void *context) {
   const struct linear_model *model = context;
   char head[HEAD_SIZE];
-  struct sink *sink = malloc(sizeof *sink);
+  struct sink *sink = apps_alloc(sizeof *sink);
   if (!sink) return PAWL_NO_MEMORY;
   sink->file = file;
   sink->count = 0;
@@ -68,7 +68,7 @@ pawl_status linear_npy_fill(FILE *file, const void *context) {
   if (model->has_bias) put(sink, model->bias);
   drain(sink);
   pawl_status status = sink->failed ? PAWL_IO : PAWL_OK;
-  free(sink);
+  apps_free(sink);
   return status;
 }
 
@@ -77,7 +77,7 @@ pawl_status linear_npy_fill_about(FILE *file, const void *model) {
   char *text = apps_about_text(about, true);
   pawl_status status = text ? PAWL_OK : PAWL_NO_MEMORY;
   if (text && fputs(text, file) < 0) status = PAWL_IO;
-  free(text);
+  free(text); /* allocated by open_memstream */
   json_decref(about);
   return status;
 }
@@ -120,9 +120,9 @@ static size_t find_numbers(const char *bytes, size_t size, size_t *width_out, ui
   size_t begin = at[6] == 1 ? 10 : 12, length = (size_t)at[8] | (size_t)at[9] << 8;
   if (at[6] > 1) length |= (size_t)at[10] << 16 | (size_t)at[11] << 24;
   if (length > size - begin || length > 65535) return 0;
-  char *head = strndup(bytes + begin, length);
+  char *head = apps_copy_bytes(bytes + begin, length);
   bool is_fine = head && read_shape(head, width_out, elements_out);
-  free(head);
+  apps_free(head);
   return is_fine ? begin + length : 0;
 }
 

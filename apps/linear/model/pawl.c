@@ -57,7 +57,7 @@ static char *make_head(const struct linear_model *model, size_t *size_out) {
   char *text = apps_about_text(about, true), *head = NULL;
   if (text) {
     size_t length = strlen(text), size = (LINE_SIZE + length + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
-    head = malloc(size + 1);
+    head = apps_alloc(size + 1);
     if (head) {
       snprintf(head, LINE_SIZE + 1, MAGIC "%d %08u\n", VERSION, (unsigned)(size % 100000000));
       memcpy(head + LINE_SIZE, text, length);
@@ -66,7 +66,7 @@ static char *make_head(const struct linear_model *model, size_t *size_out) {
       *size_out = size;
     }
   }
-  free(text);
+  free(text); /* allocated by open_memstream */
   json_decref(about);
   return head;
 }
@@ -110,7 +110,7 @@ pawl_status linear_pawl_fill(FILE *file, const void *context) {
     if (!is_fine || fwrite(bytes, 1, sizeof bytes, file) != sizeof bytes) status = PAWL_IO;
   }
   XXH3_freeState(sum);
-  free(head);
+  apps_free(head);
   return status;
 }
 
@@ -147,11 +147,11 @@ static pawl_status check_sum(const char *bytes, size_t size, char *why) {
 /* What is 0 says nothing, and is left out. */
 static pawl_status read_weights(const char *bytes, size_t count, size_t names, struct linear_model *model, char *why) {
   if (count == 0) return PAWL_OK;
-  model->ids = malloc(count * sizeof *model->ids);
-  model->weights = malloc(count * sizeof *model->weights);
+  model->ids = apps_alloc(count * sizeof *model->ids);
+  model->weights = apps_alloc(count * sizeof *model->weights);
   if (!model->ids || !model->weights) return PAWL_NO_MEMORY;
   const char *name = bytes + count * 16, *names_end = name + names;
-  if (names && !(model->names = calloc(count, sizeof *model->names))) return PAWL_NO_MEMORY;
+  if (names && !(model->names = apps_alloc_zero(count, sizeof *model->names))) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
     uint64_t bits = get_u64(bytes + (count + i) * 8);
     double weight;
@@ -160,7 +160,8 @@ static pawl_status read_weights(const char *bytes, size_t count, size_t names, s
     if (end) name = end + 1;
     memcpy(&weight, &bits, 8);
     if (weight == 0) continue;
-    if (end > begin && !(model->names[model->count] = strndup(begin, (size_t)(end - begin)))) return PAWL_NO_MEMORY;
+    if (end > begin && !(model->names[model->count] = apps_copy_bytes(begin, (size_t)(end - begin))))
+      return PAWL_NO_MEMORY;
     model->ids[model->count] = get_u64(bytes + i * 8);
     model->weights[model->count++] = weight;
   }

@@ -33,7 +33,7 @@ static size_t slot_of(const struct linear_scorer *scorer, uint64_t id) {
 
 static pawl_status fill_direct(struct linear_scorer *scorer, const struct linear_model *model, uint64_t highest) {
   scorer->size = highest + 1;
-  scorer->direct = calloc((size_t)scorer->size, sizeof *scorer->direct);
+  scorer->direct = apps_alloc_zero((size_t)scorer->size, sizeof *scorer->direct);
   if (!scorer->direct) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < model->count; i++) scorer->direct[model->ids[i]] = model->weights[i];
   return PAWL_OK;
@@ -43,7 +43,7 @@ static pawl_status fill_places(struct linear_scorer *scorer, const struct linear
   scorer->bits = 4;
   while (((size_t)1 << scorer->bits) / 2 < model->count) scorer->bits++;
   size_t mask = ((size_t)1 << scorer->bits) - 1;
-  scorer->places = calloc(mask + 1, sizeof *scorer->places);
+  scorer->places = apps_alloc_zero(mask + 1, sizeof *scorer->places);
   if (!scorer->places) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < model->count; i++) {
     if (model->ids[i] == 0) continue;
@@ -55,7 +55,7 @@ static pawl_status fill_places(struct linear_scorer *scorer, const struct linear
 }
 
 pawl_status linear_scorer_create(const struct linear_model *model, struct linear_scorer **scorer_out) {
-  struct linear_scorer *scorer = calloc(1, sizeof *scorer);
+  struct linear_scorer *scorer = apps_alloc_zero(1, sizeof *scorer);
   if (!scorer) return PAWL_NO_MEMORY;
   uint64_t highest = model->count ? model->ids[model->count - 1] : 0;
   if (model->has_bias) scorer->bias = model->bias;
@@ -71,9 +71,9 @@ pawl_status linear_scorer_create(const struct linear_model *model, struct linear
 
 void linear_scorer_destroy(struct linear_scorer *scorer) {
   if (!scorer) return;
-  free(scorer->direct);
-  free(scorer->places);
-  free(scorer);
+  apps_free(scorer->direct);
+  apps_free(scorer->places);
+  apps_free(scorer);
 }
 
 static double find(const struct linear_scorer *scorer, uint64_t id) {

@@ -26,7 +26,7 @@ static int by_id(const void *a, const void *b) {
 }
 
 static pawl_status sort_weights(struct linear_model *model) {
-  struct named *all = malloc((model->count + 1) * sizeof *all);
+  struct named *all = apps_alloc((model->count + 1) * sizeof *all);
   if (!all) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < model->count; i++) all[i] = (struct named){model->ids[i], model->weights[i]};
   qsort(all, model->count, sizeof *all, by_id);
@@ -34,7 +34,7 @@ static pawl_status sort_weights(struct linear_model *model) {
     model->ids[i] = all[i].id;
     model->weights[i] = all[i].weight;
   }
-  free(all);
+  apps_free(all);
   return PAWL_OK;
 }
 
@@ -45,9 +45,9 @@ static pawl_status scan_weights(struct linear_run *run, struct linear_model *mod
   size_t room = 0, count = 0;
   pawl_vector_info(run->weights, &info);
   linear_scatter_init(&scatter, run->order.features);
-  uint64_t *keys = malloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
-  double *rows = malloc(ROWS_AT_ONCE * info.pulled_width * sizeof *rows);
-  double *scales = malloc(ROWS_AT_ONCE * sizeof *scales);
+  uint64_t *keys = apps_alloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
+  double *rows = apps_alloc(ROWS_AT_ONCE * info.pulled_width * sizeof *rows);
+  double *scales = apps_alloc(ROWS_AT_ONCE * sizeof *scales);
   pawl_status status = keys && rows && scales ? PAWL_OK : PAWL_NO_MEMORY;
   while (!status && next < info.options.size) {
     struct pawl_range rest = {next, info.options.size};
@@ -58,9 +58,9 @@ static pawl_status scan_weights(struct linear_run *run, struct linear_model *mod
       status = linear_model_append(model, &room, streams ? keys[i] : linear_id(&scatter, keys[i]), weight);
     }
   }
-  free(keys);
-  free(rows);
-  free(scales);
+  apps_free(keys);
+  apps_free(rows);
+  apps_free(scales);
   return status ? status : sort_weights(model);
 }
 
@@ -91,9 +91,9 @@ void linear_name_features(struct linear_run *run, struct linear_model *model) {
   bool has_names = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_CSV;
   if (!has_names || info.bytes > NAMED_BYTES || model->count == 0 || model->count > NAMED_WEIGHTS) return;
   if (pawl_data_names(run->data, model->ids, model->count, run->options->threads, &names)) return;
-  model->names = calloc(model->count, sizeof *model->names);
+  model->names = apps_alloc_zero(model->count, sizeof *model->names);
   for (size_t i = 0; model->names && i < model->count; i++)
-    if (pawl_names_at(names, i)) model->names[i] = strdup(pawl_names_at(names, i));
+    if (pawl_names_at(names, i)) model->names[i] = apps_copy_text(pawl_names_at(names, i));
   pawl_names_destroy(names);
 }
 
@@ -155,14 +155,14 @@ pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vect
   snprintf(name, sizeof name, "%s/start", run->spec.job);
   pawl_status status = pawl_vector_create(run->common.session, name, &options, LINEAR_TIMEOUT, &plain);
   if (status) return status;
-  double *rows = calloc(count * info.pulled_width + 1, sizeof *rows);
+  double *rows = apps_alloc_zero(count * info.pulled_width + 1, sizeof *rows);
   for (size_t i = 0; rows && i < count; i++) rows[i * info.pulled_width] = values[i];
   struct pawl_task *task = NULL;
   status = rows ? pawl_vector_push(plain, pawl_at_keys(keys, count), rows, &task) : PAWL_NO_MEMORY;
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   if (!status) status = pawl_vector_copy(vector, plain, PAWL_ALL, &task);
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
-  free(rows);
+  apps_free(rows);
   pawl_vector_close(plain);
   pawl_vector_delete(run->common.session, name, LINEAR_TIMEOUT);
   return status;
@@ -180,14 +180,14 @@ pawl_status linear_write_start(struct linear_run *run, const struct linear_model
   struct linear_scatter scatter;
   linear_scatter_init(&scatter, run->order.features);
   struct linear_model moved = {.count = model->count,
-                               .ids = malloc((model->count + 1) * sizeof *moved.ids),
-                               .weights = malloc((model->count + 1) * sizeof *moved.weights)};
+                               .ids = apps_alloc((model->count + 1) * sizeof *moved.ids),
+                               .weights = apps_alloc((model->count + 1) * sizeof *moved.weights)};
   pawl_status status = moved.ids && moved.weights ? PAWL_OK : PAWL_NO_MEMORY;
   for (size_t i = 0; i < model->count && !status; i++) {
     moved.ids[i] = streams ? model->ids[i] : linear_key(&scatter, model->ids[i]);
     moved.weights[i] = sign * model->weights[i];
   }
-  double *scales = malloc((model->count + 1) * sizeof *scales);
+  double *scales = apps_alloc((model->count + 1) * sizeof *scales);
   if (!scales) status = PAWL_NO_MEMORY;
   if (!status) status = sort_weights(&moved);
   if (!status) status = linear_scale_pull(run, moved.ids, moved.count, scales);
@@ -195,7 +195,7 @@ pawl_status linear_write_start(struct linear_run *run, const struct linear_model
   if (!status) status = linear_write_vector(run, run->weights, moved.ids, moved.weights, moved.count);
   const uint64_t zero = 0;
   if (!status && run->bias && model->has_bias) status = linear_write_vector(run, run->bias, &zero, &bias, 1);
-  free(scales);
+  apps_free(scales);
   linear_model_fini(&moved);
   return status;
 }

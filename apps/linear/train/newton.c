@@ -43,11 +43,11 @@ struct linear_newton {
 void linear_newton_end(struct linear_run *run) {
   struct linear_newton *newton = run->newton;
   if (!newton) return;
-  free(newton->w);
-  free(newton->step);
-  free(newton->g);
-  free(newton->hessian);
-  free(newton);
+  apps_free(newton->w);
+  apps_free(newton->step);
+  apps_free(newton->g);
+  apps_free(newton->hessian);
+  apps_free(newton);
   run->newton = NULL;
 }
 
@@ -90,7 +90,7 @@ static pawl_status write_step(struct linear_run *run, const struct linear_newton
 /* The triangle as the servers have it becomes a whole matrix. */
 static pawl_status read_hessian(struct linear_run *run, struct linear_newton *newton, struct pawl_vector *vector) {
   size_t count = newton->count, whole = count * (count + 1) / 2, at = 0, part = 1 << 20;
-  double *triangle = malloc(whole * sizeof *triangle);
+  double *triangle = apps_alloc(whole * sizeof *triangle);
   pawl_status status = triangle ? PAWL_OK : PAWL_NO_MEMORY;
   for (size_t begin = 0; begin < whole && !status; begin += part) {
     struct pawl_task *task = NULL;
@@ -103,7 +103,7 @@ static pawl_status read_hessian(struct linear_run *run, struct linear_newton *ne
       newton->hessian[i * count + k] = newton->hessian[k * count + i] = triangle[at];
   for (size_t i = 0; i < count && !status && !run->bias; i++) /* no step of it */
     newton->hessian[i * count + count - 1] = newton->hessian[(count - 1) * count + i] = 0;
-  free(triangle);
+  apps_free(triangle);
   return status;
 }
 
@@ -124,7 +124,7 @@ static pawl_status take_gradient(struct linear_run *run, struct linear_newton *n
   bool is_regression = linear_is_regression(run->spec.loss);
   struct linear_certificate certificate;
   struct pawl_task *task = NULL;
-  double *pairs = malloc((2 * features + 1) * sizeof *pairs);
+  double *pairs = apps_alloc((2 * features + 1) * sizeof *pairs);
   pawl_status status = pairs ? pawl_vector_pull(vector, pawl_at_range(0, features), pairs, &task) : PAWL_NO_MEMORY;
   status = finish(status, task);
   linear_certificate_init(&certificate, run->spec.loss, run->spec.bias, run->order.l1, run->order.l2, &newton->at);
@@ -134,7 +134,7 @@ static pawl_status take_gradient(struct linear_run *run, struct linear_newton *n
   }
   newton->g[features] = run->bias ? newton->at.slopes[0] + (is_regression ? 0 : newton->at.slopes[1]) : 0;
   newton->gap = linear_certificate_gap(&certificate, &newton->at, newton->objective);
-  free(pairs);
+  apps_free(pairs);
   return status;
 }
 
@@ -229,14 +229,14 @@ static pawl_status step(struct linear_run *run, struct linear_newton *newton, bo
 
 static pawl_status begin(struct linear_run *run) {
   size_t count = (size_t)run->order.features + 1;
-  struct linear_newton *newton = calloc(1, sizeof *newton);
+  struct linear_newton *newton = apps_alloc_zero(1, sizeof *newton);
   run->newton = newton;
   if (!newton) return PAWL_NO_MEMORY;
   newton->count = count;
-  newton->w = calloc(count, sizeof *newton->w);
-  newton->step = calloc(count, sizeof *newton->step);
-  newton->g = calloc(count, sizeof *newton->g);
-  newton->hessian = calloc(count * count, sizeof *newton->hessian);
+  newton->w = apps_alloc_zero(count, sizeof *newton->w);
+  newton->step = apps_alloc_zero(count, sizeof *newton->step);
+  newton->g = apps_alloc_zero(count, sizeof *newton->g);
+  newton->hessian = apps_alloc_zero(count * count, sizeof *newton->hessian);
   if (!newton->w || !newton->step || !newton->g || !newton->hessian) return PAWL_NO_MEMORY;
   pawl_status status = read_weights(run, newton);
   return status ? status : derive(run, newton);
