@@ -61,7 +61,7 @@ struct blocks {
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
 /* Slopes and curvatures of all rows, from z. */
-static void refresh(struct blocks *blocks, enum linear_loss loss, size_t rows) {
+static void refresh(struct blocks *blocks, enum pawl_linear_loss loss, size_t rows) {
   float z[LINEAR_SLOPES_ROWS];
   for (size_t begin = 0; begin < rows; begin += LINEAR_SLOPES_ROWS) {
     size_t count = rows - begin < LINEAR_SLOPES_ROWS ? rows - begin : LINEAR_SLOPES_ROWS;
@@ -389,7 +389,7 @@ static void rule(const struct linear_spec *spec, const struct linear_order *orde
 
 const struct linear_method_descriptor linear_blocks = {
     .name = "blocks",
-    .number = LINEAR_METHOD_BLOCKS,
+    .number = PAWL_LINEAR_METHOD_BLOCKS,
     .losses = LINEAR_CURVED_LOSSES,
     .other_loss = LINEAR_NEEDS_CURVATURE,
     .rule = rule,

@@ -94,7 +94,7 @@ static pawl_status open_vector(struct linear_worker *worker, const struct linear
 /* The sums of a row: see certificate.h; its slope and its curvature. */
 static void judge(const struct linear_worker *worker, const struct linear_order *order, size_t row, double *slope_out,
                   double *curvature, struct linear_reply *reply) {
-  enum linear_loss loss = worker->spec.loss;
+  enum pawl_linear_loss loss = worker->spec.loss;
   double y = y_of(worker, order, row), c = c_of(worker, y, row), z = worker->derived->z[row];
   double slope = *slope_out = c * linear_loss_slope(loss, y, z);
   reply->loss += c * linear_loss_value(loss, y, z);

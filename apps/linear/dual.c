@@ -429,7 +429,7 @@ static pawl_status gather(struct linear_worker *worker, const struct linear_orde
 
 /* --- the method ----------------------------------------------------------------------------------------- */
 
-static const char *wrong_point(const struct linear_point *point) {
+static const char *wrong_point(const struct pawl_linear_point *point) {
   if (point->l1 == 0 && point->l2 != 0) return NULL;
   return "the hinge loss is trained by its dual, which needs --l2 above 0 and no --l1; for sparse weights, use --loss "
          "squared-hinge";
@@ -445,8 +445,8 @@ static void multipliers(const struct linear_spec *spec, struct pawl_vector_optio
 
 const struct linear_method_descriptor linear_dual = {
     .name = "dual",
-    .number = LINEAR_METHOD_DUAL,
-    .losses = LINEAR_LOSS_BIT(LINEAR_HINGE),
+    .number = PAWL_LINEAR_METHOD_DUAL,
+    .losses = LINEAR_LOSS_BIT(PAWL_LINEAR_HINGE),
     .other_loss = "--method dual needs the hinge loss; use 'pawl train svm --loss hinge'",
     .no_start = "the dual method cannot start from a model, which does not have the multipliers of the rows",
     .wrong_point = wrong_point,

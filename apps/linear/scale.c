@@ -8,9 +8,9 @@
 
 #define DEVIATION_LEAST 1e-12 /* of the mean square: a variance below it is what rounding leaves of none */
 
-double linear_scale_of(enum linear_scale scale, const struct linear_spread *spread, uint64_t rows) {
+double linear_scale_of(enum pawl_linear_scale scale, const struct linear_spread *spread, uint64_t rows) {
   double most = spread->most > 0 ? spread->most : 1;
-  if (scale != LINEAR_SCALE_DEVIATION || rows == 0) return most;
+  if (scale != PAWL_LINEAR_SCALE_DEVIATION || rows == 0) return most;
   double mean = spread->sum / (double)rows, square = spread->squares / (double)rows, variance = square - mean * mean;
   double deviation = variance > DEVIATION_LEAST * square ? (double)(float)sqrt(variance) : 0;
   return deviation > 0 ? deviation : most;

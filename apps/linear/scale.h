@@ -25,7 +25,7 @@ struct linear_spread {
 
 /* What the feature's values are divided by: above 0, and a number of single precision, in which sums that
  * were added up in another order are the same. */
-double linear_scale_of(enum linear_scale scale, const struct linear_spread *spread, uint64_t rows);
+double linear_scale_of(enum pawl_linear_scale scale, const struct linear_spread *spread, uint64_t rows);
 
 /* The worker's part: tells the servers what it sees of each feature; divides what it has not divided
  * before. */

@@ -93,7 +93,7 @@ static double settle_rate(const struct linear_spec *spec, uint64_t rows, double 
 
 const struct linear_method_descriptor linear_subgradient = {
     .name = "subgradient",
-    .number = LINEAR_METHOD_SUBGRADIENT,
+    .number = PAWL_LINEAR_METHOD_SUBGRADIENT,
     .losses = LINEAR_ALL_LOSSES,
     .rule = rule,
     .begin = begin,

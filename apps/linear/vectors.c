@@ -35,7 +35,7 @@ bool linear_vector_options(const struct linear_spec *spec, const struct linear_o
                            struct pawl_vector_options *options_out) {
   struct pawl_vector_options options;
   double l1 = which == LINEAR_WEIGHTS ? order->l1 : 0, l2 = which == LINEAR_WEIGHTS ? order->l2 : 0;
-  if (which == LINEAR_SCALES && spec->scale == LINEAR_SCALE_NONE) return false;
+  if (which == LINEAR_SCALES && spec->scale == PAWL_LINEAR_SCALE_NONE) return false;
   if (which == LINEAR_BIAS && !spec->bias) return false;
   if (which == LINEAR_ALPHA && !spec->method->multipliers) return false;
   pawl_vector_options_init(&options);

@@ -21,7 +21,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
     return PAWL_MISMATCH;
   }
   worker->share.digests = worker->spec.digests;
-  worker->share.scales = worker->spec.scale != LINEAR_SCALE_NONE;
+  worker->share.scales = worker->spec.scale != PAWL_LINEAR_SCALE_NONE;
   pawl_status status = pawl_data_open((const char *const *)worker->spec.paths, worker->spec.path_count,
                                       &worker->spec.reading, &worker->data);
   if (status) {
@@ -209,10 +209,11 @@ static void finish(struct pawl_worker *handle, void *context) {
   memset(worker, 0, sizeof *worker);
 }
 
-pawl_status linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns, char error[APPS_TEXT_MAX]) {
+pawl_status pawl_linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
+                             char error[PAWL_LINEAR_TEXT]) {
   static const struct pawl_worker_calls calls = {begin, take, drop, work, finish};
   struct linear_worker worker = {0};
-  pawl_status status = pawl_worker_run(session, job, &calls, &worker, timeout_ns);
-  if (status) snprintf(error, APPS_TEXT_MAX, "%s", apps_error_text(status));
+  pawl_status status = pawl_worker_run(session, job ? job : "linear", &calls, &worker, timeout_ns);
+  if (status && error) snprintf(error, PAWL_LINEAR_TEXT, "%s", apps_error_text(status));
   return status;
 }

@@ -21,8 +21,8 @@ struct list {
   size_t count, room;
 };
 
-struct linear_metrics {
-  enum linear_loss loss;
+struct pawl_linear_metrics {
+  enum pawl_linear_loss loss;
   bool is_regression;
   float labels[2]; /* as those of rows are */
   double class_weights[2];
@@ -46,31 +46,34 @@ static void add(struct sum *sum, double value) {
 /* A sum that has overflown has lost nothing that could be added: infinity minus infinity is no number. */
 static double total(const struct sum *sum) { return isfinite(sum->value) ? sum->value + sum->lost : sum->value; }
 
-static double penalty_of(const struct linear_model *model) {
-  if (model->scale != LINEAR_SCALE_NONE) return model->penalty;
+static double penalty_of(const struct pawl_linear_model *model, const struct pawl_linear_point *point) {
+  if (!point && model->about.scale != PAWL_LINEAR_SCALE_NONE) return model->about.penalty;
+  struct pawl_linear_point own = {model->about.l1, model->about.l2};
+  if (!point) point = &own;
   struct sum l1 = {0}, l2 = {0};
-  for (size_t i = 0; i < model->count; i++) {
+  for (size_t i = 0; i < model->about.nonzeros; i++) {
     add(&l1, fabs(model->weights[i]));
     add(&l2, model->weights[i] * model->weights[i]);
   }
-  return model->l1 * total(&l1) + model->l2 / 2 * total(&l2);
+  return point->l1 * total(&l1) + point->l2 / 2 * total(&l2);
 }
 
-pawl_status linear_metrics_create(const struct linear_model *model, struct linear_metrics **metrics_out) {
-  struct linear_metrics *metrics = apps_alloc_zero(1, sizeof *metrics);
+pawl_status pawl_linear_metrics_create(const struct pawl_linear_model *model, const struct pawl_linear_point *penalty,
+                                       struct pawl_linear_metrics **metrics_out) {
+  struct pawl_linear_metrics *metrics = apps_alloc_zero(1, sizeof *metrics);
   if (!metrics) return PAWL_NO_MEMORY;
-  metrics->loss = model->loss;
-  metrics->is_regression = model->is_regression;
+  metrics->loss = model->about.loss;
+  metrics->is_regression = model->about.is_regression;
   for (int i = 0; i < 2; i++) {
-    metrics->labels[i] = (float)model->labels[i];
-    metrics->class_weights[i] = model->class_weights[i] != 0 ? model->class_weights[i] : 1;
+    metrics->labels[i] = (float)model->about.labels[i];
+    metrics->class_weights[i] = model->about.class_weights[i] != 0 ? model->about.class_weights[i] : 1;
   }
-  metrics->penalty = penalty_of(model);
+  metrics->penalty = penalty_of(model, penalty);
   *metrics_out = metrics;
   return PAWL_OK;
 }
 
-void linear_metrics_destroy(struct linear_metrics *metrics) {
+void pawl_linear_metrics_destroy(struct pawl_linear_metrics *metrics) {
   if (!metrics) return;
   for (int i = 0; i < 2; i++) apps_free(metrics->classes[i].scores);
   apps_free(metrics);
@@ -89,7 +92,7 @@ static pawl_status make_room(struct list *list, size_t more) {
   return PAWL_OK;
 }
 
-static void add_number(struct linear_metrics *metrics, double label, double score, double weight) {
+static void add_number(struct pawl_linear_metrics *metrics, double label, double score, double weight) {
   double off = label - score, before = label - metrics->mean;
   metrics->rows++;
   add(&metrics->loss_sum, weight * linear_loss_value(metrics->loss, label, score));
@@ -99,7 +102,7 @@ static void add_number(struct linear_metrics *metrics, double label, double scor
 }
 
 /* `class` is 0 or 1, for which there is room in the list. */
-static void add_class(struct linear_metrics *metrics, int class, double score, double weight) {
+static void add_class(struct pawl_linear_metrics *metrics, int class, double score, double weight) {
   double y = class ? 1 : -1;
   metrics->rows++;
   metrics->right += (score > 0) == (class == 1);
@@ -110,7 +113,8 @@ static void add_class(struct linear_metrics *metrics, int class, double score, d
 }
 
 /* Room is made for all rows of the batch at first, so that it is counted whole or not at all. */
-pawl_status linear_metrics_add(struct linear_metrics *metrics, const struct pawl_batch *batch, const double *scores) {
+pawl_status pawl_linear_metrics_add(struct pawl_linear_metrics *metrics, const struct pawl_batch *batch,
+                                    const double *scores) {
   size_t members[2] = {0};
   for (int class = 0; class < 2 && !metrics->is_regression; class ++) {
     for (size_t i = 0; i < batch->rows; i++) members[class] += batch->labels[i] == metrics->labels[class];
@@ -141,7 +145,7 @@ static int compare(const void *a, const void *b) {
 
 /* Both lists go up together: for each score of the second class, how many of the first are below it, and how
  * many the same. */
-static double area(struct linear_metrics *metrics) {
+static double area(struct pawl_linear_metrics *metrics) {
   const struct list *low = &metrics->classes[0], *high = &metrics->classes[1];
   if (low->count == 0 || high->count == 0 || metrics->has_nan) return (double)NAN;
   for (int i = 0; i < 2; i++) qsort(metrics->classes[i].scores, metrics->classes[i].count, sizeof(double), compare);
@@ -156,9 +160,9 @@ static double area(struct linear_metrics *metrics) {
   return total(&won) / (double)low->count / (double)high->count;
 }
 
-pawl_status linear_metrics_figures(struct linear_metrics *metrics, struct linear_figures *figures_out) {
+pawl_status pawl_linear_metrics_figures(struct pawl_linear_metrics *metrics, struct pawl_linear_figures *figures_out) {
   const double none = (double)NAN, rows = (double)metrics->rows;
-  struct linear_figures figures = {
+  struct pawl_linear_figures figures = {
       .rows = metrics->rows + metrics->unknown + metrics->unlabelled,
       .unlabelled = metrics->unlabelled,
       .positive = metrics->classes[1].count,

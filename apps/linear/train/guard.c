@@ -159,12 +159,13 @@ static bool has_diverged(const struct linear_run *run) {
 }
 
 void linear_judge_end(struct linear_run *run) {
-  struct linear_result *result = &run->result;
+  struct pawl_linear_result *result = &run->result;
   bool asked_for = run->options->rounds > 0; /* the user limited the rounds */
   bool diverged = has_diverged(run);
   if (diverged) result->why = "diverged";
   result->gap = run->control.gap;
   result->method = run->spec.method->name;
+  result->can_start = run->spec.method->no_start == NULL;
   result->is_certain = !diverged && (is(result->why, "converged") || is(result->why, "streamed") ||
                                      is(result->why, "early stop") || (is(result->why, "rounds") && asked_for));
   result->advice = NULL;

@@ -281,7 +281,7 @@ static void end_worker(struct linear_worker *worker) { (void)worker; }
 
 const struct linear_method_descriptor linear_newton = {
     .name = "newton",
-    .number = LINEAR_METHOD_NEWTON,
+    .number = PAWL_LINEAR_METHOD_NEWTON,
     .losses = LINEAR_CURVED_LOSSES,
     .other_loss = LINEAR_NEEDS_CURVATURE,
     .rule = rule,

@@ -65,14 +65,14 @@ static pawl_status measure_once(struct linear_run *run, bool *whole_out, double 
 }
 
 pawl_status linear_scale_open(struct linear_run *run) {
-  if (run->spec.scale == LINEAR_SCALE_NONE || run->scales) return PAWL_OK;
+  if (run->spec.scale == PAWL_LINEAR_SCALE_NONE || run->scales) return PAWL_OK;
   return linear_make_vector(run, LINEAR_SCALES, &run->scales);
 }
 
 pawl_status linear_scale_settle(struct linear_run *run) {
   bool is_whole = false;
   double squares = 0;
-  if (run->spec.scale == LINEAR_SCALE_NONE) return PAWL_OK;
+  if (run->spec.scale == PAWL_LINEAR_SCALE_NONE) return PAWL_OK;
   pawl_status status = linear_scale_open(run);
   while (!is_whole && !status) status = measure_once(run, &is_whole, &squares);
   if (status) return apps_fail(&run->common, status, "cannot scale the features: %s", apps_error_text(status));

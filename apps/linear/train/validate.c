@@ -6,7 +6,8 @@
 #include "apps/linear/losses.h"
 #include "apps/linear/train/inside.h"
 
-void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading) {
+void linear_split(const struct pawl_linear_options *options, enum pawl_data_part part,
+                  struct pawl_data_options *reading) {
   if (options->valid_split == 0) return;
   reading->part = part;
   reading->held_share = options->valid_split;
@@ -20,7 +21,7 @@ static size_t count_rows(const struct linear_share *share) {
 }
 
 pawl_status linear_validation_load(struct linear_run *run) {
-  const struct linear_options *options = run->options;
+  const struct pawl_linear_options *options = run->options;
   struct pawl_data *data;
   struct pawl_data_info info;
   run->validation.best = INFINITY;
@@ -109,7 +110,7 @@ static void judge(struct linear_run *run, const double *z, double bias) {
   size_t correct = 0;
   for (size_t i = 0; i < share->rows; i++) {
     double y = linear_y(&run->spec, &run->order, (double)share->labels[i]), score = z[i] + bias;
-    loss += is_regression ? (score - y) * (score - y) : linear_loss_value(LINEAR_LOGISTIC, y, score);
+    loss += is_regression ? (score - y) * (score - y) : linear_loss_value(PAWL_LINEAR_LOGISTIC, y, score);
     correct += (score > 0) == (y > 0);
   }
   double rows = share->rows ? (double)share->rows : 1;
