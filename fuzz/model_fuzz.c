@@ -19,7 +19,8 @@
 #define DENSE_MOST 2000 /* most features of a model that is written with its zeros */
 
 /* The output of a format, followed by a 0. */
-static char *written(const struct linear_model *model, pawl_status (*fill)(FILE *, const void *), size_t *size_out) {
+static char *written(const struct pawl_linear_model *model, pawl_status (*fill)(FILE *, const void *),
+                     size_t *size_out) {
   char *bytes = NULL;
   FILE *file = open_memstream(&bytes, size_out);
   assert(file);
@@ -31,8 +32,8 @@ static char *written(const struct linear_model *model, pawl_status (*fill)(FILE 
 
 /* `again` results from `model`: both are written as the same bytes, except for names, which only pawl's
  * format has. Frees `again`. */
-static void check_same(const struct linear_model *model, struct linear_model *again) {
-  struct linear_model unnamed = *model;
+static void check_same(const struct pawl_linear_model *model, struct pawl_linear_model *again) {
+  struct pawl_linear_model unnamed = *model;
   if (!again->names) unnamed.names = NULL;
   model = &unnamed;
   size_t size, other_size;
@@ -43,8 +44,8 @@ static void check_same(const struct linear_model *model, struct linear_model *ag
   linear_model_fini(again);
 }
 
-static void check_pawl(const struct linear_model *model, char *why) {
-  struct linear_model again = {0};
+static void check_pawl(const struct pawl_linear_model *model, char *why) {
+  struct pawl_linear_model again = {0};
   size_t size;
   char *bytes = written(model, linear_pawl_fill, &size);
   pawl_status status = linear_pawl_decode(bytes, size, &again, why);
@@ -53,10 +54,10 @@ static void check_pawl(const struct linear_model *model, char *why) {
   check_same(model, &again);
 }
 
-static void check_liblinear(const struct linear_model *model, char *why) {
-  struct linear_model again = {0};
+static void check_liblinear(const struct pawl_linear_model *model, char *why) {
+  struct pawl_linear_model again = {0};
   size_t size;
-  if (linear_liblinear_check(model, why) != PAWL_OK || model->features > DENSE_MOST) return;
+  if (linear_liblinear_check(model, why) != PAWL_OK || model->about.features > DENSE_MOST) return;
   char *bytes = written(model, linear_liblinear_fill, &size);
   pawl_status status = linear_liblinear_decode(bytes, size, &again, why);
   assert(status == PAWL_OK);
@@ -64,10 +65,10 @@ static void check_liblinear(const struct linear_model *model, char *why) {
   check_same(model, &again);
 }
 
-static void check_npy(const struct linear_model *model, char *why) {
-  struct linear_model again = {0};
+static void check_npy(const struct pawl_linear_model *model, char *why) {
+  struct pawl_linear_model again = {0};
   size_t size, about_size;
-  if (linear_npy_check(model, why) != PAWL_OK || model->features > DENSE_MOST) return;
+  if (linear_npy_check(model, why) != PAWL_OK || model->about.features > DENSE_MOST) return;
   char *bytes = written(model, linear_npy_fill, &size), *about = written(model, linear_npy_fill_about, &about_size);
   pawl_status status = linear_npy_decode(bytes, size, about, about_size, &again, why);
   assert(status == PAWL_OK);
@@ -77,7 +78,7 @@ static void check_npy(const struct linear_model *model, char *why) {
 }
 
 /* An accepted model is valid and survives every format; a refused one has a reason. */
-static void check(pawl_status status, struct linear_model *model, char *why) {
+static void check(pawl_status status, struct pawl_linear_model *model, char *why) {
   assert(status == PAWL_OK || status == PAWL_CORRUPT || status == PAWL_TRUNCATED || status == PAWL_UNSUPPORTED ||
          status == PAWL_MISMATCH);
   assert(status == PAWL_OK || why[0]);
@@ -91,7 +92,7 @@ static void check(pawl_status status, struct linear_model *model, char *why) {
 }
 
 static void decode_npy(const char *bytes, size_t size) {
-  struct linear_model model = {0};
+  struct pawl_linear_model model = {0};
   char why[APPS_TEXT_MAX] = "";
   if (size < 2) return;
   size_t about_size = (size_t)(uint8_t)bytes[0] | (size_t)(uint8_t)bytes[1] << 8;
@@ -102,7 +103,7 @@ static void decode_npy(const char *bytes, size_t size) {
 }
 
 static void decode_pawl(char *bytes, size_t size) {
-  struct linear_model model = {0};
+  struct pawl_linear_model model = {0};
   char why[APPS_TEXT_MAX] = "";
   if (!linear_pawl_is(bytes, size)) return;
   check(linear_pawl_decode(bytes, size, &model, why), &model, why);
@@ -118,7 +119,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  struct linear_model model = {0};
+  struct pawl_linear_model model = {0};
   char why[APPS_TEXT_MAX] = "";
   if (size < 1 || size > SIZE_MOST) return 0;
   char *bytes = malloc(size); /* one 0 behind the bytes after the first, and then the end */

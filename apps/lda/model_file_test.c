@@ -210,7 +210,7 @@ static void test_other_files_are_told_from_topic_models(void **state) {
 static void test_reading_names_the_file_and_the_linear_reader_knows_topics(void **state) {
   (void)state;
   struct pawl_lda_model *model = lda_test_model(PAWL_LDA_GIBBS, 4, 9, 4, NULL), *none = NULL;
-  struct linear_model linear;
+  struct pawl_linear_model linear;
   assert_int_equal(pawl_lda_model_read("nowhere", &none, error), PAWL_NOT_FOUND);
   assert_non_null(strstr(error, "nowhere"));
   assert_int_equal(pawl_lda_model_read("nowhere", &none, NULL), PAWL_NOT_FOUND);
@@ -219,8 +219,9 @@ static void test_reading_names_the_file_and_the_linear_reader_knows_topics(void 
   assert_int_equal(linear_model_read("m", &linear, error), PAWL_MISMATCH);
   assert_non_null(strstr(error, "pawl lda topics"));
   pawl_lda_model_destroy(model);
-  const struct linear_model other = {.loss = LINEAR_LOGISTIC, .labels = {0, 1}, .features = 3};
-  assert_int_equal(linear_model_write(&other, "m", LINEAR_FORMAT_PAWL, error), PAWL_OK);
+  const struct pawl_linear_model other = {
+      .about.loss = PAWL_LINEAR_LOGISTIC, .about.labels = {0, 1}, .about.features = 3};
+  assert_int_equal(pawl_linear_model_write(&other, "m", PAWL_LINEAR_FORMAT_PAWL, error), PAWL_OK);
   assert_int_equal(pawl_lda_model_read("m", &none, error), PAWL_MISMATCH);
   assert_non_null(strstr(error, "m: this is a linear model"));
 }

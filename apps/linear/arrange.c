@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
 #include "apps/linear/index.h"
 #include "apps/linear/share.h"
 
@@ -14,7 +15,7 @@
 
 /* Computes new numbers for the rows that were arranged before; rows of dropped pieces have none. */
 static pawl_status renumber(const struct linear_share *share, uint32_t **map_out, size_t *kept_out) {
-  uint32_t *map = malloc((share->rows + 1) * sizeof *map);
+  uint32_t *map = apps_alloc((share->rows + 1) * sizeof *map);
   if (!map) return PAWL_NO_MEMORY;
   size_t row = 0, kept = 0;
   for (size_t i = 0; i < share->piece_count && row < share->rows; i++) {
@@ -61,12 +62,12 @@ static int by_key(const void *a, const void *b) {
 static pawl_status order_features(struct linear_index *index, const struct linear_scatter *scatter,
                                   struct linear_share *next) {
   size_t count = index->count;
-  struct keyed_feature *names = malloc((count + 1) * sizeof *names);
-  next->keys = malloc((count + 1) * sizeof *next->keys);
-  next->ids = malloc((count + 1) * sizeof *next->ids);
-  next->starts = malloc((count + 1) * sizeof *next->starts);
+  struct keyed_feature *names = apps_alloc((count + 1) * sizeof *names);
+  next->keys = apps_alloc((count + 1) * sizeof *next->keys);
+  next->ids = apps_alloc((count + 1) * sizeof *next->ids);
+  next->starts = apps_alloc((count + 1) * sizeof *next->starts);
   if (!names || !next->keys || !next->ids || !next->starts) {
-    free(names);
+    apps_free(names);
     return PAWL_NO_MEMORY;
   }
   for (size_t i = 0; i < count; i++) names[i] = (struct keyed_feature){linear_key(scatter, index->ids[i]), (uint32_t)i};
@@ -82,7 +83,7 @@ static pawl_status order_features(struct linear_index *index, const struct linea
   }
   next->starts[count] = at;
   next->features = count;
-  free(names);
+  apps_free(names);
   return PAWL_OK;
 }
 
@@ -111,7 +112,7 @@ static pawl_status note_raw(const struct linear_share *share, const struct linea
                             struct linear_share *next) {
   next->scales = share->scales;
   if (!share->scales) return PAWL_OK;
-  next->raw = malloc((next->features + 1) * sizeof *next->raw);
+  next->raw = apps_alloc((next->features + 1) * sizeof *next->raw);
   for (size_t j = 0; next->raw && j < next->features; j++)
     next->raw[j] = index->counts[linear_index_find(index, next->ids[j])];
   return next->raw ? PAWL_OK : PAWL_NO_MEMORY;
@@ -130,10 +131,10 @@ static void place_batch(const struct pawl_batch *batch, size_t first_row, struct
 
 static pawl_status allocate(struct linear_share *next, size_t rows, uint64_t entries) {
   next->rows = rows;
-  next->labels = malloc((rows + 1) * sizeof *next->labels);
-  next->weights = malloc((rows + 1) * sizeof *next->weights);
-  next->row_of = malloc((size_t)(entries + 1) * sizeof *next->row_of);
-  next->values = malloc((size_t)(entries + 1) * sizeof *next->values);
+  next->labels = apps_alloc((rows + 1) * sizeof *next->labels);
+  next->weights = apps_alloc((rows + 1) * sizeof *next->weights);
+  next->row_of = apps_alloc((size_t)(entries + 1) * sizeof *next->row_of);
+  next->values = apps_alloc((size_t)(entries + 1) * sizeof *next->values);
   return next->labels && next->weights && next->row_of && next->values ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
@@ -187,6 +188,6 @@ pawl_status linear_share_arrange(struct linear_share *share, const struct linear
     linear_share_fini(&next);
   }
   linear_index_fini(&index);
-  free(map);
+  apps_free(map);
   return status;
 }

@@ -87,7 +87,7 @@ static void test_passes_come_to_the_optimum(void **state) {
     draw_rows(&rows, "rows", 300, 30, 1, false, seed);
     for (int bias = 0; bias < 2; bias++) {
       struct problem problem = {.rows = &rows,
-                                .loss = LINEAR_HINGE,
+                                .loss = PAWL_LINEAR_HINGE,
                                 .l2 = 0.7,
                                 .bias = bias,
                                 .penalises_bias = true,
@@ -101,7 +101,7 @@ static void test_passes_come_to_the_optimum(void **state) {
 /* Also those that have no features, and cannot be helped. */
 static void test_rows_that_stay_where_they_are_are_left_out(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_HINGE, .l2 = 1};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 1};
   uint64_t random = 5;
   draw_rows(&rows, "rows", 400, 20, 0.5, false, 3);
   begin(&problem);
@@ -120,7 +120,7 @@ static void test_rows_that_stay_where_they_are_are_left_out(void **state) {
 /* Rows that were left out by mistake, here as if by thresholds that are far too narrow, come back. */
 static void test_rows_that_were_left_out_by_mistake_come_back(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_HINGE, .l2 = 1, .bias = true, .penalises_bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 1, .bias = true, .penalises_bias = true};
   uint64_t random = 7;
   draw_rows(&rows, "rows", 300, 30, 1, false, 4);
   double best = solve_hinge(&problem, w);

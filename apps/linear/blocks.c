@@ -61,7 +61,7 @@ struct blocks {
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
 /* Computes slopes and curvatures of all rows from z. */
-static void refresh(struct blocks *blocks, enum linear_loss loss, size_t rows) {
+static void refresh(struct blocks *blocks, enum pawl_linear_loss loss, size_t rows) {
   float z[LINEAR_SLOPES_ROWS];
   for (size_t begin = 0; begin < rows; begin += LINEAR_SLOPES_ROWS) {
     size_t count = rows - begin < LINEAR_SLOPES_ROWS ? rows - begin : LINEAR_SLOPES_ROWS;
@@ -273,25 +273,25 @@ static void end(struct linear_worker *worker) {
   }
   pawl_iterations_destroy(blocks->iterations);
   for (uint32_t i = 0; blocks->steps && i <= worker->spec.tau; i++) {
-    free(blocks->steps[i].features);
-    free(blocks->steps[i].keys);
-    free(blocks->steps[i].pushed);
-    free(blocks->steps[i].pulled);
+    apps_free(blocks->steps[i].features);
+    apps_free(blocks->steps[i].keys);
+    apps_free(blocks->steps[i].pushed);
+    apps_free(blocks->steps[i].pulled);
   }
-  free(blocks->steps);
-  free(blocks->begins);
-  free(blocks->w);
-  free(blocks->is_active);
-  free(blocks->y);
-  free(blocks->c);
-  free(blocks->z);
-  free(blocks->pairs);
-  free(blocks->order);
-  free(blocks);
+  apps_free(blocks->steps);
+  apps_free(blocks->begins);
+  apps_free(blocks->w);
+  apps_free(blocks->is_active);
+  apps_free(blocks->y);
+  apps_free(blocks->c);
+  apps_free(blocks->z);
+  apps_free(blocks->pairs);
+  apps_free(blocks->order);
+  apps_free(blocks);
   worker->state = NULL;
 }
 
-static void *array(size_t count, size_t size) { return calloc(count + 1, size); }
+static void *array(size_t count, size_t size) { return apps_alloc_zero(count + 1, size); }
 
 static bool allocate_steps(struct blocks *blocks, uint32_t tau, size_t most) {
   blocks->steps = array(tau, sizeof *blocks->steps);
@@ -350,7 +350,7 @@ static pawl_status read_weights(struct linear_worker *worker, struct blocks *blo
     if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
     if (!status) blocks->bias = pairs[0];
   }
-  free(pairs);
+  apps_free(pairs);
   if (status) return status;
   for (size_t j = 0; j < share->features; j++)
     if (blocks->w[j] != 0) move_feature(share, blocks, j, blocks->w[j]);
@@ -389,7 +389,7 @@ static void rule(const struct linear_spec *spec, const struct linear_order *orde
 
 const struct linear_method_descriptor linear_blocks = {
     .name = "blocks",
-    .number = LINEAR_METHOD_BLOCKS,
+    .number = PAWL_LINEAR_METHOD_BLOCKS,
     .losses = LINEAR_CURVED_LOSSES,
     .other_loss = LINEAR_NEEDS_CURVATURE,
     .rule = rule,

@@ -117,7 +117,7 @@ static void fail_after(size_t ticks, uint32_t tau) {
   struct linear_order order = {
       .l1 = 0, .l2 = 1, .features = 4, .rows = 4, .labels = {-1, 1}, .blocks = 4, .damping = 1};
   struct linear_worker worker = {
-      .spec = {.loss = LINEAR_LOGISTIC, .bias = true, .class_weights = {1, 1}, .tau = tau},
+      .spec = {.loss = PAWL_LINEAR_LOGISTIC, .bias = true, .class_weights = {1, 1}, .tau = tau},
       .share = {.rows = 4,
                 .features = 4,
                 .labels = labels,

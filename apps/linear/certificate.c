@@ -6,12 +6,12 @@
 
 const double linear_shrinks[LINEAR_SHRINKS] = {1, 0.9999, 0.999, 0.99, 0.95, 0.8, 0.5, 0};
 
-double linear_conjugate(enum linear_loss loss, double c, double a) {
+double linear_conjugate(enum pawl_linear_loss loss, double c, double a) {
   return c <= 0 ? 0 : linear_loss_of(loss)->conjugate(c, fabs(a));
 }
 
-void linear_certificate_init(struct linear_certificate *certificate, enum linear_loss loss, bool has_bias, double l1,
-                             double l2, const struct linear_reply *sum) {
+void linear_certificate_init(struct linear_certificate *certificate, enum pawl_linear_loss loss, bool has_bias,
+                             double l1, double l2, const struct linear_reply *sum) {
   memset(certificate, 0, sizeof *certificate);
   certificate->loss = loss;
   certificate->l1 = l1;

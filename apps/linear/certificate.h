@@ -32,7 +32,7 @@
 #include "apps/linear/inside.h"
 
 struct linear_certificate {
-  enum linear_loss loss;
+  enum pawl_linear_loss loss;
   double l1, l2;
   double factors[2];              /* of the sums of each class */
   double most;                    /* the largest |g_j| */
@@ -43,8 +43,8 @@ struct linear_certificate {
 };
 
 /* `sum` is the sum of the workers' replies. */
-void linear_certificate_init(struct linear_certificate *certificate, enum linear_loss loss, bool has_bias, double l1,
-                             double l2, const struct linear_reply *sum);
+void linear_certificate_init(struct linear_certificate *certificate, enum pawl_linear_loss loss, bool has_bias,
+                             double l1, double l2, const struct linear_reply *sum);
 
 /* Adds a feature: its weight, and its sums g for both classes. */
 void linear_certificate_add(struct linear_certificate *certificate, double weight, const double g[2]);
@@ -54,6 +54,6 @@ double linear_certificate_gap(const struct linear_certificate *certificate, cons
                               double objective);
 
 /* -loss*(-a) of one row. */
-double linear_conjugate(enum linear_loss loss, double c, double a);
+double linear_conjugate(enum pawl_linear_loss loss, double c, double a);
 
 #endif

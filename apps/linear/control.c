@@ -41,7 +41,7 @@ void linear_control_next(struct linear_control *control) {
   control->wants_check = control->keeps = control->goes_back = false;
 }
 
-void linear_control_init(struct linear_control *control, const struct linear_options *options,
+void linear_control_init(struct linear_control *control, const struct pawl_linear_options *options,
                          const struct linear_method_descriptor *method, uint64_t rows, double crowd) {
   memset(control, 0, sizeof *control);
   control->method = method;
@@ -67,14 +67,16 @@ void linear_control_settle_rate(struct linear_control *control, const struct lin
   control->first_rate = control->rate;
 }
 
-void linear_control_begin_blocks(struct linear_control *control, const struct linear_options *options, double crowd) {
+void linear_control_begin_blocks(struct linear_control *control, const struct pawl_linear_options *options,
+                                 double crowd) {
   (void)options;
   if (crowd > 1) control->least_damping = control->damping = crowd;
 }
 
 /* Without delay few rows are in progress at a time (dual.c). With delay, the first damping is one that is
  * always safe. */
-void linear_control_begin_dual(struct linear_control *control, const struct linear_options *options, double crowd) {
+void linear_control_begin_dual(struct linear_control *control, const struct pawl_linear_options *options,
+                               double crowd) {
   (void)crowd;
   if (options->tau > 0) control->damping = control->workers;
 }

@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/linear/linear.h"
+#include "apps/linear/methods.h"
+
+#define LINEAR_NEVER_DONE 1e-15 /* with this tolerance training goes on for all its rounds */
 
 /* The outcome of a round: the sum of all workers' replies, and the penalty that the servers compute. */
 struct linear_outcome {
@@ -62,7 +64,7 @@ struct linear_control {
 
 /* `crowd`: about how many features of a row change at a time, in steps that do not know of one another
  * (train/describe.c). */
-void linear_control_init(struct linear_control *control, const struct linear_options *options,
+void linear_control_init(struct linear_control *control, const struct pawl_linear_options *options,
                          const struct linear_method_descriptor *method, uint64_t rows, double crowd);
 
 /* The first learning rate: the one that the user gave, or the method's choice for data with so many rows and
@@ -96,8 +98,9 @@ void linear_control_hear_dual(struct linear_control *control, const struct linea
 void linear_control_hear_gradient(struct linear_control *control, const struct linear_outcome *outcome);
 
 /* The first damping of steps, and the rounds that are left, likewise. */
-void linear_control_begin_blocks(struct linear_control *control, const struct linear_options *options, double crowd);
-void linear_control_begin_dual(struct linear_control *control, const struct linear_options *options, double crowd);
+void linear_control_begin_blocks(struct linear_control *control, const struct pawl_linear_options *options,
+                                 double crowd);
+void linear_control_begin_dual(struct linear_control *control, const struct pawl_linear_options *options, double crowd);
 double linear_control_left_blocks(const struct linear_control *control);
 double linear_control_left_dual(const struct linear_control *control);
 

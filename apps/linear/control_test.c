@@ -11,10 +11,10 @@
 
 #include "apps/linear/control.h"
 
-static struct linear_control begin(enum linear_method method, double tolerance, uint32_t tau, uint32_t workers) {
-  struct linear_options options;
+static struct linear_control begin(enum pawl_linear_method method, double tolerance, uint32_t tau, uint32_t workers) {
+  struct pawl_linear_options options;
   struct linear_control control;
-  linear_options_init(&options);
+  pawl_linear_options_init(&options);
   options.tolerance = tolerance;
   options.tau = tau;
   options.workers = options.workers_most = workers;
@@ -54,7 +54,7 @@ static void hear_measured(struct linear_control *control, double objective) {
 /* The objective falls towards 100 by a constant factor a round. Returns how far it was, as a part, when it
  * was done; 1 if it never was. */
 static double stops_at(double tolerance, double factor, double first, int most) {
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, tolerance, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, tolerance, 0, 1);
   double above = first;
   for (int round = 0; round < most && !control.is_done; round++) {
     hear_measured(&control, 100 + above);
@@ -79,7 +79,7 @@ static void test_it_stops_near_the_optimum_whatever_the_factor(void **state) {
 
 static void test_a_tail_that_becomes_slow_does_not_stop_it_early(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   double quick = 500, slow = 1; /* a hundredth of what there is falls by 3 % a round */
   int round = 0;
   for (; round < 1000 && !control.is_done; round++) {
@@ -93,7 +93,7 @@ static void test_a_tail_that_becomes_slow_does_not_stop_it_early(void **state) {
 
 static void test_rounds_of_active_features_alone_do_not_stop_it(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   struct linear_outcome outcome = {.is_whole = true, .was_full = false, .objective = 100};
   for (int round = 0; round < 50; round++) linear_control_hear(&control, &outcome);
   assert_false(control.is_done);
@@ -101,7 +101,7 @@ static void test_rounds_of_active_features_alone_do_not_stop_it(void **state) {
 
 static void test_what_seems_to_be_done_is_measured_before_it_is_said(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   for (int round = 0; round < 30 && !control.wants_check; round++) hear(&control, 100 + pow(0.1, round));
   assert_true(control.wants_check && !control.is_done);
   measured(&control, 0.5, 10, 0);
@@ -116,7 +116,7 @@ static void test_what_seems_to_be_done_is_measured_before_it_is_said(void **stat
 
 static void test_where_nothing_moves_and_the_bound_is_not_met_it_is_stuck(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   for (int round = 0; round < 30 && !control.wants_check; round++) hear(&control, 100);
   measured(&control, 0.5, 10, 0);
   assert_true(control.is_stuck && !control.is_done);
@@ -124,7 +124,7 @@ static void test_where_nothing_moves_and_the_bound_is_not_met_it_is_stuck(void *
 
 static void test_a_violation_that_is_a_hundredth_of_the_first_is_done_without_a_bound(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-3, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-3, 0, 1);
   for (int round = 0; round < 30 && !control.wants_check; round++) hear(&control, 100);
   measured(&control, 0.5, 0.11, 0); /* it was 10 */
   assert_false(control.is_done);
@@ -138,7 +138,7 @@ static void test_a_violation_that_is_a_hundredth_of_the_first_is_done_without_a_
 
 static void test_nothing_can_be_less_than_nothing(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   for (int round = 0; round < 30 && !control.is_done; round++)
     hear(&control, 0); /* rows that are told apart, no penalty */
   assert_true(control.is_done);
@@ -146,7 +146,7 @@ static void test_nothing_can_be_less_than_nothing(void **state) {
 
 static void test_the_least_tolerance_means_all_rounds(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, LINEAR_NEVER_DONE, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, LINEAR_NEVER_DONE, 0, 1);
   for (int round = 0; round < 300; round++) {
     hear(&control, 100); /* it does not even tremble */
     assert_false(control.is_done);
@@ -155,7 +155,7 @@ static void test_the_least_tolerance_means_all_rounds(void **state) {
 
 static void test_nothing_is_decided_by_an_objective_that_is_not_known(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   for (int round = 0; round < 20; round++) hear(&control, NAN);
   assert_false(control.goes_back); /* there is nothing to go back to */
   assert_true(control.damping > 1e6);
@@ -168,7 +168,7 @@ static void test_nothing_is_decided_by_an_objective_that_is_not_known(void **sta
 
 static void test_full_rounds_come_first_and_then_every_third(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-9, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-9, 0, 1);
   for (int round = 0; round < 12; round++) {
     assert_int_equal(control.is_full, round % 3 == 0);
     hear(&control, 1000 / (round + 1.0));
@@ -177,9 +177,9 @@ static void test_full_rounds_come_first_and_then_every_third(void **state) {
 
 static void test_without_the_filter_every_round_is_full(void **state) {
   (void)state;
-  struct linear_options options;
+  struct pawl_linear_options options;
   struct linear_control control;
-  linear_options_init(&options);
+  pawl_linear_options_init(&options);
   options.keep_all = true;
   linear_control_init(&control, &options, &linear_blocks, 10, 0);
   for (int round = 0; round < 6; round++) {
@@ -190,7 +190,7 @@ static void test_without_the_filter_every_round_is_full(void **state) {
 
 static void test_a_round_that_is_not_whole_makes_the_next_one_full(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   hear(&control, 1000);
   assert_false(control.is_full);
   double slack = control.slack;
@@ -204,7 +204,7 @@ static void test_a_round_that_is_not_whole_makes_the_next_one_full(void **state)
 
 static void test_the_filter_lets_all_through_until_something_is_known(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   assert_true(control.slack >= 1e300 && isfinite(control.slack));
   hear(&control, 1000);
   assert_true(control.slack ==
@@ -216,7 +216,7 @@ static void test_the_filter_lets_all_through_until_something_is_known(void **sta
 
 static void test_a_rise_goes_back_to_the_best_with_shorter_steps(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   hear(&control, 1000);
   assert_true(control.keeps && !control.goes_back);
   hear(&control, 900);
@@ -239,7 +239,7 @@ static void test_a_rise_goes_back_to_the_best_with_shorter_steps(void **state) {
 
 static void test_a_first_round_that_rises_above_the_start_goes_back_to_it(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   struct linear_outcome outcome = whole(&control, 1e14);
   outcome.before = 8318;
   linear_control_hear(&control, &outcome);
@@ -248,7 +248,7 @@ static void test_a_first_round_that_rises_above_the_start_goes_back_to_it(void *
 
 static void test_a_rise_by_rounding_is_none(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   hear(&control, 1000);
   hear(&control, 1000 + 1e-5);
   assert_true(!control.goes_back && !control.keeps && control.damping == 1);
@@ -256,9 +256,9 @@ static void test_a_rise_by_rounding_is_none(void **state) {
 
 static void test_crowded_blocks_begin_with_shorter_steps_and_keep_them(void **state) {
   (void)state;
-  struct linear_options options;
+  struct pawl_linear_options options;
   struct linear_control control;
-  linear_options_init(&options);
+  pawl_linear_options_init(&options);
   linear_control_init(&control, &options, &linear_blocks, 1000, 3);
   assert_true(control.damping == 3);
   for (int round = 0; round < 50; round++) hear(&control, 1000.0 / (round + 1));
@@ -267,7 +267,7 @@ static void test_crowded_blocks_begin_with_shorter_steps_and_keep_them(void **st
 
 static void test_a_new_penalty_keeps_the_damping_that_was_found(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   hear(&control, 1000);
   hear(&control, 1100);
   linear_control_next(&control);
@@ -278,7 +278,7 @@ static void test_a_new_penalty_keeps_the_damping_that_was_found(void **state) {
 
 static void test_what_is_left_is_guessed_from_how_it_falls(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
   double above = 1000;
   for (int round = 0; round < 30; round++, above *= 0.9) hear(&control, 100 + above);
   /* above / 100 is to become 1e-5, when it is measured */
@@ -295,7 +295,7 @@ static void hear_gap(struct linear_control *control, double objective, double du
 
 static void test_the_dual_method_is_done_when_the_gap_is_small(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_DUAL, 1e-3, 0, 2);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_DUAL, 1e-3, 0, 2);
   hear_gap(&control, 200, 50);
   assert_false(control.is_done);
   hear_gap(&control, 101, 99);
@@ -307,7 +307,7 @@ static void test_the_dual_method_is_done_when_the_gap_is_small(void **state) {
 
 static void test_the_dual_method_is_never_worse_than_its_beginning(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_DUAL, 1e-3, 0, 2);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_DUAL, 1e-3, 0, 2);
   struct linear_outcome outcome = {.is_whole = true, .objective = 1e6, .dual = 5, .before = 100};
   linear_control_hear(&control, &outcome);
   assert_false(control.keeps);
@@ -318,7 +318,7 @@ static void test_the_dual_method_is_never_worse_than_its_beginning(void **state)
 
 static void test_the_dual_method_goes_on_while_somebody_is_missing(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_DUAL, 1e-3, 0, 2);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_DUAL, 1e-3, 0, 2);
   struct linear_outcome outcome = {.is_whole = false, .objective = 100, .dual = 100};
   linear_control_hear(&control, &outcome);
   assert_false(control.is_done);
@@ -326,7 +326,7 @@ static void test_the_dual_method_goes_on_while_somebody_is_missing(void **state)
 
 static void test_the_dual_method_steps_shorter_when_its_objective_falls(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_DUAL, 1e-3, 0, 4);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_DUAL, 1e-3, 0, 4);
   assert_true(control.damping == 1);
   hear_gap(&control, 200, 50);
   hear_gap(&control, 200, 40);
@@ -340,7 +340,7 @@ static void test_the_dual_method_steps_shorter_when_its_objective_falls(void **s
 
 static void test_with_delay_the_dual_method_begins_with_what_is_safe(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_DUAL, 1e-3, 4, 4);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_DUAL, 1e-3, 4, 4);
   assert_true(control.damping == 4);
 }
 
@@ -348,7 +348,7 @@ static void test_with_delay_the_dual_method_begins_with_what_is_safe(void **stat
 
 static void test_the_rate_of_gradients_is_halved_when_the_objective_rises(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_SUBGRADIENT, 1e-4, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_SUBGRADIENT, 1e-4, 0, 1);
   hear(&control, 1000);
   assert_false(control.lowers_rate);
   hear(&control, 2000);
@@ -374,12 +374,12 @@ static void hear_newton(struct linear_control *control, double objective, double
 
 static void test_newton_steps_are_done_by_the_bound_or_by_what_the_quadratic_promised(void **state) {
   (void)state;
-  struct linear_control control = begin(LINEAR_METHOD_NEWTON, 1e-3, 0, 1);
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_NEWTON, 1e-3, 0, 1);
   hear_newton(&control, 100, 0.9, 0.5);
   assert_false(control.is_done);
   hear_newton(&control, 99, 9e-4, 0.5);
   assert_true(control.is_done);
-  control = begin(LINEAR_METHOD_NEWTON, 1e-3, 0, 1);
+  control = begin(PAWL_LINEAR_METHOD_NEWTON, 1e-3, 0, 1);
   hear_newton(&control, 100, 0.9, INFINITY); /* with a ridge it promises less than there is */
   assert_false(control.is_done);
   hear_newton(&control, 99, 0.9, 1e-6);

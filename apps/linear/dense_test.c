@@ -5,11 +5,12 @@
  *
  *   F(w) - F* <= |F'(w)|^2 / (2 l2)          (without a bias) */
 #define FEATURES_MOST 1200
+#include "apps/linear/control.h"
 #include "apps/linear/train/train_test.h"
 
 static struct rows rows;
-static struct linear_options options;
-static struct linear_point point;
+static struct pawl_linear_options options;
+static struct pawl_linear_point point;
 static const char *path;
 static struct outcome outcome;
 
@@ -32,7 +33,7 @@ static double distance_of(const struct problem *problem, const double *w) {
 
 static double last_shown;
 
-static void check_round(void *context, const struct linear_progress *progress) {
+static void check_round(void *context, const struct pawl_linear_progress *progress) {
   count_round(context, progress);
   if (strcmp(progress->stage, "training") != 0) return;
   if (!(progress->objective <= last_shown)) fail_msg("%.9g after %.9g", progress->objective, last_shown);
@@ -41,13 +42,13 @@ static void check_round(void *context, const struct linear_progress *progress) {
 
 /* Trains with every loss, with l2 in proportion to its highest curvature. Workers send the upper triangle of a Hessian once or more if `is_curved`, and never else. */
 static void check(double l2_of_curvature, double tolerance, double within, bool is_curved) {
-  static const enum linear_loss losses[] = {LINEAR_LOGISTIC, LINEAR_SQUARED_HINGE, LINEAR_SQUARED};
+  static const enum pawl_linear_loss losses[] = {PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_SQUARED_HINGE, PAWL_LINEAR_SQUARED};
   static const double curvatures[] = {0.25, 2, 1};
   uint64_t hessian = rows.features * rows.features / 2 * sizeof(double);
   for (size_t i = 0; i < 3; i++) {
     struct problem problem = {.rows = &rows, .loss = losses[i], .l2 = l2_of_curvature * curvatures[i]};
     begin_options(&options, &problem, &point, &path, &outcome);
-    options.method = LINEAR_METHOD_NEWTON;
+    options.method = PAWL_LINEAR_METHOD_NEWTON;
     options.tolerance = tolerance;
     options.reading.piece_bytes = 1 << 19;
     options.progress = check_round;
@@ -79,9 +80,9 @@ static void test_unscaled_features_get_newton_steps_in_the_end(void **state) {
 static void test_a_model_that_is_the_optimum_already_is_kept(void **state) {
   (void)state;
   draw_dense(&rows, "even", 300, 200, 1, 5);
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 10};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 10};
   begin_options(&options, &problem, &point, &path, &outcome);
-  options.method = LINEAR_METHOD_NEWTON;
+  options.method = PAWL_LINEAR_METHOD_NEWTON;
   options.tolerance = LINEAR_NEVER_DONE;
   options.rounds = 12; /* far beyond */
   must_train(&options, 2, &outcome);

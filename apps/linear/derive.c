@@ -47,29 +47,29 @@ static void find_scores(const struct linear_worker *worker, const double *w, dou
 /* Computes the scores at the weights on the servers. */
 static pawl_status score_rows(struct linear_worker *worker) {
   size_t features = worker->share.features;
-  double bias = 0, *w = malloc((features + 1) * sizeof *w);
-  if (!worker->derived) worker->derived = calloc(1, sizeof *worker->derived);
+  double bias = 0, *w = apps_alloc((features + 1) * sizeof *w);
+  if (!worker->derived) worker->derived = apps_alloc_zero(1, sizeof *worker->derived);
   struct linear_derived *derived = worker->derived;
-  if (derived && !derived->z) derived->z = malloc((worker->share.rows + 1) * sizeof *derived->z);
+  if (derived && !derived->z) derived->z = apps_alloc((worker->share.rows + 1) * sizeof *derived->z);
   pawl_status status = w && derived && derived->z ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) status = linear_pull_weights(worker, worker->share.keys, features, w, &bias);
   if (!status) w[features] = bias;
   if (!status && (!derived->w || memcmp(w, derived->w, (features + 1) * sizeof *w) != 0)) {
-    free(derived->w);
+    apps_free(derived->w);
     derived->w = w;
     find_scores(worker, w, bias, derived->z);
     return PAWL_OK;
   }
-  free(w);
+  apps_free(w);
   return status;
 }
 
 void linear_derived_forget(struct linear_worker *worker) {
   if (!worker->derived) return;
   linear_hessian_fini(&worker->derived->hessian);
-  free(worker->derived->w);
-  free(worker->derived->z);
-  free(worker->derived);
+  apps_free(worker->derived->w);
+  apps_free(worker->derived->z);
+  apps_free(worker->derived);
   worker->derived = NULL;
 }
 
@@ -93,7 +93,7 @@ static pawl_status open_vector(struct linear_worker *worker, const struct linear
 /* Adds a row to the sums of certificate.h, and computes its slope and its curvature. */
 static void judge(const struct linear_worker *worker, const struct linear_order *order, size_t row, double *slope_out,
                   double *curvature, struct linear_reply *reply) {
-  enum linear_loss loss = worker->spec.loss;
+  enum pawl_linear_loss loss = worker->spec.loss;
   double y = y_of(worker, order, row), c = c_of(worker, y, row), z = worker->derived->z[row];
   double slope = *slope_out = c * linear_loss_slope(loss, y, z);
   reply->loss += c * linear_loss_value(loss, y, z);
@@ -154,7 +154,7 @@ static pawl_status push_gradient(struct linear_worker *worker, const struct line
   struct pawl_vector *vector = NULL;
   struct pawl_task *task = NULL;
   if (share->features == 0) return PAWL_OK;
-  double *pairs = calloc(2 * share->features, sizeof *pairs);
+  double *pairs = apps_alloc_zero(2 * share->features, sizeof *pairs);
   pawl_status status = pairs ? open_vector(worker, order, LINEAR_GRADIENT, &vector) : PAWL_NO_MEMORY;
   if (!status) {
     if (worker->rows.starts)
@@ -165,7 +165,7 @@ static pawl_status push_gradient(struct linear_worker *worker, const struct line
   }
   pawl_status ended = pawl_task_finish(task, PAWL_FOREVER);
   pawl_vector_close(vector);
-  free(pairs);
+  apps_free(pairs);
   return status ? status : ended;
 }
 
@@ -175,7 +175,7 @@ enum { PUSHED_AT_ONCE = 1 << 20 };
 
 /* The feature of each key of the share, or UINT32_MAX. NULL if it is out of memory. */
 static uint32_t *features_at(const struct linear_share *share, uint64_t features) {
-  uint32_t *feature_at = malloc((size_t)(features + 1) * sizeof *feature_at);
+  uint32_t *feature_at = apps_alloc((size_t)(features + 1) * sizeof *feature_at);
   for (uint64_t key = 0; feature_at && key < features; key++) feature_at[key] = UINT32_MAX;
   for (size_t j = 0; feature_at && j < share->features; j++) feature_at[share->keys[j]] = (uint32_t)j;
   return feature_at;
@@ -184,7 +184,7 @@ static uint32_t *features_at(const struct linear_share *share, uint64_t features
 static pawl_status push_entries(struct pawl_vector *vector, const struct linear_hessian *hessian,
                                 const uint32_t *feature_at, uint64_t size) {
   uint64_t count = size * (size + 1) / 2, most = count < PUSHED_AT_ONCE ? count : PUSHED_AT_ONCE;
-  double *entries = malloc((size_t)most * sizeof *entries);
+  double *entries = apps_alloc((size_t)most * sizeof *entries);
   pawl_status status = entries ? PAWL_OK : PAWL_NO_MEMORY;
   for (uint64_t at = 0; at < count && !status; at += PUSHED_AT_ONCE) {
     uint64_t end = at + PUSHED_AT_ONCE < count ? at + PUSHED_AT_ONCE : count;
@@ -193,7 +193,7 @@ static pawl_status push_entries(struct pawl_vector *vector, const struct linear_
     status = pawl_vector_push(vector, pawl_at_range(at, end), entries, &task);
     if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   }
-  free(entries);
+  apps_free(entries);
   return status;
 }
 
@@ -211,7 +211,7 @@ static pawl_status push_hessian(struct linear_worker *worker, const struct linea
   if (!status) status = open_vector(worker, order, LINEAR_HESSIAN, &vector);
   if (!status) status = push_entries(vector, hessian, feature_at, order->features + 1);
   pawl_vector_close(vector);
-  free(feature_at);
+  apps_free(feature_at);
   return status;
 }
 
@@ -220,8 +220,8 @@ static pawl_status push_hessian(struct linear_worker *worker, const struct linea
 pawl_status linear_derive(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
   int64_t begun = apps_now();
-  double *slopes = malloc((share->rows + 1) * sizeof *slopes);
-  double *curvatures = malloc((share->rows + 1) * sizeof *curvatures);
+  double *slopes = apps_alloc((share->rows + 1) * sizeof *slopes);
+  double *curvatures = apps_alloc((share->rows + 1) * sizeof *curvatures);
   pawl_status status = slopes && curvatures ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status && order->is_curved && !worker->rows.starts && !linear_rows_init(&worker->rows, share))
     status = PAWL_NO_MEMORY;
@@ -232,8 +232,8 @@ pawl_status linear_derive(struct linear_worker *worker, const struct linear_orde
   reply->rows = share->rows;
   reply->looked_at = share->features;
   reply->worked_s = apps_seconds_since(begun);
-  free(slopes);
-  free(curvatures);
+  apps_free(slopes);
+  apps_free(curvatures);
   return status;
 }
 
@@ -255,8 +255,8 @@ static pawl_status pull_step(struct linear_worker *worker, const struct linear_o
 pawl_status linear_search(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
   int64_t begun = apps_now();
-  double by_bias = 0, *step = malloc((share->features + 1) * sizeof *step);
-  double *by = malloc((share->rows + 1) * sizeof *by);
+  double by_bias = 0, *step = apps_alloc((share->features + 1) * sizeof *step);
+  double *by = apps_alloc((share->rows + 1) * sizeof *by);
   pawl_status status = step && by ? score_rows(worker) : PAWL_NO_MEMORY;
   if (!status) status = pull_step(worker, order, step, &by_bias);
   if (!status) find_scores(worker, step, by_bias, by);
@@ -267,7 +267,7 @@ pawl_status linear_search(struct linear_worker *worker, const struct linear_orde
   }
   reply->rows = share->rows;
   reply->worked_s = apps_seconds_since(begun);
-  free(step);
-  free(by);
+  apps_free(step);
+  apps_free(by);
   return status;
 }

@@ -70,7 +70,7 @@ struct dual {
 
 /* --- the share by rows ---------------------------------------------------------------------------------- */
 
-static void *array(size_t count, size_t size) { return calloc(count + 1, size); }
+static void *array(size_t count, size_t size) { return apps_alloc_zero(count + 1, size); }
 
 static bool turn(const struct linear_share *share, struct dual *dual) {
   dual->squares = array(share->rows, sizeof *dual->squares);
@@ -84,7 +84,7 @@ static bool turn(const struct linear_share *share, struct dual *dual) {
  * the piece. These keys do not depend on the worker that has the piece. */
 static pawl_status move_multipliers(struct linear_worker *worker, double *a, bool stores) {
   const struct linear_share *share = &worker->share;
-  struct pawl_task **tasks = calloc(share->piece_count + 1, sizeof(struct pawl_task *));
+  struct pawl_task **tasks = apps_alloc_zero(share->piece_count + 1, sizeof(struct pawl_task *));
   size_t row = 0;
   pawl_status status = tasks ? PAWL_OK : PAWL_NO_MEMORY;
   for (size_t i = 0; i < share->piece_count && !status; i++) {
@@ -99,7 +99,7 @@ static pawl_status move_multipliers(struct linear_worker *worker, double *a, boo
     pawl_status ended = pawl_task_finish(tasks[i], PAWL_FOREVER);
     if (!status) status = ended;
   }
-  free(tasks);
+  apps_free(tasks);
   return status;
 }
 
@@ -107,11 +107,11 @@ static pawl_status move_multipliers(struct linear_worker *worker, double *a, boo
 
 static pawl_status make_room(struct chunk *chunk, size_t count) {
   if (count <= chunk->room) return PAWL_OK;
-  free(chunk->features);
-  free(chunk->keys);
-  free(chunk->pulled);
-  free(chunk->start);
-  free(chunk->pushed);
+  apps_free(chunk->features);
+  apps_free(chunk->keys);
+  apps_free(chunk->pulled);
+  apps_free(chunk->start);
+  apps_free(chunk->pushed);
   chunk->room = count + count / 4;
   chunk->features = array(chunk->room, sizeof *chunk->features);
   chunk->keys = array(chunk->room, sizeof *chunk->keys);
@@ -347,24 +347,24 @@ static void end(struct linear_worker *worker) {
     settle(&chunk->pull);
     settle(&chunk->bias_pull);
     settle_pushes(chunk);
-    free(chunk->features);
-    free(chunk->keys);
-    free(chunk->pulled);
-    free(chunk->start);
-    free(chunk->pushed);
+    apps_free(chunk->features);
+    apps_free(chunk->keys);
+    apps_free(chunk->pulled);
+    apps_free(chunk->start);
+    apps_free(chunk->pushed);
   }
-  free(dual->ring);
+  apps_free(dual->ring);
   linear_rows_fini(&dual->rows);
-  free(dual->squares);
-  free(dual->y);
-  free(dual->c);
-  free(dual->a);
-  free(dual->v);
-  free(dual->ours);
-  free(dual->order);
-  free(dual->seen);
-  free(dual->found);
-  free(dual);
+  apps_free(dual->squares);
+  apps_free(dual->y);
+  apps_free(dual->c);
+  apps_free(dual->a);
+  apps_free(dual->v);
+  apps_free(dual->ours);
+  apps_free(dual->order);
+  apps_free(dual->seen);
+  apps_free(dual->found);
+  apps_free(dual);
   worker->state = NULL;
 }
 
@@ -431,7 +431,7 @@ static pawl_status gather(struct linear_worker *worker, const struct linear_orde
 
 /* --- the method ----------------------------------------------------------------------------------------- */
 
-static const char *wrong_point(const struct linear_point *point) {
+static const char *wrong_point(const struct pawl_linear_point *point) {
   if (point->l1 == 0 && point->l2 != 0) return NULL;
   return "the hinge loss is trained by its dual, which needs --l2 above 0 and no --l1; for sparse weights, use --loss "
          "squared-hinge";
@@ -447,8 +447,8 @@ static void multipliers(const struct linear_spec *spec, struct pawl_vector_optio
 
 const struct linear_method_descriptor linear_dual = {
     .name = "dual",
-    .number = LINEAR_METHOD_DUAL,
-    .losses = LINEAR_LOSS_BIT(LINEAR_HINGE),
+    .number = PAWL_LINEAR_METHOD_DUAL,
+    .losses = LINEAR_LOSS_BIT(PAWL_LINEAR_HINGE),
     .other_loss = "--method dual needs the hinge loss; use 'pawl train svm --loss hinge'",
     .no_start = "the dual method cannot start from a model, which does not have the multipliers of the rows",
     .wrong_point = wrong_point,

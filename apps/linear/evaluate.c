@@ -17,15 +17,16 @@ static void judge(const struct linear_worker *worker, const struct linear_order 
 static pawl_status evaluate_share(struct linear_worker *worker, const struct linear_order *order,
                                   struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
-  double bias = 0, *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
+  double bias = 0, *w = apps_alloc_zero(share->features + 1, sizeof *w),
+         *z = apps_alloc_zero(share->rows + 1, sizeof *z);
   pawl_status status = w && z ? linear_pull_weights(worker, share->keys, share->features, w, &bias) : PAWL_NO_MEMORY;
   for (size_t j = 0; j < share->features && !status; j++)
     for (uint64_t k = share->starts[j]; w[j] != 0 && k < share->starts[j + 1]; k++)
       z[share->row_of[k]] += w[j] * (double)share->values[k];
   for (size_t i = 0; i < share->rows && !status; i++)
     judge(worker, order, (double)share->labels[i], (double)share->weights[i], z[i] + bias, reply);
-  free(w);
-  free(z);
+  apps_free(w);
+  apps_free(z);
   return status;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
+
 enum { TILE = 8, TILE_SUMS = TILE * TILE };
 
 /* Approximate cost of a row in processor cycles: for each pair of its entries, and for each pair of its
@@ -106,16 +108,16 @@ static pawl_status add_by_entries(struct linear_hessian *hessian, const struct l
     longest = entries > longest ? entries : longest;
     if (hessian->has_bias) *last_sum += hessian->changes[i];
   }
-  struct entries panel = {malloc((hessian->features + 3) * sizeof *panel.begins),
-                          malloc((size_t)(longest + PANEL_ENTRIES + 1) * sizeof *panel.places)};
+  struct entries panel = {apps_alloc((hessian->features + 3) * sizeof *panel.begins),
+                          apps_alloc((size_t)(longest + PANEL_ENTRIES + 1) * sizeof *panel.places)};
   pawl_status status = panel.begins && panel.places ? PAWL_OK : PAWL_NO_MEMORY;
   for (size_t first = 0, last = 0; first < hessian->rows && !status; first = last) {
     while (last < hessian->rows && (last == first || rows->starts[last] - rows->starts[first] < PANEL_ENTRIES)) last++;
     sort_entries(hessian, rows, first, last, &panel);
     add_entries(hessian, rows, first, &panel);
   }
-  free(panel.begins);
-  free(panel.places);
+  apps_free(panel.begins);
+  apps_free(panel.places);
   return status;
 }
 
@@ -220,16 +222,16 @@ static void add_tiles(const struct linear_hessian *hessian, const struct tiles *
 }
 
 static pawl_status add_by_tiles(struct linear_hessian *hessian, const struct linear_rows *rows) {
-  struct tiles panel = {malloc((hessian->groups * PANEL_ROWS * TILE + 1) * sizeof *panel.values),
-                        malloc((hessian->groups * WORDS + 1) * sizeof *panel.there),
-                        malloc(PANEL_ROWS * TILE * sizeof *panel.scaled),
+  struct tiles panel = {apps_alloc((hessian->groups * PANEL_ROWS * TILE + 1) * sizeof *panel.values),
+                        apps_alloc((hessian->groups * WORDS + 1) * sizeof *panel.there),
+                        apps_alloc(PANEL_ROWS * TILE * sizeof *panel.scaled),
                         {0}};
   pawl_status status = panel.values && panel.there && panel.scaled ? PAWL_OK : PAWL_NO_MEMORY;
   size_t next = 0;
   while (!status && fill_tiles(hessian, rows, &next, &panel)) add_tiles(hessian, &panel);
-  free(panel.values);
-  free(panel.there);
-  free(panel.scaled);
+  apps_free(panel.values);
+  apps_free(panel.there);
+  apps_free(panel.scaled);
   return status;
 }
 
@@ -358,19 +360,19 @@ static int by_id(const void *a, const void *b) {
 
 /* Positions by ascending id; the bias comes last. */
 static bool place_by_id(struct linear_hessian *hessian, const struct linear_share *share) {
-  struct feature_id *features = malloc((hessian->features + 1) * sizeof *features);
+  struct feature_id *features = apps_alloc((hessian->features + 1) * sizeof *features);
   if (!features) return false;
   for (size_t j = 0; j < hessian->features; j++) features[j] = (struct feature_id){share->ids[j], (uint32_t)j};
   qsort(features, hessian->features, sizeof *features, by_id);
   for (size_t p = 0; p < hessian->features; p++) hessian->place_of[features[p].feature] = (uint32_t)p;
-  free(features);
+  apps_free(features);
   return true;
 }
 
 /* Estimates whether tiles are cheaper than entries. Needs the positions. */
 static pawl_status count_costs(const struct linear_hessian *hessian, const struct linear_rows *rows, bool *tiled_out) {
   /* the last row, counted from 1, that has a feature of the group */
-  size_t *seen = calloc(hessian->groups + 1, sizeof *seen);
+  size_t *seen = apps_alloc_zero(hessian->groups + 1, sizeof *seen);
   double by_entries = 0, by_tiles = 0;
   if (!seen) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < hessian->rows; i++) {
@@ -385,7 +387,7 @@ static pawl_status count_costs(const struct linear_hessian *hessian, const struc
   }
   by_tiles += (double)hessian->groups * (double)hessian->groups / 2 * (double)hessian->rows / PANEL_ROWS * TILE_PAIR;
   *tiled_out = by_tiles < by_entries;
-  free(seen);
+  apps_free(seen);
   return PAWL_OK;
 }
 
@@ -405,25 +407,25 @@ pawl_status linear_hessian_init(struct linear_hessian *hessian, const struct lin
   hessian->rows = share->rows;
   hessian->has_bias = has_bias;
   hessian->groups = (positions(hessian) + TILE - 1) / TILE;
-  hessian->place_of = malloc(positions(hessian) * sizeof *hessian->place_of);
-  hessian->curvatures = calloc(share->rows + 1, sizeof *hessian->curvatures);
-  hessian->changes = calloc(share->rows + 1, sizeof *hessian->changes);
-  hessian->peaks = calloc(positions(hessian), sizeof *hessian->peaks);
-  hessian->curved = calloc(positions(hessian), sizeof *hessian->curved);
+  hessian->place_of = apps_alloc(positions(hessian) * sizeof *hessian->place_of);
+  hessian->curvatures = apps_alloc_zero(share->rows + 1, sizeof *hessian->curvatures);
+  hessian->changes = apps_alloc_zero(share->rows + 1, sizeof *hessian->changes);
+  hessian->peaks = apps_alloc_zero(positions(hessian), sizeof *hessian->peaks);
+  hessian->curved = apps_alloc_zero(positions(hessian), sizeof *hessian->curved);
   if (!hessian->place_of || !hessian->curvatures || !hessian->changes || !hessian->peaks || !hessian->curved)
     return PAWL_NO_MEMORY;
   hessian->place_of[share->features] = (uint32_t)share->features;
   pawl_status status = choose_way(hessian, share, rows, way);
-  if (!status) hessian->sums = calloc(sum_count(hessian), sizeof *hessian->sums);
+  if (!status) hessian->sums = apps_alloc_zero(sum_count(hessian), sizeof *hessian->sums);
   return status ? status : hessian->sums ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 void linear_hessian_fini(struct linear_hessian *hessian) {
-  free(hessian->place_of);
-  free(hessian->curvatures);
-  free(hessian->changes);
-  free(hessian->sums);
-  free(hessian->peaks);
-  free(hessian->curved);
+  apps_free(hessian->place_of);
+  apps_free(hessian->curvatures);
+  apps_free(hessian->changes);
+  apps_free(hessian->sums);
+  apps_free(hessian->peaks);
+  apps_free(hessian->curved);
   memset(hessian, 0, sizeof *hessian);
 }

@@ -4,22 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
+
 void linear_index_fini(struct linear_index *index) {
-  free(index->ids);
-  free(index->counts);
-  free(index->direct);
-  free(index->slots);
+  apps_free(index->ids);
+  apps_free(index->counts);
+  apps_free(index->direct);
+  apps_free(index->slots);
   memset(index, 0, sizeof *index);
 }
 
 pawl_status linear_index_init(struct linear_index *index, uint64_t span, uint64_t entries) {
   memset(index, 0, sizeof *index);
   if (span <= 4 * entries + (1u << 20)) {
-    index->direct = calloc(span ? (size_t)span : 1, sizeof *index->direct);
+    index->direct = apps_alloc_zero(span ? (size_t)span : 1, sizeof *index->direct);
     return index->direct ? PAWL_OK : PAWL_NO_MEMORY;
   }
   index->mask = 1023;
-  index->slots = calloc((size_t)index->mask + 1, sizeof *index->slots);
+  index->slots = apps_alloc_zero((size_t)index->mask + 1, sizeof *index->slots);
   return index->slots ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
@@ -27,19 +29,19 @@ pawl_status linear_index_init(struct linear_index *index, uint64_t span, uint64_
 static pawl_status widen(struct linear_index *index) {
   struct linear_index wider = *index;
   wider.mask = 2 * index->mask + 1;
-  wider.slots = calloc((size_t)wider.mask + 1, sizeof *wider.slots);
+  wider.slots = apps_alloc_zero((size_t)wider.mask + 1, sizeof *wider.slots);
   if (!wider.slots) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < index->count; i++) wider.slots[linear_index_place(&wider, index->ids[i])] = (uint32_t)i + 1;
-  free(index->slots);
+  apps_free(index->slots);
   *index = wider;
   return PAWL_OK;
 }
 
 static pawl_status grow(struct linear_index *index) {
   size_t room = index->room ? 2 * index->room : 1024;
-  uint64_t *ids = realloc(index->ids, room * sizeof *ids);
+  uint64_t *ids = apps_resize(index->ids, room * sizeof *ids);
   if (ids) index->ids = ids;
-  uint64_t *counts = realloc(index->counts, room * sizeof *counts);
+  uint64_t *counts = apps_resize(index->counts, room * sizeof *counts);
   if (counts) index->counts = counts;
   if (!ids || !counts) return PAWL_NO_MEMORY;
   index->room = room;

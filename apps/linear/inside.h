@@ -14,10 +14,16 @@
 #include <pawl/pawl.h>
 
 #include "apps/common/clock.h"
+#include "apps/common/memory.h"
 #include "apps/linear/hessian.h"
-#include "apps/linear/linear.h"
+#include "apps/linear/methods.h"
+#include "apps/linear/model/model.h"
 #include "apps/linear/rows.h"
 #include "apps/linear/share.h"
+
+/* The options of a program, whose struct may be shorter or longer than ours. False if it was not initialised,
+ * or has options that are not known here. */
+bool linear_options_take(const struct pawl_linear_options *options, struct pawl_linear_options *is_out);
 
 #define LINEAR_TIMEOUT (60 * PAWL_SECOND) /* for vectors and jobs that should exist */
 
@@ -38,7 +44,7 @@
 
 struct linear_spec {
   char job[64]; /* also the space of the vectors */
-  enum linear_loss loss;
+  enum pawl_linear_loss loss;
   const struct linear_method_descriptor *method; /* its number is sent */
   char **paths;
   size_t path_count;
@@ -49,7 +55,7 @@ struct linear_spec {
   bool bias;
   bool digests; /* workers compute a digest of their pieces, for checkpoints */
   double class_weights[2];
-  enum linear_scale scale;
+  enum pawl_linear_scale scale;
   uint32_t tau, threads, minibatch;
   double rate;
 };

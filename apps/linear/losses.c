@@ -126,10 +126,9 @@ static const struct linear_loss_descriptor linear_logistic = {.name = "logistic"
                                                               .conjugate = logistic_conjugate};
 
 static const struct linear_loss_descriptor linear_hinge = {
-    .name = "hinge", .word = "hinge", .rate = 4, .sum = hinge_losses, .conjugate = hinge_conjugate};
+    .name = "hinge", .rate = 4, .sum = hinge_losses, .conjugate = hinge_conjugate};
 
 static const struct linear_loss_descriptor linear_squared_hinge = {.name = "squared hinge",
-                                                                   .word = "squared-hinge",
                                                                    .rate = 4,
                                                                    .slopes = squared_hinge,
                                                                    .sum = squared_hinge_losses,
@@ -138,28 +137,19 @@ static const struct linear_loss_descriptor linear_squared_hinge = {.name = "squa
 static const struct linear_loss_descriptor linear_squared = {
     .name = "squared", .is_smooth = true, .rate = 4, .slopes = squared, .sum = squared_losses};
 
-#define ROW(NAME, number, prefix, is_regression, is_curved) [number] = &prefix,
+#define ROW(NAME, prefix, is_regression, is_curved) [PAWL_LINEAR_##NAME] = &prefix,
 static const struct linear_loss_descriptor *const table[] = {LINEAR_LOSSES(ROW)};
 
 enum { COUNT = sizeof table / sizeof *table };
 
-const struct linear_loss_descriptor *linear_loss_of(enum linear_loss loss) {
+const struct linear_loss_descriptor *linear_loss_of(enum pawl_linear_loss loss) {
   return (size_t)loss < COUNT ? table[loss] : NULL;
 }
 
-bool linear_loss_find(const char *name, enum linear_loss *loss_out) {
+bool linear_loss_find(const char *name, enum pawl_linear_loss *loss_out) {
   for (size_t i = 0; i < COUNT; i++)
     if (table[i] && strcmp(table[i]->name, name) == 0) {
-      *loss_out = (enum linear_loss)i;
-      return true;
-    }
-  return false;
-}
-
-bool linear_loss_find_word(const char *word, enum linear_loss *loss_out) {
-  for (size_t i = 0; i < COUNT; i++)
-    if (table[i] && table[i]->word && strcmp(table[i]->word, word) == 0) {
-      *loss_out = (enum linear_loss)i;
+      *loss_out = (enum pawl_linear_loss)i;
       return true;
     }
   return false;

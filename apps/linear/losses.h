@@ -6,8 +6,8 @@
  * wrong result. A score that is not a number gives a result that is not a number. The functions are inlined,
  * and the compiler moves the choice of the loss out of a loop over rows.
  *
- * A new loss needs three functions here, a line in LINEAR_LOSSES, and its descriptor in losses.c:
- * docs/write-your-own-method.md.
+ * A new loss needs its number in <pawl/linear_model.h>, three functions here, a line in LINEAR_LOSSES, and
+ * its descriptor in losses.c: docs/write-your-own-method.md.
  */
 #ifndef LINEAR_LOSSES_H
 #define LINEAR_LOSSES_H
@@ -17,31 +17,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The table: X(NAME, number, prefix of the functions, is regression, has curvature). Jobs and checkpoints
- * hold the numbers: a number never changes its meaning. Regression: labels are numbers, not two classes.
- * Methods of second order need curvature. */
+#include <pawl/linear_model.h>
+
+/* The table: X(NAME, prefix of the functions, is regression, has curvature). The public header has the
+ * numbers PAWL_LINEAR_NAME. Regression: labels are numbers, not two classes. Methods of second order need
+ * curvature. */
 #define LINEAR_LOSSES(X)                                                                                               \
-  X(LOGISTIC, 1, linear_logistic, false, true)                                                                         \
-  X(HINGE, 2, linear_hinge, false, false)                                                                              \
-  X(SQUARED_HINGE, 3, linear_squared_hinge, false, true)                                                               \
-  X(SQUARED, 4, linear_squared, true, true)
-
-/* The words of `pawl train svm --loss`, for the help of the command. */
-#define LINEAR_LOSS_WORDS "hinge or squared-hinge"
-
-#define LINEAR_LOSS_NUMBER(NAME, number, prefix, is_regression, is_curved) LINEAR_##NAME = number,
-enum linear_loss { LINEAR_LOSSES(LINEAR_LOSS_NUMBER) };
+  X(LOGISTIC, linear_logistic, false, true)                                                                            \
+  X(HINGE, linear_hinge, false, false)                                                                                 \
+  X(SQUARED_HINGE, linear_squared_hinge, false, true)                                                                  \
+  X(SQUARED, linear_squared, true, true)
 
 /* Sets of losses: bit `number` stands for a loss. */
 #define LINEAR_LOSS_BIT(loss) (UINT32_C(1) << (loss))
-#define LINEAR_LOSS_ANY(NAME, number, prefix, is_regression, is_curved) | LINEAR_LOSS_BIT(number)
-#define LINEAR_LOSS_CURVED(NAME, number, prefix, is_regression, is_curved) | (is_curved ? LINEAR_LOSS_BIT(number) : 0)
-#define LINEAR_LOSS_NUMERIC(NAME, number, prefix, is_regression, is_curved)                                            \
-  | (is_regression ? LINEAR_LOSS_BIT(number) : 0)
+#define LINEAR_LOSS_ANY(NAME, prefix, is_regression, is_curved) | LINEAR_LOSS_BIT(PAWL_LINEAR_##NAME)
+#define LINEAR_LOSS_CURVED(NAME, prefix, is_regression, is_curved)                                                     \
+  | (is_curved ? LINEAR_LOSS_BIT(PAWL_LINEAR_##NAME) : 0)
+#define LINEAR_LOSS_NUMERIC(NAME, prefix, is_regression, is_curved)                                                    \
+  | (is_regression ? LINEAR_LOSS_BIT(PAWL_LINEAR_##NAME) : 0)
 #define LINEAR_ALL_LOSSES (UINT32_C(0) LINEAR_LOSSES(LINEAR_LOSS_ANY))
 #define LINEAR_CURVED_LOSSES (UINT32_C(0) LINEAR_LOSSES(LINEAR_LOSS_CURVED))
 
-static inline bool linear_is_regression(enum linear_loss loss) {
+static inline bool linear_is_regression(enum pawl_linear_loss loss) {
   return ((UINT32_C(0) LINEAR_LOSSES(LINEAR_LOSS_NUMERIC)) & LINEAR_LOSS_BIT(loss)) != 0;
 }
 
@@ -91,27 +88,27 @@ static inline double linear_squared_curvature(double y, double z) {
 }
 
 /* The same three for a loss that is known at run time; NAN for an unknown one. */
-#define LINEAR_LOSS_VALUE(NAME, number, prefix, is_regression, is_curved)                                              \
-  case number:                                                                                                         \
+#define LINEAR_LOSS_VALUE(NAME, prefix, is_regression, is_curved)                                                      \
+  case PAWL_LINEAR_##NAME:                                                                                             \
     return prefix##_value(y, z);
-#define LINEAR_LOSS_SLOPE(NAME, number, prefix, is_regression, is_curved)                                              \
-  case number:                                                                                                         \
+#define LINEAR_LOSS_SLOPE(NAME, prefix, is_regression, is_curved)                                                      \
+  case PAWL_LINEAR_##NAME:                                                                                             \
     return prefix##_slope(y, z);
-#define LINEAR_LOSS_CURVATURE(NAME, number, prefix, is_regression, is_curved)                                          \
-  case number:                                                                                                         \
+#define LINEAR_LOSS_CURVATURE(NAME, prefix, is_regression, is_curved)                                                  \
+  case PAWL_LINEAR_##NAME:                                                                                             \
     return prefix##_curvature(y, z);
 
-static inline double linear_loss_value(enum linear_loss loss, double y, double z) {
+static inline double linear_loss_value(enum pawl_linear_loss loss, double y, double z) {
   switch (loss) { LINEAR_LOSSES(LINEAR_LOSS_VALUE) }
   return NAN;
 }
 
-static inline double linear_loss_slope(enum linear_loss loss, double y, double z) {
+static inline double linear_loss_slope(enum pawl_linear_loss loss, double y, double z) {
   switch (loss) { LINEAR_LOSSES(LINEAR_LOSS_SLOPE) }
   return NAN;
 }
 
-static inline double linear_loss_curvature(enum linear_loss loss, double y, double z) {
+static inline double linear_loss_curvature(enum pawl_linear_loss loss, double y, double z) {
   switch (loss) { LINEAR_LOSSES(LINEAR_LOSS_CURVATURE) }
   return NAN;
 }
@@ -119,7 +116,6 @@ static inline double linear_loss_curvature(enum linear_loss loss, double y, doub
 /* The rest of a loss. The descriptor is named `prefix`, and is in losses.c. */
 struct linear_loss_descriptor {
   const char *name; /* in model files and messages */
-  const char *word; /* of `pawl train svm --loss`; NULL: the command does not offer this loss */
   bool is_smooth;   /* it has a second derivative everywhere */
   /* curvature changes gradually: workers keep the Hessian up to LINEAR_HESSIAN_SLACK */
   bool curvature_varies;
@@ -136,11 +132,10 @@ struct linear_loss_descriptor {
 };
 
 /* NULL if the number is not that of a loss. */
-const struct linear_loss_descriptor *linear_loss_of(enum linear_loss loss);
+const struct linear_loss_descriptor *linear_loss_of(enum pawl_linear_loss loss);
 
-/* Finds a loss by its name, or by its word of the command. */
-bool linear_loss_find(const char *name, enum linear_loss *loss_out);
-bool linear_loss_find_word(const char *word, enum linear_loss *loss_out);
+/* Finds a loss by its name. */
+bool linear_loss_find(const char *name, enum pawl_linear_loss *loss_out);
 
 #define LINEAR_SLOPES_ROWS 256 /* how many rows block steps handle at a time */
 
@@ -153,13 +148,13 @@ bool linear_loss_find_word(const char *word, enum linear_loss *loss_out);
  * squared hinge have none. A quadratic that lies above the logistic loss everywhere has curvature tanh(|z| /
  * 2) / (2 |z|) (Jaakkola and Jordan 2000); an eighth of it is the least that is returned. So no single step
  * is longer than eight times a safe one. */
-static inline void linear_slopes(enum linear_loss loss, size_t count, const float *y, const float *z, const float *c,
-                                 float *pairs) {
+static inline void linear_slopes(enum pawl_linear_loss loss, size_t count, const float *y, const float *z,
+                                 const float *c, float *pairs) {
   linear_loss_of(loss)->slopes(count, y, z, c, pairs);
 }
 
 /* The sum of c[i] * loss over rows, in double. */
-static inline double linear_losses(enum linear_loss loss, size_t count, const float *y, const double *z,
+static inline double linear_losses(enum pawl_linear_loss loss, size_t count, const float *y, const double *z,
                                    const float *c) {
   return linear_loss_of(loss)->sum(count, y, z, c);
 }

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 
 static struct rows rows, dense;
-static struct linear_options options;
-static struct linear_point point;
+static struct pawl_linear_options options;
+static struct pawl_linear_point point;
 static const char *path;
 static struct outcome outcome;
 static double w[FEATURES_MOST + 1];
@@ -123,8 +123,8 @@ static pawl_status work_and_strike(const char *address, const char *job, struct 
 /* --- workers that are lost ------------------------------------------------------------------------------ */
 
 static const struct problem problems[] = {
-    {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true},
-    {.rows = &rows, .loss = LINEAR_SQUARED_HINGE, .l2 = 0.5, .bias = true},
+    {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true},
+    {.rows = &rows, .loss = PAWL_LINEAR_SQUARED_HINGE, .l2 = 0.5, .bias = true},
 };
 
 enum { PROCESSES = 8 };
@@ -157,7 +157,7 @@ static int be_worker(char **words) {
       .what = (enum linear_do)atoi(words[3]), .orders = atoi(words[4]), .blow = (enum blow)atoi(words[5])};
   if (striker.what) return work_and_strike(words[1], words[2], &striker) != PAWL_OK;
   struct pawl_session *own = open_listening(words[1]);
-  pawl_status status = linear_work(own, words[2], PATIENCE, error);
+  pawl_status status = pawl_linear_work(own, words[2], PATIENCE, error);
   pawl_session_close(own, PATIENCE);
   return status != PAWL_OK;
 }
@@ -178,7 +178,7 @@ static void reap(void) {
 static double best, last_shown;
 
 /* A sum that lacks a worker's part, or has it twice, would show. */
-static void check_round(void *context, const struct linear_progress *progress) {
+static void check_round(void *context, const struct pawl_linear_progress *progress) {
   count_round(context, progress);
   if (strcmp(progress->stage, "training") != 0) return;
   if (!(progress->objective <= last_shown && progress->objective >= best * (1 - 1e-9)))
@@ -191,7 +191,7 @@ static void begin_newton(const struct problem *problem) {
   best = solve(problem, w);
   last_shown = INFINITY;
   options.progress = check_round;
-  options.method = LINEAR_METHOD_NEWTON;
+  options.method = PAWL_LINEAR_METHOD_NEWTON;
   options.tolerance = 1e-6;
 }
 
@@ -203,7 +203,7 @@ static void check_lost(const struct problem *problem, enum pawl_on_loss on_loss,
   options.workers = options.workers_most = 2;
   options.start_worker = launch;
   options.on_loss = on_loss;
-  pawl_status status = linear_train(session, &options, &outcome.last, outcome.error);
+  pawl_status status = pawl_linear_train(session, &options, NULL, &outcome.last, outcome.error);
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
   reap();
   assert_string_equal(outcome.last.why, "converged");
@@ -214,7 +214,7 @@ static void check_lost(const struct problem *problem, enum pawl_on_loss on_loss,
 
 /* Training of dense rows begins with three rounds without a Hessian. */
 static void check_early_blows(enum pawl_on_loss on_loss) {
-  struct problem problem = {.rows = &dense, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  struct problem problem = {.rows = &dense, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
   check_lost(&problem, on_loss, LINEAR_DERIVE, 2, WHEN_TOLD);
   check_lost(&problem, on_loss, LINEAR_DERIVE, 3, BEFORE_THE_REPLY);
   check_lost(&problem, on_loss, LINEAR_DERIVE, 4, HALF_WAY); /* the first Hessian */
@@ -273,7 +273,7 @@ static void check_served(const struct problem *problem, enum linear_do what, enu
   options.workers = options.workers_most = 2;
   assert_int_equal(pthread_create(&hand.thread, NULL, labour, &hand), 0);
   assert_int_equal(pthread_create(&thread, NULL, labour_and_strike, &striker), 0);
-  pawl_status status = linear_train(session, &options, &outcome.last, outcome.error);
+  pawl_status status = pawl_linear_train(session, &options, NULL, &outcome.last, outcome.error);
   pthread_join(hand.thread, NULL);
   pthread_join(thread, NULL);
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);

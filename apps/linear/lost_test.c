@@ -10,10 +10,10 @@
 static int signs[2]; /* a pipe: a process writes a byte to it when it is about to ask for work */
 static struct rows rows,
     scaled; /* scaled: divided by the largest value of each feature, in the file of those that are not */
-static enum linear_scale scale;
+static enum pawl_linear_scale scale;
 static double by[FEATURES_MOST + 1];
-static struct linear_options options;
-static struct linear_point point;
+static struct pawl_linear_options options;
+static struct pawl_linear_point point;
 static const char *path;
 static struct outcome outcome;
 static double w[FEATURES_MOST + 1];
@@ -59,7 +59,7 @@ static int be_worker(const char *address, const char *name, int sign) {
   char error[APPS_TEXT_MAX];
   struct pawl_session *own = open_listening(address);
   if (write(sign, "w", 1) != 1) return 1;
-  pawl_status status = linear_work(own, name, PATIENCE, error);
+  pawl_status status = pawl_linear_work(own, name, PATIENCE, error);
   pawl_session_close(own, PATIENCE);
   return status == PAWL_OK ? 0 : 1;
 }
@@ -77,7 +77,7 @@ static void *kill_later(void *context) {
   return NULL;
 }
 
-static void kill_one(void *context, const struct linear_progress *progress) {
+static void kill_one(void *context, const struct pawl_linear_progress *progress) {
   count_round(context, progress);
   if (strcmp(progress->stage, "training") != 0 || progress->round != kill_at || has_killer || has_killed) return;
   if (kill_after == 0) has_killed = kill(pids[0], SIGKILL) == 0;
@@ -106,8 +106,8 @@ static void map_back(void) {
   for (size_t j = 1; scale && j <= rows.features; j++) outcome.w[0][j] *= by[j];
 }
 
-static enum linear_method chosen =
-    LINEAR_METHOD_BLOCKS; /* of the logistic loss; for the hinge: AUTO has one worker do it */
+static enum pawl_linear_method chosen =
+    PAWL_LINEAR_METHOD_BLOCKS; /* of the logistic loss; for the hinge: AUTO has one worker do it */
 
 static pawl_status train_and_kill(const struct problem *problem, const char *name, enum pawl_on_loss on_loss,
                                   uint32_t tau) {
@@ -117,11 +117,11 @@ static pawl_status train_and_kill(const struct problem *problem, const char *nam
   options.start_worker = launch;
   options.on_loss = on_loss;
   options.scale = scale;
-  if (chosen == LINEAR_METHOD_AUTO) options.method = chosen;
+  if (chosen == PAWL_LINEAR_METHOD_AUTO) options.method = chosen;
   options.progress = kill_one;
   options.tau = tau;
-  options.tolerance = problem->loss == LINEAR_HINGE ? 1e-3 : 1e-4; /* some rounds after the blow */
-  pawl_status status = linear_train(session, &options, &outcome.last, outcome.error);
+  options.tolerance = problem->loss == PAWL_LINEAR_HINGE ? 1e-3 : 1e-4; /* some rounds after the blow */
+  pawl_status status = pawl_linear_train(session, &options, NULL, &outcome.last, outcome.error);
   reap();
   return status;
 }
@@ -142,7 +142,7 @@ static void check_killed_after(const struct problem *problem, const char *name, 
 /* At once, and in the middle of a round or the next. */
 static void check_killed(const struct problem *problem, const char *name, enum pawl_on_loss on_loss, uint32_t tau) {
   static const useconds_t delays[] = {0, 300, 1500, 5000};
-  double best = problem->loss == LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
+  double best = problem->loss == PAWL_LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
   kill_at = 2;
   for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
     kill_after = delays[i];
@@ -150,8 +150,8 @@ static void check_killed(const struct problem *problem, const char *name, enum p
   }
 }
 
-static const struct problem logistic = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
-static const struct problem hinge = {.rows = &rows, .loss = LINEAR_HINGE, .l2 = 2};
+static const struct problem logistic = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+static const struct problem hinge = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 2};
 
 static void test_a_worker_that_is_killed_is_replaced(void **state) {
   (void)state;
@@ -180,7 +180,7 @@ static void test_the_multipliers_of_a_killed_worker_live_on(void **state) {
 static void test_a_worker_that_has_all_rows_of_the_hinge_is_replaced(void **state) {
   (void)state;
   double best = solve_hinge(&hinge, w);
-  chosen = LINEAR_METHOD_AUTO;
+  chosen = PAWL_LINEAR_METHOD_AUTO;
   kill_at = 2;
   kill_after = 0;
   check_killed_after(&hinge, "alone-replaced", PAWL_LOSS_REPLACE, 0, best);
@@ -188,18 +188,18 @@ static void test_a_worker_that_has_all_rows_of_the_hinge_is_replaced(void **stat
   assert_non_null(strstr(outcome.told, "one worker of 2 trains on all rows"));
   check_killed_after(&hinge, "alone-continued", PAWL_LOSS_CONTINUE, 0, best);
   assert_int_equal(outcome.last.workers_lost, 1);
-  chosen = LINEAR_METHOD_BLOCKS;
+  chosen = PAWL_LINEAR_METHOD_BLOCKS;
 }
 
 /* Whoever takes over rows divides them by the same. */
-static const struct problem scaled_logistic = {.rows = &scaled, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+static const struct problem scaled_logistic = {.rows = &scaled, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true};
 
 static void test_rows_of_a_killed_worker_are_scaled_alike(void **state) {
   (void)state;
-  scale = LINEAR_SCALE_MAX;
+  scale = PAWL_LINEAR_SCALE_MAX;
   check_killed(&scaled_logistic, "scaled-replaced", PAWL_LOSS_REPLACE, 0);
   check_killed(&scaled_logistic, "scaled-continued", PAWL_LOSS_CONTINUE, 0);
-  scale = LINEAR_SCALE_NONE;
+  scale = PAWL_LINEAR_SCALE_NONE;
 }
 
 static void test_a_job_that_is_to_stop_hands_out_what_it_has(void **state) {
@@ -221,7 +221,7 @@ static void await_signs(size_t count) {
 }
 
 /* Rounds take their time until the newcomer is in. */
-static void hire_one(void *context, const struct linear_progress *progress) {
+static void hire_one(void *context, const struct pawl_linear_progress *progress) {
   const struct outcome *is = context;
   count_round(context, progress);
   if (strcmp(progress->stage, "training") != 0 || progress->round < 2) return;
@@ -234,7 +234,7 @@ static void hire_one(void *context, const struct linear_progress *progress) {
 
 /* The second comes after two rounds. Its rows have been the first one's until then. */
 static void check_joined(const struct problem *problem, const char *name, uint32_t tau) {
-  double best = problem->loss == LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
+  double best = problem->loss == PAWL_LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
   begin_options(&options, problem, &point, &path, &outcome);
   options.job = job = name;
   options.workers_most = 2;
@@ -244,7 +244,7 @@ static void check_joined(const struct problem *problem, const char *name, uint32
   options.tau = tau;
   options.tolerance = 1e-9;
   options.rounds = 100;
-  pawl_status status = linear_train(session, &options, &outcome.last, outcome.error);
+  pawl_status status = pawl_linear_train(session, &options, NULL, &outcome.last, outcome.error);
   reap();
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
   assert_non_null(strstr(outcome.told, "2 now"));
@@ -255,9 +255,9 @@ static void check_joined(const struct problem *problem, const char *name, uint32
 
 static void test_a_worker_that_joins_in_the_middle_scales_its_share(void **state) {
   (void)state;
-  scale = LINEAR_SCALE_MAX;
+  scale = PAWL_LINEAR_SCALE_MAX;
   check_joined(&scaled_logistic, "joined-scaled", 0);
-  scale = LINEAR_SCALE_NONE;
+  scale = PAWL_LINEAR_SCALE_NONE;
 }
 
 static void test_a_worker_that_joins_in_the_middle_takes_its_share(void **state) {
@@ -269,7 +269,7 @@ static void test_a_worker_that_joins_in_the_middle_takes_its_share(void **state)
 
 /* --- servers -------------------------------------------------------------------------------------------- */
 
-static void kill_server(void *context, const struct linear_progress *progress) {
+static void kill_server(void *context, const struct pawl_linear_progress *progress) {
   count_round(context, progress);
   if (strcmp(progress->stage, "training") != 0 || progress->round != 2) return;
   pid_t server = find_server();
@@ -278,11 +278,11 @@ static void kill_server(void *context, const struct linear_progress *progress) {
 }
 
 static void check_served(const struct problem *problem, uint32_t tau) {
-  double best = problem->loss == LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
+  double best = problem->loss == PAWL_LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
   begin_options(&options, problem, &point, &path, &outcome);
   options.progress = kill_server;
   options.tau = tau;
-  options.tolerance = problem->loss == LINEAR_HINGE ? 1e-3 : 1e-4;
+  options.tolerance = problem->loss == PAWL_LINEAR_HINGE ? 1e-3 : 1e-4;
   must_train(&options, 2, &outcome);
   assert_string_equal(outcome.last.why, "converged");
   assert_int_equal(outcome.last.workers_lost, 0);

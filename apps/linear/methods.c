@@ -1,29 +1,21 @@
 /* The table of methods: see methods.h. */
 #include "apps/linear/methods.h"
 
-#include <string.h>
-
-#include "apps/linear/linear.h"
-
-#define ROW(NAME, number, descriptor) [number] = &descriptor,
+#define ROW(NAME, descriptor) [PAWL_LINEAR_METHOD_##NAME] = &descriptor,
 static const struct linear_method_descriptor *const table[] = {LINEAR_METHODS(ROW)};
 
 enum { COUNT = sizeof table / sizeof *table };
 
-const struct linear_method_descriptor *linear_method_of(enum linear_method method) {
+const struct linear_method_descriptor *linear_method_of(enum pawl_linear_method method) {
   return (size_t)method < COUNT ? table[method] : NULL;
 }
 
-bool linear_method_find(const char *name, enum linear_method *method_out) {
-  for (size_t i = 0; i < COUNT; i++)
-    if (table[i] && strcmp(table[i]->name, name) == 0) {
-      *method_out = table[i]->number;
-      return true;
-    }
-  return false;
+const char *pawl_linear_method_name(enum pawl_linear_method method) {
+  const struct linear_method_descriptor *is = linear_method_of(method);
+  return is ? is->name : "";
 }
 
-const struct linear_method_descriptor *linear_method_chosen(const struct linear_options *options) {
-  if (options->method != LINEAR_METHOD_AUTO) return linear_method_of(options->method);
-  return options->loss == LINEAR_HINGE ? &linear_dual : &linear_blocks;
+const struct linear_method_descriptor *linear_method_chosen(const struct pawl_linear_options *options) {
+  if (options->method != PAWL_LINEAR_METHOD_AUTO) return linear_method_of(options->method);
+  return options->loss == PAWL_LINEAR_HINGE ? &linear_dual : &linear_blocks;
 }

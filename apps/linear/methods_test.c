@@ -2,8 +2,8 @@
 #include "apps/linear/train/train_test.h"
 
 static struct rows rows;
-static struct linear_options options;
-static struct linear_point point;
+static struct pawl_linear_options options;
+static struct pawl_linear_point point;
 static const char *path;
 static struct outcome outcome;
 static double w[FEATURES_MOST + 1];
@@ -17,7 +17,7 @@ static int begin(void **state) {
 
 static void test_the_hinge_by_its_dual(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_HINGE, .l2 = 1};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 1};
   double best = solve_hinge(&problem, w);
   for (uint32_t workers = 1; workers <= 3; workers++) {
     begin_options(&options, &problem, &point, &path, &outcome);
@@ -30,8 +30,12 @@ static void test_the_hinge_by_its_dual(void **state) {
 
 static void test_the_hinge_with_a_bias_weights_and_delay(void **state) {
   (void)state;
-  struct problem problem = {
-      .rows = &rows, .loss = LINEAR_HINGE, .l2 = 0.5, .bias = true, .penalises_bias = true, .class_weights = {2, 1}};
+  struct problem problem = {.rows = &rows,
+                            .loss = PAWL_LINEAR_HINGE,
+                            .l2 = 0.5,
+                            .bias = true,
+                            .penalises_bias = true,
+                            .class_weights = {2, 1}};
   double best = solve_hinge(&problem, w);
   for (uint32_t tau = 0; tau <= 4; tau += 4) {
     begin_options(&options, &problem, &point, &path, &outcome);
@@ -45,8 +49,8 @@ static void test_the_hinge_with_a_bias_weights_and_delay(void **state) {
 
 static void test_a_path_of_the_dual_method(void **state) {
   (void)state;
-  static const struct linear_point points[] = {{0, 10}, {0, 1}};
-  struct problem problem = {.rows = &rows, .loss = LINEAR_HINGE, .l2 = 1};
+  static const struct pawl_linear_point points[] = {{0, 10}, {0, 1}};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 1};
   begin_options(&options, &problem, &point, &path, &outcome);
   options.points = points;
   options.point_count = 2;
@@ -60,12 +64,12 @@ static void test_a_path_of_the_dual_method(void **state) {
 
 static void test_subgradients_come_within_a_hundredth(void **state) {
   (void)state;
-  static const enum linear_loss losses[] = {LINEAR_LOGISTIC, LINEAR_SQUARED_HINGE};
+  static const enum pawl_linear_loss losses[] = {PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_SQUARED_HINGE};
   for (size_t i = 0; i < 2; i++) {
     struct problem problem = {.rows = &rows, .loss = losses[i], .l1 = 1, .l2 = 0.1, .bias = true};
     double best = solve(&problem, w);
     begin_options(&options, &problem, &point, &path, &outcome);
-    options.method = LINEAR_METHOD_SUBGRADIENT;
+    options.method = PAWL_LINEAR_METHOD_SUBGRADIENT;
     must_train(&options, 3, &outcome);
     check_model(&problem, &outcome, 0, best, 1e-2);
   }
@@ -73,17 +77,18 @@ static void test_subgradients_come_within_a_hundredth(void **state) {
 
 static void test_a_rate_that_is_too_high_is_lowered(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
   double best = solve(&problem, w);
   begin_options(&options, &problem, &point, &path, &outcome);
-  options.method = LINEAR_METHOD_SUBGRADIENT;
+  options.method = PAWL_LINEAR_METHOD_SUBGRADIENT;
   options.rate = 50;
   must_train(&options, 2, &outcome);
   check_model(&problem, &outcome, 0, best, 1e-2);
 }
 
 /* Streams see a minibatch at a time, and end near the optimum and not at it. */
-static void stream(enum linear_method method, const struct problem *problem, uint32_t tau, double rate, double within) {
+static void stream(enum pawl_linear_method method, const struct problem *problem, uint32_t tau, double rate,
+                   double within) {
   double best = solve(problem, w);
   begin_options(&options, problem, &point, &path, &outcome);
   options.method = method;
@@ -99,42 +104,42 @@ static void stream(enum linear_method method, const struct problem *problem, uin
 
 static void test_sgd_comes_near(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
-  stream(LINEAR_METHOD_SGD, &problem, 0, 0, 0.05);
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  stream(PAWL_LINEAR_METHOD_SGD, &problem, 0, 0, 0.05);
   problem.l1 = 0.5;
-  stream(LINEAR_METHOD_SGD, &problem, 3, 0, 0.05);
+  stream(PAWL_LINEAR_METHOD_SGD, &problem, 3, 0, 0.05);
 }
 
 static void test_adagrad_comes_near(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
-  stream(LINEAR_METHOD_ADAGRAD, &problem, 0, 0, 0.05);
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  stream(PAWL_LINEAR_METHOD_ADAGRAD, &problem, 0, 0, 0.05);
 }
 
 static void test_ftrl_comes_near(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
-  stream(LINEAR_METHOD_FTRL, &problem, 0, 0, 0.05);
-  stream(LINEAR_METHOD_FTRL, &problem, 4, 0, 0.05);
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  stream(PAWL_LINEAR_METHOD_FTRL, &problem, 0, 0, 0.05);
+  stream(PAWL_LINEAR_METHOD_FTRL, &problem, 4, 0, 0.05);
 }
 
 static void test_streams_learn_the_other_losses_too(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_SQUARED_HINGE, .l2 = 1, .bias = true};
-  stream(LINEAR_METHOD_SGD, &problem, 0, 0.1, 0.1);
-  problem.loss = LINEAR_SQUARED;
-  stream(LINEAR_METHOD_SGD, &problem, 0, 0.1, 0.1);
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_SQUARED_HINGE, .l2 = 1, .bias = true};
+  stream(PAWL_LINEAR_METHOD_SGD, &problem, 0, 0.1, 0.1);
+  problem.loss = PAWL_LINEAR_SQUARED;
+  stream(PAWL_LINEAR_METHOD_SGD, &problem, 0, 0.1, 0.1);
 }
 
 static void test_a_third_label_in_the_middle_of_a_stream_ends_it(void **state) {
   (void)state;
   static struct rows odd;
-  struct problem problem = {.rows = &odd, .loss = LINEAR_LOGISTIC, .l2 = 1};
+  struct problem problem = {.rows = &odd, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1};
   odd = rows;
   odd.labels[odd.count - 1] = 7;
   write_rows(&odd, "odd");
   begin_options(&options, &problem, &point, &path, &outcome);
-  options.method = LINEAR_METHOD_SGD;
+  options.method = PAWL_LINEAR_METHOD_SGD;
   options.reading.piece_bytes = 4000;
   assert_int_equal(train(&options, 1, &outcome), PAWL_INVALID);
   assert_non_null(strstr(outcome.error, "label 7"));
@@ -147,7 +152,7 @@ static bool stop(void *context) {
 
 static void test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_learned(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
   begin_options(&options, &problem, &point, &path, &outcome);
   char copy[160], command[600];
   const char *paths[] = {copy};
@@ -156,7 +161,7 @@ static void test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_le
            copy); /* for some seconds */
   assert_int_equal(system(command), 0);
   options.paths = paths;
-  options.method = LINEAR_METHOD_SGD;
+  options.method = PAWL_LINEAR_METHOD_SGD;
   options.minibatch = 1;
   options.rate = 0.05;
   options.reading.piece_bytes = 20000;
@@ -172,7 +177,7 @@ static void test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_le
 static void test_the_hinge_with_more_workers_than_rows(void **state) {
   (void)state;
   static struct rows few;
-  struct problem problem = {.rows = &few, .loss = LINEAR_HINGE, .l2 = 1, .bias = true, .penalises_bias = true};
+  struct problem problem = {.rows = &few, .loss = PAWL_LINEAR_HINGE, .l2 = 1, .bias = true, .penalises_bias = true};
   draw_rows(&few, "few", 3, 4, 0, false, 3);
   few.labels[0] = -1;
   few.labels[1] = few.labels[2] = 1;
@@ -189,18 +194,19 @@ static void test_the_hinge_with_more_workers_than_rows(void **state) {
 /* One pass in steps that are next to nothing: what it ends with is what it began with. */
 static void test_gradients_and_streams_begin_with_the_model_that_they_are_given(void **state) {
   (void)state;
-  static const enum linear_method methods[] = {LINEAR_METHOD_SUBGRADIENT, LINEAR_METHOD_SGD, LINEAR_METHOD_ADAGRAD};
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  static const enum pawl_linear_method methods[] = {PAWL_LINEAR_METHOD_SUBGRADIENT, PAWL_LINEAR_METHOD_SGD,
+                                                    PAWL_LINEAR_METHOD_ADAGRAD};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
   double best = solve(&problem, w), weights[FEATURES_MOST];
   uint64_t ids[FEATURES_MOST];
-  struct linear_model model = {.loss = LINEAR_LOGISTIC,
-                               .labels = {-1, 1},
-                               .has_bias = true,
-                               .bias = w[0],
-                               .features = rows.features,
-                               .count = rows.features,
-                               .ids = ids,
-                               .weights = weights};
+  struct pawl_linear_model model = {.about.loss = PAWL_LINEAR_LOGISTIC,
+                                    .about.labels = {-1, 1},
+                                    .about.has_bias = true,
+                                    .about.bias = w[0],
+                                    .about.features = rows.features,
+                                    .about.nonzeros = rows.features,
+                                    .ids = ids,
+                                    .weights = weights};
   for (size_t j = 0; j < rows.features; j++) {
     ids[j] = j + 1;
     weights[j] = w[j + 1];
@@ -216,7 +222,7 @@ static void test_gradients_and_streams_begin_with_the_model_that_they_are_given(
   }
 }
 
-static void go_on(const struct problem *problem, enum linear_method method, const char *job, double best,
+static void go_on(const struct problem *problem, enum pawl_linear_method method, const char *job, double best,
                   double within) {
   char checkpoints[160];
   snprintf(checkpoints, sizeof checkpoints, "%s/%s", folder, job);
@@ -237,13 +243,13 @@ static void go_on(const struct problem *problem, enum linear_method method, cons
 
 static void test_other_methods_go_on_from_a_checkpoint_too(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_HINGE, .l2 = 5};
-  go_on(&problem, LINEAR_METHOD_DUAL, "on-dual", solve_hinge(&problem, w), 1e-2);
-  problem = (struct problem){.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 5};
+  go_on(&problem, PAWL_LINEAR_METHOD_DUAL, "on-dual", solve_hinge(&problem, w), 1e-2);
+  problem = (struct problem){.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
   double best = solve(&problem, w);
-  go_on(&problem, LINEAR_METHOD_SGD, "on-sgd", best, 0.02);
-  go_on(&problem, LINEAR_METHOD_FTRL, "on-ftrl", best, 0.12);
-  go_on(&problem, LINEAR_METHOD_SUBGRADIENT, "on-gradient", best, 0.2);
+  go_on(&problem, PAWL_LINEAR_METHOD_SGD, "on-sgd", best, 0.02);
+  go_on(&problem, PAWL_LINEAR_METHOD_FTRL, "on-ftrl", best, 0.12);
+  go_on(&problem, PAWL_LINEAR_METHOD_SUBGRADIENT, "on-gradient", best, 0.2);
 }
 
 int main(void) {

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
+
 void linear_minibatch_fini(struct linear_minibatch *minibatch) {
   linear_index_fini(&minibatch->index);
-  free(minibatch->keys);
-  free(minibatch->weights);
-  free(minibatch->gradient);
-  free(minibatch->numbers);
+  apps_free(minibatch->keys);
+  apps_free(minibatch->weights);
+  apps_free(minibatch->gradient);
+  apps_free(minibatch->numbers);
   memset(minibatch, 0, sizeof *minibatch);
 }
 
@@ -21,11 +23,11 @@ static int by_value(const void *a, const void *b) {
 static pawl_status make_room(struct linear_minibatch *minibatch, size_t features) {
   if (features <= minibatch->room) return PAWL_OK;
   size_t room = 2 * features;
-  uint64_t *keys = realloc(minibatch->keys, room * sizeof *keys);
+  uint64_t *keys = apps_resize(minibatch->keys, room * sizeof *keys);
   if (keys) minibatch->keys = keys;
-  double *weights = realloc(minibatch->weights, room * sizeof *weights);
+  double *weights = apps_resize(minibatch->weights, room * sizeof *weights);
   if (weights) minibatch->weights = weights;
-  double *gradient = realloc(minibatch->gradient, room * sizeof *gradient);
+  double *gradient = apps_resize(minibatch->gradient, room * sizeof *gradient);
   if (gradient) minibatch->gradient = gradient;
   if (!keys || !weights || !gradient) return PAWL_NO_MEMORY;
   minibatch->room = room;
@@ -46,7 +48,7 @@ pawl_status linear_minibatch_fill(struct linear_minibatch *minibatch, const stru
   size_t features = minibatch->index.count;
   if (!status) status = make_room(minibatch, features + 1);
   if (!status && last - first > minibatch->entry_room) {
-    uint32_t *numbers = realloc(minibatch->numbers, 2 * (last - first) * sizeof *numbers);
+    uint32_t *numbers = apps_resize(minibatch->numbers, 2 * (last - first) * sizeof *numbers);
     if (!numbers) return PAWL_NO_MEMORY;
     minibatch->numbers = numbers;
     minibatch->entry_room = 2 * (last - first);

@@ -1,30 +1,42 @@
-/* Defaults and checks of the options of linear methods: see linear.h. */
+/* Defaults and checks of the options of linear methods: see <pawl/linear_model.h>. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/common/sized.h"
 #include "apps/linear/inside.h"
 
-void linear_options_init(struct linear_options *options) {
+static void set_defaults(struct pawl_linear_options *options) {
   memset(options, 0, sizeof *options);
-  options->loss = LINEAR_LOGISTIC;
+  options->loss = PAWL_LINEAR_LOGISTIC;
   pawl_data_options_init(&options->reading);
   options->bias = true;
-  options->workers = options->workers_most = 1;
+  options->workers = 1;
   options->seed = 1;
 }
 
-static bool wrong(char error[APPS_TEXT_MAX], const char *text) {
-  snprintf(error, APPS_TEXT_MAX, "%s", text);
+void pawl_linear_options_init_sized(struct pawl_linear_options *options, size_t struct_size) {
+  struct pawl_linear_options defaults;
+  set_defaults(&defaults);
+  apps_sized_init(options, struct_size, &defaults, sizeof defaults);
+}
+
+bool linear_options_take(const struct pawl_linear_options *options, struct pawl_linear_options *is_out) {
+  set_defaults(is_out);
+  return apps_sized_read(options, is_out, sizeof *is_out);
+}
+
+static bool wrong(char error[PAWL_LINEAR_TEXT], const char *text) {
+  snprintf(error, PAWL_LINEAR_TEXT, "%s", text);
   return false;
 }
 
-static bool check_points(const struct linear_options *options, const struct linear_method_descriptor *method,
-                         char error[APPS_TEXT_MAX]) {
+static bool check_points(const struct pawl_linear_options *options, const struct linear_method_descriptor *method,
+                         char error[PAWL_LINEAR_TEXT]) {
   if (options->point_count == 0) return wrong(error, "no penalty given; use --l1 or --l2");
   for (size_t i = 0; i < options->point_count; i++) {
-    struct linear_point point = options->points[i];
+    struct pawl_linear_point point = options->points[i];
     if (!isfinite(point.l1) || !isfinite(point.l2) || point.l1 < 0 || point.l2 < 0)
       return wrong(error, "--l1 and --l2 must not be negative");
     const char *why = method->wrong_point ? method->wrong_point(&point) : NULL;
@@ -33,11 +45,11 @@ static bool check_points(const struct linear_options *options, const struct line
   return true;
 }
 
-static bool check_method(const struct linear_options *options, const struct linear_method_descriptor *method,
-                         char error[APPS_TEXT_MAX]) {
+static bool check_method(const struct pawl_linear_options *options, const struct linear_method_descriptor *method,
+                         char error[PAWL_LINEAR_TEXT]) {
   if (!(method->losses & LINEAR_LOSS_BIT(options->loss))) return wrong(error, method->other_loss);
   if (method->no_start && options->start) return wrong(error, method->no_start);
-  if (options->scale != LINEAR_SCALE_NONE && method->streams)
+  if (options->scale != PAWL_LINEAR_SCALE_NONE && method->streams)
     return wrong(error, "--scale reads all data first, which sgd, adagrad and ftrl stream only once; use another "
                         "method, or scale the files");
   if (options->blocks > 1 << 20) return wrong(error, "--blocks must be at most 1048576");
@@ -46,12 +58,12 @@ static bool check_method(const struct linear_options *options, const struct line
 }
 
 /* Paths are sent to workers as JSON, which is UTF-8. */
-static bool check_names(const struct linear_options *options, char error[APPS_TEXT_MAX]) {
+static bool check_names(const struct pawl_linear_options *options, char error[PAWL_LINEAR_TEXT]) {
   for (size_t i = 0; i < options->path_count; i++) {
     json_t *name = json_string(options->paths[i]);
     json_decref(name);
     if (name) continue;
-    snprintf(error, APPS_TEXT_MAX, "the name of the file %s is not UTF-8; rename it", options->paths[i]);
+    snprintf(error, PAWL_LINEAR_TEXT, "the name of the file %s is not UTF-8; rename it", options->paths[i]);
     return false;
   }
   const char *label = options->reading.label;
@@ -60,7 +72,7 @@ static bool check_names(const struct linear_options *options, char error[APPS_TE
   return true;
 }
 
-bool linear_check(const struct linear_options *options, char error[APPS_TEXT_MAX]) {
+static bool check(const struct pawl_linear_options *options, char error[PAWL_LINEAR_TEXT]) {
   const struct linear_method_descriptor *method = linear_method_chosen(options);
   if (!method) return wrong(error, "unknown method");
   if (!linear_loss_of(options->loss)) return wrong(error, "unknown loss");
@@ -84,4 +96,13 @@ bool linear_check(const struct linear_options *options, char error[APPS_TEXT_MAX
   if (options->job && strlen(options->job) > 48)
     return wrong(error, "the name in --job must have at most 48 characters");
   return true;
+}
+
+bool pawl_linear_check(const struct pawl_linear_options *options, char error[PAWL_LINEAR_TEXT]) {
+  char room[PAWL_LINEAR_TEXT];
+  struct pawl_linear_options is;
+  char *text = error ? error : room;
+  if (!linear_options_take(options, &is))
+    return wrong(text, "the options were not initialised with pawl_linear_options_init");
+  return check(&is, text);
 }

@@ -10,19 +10,20 @@
 
 #include <cmocka.h>
 
-#include "apps/linear/linear.h"
+#include "apps/linear/methods.h"
+#include "apps/linear/model/model.h"
 
 static const char *const paths[] = {"/data/a"};
-static struct linear_point point;
-static struct linear_options options;
-static char error[APPS_TEXT_MAX];
+static struct pawl_linear_point point;
+static struct pawl_linear_options options;
+static char error[PAWL_LINEAR_TEXT];
 
 static int begin(void **state) {
   (void)state;
-  linear_options_init(&options);
+  pawl_linear_options_init(&options);
   options.paths = paths;
   options.path_count = 1;
-  point = (struct linear_point){0, 1};
+  point = (struct pawl_linear_point){0, 1};
   options.points = &point;
   options.point_count = 1;
   *error = 0;
@@ -30,81 +31,78 @@ static int begin(void **state) {
 }
 
 static void passes(void) {
-  if (!linear_check(&options, error)) fail_msg("refused: %s", error);
+  if (!pawl_linear_check(&options, error)) fail_msg("refused: %s", error);
 }
 
 static void is_refused(const char *words) {
   *error = 0;
-  assert_false(linear_check(&options, error));
+  assert_false(pawl_linear_check(&options, error));
   if (!strstr(error, words)) fail_msg("'%s' is not in '%s'", words, error);
 }
 
 static void test_what_the_defaults_are_is_fine(void **state) {
   (void)state;
   passes();
-  assert_int_equal(options.loss, LINEAR_LOGISTIC);
+  assert_int_equal(options.loss, PAWL_LINEAR_LOGISTIC);
   assert_true(options.bias);
 }
 
-#define CHECK_METHOD(NAME, value, descriptor)                                                                          \
-  assert_ptr_equal(linear_method_of(LINEAR_METHOD_##NAME), &descriptor);                                               \
-  assert_int_equal(descriptor.number, value);                                                                          \
-  assert_true(linear_method_find(descriptor.name, &found) && found == LINEAR_METHOD_##NAME);                           \
-  assert_non_null(strstr(LINEAR_METHOD_NAMES, descriptor.name));                                                       \
+#define CHECK_METHOD(NAME, descriptor)                                                                                 \
+  assert_ptr_equal(linear_method_of(PAWL_LINEAR_METHOD_##NAME), &descriptor);                                          \
+  assert_int_equal(descriptor.number, PAWL_LINEAR_METHOD_##NAME);                                                      \
+  assert_string_equal(pawl_linear_method_name(PAWL_LINEAR_METHOD_##NAME), descriptor.name);                            \
   assert_true(descriptor.losses == LINEAR_ALL_LOSSES || descriptor.other_loss);                                        \
   assert_true(descriptor.begin &&descriptor.sweep &&descriptor.end &&descriptor.gathers == !!descriptor.gather);
 
 static void test_every_method_of_the_table_is_whole(void **state) {
   (void)state;
-  enum linear_method found;
   LINEAR_METHODS(CHECK_METHOD)
-  assert_null(linear_method_of(LINEAR_METHOD_AUTO));
-  assert_null(linear_method_of((enum linear_method)1000));
-  assert_false(linear_method_find("auto", &found));
+  assert_null(linear_method_of(PAWL_LINEAR_METHOD_AUTO));
+  assert_null(linear_method_of((enum pawl_linear_method)1000));
+  assert_string_equal(pawl_linear_method_name(PAWL_LINEAR_METHOD_AUTO), "");
+  assert_string_equal(pawl_linear_method_name((enum pawl_linear_method)1000), "");
 }
 
-#define CHECK_LOSS(NAME, number, prefix, is_regression, is_curved)                                                     \
-  assert_true(linear_loss_find(linear_loss_of(LINEAR_##NAME)->name, &found) && found == LINEAR_##NAME);                \
-  assert_true(!is_curved == !linear_loss_of(LINEAR_##NAME)->slopes && linear_loss_of(LINEAR_##NAME)->sum);             \
-  assert_true(is_regression == !linear_loss_of(LINEAR_##NAME)->conjugate);                                             \
-  assert_true(is_regression == linear_is_regression(LINEAR_##NAME));                                                   \
-  if (linear_loss_of(LINEAR_##NAME)->word)                                                                             \
-    assert_non_null(strstr(LINEAR_LOSS_WORDS, linear_loss_of(LINEAR_##NAME)->word));
+#define CHECK_LOSS(NAME, prefix, is_regression, is_curved)                                                             \
+  assert_true(linear_loss_find(pawl_linear_loss_name(PAWL_LINEAR_##NAME), &found) && found == PAWL_LINEAR_##NAME);     \
+  assert_true(!is_curved == !linear_loss_of(PAWL_LINEAR_##NAME)->slopes && linear_loss_of(PAWL_LINEAR_##NAME)->sum);   \
+  assert_true(is_regression == !linear_loss_of(PAWL_LINEAR_##NAME)->conjugate);                                        \
+  assert_true(is_regression == linear_is_regression(PAWL_LINEAR_##NAME));
 
 static void test_every_loss_of_the_table_is_whole(void **state) {
   (void)state;
-  enum linear_loss found;
+  enum pawl_linear_loss found;
   LINEAR_LOSSES(CHECK_LOSS)
-  assert_null(linear_loss_of((enum linear_loss)0));
-  assert_null(linear_loss_of((enum linear_loss)1000));
-  assert_true(linear_loss_find_word("squared-hinge", &found) && found == LINEAR_SQUARED_HINGE);
-  assert_false(linear_loss_find_word("squared", &found));
+  assert_null(linear_loss_of((enum pawl_linear_loss)0));
+  assert_null(linear_loss_of((enum pawl_linear_loss)1000));
+  assert_string_equal(pawl_linear_loss_name((enum pawl_linear_loss)1000), "");
 }
 
 static void test_every_loss_goes_with_its_methods(void **state) {
   (void)state;
-  static const enum linear_loss losses[] = {LINEAR_LOGISTIC, LINEAR_SQUARED_HINGE, LINEAR_SQUARED};
+  static const enum pawl_linear_loss losses[] = {PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_SQUARED_HINGE, PAWL_LINEAR_SQUARED};
   for (size_t i = 0; i < 3; i++)
-    for (int method = LINEAR_METHOD_AUTO; method < LINEAR_METHOD_DUAL; method++) {
+    for (int method = PAWL_LINEAR_METHOD_AUTO; method < PAWL_LINEAR_METHOD_DUAL; method++) {
       options.loss = losses[i];
-      options.method = (enum linear_method)method;
+      options.method = (enum pawl_linear_method)method;
       passes();
     }
-  options.loss = LINEAR_HINGE;
-  options.method = LINEAR_METHOD_AUTO;
+  options.loss = PAWL_LINEAR_HINGE;
+  options.method = PAWL_LINEAR_METHOD_AUTO;
   passes();
-  options.method = LINEAR_METHOD_DUAL;
+  options.method = PAWL_LINEAR_METHOD_DUAL;
   passes();
-  options.method = LINEAR_METHOD_SGD;
+  options.method = PAWL_LINEAR_METHOD_SGD;
   passes();
 }
 
 static void test_features_are_scaled_by_methods_that_keep_the_data(void **state) {
   (void)state;
-  options.scale = LINEAR_SCALE_MAX;
-  for (int method = LINEAR_METHOD_AUTO; method < LINEAR_METHOD_DUAL; method++) {
-    options.method = (enum linear_method)method;
-    bool streams = method == LINEAR_METHOD_SGD || method == LINEAR_METHOD_ADAGRAD || method == LINEAR_METHOD_FTRL;
+  options.scale = PAWL_LINEAR_SCALE_MAX;
+  for (int method = PAWL_LINEAR_METHOD_AUTO; method < PAWL_LINEAR_METHOD_DUAL; method++) {
+    options.method = (enum pawl_linear_method)method;
+    bool streams =
+        method == PAWL_LINEAR_METHOD_SGD || method == PAWL_LINEAR_METHOD_ADAGRAD || method == PAWL_LINEAR_METHOD_FTRL;
     if (streams)
       is_refused("--scale reads all data first");
     else
@@ -114,20 +112,20 @@ static void test_features_are_scaled_by_methods_that_keep_the_data(void **state)
 
 static void test_the_hinge_loss_is_not_for_every_method(void **state) {
   (void)state;
-  options.loss = LINEAR_HINGE;
-  options.method = LINEAR_METHOD_BLOCKS;
+  options.loss = PAWL_LINEAR_HINGE;
+  options.method = PAWL_LINEAR_METHOD_BLOCKS;
   is_refused("no curvature");
-  options.method = LINEAR_METHOD_DUAL;
-  point = (struct linear_point){1, 1};
+  options.method = PAWL_LINEAR_METHOD_DUAL;
+  point = (struct pawl_linear_point){1, 1};
   is_refused("no --l1");
-  point = (struct linear_point){0, 0};
+  point = (struct pawl_linear_point){0, 0};
   is_refused("--l2 above 0");
-  point = (struct linear_point){0, 1};
-  struct linear_model model = {0};
+  point = (struct pawl_linear_point){0, 1};
+  struct pawl_linear_model model = {0};
   options.start = &model;
   is_refused("cannot start from a model");
   options.start = NULL;
-  options.loss = LINEAR_LOGISTIC;
+  options.loss = PAWL_LINEAR_LOGISTIC;
   is_refused("needs the hinge loss");
 }
 
@@ -135,14 +133,14 @@ static void test_penalties_are_numbers_that_are_not_below_zero(void **state) {
   (void)state;
   static const double wrong[] = {-1, NAN, INFINITY, -INFINITY};
   for (size_t i = 0; i < 4; i++) {
-    point = (struct linear_point){wrong[i], 0};
+    point = (struct pawl_linear_point){wrong[i], 0};
     is_refused("--l1 and --l2");
-    point = (struct linear_point){0, wrong[i]};
+    point = (struct pawl_linear_point){0, wrong[i]};
     is_refused("--l1 and --l2");
   }
-  point = (struct linear_point){0, 0};
+  point = (struct pawl_linear_point){0, 0};
   passes();
-  const struct linear_point path[] = {{1, 0}, {0.5, -1}};
+  const struct pawl_linear_point path[] = {{1, 0}, {0.5, -1}};
   options.points = path;
   options.point_count = 2;
   is_refused("--l1 and --l2");
@@ -152,17 +150,17 @@ static void test_penalties_are_numbers_that_are_not_below_zero(void **state) {
 
 static void test_ftrl_begins_with_nothing_but_zeros(void **state) {
   (void)state;
-  struct linear_model model = {0};
+  struct pawl_linear_model model = {0};
   options.start = &model;
-  options.method = LINEAR_METHOD_ADAGRAD;
+  options.method = PAWL_LINEAR_METHOD_ADAGRAD;
   passes();
-  options.method = LINEAR_METHOD_FTRL;
+  options.method = PAWL_LINEAR_METHOD_FTRL;
   is_refused("ftrl cannot start from a model");
 }
 
 static void test_adagrad_takes_no_l1(void **state) {
   (void)state;
-  options.method = LINEAR_METHOD_ADAGRAD;
+  options.method = PAWL_LINEAR_METHOD_ADAGRAD;
   passes();
   point.l1 = 1;
   is_refused("adagrad does not support --l1");

@@ -3,12 +3,12 @@
 
 static void test_every_kind_of_data_reaches_the_optimum_and_says_so(void **state) {
   (void)state;
-  check_kinds(LINEAR_METHOD_AUTO, 1, 6);
+  check_kinds(PAWL_LINEAR_METHOD_AUTO, 1, 6);
 }
 
 static void test_block_steps_never_end_above_the_start_nor_say_what_is_not_so(void **state) {
   (void)state;
-  check_kinds(LINEAR_METHOD_BLOCKS, 100, 2);
+  check_kinds(PAWL_LINEAR_METHOD_BLOCKS, 100, 2);
 }
 
 /* As hard300.svm was, of which the first round made 1,743,201 out of 8,318. */
@@ -18,10 +18,10 @@ static void test_steps_that_overshoot_are_taken_back(void **state) {
   static struct outcome outcome;
   struct counts counts = {0};
   for (uint64_t seed = 1; seed <= 4; seed++) {
-    struct problem problem = {.rows = &drawn, .loss = LINEAR_LOGISTIC, .l1 = 1};
+    struct problem problem = {.rows = &drawn, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1};
     draw_problem(LONG, false, seed);
     double best = solve_plainly(&problem, w);
-    const char *wrong = judge(&problem, LINEAR_METHOD_BLOCKS, 1, 0, best, &counts, &outcome);
+    const char *wrong = judge(&problem, PAWL_LINEAR_METHOD_BLOCKS, 1, 0, best, &counts, &outcome);
     if (wrong) fail_msg("seed %d %s: %.9g for %.9g", (int)seed, wrong, objective_of(&problem, outcome.w[0]), best);
   }
   assert_int_equal(counts.unconverged, 0);
@@ -29,12 +29,12 @@ static void test_steps_that_overshoot_are_taken_back(void **state) {
 
 static void test_rows_of_the_hinge_that_are_dealt_out_never_say_what_is_not_so(void **state) {
   (void)state;
-  check_kinds(LINEAR_METHOD_DUAL, 300, 2);
+  check_kinds(PAWL_LINEAR_METHOD_DUAL, 300, 2);
 }
 
 static void test_gradient_steps_never_end_above_the_start_nor_say_what_is_not_so(void **state) {
   (void)state;
-  check_kinds(LINEAR_METHOD_SUBGRADIENT, 200, 1);
+  check_kinds(PAWL_LINEAR_METHOD_SUBGRADIENT, 200, 1);
 }
 
 int main(void) {

@@ -234,23 +234,23 @@ struct counts {
 };
 
 /* One training, and what must hold of it. Returns what is wrong, or NULL. */
-static inline const char *judge(const struct problem *problem, enum linear_method method, uint32_t workers,
+static inline const char *judge(const struct problem *problem, enum pawl_linear_method method, uint32_t workers,
                                 uint32_t tau, double best, struct counts *counts, struct outcome *outcome) {
-  static struct linear_options options;
-  static struct linear_point point;
+  static struct pawl_linear_options options;
+  static struct pawl_linear_point point;
   static const char *path;
   double zeros[FEATURES_MOST + 1] = {0};
   begin_options(&options, problem, &point, &path, outcome);
   options.method = method;
   options.tau = tau;
   options.seed = (uint64_t)counts->trained + 1;
-  options.rounds = method == LINEAR_METHOD_AUTO && problem->loss != LINEAR_HINGE ? 0 : 150;
+  options.rounds = method == PAWL_LINEAR_METHOD_AUTO && problem->loss != PAWL_LINEAR_HINGE ? 0 : 150;
   must_train(&options, workers, outcome);
   counts->trained++;
   double bias = outcome->w[0][0], is = objective_of(problem, outcome->w[0]);
   double said = outcome->last.objective + (problem->penalises_bias ? problem->l2 / 2 * bias * bias : 0);
   bool is_converged = strcmp(outcome->last.why, "converged") == 0, is_near = is <= best * (1 + 1e-3) + 1e-9;
-  bool may_fail = method != LINEAR_METHOD_AUTO || problem->loss == LINEAR_HINGE;
+  bool may_fail = method != PAWL_LINEAR_METHOD_AUTO || problem->loss == PAWL_LINEAR_HINGE;
   counts->unconverged += !is_converged;
   if (!isfinite(is)) return "is not finite";
   if (fabs(said - is) > 1e-5 * is + 1e-9) return "is said to be something else";
@@ -264,8 +264,9 @@ static inline const char *judge(const struct problem *problem, enum linear_metho
 static const struct { double l1, l2; } penalties[] = {{1, 0}, {0, 1}, {0.5, 0.5}, {0.05, 0}, {0, 1e-3}};
 
 /* Every kind of data, with a choice of the rest that goes through all of it as `seed` counts. */
-static inline void check_kinds(enum linear_method method, uint64_t first_seed, uint64_t seeds) {
-  static const enum linear_loss losses[] = {LINEAR_LOGISTIC, LINEAR_SQUARED_HINGE, LINEAR_SQUARED, LINEAR_HINGE};
+static inline void check_kinds(enum pawl_linear_method method, uint64_t first_seed, uint64_t seeds) {
+  static const enum pawl_linear_loss losses[] = {PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_SQUARED_HINGE, PAWL_LINEAR_SQUARED,
+                                                 PAWL_LINEAR_HINGE};
   static const uint32_t many[] = {1, 2, 4}, taus[] = {0, 4, 16};
   static double w[FEATURES_MOST + 1];
   static struct outcome outcome;
@@ -275,17 +276,18 @@ static inline void check_kinds(enum linear_method method, uint64_t first_seed, u
   for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
     for (enum kind kind = PLAIN; kind < KINDS; kind++) {
       uint64_t pick = seed * KINDS + kind;
-      enum linear_loss loss =
-          losses[method == LINEAR_METHOD_DUAL ? 3 : (pick + pick / 7) % (method == LINEAR_METHOD_AUTO ? 4 : 3)];
-      size_t penalty = loss == LINEAR_HINGE ? 1 : (pick / 3 + seed) % 5;
+      enum pawl_linear_loss loss =
+          losses[method == PAWL_LINEAR_METHOD_DUAL ? 3
+                                                   : (pick + pick / 7) % (method == PAWL_LINEAR_METHOD_AUTO ? 4 : 3)];
+      size_t penalty = loss == PAWL_LINEAR_HINGE ? 1 : (pick / 3 + seed) % 5;
       struct problem problem = {.rows = &drawn,
                                 .loss = loss,
                                 .l1 = penalties[penalty].l1,
                                 .l2 = penalties[penalty].l2,
                                 .bias = (pick + seed) % 2,
-                                .penalises_bias = loss == LINEAR_HINGE};
+                                .penalises_bias = loss == PAWL_LINEAR_HINGE};
       draw_problem(kind, linear_is_regression(loss), seed);
-      double best = loss == LINEAR_HINGE ? solve_hinge_exactly(&problem, w) : solve_plainly(&problem, w);
+      double best = loss == PAWL_LINEAR_HINGE ? solve_hinge_exactly(&problem, w) : solve_plainly(&problem, w);
       uint32_t workers = many[(pick / 2 + seed) % 3], tau = taus[(pick + seed) % 3];
       const char *wrong = judge(&problem, method, workers, tau, best, &counts, &outcome);
       if (wrong || getenv("SHOW"))

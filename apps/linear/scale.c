@@ -4,11 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "apps/common/memory.h"
+
 #define DEVIATION_LEAST 1e-12 /* relative to the mean square: a smaller variance is rounding error */
 
-double linear_scale_of(enum linear_scale scale, const struct linear_spread *spread, uint64_t rows) {
+double linear_scale_of(enum pawl_linear_scale scale, const struct linear_spread *spread, uint64_t rows) {
   double most = spread->most > 0 ? spread->most : 1;
-  if (scale != LINEAR_SCALE_DEVIATION || rows == 0) return most;
+  if (scale != PAWL_LINEAR_SCALE_DEVIATION || rows == 0) return most;
   double mean = spread->sum / (double)rows, square = spread->squares / (double)rows, variance = square - mean * mean;
   double deviation = variance > DEVIATION_LEAST * square ? (double)(float)sqrt(variance) : 0;
   return deviation > 0 ? deviation : most;
@@ -42,7 +44,7 @@ static pawl_status push(struct linear_worker *worker, const struct linear_order 
 pawl_status linear_scale_measure(struct linear_worker *worker, const struct linear_order *order) {
   const struct linear_share *share = &worker->share;
   if (share->features == 0) return PAWL_OK;
-  double *most = malloc(share->features * sizeof *most), *sums = malloc(2 * share->features * sizeof *sums);
+  double *most = apps_alloc(share->features * sizeof *most), *sums = apps_alloc(2 * share->features * sizeof *sums);
   pawl_status status = most && sums ? PAWL_OK : PAWL_NO_MEMORY;
   for (size_t j = 0; j < share->features && !status; j++) {
     struct linear_spread spread = look_at(share, j);
@@ -52,8 +54,8 @@ pawl_status linear_scale_measure(struct linear_worker *worker, const struct line
   }
   if (!status) status = push(worker, order, LINEAR_MOST, most);
   if (!status) status = push(worker, order, LINEAR_SUMS, sums);
-  free(most);
-  free(sums);
+  apps_free(most);
+  apps_free(sums);
   return status;
 }
 
@@ -63,7 +65,7 @@ pawl_status linear_scale_apply(struct linear_worker *worker, const struct linear
   struct pawl_vector *vector = NULL;
   struct pawl_task *task = NULL;
   if (!linear_share_is_raw(share)) return PAWL_OK;
-  double *scales = malloc((share->features + 1) * sizeof *scales);
+  double *scales = apps_alloc((share->features + 1) * sizeof *scales);
   if (!scales) return PAWL_NO_MEMORY;
   linear_vector_name(&worker->spec, order, LINEAR_SCALES, name);
   pawl_status status = pawl_vector_open(worker->session, name, LINEAR_TIMEOUT, &vector);
@@ -71,6 +73,6 @@ pawl_status linear_scale_apply(struct linear_worker *worker, const struct linear
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   if (!status) linear_share_scale(share, scales);
   pawl_vector_close(vector);
-  free(scales);
+  apps_free(scales);
   return status;
 }

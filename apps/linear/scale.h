@@ -24,7 +24,7 @@ struct linear_spread {
 
 /* The divisor of a feature: above 0, and rounded to single precision, so that sums that were added in another
  * order give the same divisor. */
-double linear_scale_of(enum linear_scale scale, const struct linear_spread *spread, uint64_t rows);
+double linear_scale_of(enum pawl_linear_scale scale, const struct linear_spread *spread, uint64_t rows);
 
 /* The worker's part: pushes the sizes of its features; divides columns that are not divided yet. */
 pawl_status linear_scale_measure(struct linear_worker *worker, const struct linear_order *order);

@@ -6,15 +6,15 @@
 #include "apps/linear/train/train_test.h"
 
 static struct rows raw, scaled;
-static struct linear_options options;
-static struct linear_point point;
+static struct pawl_linear_options options;
+static struct pawl_linear_point point;
 static const char *path;
 static struct outcome outcome;
 static double w[FEATURES_MOST + 1], by[FEATURES_MOST + 1];
 
 /* --- one feature ---------------------------------------------------------------------------------------- */
 
-static double scale_of(enum linear_scale scale, const double *x, size_t count, uint64_t rows) {
+static double scale_of(enum pawl_linear_scale scale, const double *x, size_t count, uint64_t rows) {
   struct linear_spread spread = {0};
   for (size_t i = 0; i < count; i++) {
     spread.most = fmax(spread.most, fabs(x[i]));
@@ -26,24 +26,24 @@ static double scale_of(enum linear_scale scale, const double *x, size_t count, u
 
 static void test_max_is_the_largest_magnitude(void **state) {
   (void)state;
-  assert_true(scale_of(LINEAR_SCALE_MAX, (double[]){1, -8, 3}, 3, 10) == 8);
-  assert_true(scale_of(LINEAR_SCALE_MAX, (double[]){0, 0}, 2, 10) == 1);
+  assert_true(scale_of(PAWL_LINEAR_SCALE_MAX, (double[]){1, -8, 3}, 3, 10) == 8);
+  assert_true(scale_of(PAWL_LINEAR_SCALE_MAX, (double[]){0, 0}, 2, 10) == 1);
 }
 
 static void test_a_deviation_counts_absent_values_as_zeros(void **state) {
   (void)state;
-  assert_true(scale_of(LINEAR_SCALE_DEVIATION, (double[]){4, -4}, 2, 2) == 4);
-  assert_true(scale_of(LINEAR_SCALE_DEVIATION, (double[]){4, -4}, 2, 8) == 2);
-  assert_true(scale_of(LINEAR_SCALE_DEVIATION, (double[]){2}, 1, 4) == (double)(float)sqrt(0.75));
+  assert_true(scale_of(PAWL_LINEAR_SCALE_DEVIATION, (double[]){4, -4}, 2, 2) == 4);
+  assert_true(scale_of(PAWL_LINEAR_SCALE_DEVIATION, (double[]){4, -4}, 2, 8) == 2);
+  assert_true(scale_of(PAWL_LINEAR_SCALE_DEVIATION, (double[]){2}, 1, 4) == (double)(float)sqrt(0.75));
 }
 
 static void test_a_feature_without_deviation_is_divided_by_its_value(void **state) {
   (void)state;
   double x[100];
   for (size_t i = 0; i < 100; i++) x[i] = (double)1000.1f;
-  assert_true(scale_of(LINEAR_SCALE_DEVIATION, x, 100, 100) == (double)1000.1f);
-  assert_true(scale_of(LINEAR_SCALE_DEVIATION, (double[]){0}, 1, 5) == 1);
-  assert_true(scale_of(LINEAR_SCALE_DEVIATION, (double[]){1e-44, -1e-44}, 2, 2) > 0);
+  assert_true(scale_of(PAWL_LINEAR_SCALE_DEVIATION, x, 100, 100) == (double)1000.1f);
+  assert_true(scale_of(PAWL_LINEAR_SCALE_DEVIATION, (double[]){0}, 1, 5) == 1);
+  assert_true(scale_of(PAWL_LINEAR_SCALE_DEVIATION, (double[]){1e-44, -1e-44}, 2, 2) > 0);
 }
 
 /* In whatever order sums were added up. */
@@ -53,7 +53,8 @@ static void test_a_deviation_does_not_depend_on_the_order_of_rows(void **state) 
   double x[400], there[400];
   for (int turn = 0; turn < 50; turn++) {
     for (size_t i = 0; i < 400; i++) x[i] = there[399 - i] = (double)(float)(1e3 * draw_normal(&random) + 50);
-    assert_true(scale_of(LINEAR_SCALE_DEVIATION, x, 400, 400) == scale_of(LINEAR_SCALE_DEVIATION, there, 400, 400));
+    assert_true(scale_of(PAWL_LINEAR_SCALE_DEVIATION, x, 400, 400) ==
+                scale_of(PAWL_LINEAR_SCALE_DEVIATION, there, 400, 400));
   }
 }
 
@@ -61,7 +62,7 @@ static void test_a_deviation_does_not_depend_on_the_order_of_rows(void **state) 
 
 /* Raw rows of sizes from 1e-3 to 1e4, and what they are once they were divided by hand. The last feature is
  * the same everywhere. */
-static void draw_both(enum linear_scale scale, bool is_regression) {
+static void draw_both(enum pawl_linear_scale scale, bool is_regression) {
   draw_rows(&raw, "raw", 300, 20, 1, is_regression, 21);
   uint64_t random = 8;
   scaled = raw;
@@ -78,7 +79,7 @@ static void draw_both(enum linear_scale scale, bool is_regression) {
   write_rows(&scaled, "scaled");
 }
 
-static void begin_scaled(const struct problem *problem, enum linear_scale scale, enum linear_method method) {
+static void begin_scaled(const struct problem *problem, enum pawl_linear_scale scale, enum pawl_linear_method method) {
   begin_options(&options, problem, &point, &path, &outcome);
   path = raw.path;
   options.scale = scale;
@@ -91,11 +92,11 @@ static void map_back(size_t point_of) {
   for (size_t j = 1; j <= raw.features; j++) outcome.w[point_of][j] *= by[j];
 }
 
-static void check_scaled(enum linear_loss loss, enum linear_method method, double l1, double l2) {
-  for (enum linear_scale scale = LINEAR_SCALE_MAX; scale <= LINEAR_SCALE_DEVIATION; scale++) {
-    struct problem problem = {&scaled, loss, l1, l2, true, loss == LINEAR_HINGE, {0}};
+static void check_scaled(enum pawl_linear_loss loss, enum pawl_linear_method method, double l1, double l2) {
+  for (enum pawl_linear_scale scale = PAWL_LINEAR_SCALE_MAX; scale <= PAWL_LINEAR_SCALE_DEVIATION; scale++) {
+    struct problem problem = {&scaled, loss, l1, l2, true, loss == PAWL_LINEAR_HINGE, {0}};
     draw_both(scale, linear_is_regression(loss));
-    double best = loss == LINEAR_HINGE ? solve_hinge(&problem, w) : solve(&problem, w);
+    double best = loss == PAWL_LINEAR_HINGE ? solve_hinge(&problem, w) : solve(&problem, w);
     for (uint32_t workers = 1; workers <= 3; workers += 2) {
       begin_scaled(&problem, scale, method);
       must_train(&options, workers, &outcome);
@@ -107,32 +108,32 @@ static void check_scaled(enum linear_loss loss, enum linear_method method, doubl
 
 static void test_newton_steps_train_on_scaled_features(void **state) {
   (void)state;
-  check_scaled(LINEAR_LOGISTIC, LINEAR_METHOD_NEWTON, 0, 1);
-  check_scaled(LINEAR_SQUARED, LINEAR_METHOD_NEWTON, 0.5, 0.5);
+  check_scaled(PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_METHOD_NEWTON, 0, 1);
+  check_scaled(PAWL_LINEAR_SQUARED, PAWL_LINEAR_METHOD_NEWTON, 0.5, 0.5);
 }
 
 static void test_block_steps_train_on_scaled_features(void **state) {
   (void)state;
-  check_scaled(LINEAR_LOGISTIC, LINEAR_METHOD_BLOCKS, 1, 0);
-  check_scaled(LINEAR_SQUARED_HINGE, LINEAR_METHOD_BLOCKS, 0, 1);
+  check_scaled(PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_METHOD_BLOCKS, 1, 0);
+  check_scaled(PAWL_LINEAR_SQUARED_HINGE, PAWL_LINEAR_METHOD_BLOCKS, 0, 1);
 }
 
 static void test_the_dual_trains_on_scaled_features(void **state) {
   (void)state;
-  check_scaled(LINEAR_HINGE, LINEAR_METHOD_DUAL, 0, 1);
+  check_scaled(PAWL_LINEAR_HINGE, PAWL_LINEAR_METHOD_DUAL, 0, 1);
 }
 
 static void test_gradient_steps_train_on_scaled_features(void **state) {
   (void)state;
-  check_scaled(LINEAR_LOGISTIC, LINEAR_METHOD_SUBGRADIENT, 0, 3);
+  check_scaled(PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_METHOD_SUBGRADIENT, 0, 3);
 }
 
 static void test_a_path_of_penalties_is_scaled_once(void **state) {
   (void)state;
-  static const struct linear_point path_of[] = {{3, 0}, {1, 0}, {0, 1}};
-  draw_both(LINEAR_SCALE_MAX, false);
-  struct problem problem = {&scaled, LINEAR_LOGISTIC, 0, 0, true, false, {0}};
-  begin_scaled(&problem, LINEAR_SCALE_MAX, LINEAR_METHOD_BLOCKS);
+  static const struct pawl_linear_point path_of[] = {{3, 0}, {1, 0}, {0, 1}};
+  draw_both(PAWL_LINEAR_SCALE_MAX, false);
+  struct problem problem = {&scaled, PAWL_LINEAR_LOGISTIC, 0, 0, true, false, {0}};
+  begin_scaled(&problem, PAWL_LINEAR_SCALE_MAX, PAWL_LINEAR_METHOD_BLOCKS);
   options.points = path_of;
   options.point_count = 3;
   must_train(&options, 2, &outcome);
@@ -152,18 +153,21 @@ static void test_a_model_to_start_with_is_of_raw_features(void **state) {
   (void)state;
   static uint64_t ids[FEATURES_MOST];
   static double weights[FEATURES_MOST];
-  struct linear_model start = {
-      .loss = LINEAR_LOGISTIC, .labels = {-1, 1}, .has_bias = true, .ids = ids, .weights = weights};
-  draw_both(LINEAR_SCALE_DEVIATION, false);
-  struct problem problem = {&scaled, LINEAR_LOGISTIC, 0, 1, true, false, {0}};
+  struct pawl_linear_model start = {.about.loss = PAWL_LINEAR_LOGISTIC,
+                                    .about.labels = {-1, 1},
+                                    .about.has_bias = true,
+                                    .ids = ids,
+                                    .weights = weights};
+  draw_both(PAWL_LINEAR_SCALE_DEVIATION, false);
+  struct problem problem = {&scaled, PAWL_LINEAR_LOGISTIC, 0, 1, true, false, {0}};
   double best = solve(&problem, w);
-  start.bias = w[0];
+  start.about.bias = w[0];
   for (size_t j = 1; j <= raw.features; j++) {
     if (w[j] == 0) continue;
-    ids[start.count] = j;
-    weights[start.count++] = w[j] / by[j];
+    ids[start.about.nonzeros] = j;
+    weights[start.about.nonzeros++] = w[j] / by[j];
   }
-  begin_scaled(&problem, LINEAR_SCALE_DEVIATION, LINEAR_METHOD_BLOCKS);
+  begin_scaled(&problem, PAWL_LINEAR_SCALE_DEVIATION, PAWL_LINEAR_METHOD_BLOCKS);
   options.start = &start;
   options.rounds = 1;
   must_train(&options, 2, &outcome);
@@ -174,10 +178,10 @@ static void test_a_model_to_start_with_is_of_raw_features(void **state) {
 /* Validation data is as it is in its file, and is judged by the model as it will be. */
 static void test_validation_data_is_not_scaled(void **state) {
   (void)state;
-  draw_both(LINEAR_SCALE_MAX, false);
-  struct problem problem = {&scaled, LINEAR_LOGISTIC, 0, 1, true, false, {0}};
+  draw_both(PAWL_LINEAR_SCALE_MAX, false);
+  struct problem problem = {&scaled, PAWL_LINEAR_LOGISTIC, 0, 1, true, false, {0}};
   const char *valid = raw.path;
-  begin_scaled(&problem, LINEAR_SCALE_MAX, LINEAR_METHOD_BLOCKS);
+  begin_scaled(&problem, PAWL_LINEAR_SCALE_MAX, PAWL_LINEAR_METHOD_BLOCKS);
   options.valid_paths = &valid;
   options.valid_count = 1;
   options.patience = 50;
@@ -196,10 +200,10 @@ static void test_validation_data_is_not_scaled(void **state) {
 static void test_workers_agree_however_rows_are_dealt(void **state) {
   (void)state;
   double first[FEATURES_MOST + 1];
-  draw_both(LINEAR_SCALE_DEVIATION, false);
-  struct problem problem = {&scaled, LINEAR_LOGISTIC, 0, 1, true, false, {0}};
+  draw_both(PAWL_LINEAR_SCALE_DEVIATION, false);
+  struct problem problem = {&scaled, PAWL_LINEAR_LOGISTIC, 0, 1, true, false, {0}};
   for (uint32_t workers = 1; workers <= 4; workers++) {
-    begin_scaled(&problem, LINEAR_SCALE_DEVIATION, LINEAR_METHOD_NEWTON);
+    begin_scaled(&problem, PAWL_LINEAR_SCALE_DEVIATION, PAWL_LINEAR_METHOD_NEWTON);
     options.tolerance = 1e-9;
     must_train(&options, workers, &outcome);
     if (workers == 1) memcpy(first, outcome.w[0], sizeof first);

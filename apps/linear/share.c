@@ -4,17 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
+
 void linear_share_fini(struct linear_share *share) {
   for (size_t i = 0; i < share->piece_count; i++) pawl_batch_destroy(share->pieces[i].batch);
-  free(share->pieces);
-  free(share->labels);
-  free(share->weights);
-  free(share->keys);
-  free(share->ids);
-  free(share->starts);
-  free(share->raw);
-  free(share->row_of);
-  free(share->values);
+  apps_free(share->pieces);
+  apps_free(share->labels);
+  apps_free(share->weights);
+  apps_free(share->keys);
+  apps_free(share->ids);
+  apps_free(share->starts);
+  apps_free(share->raw);
+  apps_free(share->row_of);
+  apps_free(share->values);
   memset(share, 0, sizeof *share);
 }
 
@@ -22,7 +24,7 @@ static pawl_status add_piece(void *context, size_t number, struct pawl_batch *ba
   struct linear_share *share = context;
   if (share->piece_count == share->piece_room) {
     size_t room = share->piece_room ? 2 * share->piece_room : 16;
-    struct linear_piece *pieces = realloc(share->pieces, room * sizeof *pieces);
+    struct linear_piece *pieces = apps_resize(share->pieces, room * sizeof *pieces);
     if (!pieces) {
       pawl_batch_destroy(batch);
       return PAWL_NO_MEMORY;

@@ -13,8 +13,8 @@
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 
-#define NUMBER(NAME, number, prefix, is_regression, is_curved) number,
-static const enum linear_loss all[] = {LINEAR_LOSSES(NUMBER)};
+#define NUMBER(NAME, prefix, is_regression, is_curved) PAWL_LINEAR_##NAME,
+static const enum pawl_linear_loss all[] = {LINEAR_LOSSES(NUMBER)};
 enum { LOSSES = sizeof all / sizeof *all };
 
 enum { MOST = 4096 };
@@ -51,7 +51,7 @@ static void test_slopes_are_those_of_the_plain_losses(void **state) {
     for (size_t i = 0; i < count; i++) {
       double score = (double)z[i], slope = (double)c[i] * linear_loss_slope(all[k], (double)y[i], score);
       /* less than one in 10^37 is as good as nothing */
-      if (all[k] == LINEAR_LOGISTIC && score * (double)y[i] > 87) {
+      if (all[k] == PAWL_LINEAR_LOGISTIC && score * (double)y[i] > 87) {
         assert_true(fabs((double)pairs[2 * i]) < 1e-37);
         continue;
       }
@@ -65,9 +65,9 @@ static void test_slopes_are_those_of_the_plain_losses(void **state) {
 }
 
 /* The least curvature that losses.h promises: an eighth of that of a quadratic above the loss. */
-static double least(enum linear_loss loss, double score) {
+static double least(enum pawl_linear_loss loss, double score) {
   if (linear_is_regression(loss)) return 1;
-  if (loss == LINEAR_SQUARED_HINGE) return 0.25;
+  if (loss == PAWL_LINEAR_SQUARED_HINGE) return 0.25;
   double away = fabs(score);
   return away < 1e-3 ? 0.25 / 8 : tanh(away / 2) / (2 * away) / 8;
 }
@@ -128,7 +128,7 @@ static void test_small_losses_keep_their_digits(void **state) {
   for (double score = 0; score < 80; score += 0.37) {
     double scores[8];
     for (size_t i = 0; i < 8; i++) scores[i] = score;
-    near_to(linear_losses(LINEAR_LOGISTIC, 8, ones, scores, ones), 8 * linear_log_loss(score), 1e-5, score);
+    near_to(linear_losses(PAWL_LINEAR_LOGISTIC, 8, ones, scores, ones), 8 * linear_log_loss(score), 1e-5, score);
   }
 }
 
@@ -137,14 +137,14 @@ static void test_scores_without_bounds_give_losses_without(void **state) {
   const float ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
   double scores[8] = {0};
   scores[3] = -INFINITY;
-  assert_true(isinf(linear_losses(LINEAR_LOGISTIC, 8, ones, scores, ones)));
+  assert_true(isinf(linear_losses(PAWL_LINEAR_LOGISTIC, 8, ones, scores, ones)));
   scores[3] = 1e300;
-  near_to(linear_losses(LINEAR_LOGISTIC, 8, ones, scores, ones), 7 * log(2), 1e-6, 0);
+  near_to(linear_losses(PAWL_LINEAR_LOGISTIC, 8, ones, scores, ones), 7 * log(2), 1e-6, 0);
   scores[3] = NAN;
-  assert_true(isnan(linear_losses(LINEAR_LOGISTIC, 8, ones, scores, ones)));
+  assert_true(isnan(linear_losses(PAWL_LINEAR_LOGISTIC, 8, ones, scores, ones)));
   const float lost[1] = {NAN}, one[1] = {1};
   float pair[2] = {0};
-  linear_slopes(LINEAR_LOGISTIC, 1, one, lost, one, pair);
+  linear_slopes(PAWL_LINEAR_LOGISTIC, 1, one, lost, one, pair);
   assert_true(isnan(pair[0]) || isnan(pair[1])); /* so that servers refuse it */
 }
 

@@ -11,7 +11,7 @@ void linear_spec_fini(struct linear_spec *spec) {
 }
 
 char *linear_spec_write(const struct linear_spec *spec) {
-  /* NULL if it is out of memory; linear_check has refused paths that are not UTF-8 */
+  /* NULL if it is out of memory; pawl_linear_check has refused paths that are not UTF-8 */
   json_t *paths = apps_json_texts(spec->paths, spec->path_count);
   json_t *reading = apps_json_reading(&spec->reading, spec->label);
   return apps_json_print(json_pack(
@@ -19,8 +19,8 @@ char *linear_spec_write(const struct linear_spec *spec) {
       spec->job, "loss", (int)spec->loss, "method", (int)spec->method->number, "paths", paths, "reading", reading,
       "fingerprint", apps_json_wide(spec->fingerprint), "pieces", apps_json_wide(spec->pieces), "bias", spec->bias,
       "digests", spec->digests, "class_weights", spec->class_weights[0], spec->class_weights[1], "scale",
-      linear_scale_name(spec->scale), "tau", (json_int_t)spec->tau, "threads", (json_int_t)spec->threads, "minibatch",
-      (json_int_t)spec->minibatch, "rate", spec->rate));
+      pawl_linear_scale_name(spec->scale), "tau", (json_int_t)spec->tau, "threads", (json_int_t)spec->threads,
+      "minibatch", (json_int_t)spec->minibatch, "rate", spec->rate));
 }
 
 static bool read_spec(json_t *object, struct linear_spec *spec) {
@@ -36,13 +36,13 @@ static bool read_spec(json_t *object, struct linear_spec *spec) {
                   &minibatch, "rate", &spec->rate))
     return false;
   if (strcmp(app, "linear") || strlen(job) >= sizeof spec->job || tau < 0 || tau > UINT16_MAX || threads < 0 ||
-      threads > 4096 || minibatch < 1 || minibatch > UINT32_MAX || !linear_loss_of((enum linear_loss)loss) ||
+      threads > 4096 || minibatch < 1 || minibatch > UINT32_MAX || !linear_loss_of((enum pawl_linear_loss)loss) ||
       !apps_json_wide_of(fingerprint, &spec->fingerprint) || !apps_json_wide_of(pieces, &spec->pieces) ||
-      spec->pieces > UINT32_MAX || !linear_scale_parse(scale, &spec->scale))
+      spec->pieces > UINT32_MAX || !linear_scale_find(scale, &spec->scale))
     return false;
   memcpy(spec->job, job, strlen(job) + 1);
-  spec->loss = (enum linear_loss)loss;
-  spec->method = linear_method_of((enum linear_method)method);
+  spec->loss = (enum pawl_linear_loss)loss;
+  spec->method = linear_method_of((enum pawl_linear_method)method);
   spec->bias = bias;
   spec->digests = digests;
   spec->tau = (uint32_t)tau;

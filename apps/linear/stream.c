@@ -38,16 +38,16 @@ static void end(struct linear_worker *worker) {
     settle(&stream->slots[i]);
     linear_minibatch_fini(&stream->slots[i].minibatch);
   }
-  if (stream) free(stream->slots);
-  free(stream);
+  if (stream) apps_free(stream->slots);
+  apps_free(stream);
   worker->state = NULL;
 }
 
 static pawl_status begin(struct linear_worker *worker, const struct linear_order *order) {
   (void)order;
   end(worker);
-  struct stream *stream = calloc(1, sizeof *stream);
-  if (stream) stream->slots = calloc(worker->spec.tau + 1, sizeof *stream->slots);
+  struct stream *stream = apps_alloc_zero(1, sizeof *stream);
+  if (stream) stream->slots = apps_alloc_zero(worker->spec.tau + 1, sizeof *stream->slots);
   worker->state = stream;
   return stream && stream->slots ? PAWL_OK : PAWL_NO_MEMORY;
 }
@@ -179,18 +179,18 @@ static void ftrl_rule(const struct linear_spec *spec, const struct linear_order 
   snprintf(options->rule, sizeof options->rule, "ftrl rate=%.17g beta=1 l1=%.17g l2=%.17g", spec->rate, l1, l2);
 }
 
-static const char *wrong_adagrad_point(const struct linear_point *point) {
+static const char *wrong_adagrad_point(const struct pawl_linear_point *point) {
   return point->l1 == 0 ? NULL : "adagrad does not support --l1; use --method ftrl or --method sgd";
 }
 
 #define STREAM .losses = LINEAR_ALL_LOSSES, .streams = true, .begin = begin, .sweep = sweep, .end = end
 
-const struct linear_method_descriptor linear_sgd = {STREAM, .name = "sgd", .number = LINEAR_METHOD_SGD,
+const struct linear_method_descriptor linear_sgd = {STREAM, .name = "sgd", .number = PAWL_LINEAR_METHOD_SGD,
                                                     .rule = sgd_rule, .rate = 0.5};
 
 const struct linear_method_descriptor linear_adagrad = {STREAM,
                                                         .name = "adagrad",
-                                                        .number = LINEAR_METHOD_ADAGRAD,
+                                                        .number = PAWL_LINEAR_METHOD_ADAGRAD,
                                                         .wrong_point = wrong_adagrad_point,
                                                         .rule = adagrad_rule,
                                                         .rate = 0.1};
@@ -198,7 +198,7 @@ const struct linear_method_descriptor linear_adagrad = {STREAM,
 const struct linear_method_descriptor linear_ftrl = {
     STREAM,
     .name = "ftrl",
-    .number = LINEAR_METHOD_FTRL,
+    .number = PAWL_LINEAR_METHOD_FTRL,
     .no_start = "ftrl cannot start from a model, which does not have the sums that its weights are computed from; use "
                 "--method sgd or adagrad",
     .rule = ftrl_rule,

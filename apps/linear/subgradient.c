@@ -54,8 +54,8 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   const struct linear_share *share = &worker->share;
   int64_t begun = apps_now();
   double bias = 0, bias_gradient = 0;
-  double *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
-  double *gradient = calloc(share->features + 1, sizeof *gradient);
+  double *w = apps_alloc_zero(share->features + 1, sizeof *w), *z = apps_alloc_zero(share->rows + 1, sizeof *z);
+  double *gradient = apps_alloc_zero(share->features + 1, sizeof *gradient);
   pawl_status status = w && z && gradient ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) status = linear_pull_weights(worker, share->keys, share->features, w, &bias);
   int64_t pulled = apps_now(), computed = pulled;
@@ -71,9 +71,9 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   reply->looked_at = share->features;
   reply->worked_s = (double)(computed - pulled) * 1e-9;
   reply->waited_s = apps_seconds_since(begun) - reply->worked_s;
-  free(w);
-  free(z);
-  free(gradient);
+  apps_free(w);
+  apps_free(z);
+  apps_free(gradient);
   return status;
 }
 
@@ -93,7 +93,7 @@ static double settle_rate(const struct linear_spec *spec, uint64_t rows, double 
 
 const struct linear_method_descriptor linear_subgradient = {
     .name = "subgradient",
-    .number = LINEAR_METHOD_SUBGRADIENT,
+    .number = PAWL_LINEAR_METHOD_SUBGRADIENT,
     .losses = LINEAR_ALL_LOSSES,
     .rule = rule,
     .begin = begin,

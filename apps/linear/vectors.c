@@ -35,7 +35,7 @@ bool linear_vector_options(const struct linear_spec *spec, const struct linear_o
                            struct pawl_vector_options *options_out) {
   struct pawl_vector_options options;
   double l1 = which == LINEAR_WEIGHTS ? order->l1 : 0, l2 = which == LINEAR_WEIGHTS ? order->l2 : 0;
-  if (which == LINEAR_SCALES && spec->scale == LINEAR_SCALE_NONE) return false;
+  if (which == LINEAR_SCALES && spec->scale == PAWL_LINEAR_SCALE_NONE) return false;
   if (which == LINEAR_BIAS && !spec->bias) return false;
   if (which == LINEAR_ALPHA && !spec->method->multipliers) return false;
   pawl_vector_options_init(&options);
@@ -61,12 +61,12 @@ static pawl_status pull_first(struct pawl_vector *vector, struct pawl_where wher
   struct pawl_vector_info info;
   struct pawl_task *task;
   pawl_vector_info(vector, &info);
-  double *rows = info.pulled_width == 1 ? first : malloc((count * info.pulled_width + 1) * sizeof *rows);
+  double *rows = info.pulled_width == 1 ? first : apps_alloc((count * info.pulled_width + 1) * sizeof *rows);
   if (!rows) return PAWL_NO_MEMORY;
   pawl_status status = pawl_vector_pull(vector, where, rows, &task);
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   for (size_t i = 0; i < count && !status && rows != first; i++) first[i] = rows[i * info.pulled_width];
-  if (rows != first) free(rows);
+  if (rows != first) apps_free(rows);
   return status;
 }
 

@@ -8,7 +8,7 @@ static char *two_paths[] = {"/data/a b.svm", "/data/\xc3\xa4\"\\.svm"};
 
 static struct linear_spec make_spec(void) {
   struct linear_spec spec = {.job = "job-1",
-                             .loss = LINEAR_SQUARED_HINGE,
+                             .loss = PAWL_LINEAR_SQUARED_HINGE,
                              .method = &linear_blocks,
                              .paths = two_paths,
                              .path_count = 2,
@@ -17,7 +17,7 @@ static struct linear_spec make_spec(void) {
                              .pieces = UINT32_MAX,
                              .bias = true,
                              .class_weights = {0.1, 1e300},
-                             .scale = LINEAR_SCALE_DEVIATION,
+                             .scale = PAWL_LINEAR_SCALE_DEVIATION,
                              .tau = UINT16_MAX,
                              .threads = 4096,
                              .minibatch = UINT32_MAX,
@@ -100,7 +100,7 @@ static void test_a_spec_comes_back_as_it_went(void **state) {
   assert_int_equal(again.reading.skip_bad, 17);
   assert_string_equal(again.reading.label, "clicked");
   assert_true(again.fingerprint == UINT64_MAX && again.pieces == UINT32_MAX && again.bias);
-  assert_int_equal(again.scale, LINEAR_SCALE_DEVIATION);
+  assert_int_equal(again.scale, PAWL_LINEAR_SCALE_DEVIATION);
   assert_true(again.class_weights[0] == 0.1 && again.class_weights[1] == 1e300);
   assert_true(again.tau == UINT16_MAX && again.threads == 4096 && again.minibatch == UINT32_MAX);
   assert_true(again.rate == 1.0 / 3);

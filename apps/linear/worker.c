@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "apps/common/errors.h"
+#include "apps/common/json.h"
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 #include "apps/linear/scale.h"
@@ -22,7 +23,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
     return PAWL_MISMATCH;
   }
   worker->share.digests = worker->spec.digests;
-  worker->share.scales = worker->spec.scale != LINEAR_SCALE_NONE;
+  worker->share.scales = worker->spec.scale != PAWL_LINEAR_SCALE_NONE;
   pawl_status status = pawl_data_open((const char *const *)worker->spec.paths, worker->spec.path_count,
                                       &worker->spec.reading, &worker->data);
   if (status) {
@@ -40,7 +41,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
 }
 
 static pawl_status remember(struct linear_worker *worker, const struct pawl_range *pieces, size_t count) {
-  struct pawl_range *all = realloc(worker->pieces, (worker->piece_count + count + 1) * sizeof *all);
+  struct pawl_range *all = apps_resize(worker->pieces, (worker->piece_count + count + 1) * sizeof *all);
   if (!all) return PAWL_NO_MEMORY;
   memcpy(all + worker->piece_count, pieces, count * sizeof *all);
   worker->pieces = all;
@@ -69,11 +70,11 @@ static size_t without(struct pawl_range range, struct pawl_range gone, struct pa
 }
 
 static pawl_status forget(struct linear_worker *worker, struct pawl_range gone) {
-  struct pawl_range *kept = malloc((2 * worker->piece_count + 1) * sizeof *kept);
+  struct pawl_range *kept = apps_alloc((2 * worker->piece_count + 1) * sizeof *kept);
   if (!kept) return PAWL_NO_MEMORY;
   size_t count = 0;
   for (size_t i = 0; i < worker->piece_count; i++) count += without(worker->pieces[i], gone, kept + count);
-  free(worker->pieces);
+  apps_free(worker->pieces);
   worker->pieces = kept;
   worker->piece_count = count;
   return PAWL_OK;
@@ -194,7 +195,7 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
   reply.census.skipped = pawl_data_skipped(worker->data);
   char *text = linear_reply_write(&reply);
   status = text ? pawl_worker_report(handle, text, strlen(text)) : PAWL_NO_MEMORY;
-  free(text);
+  apps_json_free(text);
   return status;
 }
 
@@ -207,15 +208,16 @@ static void finish(struct pawl_worker *handle, void *context) {
   linear_rows_fini(&worker->rows);
   linear_derived_forget(worker);
   pawl_data_close(worker->data);
-  free(worker->pieces);
+  apps_free(worker->pieces);
   linear_spec_fini(&worker->spec);
   memset(worker, 0, sizeof *worker);
 }
 
-pawl_status linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns, char error[APPS_TEXT_MAX]) {
+pawl_status pawl_linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
+                             char error[PAWL_LINEAR_TEXT]) {
   static const struct pawl_worker_calls calls = {begin, take, drop, work, finish};
   struct linear_worker worker = {0};
-  pawl_status status = pawl_worker_run(session, job, &calls, &worker, timeout_ns);
-  if (status) snprintf(error, APPS_TEXT_MAX, "%s", apps_error_text(status));
+  pawl_status status = pawl_worker_run(session, job ? job : "linear", &calls, &worker, timeout_ns);
+  if (status && error) snprintf(error, PAWL_LINEAR_TEXT, "%s", apps_error_text(status));
   return status;
 }

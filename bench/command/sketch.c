@@ -82,7 +82,7 @@ static bool pour(const struct pwi_bench_sketch *bench, struct pawl_sketch *sketc
   if (status) return pwi_bench_sketch_fail(bench, "writer", status);
   double begin = pwi_bench_now();
   for (uint64_t added = 0; !status && pwi_bench_now() - begin < bench->seconds; added += CHUNK)
-    status = pawl_sketch_add_numbers(writer, stream + added % PWI_STREAM_LENGTH, CHUNK);
+    status = pawl_sketch_add_numbers(writer, stream + added % PWI_STREAM_LENGTH, CHUNK, 1);
   if (!status) status = pawl_sketch_flush(writer, PWI_SKETCH_PATIENCE);
   double time = pwi_bench_now() - begin;
   pawl_sketch_figures(writer, &is);

@@ -42,7 +42,7 @@ static pawl_status pour(struct kill_run *run, struct pawl_sketch_writer *writer,
   double begin = pwi_bench_now(), last = begin, longest = 0;
   pawl_status status = PAWL_OK;
   while (!status && last - begin < seconds) {
-    status = pawl_sketch_add_numbers(writer, run->stream + run->added % PWI_STREAM_LENGTH, CHUNK);
+    status = pawl_sketch_add_numbers(writer, run->stream + run->added % PWI_STREAM_LENGTH, CHUNK, 1);
     run->added += CHUNK;
     double now = pwi_bench_now();
     if (now - last > longest) longest = now - last;

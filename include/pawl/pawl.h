@@ -22,8 +22,8 @@
  *   memory.h    the memory allocator
  *   version.h   the version of pawl
  *
- * Two headers are not included: function.h is for authors of server functions, and lda.h, topic models, is a
- * learning method built on the rest.
+ * Three headers are not included: function.h is for authors of server functions; linear_model.h, linear models,
+ * and lda.h, topic models, are learning methods built on the rest.
  *
  * OPTION STRUCTS begin with their size, which their init function sets: call it first, then set the options that
  * differ. So a program works with a later library whose structs have grown at the end. A struct that was not

@@ -132,12 +132,11 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_set_time(struct pawl_sketch_write
  *   PAWL_OVERFLOW  an earlier push would have made a total overflow; nothing of that push was added */
 PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_add(struct pawl_sketch_writer *writer, const void *key, size_t size,
                                                    int64_t weight);
-PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_add_number(struct pawl_sketch_writer *writer, uint64_t key,
-                                                          int64_t weight);
 
-/* Many numbers, each with weight 1: the fastest way. */
+/* Adds many items that are numbers, each with the same weight. This is the fastest way, above all with weight
+ * 1. Errors as pawl_sketch_add. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_add_numbers(struct pawl_sketch_writer *writer, const uint64_t *keys,
-                                                           size_t count);
+                                                           size_t count, int64_t weight);
 
 /* Waits until every replica has applied all added items. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_sketch_flush(struct pawl_sketch_writer *writer, int64_t timeout_ns);

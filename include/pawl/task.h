@@ -4,9 +4,8 @@
  * the handle, whether the task has finished or not; the work continues. A push that has begun is completed as
  * long as the session lives.
  *
- * ORDER. A call may come after other tasks (<pawl/vector.h>, "WHEN"). pawl_task_all combines several tasks
- * into one, and pawl_task_begin creates a task whose parts are calls. A task can only come after existing
- * tasks, so no cycle can arise.
+ * ORDER. A call may come after other tasks (<pawl/vector.h>, "WHEN"). pawl_task_begin creates a task whose
+ * parts are calls. A task can only come after existing tasks, so no cycle can arise.
  *
  * Threads: any. Several threads may wait for one task.
  */
@@ -68,15 +67,9 @@ PAWL_API void pawl_task_describe(const struct pawl_task *task, char *text, size_
  * to it (<pawl/call.h>). */
 PAWL_API uint64_t pawl_task_id(const struct pawl_task *task);
 
-/* --- combined tasks ------------------------------------------------------------------------------------- */
+/* --- tasks with parts ----------------------------------------------------------------------------------- */
 
 struct pawl_session;
-
-/* Creates a task that finishes when all of these tasks have finished: with PAWL_OK, or with PAWL_CANCELLED if
- * one of them failed; its description then names that task. The handles of the tasks may be released at once.
- * PAWL_INVALID, PAWL_NO_MEMORY. */
-PAWL_API PAWL_MUST_USE pawl_status pawl_task_all(struct pawl_session *session, struct pawl_task *const *tasks,
-                                                 size_t count, struct pawl_task **task_out);
 
 /* Creates a task called `name` in messages. Calls become parts of it by where.parent. It finishes when
  * pawl_task_end was called for it and all its parts have finished. Its status is then the one given to

@@ -151,23 +151,7 @@ void pawl_task_describe(const struct pawl_task *task, char *text, size_t size) {
 
 uint64_t pawl_task_id(const struct pawl_task *task) { return task->id; }
 
-/* --- several tasks as one ------------------------------------------------------------------------------- */
-
-pawl_status pawl_task_all(struct pawl_session *session, struct pawl_task *const *tasks, size_t count,
-                          struct pawl_task **task_out) {
-  struct pwi_after after = {.tasks = tasks, .count = count};
-  struct pwi_held_call nothing = {0};
-  struct pawl_task *task = NULL;
-  if (!session || (!tasks && count > 0) || !task_out)
-    return pwi_error(PAWL_INVALID, "all: session or task_out is NULL, or tasks is NULL but count > 0");
-  pwi_driver_enter(&session->driver);
-  pawl_status status = pwi_session_task(session, &session->line, true, "all of", "several tasks", &task);
-  if (!status)
-    status =
-        pwi_session_started(session, task, pwi_sequence_hold(&session->sequence, task, &nothing, &after), task_out);
-  pwi_driver_leave(&session->driver);
-  return status ? pwi_error_status(status, "all of %zu tasks", count) : PAWL_OK;
-}
+/* --- tasks with parts ----------------------------------------------------------------------------------- */
 
 pawl_status pawl_task_begin(struct pawl_session *session, const char *name, struct pawl_task **task_out) {
   struct pawl_task *task = NULL;

@@ -53,6 +53,9 @@ run filters -- 'after it: 5495'
 # shellcheck disable=SC3043 # the name of an example
 run local -- 'at the servers: 0 0 0'
 
+run linear_model -- 'converged after'
+run linear_model -- '2000 rows, accuracy 0.9'
+
 folder=$(mktemp -d)
 for line in 1 2 3 4 5 6 7 8 9 10; do
   echo "the cat and the dog ate the fish $line"

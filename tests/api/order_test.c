@@ -182,23 +182,6 @@ static void test_the_first_failure_of_a_part_is_the_whole_s(void **state) {
   }
 }
 
-static void test_all_of_several_have_finished_when_each_has(void **state) {
-  (void)state;
-  struct pawl_vector *vector = create(session, "o/all", PAWL_I64, 1000);
-  struct pawl_task *gate = begin("gate"), *tasks[20], *all, *none;
-  int64_t one = 1;
-  for (int i = 0; i < 20; i++) tasks[i] = push_after(vector, &one, gate);
-  must(pawl_task_all(session, tasks, 20, &all));
-  for (int i = 0; i < 20; i++) pawl_task_release(tasks[i]);
-  must_say(all, "and 19 more");
-  must(pawl_task_end(gate, PAWL_OK));
-  must(pawl_task_finish(all, PATIENCE));
-  assert_int_equal(look(vector), 20);
-  must(pawl_task_all(session, NULL, 0, &none));
-  must(pawl_task_finish(none, 0));
-  pawl_task_release(gate);
-}
-
 /* --- ticks ---------------------------------------------------------------------------------------------------------- */
 
 static void test_a_tick_waits_for_pushes_that_are_held_and_not_for_their_success(void **state) {
@@ -334,7 +317,6 @@ int main(void) {
       cmocka_unit_test(test_a_held_call_keeps_what_it_needs),
       cmocka_unit_test(test_a_task_has_finished_when_it_was_ended_and_its_parts_have_finished),
       cmocka_unit_test(test_the_first_failure_of_a_part_is_the_whole_s),
-      cmocka_unit_test(test_all_of_several_have_finished_when_each_has),
       cmocka_unit_test(test_a_tick_waits_for_pushes_that_are_held_and_not_for_their_success),
       cmocka_unit_test(test_a_pull_tells_how_far_everybody_s_pushes_had_come),
       cmocka_unit_test(test_chains_of_calls_from_several_threads_are_all_done),

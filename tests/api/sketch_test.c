@@ -33,6 +33,10 @@ static struct pawl_sketch_writer *write_to(struct pawl_sketch *sketch, bool no_a
   return writer;
 }
 
+static pawl_status add_number(struct pawl_sketch_writer *writer, uint64_t number, int64_t weight) {
+  return pawl_sketch_add_numbers(writer, &number, 1, weight);
+}
+
 static struct pawl_sketch_count ask(struct pawl_sketch *sketch, uint64_t number, uint32_t last) {
   struct pawl_sketch_key key = {.number = number};
   struct pawl_sketch_span span = {.last = last};
@@ -61,8 +65,8 @@ static void test_counts_are_within_their_bound_and_the_total_is_exact(void **sta
   struct pwi_random random;
   pwi_random_init(&random, SEED, 0);
   for (size_t i = 0; i < 300000; i++) truth[numbers[i] = draw(&random)]++;
-  must(pawl_sketch_add_numbers(writers[0], numbers, 200000));
-  must(pawl_sketch_add_numbers(writers[1], numbers + 200000, 100000));
+  must(pawl_sketch_add_numbers(writers[0], numbers, 200000, 1));
+  must(pawl_sketch_add_numbers(writers[1], numbers + 200000, 100000, 1));
   for (int i = 0; i < 2; i++) must(pawl_sketch_flush(writers[i], PATIENCE));
   assert_int_equal(total_of(sketch), 300000);
   static struct pawl_sketch_key keys[THINGS];
@@ -142,9 +146,9 @@ static void test_a_count_sketch_takes_weights_below_zero(void **state) {
   (void)state;
   struct pawl_sketch *sketch = make("test/signed", PAWL_SKETCH_COUNTSKETCH, 0);
   struct pawl_sketch_writer *writer = write_to(sketch, false);
-  must(pawl_sketch_add_number(writer, 5, 1000));
-  must(pawl_sketch_add_number(writer, 6, -400));
-  must(pawl_sketch_add_number(writer, 5, -1));
+  must(add_number(writer, 5, 1000));
+  must(add_number(writer, 6, -400));
+  must(add_number(writer, 5, -1));
   must(pawl_sketch_flush(writer, PATIENCE));
   assert_int_equal(ask(sketch, 5, 0).count, 999);
   assert_int_equal(ask(sketch, 6, 0).count, -400);
@@ -165,8 +169,8 @@ static void test_the_things_seen_most_have_names(void **state) {
   memset(longest, 'z', sizeof longest);
   must(pawl_sketch_add(writer, longest, sizeof longest, 50));
   must(pawl_sketch_add(writer, "apple", 5, 40));
-  must(pawl_sketch_add_number(writer, 12345678901234567u, 60));
-  for (uint64_t i = 0; i < 10000; i++) must(pawl_sketch_add_number(writer, i, 1));
+  must(add_number(writer, 12345678901234567u, 60));
+  for (uint64_t i = 0; i < 10000; i++) must(add_number(writer, i, 1));
   must(pawl_sketch_flush(writer, PATIENCE));
   must(pawl_sketch_top(sketch, 3, NULL, PATIENCE, top, &count));
   assert_int_equal(count, 3);
@@ -186,7 +190,7 @@ static void test_different_things_are_counted(void **state) {
   must(pawl_sketch_distinct(sketch, NULL, PATIENCE, &number, &error));
   assert_true(number == 0);
   for (int round = 0; round < 3; round++)
-    for (uint64_t i = 0; i < 50000; i++) must(pawl_sketch_add_number(writer, i, 1));
+    for (uint64_t i = 0; i < 50000; i++) must(add_number(writer, i, 1));
   must(pawl_sketch_flush(writer, PATIENCE));
   must(pawl_sketch_distinct(sketch, NULL, PATIENCE, &number, &error));
   assert_true(fabs(number - 50000) < 4 * error);
@@ -202,11 +206,11 @@ static void test_windows_come_and_go(void **state) {
   struct pawl_sketch_writer *writer = write_to(sketch, false);
   for (int64_t minute = 100; minute < 105; minute++) {
     must(pawl_sketch_set_time(writer, minute * MINUTE + 7 * PAWL_SECOND));
-    must(pawl_sketch_add_number(writer, 7, minute));
+    must(add_number(writer, 7, minute));
     must(pawl_sketch_add(writer, "x", 1, 1));
   }
   must(pawl_sketch_set_time(writer, 100 * MINUTE)); /* has left the ring */
-  must(pawl_sketch_add_number(writer, 7, 5000));
+  must(add_number(writer, 7, 5000));
   must(pawl_sketch_flush(writer, PATIENCE));
   assert_int_equal(ask(sketch, 7, 1).count, 104);
   assert_int_equal(ask(sketch, 7, 2).count, 104 + 103);
@@ -239,14 +243,14 @@ static void test_weights_that_overflow_are_refused_and_told(void **state) {
   (void)state;
   struct pawl_sketch *sketch = make("test/overflow", PAWL_SKETCH_COUNTMIN, 0);
   struct pawl_sketch_writer *writer = write_to(sketch, false);
-  must_fail(pawl_sketch_add_number(writer, 1, 0), PAWL_INVALID, "invalid weight 0");
-  must_fail(pawl_sketch_add_number(writer, 1, -1), PAWL_INVALID, "invalid weight -1");
-  must(pawl_sketch_add_number(writer, 1, INT64_MAX));
-  must(pawl_sketch_add_number(writer, 1, INT64_MAX));
+  must_fail(add_number(writer, 1, 0), PAWL_INVALID, "invalid weight 0");
+  must_fail(add_number(writer, 1, -1), PAWL_INVALID, "invalid weight -1");
+  must(add_number(writer, 1, INT64_MAX));
+  must(add_number(writer, 1, INT64_MAX));
   must(pawl_sketch_flush(writer, PATIENCE));
-  must(pawl_sketch_add_number(writer, 1, 9));
+  must(add_number(writer, 1, 9));
   must_fail(pawl_sketch_flush(writer, PATIENCE), PAWL_OVERFLOW, "test/overflow");
-  must_fail(pawl_sketch_add_number(writer, 2, 1), PAWL_OVERFLOW, "test/overflow");
+  must_fail(add_number(writer, 2, 1), PAWL_OVERFLOW, "test/overflow");
   assert_int_equal(pawl_sketch_writer_close(writer), PAWL_OVERFLOW);
   assert_int_equal(total_of(sketch), 2 * (uint64_t)INT64_MAX);
   assert_int_equal(ask(sketch, 1, 0).count, INT64_MAX); /* as much as can be told */

@@ -23,7 +23,8 @@ done
 line include/pawl/pawl.h '#include <pawl/range.h>'
 line include/pawl/range.h '#include <stdint.h>'
 line apps/common/json.h '/* a header */'
-line apps/linear/linear.h '/* a header */'
+line apps/linear/inside.h '/* a header */'
+line apps/lda/model_inside.h '/* a header */'
 : >"$tree/expected"
 
 # The sound part: every line below is allowed.
@@ -46,7 +47,7 @@ line src/client/client.c '#include "server/server.h"'
 line src/sim/sim.c '#include "server/server.h"'
 line src/api/node.c '#include "host/http.h"'
 line src/cli/main.c '#include "sim/sim.h"'
-line src/cli/main.c '#include "apps/linear/linear.h"'
+line src/cli/main.c '#include "apps/lda/model_inside.h"'
 line apps/lda/lda.c '#include <pawl/pawl.h>'
 line apps/lda/lda.c '#include "lda.h"'
 line apps/lda/lda.c '#include "apps/common/json.h"'
@@ -80,8 +81,9 @@ line src/host/bad.c '#include "api/api.h"' 'module host may not look into module
 line src/host/bad.c '#include "sim/sim.h"' 'module host may not look into module sim'
 line src/api/bad.c '#include "cli/cmd.h"' 'module api may not look into module cli'
 line src/api/bad.c '#include "sim/sim.h"' 'module api may not look into module sim'
-line src/api/bad.c '#include "apps/linear/linear.h"' 'module api may not look into module apps/linear'
+line src/api/bad.c '#include "apps/linear/inside.h"' 'module api may not look into module apps/linear'
 line src/api/bad.c '#include "../../tests/help.h"' 'module api may not look into module tests'
+line src/cli/bad.c '#include "apps/linear/inside.h"' 'module cli may not look into module apps/linear'
 line src/cli/bad.c '#include "net/tcp_test.c"' 'module cli may not include a test, net/tcp_test.c'
 line src/attic/bad.c '#include <stdio.h>' 'module attic is not in the list of modules'
 line src/stray.c '#include <stdio.h>' 'a source outside every module'
@@ -89,8 +91,8 @@ line include/pawl/bad.h '#include "base/log.h"' 'module include may not look int
 line include/pawl/bad.h '#include <openssl/ssl.h>' \
   'module include may only look into the C library, not into <openssl/ssl.h>'
 line apps/lda/bad.c '#include "base/log.h"' 'module apps/lda may not look into module base'
-line apps/lda/bad.c '#include "apps/linear/linear.h"' 'module apps/lda may not look into module apps/linear'
-line apps/common/bad.c '#include "apps/linear/linear.h"' 'module apps/common may not look into module apps/linear'
+line apps/lda/bad.c '#include "apps/linear/inside.h"' 'module apps/lda may not look into module apps/linear'
+line apps/common/bad.c '#include "apps/linear/inside.h"' 'module apps/common may not look into module apps/linear'
 line examples/bad.c '#include "../src/net/net.h"' 'module examples may not look into module net'
 line python/bad.c '#include "api/api.h"' 'module python may not look into module api'
 

@@ -4,7 +4,7 @@
 set -eu
 cd "$PAWL_SOURCE"
 calls='(malloc|calloc|realloc|reallocarray|strdup|strndup|asprintf|vasprintf|aligned_alloc|posix_memalign|free)'
-found=$(find src apps/lda apps/common -name '*.[ch]' ! -name '*_test.[ch]' ! -name '*_testing.[ch]' \
+found=$(find src apps -name '*.[ch]' ! -name '*_test.[ch]' ! -name '*_testing.[ch]' \
           ! -path 'src/cli/*' ! -path 'src/sim/*' ! -path src/base/memory.c -print0 |
         xargs -0 grep -nE "(^|[^A-Za-z0-9_>.])$calls\(" | grep -vE 'free\([^;]*\); /\* allocated by [a-z_]+ \*/' || true)
 if [ -n "$found" ]; then

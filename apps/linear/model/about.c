@@ -4,26 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pawl/version.h>
+
 #include "apps/linear/model/inside.h"
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
 static json_t *pair(const double *values) { return json_pack("[o, o]", number(values[0]), number(values[1])); }
 
-json_t *linear_about_make(const struct linear_model *model) {
+json_t *linear_about_make(const struct pawl_linear_model *model) {
   double class_weights[2];
-  for (int i = 0; i < 2; i++) class_weights[i] = model->class_weights[i] != 0 ? model->class_weights[i] : 1;
+  for (int i = 0; i < 2; i++) class_weights[i] = model->about.class_weights[i] != 0 ? model->about.class_weights[i] : 1;
   return json_pack(
       "{s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:I, s:I, s:I, s:s, s:b, s:b, s:s, s:o, s:o, s:I, s:o}", "loss",
-      linear_loss_name(model->loss), "regression", (int)model->is_regression, "labels",
-      model->is_regression ? json_null() : pair(model->labels), "l1", number(model->l1), "l2", number(model->l2),
-      "class_weights", pair(class_weights), "features", (json_int_t)model->features, "zero_based",
-      (int)model->zero_based, "bias", model->has_bias ? number(model->bias) : json_null(), "hash_bits",
-      (json_int_t)model->hash_bits, "columns", (json_int_t)model->columns, "label_column",
-      (json_int_t)model->label_column, "label_name", model->label_name, "binary", (int)model->binary, "unit_rows",
-      (int)model->unit_rows, "scale", linear_scale_name(model->scale), "penalty",
-      model->scale ? number(model->penalty) : json_null(), "objective", number(model->objective), "weights",
-      (json_int_t)model->count, "written_by", json_sprintf("pawl %s", pawl_version()));
+      pawl_linear_loss_name(model->about.loss), "regression", (int)model->about.is_regression, "labels",
+      model->about.is_regression ? json_null() : pair(model->about.labels), "l1", number(model->about.l1), "l2",
+      number(model->about.l2), "class_weights", pair(class_weights), "features", (json_int_t)model->about.features,
+      "zero_based", (int)model->about.zero_based, "bias",
+      model->about.has_bias ? number(model->about.bias) : json_null(), "hash_bits", (json_int_t)model->about.hash_bits,
+      "columns", (json_int_t)model->about.columns, "label_column", (json_int_t)model->about.label_column, "label_name",
+      model->about.label_name, "binary", (int)model->about.binary, "unit_rows", (int)model->about.unit_rows, "scale",
+      pawl_linear_scale_name(model->about.scale), "penalty",
+      model->about.scale ? number(model->about.penalty) : json_null(), "objective", number(model->about.objective),
+      "weights", (json_int_t)model->about.nonzeros, "written_by", json_sprintf("pawl %s", pawl_version()));
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */
@@ -63,34 +66,34 @@ static bool take_pair(const json_t *about, const char *key, double *values) {
   return json_array_size(is) == 2;
 }
 
-static bool take_loss(const json_t *about, enum linear_loss *loss) {
+static bool take_loss(const json_t *about, enum pawl_linear_loss *loss) {
   const json_t *is = json_object_get(about, "loss");
   return !is || (json_is_string(is) && linear_loss_find(json_string_value(is), loss));
 }
 
-static bool take_scale(const json_t *about, enum linear_scale *scale) {
+static bool take_scale(const json_t *about, enum pawl_linear_scale *scale) {
   const json_t *is = json_object_get(about, "scale");
-  return !is || (json_is_string(is) && linear_scale_parse(json_string_value(is), scale));
+  return !is || (json_is_string(is) && linear_scale_find(json_string_value(is), scale));
 }
 
-static bool take_bias(const json_t *about, struct linear_model *model) {
+static bool take_bias(const json_t *about, struct pawl_linear_model *model) {
   const json_t *is = json_object_get(about, "bias");
   if (!is) return true;
-  model->has_bias = json_is_number(is);
-  model->bias = model->has_bias ? json_number_value(is) : 0;
-  return model->has_bias || json_is_null(is);
+  model->about.has_bias = json_is_number(is);
+  model->about.bias = model->about.has_bias ? json_number_value(is) : 0;
+  return model->about.has_bias || json_is_null(is);
 }
 
-static bool take_name(const json_t *about, struct linear_model *model) {
+static bool take_name(const json_t *about, struct pawl_linear_model *model) {
   const json_t *is = json_object_get(about, "label_name");
   if (!is) return true;
-  if (!json_is_string(is) || json_string_length(is) >= sizeof model->label_name) return false;
-  memcpy(model->label_name, json_string_value(is), json_string_length(is) + 1);
+  if (!json_is_string(is) || json_string_length(is) >= sizeof model->about.label_name) return false;
+  memcpy(model->about.label_name, json_string_value(is), json_string_length(is) + 1);
   return true;
 }
 
-pawl_status linear_about_read(const json_t *about, struct linear_model *model, char *why) {
-  uint64_t hash_bits = model->hash_bits;
+pawl_status linear_about_read(const json_t *about, struct pawl_linear_model *model, char *why) {
+  uint64_t hash_bits = model->about.hash_bits;
   const char *wrong = NULL;
   if (!json_is_object(about)) return apps_say(why, PAWL_CORRUPT, "the header is not a JSON object");
   const char *kind = json_string_value(json_object_get(about, "kind"));
@@ -99,37 +102,37 @@ pawl_status linear_about_read(const json_t *about, struct linear_model *model, c
                     "this is a topic model, not a linear model; use 'pawl lda topics' and 'pawl lda infer'");
   if (kind && strcmp(kind, "linear") != 0)
     return apps_say(why, PAWL_MISMATCH, "this is a model of kind '%.40s', not a linear model", kind);
-  if (!take_loss(about, &model->loss)) wrong = "loss";
-  if (!take_bool(about, "regression", &model->is_regression)) wrong = "regression";
-  if (!take_pair(about, "labels", model->labels)) wrong = "labels";
-  if (!take_real(about, "l1", &model->l1)) wrong = "l1";
-  if (!take_real(about, "l2", &model->l2)) wrong = "l2";
-  if (!take_pair(about, "class_weights", model->class_weights)) wrong = "class_weights";
-  if (!json_object_get(about, "features") || !take_count(about, "features", PAWL_ID_MAX, &model->features))
+  if (!take_loss(about, &model->about.loss)) wrong = "loss";
+  if (!take_bool(about, "regression", &model->about.is_regression)) wrong = "regression";
+  if (!take_pair(about, "labels", model->about.labels)) wrong = "labels";
+  if (!take_real(about, "l1", &model->about.l1)) wrong = "l1";
+  if (!take_real(about, "l2", &model->about.l2)) wrong = "l2";
+  if (!take_pair(about, "class_weights", model->about.class_weights)) wrong = "class_weights";
+  if (!json_object_get(about, "features") || !take_count(about, "features", PAWL_ID_MAX, &model->about.features))
     wrong = "features";
-  if (!take_bool(about, "zero_based", &model->zero_based)) wrong = "zero_based";
+  if (!take_bool(about, "zero_based", &model->about.zero_based)) wrong = "zero_based";
   if (!take_bias(about, model)) wrong = "bias";
   if (!take_count(about, "hash_bits", 62, &hash_bits)) wrong = "hash_bits";
-  if (!take_count(about, "columns", PAWL_ID_MAX, &model->columns)) wrong = "columns";
-  if (!take_count(about, "label_column", model->columns, &model->label_column)) wrong = "label_column";
+  if (!take_count(about, "columns", PAWL_ID_MAX, &model->about.columns)) wrong = "columns";
+  if (!take_count(about, "label_column", model->about.columns, &model->about.label_column)) wrong = "label_column";
   if (!take_name(about, model)) wrong = "label_name";
-  if (!take_bool(about, "binary", &model->binary)) wrong = "binary";
-  if (!take_bool(about, "unit_rows", &model->unit_rows)) wrong = "unit_rows";
-  if (!take_scale(about, &model->scale)) wrong = "scale";
-  if (!take_real(about, "penalty", &model->penalty)) wrong = "penalty";
-  if (!take_real(about, "objective", &model->objective)) wrong = "objective";
+  if (!take_bool(about, "binary", &model->about.binary)) wrong = "binary";
+  if (!take_bool(about, "unit_rows", &model->about.unit_rows)) wrong = "unit_rows";
+  if (!take_scale(about, &model->about.scale)) wrong = "scale";
+  if (!take_real(about, "penalty", &model->about.penalty)) wrong = "penalty";
+  if (!take_real(about, "objective", &model->about.objective)) wrong = "objective";
   if (wrong) return apps_say(why, PAWL_CORRUPT, "invalid value of \"%s\" in the header", wrong);
-  model->hash_bits = (uint32_t)hash_bits;
+  model->about.hash_bits = (uint32_t)hash_bits;
   return PAWL_OK;
 }
 
-pawl_status linear_about_parse(const char *text, size_t size, struct linear_model *model, json_t **about_out,
+pawl_status linear_about_parse(const char *text, size_t size, struct pawl_linear_model *model, json_t **about_out,
                                char *why) {
   json_error_t problem;
   json_t *about = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
   if (!about) return apps_say(why, PAWL_CORRUPT, "the header is not JSON: %s", problem.text);
-  model->objective = model->penalty = (double)NAN;
-  model->class_weights[0] = model->class_weights[1] = 1;
+  model->about.objective = model->about.penalty = (double)NAN;
+  model->about.class_weights[0] = model->about.class_weights[1] = 1;
   pawl_status status = linear_about_read(about, model, why);
   if (status)
     json_decref(about);

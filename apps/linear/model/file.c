@@ -1,4 +1,4 @@
-/* Model files: detects the format, and reads or writes it. See model.h. */
+/* Model files: detects the format, and reads or writes it. See <pawl/linear_model.h>. */
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,13 +6,13 @@
 #include "apps/common/model_file.h"
 #include "apps/linear/model/inside.h"
 
-const char *linear_format_name(enum linear_format format) {
+const char *pawl_linear_format_name(enum pawl_linear_format format) {
   switch (format) {
-  case LINEAR_FORMAT_PAWL:
+  case PAWL_LINEAR_FORMAT_PAWL:
     return "pawl";
-  case LINEAR_FORMAT_LIBLINEAR:
+  case PAWL_LINEAR_FORMAT_LIBLINEAR:
     return "liblinear";
-  case LINEAR_FORMAT_NPY:
+  case PAWL_LINEAR_FORMAT_NPY:
     return "npy";
   }
   return "";
@@ -23,23 +23,24 @@ static bool ends_with(const char *text, const char *end) {
   return length > more && strcmp(text + length - more, end) == 0;
 }
 
-enum linear_format linear_format_of(const char *path) {
-  if (ends_with(path, ".npy")) return LINEAR_FORMAT_NPY;
-  return ends_with(path, ".liblinear") || ends_with(path, ".txt") ? LINEAR_FORMAT_LIBLINEAR : LINEAR_FORMAT_PAWL;
+enum pawl_linear_format pawl_linear_format_of(const char *path) {
+  if (ends_with(path, ".npy")) return PAWL_LINEAR_FORMAT_NPY;
+  return ends_with(path, ".liblinear") || ends_with(path, ".txt") ? PAWL_LINEAR_FORMAT_LIBLINEAR
+                                                                  : PAWL_LINEAR_FORMAT_PAWL;
 }
 
 /* The path of the description of an array: w.npy.json for w.npy. The caller frees it. */
 static char *about_path(const char *path) {
   size_t length = strlen(path);
-  char *beside = malloc(length + sizeof ".json");
+  char *beside = apps_alloc(length + sizeof ".json");
   if (!beside) return NULL;
   memcpy(beside, path, length);
   memcpy(beside + length, ".json", sizeof ".json");
   return beside;
 }
 
-static pawl_status read_npy(const char *path, const char *bytes, size_t size, struct linear_model *model, char *why,
-                            char *error) {
+static pawl_status read_npy(const char *path, const char *bytes, size_t size, struct pawl_linear_model *model,
+                            char *why, char *error) {
   char *beside = about_path(path), *about = NULL;
   size_t about_size = 0;
   if (!beside) return apps_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
@@ -51,11 +52,12 @@ static pawl_status read_npy(const char *path, const char *bytes, size_t size, st
     if (status) apps_say(error, status, "%s: %s", path, why);
   }
   apps_free(about);
-  free(beside);
+  apps_free(beside);
   return status;
 }
 
-static pawl_status decode(const char *path, const char *bytes, size_t size, struct linear_model *model, char *error) {
+static pawl_status decode(const char *path, const char *bytes, size_t size, struct pawl_linear_model *model,
+                          char *error) {
   char why[APPS_TEXT_MAX] = "";
   pawl_status status;
   if (linear_npy_is(bytes, size)) return read_npy(path, bytes, size, model, why, error);
@@ -84,8 +86,8 @@ static void leave_c(locale_t c, locale_t before) {
   freelocale(c);
 }
 
-pawl_status linear_model_read(const char *path, struct linear_model *model_out, char error[APPS_TEXT_MAX]) {
-  struct linear_model model = {0};
+pawl_status linear_model_read(const char *path, struct pawl_linear_model *model_out, char error[PAWL_LINEAR_TEXT]) {
+  struct pawl_linear_model model = {0};
   locale_t before, c;
   char *bytes;
   size_t size;
@@ -102,35 +104,48 @@ pawl_status linear_model_read(const char *path, struct linear_model *model_out, 
   return status;
 }
 
-static pawl_status write_npy(const struct linear_model *model, const char *path, char *error) {
+pawl_status pawl_linear_model_read(const char *path, struct pawl_linear_model **model_out,
+                                   char error[PAWL_LINEAR_TEXT]) {
+  struct pawl_linear_model *model = apps_alloc_zero(1, sizeof *model);
+  if (!model) return apps_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
+  pawl_status status = linear_model_read(path, model, error);
+  if (status)
+    pawl_linear_model_destroy(model);
+  else
+    *model_out = model;
+  return status;
+}
+
+static pawl_status write_npy(const struct pawl_linear_model *model, const char *path, char *error) {
   char *beside = about_path(path);
   if (!beside) return apps_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
   /* write the description before the array that it describes */
   pawl_status status = apps_file_write(beside, linear_npy_fill_about, model, error);
   if (status == PAWL_OK) status = apps_file_write(path, linear_npy_fill, model, error);
-  free(beside);
+  apps_free(beside);
   return status;
 }
 
-static pawl_status encode(const struct linear_model *model, const char *path, enum linear_format format, char *error) {
+static pawl_status encode(const struct pawl_linear_model *model, const char *path, enum pawl_linear_format format,
+                          char *error) {
   char why[APPS_TEXT_MAX] = "";
   pawl_status status = PAWL_OK;
-  if (format == LINEAR_FORMAT_LIBLINEAR) status = linear_liblinear_check(model, why);
-  if (format == LINEAR_FORMAT_NPY) status = linear_npy_check(model, why);
+  if (format == PAWL_LINEAR_FORMAT_LIBLINEAR) status = linear_liblinear_check(model, why);
+  if (format == PAWL_LINEAR_FORMAT_NPY) status = linear_npy_check(model, why);
   if (status) return apps_say(error, status, "%s: %s", path, why);
   switch (format) {
-  case LINEAR_FORMAT_PAWL:
+  case PAWL_LINEAR_FORMAT_PAWL:
     return apps_file_write(path, linear_pawl_fill, model, error);
-  case LINEAR_FORMAT_LIBLINEAR:
+  case PAWL_LINEAR_FORMAT_LIBLINEAR:
     return apps_file_write(path, linear_liblinear_fill, model, error);
-  case LINEAR_FORMAT_NPY:
+  case PAWL_LINEAR_FORMAT_NPY:
     return write_npy(model, path, error);
   }
   return apps_say(error, PAWL_INVALID, "%s: unknown format %d", path, (int)format);
 }
 
-pawl_status linear_model_write(const struct linear_model *model, const char *path, enum linear_format format,
-                               char error[APPS_TEXT_MAX]) {
+pawl_status pawl_linear_model_write(const struct pawl_linear_model *model, const char *path,
+                                    enum pawl_linear_format format, char error[PAWL_LINEAR_TEXT]) {
   char why[APPS_TEXT_MAX];
   locale_t before, c;
   if (!linear_model_is_sound(model, why))

@@ -25,22 +25,22 @@
 
 struct liblinear_solver {
   const char *name;
-  enum linear_loss loss;
+  enum pawl_linear_loss loss;
   bool is_l1, is_regression;
 };
 
 /* When pawl writes a model, it uses the first solver that fits. */
 static const struct liblinear_solver solvers[] = {
-    {"L1R_LR", LINEAR_LOGISTIC, true, false},
-    {"L2R_LR", LINEAR_LOGISTIC, false, false},
-    {"L2R_LR_DUAL", LINEAR_LOGISTIC, false, false},
-    {"L1R_L2LOSS_SVC", LINEAR_SQUARED_HINGE, true, false},
-    {"L2R_L2LOSS_SVC", LINEAR_SQUARED_HINGE, false, false},
-    {"L2R_L2LOSS_SVC_DUAL", LINEAR_SQUARED_HINGE, false, false},
-    {"L2R_L1LOSS_SVC_DUAL", LINEAR_HINGE, false, false},
-    {"L2R_L2LOSS_SVR", LINEAR_SQUARED, false, true},
-    {"L2R_L2LOSS_SVR_DUAL", LINEAR_SQUARED, false, true},
-    {"L2R_L1LOSS_SVR_DUAL", LINEAR_SQUARED, false, true},
+    {"L1R_LR", PAWL_LINEAR_LOGISTIC, true, false},
+    {"L2R_LR", PAWL_LINEAR_LOGISTIC, false, false},
+    {"L2R_LR_DUAL", PAWL_LINEAR_LOGISTIC, false, false},
+    {"L1R_L2LOSS_SVC", PAWL_LINEAR_SQUARED_HINGE, true, false},
+    {"L2R_L2LOSS_SVC", PAWL_LINEAR_SQUARED_HINGE, false, false},
+    {"L2R_L2LOSS_SVC_DUAL", PAWL_LINEAR_SQUARED_HINGE, false, false},
+    {"L2R_L1LOSS_SVC_DUAL", PAWL_LINEAR_HINGE, false, false},
+    {"L2R_L2LOSS_SVR", PAWL_LINEAR_SQUARED, false, true},
+    {"L2R_L2LOSS_SVR_DUAL", PAWL_LINEAR_SQUARED, false, true},
+    {"L2R_L1LOSS_SVR_DUAL", PAWL_LINEAR_SQUARED, false, true},
 };
 #define SOLVERS (sizeof solvers / sizeof *solvers)
 
@@ -56,12 +56,12 @@ bool linear_liblinear_is(const char *bytes, size_t size) {
 /* LIBLINEAR uses the solver only to decide whether scores are probabilities or regression values. It has no
  * l1 for the hinge loss, and no squared loss for classes. For these models the most similar solver is
  * written, and pawl's own line has the exact loss. */
-static const char *solver_name(const struct linear_model *model) {
-  bool is_l1 = model->l1 > 0;
-  enum linear_loss loss = model->is_regression            ? LINEAR_SQUARED
-                          : model->loss == LINEAR_SQUARED ? LINEAR_SQUARED_HINGE
-                                                          : model->loss;
-  if (loss == LINEAR_SQUARED || loss == LINEAR_HINGE) is_l1 = false;
+static const char *solver_name(const struct pawl_linear_model *model) {
+  bool is_l1 = model->about.l1 > 0;
+  enum pawl_linear_loss loss = model->about.is_regression                 ? PAWL_LINEAR_SQUARED
+                               : model->about.loss == PAWL_LINEAR_SQUARED ? PAWL_LINEAR_SQUARED_HINGE
+                                                                          : model->about.loss;
+  if (loss == PAWL_LINEAR_SQUARED || loss == PAWL_LINEAR_HINGE) is_l1 = false;
   for (size_t i = 0; i < SOLVERS; i++)
     if (solvers[i].loss == loss && solvers[i].is_l1 == is_l1) return solvers[i].name;
   return "";
@@ -69,40 +69,41 @@ static const char *solver_name(const struct linear_model *model) {
 
 static bool is_int(double label) { return label >= INT_MIN && label <= INT_MAX && label == floor(label); }
 
-pawl_status linear_liblinear_check(const struct linear_model *model, char *why) {
-  if (!model->is_regression && !(is_int(model->labels[0]) && is_int(model->labels[1])))
+pawl_status linear_liblinear_check(const struct pawl_linear_model *model, char *why) {
+  if (!model->about.is_regression && !(is_int(model->about.labels[0]) && is_int(model->about.labels[1])))
     return apps_say(why, PAWL_UNSUPPORTED,
                     "LIBLINEAR's labels are whole numbers, but those of this model are %g and %g; use another format",
-                    model->labels[0], model->labels[1]);
-  if (linear_model_width(model) < INT_MAX) return PAWL_OK;
+                    model->about.labels[0], model->about.labels[1]);
+  if (pawl_linear_width(&model->about) < INT_MAX) return PAWL_OK;
   return apps_say(why, PAWL_TOO_LARGE,
                   "LIBLINEAR supports fewer than 2^31 features, but this model has %llu; use pawl's own format",
-                  (unsigned long long)linear_model_width(model));
+                  (unsigned long long)pawl_linear_width(&model->about));
 }
 
-static pawl_status write_ours(FILE *file, const struct linear_model *model) {
+static pawl_status write_ours(FILE *file, const struct pawl_linear_model *model) {
   json_t *about = linear_about_make(model);
   char *text = apps_about_text(about, false);
   pawl_status status = text ? PAWL_OK : PAWL_NO_MEMORY;
   if (text && fprintf(file, OURS "%s\n", text) < 0) status = PAWL_IO;
-  free(text);
+  free(text); /* allocated by open_memstream */
   json_decref(about);
   return status;
 }
 
 pawl_status linear_liblinear_fill(FILE *file, const void *context) {
-  const struct linear_model *model = context;
+  const struct pawl_linear_model *model = context;
   fprintf(file, "solver_type %s\nnr_class 2\n", solver_name(model));
-  if (!model->is_regression) fprintf(file, "label %d %d\n", (int)model->labels[1], (int)model->labels[0]);
-  fprintf(file, "nr_feature %llu\nbias %d\nw\n", (unsigned long long)linear_model_width(model),
-          model->has_bias ? 1 : -1);
+  if (!model->about.is_regression)
+    fprintf(file, "label %d %d\n", (int)model->about.labels[1], (int)model->about.labels[0]);
+  fprintf(file, "nr_feature %llu\nbias %d\nw\n", (unsigned long long)pawl_linear_width(&model->about),
+          model->about.has_bias ? 1 : -1);
   size_t next = 0;
-  for (uint64_t id = model->zero_based ? 0 : 1; id <= model->features && !ferror(file); id++)
-    if (next < model->count && model->ids[next] == id)
+  for (uint64_t id = model->about.zero_based ? 0 : 1; id <= model->about.features && !ferror(file); id++)
+    if (next < model->about.nonzeros && model->ids[next] == id)
       fprintf(file, "%.17g\n", model->weights[next++]);
     else
       fputs("0\n", file);
-  if (model->has_bias) fprintf(file, "%.17g\n", model->bias);
+  if (model->about.has_bias) fprintf(file, "%.17g\n", model->about.bias);
   return ferror(file) ? PAWL_IO : write_ours(file, model);
 }
 
@@ -114,8 +115,8 @@ struct liblinear_reading {
   long classes, features;
   bool has_labels, has_features;
   long labels[2];
-  double bias; /* the value of the feature that stands for the bias */
-  struct linear_model *model;
+  double bias; /* the value of the feature that stands for it */
+  struct pawl_linear_model *model;
   char *why;
 };
 
@@ -210,7 +211,7 @@ static pawl_status read_head(struct liblinear_reading *reading) {
 }
 
 static pawl_status read_weights(struct liblinear_reading *reading) {
-  struct linear_model *model = reading->model;
+  struct pawl_linear_model *model = reading->model;
   size_t room = 0;
   double weight;
   for (long id = 1; id <= reading->features; id++) {
@@ -220,34 +221,34 @@ static pawl_status read_weights(struct liblinear_reading *reading) {
   }
   if (reading->bias < 0) return PAWL_OK;
   if (!next_double(reading, &weight)) return refuse(reading, "the weight of the bias is not a number");
-  model->has_bias = true;
-  model->bias = weight * reading->bias;
+  model->about.has_bias = true;
+  model->about.bias = weight * reading->bias;
   return PAWL_OK;
 }
 
 static void describe(const struct liblinear_reading *reading) {
-  struct linear_model *model = reading->model;
-  model->loss = reading->solver->loss;
-  model->is_regression = reading->solver->is_regression;
-  model->l1 = reading->solver->is_l1 ? (double)NAN : 0;
-  model->l2 = reading->solver->is_l1 ? 0 : (double)NAN;
-  model->features = (uint64_t)reading->features;
-  model->class_weights[0] = model->class_weights[1] = 1;
-  model->objective = (double)NAN;
-  for (int i = 0; i < 2 && !model->is_regression; i++) model->labels[i] = (double)reading->labels[1 - i];
+  struct pawl_linear_model *model = reading->model;
+  model->about.loss = reading->solver->loss;
+  model->about.is_regression = reading->solver->is_regression;
+  model->about.l1 = reading->solver->is_l1 ? (double)NAN : 0;
+  model->about.l2 = reading->solver->is_l1 ? 0 : (double)NAN;
+  model->about.features = (uint64_t)reading->features;
+  model->about.class_weights[0] = model->about.class_weights[1] = 1;
+  model->about.objective = (double)NAN;
+  for (int i = 0; i < 2 && !model->about.is_regression; i++) model->about.labels[i] = (double)reading->labels[1 - i];
 }
 
-static void count_from_zero(struct linear_model *model) {
-  if (model->features == 0) return; /* an edited file: there is no feature that could be number 0 */
-  model->zero_based = true;
-  model->features--;
-  for (size_t i = 0; i < model->count; i++) model->ids[i]--;
+static void count_from_zero(struct pawl_linear_model *model) {
+  if (model->about.features == 0) return; /* somebody's edit: there is no feature to be number 0 */
+  model->about.zero_based = true;
+  model->about.features--;
+  for (size_t i = 0; i < model->about.nonzeros; i++) model->ids[i]--;
 }
 
-/* Reads pawl's own line, which describes how the model was trained. Where it contradicts the lines before it,
- * which may have been edited, those lines count. */
+/* Our own line knows how the model came to be. What the lines before it say is what counts, should they have
+ * been edited. */
 static pawl_status read_ours(struct liblinear_reading *reading) {
-  struct linear_model said = {0}, *model = reading->model;
+  struct pawl_linear_model said = {0}, *model = reading->model;
   json_t *about;
   skip_blanks(reading);
   if (strncmp(reading->at, OURS, strlen(OURS)) != 0) return PAWL_OK;
@@ -255,25 +256,25 @@ static pawl_status read_ours(struct liblinear_reading *reading) {
   pawl_status status = linear_about_parse(text, strcspn(text, "\n"), &said, &about, reading->why);
   if (status) return status;
   json_decref(about);
-  model->l1 = said.l1;
-  model->l2 = said.l2;
-  memcpy(model->class_weights, said.class_weights, sizeof said.class_weights);
-  model->hash_bits = said.hash_bits;
-  model->columns = said.columns;
-  model->label_column = said.label_column;
-  memcpy(model->label_name, said.label_name, sizeof said.label_name);
-  model->binary = said.binary;
-  model->unit_rows = said.unit_rows;
-  model->scale = said.scale;
-  model->penalty = said.penalty;
-  model->objective = said.objective;
-  if (said.zero_based) count_from_zero(model);
-  if (said.is_regression == model->is_regression) model->loss = said.loss;
+  model->about.l1 = said.about.l1;
+  model->about.l2 = said.about.l2;
+  memcpy(model->about.class_weights, said.about.class_weights, sizeof said.about.class_weights);
+  model->about.hash_bits = said.about.hash_bits;
+  model->about.columns = said.about.columns;
+  model->about.label_column = said.about.label_column;
+  memcpy(model->about.label_name, said.about.label_name, sizeof said.about.label_name);
+  model->about.binary = said.about.binary;
+  model->about.unit_rows = said.about.unit_rows;
+  model->about.scale = said.about.scale;
+  model->about.penalty = said.about.penalty;
+  model->about.objective = said.about.objective;
+  if (said.about.zero_based) count_from_zero(model);
+  if (said.about.is_regression == model->about.is_regression) model->about.loss = said.about.loss;
   return PAWL_OK;
 }
 
-pawl_status linear_liblinear_decode(const char *bytes, size_t size, struct linear_model *model, char *why) {
-  (void)size; /* the text ends with a 0 */
+pawl_status linear_liblinear_decode(const char *bytes, size_t size, struct pawl_linear_model *model, char *why) {
+  (void)size; /* the 0 behind it ends it */
   struct liblinear_reading reading = {.at = bytes, .bias = -1, .model = model, .why = why};
   pawl_status status = read_head(&reading);
   if (status) return status;

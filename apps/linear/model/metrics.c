@@ -20,8 +20,8 @@ struct list {
   size_t count, room;
 };
 
-struct linear_metrics {
-  enum linear_loss loss;
+struct pawl_linear_metrics {
+  enum pawl_linear_loss loss;
   bool is_regression;
   float labels[2]; /* in the type of the labels of rows */
   double class_weights[2];
@@ -45,34 +45,37 @@ static void add(struct sum *sum, double value) {
 /* If the sum has overflowed, the correction is not added: infinity minus infinity is not a number. */
 static double total(const struct sum *sum) { return isfinite(sum->value) ? sum->value + sum->lost : sum->value; }
 
-static double penalty_of(const struct linear_model *model) {
-  if (model->scale != LINEAR_SCALE_NONE) return model->penalty;
+static double penalty_of(const struct pawl_linear_model *model, const struct pawl_linear_point *point) {
+  if (!point && model->about.scale != PAWL_LINEAR_SCALE_NONE) return model->about.penalty;
+  struct pawl_linear_point own = {model->about.l1, model->about.l2};
+  if (!point) point = &own;
   struct sum l1 = {0}, l2 = {0};
-  for (size_t i = 0; i < model->count; i++) {
+  for (size_t i = 0; i < model->about.nonzeros; i++) {
     add(&l1, fabs(model->weights[i]));
     add(&l2, model->weights[i] * model->weights[i]);
   }
-  return model->l1 * total(&l1) + model->l2 / 2 * total(&l2);
+  return point->l1 * total(&l1) + point->l2 / 2 * total(&l2);
 }
 
-pawl_status linear_metrics_create(const struct linear_model *model, struct linear_metrics **metrics_out) {
-  struct linear_metrics *metrics = calloc(1, sizeof *metrics);
+pawl_status pawl_linear_metrics_create(const struct pawl_linear_model *model, const struct pawl_linear_point *penalty,
+                                       struct pawl_linear_metrics **metrics_out) {
+  struct pawl_linear_metrics *metrics = apps_alloc_zero(1, sizeof *metrics);
   if (!metrics) return PAWL_NO_MEMORY;
-  metrics->loss = model->loss;
-  metrics->is_regression = model->is_regression;
+  metrics->loss = model->about.loss;
+  metrics->is_regression = model->about.is_regression;
   for (int i = 0; i < 2; i++) {
-    metrics->labels[i] = (float)model->labels[i];
-    metrics->class_weights[i] = model->class_weights[i] != 0 ? model->class_weights[i] : 1;
+    metrics->labels[i] = (float)model->about.labels[i];
+    metrics->class_weights[i] = model->about.class_weights[i] != 0 ? model->about.class_weights[i] : 1;
   }
-  metrics->penalty = penalty_of(model);
+  metrics->penalty = penalty_of(model, penalty);
   *metrics_out = metrics;
   return PAWL_OK;
 }
 
-void linear_metrics_destroy(struct linear_metrics *metrics) {
+void pawl_linear_metrics_destroy(struct pawl_linear_metrics *metrics) {
   if (!metrics) return;
-  for (int i = 0; i < 2; i++) free(metrics->classes[i].scores);
-  free(metrics);
+  for (int i = 0; i < 2; i++) apps_free(metrics->classes[i].scores);
+  apps_free(metrics);
 }
 
 /* --- adding --------------------------------------------------------------------------------------------- */
@@ -81,14 +84,14 @@ static pawl_status make_room(struct list *list, size_t more) {
   if (list->room - list->count >= more) return PAWL_OK;
   if (more > SIZE_MAX / 32 || list->room > SIZE_MAX / 32) return PAWL_NO_MEMORY;
   size_t room = list->room + list->room / 2 + more;
-  double *scores = realloc(list->scores, room * sizeof *scores);
+  double *scores = apps_resize(list->scores, room * sizeof *scores);
   if (!scores) return PAWL_NO_MEMORY;
   list->scores = scores;
   list->room = room;
   return PAWL_OK;
 }
 
-static void add_number(struct linear_metrics *metrics, double label, double score, double weight) {
+static void add_number(struct pawl_linear_metrics *metrics, double label, double score, double weight) {
   double off = label - score, before = label - metrics->mean;
   metrics->rows++;
   add(&metrics->loss_sum, weight * linear_loss_value(metrics->loss, label, score));
@@ -98,7 +101,7 @@ static void add_number(struct linear_metrics *metrics, double label, double scor
 }
 
 /* `class` is 0 or 1; its list has room for the score. */
-static void add_class(struct linear_metrics *metrics, int class, double score, double weight) {
+static void add_class(struct pawl_linear_metrics *metrics, int class, double score, double weight) {
   double y = class ? 1 : -1;
   metrics->rows++;
   metrics->right += (score > 0) == (class == 1);
@@ -109,7 +112,8 @@ static void add_class(struct linear_metrics *metrics, int class, double score, d
 }
 
 /* Allocates for all rows of the batch first, so that the batch is counted whole or not at all. */
-pawl_status linear_metrics_add(struct linear_metrics *metrics, const struct pawl_batch *batch, const double *scores) {
+pawl_status pawl_linear_metrics_add(struct pawl_linear_metrics *metrics, const struct pawl_batch *batch,
+                                    const double *scores) {
   size_t members[2] = {0};
   for (int class = 0; class < 2 && !metrics->is_regression; class ++) {
     for (size_t i = 0; i < batch->rows; i++) members[class] += batch->labels[i] == metrics->labels[class];
@@ -140,7 +144,7 @@ static int compare(const void *a, const void *b) {
 
 /* Merges both sorted lists: counts, for each score of the second class, the lower and the equal scores of the
  * first. */
-static double area(struct linear_metrics *metrics) {
+static double area(struct pawl_linear_metrics *metrics) {
   const struct list *low = &metrics->classes[0], *high = &metrics->classes[1];
   if (low->count == 0 || high->count == 0 || metrics->has_nan) return (double)NAN;
   for (int i = 0; i < 2; i++) qsort(metrics->classes[i].scores, metrics->classes[i].count, sizeof(double), compare);
@@ -155,9 +159,9 @@ static double area(struct linear_metrics *metrics) {
   return total(&won) / (double)low->count / (double)high->count;
 }
 
-pawl_status linear_metrics_figures(struct linear_metrics *metrics, struct linear_figures *figures_out) {
+pawl_status pawl_linear_metrics_figures(struct pawl_linear_metrics *metrics, struct pawl_linear_figures *figures_out) {
   const double none = (double)NAN, rows = (double)metrics->rows;
-  struct linear_figures figures = {
+  struct pawl_linear_figures figures = {
       .rows = metrics->rows + metrics->unknown + metrics->unlabelled,
       .unlabelled = metrics->unlabelled,
       .positive = metrics->classes[1].count,

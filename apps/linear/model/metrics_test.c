@@ -10,22 +10,22 @@
 #include "apps/linear/losses.h"
 #include "apps/linear/model/model.h"
 
-static const struct linear_model plain = {
-    .loss = LINEAR_LOGISTIC, .labels = {-1, 1}, .class_weights = {1, 1}, .features = 10};
+static const struct pawl_linear_model plain = {
+    .about.loss = PAWL_LINEAR_LOGISTIC, .about.labels = {-1, 1}, .about.class_weights = {1, 1}, .about.features = 10};
 
 static void close_to(double a, double b) {
   if (!(fabs(a - b) <= 1e-12 * (1 + fabs(b)))) fail_msg("%.17g is not %.17g", a, b);
 }
 
-static struct linear_figures figures_of(const struct linear_model *model, const float *labels, const double *scores,
-                                        const float *weights, size_t rows) {
-  struct linear_metrics *metrics;
-  struct linear_figures figures;
+static struct pawl_linear_figures figures_of(const struct pawl_linear_model *model, const float *labels,
+                                             const double *scores, const float *weights, size_t rows) {
+  struct pawl_linear_metrics *metrics;
+  struct pawl_linear_figures figures;
   struct pawl_batch batch = {.rows = rows, .labels = labels, .weights = weights};
-  assert_int_equal(linear_metrics_create(model, &metrics), PAWL_OK);
-  assert_int_equal(linear_metrics_add(metrics, &batch, scores), PAWL_OK);
-  assert_int_equal(linear_metrics_figures(metrics, &figures), PAWL_OK);
-  linear_metrics_destroy(metrics);
+  assert_int_equal(pawl_linear_metrics_create(model, NULL, &metrics), PAWL_OK);
+  assert_int_equal(pawl_linear_metrics_add(metrics, &batch, scores), PAWL_OK);
+  assert_int_equal(pawl_linear_metrics_figures(metrics, &figures), PAWL_OK);
+  pawl_linear_metrics_destroy(metrics);
   return figures;
 }
 
@@ -33,7 +33,7 @@ static void test_figures_are_what_one_computes_by_hand(void **state) {
   (void)state;
   const float labels[] = {1, -1, 1, -1};
   const double scores[] = {2, -1, -0.5, 0};
-  struct linear_figures figures = figures_of(&plain, labels, scores, NULL, 4);
+  struct pawl_linear_figures figures = figures_of(&plain, labels, scores, NULL, 4);
   double loss = log1p(exp(-2)) + log1p(exp(-1)) + log1p(exp(0.5)) + log(2);
   assert_int_equal(figures.rows, 4);
   assert_int_equal(figures.positive, 2);
@@ -50,25 +50,25 @@ static void test_the_objective_counts_penalties_and_weights_and_not_the_bias(voi
   (void)state;
   uint64_t ids[] = {1, 4};
   double own[] = {0.5, -2};
-  struct linear_model model = {.loss = LINEAR_HINGE,
-                               .labels = {0, 1},
-                               .class_weights = {3, 0}, /* nothing was said of the second */
-                               .features = 4,
-                               .l1 = 0.25,
-                               .l2 = 4,
-                               .has_bias = true,
-                               .bias = 1000,
-                               .count = 2,
-                               .ids = ids,
-                               .weights = own};
+  struct pawl_linear_model model = {.about.loss = PAWL_LINEAR_HINGE,
+                                    .about.labels = {0, 1},
+                                    .about.class_weights = {3, 0}, /* nothing was said of the second */
+                                    .about.features = 4,
+                                    .about.l1 = 0.25,
+                                    .about.l2 = 4,
+                                    .about.has_bias = true,
+                                    .about.bias = 1000,
+                                    .about.nonzeros = 2,
+                                    .ids = ids,
+                                    .weights = own};
   const float labels[] = {0, 1, 1}, weights[] = {2, 0.5f, 1};
   const double scores[] = {0.5, -1, 3};
-  struct linear_figures figures = figures_of(&model, labels, scores, weights, 3);
+  struct pawl_linear_figures figures = figures_of(&model, labels, scores, weights, 3);
   close_to(figures.loss, 2 * 3 * 1.5 + 0.5 * 2 + 0);
   close_to(figures.penalty, 0.25 * 2.5 + 4.0 / 2 * 4.25);
   close_to(figures.objective, figures.loss + figures.penalty);
   close_to(figures.accuracy, 1.0 / 3);
-  model.l2 = (double)NAN;
+  model.about.l2 = (double)NAN;
   assert_true(isnan(figures_of(&model, labels, scores, weights, 3).objective));
 }
 
@@ -76,7 +76,7 @@ static void test_labels_of_neither_class_count_in_nothing_else(void **state) {
   (void)state;
   const float labels[] = {1, 7, -1, 0};
   const double scores[] = {1, 100, -1, 100};
-  struct linear_figures figures = figures_of(&plain, labels, scores, NULL, 4);
+  struct pawl_linear_figures figures = figures_of(&plain, labels, scores, NULL, 4);
   assert_int_equal(figures.rows, 4);
   assert_int_equal(figures.unknown, 2);
   close_to(figures.accuracy, 1);
@@ -87,7 +87,7 @@ static void test_a_missing_class_has_no_area(void **state) {
   (void)state;
   const float labels[] = {1, 1};
   const double scores[] = {1, -1};
-  struct linear_figures figures = figures_of(&plain, labels, scores, NULL, 2);
+  struct pawl_linear_figures figures = figures_of(&plain, labels, scores, NULL, 2);
   assert_true(isnan(figures.auc));
   close_to(figures.accuracy, 0.5);
   figures = figures_of(&plain, NULL, NULL, NULL, 0);
@@ -127,7 +127,7 @@ static void test_extreme_scores_neither_overflow_nor_vanish(void **state) {
   (void)state;
   const float labels[] = {1, -1, 1, -1};
   const double scores[] = {1e300, 1e6, -800, -1e300};
-  struct linear_figures figures = figures_of(&plain, labels, scores, NULL, 4);
+  struct pawl_linear_figures figures = figures_of(&plain, labels, scores, NULL, 4);
   close_to(figures.loss, 1e6 + 800);
   close_to(figures.log_loss, (1e6 + 800) / 4);
   close_to(figures.auc, 0.75);
@@ -139,10 +139,11 @@ static void test_extreme_scores_neither_overflow_nor_vanish(void **state) {
 
 static void test_regression_has_errors_instead_of_classes(void **state) {
   (void)state;
-  struct linear_model model = {.loss = LINEAR_SQUARED, .is_regression = true, .class_weights = {5, 5}};
+  struct pawl_linear_model model = {
+      .about.loss = PAWL_LINEAR_SQUARED, .about.is_regression = true, .about.class_weights = {5, 5}};
   const float labels[] = {1, 2, 4.5f};
   const double scores[] = {1.5, 2, 3.5};
-  struct linear_figures figures = figures_of(&model, labels, scores, NULL, 3);
+  struct pawl_linear_figures figures = figures_of(&model, labels, scores, NULL, 3);
   close_to(figures.loss, 1.25 / 2);
   close_to(figures.rmse, sqrt(1.25 / 3));
   close_to(figures.r2, 1 - 1.25 / 6.5);
@@ -154,20 +155,20 @@ static void test_parts_add_up_to_the_whole(void **state) {
   enum { ROWS = 3000, PART = 100 };
   static float labels[ROWS];
   static double scores[ROWS];
-  struct linear_metrics *metrics;
-  struct linear_figures parts;
+  struct pawl_linear_metrics *metrics;
+  struct pawl_linear_figures parts;
   for (size_t i = 0; i < ROWS; i++) {
     labels[i] = i % 3 ? -1 : 1;
     scores[i] = sin((double)i) * 50 + (double)labels[i];
   }
-  struct linear_figures whole = figures_of(&plain, labels, scores, NULL, ROWS);
-  assert_int_equal(linear_metrics_create(&plain, &metrics), PAWL_OK);
+  struct pawl_linear_figures whole = figures_of(&plain, labels, scores, NULL, ROWS);
+  assert_int_equal(pawl_linear_metrics_create(&plain, NULL, &metrics), PAWL_OK);
   for (size_t begin = ROWS; begin > 0; begin -= PART) {
     struct pawl_batch batch = {.rows = PART, .labels = labels + begin - PART};
-    assert_int_equal(linear_metrics_add(metrics, &batch, scores + begin - PART), PAWL_OK);
+    assert_int_equal(pawl_linear_metrics_add(metrics, &batch, scores + begin - PART), PAWL_OK);
   }
-  assert_int_equal(linear_metrics_figures(metrics, &parts), PAWL_OK);
-  linear_metrics_destroy(metrics);
+  assert_int_equal(pawl_linear_metrics_figures(metrics, &parts), PAWL_OK);
+  pawl_linear_metrics_destroy(metrics);
   assert_true(parts.auc == whole.auc && parts.accuracy == whole.accuracy);
   if (fabs(parts.loss - whole.loss) > 1e-15 * whole.loss) fail_msg("%.17g, not %.17g", parts.loss, whole.loss);
 }

@@ -16,10 +16,10 @@ bool linear_npy_is(const char *bytes, size_t size) {
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
-pawl_status linear_npy_check(const struct linear_model *model, char *why) {
-  if (linear_model_width(model) <= LINEAR_DENSE_MAX) return PAWL_OK;
+pawl_status linear_npy_check(const struct pawl_linear_model *model, char *why) {
+  if (pawl_linear_width(&model->about) <= LINEAR_DENSE_MAX) return PAWL_OK;
   return apps_say(why, PAWL_TOO_LARGE, "cannot write an array of %llu features; above 2^31, use pawl's own format",
-                  (unsigned long long)linear_model_width(model));
+                  (unsigned long long)pawl_linear_width(&model->about));
 }
 
 static void make_head(uint64_t elements, char head[HEAD_SIZE]) {
@@ -55,20 +55,20 @@ static void put(struct npy_sink *sink, double value) {
 }
 
 pawl_status linear_npy_fill(FILE *file, const void *context) {
-  const struct linear_model *model = context;
+  const struct pawl_linear_model *model = context;
   char head[HEAD_SIZE];
-  struct npy_sink *sink = malloc(sizeof *sink);
+  struct npy_sink *sink = apps_alloc(sizeof *sink);
   if (!sink) return PAWL_NO_MEMORY;
   sink->file = file;
   sink->count = 0;
-  make_head(linear_model_width(model) + model->has_bias, head);
+  make_head(pawl_linear_width(&model->about) + model->about.has_bias, head);
   sink->failed = fwrite(head, 1, HEAD_SIZE, file) != HEAD_SIZE;
-  for (uint64_t id = model->zero_based ? 0 : 1, next = 0; id <= model->features && !sink->failed; id++)
-    put(sink, next < model->count && model->ids[next] == id ? model->weights[next++] : 0);
-  if (model->has_bias) put(sink, model->bias);
+  for (uint64_t id = model->about.zero_based ? 0 : 1, next = 0; id <= model->about.features && !sink->failed; id++)
+    put(sink, next < model->about.nonzeros && model->ids[next] == id ? model->weights[next++] : 0);
+  if (model->about.has_bias) put(sink, model->about.bias);
   drain(sink);
   pawl_status status = sink->failed ? PAWL_IO : PAWL_OK;
-  free(sink);
+  apps_free(sink);
   return status;
 }
 
@@ -77,7 +77,7 @@ pawl_status linear_npy_fill_about(FILE *file, const void *model) {
   char *text = apps_about_text(about, true);
   pawl_status status = text ? PAWL_OK : PAWL_NO_MEMORY;
   if (text && fputs(text, file) < 0) status = PAWL_IO;
-  free(text);
+  free(text); /* allocated by open_memstream */
   json_decref(about);
   return status;
 }
@@ -120,9 +120,9 @@ static size_t find_numbers(const char *bytes, size_t size, size_t *width_out, ui
   size_t begin = at[6] == 1 ? 10 : 12, length = (size_t)at[8] | (size_t)at[9] << 8;
   if (at[6] > 1) length |= (size_t)at[10] << 16 | (size_t)at[11] << 24;
   if (length > size - begin || length > 65535) return 0;
-  char *head = strndup(bytes + begin, length);
+  char *head = apps_copy_bytes(bytes + begin, length);
   bool is_fine = head && read_shape(head, width_out, elements_out);
-  free(head);
+  apps_free(head);
   return is_fine ? begin + length : 0;
 }
 
@@ -140,23 +140,24 @@ static double get_number(const char *bytes, size_t width) {
   return (double)narrow;
 }
 
-static pawl_status take_numbers(const char *bytes, size_t size, uint64_t elements, struct linear_model *model,
+static pawl_status take_numbers(const char *bytes, size_t size, uint64_t elements, struct pawl_linear_model *model,
                                 char *why) {
   size_t room = 0;
-  uint64_t width = linear_model_width(model), first = model->zero_based ? 0 : 1;
-  if (elements != width + model->has_bias)
+  uint64_t width = pawl_linear_width(&model->about), first = model->about.zero_based ? 0 : 1;
+  if (elements != width + model->about.has_bias)
     return apps_say(why, PAWL_CORRUPT, "the array has %llu numbers, but the .json file beside it has %llu features%s",
-                    (unsigned long long)elements, (unsigned long long)width, model->has_bias ? " and a bias" : "");
+                    (unsigned long long)elements, (unsigned long long)width,
+                    model->about.has_bias ? " and a bias" : "");
   for (uint64_t i = 0; i < width; i++) {
     pawl_status status = linear_model_append(model, &room, i + first, get_number(bytes + i * size, size));
     if (status) return status;
   }
-  if (model->has_bias) model->bias = get_number(bytes + width * size, size);
+  if (model->about.has_bias) model->about.bias = get_number(bytes + width * size, size);
   return linear_model_is_sound(model, why) ? PAWL_OK : PAWL_CORRUPT;
 }
 
 pawl_status linear_npy_decode(const char *bytes, size_t size, const char *about, size_t about_size,
-                              struct linear_model *model, char *why) {
+                              struct pawl_linear_model *model, char *why) {
   size_t width = 0;
   uint64_t elements = 0;
   json_t *description;

@@ -38,25 +38,25 @@ static void put_u64(char *bytes, uint64_t number) {
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
-static const char *name_of(const struct linear_model *model, size_t i) {
+static const char *name_of(const struct pawl_linear_model *model, size_t i) {
   const char *name = model->names && model->names[i] ? model->names[i] : "";
   return strchr(name, '\n') ? "" : name;
 }
 
-static size_t names_size(const struct linear_model *model) {
+static size_t names_size(const struct pawl_linear_model *model) {
   size_t size = 0;
-  for (size_t i = 0; model->names && i < model->count; i++) size += strlen(name_of(model, i)) + 1;
+  for (size_t i = 0; model->names && i < model->about.nonzeros; i++) size += strlen(name_of(model, i)) + 1;
   return size;
 }
 
 /* The text before the weights. The caller frees it. */
-static char *make_head(const struct linear_model *model, size_t *size_out) {
+static char *make_head(const struct pawl_linear_model *model, size_t *size_out) {
   json_t *about = linear_about_make(model);
   if (about) json_object_set_new(about, "names", json_integer((json_int_t)names_size(model)));
   char *text = apps_about_text(about, true), *head = NULL;
   if (text) {
     size_t length = strlen(text), size = (LINE_SIZE + length + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
-    head = malloc(size + 1);
+    head = apps_alloc(size + 1);
     if (head) {
       snprintf(head, LINE_SIZE + 1, MAGIC "%d %08u\n", VERSION, (unsigned)(size % 100000000));
       memcpy(head + LINE_SIZE, text, length);
@@ -65,7 +65,7 @@ static char *make_head(const struct linear_model *model, size_t *size_out) {
       *size_out = size;
     }
   }
-  free(text);
+  free(text); /* allocated by open_memstream */
   json_decref(about);
   return head;
 }
@@ -93,7 +93,7 @@ static bool put_numbers(FILE *file, XXH3_state_t *sum, const void *numbers, size
 }
 
 pawl_status linear_pawl_fill(FILE *file, const void *context) {
-  const struct linear_model *model = context;
+  const struct pawl_linear_model *model = context;
   char bytes[8];
   size_t size = 0;
   char *head = make_head(model, &size);
@@ -101,15 +101,15 @@ pawl_status linear_pawl_fill(FILE *file, const void *context) {
   pawl_status status = head && sum ? PAWL_OK : PAWL_NO_MEMORY;
   if (status == PAWL_OK) {
     XXH3_64bits_reset(sum);
-    bool is_fine = put(file, sum, head, size) && put_numbers(file, sum, model->ids, model->count) &&
-                   put_numbers(file, sum, model->weights, model->count);
-    for (size_t i = 0; model->names && i < model->count && is_fine; i++)
+    bool is_fine = put(file, sum, head, size) && put_numbers(file, sum, model->ids, model->about.nonzeros) &&
+                   put_numbers(file, sum, model->weights, model->about.nonzeros);
+    for (size_t i = 0; model->names && i < model->about.nonzeros && is_fine; i++)
       is_fine = put(file, sum, name_of(model, i), strlen(name_of(model, i))) && put(file, sum, "\n", 1);
     put_u64(bytes, XXH3_64bits_digest(sum));
     if (!is_fine || fwrite(bytes, 1, sizeof bytes, file) != sizeof bytes) status = PAWL_IO;
   }
   XXH3_freeState(sum);
-  free(head);
+  apps_free(head);
   return status;
 }
 
@@ -144,13 +144,14 @@ static pawl_status check_sum(const char *bytes, size_t size, char *why) {
 }
 
 /* Weights of 0 are dropped. */
-static pawl_status read_weights(const char *bytes, size_t count, size_t names, struct linear_model *model, char *why) {
+static pawl_status read_weights(const char *bytes, size_t count, size_t names, struct pawl_linear_model *model,
+                                char *why) {
   if (count == 0) return PAWL_OK;
-  model->ids = malloc(count * sizeof *model->ids);
-  model->weights = malloc(count * sizeof *model->weights);
+  model->ids = apps_alloc(count * sizeof *model->ids);
+  model->weights = apps_alloc(count * sizeof *model->weights);
   if (!model->ids || !model->weights) return PAWL_NO_MEMORY;
   const char *name = bytes + count * 16, *names_end = name + names;
-  if (names && !(model->names = calloc(count, sizeof *model->names))) return PAWL_NO_MEMORY;
+  if (names && !(model->names = apps_alloc_zero(count, sizeof *model->names))) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
     uint64_t bits = get_u64(bytes + (count + i) * 8);
     double weight;
@@ -159,9 +160,10 @@ static pawl_status read_weights(const char *bytes, size_t count, size_t names, s
     if (end) name = end + 1;
     memcpy(&weight, &bits, 8);
     if (weight == 0) continue;
-    if (end > begin && !(model->names[model->count] = strndup(begin, (size_t)(end - begin)))) return PAWL_NO_MEMORY;
-    model->ids[model->count] = get_u64(bytes + i * 8);
-    model->weights[model->count++] = weight;
+    if (end > begin && !(model->names[model->about.nonzeros] = apps_copy_bytes(begin, (size_t)(end - begin))))
+      return PAWL_NO_MEMORY;
+    model->ids[model->about.nonzeros] = get_u64(bytes + i * 8);
+    model->weights[model->about.nonzeros++] = weight;
   }
   return PAWL_OK;
 }
@@ -185,7 +187,7 @@ static pawl_status count_weights(const json_t *about, size_t rest, size_t *count
   return PAWL_OK;
 }
 
-pawl_status linear_pawl_decode(const char *bytes, size_t size, struct linear_model *model, char *why) {
+pawl_status linear_pawl_decode(const char *bytes, size_t size, struct pawl_linear_model *model, char *why) {
   pawl_status status;
   json_t *about = NULL;
   size_t count = 0, names = 0, begin = read_line(bytes, size, why, &status);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/linear/losses.h"
 #include "apps/linear/model/model.h"
 
 #define DIRECT_MAX ((uint64_t)1 << 22) /* an array of 32 MB is always acceptable */
@@ -18,34 +19,35 @@ struct weight_place {
   double weight;
 };
 
-struct linear_scorer {
-  double bias, zero;           /* `zero` is the weight of feature 0 */
-  uint64_t size;               /* elements of `direct`; 0: there is none */
+struct pawl_linear_scorer {
+  double bias, zero;           /* zero: the weight of feature 0 */
+  uint64_t size;               /* of `direct`; 0: there is none */
   double *direct;              /* by id */
-  struct weight_place *places; /* 2^bits places */
+  struct weight_place *places; /* 2^bits of them */
   uint32_t bits;
 };
 
-/* The upper bits of a product are nearly random, also for consecutive ids. */
-static size_t slot_of(const struct linear_scorer *scorer, uint64_t id) {
+/* The upper bits of a product are as good as random for ids that come in runs. */
+static size_t slot_of(const struct pawl_linear_scorer *scorer, uint64_t id) {
   return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - scorer->bits));
 }
 
-static pawl_status fill_direct(struct linear_scorer *scorer, const struct linear_model *model, uint64_t highest) {
+static pawl_status fill_direct(struct pawl_linear_scorer *scorer, const struct pawl_linear_model *model,
+                               uint64_t highest) {
   scorer->size = highest + 1;
-  scorer->direct = calloc((size_t)scorer->size, sizeof *scorer->direct);
+  scorer->direct = apps_alloc_zero((size_t)scorer->size, sizeof *scorer->direct);
   if (!scorer->direct) return PAWL_NO_MEMORY;
-  for (size_t i = 0; i < model->count; i++) scorer->direct[model->ids[i]] = model->weights[i];
+  for (size_t i = 0; i < model->about.nonzeros; i++) scorer->direct[model->ids[i]] = model->weights[i];
   return PAWL_OK;
 }
 
-static pawl_status fill_places(struct linear_scorer *scorer, const struct linear_model *model) {
+static pawl_status fill_places(struct pawl_linear_scorer *scorer, const struct pawl_linear_model *model) {
   scorer->bits = 4;
-  while (((size_t)1 << scorer->bits) / 2 < model->count) scorer->bits++;
+  while (((size_t)1 << scorer->bits) / 2 < model->about.nonzeros) scorer->bits++;
   size_t mask = ((size_t)1 << scorer->bits) - 1;
-  scorer->places = calloc(mask + 1, sizeof *scorer->places);
+  scorer->places = apps_alloc_zero(mask + 1, sizeof *scorer->places);
   if (!scorer->places) return PAWL_NO_MEMORY;
-  for (size_t i = 0; i < model->count; i++) {
+  for (size_t i = 0; i < model->about.nonzeros; i++) {
     if (model->ids[i] == 0) continue;
     size_t slot = slot_of(scorer, model->ids[i]);
     while (scorer->places[slot].id) slot = (slot + 1) & mask;
@@ -54,29 +56,29 @@ static pawl_status fill_places(struct linear_scorer *scorer, const struct linear
   return PAWL_OK;
 }
 
-pawl_status linear_scorer_create(const struct linear_model *model, struct linear_scorer **scorer_out) {
-  struct linear_scorer *scorer = calloc(1, sizeof *scorer);
+pawl_status pawl_linear_scorer_create(const struct pawl_linear_model *model, struct pawl_linear_scorer **scorer_out) {
+  struct pawl_linear_scorer *scorer = apps_alloc_zero(1, sizeof *scorer);
   if (!scorer) return PAWL_NO_MEMORY;
-  uint64_t highest = model->count ? model->ids[model->count - 1] : 0;
-  if (model->has_bias) scorer->bias = model->bias;
-  if (model->count && model->ids[0] == 0) scorer->zero = model->weights[0];
-  bool is_direct = highest < DIRECT_MAX || highest / DIRECT_SPARSE < model->count;
+  uint64_t highest = model->about.nonzeros ? model->ids[model->about.nonzeros - 1] : 0;
+  if (model->about.has_bias) scorer->bias = model->about.bias;
+  if (model->about.nonzeros && model->ids[0] == 0) scorer->zero = model->weights[0];
+  bool is_direct = highest < DIRECT_MAX || highest / DIRECT_SPARSE < model->about.nonzeros;
   pawl_status status = is_direct ? fill_direct(scorer, model, highest) : fill_places(scorer, model);
   if (status)
-    linear_scorer_destroy(scorer);
+    pawl_linear_scorer_destroy(scorer);
   else
     *scorer_out = scorer;
   return status;
 }
 
-void linear_scorer_destroy(struct linear_scorer *scorer) {
+void pawl_linear_scorer_destroy(struct pawl_linear_scorer *scorer) {
   if (!scorer) return;
-  free(scorer->direct);
-  free(scorer->places);
-  free(scorer);
+  apps_free(scorer->direct);
+  apps_free(scorer->places);
+  apps_free(scorer);
 }
 
-static double find(const struct linear_scorer *scorer, uint64_t id) {
+static double find(const struct pawl_linear_scorer *scorer, uint64_t id) {
   size_t mask = ((size_t)1 << scorer->bits) - 1;
   if (id == 0) return scorer->zero;
   for (size_t slot = slot_of(scorer, id); scorer->places[slot].id; slot = (slot + 1) & mask)
@@ -86,7 +88,7 @@ static double find(const struct linear_scorer *scorer, uint64_t id) {
 
 /* One loop for each kind of table, so that the kind is not checked for every entry. Ids beyond the table have
  * no weight. */
-static double sum_direct(const struct linear_scorer *scorer, const struct pawl_batch *batch, uint64_t begin,
+static double sum_direct(const struct pawl_linear_scorer *scorer, const struct pawl_batch *batch, uint64_t begin,
                          uint64_t end) {
   double sum = 0;
   for (uint64_t k = begin; k < end; k++) {
@@ -96,7 +98,7 @@ static double sum_direct(const struct linear_scorer *scorer, const struct pawl_b
   return sum;
 }
 
-static double sum_places(const struct linear_scorer *scorer, const struct pawl_batch *batch, uint64_t begin,
+static double sum_places(const struct pawl_linear_scorer *scorer, const struct pawl_batch *batch, uint64_t begin,
                          uint64_t end) {
   double sum = 0;
   for (uint64_t k = begin; k < end; k++)
@@ -104,10 +106,13 @@ static double sum_places(const struct linear_scorer *scorer, const struct pawl_b
   return sum;
 }
 
-void linear_scorer_run(const struct linear_scorer *scorer, const struct pawl_batch *batch, double *scores) {
+void pawl_linear_scorer_run(const struct pawl_linear_scorer *scorer, const struct pawl_batch *batch,
+                            double *scores_out) {
   for (size_t i = 0; i < batch->rows; i++) {
     uint64_t begin = batch->starts[i], end = batch->starts[i + 1];
     double sum = scorer->direct ? sum_direct(scorer, batch, begin, end) : sum_places(scorer, batch, begin, end);
-    scores[i] = sum + scorer->bias;
+    scores_out[i] = sum + scorer->bias;
   }
 }
+
+double pawl_linear_probability(double score) { return linear_sigmoid(score); }

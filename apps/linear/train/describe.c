@@ -36,14 +36,14 @@ static uint32_t choose_blocks(const struct linear_run *run, double per_row) {
  * orders tell them what to compute. */
 static pawl_status choose_method(struct linear_run *run, const struct linear_census *census) {
   double pairs = (double)census->entries * (double)census->entries / (double)census->rows / 2;
-  if (run->options->method == LINEAR_METHOD_NEWTON && census->max_id > LINEAR_NEWTON_MOST)
+  if (run->options->method == PAWL_LINEAR_METHOD_NEWTON && census->max_id > LINEAR_NEWTON_MOST)
     return apps_fail(&run->common, PAWL_TOO_LARGE,
                      "--method newton keeps a square matrix of all features, and %llu are too many (at most %d); use "
                      "--method blocks",
                      (unsigned long long)census->max_id, LINEAR_NEWTON_MOST);
   bool is_small = census->max_id <= LINEAR_NEWTON_SPARSE || census->entries / census->rows >= census->max_id / 16;
   bool fits = is_small && census->max_id <= LINEAR_NEWTON_AUTO && pairs <= LINEAR_NEWTON_PAIRS && !run->options->blocks;
-  if (fits || run->options->method == LINEAR_METHOD_NEWTON) run->spec.method = &linear_newton;
+  if (fits || run->options->method == PAWL_LINEAR_METHOD_NEWTON) run->spec.method = &linear_newton;
   return PAWL_OK;
 }
 
@@ -60,7 +60,7 @@ static pawl_status settle(struct linear_run *run, const struct linear_census *ce
   run->progress.entries = run->result.entries = census->entries;
   run->order.blocks = choose_blocks(run, per_row);
   run->progress.skipped = run->result.skipped = census->skipped;
-  if (run->options->method != LINEAR_METHOD_BLOCKS && run->spec.method == &linear_blocks) {
+  if (run->options->method != PAWL_LINEAR_METHOD_BLOCKS && run->spec.method == &linear_blocks) {
     status = choose_method(run, census);
     if (status) return status;
   }

@@ -22,9 +22,9 @@ enum { ROWS_AT_ONCE = 1 << 16 };
 static pawl_status keep_row(struct linear_kept *kept, uint64_t key, double weight) {
   if (kept->count == kept->room) {
     size_t room = kept->room ? 2 * kept->room : 1024;
-    uint64_t *keys = realloc(kept->keys, room * sizeof *keys);
+    uint64_t *keys = apps_resize(kept->keys, room * sizeof *keys);
     if (keys) kept->keys = keys;
-    double *weights = realloc(kept->weights, room * sizeof *weights);
+    double *weights = apps_resize(kept->weights, room * sizeof *weights);
     if (weights) kept->weights = weights;
     if (!keys || !weights) return PAWL_NO_MEMORY;
     kept->room = room;
@@ -37,8 +37,8 @@ static pawl_status keep_row(struct linear_kept *kept, uint64_t key, double weigh
 static pawl_status keep_weights(struct linear_run *run, struct linear_kept *kept) {
   struct pawl_vector_info info;
   pawl_vector_info(run->weights, &info);
-  uint64_t *keys = malloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
-  double *rows = malloc(ROWS_AT_ONCE * info.pulled_width * sizeof *rows);
+  uint64_t *keys = apps_alloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
+  double *rows = apps_alloc(ROWS_AT_ONCE * info.pulled_width * sizeof *rows);
   size_t count = 0;
   pawl_status status = keys && rows ? PAWL_OK : PAWL_NO_MEMORY;
   while (!status && next < info.options.size) {
@@ -47,8 +47,8 @@ static pawl_status keep_weights(struct linear_run *run, struct linear_kept *kept
     for (size_t i = 0; i < count && !status; i++)
       if (rows[i * info.pulled_width] != 0) status = keep_row(kept, keys[i], rows[i * info.pulled_width]);
   }
-  free(keys);
-  free(rows);
+  apps_free(keys);
+  apps_free(rows);
   return status;
 }
 
@@ -86,8 +86,8 @@ pawl_status linear_end_with_the_best(struct linear_run *run) {
 }
 
 void linear_forget_kept(struct linear_run *run) {
-  free(run->kept.keys);
-  free(run->kept.weights);
+  apps_free(run->kept.keys);
+  apps_free(run->kept.weights);
   memset(&run->kept, 0, sizeof run->kept);
   run->is_best = false;
 }
@@ -99,8 +99,8 @@ void linear_forget_kept(struct linear_run *run) {
 static pawl_status look_at_features(struct linear_run *run, struct pawl_vector *gradient,
                                     struct linear_certificate *certificate) {
   struct linear_worker reader = {.weights = run->weights};
-  uint64_t *keys = malloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
-  double *pairs = malloc(2 * ROWS_AT_ONCE * sizeof *pairs), *w = malloc(ROWS_AT_ONCE * sizeof *w), bias;
+  uint64_t *keys = apps_alloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
+  double *pairs = apps_alloc(2 * ROWS_AT_ONCE * sizeof *pairs), *w = apps_alloc(ROWS_AT_ONCE * sizeof *w), bias;
   size_t count = 0;
   pawl_status status = keys && pairs && w ? PAWL_OK : PAWL_NO_MEMORY;
   while (!status && next < run->order.features) {
@@ -109,9 +109,9 @@ static pawl_status look_at_features(struct linear_run *run, struct pawl_vector *
     if (!status) status = linear_pull_weights(&reader, keys, count, w, &bias);
     for (size_t i = 0; i < count && !status; i++) linear_certificate_add(certificate, w[i], pairs + 2 * i);
   }
-  free(keys);
-  free(pairs);
-  free(w);
+  apps_free(keys);
+  apps_free(pairs);
+  apps_free(w);
   return status;
 }
 
@@ -159,12 +159,13 @@ static bool has_diverged(const struct linear_run *run) {
 }
 
 void linear_judge_end(struct linear_run *run) {
-  struct linear_result *result = &run->result;
+  struct pawl_linear_result *result = &run->result;
   bool asked_for = run->options->rounds > 0; /* the user limited the rounds */
   bool diverged = has_diverged(run);
   if (diverged) result->why = "diverged";
   result->gap = run->control.gap;
   result->method = run->spec.method->name;
+  result->can_start = run->spec.method->no_start == NULL;
   result->is_certain = !diverged && (is(result->why, "converged") || is(result->why, "streamed") ||
                                      is(result->why, "early stop") || (is(result->why, "rounds") && asked_for));
   result->advice = NULL;

@@ -14,8 +14,8 @@ struct linear_validation {
   struct linear_scatter scatter;
   struct linear_worker reader; /* only its vectors and scatter are used, for pulling */
   double best;
-  uint32_t worse;            /* rounds since the best one */
-  struct linear_model model; /* of the best round, if there may be an early stop */
+  uint32_t worse;                 /* rounds since the best one */
+  struct pawl_linear_model model; /* of the best round, if there may be an early stop */
 };
 
 /* The state in a checkpoint from which training resumes. */
@@ -38,7 +38,7 @@ struct linear_kept {
 
 struct linear_run {
   struct apps_run common;
-  const struct linear_options *options;
+  const struct pawl_linear_options *options;
   struct linear_spec spec;
   struct pawl_data *data;
   struct linear_order order; /* of the next round */
@@ -49,9 +49,11 @@ struct linear_run {
   struct linear_kept kept;
   struct linear_newton *newton; /* NULL before the first Newton step */
   bool has_vectors;
-  struct linear_progress progress;
+  struct pawl_linear_progress progress;
   char slowest_host[256];
-  struct linear_result result;
+  struct pawl_linear_result result;
+  bool keeps_model;                /* the caller of pawl_linear_train wants the last model */
+  struct pawl_linear_model *model; /* that model; NULL: there is none yet, or it is not wanted */
   /* The two newest checkpoints, the newest first. Older ones are removed */
   char saved[2][PAWL_CHECKPOINT_NAME_MAX + 1];
   int64_t trained_ns, saved_ns;
@@ -130,15 +132,16 @@ pawl_status linear_scale_pull(struct linear_run *run, const uint64_t *keys, size
 
 /* The weights on the servers, as a model, and back: model.c. */
 pawl_status linear_read_bias(struct linear_run *run, double *bias_out);
-pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out);
+pawl_status linear_read_model(struct linear_run *run, struct pawl_linear_model *model_out);
 /* Adds the names of features, if the data has names. */
-void linear_name_features(struct linear_run *run, struct linear_model *model);
-pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model);
+void linear_name_features(struct linear_run *run, struct pawl_linear_model *model);
+pawl_status linear_write_start(struct linear_run *run, const struct pawl_linear_model *model);
 pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
                                 const double *values, size_t count); /* all other elements become zero */
 
 /* Validation: validate.c. linear_split says how one part of the rows is read if some are held out. */
-void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading);
+void linear_split(const struct pawl_linear_options *options, enum pawl_data_part part,
+                  struct pawl_data_options *reading);
 pawl_status linear_validation_load(struct linear_run *run);
 pawl_status linear_validate(struct linear_run *run);
 void linear_validation_fini(struct linear_run *run);

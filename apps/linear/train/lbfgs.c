@@ -1,8 +1,9 @@
 /* Limited-memory BFGS: see lbfgs.h. */
 #include "apps/linear/train/lbfgs.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "apps/common/memory.h"
 
 #define CURVATURE_LEAST 1e-12 /* of s . y, as a part of y . y gamma: less is rounding */
 
@@ -15,14 +16,14 @@ double linear_dot(const double *a, const double *b, size_t count) {
 pawl_status linear_lbfgs_init(struct linear_lbfgs *lbfgs, size_t count) {
   memset(lbfgs, 0, sizeof *lbfgs);
   lbfgs->count = count;
-  lbfgs->steps = calloc(LINEAR_LBFGS_PAIRS * count, sizeof *lbfgs->steps);
-  lbfgs->changes = calloc(LINEAR_LBFGS_PAIRS * count, sizeof *lbfgs->changes);
+  lbfgs->steps = apps_alloc_zero(LINEAR_LBFGS_PAIRS * count, sizeof *lbfgs->steps);
+  lbfgs->changes = apps_alloc_zero(LINEAR_LBFGS_PAIRS * count, sizeof *lbfgs->changes);
   return lbfgs->steps && lbfgs->changes ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 void linear_lbfgs_fini(struct linear_lbfgs *lbfgs) {
-  free(lbfgs->steps);
-  free(lbfgs->changes);
+  apps_free(lbfgs->steps);
+  apps_free(lbfgs->changes);
   memset(lbfgs, 0, sizeof *lbfgs);
 }
 

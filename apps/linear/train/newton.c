@@ -60,14 +60,14 @@ struct linear_newton {
 void linear_newton_end(struct linear_run *run) {
   struct linear_newton *newton = run->newton;
   if (!newton) return;
-  free(newton->w);
-  free(newton->step);
-  free(newton->g);
-  free(newton->hessian);
-  free(newton->total);
-  free(newton->change);
+  apps_free(newton->w);
+  apps_free(newton->step);
+  apps_free(newton->g);
+  apps_free(newton->hessian);
+  apps_free(newton->total);
+  apps_free(newton->change);
   linear_lbfgs_fini(&newton->lbfgs);
-  free(newton);
+  apps_free(newton);
   run->newton = NULL;
 }
 
@@ -110,8 +110,8 @@ static pawl_status write_step(struct linear_run *run, const struct linear_newton
 /* Reads the triangle from the servers, and expands it to a whole matrix. */
 static pawl_status read_hessian(struct linear_run *run, struct linear_newton *newton, struct pawl_vector *vector) {
   size_t count = newton->count, whole = count * (count + 1) / 2, at = 0, part = 1 << 20;
-  double *triangle = malloc(whole * sizeof *triangle);
-  if (!newton->hessian) newton->hessian = calloc(count * count, sizeof *newton->hessian);
+  double *triangle = apps_alloc(whole * sizeof *triangle);
+  if (!newton->hessian) newton->hessian = apps_alloc_zero(count * count, sizeof *newton->hessian);
   pawl_status status = triangle && newton->hessian ? PAWL_OK : PAWL_NO_MEMORY;
   for (size_t begin = 0; begin < whole && !status; begin += part) {
     struct pawl_task *task = NULL;
@@ -124,7 +124,7 @@ static pawl_status read_hessian(struct linear_run *run, struct linear_newton *ne
       newton->hessian[i * count + k] = newton->hessian[k * count + i] = triangle[at];
   for (size_t i = 0; i < count && !status && !run->bias; i++) /* without a bias its step is 0 */
     newton->hessian[i * count + count - 1] = newton->hessian[(count - 1) * count + i] = 0;
-  free(triangle);
+  apps_free(triangle);
   return status;
 }
 
@@ -145,7 +145,7 @@ static pawl_status take_gradient(struct linear_run *run, struct linear_newton *n
   bool is_regression = linear_is_regression(run->spec.loss);
   struct linear_certificate certificate;
   struct pawl_task *task = NULL;
-  double *pairs = malloc((2 * features + 1) * sizeof *pairs);
+  double *pairs = apps_alloc((2 * features + 1) * sizeof *pairs);
   pawl_status status = pairs ? pawl_vector_pull(vector, pawl_at_range(0, features), pairs, &task) : PAWL_NO_MEMORY;
   status = finish(status, task);
   linear_certificate_init(&certificate, run->spec.loss, run->spec.bias, run->order.l1, run->order.l2, &newton->at);
@@ -155,7 +155,7 @@ static pawl_status take_gradient(struct linear_run *run, struct linear_newton *n
   }
   newton->g[features] = run->bias ? newton->at.slopes[0] + (is_regression ? 0 : newton->at.slopes[1]) : 0;
   newton->gap = linear_certificate_gap(&certificate, &newton->at, newton->objective);
-  free(pairs);
+  apps_free(pairs);
   return status;
 }
 
@@ -318,8 +318,8 @@ static bool is_too_slow(const struct linear_run *run, const struct linear_newton
 static pawl_status begin_cheap(struct linear_run *run, struct linear_newton *newton) {
   newton->cheap_rounds = affordable_rounds(run);
   if (newton->cheap_rounds == 0) return PAWL_OK;
-  newton->total = calloc(newton->count, sizeof *newton->total);
-  newton->change = calloc(newton->count, sizeof *newton->change);
+  newton->total = apps_alloc_zero(newton->count, sizeof *newton->total);
+  newton->change = apps_alloc_zero(newton->count, sizeof *newton->change);
   pawl_status status = linear_lbfgs_init(&newton->lbfgs, newton->count);
   return newton->total && newton->change ? status : PAWL_NO_MEMORY;
 }
@@ -328,13 +328,13 @@ static pawl_status begin_cheap(struct linear_run *run, struct linear_newton *new
 
 static pawl_status begin(struct linear_run *run) {
   size_t count = (size_t)run->order.features + 1;
-  struct linear_newton *newton = calloc(1, sizeof *newton);
+  struct linear_newton *newton = apps_alloc_zero(1, sizeof *newton);
   run->newton = newton;
   if (!newton) return PAWL_NO_MEMORY;
   newton->count = count;
-  newton->w = calloc(count, sizeof *newton->w);
-  newton->step = calloc(count, sizeof *newton->step);
-  newton->g = calloc(count, sizeof *newton->g);
+  newton->w = apps_alloc_zero(count, sizeof *newton->w);
+  newton->step = apps_alloc_zero(count, sizeof *newton->step);
+  newton->g = apps_alloc_zero(count, sizeof *newton->g);
   if (!newton->w || !newton->step || !newton->g) return PAWL_NO_MEMORY;
   pawl_status status = begin_cheap(run, newton);
   if (!status) status = read_weights(run, newton);
@@ -389,7 +389,7 @@ static void end_worker(struct linear_worker *worker) { (void)worker; }
 
 const struct linear_method_descriptor linear_newton = {
     .name = "newton",
-    .number = LINEAR_METHOD_NEWTON,
+    .number = PAWL_LINEAR_METHOD_NEWTON,
     .losses = LINEAR_CURVED_LOSSES,
     .other_loss = LINEAR_NEEDS_CURVATURE,
     .rule = rule,

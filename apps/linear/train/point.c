@@ -10,7 +10,7 @@
 /* --- rounds --------------------------------------------------------------------------------------------- */
 
 static void note_round(struct linear_run *run, const struct linear_reply *sum, double seconds) {
-  struct linear_progress *progress = &run->progress;
+  struct pawl_linear_progress *progress = &run->progress;
   uint64_t before = progress->bytes_sent + progress->bytes_received;
   run->waited_s += sum->waited_s;
   run->worked_s += sum->worked_s;
@@ -120,14 +120,14 @@ static pawl_status gather(struct linear_run *run) {
 }
 
 static pawl_status save_if_due(struct linear_run *run) {
-  const struct linear_options *options = run->options;
+  const struct pawl_linear_options *options = run->options;
   double every = options->checkpoint_every_s > 0 ? options->checkpoint_every_s : 60;
   if (!options->checkpoints || apps_seconds_since(run->saved_ns) < every) return PAWL_OK;
   return linear_state_save(run);
 }
 
 static const char *why_to_end(struct linear_run *run) {
-  const struct linear_options *options = run->options;
+  const struct pawl_linear_options *options = run->options;
   bool streams = run->spec.method->streams;
   uint64_t most = options->rounds ? options->rounds : streams ? 1 : 1000;
   if (apps_is_stopping(&run->common)) return "interrupted";
@@ -196,7 +196,7 @@ static pawl_status evaluate(struct linear_run *run) {
 }
 
 static void sum_up(struct linear_run *run) {
-  struct linear_result *result = &run->result;
+  struct pawl_linear_result *result = &run->result;
   double busy = run->waited_s + run->worked_s;
   result->rounds = run->order.round - run->first_round - run->resumed;
   result->resumed = run->resumed;
@@ -221,18 +221,21 @@ static pawl_status go_back(struct linear_run *run) {
 
 /* Passes the model to the caller, even if rounds have failed. */
 static pawl_status hand_out(struct linear_run *run, size_t point) {
-  struct linear_model model = {0};
-  pawl_status status = linear_read_model(run, &model);
+  pawl_linear_model_destroy(run->model);
+  struct pawl_linear_model *model = run->model = apps_alloc_zero(1, sizeof *run->model);
+  pawl_status status = model ? linear_read_model(run, model) : PAWL_NO_MEMORY;
   if (status) return apps_fail(&run->common, status, "cannot read the model: %s", pawl_error_text());
   /* rounds failed before the evaluation */
   if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective;
-  model.objective = run->result.objective;
-  model.penalty = run->penalty;
-  linear_name_features(run, &model);
-  run->result.nonzeros = model.count;
-  if (run->spec.method->streams) run->result.features = linear_model_width(&model);
-  if (run->options->found) status = run->options->found(run->options->context, point, &model, &run->result);
-  linear_model_fini(&model);
+  model->about.objective = run->result.objective;
+  model->about.penalty = run->penalty;
+  linear_name_features(run, model);
+  run->result.nonzeros = model->about.nonzeros;
+  if (run->spec.method->streams) run->result.features = pawl_linear_width(&model->about);
+  if (run->options->found) status = run->options->found(run->options->context, point, model, &run->result);
+  if (run->keeps_model) return status;
+  pawl_linear_model_destroy(model);
+  run->model = NULL;
   return status;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/memory.h"
+
 enum { TURNS = 400, STILL_TURNS = 6 };
 enum { SIDE = 4, AT_ONCE = 32 }; /* rows of the Cholesky factor that are computed together */
 
@@ -208,13 +210,13 @@ static void solve(struct quadratic_solver *solver) {
 pawl_status linear_quadratic_solve(const struct linear_quadratic *is, double *step_out, double *fall_out) {
   size_t count = is->count;
   struct quadratic_solver solver = {.is = is, .count = count};
-  solver.v = malloc((count + 1) * sizeof *solver.v);
-  solver.slope = malloc((count + 1) * sizeof *solver.slope);
-  solver.diagonal = malloc((count + 1) * sizeof *solver.diagonal);
-  solver.answer = malloc((count + 1) * sizeof *solver.answer);
-  solver.free = malloc((count + 1) * sizeof *solver.free);
-  solver.factored = malloc((count + 1) * sizeof *solver.factored);
-  solver.factor = malloc((count * count + 1) * sizeof *solver.factor);
+  solver.v = apps_alloc((count + 1) * sizeof *solver.v);
+  solver.slope = apps_alloc((count + 1) * sizeof *solver.slope);
+  solver.diagonal = apps_alloc((count + 1) * sizeof *solver.diagonal);
+  solver.answer = apps_alloc((count + 1) * sizeof *solver.answer);
+  solver.free = apps_alloc((count + 1) * sizeof *solver.free);
+  solver.factored = apps_alloc((count + 1) * sizeof *solver.factored);
+  solver.factor = apps_alloc((count * count + 1) * sizeof *solver.factor);
   bool is_there =
       solver.v && solver.slope && solver.diagonal && solver.answer && solver.free && solver.factored && solver.factor;
   if (is_there) {
@@ -225,12 +227,12 @@ pawl_status linear_quadratic_solve(const struct linear_quadratic *is, double *st
     for (size_t j = 0; j < count; j++) step_out[j] = solver.v[j] - is->w[j];
     *fall_out = fall(&solver);
   }
-  free(solver.v);
-  free(solver.slope);
-  free(solver.diagonal);
-  free(solver.answer);
-  free(solver.free);
-  free(solver.factored);
-  free(solver.factor);
+  apps_free(solver.v);
+  apps_free(solver.slope);
+  apps_free(solver.diagonal);
+  apps_free(solver.answer);
+  apps_free(solver.free);
+  apps_free(solver.factored);
+  apps_free(solver.factor);
   return is_there ? PAWL_OK : PAWL_NO_MEMORY;
 }

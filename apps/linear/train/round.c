@@ -71,7 +71,7 @@ static int by_size(const void *a, const void *b) {
 /* Finds the slowest worker, and its time over the median. */
 static void find_slowest(struct linear_run *run, const struct pawl_round *round) {
   size_t count = pawl_round_count(round), known = 0;
-  int64_t *times = malloc((count + 1) * sizeof *times), most = -1;
+  int64_t *times = apps_alloc((count + 1) * sizeof *times), most = -1;
   run->progress.slowest = 1;
   for (size_t i = 0; times && i < count; i++) {
     struct pawl_report report;
@@ -88,7 +88,7 @@ static void find_slowest(struct linear_run *run, const struct pawl_round *round)
     int64_t median = (times[(known - 1) / 2] + times[known / 2]) / 2;
     run->progress.slowest = median > 0 ? (double)most / (double)median : 1;
   }
-  free(times);
+  apps_free(times);
 }
 
 static pawl_status add_report(void *context, size_t index, const struct pawl_report *report) {

@@ -27,8 +27,8 @@ static void divide(const struct linear_run *run, size_t count, double *most, con
 
 static pawl_status make_scales(struct linear_run *run, struct pawl_vector *largest, struct pawl_vector *added,
                                double *squares) {
-  uint64_t *keys = malloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
-  double *most = malloc(ROWS_AT_ONCE * sizeof *most), *sums = malloc(2 * ROWS_AT_ONCE * sizeof *sums);
+  uint64_t *keys = apps_alloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
+  double *most = apps_alloc(ROWS_AT_ONCE * sizeof *most), *sums = apps_alloc(2 * ROWS_AT_ONCE * sizeof *sums);
   size_t count = 0;
   pawl_status status = keys && most && sums ? PAWL_OK : PAWL_NO_MEMORY;
   while (!status && next < run->order.features) {
@@ -41,9 +41,9 @@ static pawl_status make_scales(struct linear_run *run, struct pawl_vector *large
     status = pawl_vector_push(run->scales, pawl_at_keys(keys, count), most, &task);
     if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   }
-  free(keys);
-  free(most);
-  free(sums);
+  apps_free(keys);
+  apps_free(most);
+  apps_free(sums);
   return status;
 }
 
@@ -65,14 +65,14 @@ static pawl_status measure_once(struct linear_run *run, bool *whole_out, double 
 }
 
 pawl_status linear_scale_open(struct linear_run *run) {
-  if (run->spec.scale == LINEAR_SCALE_NONE || run->scales) return PAWL_OK;
+  if (run->spec.scale == PAWL_LINEAR_SCALE_NONE || run->scales) return PAWL_OK;
   return linear_make_vector(run, LINEAR_SCALES, &run->scales);
 }
 
 pawl_status linear_scale_settle(struct linear_run *run) {
   bool is_whole = false;
   double squares = 0;
-  if (run->spec.scale == LINEAR_SCALE_NONE) return PAWL_OK;
+  if (run->spec.scale == PAWL_LINEAR_SCALE_NONE) return PAWL_OK;
   pawl_status status = linear_scale_open(run);
   while (!is_whole && !status) status = measure_once(run, &is_whole, &squares);
   if (status) return apps_fail(&run->common, status, "cannot scale the features: %s", apps_error_text(status));

@@ -22,7 +22,7 @@ static bool state_path(const struct linear_run *run, char *path, size_t size) {
 
 /* The options that must be the same when training resumes, as weights depend on them. */
 static json_t *make_terms(const struct linear_run *run) {
-  const struct linear_options *options = run->options;
+  const struct pawl_linear_options *options = run->options;
   char l1[1024] = "", l2[1024] = "";
   json_t *terms = json_object();
   for (size_t i = 0; i < options->point_count; i++) {
@@ -30,14 +30,14 @@ static json_t *make_terms(const struct linear_run *run) {
     snprintf(l1 + at, sizeof l1 - at, "%s%.12g", i ? "," : "", options->points[i].l1);
     snprintf(l2 + also, sizeof l2 - also, "%s%.12g", i ? "," : "", options->points[i].l2);
   }
-  apps_term(terms, "--loss", "%s", linear_loss_name(run->spec.loss));
+  apps_term(terms, "--loss", "%s", pawl_linear_loss_name(run->spec.loss));
   apps_term(terms, "--method", "%s", run->spec.method->name);
   apps_term(terms, "--l1", "%s", l1);
   apps_term(terms, "--l2", "%s", l2);
   apps_term_flag(terms, "--no-bias", !run->spec.bias);
   apps_term(terms, "--class-weight", "%.12g for the lower label and %.12g for the higher", run->spec.class_weights[0],
             run->spec.class_weights[1]);
-  apps_term(terms, "--scale", "%s", linear_scale_name(run->spec.scale));
+  apps_term(terms, "--scale", "%s", pawl_linear_scale_name(run->spec.scale));
   apps_terms_reading(terms, &run->spec.reading);
   if (!run->spec.method->streams) return terms;
   apps_term(terms, "--minibatch", "%u", (unsigned)run->spec.minibatch);

@@ -1,5 +1,5 @@
-/* The scheduler of linear methods: the job, and the path of penalties. See linear.h and train/inside.h;
- * point.c trains for one penalty. */
+/* The scheduler of linear methods: the job, and the path of penalties. point.c trains for one penalty. See
+ * <pawl/linear_model.h> and train/inside.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 /* --- the job -------------------------------------------------------------------------------------------- */
 
 static pawl_status write_spec(struct linear_run *run) {
-  const struct linear_options *options = run->options;
+  const struct pawl_linear_options *options = run->options;
   struct linear_spec *spec = &run->spec;
   struct pawl_data_info info;
   snprintf(spec->job, sizeof spec->job, "%s", options->job ? options->job : "linear");
@@ -57,13 +57,13 @@ static uint64_t count_bytes(const struct linear_run *run) {
  * them (dual.c). So one worker has all rows if they are few enough, unless the user asked for the method
  * by name. */
 static bool is_for_one(const struct linear_run *run) {
-  const struct linear_options *options = run->options;
-  return options->method == LINEAR_METHOD_AUTO && options->loss == LINEAR_HINGE &&
+  const struct pawl_linear_options *options = run->options;
+  return options->method == PAWL_LINEAR_METHOD_AUTO && options->loss == PAWL_LINEAR_HINGE &&
          count_bytes(run) <= LINEAR_DUAL_ALONE;
 }
 
 static pawl_status create_job(struct linear_run *run) {
-  const struct linear_options *options = run->options;
+  const struct pawl_linear_options *options = run->options;
   struct pawl_job_options job;
   struct pawl_data_info info;
   bool is_one = is_for_one(run);
@@ -99,7 +99,7 @@ static pawl_status check_labels(struct linear_run *run) {
 }
 
 static pawl_status open_data(struct linear_run *run) {
-  const struct linear_options *options = run->options;
+  const struct pawl_linear_options *options = run->options;
   struct pawl_data_options reading = options->reading;
   linear_split(options, PAWL_PART_TRAIN, &reading);
   pawl_status status = pawl_data_open(options->paths, options->path_count, &reading, &run->data);
@@ -140,28 +140,33 @@ static void fini(struct linear_run *run) {
   linear_validation_fini(run);
   linear_spec_fini(&run->spec);
   pawl_data_close(run->data);
+  pawl_linear_model_destroy(run->model);
 }
 
-pawl_status linear_train(struct pawl_session *session, const struct linear_options *options,
-                         struct linear_result *result_out, char error[APPS_TEXT_MAX]) {
-  struct linear_run run = {.options = options};
+pawl_status pawl_linear_train(struct pawl_session *session, const struct pawl_linear_options *options,
+                              struct pawl_linear_model **model_out, struct pawl_linear_result *result_out,
+                              char error[PAWL_LINEAR_TEXT]) {
+  char room[PAWL_LINEAR_TEXT];
+  struct pawl_linear_options is;
+  char *text = error ? error : room;
+  *text = 0;
+  if (!pawl_linear_check(options, text) || !linear_options_take(options, &is)) return PAWL_INVALID;
+  struct linear_run run = {.options = &is, .keeps_model = model_out != NULL};
   run.common = (struct apps_run){.session = session,
-                                 .tell = options->tell,
-                                 .stopping = options->stopping,
-                                 .start_worker = options->start_worker,
-                                 .context = options->context,
+                                 .tell = is.tell,
+                                 .stopping = is.stopping,
+                                 .start_worker = is.start_worker,
+                                 .context = is.context,
                                  .hear = linear_hear,
                                  .tick = linear_wait,
                                  .application = &run,
-                                 .error = error,
+                                 .error = text,
                                  .begun_ns = apps_now()};
-  *error = 0;
   run.progress.objective = run.progress.loss = run.progress.penalty = NAN;
   run.progress.valid_loss = run.progress.valid_accuracy = run.progress.left_s = NAN;
   run.result.valid_loss = run.result.valid_accuracy = run.result.accuracy = run.result.objective = NAN;
   run.result.gap = NAN;
-  run.progress.points = options->point_count;
-  if (!linear_check(options, error)) return PAWL_INVALID;
+  run.progress.points = is.point_count;
   pawl_status status = open_data(&run);
   if (!status) status = create_job(&run);
   if (!status) status = linear_describe(&run);
@@ -172,7 +177,11 @@ pawl_status linear_train(struct pawl_session *session, const struct linear_optio
   }
   if (status) apps_fail_as_said(&run.common, status);
   run.result.seconds = apps_seconds_since(run.common.begun_ns);
-  fini(&run);
   if (!status) *result_out = run.result;
+  if (!status && model_out) {
+    *model_out = run.model;
+    run.model = NULL;
+  }
+  fini(&run);
   return status;
 }

@@ -2,8 +2,8 @@
 #include "apps/linear/train/train_test.h"
 
 static struct rows rows, numbers, small;
-static struct linear_options options;
-static struct linear_point point;
+static struct pawl_linear_options options;
+static struct pawl_linear_point point;
 static const char *path;
 static struct outcome outcome;
 static double w[FEATURES_MOST + 1];
@@ -28,7 +28,7 @@ static void check(const struct problem *problem) {
 
 static void test_logistic_regression_with_l1(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 2};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 2};
   check(&problem);
   uint64_t zeros = 0;
   for (size_t j = 1; j <= rows.features; j++) zeros += outcome.w[0][j] == 0;
@@ -39,38 +39,39 @@ static void test_logistic_regression_with_l1(void **state) {
 
 static void test_logistic_regression_with_l2(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1};
   check(&problem);
   for (size_t j = 1; j <= rows.features; j++) assert_true(fabs(outcome.w[0][j] - w[j]) < 0.1);
 }
 
 static void test_logistic_regression_with_the_elastic_net_and_a_bias(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .l2 = 0.5, .bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .l2 = 0.5, .bias = true};
   check(&problem);
   assert_true(outcome.w[0][0] != 0);
 }
 
 static void test_classes_that_weigh_differently(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true, .class_weights = {1, 3}};
+  struct problem problem = {
+      .rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true, .class_weights = {1, 3}};
   check(&problem);
 }
 
 static void test_the_squared_hinge(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_SQUARED_HINGE, .l2 = 1, .bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_SQUARED_HINGE, .l2 = 1, .bias = true};
   check(&problem);
-  problem = (struct problem){.rows = &rows, .loss = LINEAR_SQUARED_HINGE, .l1 = 3};
+  problem = (struct problem){.rows = &rows, .loss = PAWL_LINEAR_SQUARED_HINGE, .l1 = 3};
   check(&problem);
 }
 
 static void test_least_squares(void **state) {
   (void)state;
-  struct problem problem = {.rows = &numbers, .loss = LINEAR_SQUARED, .l2 = 0.5, .bias = true};
+  struct problem problem = {.rows = &numbers, .loss = PAWL_LINEAR_SQUARED, .l2 = 0.5, .bias = true};
   check(&problem);
   assert_true(isnan(outcome.last.accuracy));
-  problem = (struct problem){.rows = &numbers, .loss = LINEAR_SQUARED, .l1 = 5, .bias = true};
+  problem = (struct problem){.rows = &numbers, .loss = PAWL_LINEAR_SQUARED, .l1 = 5, .bias = true};
   check(&problem);
 }
 
@@ -79,7 +80,7 @@ static void test_least_squares(void **state) {
 static void test_without_delay_the_weights_do_not_depend_on_the_number_of_workers(void **state) {
   (void)state;
   static struct outcome first;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true};
   for (uint32_t workers = 1; workers <= 3; workers++) {
     begin_options(&options, &problem, &point, &path, &outcome);
     must_train(&options, workers, &outcome);
@@ -91,7 +92,7 @@ static void test_without_delay_the_weights_do_not_depend_on_the_number_of_worker
 
 static void test_delay_leads_to_the_same_optimum(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true};
   double best = solve(&problem, w);
   for (uint32_t workers = 1; workers <= 3; workers += 2) {
     begin_options(&options, &problem, &point, &path, &outcome);
@@ -103,7 +104,7 @@ static void test_delay_leads_to_the_same_optimum(void **state) {
 
 static void test_without_the_filter_it_is_the_same_optimum(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 2};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 2};
   double best = solve(&problem, w);
   begin_options(&options, &problem, &point, &path, &outcome);
   options.keep_all = true;
@@ -113,7 +114,7 @@ static void test_without_the_filter_it_is_the_same_optimum(void **state) {
 
 static void test_one_block_of_all_features_converges_too(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
   double best = solve(&problem, w);
   begin_options(&options, &problem, &point, &path, &outcome);
   options.blocks = 1;
@@ -124,7 +125,7 @@ static void test_one_block_of_all_features_converges_too(void **state) {
 
 static void test_more_workers_than_rows(void **state) {
   (void)state;
-  struct problem problem = {.rows = &small, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  struct problem problem = {.rows = &small, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
   draw_rows(&small, "small", 3, 4, 0, false, 3);
   small.labels[0] = -1;
   small.labels[1] = small.labels[2] = 1;
@@ -137,7 +138,7 @@ static void test_more_workers_than_rows(void **state) {
 
 static void test_rows_without_any_feature_leave_the_bias(void **state) {
   (void)state;
-  struct problem problem = {.rows = &small, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  struct problem problem = {.rows = &small, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
   memset(&small, 0, sizeof small);
   small.count = 40;
   for (size_t i = 0; i < small.count; i++) small.labels[i] = i % 4 ? 1 : -1;
@@ -152,8 +153,8 @@ static void test_rows_without_any_feature_leave_the_bias(void **state) {
 
 static void test_a_path_of_penalties_gives_each_its_optimum(void **state) {
   (void)state;
-  static const struct linear_point points[] = {{8, 0}, {2, 0}, {0.5, 0.1}};
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .bias = true};
+  static const struct pawl_linear_point points[] = {{8, 0}, {2, 0}, {0.5, 0.1}};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .bias = true};
   begin_options(&options, &problem, &point, &path, &outcome);
   options.points = points;
   options.point_count = 3;
@@ -168,30 +169,31 @@ static void test_a_path_of_penalties_gives_each_its_optimum(void **state) {
 
 static void test_a_model_to_start_with_saves_rounds(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true};
   double best = solve(&problem, w), weights[FEATURES_MOST];
   uint64_t ids[FEATURES_MOST];
-  struct linear_model model = {.loss = LINEAR_LOGISTIC,
-                               .labels = {-1, 1},
-                               .has_bias = true,
-                               .bias = w[0],
-                               .features = rows.features,
-                               .ids = ids,
-                               .weights = weights};
+  struct pawl_linear_model model = {.about.loss = PAWL_LINEAR_LOGISTIC,
+                                    .about.labels = {-1, 1},
+                                    .about.has_bias = true,
+                                    .about.bias = w[0],
+                                    .about.features = rows.features,
+                                    .ids = ids,
+                                    .weights = weights};
   for (size_t j = 1; j <= rows.features; j++) {
     if (w[j] == 0) continue;
-    ids[model.count] = j;
-    weights[model.count++] = w[j];
+    ids[model.about.nonzeros] = j;
+    weights[model.about.nonzeros++] = w[j];
   }
   begin_options(&options, &problem, &point, &path, &outcome);
   options.start = &model;
   must_train(&options, 2, &outcome);
   check_model(&problem, &outcome, 0, best, 1e-4);
   assert_true(outcome.last.rounds <= 8);
-  for (size_t i = 0; i < model.count; i++) weights[i] = -weights[i]; /* the same, with labels that fall */
-  model.labels[0] = 1;
-  model.labels[1] = -1;
-  model.bias = -model.bias;
+  /* the same model, with labels that fall */
+  for (size_t i = 0; i < model.about.nonzeros; i++) weights[i] = -weights[i];
+  model.about.labels[0] = 1;
+  model.about.labels[1] = -1;
+  model.about.bias = -model.about.bias;
   begin_options(&options, &problem, &point, &path, &outcome);
   options.start = &model;
   options.rounds = 1;
@@ -202,7 +204,7 @@ static void test_a_model_to_start_with_saves_rounds(void **state) {
 static void test_validation_is_measured_and_ends_what_only_gets_worse(void **state) {
   (void)state;
   static struct rows noise, valid;
-  struct problem problem = {.rows = &noise, .loss = LINEAR_LOGISTIC, .l2 = 1e-4, .bias = true};
+  struct problem problem = {.rows = &noise, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1e-4, .bias = true};
   draw_rows(&noise, "noise", 60, 48, 3, false, 5);  /* fewer rows than it takes: learned by heart */
   draw_rows(&valid, "valid", 300, 60, 1, false, 6); /* with features that nobody has trained */
   begin_options(&options, &problem, &point, &path, &outcome);
@@ -212,7 +214,7 @@ static void test_validation_is_measured_and_ends_what_only_gets_worse(void **sta
   options.patience = 2;
   must_train(&options, 2, &outcome);
   assert_string_equal(outcome.last.why, "early stop");
-  struct problem measured = {.rows = &valid, .loss = LINEAR_LOGISTIC, .bias = true};
+  struct problem measured = {.rows = &valid, .loss = PAWL_LINEAR_LOGISTIC, .bias = true};
   double loss = objective_of(&measured, outcome.w[0]) / (double)valid.count;
   assert_true(fabs(outcome.last.valid_loss - loss) < 1e-6 * loss);
   /* the best round's weights, not the last one's */
@@ -224,7 +226,7 @@ static bool stop_after_three(void *context) { return ((struct outcome *)context)
 
 static void test_who_interrupts_keeps_what_there_is(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1};
   begin_options(&options, &problem, &point, &path, &outcome);
   options.stopping = stop_after_three;
   options.tolerance = 1e-12;
@@ -248,7 +250,7 @@ static size_t count_directories(const char *place) {
 static void test_a_run_goes_on_from_its_checkpoint(void **state) {
   (void)state;
   char checkpoints[160];
-  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true};
   snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", folder);
   begin_options(&options, &problem, &point, &path, &outcome);
   options.checkpoints = checkpoints;
@@ -277,7 +279,7 @@ static void test_a_run_goes_on_from_its_checkpoint(void **state) {
 
 static void test_what_cannot_be_learned_is_said(void **state) {
   (void)state;
-  struct problem problem = {.rows = &numbers, .loss = LINEAR_LOGISTIC, .l2 = 1};
+  struct problem problem = {.rows = &numbers, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1};
   begin_options(&options, &problem, &point, &path, &outcome);
   assert_int_equal(train(&options, 2, &outcome), PAWL_INVALID);
   assert_non_null(strstr(outcome.error, "not of two classes"));

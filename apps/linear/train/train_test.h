@@ -105,7 +105,7 @@ static inline void draw_dense(struct rows *rows, const char *name, size_t count,
 /* What is minimised, and the weights: those of ids, and the bias in w[0]. */
 struct problem {
   const struct rows *rows;
-  enum linear_loss loss;
+  enum pawl_linear_loss loss;
   double l1, l2;
   bool bias, penalises_bias;
   double class_weights[2];
@@ -135,7 +135,7 @@ static inline double objective_of(const struct problem *problem, const double *w
 
 /* One coordinate, with a curvature that is never exceeded: the objective cannot rise. */
 static inline double descend(const struct problem *problem, size_t id, double *w, double *z) {
-  double most = problem->loss == LINEAR_LOGISTIC ? 0.25 : problem->loss == LINEAR_SQUARED_HINGE ? 2 : 1;
+  double most = problem->loss == PAWL_LINEAR_LOGISTIC ? 0.25 : problem->loss == PAWL_LINEAR_SQUARED_HINGE ? 2 : 1;
   double g = 0, u = 0, l1 = id ? problem->l1 : 0, l2 = id ? problem->l2 : 0;
   for (size_t i = 0; i < problem->rows->count; i++) {
     double x = x_of(problem, i, id), c = c_of(problem, i);
@@ -194,7 +194,7 @@ struct hand {
 static inline void *labour(void *context) {
   struct hand *hand = context;
   struct pawl_session *own = open_listening(pawl_session_address(base));
-  hand->outcome = linear_work(own, hand->job, PATIENCE, hand->error);
+  hand->outcome = pawl_linear_work(own, hand->job, PATIENCE, hand->error);
   pawl_session_close(own, PATIENCE);
   return NULL;
 }
@@ -207,24 +207,24 @@ enum { MODELS = 4, HANDS = 8 };
 struct outcome {
   size_t models;
   double w[MODELS][FEATURES_MOST + 1]; /* the bias in w[0] */
-  struct linear_result results[MODELS];
-  struct linear_result last;
+  struct pawl_linear_result results[MODELS];
+  struct pawl_linear_result last;
   uint64_t rounds;        /* that were shown */
   double best_valid_loss; /* of those rounds */
   char told[4096];
   char error[APPS_TEXT_MAX];
 };
 
-static inline pawl_status keep_model(void *context, size_t point, const struct linear_model *model,
-                                     const struct linear_result *result) {
+static inline pawl_status keep_model(void *context, size_t point, const struct pawl_linear_model *model,
+                                     const struct pawl_linear_result *result) {
   struct outcome *outcome = context;
   assert_in_range(point, 0, MODELS - 1);
   memset(outcome->w[point], 0, sizeof outcome->w[point]);
-  for (size_t i = 0; i < model->count; i++) {
+  for (size_t i = 0; i < model->about.nonzeros; i++) {
     assert_in_range(model->ids[i], 1, FEATURES_MOST);
     outcome->w[point][model->ids[i]] = model->weights[i];
   }
-  outcome->w[point][0] = model->bias;
+  outcome->w[point][0] = model->about.bias;
   outcome->results[point] = *result;
   outcome->models++;
   return PAWL_OK;
@@ -236,7 +236,7 @@ static inline void keep_line(void *context, const char *line) {
   snprintf(outcome->told + length, sizeof outcome->told - length, "%s\n", line);
 }
 
-static inline void count_round(void *context, const struct linear_progress *progress) {
+static inline void count_round(void *context, const struct pawl_linear_progress *progress) {
   struct outcome *outcome = context;
   if (strcmp(progress->stage, "training") != 0) return;
   outcome->rounds = progress->round;
@@ -246,15 +246,15 @@ static inline void count_round(void *context, const struct linear_progress *prog
 
 /* The options for a problem, all of it in pieces of some rows. They point to `outcome`, `path` and
  * `point`. */
-static inline void begin_options(struct linear_options *options, const struct problem *problem,
-                                 struct linear_point *point, const char **path, struct outcome *outcome) {
-  linear_options_init(options);
+static inline void begin_options(struct pawl_linear_options *options, const struct problem *problem,
+                                 struct pawl_linear_point *point, const char **path, struct outcome *outcome) {
+  pawl_linear_options_init(options);
   memset(outcome, 0, sizeof *outcome);
-  *point = (struct linear_point){problem->l1, problem->l2};
+  *point = (struct pawl_linear_point){problem->l1, problem->l2};
   *path = problem->rows->path;
   options->loss = problem->loss;
   /* Not what is chosen for data as small as this: Newton steps, or all rows at one worker. */
-  options->method = problem->loss == LINEAR_HINGE ? LINEAR_METHOD_DUAL : LINEAR_METHOD_BLOCKS;
+  options->method = problem->loss == PAWL_LINEAR_HINGE ? PAWL_LINEAR_METHOD_DUAL : PAWL_LINEAR_METHOD_BLOCKS;
   options->paths = path;
   options->path_count = 1;
   options->reading.format = PAWL_DATA_LIBSVM;
@@ -271,7 +271,7 @@ static inline void begin_options(struct linear_options *options, const struct pr
 }
 
 /* Trains with so many threads as workers. */
-static inline pawl_status train(struct linear_options *options, uint32_t workers, struct outcome *outcome) {
+static inline pawl_status train(struct pawl_linear_options *options, uint32_t workers, struct outcome *outcome) {
   static unsigned number;
   struct hand hands[HANDS] = {0};
   char job[32];
@@ -282,13 +282,13 @@ static inline pawl_status train(struct linear_options *options, uint32_t workers
     hands[i].job = options->job;
     assert_int_equal(pthread_create(&hands[i].thread, NULL, labour, &hands[i]), 0);
   }
-  pawl_status status = linear_train(session, options, &outcome->last, outcome->error);
+  pawl_status status = pawl_linear_train(session, options, NULL, &outcome->last, outcome->error);
   for (uint32_t i = 0; i < workers; i++) pthread_join(hands[i].thread, NULL);
   if (options->job == job) options->job = NULL;
   return status;
 }
 
-static inline void must_train(struct linear_options *options, uint32_t workers, struct outcome *outcome) {
+static inline void must_train(struct pawl_linear_options *options, uint32_t workers, struct outcome *outcome) {
   pawl_status status = train(options, workers, outcome);
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome->error, outcome->told);
 }

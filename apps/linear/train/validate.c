@@ -6,7 +6,8 @@
 #include "apps/linear/losses.h"
 #include "apps/linear/train/inside.h"
 
-void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading) {
+void linear_split(const struct pawl_linear_options *options, enum pawl_data_part part,
+                  struct pawl_data_options *reading) {
   if (options->valid_split == 0) return;
   reading->part = part;
   reading->held_share = options->valid_split;
@@ -20,7 +21,7 @@ static size_t count_rows(const struct linear_share *share) {
 }
 
 pawl_status linear_validation_load(struct linear_run *run) {
-  const struct linear_options *options = run->options;
+  const struct pawl_linear_options *options = run->options;
   struct pawl_data *data;
   struct pawl_data_info info;
   run->validation.best = INFINITY;
@@ -83,9 +84,9 @@ static pawl_status pull(struct linear_run *run, double *w, double *bias) {
   struct linear_scatter scatter;
   bool streams = run->spec.method->streams;
   size_t count = known_features(share, run->order.features);
-  struct pulled_feature *places = malloc((count + 1) * sizeof *places);
-  uint64_t *keys = malloc((count + 1) * sizeof *keys);
-  double *pulled = malloc((count + 1) * sizeof *pulled), *scales = malloc((count + 1) * sizeof *scales);
+  struct pulled_feature *places = apps_alloc((count + 1) * sizeof *places);
+  uint64_t *keys = apps_alloc((count + 1) * sizeof *keys);
+  double *pulled = apps_alloc((count + 1) * sizeof *pulled), *scales = apps_alloc((count + 1) * sizeof *scales);
   pawl_status status = places && keys && pulled && scales ? PAWL_OK : PAWL_NO_MEMORY;
   linear_scatter_init(&scatter, run->order.features);
   for (size_t i = 0; i < count && !status; i++)
@@ -95,10 +96,10 @@ static pawl_status pull(struct linear_run *run, double *w, double *bias) {
   if (!status) status = linear_pull_weights(&reader, keys, count, pulled, bias);
   if (!status) status = linear_scale_pull(run, keys, count, scales);
   for (size_t i = 0; i < count && !status; i++) w[places[i].feature] = pulled[i] / scales[i];
-  free(places);
-  free(keys);
-  free(pulled);
-  free(scales);
+  apps_free(places);
+  apps_free(keys);
+  apps_free(pulled);
+  apps_free(scales);
   return status;
 }
 
@@ -109,7 +110,7 @@ static void judge(struct linear_run *run, const double *z, double bias) {
   size_t correct = 0;
   for (size_t i = 0; i < share->rows; i++) {
     double y = linear_y(&run->spec, &run->order, (double)share->labels[i]), score = z[i] + bias;
-    loss += is_regression ? (score - y) * (score - y) : linear_loss_value(LINEAR_LOGISTIC, y, score);
+    loss += is_regression ? (score - y) * (score - y) : linear_loss_value(PAWL_LINEAR_LOGISTIC, y, score);
     correct += (score > 0) == (y > 0);
   }
   double rows = share->rows ? (double)share->rows : 1;
@@ -128,7 +129,8 @@ pawl_status linear_validate(struct linear_run *run) {
   if (run->options->valid_count == 0 && run->options->valid_split == 0) return PAWL_OK;
   pawl_status status = arrange(run);
   if (status) return status;
-  double bias = 0, *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
+  double bias = 0, *w = apps_alloc_zero(share->features + 1, sizeof *w),
+         *z = apps_alloc_zero(share->rows + 1, sizeof *z);
   status = w && z ? pull(run, w, &bias) : PAWL_NO_MEMORY;
   for (size_t j = 0; j < share->features && !status; j++)
     for (uint64_t k = share->starts[j]; w[j] != 0 && k < share->starts[j + 1]; k++)
@@ -138,7 +140,7 @@ pawl_status linear_validate(struct linear_run *run) {
     linear_model_fini(&run->validation.model);
     status = linear_read_model(run, &run->validation.model);
   }
-  free(w);
-  free(z);
+  apps_free(w);
+  apps_free(z);
   return status ? apps_fail(&run->common, status, "validation: %s", pawl_error_text()) : PAWL_OK;
 }

@@ -233,10 +233,6 @@ pawl_status pawl_sketch_add(struct pawl_sketch_writer *writer, const void *key, 
   return add_one(writer, pwi_hash(key, size, 0), weight, PWI_TOP_BYTES, key, size);
 }
 
-pawl_status pawl_sketch_add_number(struct pawl_sketch_writer *writer, uint64_t key, int64_t weight) {
-  return add_one(writer, pwi_mix64(key), weight, PWI_TOP_NUMBER, NULL, 0);
-}
-
 static void add_block(struct pawl_sketch_writer *writer, const uint64_t *keys, size_t count) {
   if (writer->gather->is_on) {
     gather_numbers(writer, keys, count);
@@ -247,7 +243,16 @@ static void add_block(struct pawl_sketch_writer *writer, const uint64_t *keys, s
   put_numbers(writer, keys, count);
 }
 
-pawl_status pawl_sketch_add_numbers(struct pawl_sketch_writer *writer, const uint64_t *keys, size_t count) {
+static pawl_status add_weighted(struct pawl_sketch_writer *writer, const uint64_t *keys, size_t count, int64_t weight) {
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; i < count && status == PAWL_OK; i++)
+    status = add_one(writer, pwi_mix64(keys[i]), weight, PWI_TOP_NUMBER, NULL, 0);
+  return status;
+}
+
+pawl_status pawl_sketch_add_numbers(struct pawl_sketch_writer *writer, const uint64_t *keys, size_t count,
+                                    int64_t weight) {
+  if (weight != 1) return add_weighted(writer, keys, count, weight);
   while (count > 0 && writer->status == PAWL_OK) {
     size_t some = begin_block(writer, count);
     add_block(writer, keys, some);

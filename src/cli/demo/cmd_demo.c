@@ -23,8 +23,8 @@ struct demo {
   const char *named; /* folder of the data; NULL: searched for */
   char data[PATH_MAX], folder[PATH_MAX];
   struct pwi_demo_training killed, undisturbed;
-  struct linear_model model;
-  struct linear_figures figures;
+  struct pawl_linear_model *model; /* NULL before it is trained */
+  struct pawl_linear_figures figures;
   struct pwi_demo_top top;
 };
 
@@ -145,17 +145,17 @@ static json_t *learned_json(const struct demo *demo) {
 
 /* Runs training with and without a kill, and evaluates the first model. */
 static int train_twice(struct demo *demo) {
-  char path[PATH_MAX], error[APPS_TEXT_MAX];
+  char path[PATH_MAX], error[PAWL_LINEAR_TEXT];
   int exit_code = pwi_demo_train_run(demo->command, demo->data, demo->folder, true, &interrupted, &demo->killed);
   if (exit_code) return exit_code;
   if (!demo->killed.killed)
     return pwi_cli_failure(demo->command,
                            "no server was killed: training ended too early, or its process is not visible in /proc");
-  if (linear_model_read(pwi_demo_model_path(demo->folder, path), &demo->model, error))
+  if (pawl_linear_model_read(pwi_demo_model_path(demo->folder, path), &demo->model, error))
     return pwi_cli_failure(demo->command, "%s", error);
   exit_code = pwi_demo_train_run(demo->command, demo->data, demo->folder, false, &interrupted, &demo->undisturbed);
-  if (!exit_code) exit_code = pwi_demo_test(demo->command, demo->data, &demo->model, &demo->figures);
-  if (!exit_code) exit_code = pwi_demo_top_init(&demo->top, demo->command, demo->data, &demo->model);
+  if (!exit_code) exit_code = pwi_demo_test(demo->command, demo->data, demo->model, &demo->figures);
+  if (!exit_code) exit_code = pwi_demo_top_init(&demo->top, demo->command, demo->data, demo->model);
   return exit_code;
 }
 
@@ -182,7 +182,7 @@ static int show_training(struct demo *demo) {
   if (exit_code == PWI_EXIT_OK) exit_code = show_learned(demo);
   pwi_demo_folder_remove(demo->folder);
   catch_interrupts(false);
-  linear_model_fini(&demo->model);
+  pawl_linear_model_destroy(demo->model);
   pwi_demo_top_fini(&demo->top);
   return exit_code;
 }

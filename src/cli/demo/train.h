@@ -13,7 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "apps/linear/model/model.h"
+#include <pawl/linear_model.h>
+
 #include "cli/cli.h"
 
 #define PWI_DEMO_ROUNDS_MAX 1000
@@ -68,8 +69,8 @@ void pwi_demo_curve_print(const struct pwi_paint *paint, const struct pwi_demo_t
 bool pwi_demo_data_find(const char *named, char folder_out[PATH_MAX]);
 
 /* Evaluates the model on the test data. Returns PWI_EXIT_OK, or prints an error. */
-int pwi_demo_test(const struct pwi_command *command, const char *data, const struct linear_model *model,
-                  struct linear_figures *figures_out);
+int pwi_demo_test(const struct pwi_command *command, const char *data, const struct pawl_linear_model *model,
+                  struct pawl_linear_figures *figures_out);
 
 /* The words with the largest weights of each sign. */
 #define PWI_DEMO_TOP 24
@@ -79,7 +80,7 @@ struct pwi_demo_top {
 
 /* Returns PWI_EXIT_OK, or prints an error. Always release with pwi_demo_top_fini. */
 int pwi_demo_top_init(struct pwi_demo_top *top, const struct pwi_command *command, const char *data,
-                      const struct linear_model *model);
+                      const struct pawl_linear_model *model);
 void pwi_demo_top_fini(struct pwi_demo_top *top);
 
 #endif

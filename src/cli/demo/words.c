@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <pawl/data.h>
+#include <pawl/session.h>
 
 #include "base/memory.h"
 #include "cli/demo/train.h"
@@ -51,24 +52,25 @@ bool pwi_demo_data_find(const char *named, char folder_out[PATH_MAX]) {
 
 /* --- how good a model is ------------------------------------------------------------------------------------------ */
 
-static pawl_status predict(const char *path, const struct linear_model *model, struct linear_figures *figures_out) {
+static pawl_status predict(const char *path, const struct pawl_linear_model *model,
+                           struct pawl_linear_figures *figures_out) {
   struct pwi_predict run = {.model = model};
   struct pawl_data_options reading;
   struct pawl_data *data = NULL;
   pawl_data_options_init(&reading);
   pawl_status status = pawl_data_open(&path, 1, &reading, &data);
   if (!status) status = pwi_predict_run(&run, data, 1);
-  if (!status) status = linear_metrics_figures(run.metrics, figures_out);
+  if (!status) status = pawl_linear_metrics_figures(run.metrics, figures_out);
   pwi_predict_lines_fini(&run.lines);
   pwi_predict_strangers_fini(&run.strangers);
-  linear_scorer_destroy(run.scorer);
-  linear_metrics_destroy(run.metrics);
+  pawl_linear_scorer_destroy(run.scorer);
+  pawl_linear_metrics_destroy(run.metrics);
   pawl_data_close(data);
   return status;
 }
 
-int pwi_demo_test(const struct pwi_command *command, const char *data, const struct linear_model *model,
-                  struct linear_figures *figures_out) {
+int pwi_demo_test(const struct pwi_command *command, const char *data, const struct pawl_linear_model *model,
+                  struct pawl_linear_figures *figures_out) {
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%.3800s/%s", data, PWI_DEMO_TEST);
   pawl_status status = predict(path, model, figures_out);
@@ -116,18 +118,22 @@ static bool read_words(struct pwi_demo_top *top, const struct word_weight *sorte
 }
 
 int pwi_demo_top_init(struct pwi_demo_top *top, const struct pwi_command *command, const char *data,
-                      const struct linear_model *model) {
+                      const struct pawl_linear_model *model) {
   char path[PATH_MAX];
   *top = (struct pwi_demo_top){0};
   snprintf(path, sizeof path, "%.3800s/%s", data, PWI_DEMO_VOCABULARY);
   FILE *file = fopen(path, "re");
   if (!file) return pwi_cli_failure(command, "cannot read %s: %s", path, strerror(errno));
-  struct word_weight *sorted = pwi_alloc_zero(model->count + 1, sizeof *sorted);
+  struct pawl_linear_about about;
+  pawl_linear_model_about(model, &about);
+  const uint64_t *ids = pawl_linear_model_ids(model);
+  const double *weights = pawl_linear_model_weights(model);
+  struct word_weight *sorted = pwi_alloc_zero(about.nonzeros + 1, sizeof *sorted);
   bool good = sorted != NULL;
-  for (size_t i = 0; good && i < model->count; i++)
-    sorted[i] = (struct word_weight){.value = model->weights[i], .id = model->ids[i]};
-  if (good) qsort(sorted, model->count, sizeof *sorted, by_value);
-  good = good && read_words(top, sorted, model->count, file);
+  for (size_t i = 0; good && i < about.nonzeros; i++)
+    sorted[i] = (struct word_weight){.value = weights[i], .id = ids[i]};
+  if (good) qsort(sorted, about.nonzeros, sizeof *sorted, by_value);
+  good = good && read_words(top, sorted, about.nonzeros, file);
   bool is_unreadable = ferror(file) != 0;
   fclose(file);
   pwi_free(sorted);

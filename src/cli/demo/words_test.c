@@ -1,6 +1,7 @@
 /* What the demonstration makes of its data: the words that matter, the figures, and where it is looked for. */
 #include <unistd.h>
 
+#include "apps/linear/model/model.h"
 #include "base/memory.h"
 #include "base/testing.h"
 #include "cli/demo/train.h"
@@ -40,13 +41,13 @@ static int remove_folder(void **state) {
 /* "ant" and "dog" speak for the second class, "bee" for the first, "cat" for neither. */
 static uint64_t ids[] = {1, 2, 4};
 static double weights[] = {0.5, -2, 1.5};
-static const struct linear_model model = {.loss = LINEAR_LOGISTIC,
-                                          .labels = {-1, 1},
-                                          .class_weights = {1, 1},
-                                          .features = 4,
-                                          .count = 3,
-                                          .ids = ids,
-                                          .weights = weights};
+static const struct pawl_linear_model model = {.about.loss = PAWL_LINEAR_LOGISTIC,
+                                               .about.labels = {-1, 1},
+                                               .about.class_weights = {1, 1},
+                                               .about.features = 4,
+                                               .about.nonzeros = 3,
+                                               .ids = ids,
+                                               .weights = weights};
 
 static void test_words_stand_on_the_side_of_their_weight_the_heaviest_first(void **state) {
   struct pwi_demo_top top;
@@ -62,7 +63,7 @@ static void test_words_stand_on_the_side_of_their_weight_the_heaviest_first(void
 }
 
 static void test_a_model_without_weights_has_no_words(void **state) {
-  struct linear_model empty = {.loss = LINEAR_LOGISTIC, .labels = {-1, 1}};
+  struct pawl_linear_model empty = {.about.loss = PAWL_LINEAR_LOGISTIC, .about.labels = {-1, 1}};
   struct pwi_demo_top top;
   (void)state;
   assert_int_equal(pwi_demo_top_init(&top, &command, folder, &empty), PWI_EXIT_OK);
@@ -85,7 +86,7 @@ static void test_words_survive_a_lack_of_memory(void **state) {
 }
 
 static void test_the_figures_are_those_of_the_test_data(void **state) {
-  struct linear_figures figures;
+  struct pawl_linear_figures figures;
   (void)state;
   assert_int_equal(pwi_demo_test(&command, folder, &model, &figures), PWI_EXIT_OK);
   assert_int_equal(figures.rows, 4);

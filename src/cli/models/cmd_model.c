@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/model/model.h"
+#include <pawl/linear_model.h>
+
 #include "base/json.h"
 #include "base/memory.h"
 #include "cli/cli.h"
@@ -48,15 +49,17 @@ static void fini_top(struct top *top) {
   pwi_free(top->weights);
 }
 
-static bool find_top(const struct linear_model *model, size_t wanted, struct top *top) {
-  top->weights = pwi_alloc_zero(model->count ? model->count : 1, sizeof *top->weights);
+static bool find_top(const struct pawl_linear_model *model, size_t count, size_t wanted, struct top *top) {
+  const uint64_t *ids = pawl_linear_model_ids(model);
+  const double *weights = pawl_linear_model_weights(model);
+  top->weights = pwi_alloc_zero(count ? count : 1, sizeof *top->weights);
   if (!top->weights) return false;
-  for (size_t i = 0; i < model->count; i++)
-    top->weights[i] = (struct model_weight){.id = model->ids[i], .weight = model->weights[i], .place = i};
-  qsort(top->weights, model->count, sizeof *top->weights, by_size);
-  top->count = model->count < wanted ? model->count : wanted;
-  for (size_t i = 0; i < top->count && model->names; i++) {
-    const char *name = model->names[top->weights[i].place];
+  for (size_t i = 0; i < count; i++)
+    top->weights[i] = (struct model_weight){.id = ids[i], .weight = weights[i], .place = i};
+  qsort(top->weights, count, sizeof *top->weights, by_size);
+  top->count = count < wanted ? count : wanted;
+  for (size_t i = 0; i < top->count; i++) {
+    const char *name = pawl_linear_model_name(model, top->weights[i].place);
     if (name && !(top->weights[i].name = strdup(name))) return false;
   }
   return true;
@@ -91,37 +94,39 @@ static int name_top(const struct pwi_command *command, const char *path, uint64_
 
 /* --- show --------------------------------------------------------------------------------------------------------------------- */
 
-static void print_penalty(const struct linear_model *model) {
-  if (isnan(model->l1) || isnan(model->l2))
-    printf("%-12s %s, of unknown weight\n", "penalty", isnan(model->l1) ? "l1" : "l2");
+static void print_penalty(const struct pawl_linear_about *about) {
+  if (isnan(about->l1) || isnan(about->l2))
+    printf("%-12s %s, of unknown weight\n", "penalty", isnan(about->l1) ? "l1" : "l2");
   else
-    printf("%-12s l1 %.9g, l2 %.9g%s\n", "penalty", model->l1, model->l2,
-           model->scale == LINEAR_SCALE_MAX         ? ", on weights of features divided by their largest value"
-           : model->scale == LINEAR_SCALE_DEVIATION ? ", on weights of features divided by their standard deviation"
-                                                    : "");
+    printf("%-12s l1 %.9g, l2 %.9g%s\n", "penalty", about->l1, about->l2,
+           about->scale == PAWL_LINEAR_SCALE_MAX ? ", on weights of features divided by their largest value"
+           : about->scale == PAWL_LINEAR_SCALE_DEVIATION
+               ? ", on weights of features divided by their standard deviation"
+               : "");
 }
 
-static void print_rows_read(const struct linear_model *model) {
-  if (model->hash_bits) printf("%-12s hashed to %" PRIu32 " bits\n", "names", model->hash_bits);
-  if (model->binary || model->unit_rows)
-    printf("%-12s %s%s%s\n", "rows", model->binary ? "every value set to 1" : "",
-           model->binary && model->unit_rows ? ", then " : "", model->unit_rows ? "scaled to length 1" : "");
+static void print_rows_read(const struct pawl_linear_about *about) {
+  if (about->hash_bits) printf("%-12s hashed to %" PRIu32 " bits\n", "names", about->hash_bits);
+  if (about->binary || about->unit_rows)
+    printf("%-12s %s%s%s\n", "rows", about->binary ? "every value set to 1" : "",
+           about->binary && about->unit_rows ? ", then " : "", about->unit_rows ? "scaled to length 1" : "");
 }
 
-static void print_model(const struct linear_model *model, const struct top *top) {
-  printf("%-12s %s%s\n", "loss", linear_loss_name(model->loss), model->is_regression ? ", regression" : "");
-  if (!model->is_regression)
-    printf("%-12s %.9g where the score is positive, else %.9g\n", "labels", model->labels[1], model->labels[0]);
-  print_penalty(model);
-  if (model->class_weights[0] != 1 || model->class_weights[1] != 1)
-    printf("%-12s %.9g for %.9g, %.9g for %.9g\n", "class weights", model->class_weights[0], model->labels[0],
-           model->class_weights[1], model->labels[1]);
+static void print_model(const struct pawl_linear_about *about, const struct top *top) {
+  printf("%-12s %s%s\n", "loss", pawl_linear_loss_name(about->loss), about->is_regression ? ", regression" : "");
+  if (!about->is_regression)
+    printf("%-12s %.9g where the score is positive, else %.9g\n", "labels", about->labels[1], about->labels[0]);
+  print_penalty(about);
+  if (about->class_weights[0] != 1 || about->class_weights[1] != 1)
+    printf("%-12s %.9g for %.9g, %.9g for %.9g\n", "class weights", about->class_weights[0], about->labels[0],
+           about->class_weights[1], about->labels[1]);
   printf("%-12s %" PRIu64 "%s\n"
          "%-12s %zu non-zero\n",
-         "features", linear_model_width(model), model->zero_based ? ", numbered from 0" : "", "weights", model->count);
-  if (model->has_bias) printf("%-12s %.9g\n", "bias", model->bias);
-  print_rows_read(model);
-  if (!isnan(model->objective)) printf("%-12s %.10g at the end of training\n", "objective", model->objective);
+         "features", pawl_linear_width(about), about->zero_based ? ", numbered from 0" : "", "weights",
+         about->nonzeros);
+  if (about->has_bias) printf("%-12s %.9g\n", "bias", about->bias);
+  print_rows_read(about);
+  if (!isnan(about->objective)) printf("%-12s %.10g at the end of training\n", "objective", about->objective);
   if (top->count) printf("\n%20s %14s\n", "feature", "weight");
   for (size_t i = 0; i < top->count; i++)
     printf("%20" PRIu64 " %14.6g%s%s\n", top->weights[i].id, top->weights[i].weight, top->weights[i].name ? "  " : "",
@@ -139,16 +144,16 @@ static json_t *top_json(const struct top *top) {
   return list;
 }
 
-static json_t *model_json(const struct linear_model *model, const struct top *top) {
-  json_t *labels = model->is_regression ? json_null() : json_pack("[f, f]", model->labels[0], model->labels[1]);
+static json_t *model_json(const struct pawl_linear_about *about, const struct top *top) {
+  json_t *labels = about->is_regression ? json_null() : json_pack("[f, f]", about->labels[0], about->labels[1]);
   return json_pack("{s:s, s:b, s:o, s:o, s:o, s:[f, f], s:I, s:b, s:I, s:o, s:I, s:b, s:b, s:s, s:o, s:o}", "loss",
-                   linear_loss_name(model->loss), "regression", (int)model->is_regression, "labels", labels, "l1",
-                   real(model->l1), "l2", real(model->l2), "class_weights", model->class_weights[0],
-                   model->class_weights[1], "features", (json_int_t)linear_model_width(model), "zero_based",
-                   (int)model->zero_based, "nnz", (json_int_t)model->count, "bias",
-                   model->has_bias ? real(model->bias) : json_null(), "hash_bits", (json_int_t)model->hash_bits,
-                   "binary", (int)model->binary, "unit_rows", (int)model->unit_rows, "scale",
-                   linear_scale_name(model->scale), "objective", real(model->objective), "top", top_json(top));
+                   pawl_linear_loss_name(about->loss), "regression", (int)about->is_regression, "labels", labels, "l1",
+                   real(about->l1), "l2", real(about->l2), "class_weights", about->class_weights[0],
+                   about->class_weights[1], "features", (json_int_t)pawl_linear_width(about), "zero_based",
+                   (int)about->zero_based, "nnz", (json_int_t)about->nonzeros, "bias",
+                   about->has_bias ? real(about->bias) : json_null(), "hash_bits", (json_int_t)about->hash_bits,
+                   "binary", (int)about->binary, "unit_rows", (int)about->unit_rows, "scale",
+                   pawl_linear_scale_name(about->scale), "objective", real(about->objective), "top", top_json(top));
 }
 
 struct model_show {
@@ -158,15 +163,17 @@ struct model_show {
   bool json;
 };
 
-static int show_model(const struct model_show *show, const struct linear_model *model) {
+static int show_model(const struct model_show *show, const struct pawl_linear_model *model) {
+  struct pawl_linear_about about;
   struct top top = {0};
   int exit_code = PWI_EXIT_OK;
-  if (!find_top(model, (size_t)show->top, &top)) return pwi_cli_failure(show->command, "out of memory");
-  if (show->vocabulary) exit_code = name_top(show->command, show->vocabulary, model->zero_based ? 0 : 1, &top);
+  pawl_linear_model_about(model, &about);
+  if (!find_top(model, about.nonzeros, (size_t)show->top, &top)) return pwi_cli_failure(show->command, "out of memory");
+  if (show->vocabulary) exit_code = name_top(show->command, show->vocabulary, about.zero_based ? 0 : 1, &top);
   if (exit_code == PWI_EXIT_OK && show->json)
-    exit_code = pwi_cli_print_json(show->command, model_json(model, &top));
+    exit_code = pwi_cli_print_json(show->command, model_json(&about, &top));
   else if (exit_code == PWI_EXIT_OK)
-    print_model(model, &top);
+    print_model(&about, &top);
   fini_top(&top);
   return exit_code;
 }
@@ -174,8 +181,8 @@ static int show_model(const struct model_show *show, const struct linear_model *
 static int run_show(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   struct model_show show = {.command = command, .top = TOP_DEFAULT};
-  struct linear_model model;
-  char error[APPS_TEXT_MAX];
+  struct pawl_linear_model *model;
+  char error[PAWL_LINEAR_TEXT];
   int letter;
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
@@ -186,9 +193,9 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
   show.path = argv[args.rest];
-  if (linear_model_read(show.path, &model, error)) return pwi_cli_failure(command, "%s", error);
-  int exit_code = show_model(&show, &model);
-  linear_model_fini(&model);
+  if (pawl_linear_model_read(show.path, &model, error)) return pwi_cli_failure(command, "%s", error);
+  int exit_code = show_model(&show, model);
+  pawl_linear_model_destroy(model);
   return exit_code;
 }
 
@@ -214,51 +221,52 @@ static const struct pwi_command command_show = {
 
 /* --- export --------------------------------------------------------------------------------------------------------------------- */
 
-static bool read_format(const char *name, enum linear_format *format_out) {
-  for (int i = LINEAR_FORMAT_PAWL; i <= LINEAR_FORMAT_NPY; i++)
-    if (strcmp(name, linear_format_name((enum linear_format)i)) == 0) {
-      *format_out = (enum linear_format)i;
+static bool read_format(const char *name, enum pawl_linear_format *format_out) {
+  for (int i = PAWL_LINEAR_FORMAT_PAWL; i <= PAWL_LINEAR_FORMAT_NPY; i++)
+    if (strcmp(name, pawl_linear_format_name((enum pawl_linear_format)i)) == 0) {
+      *format_out = (enum pawl_linear_format)i;
       return true;
     }
   return false;
 }
 
 /* Warns of properties of the model that other programs cannot know. */
-static void warn(const struct linear_model *model, enum linear_format format) {
-  if (format == LINEAR_FORMAT_PAWL) return;
-  if (model->binary || model->unit_rows)
+static void warn(const struct pawl_linear_about *about, enum pawl_linear_format format) {
+  if (format == PAWL_LINEAR_FORMAT_PAWL) return;
+  if (about->binary || about->unit_rows)
     fprintf(stderr,
             "pawl model export: rows were%s%s%s in training; transform rows likewise to predict with this file\n",
-            model->binary ? " made binary" : "", model->binary && model->unit_rows ? " and" : "",
-            model->unit_rows ? " scaled to length 1" : "");
-  if (model->zero_based && format == LINEAR_FORMAT_LIBLINEAR)
+            about->binary ? " made binary" : "", about->binary && about->unit_rows ? " and" : "",
+            about->unit_rows ? " scaled to length 1" : "");
+  if (about->zero_based && format == PAWL_LINEAR_FORMAT_LIBLINEAR)
     fprintf(stderr, "pawl model export: LIBLINEAR counts features from 1, so feature 0 becomes feature 1; add 1 to all "
                     "ids in its data\n");
-  if (model->hash_bits)
+  if (about->hash_bits)
     fprintf(stderr, "pawl model export: the features are names hashed by pawl, which other programs cannot compute\n");
 }
 
 static int export_model(const struct pwi_command *command, const char *path, const char *output,
-                        enum linear_format format, bool json) {
-  struct linear_model model;
-  char error[APPS_TEXT_MAX];
-  if (linear_model_read(path, &model, error)) return pwi_cli_failure(command, "%s", error);
-  pawl_status status = linear_model_write(&model, output, format, error);
-  size_t count = model.count;
-  if (status == PAWL_OK) warn(&model, format);
-  linear_model_fini(&model);
+                        enum pawl_linear_format format, bool json) {
+  struct pawl_linear_model *model;
+  char error[PAWL_LINEAR_TEXT];
+  if (pawl_linear_model_read(path, &model, error)) return pwi_cli_failure(command, "%s", error);
+  struct pawl_linear_about about;
+  pawl_linear_model_about(model, &about);
+  pawl_status status = pawl_linear_model_write(model, output, format, error);
+  if (status == PAWL_OK) warn(&about, format);
+  pawl_linear_model_destroy(model);
   if (status) return pwi_cli_failure(command, "%s", error);
   if (json)
     return pwi_cli_print_json(command, json_pack("{s:o, s:s, s:I}", "file", pwi_json_string(output), "format",
-                                                 linear_format_name(format), "nnz", (json_int_t)count));
-  printf("wrote %s (%s)\n", output, linear_format_name(format));
+                                                 pawl_linear_format_name(format), "nnz", (json_int_t)about.nonzeros));
+  printf("wrote %s (%s)\n", output, pawl_linear_format_name(format));
   return PWI_EXIT_OK;
 }
 
 static int run_export(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   const char *output = NULL, *format_name = NULL;
-  enum linear_format format;
+  enum pawl_linear_format format;
   bool json = false;
   int letter;
   pwi_cli_begin(&args, command, argc, argv);
@@ -269,7 +277,7 @@ static int run_export(const struct pwi_command *command, int argc, char **argv) 
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
   if (!output) return pwi_cli_usage(command, "no output file given; name one with -o OUT");
-  format = linear_format_of(output);
+  format = pawl_linear_format_of(output);
   if (format_name && !read_format(format_name, &format))
     return pwi_cli_usage(command, "unknown format '%s'; expected pawl, liblinear or npy", format_name);
   return export_model(command, argv[args.rest], output, format, json);

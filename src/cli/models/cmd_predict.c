@@ -45,7 +45,9 @@ struct predict_run {
   uint64_t threads;
   double l1, l2; /* NAN: as the model says */
   bool json;
-  struct linear_model model;
+  struct pawl_linear_model *model; /* NULL before it is read */
+  struct pawl_linear_about about;  /* of the model */
+  struct pawl_linear_point penalty;
   struct pawl_data *data;
   struct pwi_spool spool;
   char label[24]; /* number of the label's column, from the model */
@@ -144,19 +146,18 @@ static bool read_options(struct predict_run *run, struct pwi_cli_args *args, int
 /* --- before ----------------------------------------------------------------------------------------------------------------- */
 
 static int open_model(struct predict_run *run) {
-  char error[APPS_TEXT_MAX];
-  if (linear_model_read(run->model_path, &run->model, error)) return pwi_cli_failure(run->command, "%s", error);
-  const struct linear_model *model = &run->model;
-  if (!isnan(run->l1)) run->model.l1 = run->l1;
-  if (!isnan(run->l2)) run->model.l2 = run->l2;
-  if (!isnan(run->l1) || !isnan(run->l2))
-    run->model.scale = LINEAR_SCALE_NONE; /* the given penalty applies to unscaled weights */
-  if (run->what == PWI_PREDICT_PROBABILITIES && (model->loss != LINEAR_LOGISTIC || model->is_regression))
+  char error[PAWL_LINEAR_TEXT];
+  if (pawl_linear_model_read(run->model_path, &run->model, error)) return pwi_cli_failure(run->command, "%s", error);
+  const struct pawl_linear_about *about = &run->about;
+  pawl_linear_model_about(run->model, &run->about);
+  run->penalty = (struct pawl_linear_point){isnan(run->l1) ? about->l1 : run->l1, isnan(run->l2) ? about->l2 : run->l2};
+  if (!isnan(run->l1) || !isnan(run->l2)) run->predict.penalty = &run->penalty;
+  if (run->what == PWI_PREDICT_PROBABILITIES && (about->loss != PAWL_LINEAR_LOGISTIC || about->is_regression))
     return pwi_cli_failure(run->command, "%s was trained with the %s loss; only logistic models have probabilities",
-                           run->model_path, linear_loss_name(model->loss));
-  if (run->has_hash_bits && model->hash_bits && run->reading.hash_bits != model->hash_bits)
+                           run->model_path, pawl_linear_loss_name(about->loss));
+  if (run->has_hash_bits && about->hash_bits && run->reading.hash_bits != about->hash_bits)
     return pwi_cli_failure(run->command, "%s was trained on names hashed to %" PRIu32 " bits, not to %" PRIu32,
-                           run->model_path, model->hash_bits, run->reading.hash_bits);
+                           run->model_path, about->hash_bits, run->reading.hash_bits);
   return PWI_EXIT_OK;
 }
 
@@ -172,12 +173,12 @@ static int compare_formats(const struct predict_run *run) {
   struct pawl_data_info info;
   pawl_data_info(run->data, &info);
   bool names = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_TEXT;
-  if (names && run->model.hash_bits == 0 && !run->has_hash_bits)
+  if (names && run->about.hash_bits == 0 && !run->has_hash_bits)
     return pwi_cli_failure(run->command,
                            "features in %s data are hashed names, but %s was trained on numbered features, so on other "
                            "data; if the names were hashed in training, give the same --hash-bits",
                            pawl_data_format_name(info.format), run->model_path);
-  if (info.format == PAWL_DATA_LIBSVM && run->model.hash_bits)
+  if (info.format == PAWL_DATA_LIBSVM && run->about.hash_bits)
     fprintf(stderr,
             "pawl predict: %s was trained on hashed names, but libsvm data has numbered features; was it trained on "
             "other data?\n",
@@ -187,47 +188,47 @@ static int compare_formats(const struct predict_run *run) {
 
 /* Warns if the columns may be in another order than in training. */
 static void compare_columns(const struct predict_run *run) {
-  const struct linear_model *model = &run->model;
+  const struct pawl_linear_about *about = &run->about;
   struct pawl_data_info info;
-  char name[sizeof model->label_name];
+  char name[sizeof about->label_name];
   pawl_data_info(run->data, &info);
-  if (!info.columns || !model->columns) return;
-  if (info.columns != model->columns)
+  if (!info.columns || !about->columns) return;
+  if (info.columns != about->columns)
     fprintf(stderr,
             "pawl predict: the data has %" PRIu64 " columns, but %s was trained on %" PRIu64
             "; features may be numbered differently\n",
-            info.columns, run->model_path, model->columns);
-  else if (info.label_column && info.label_column != model->label_column)
+            info.columns, run->model_path, about->columns);
+  else if (info.label_column && info.label_column != about->label_column)
     fprintf(stderr,
             "pawl predict: the label is in column %" PRIu64 " here, but was in column %" PRIu64
             " in training; is the order of columns different?\n",
-            info.label_column, model->label_column);
-  else if (info.label_column && model->label_name[0] &&
+            info.label_column, about->label_column);
+  else if (info.label_column && about->label_name[0] &&
            pawl_data_column_name(run->data, info.label_column, name, sizeof name) &&
-           strcmp(name, model->label_name) != 0)
+           strcmp(name, about->label_name) != 0)
     fprintf(
         stderr,
         "pawl predict: the label's column is called %s here, but %s in training; is the order of columns different?\n",
-        name, model->label_name);
+        name, about->label_name);
 }
 
 /* Rows may have no labels, and a csv file may have no column of labels. Otherwise the column is that of
  * training. */
 static void expect_labels(struct predict_run *run) {
-  const struct linear_model *model = &run->model;
+  const struct pawl_linear_about *about = &run->about;
   run->reading.labels_optional = true;
-  run->reading.columns = model->columns;
-  run->reading.label_column = model->label_column;
-  if (run->reading.label || !model->label_column) return;
-  snprintf(run->label, sizeof run->label, "%" PRIu64, model->label_column);
+  run->reading.columns = about->columns;
+  run->reading.label_column = about->label_column;
+  if (run->reading.label || !about->label_column) return;
+  snprintf(run->label, sizeof run->label, "%" PRIu64, about->label_column);
   run->reading.label = run->label;
 }
 
 static int open_data(struct predict_run *run, char **paths, size_t count) {
-  const struct linear_model *model = &run->model;
-  if (!run->has_hash_bits && model->hash_bits) run->reading.hash_bits = model->hash_bits;
-  run->reading.binary = run->binary < 0 ? model->binary : run->binary;
-  run->reading.unit_rows = run->unit_rows < 0 ? model->unit_rows : run->unit_rows;
+  const struct pawl_linear_about *about = &run->about;
+  if (!run->has_hash_bits && about->hash_bits) run->reading.hash_bits = about->hash_bits;
+  run->reading.binary = run->binary < 0 ? about->binary : run->binary;
+  run->reading.unit_rows = run->unit_rows < 0 ? about->unit_rows : run->unit_rows;
   expect_labels(run);
   int exit_code;
   if (!pwi_spool_init(&run->spool, run->command, (const char *const *)paths, count, false, &exit_code))
@@ -251,16 +252,16 @@ static int open_output(struct predict_run *run) {
 
 static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-static json_t *make_json(const struct predict_run *run, const struct linear_figures *figures) {
-  const struct linear_model *model = &run->model;
+static json_t *make_json(const struct predict_run *run, const struct pawl_linear_figures *figures) {
+  const struct pawl_linear_about *about = &run->about;
   json_t *object =
       json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)figures->rows,
                 "accuracy", real(figures->accuracy), "auc", real(figures->auc), "log_loss", real(figures->log_loss),
                 "objective", real(figures->objective), "loss", real(figures->loss), "penalty", real(figures->penalty),
-                "nnz", (json_int_t)model->count, "features", (json_int_t)linear_model_width(model), "unlabelled",
+                "nnz", (json_int_t)about->nonzeros, "features", (json_int_t)pawl_linear_width(about), "unlabelled",
                 (json_int_t)figures->unlabelled, "unknown_labels", (json_int_t)figures->unknown, "unknown_features",
                 (json_int_t)run->predict.strangers.ids.count, "skipped", (json_int_t)pawl_data_skipped(run->data));
-  if (object && model->is_regression) {
+  if (object && about->is_regression) {
     json_object_set_new(object, "rmse", real(figures->rmse));
     json_object_set_new(object, "r2", real(figures->r2));
   }
@@ -272,8 +273,8 @@ static void print_figure(FILE *file, const char *name, double value) {
 }
 
 /* Prints the figures as text. Unknown values are omitted. */
-static void print_figures(const struct predict_run *run, const struct linear_figures *figures, FILE *file) {
-  const struct linear_model *model = &run->model;
+static void print_figures(const struct predict_run *run, const struct pawl_linear_figures *figures, FILE *file) {
+  const struct pawl_linear_about *about = &run->about;
   uint64_t skipped = pawl_data_skipped(run->data);
   fprintf(file, "%-17s %" PRIu64 "\n", "rows", figures->rows);
   if (!isnan(figures->accuracy)) fprintf(file, "%-17s %.3f %%\n", "accuracy", 100 * figures->accuracy);
@@ -286,9 +287,9 @@ static void print_figures(const struct predict_run *run, const struct linear_fig
             figures->penalty);
   else if (!isnan(figures->loss))
     fprintf(file, "%-17s %.10g (%s loss; the weight of the penalty is unknown, give it with --l1 or --l2)\n", "loss",
-            figures->loss, linear_loss_name(model->loss));
-  fprintf(file, "%-17s %zu of %" PRIu64 " features%s\n", "weights", model->count, linear_model_width(model),
-          model->has_bias ? ", and a bias" : "");
+            figures->loss, pawl_linear_loss_name(about->loss));
+  fprintf(file, "%-17s %zu of %" PRIu64 " features%s\n", "weights", about->nonzeros, pawl_linear_width(about),
+          about->has_bias ? ", and a bias" : "");
   if (figures->unlabelled) fprintf(file, "%-17s %" PRIu64 " rows\n", "without a label", figures->unlabelled);
   if (figures->unknown) fprintf(file, "%-17s %" PRIu64 " rows\n", "unknown labels", figures->unknown);
   if (run->predict.strangers.entries)
@@ -299,14 +300,14 @@ static void print_figures(const struct predict_run *run, const struct linear_fig
     fprintf(file, "%-17s %" PRIu64 " rows, the first at %s\n", "skipped", skipped, pawl_data_first_bad(run->data));
 }
 
-static void warn(const struct predict_run *run, const struct linear_figures *figures) {
+static void warn(const struct predict_run *run, const struct pawl_linear_figures *figures) {
   const struct pwi_predict_strangers *strangers = &run->predict.strangers;
-  const struct linear_model *model = &run->model;
+  const struct pawl_linear_about *about = &run->about;
   if (strangers->entries > strangers->all_entries / MOSTLY)
     fprintf(stderr,
             "pawl predict: %.0f %% of all values belong to features unknown to %s; was it trained on other data?\n",
             100 * (double)strangers->entries / (double)strangers->all_entries, run->model_path);
-  if (strangers->has_zero && !model->hash_bits)
+  if (strangers->has_zero && !about->hash_bits)
     fprintf(stderr,
             "pawl predict: the data has features with id 0, but those of %s begin at 1; features may be numbered "
             "differently\n",
@@ -316,11 +317,11 @@ static void warn(const struct predict_run *run, const struct linear_figures *fig
             "pawl predict: no row has a label, so the model cannot be evaluated; write its predictions with -o FILE\n");
   if (figures->rows > 0 && figures->unknown == figures->rows)
     fprintf(stderr, "pawl predict: no row has a label of the model (%g or %g), so the model cannot be evaluated\n",
-            model->labels[0], model->labels[1]);
+            about->labels[0], about->labels[1]);
 }
 
 /* Prints more digits than other commands, because objectives are compared to many digits. */
-static int print_json(const struct predict_run *run, const struct linear_figures *figures, FILE *file) {
+static int print_json(const struct predict_run *run, const struct pawl_linear_figures *figures, FILE *file) {
   json_t *object = make_json(run, figures);
   bool is_fine = object && json_dumpf(object, file, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0;
   json_decref(object);
@@ -329,8 +330,8 @@ static int print_json(const struct predict_run *run, const struct linear_figures
 }
 
 static int print_result(const struct predict_run *run) {
-  struct linear_figures figures;
-  pawl_status status = linear_metrics_figures(run->predict.metrics, &figures);
+  struct pawl_linear_figures figures;
+  pawl_status status = pawl_linear_metrics_figures(run->predict.metrics, &figures);
   if (status) return pwi_cli_failure(run->command, "%s", pawl_status_text(status));
   FILE *file = run->predict.lines.file == stdout ? stderr : stdout; /* standard output may have the predictions */
   warn(run, &figures);
@@ -355,7 +356,7 @@ static bool end_lines(const struct predict_run *run) {
 }
 
 static int predict(struct predict_run *run) {
-  run->predict.model = &run->model;
+  run->predict.model = run->model;
   pawl_status status = pwi_predict_run(&run->predict, run->data, (uint32_t)run->threads);
   if (!end_lines(run)) return PWI_EXIT_FAILURE;
   return status ? fail_reading(run, status) : print_result(run);
@@ -366,10 +367,10 @@ static void close_all(struct predict_run *run) {
   if (file && file != stdout) fclose(file);
   pwi_predict_lines_fini(&run->predict.lines);
   pwi_predict_strangers_fini(&run->predict.strangers);
-  linear_scorer_destroy(run->predict.scorer);
-  linear_metrics_destroy(run->predict.metrics);
+  pawl_linear_scorer_destroy(run->predict.scorer);
+  pawl_linear_metrics_destroy(run->predict.metrics);
   pawl_data_close(run->data);
-  linear_model_fini(&run->model);
+  pawl_linear_model_destroy(run->model);
   pwi_spool_fini(&run->spool);
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "apps/linear/losses.h"
 #include "base/memory.h"
 
 /* --- lines ---------------------------------------------------------------------------------------------------------------- */
@@ -25,12 +24,12 @@ void pwi_predict_lines_fini(struct pwi_predict_lines *lines) {
 
 /* Labels are written with the digits of a float, scores so that they read back unchanged. */
 static void print_row(const struct pwi_predict_lines *lines, double score) {
-  const struct linear_model *model = lines->model;
-  double label = model->labels[score > 0];
-  if (lines->what == PWI_PREDICT_SCORES || model->is_regression)
+  const struct pawl_linear_about *about = lines->about;
+  double label = about->labels[score > 0];
+  if (lines->what == PWI_PREDICT_SCORES || about->is_regression)
     fprintf(lines->file, "%.17g\n", score);
   else if (lines->what == PWI_PREDICT_PROBABILITIES)
-    fprintf(lines->file, "%.9g %.9g\n", label, linear_sigmoid(score));
+    fprintf(lines->file, "%.9g %.9g\n", label, pawl_linear_probability(score));
   else
     fprintf(lines->file, "%.9g\n", label);
 }
@@ -77,8 +76,8 @@ void pwi_predict_strangers_fini(struct pwi_predict_strangers *strangers) { pwi_i
 static pawl_status take_piece(struct pwi_predict *predict, size_t piece, const struct pawl_batch *batch) {
   double *scores = pwi_alloc_zero(batch->rows ? batch->rows : 1, sizeof *scores);
   if (!scores) return PAWL_NO_MEMORY;
-  linear_scorer_run(predict->scorer, batch, scores);
-  pawl_status status = linear_metrics_add(predict->metrics, batch, scores);
+  pawl_linear_scorer_run(predict->scorer, batch, scores);
+  pawl_status status = pawl_linear_metrics_add(predict->metrics, batch, scores);
   if (status == PAWL_OK) status = pwi_predict_strangers_add(&predict->strangers, batch);
   if (status == PAWL_OK) return pwi_predict_lines_take(&predict->lines, piece, scores, batch->rows);
   pwi_free(scores);
@@ -94,12 +93,13 @@ static pawl_status take(void *context, size_t piece, struct pawl_batch *batch) {
 pawl_status pwi_predict_run(struct pwi_predict *predict, struct pawl_data *data, uint32_t threads) {
   struct pawl_data_info info;
   pawl_data_info(data, &info);
-  predict->strangers.features = predict->model->features;
-  predict->strangers.zero_based = predict->model->zero_based;
-  predict->lines.model = predict->model;
+  pawl_linear_model_about(predict->model, &predict->about);
+  predict->strangers.features = predict->about.features;
+  predict->strangers.zero_based = predict->about.zero_based;
+  predict->lines.about = &predict->about;
   pawl_status status = pwi_predict_lines_init(&predict->lines, info.pieces);
-  if (status == PAWL_OK) status = linear_scorer_create(predict->model, &predict->scorer);
-  if (status == PAWL_OK) status = linear_metrics_create(predict->model, &predict->metrics);
+  if (status == PAWL_OK) status = pawl_linear_scorer_create(predict->model, &predict->scorer);
+  if (status == PAWL_OK) status = pawl_linear_metrics_create(predict->model, predict->penalty, &predict->metrics);
   if (status == PAWL_OK) status = pawl_data_read_all(data, 0, info.pieces, threads, take, predict);
   return status;
 }

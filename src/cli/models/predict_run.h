@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-#include "apps/linear/model/model.h"
+#include <pawl/linear_model.h>
+
 #include "base/idmap.h"
 
 /* --- lines ---------------------------------------------------------------------------------------------------------------- */
@@ -22,8 +23,8 @@ struct pwi_predict_scores {
 struct pwi_predict_lines {
   FILE *file; /* NULL: scores are freed, not written */
   enum pwi_predict_what what;
-  const struct linear_model *model;
-  struct pwi_predict_scores *waiting; /* by piece */
+  const struct pawl_linear_about *about; /* of the model */
+  struct pwi_predict_scores *waiting;    /* by piece */
   size_t pieces, next;
   int problem; /* errno of a failed write */
 };
@@ -55,9 +56,11 @@ void pwi_predict_strangers_fini(struct pwi_predict_strangers *strangers);
 /* --- all of it ------------------------------------------------------------------------------------------------------------ */
 
 struct pwi_predict {
-  const struct linear_model *model;
-  struct linear_scorer *scorer;
-  struct linear_metrics *metrics;
+  const struct pawl_linear_model *model;
+  const struct pawl_linear_point *penalty; /* for the objective; NULL: that of the training */
+  struct pawl_linear_about about;          /* filled by pwi_predict_run */
+  struct pawl_linear_scorer *scorer;
+  struct pawl_linear_metrics *metrics;
   struct pwi_predict_lines lines;
   struct pwi_predict_strangers strangers;
 };

@@ -10,18 +10,19 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "apps/linear/model/model.h"
 #include "base/memory.h"
 #include "cli/models/predict_run.h"
 
 static uint64_t ids[] = {2};
 static double weights[] = {1};
-static const struct linear_model model = {.loss = LINEAR_LOGISTIC,
-                                          .labels = {-1, 0.1f},
-                                          .class_weights = {1, 1},
-                                          .features = 3,
-                                          .count = 1,
-                                          .ids = ids,
-                                          .weights = weights};
+static const struct pawl_linear_model model = {.about.loss = PAWL_LINEAR_LOGISTIC,
+                                               .about.labels = {-1, 0.1f},
+                                               .about.class_weights = {1, 1},
+                                               .about.features = 3,
+                                               .about.nonzeros = 1,
+                                               .ids = ids,
+                                               .weights = weights};
 
 static double *scores_of(double score) {
   double *scores = pwi_alloc(2 * sizeof *scores);
@@ -35,7 +36,8 @@ static void test_pieces_that_come_early_wait_for_their_turn(void **state) {
   (void)state;
   char *text = NULL;
   size_t size = 0;
-  struct pwi_predict_lines lines = {.file = open_memstream(&text, &size), .what = PWI_PREDICT_SCORES, .model = &model};
+  struct pwi_predict_lines lines = {
+      .file = open_memstream(&text, &size), .what = PWI_PREDICT_SCORES, .about = &model.about};
   assert_int_equal(pwi_predict_lines_init(&lines, 4), PAWL_OK);
   static const size_t order[] = {2, 0, 3, 1};
   for (size_t i = 0; i < 4; i++) {
@@ -54,9 +56,9 @@ static void test_pieces_that_come_early_wait_for_their_turn(void **state) {
 static void check_line(enum pwi_predict_what what, bool is_regression, double score, const char *wanted) {
   char *text = NULL;
   size_t size = 0;
-  struct linear_model own = model;
-  own.is_regression = is_regression;
-  struct pwi_predict_lines lines = {.file = open_memstream(&text, &size), .what = what, .model = &own};
+  struct pawl_linear_model own = model;
+  own.about.is_regression = is_regression;
+  struct pwi_predict_lines lines = {.file = open_memstream(&text, &size), .what = what, .about = &own.about};
   assert_int_equal(pwi_predict_lines_init(&lines, 1), PAWL_OK);
   assert_int_equal(pwi_predict_lines_take(&lines, 0, scores_of(score), 1), PAWL_OK);
   pwi_predict_lines_fini(&lines);
@@ -76,7 +78,7 @@ static void test_a_line_is_a_label_a_score_or_a_probability(void **state) {
 
 static void test_a_full_disk_is_remembered_with_its_reason(void **state) {
   (void)state;
-  struct pwi_predict_lines lines = {.file = fopen("/dev/full", "w"), .what = PWI_PREDICT_SCORES, .model = &model};
+  struct pwi_predict_lines lines = {.file = fopen("/dev/full", "w"), .what = PWI_PREDICT_SCORES, .about = &model.about};
   if (!lines.file) skip();
   setvbuf(lines.file, NULL, _IONBF, 0);
   assert_int_equal(pwi_predict_lines_init(&lines, 1), PAWL_OK);
@@ -109,8 +111,8 @@ static pawl_status run(const char *path) {
   if (status == PAWL_OK) status = pwi_predict_run(&predict, data, 1);
   pwi_predict_lines_fini(&predict.lines);
   pwi_predict_strangers_fini(&predict.strangers);
-  linear_scorer_destroy(predict.scorer);
-  linear_metrics_destroy(predict.metrics);
+  pawl_linear_scorer_destroy(predict.scorer);
+  pawl_linear_metrics_destroy(predict.metrics);
   pawl_data_close(data);
   fclose(predict.lines.file);
   return status;

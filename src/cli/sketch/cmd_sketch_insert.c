@@ -67,7 +67,7 @@ static bool add(void *context, const char *key, size_t size, int64_t weight) {
 
 static bool add_numbers(void *context, const uint64_t *numbers, size_t count) {
   struct insert *insert = context;
-  return good(insert, pawl_sketch_add_numbers(insert->writer, numbers, count));
+  return good(insert, pawl_sketch_add_numbers(insert->writer, numbers, count, 1));
 }
 
 static bool set_time(void *context, int64_t time_ns) {

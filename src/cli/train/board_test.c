@@ -170,18 +170,18 @@ static void remove_file(const char *folder) {
   rmdir(folder);
 }
 
-static struct linear_progress some_progress(uint64_t round) {
-  return (struct linear_progress){.stage = "training",
-                                  .round = round,
-                                  .objective = 1000.5 / (double)round,
-                                  .nonzeros = 1u << 20,
-                                  .valid_loss = NAN,
-                                  .examples_per_s = 2e6,
-                                  .wait_pct = 12.5,
-                                  .bytes_per_s = 3e7};
+static struct pawl_linear_progress some_progress(uint64_t round) {
+  return (struct pawl_linear_progress){.stage = "training",
+                                       .round = round,
+                                       .objective = 1000.5 / (double)round,
+                                       .nonzeros = 1u << 20,
+                                       .valid_loss = NAN,
+                                       .examples_per_s = 2e6,
+                                       .wait_pct = 12.5,
+                                       .bytes_per_s = 3e7};
 }
 
-static bool writes(struct pwi_train_board *board, const struct linear_progress *progress, const char *mark) {
+static bool writes(struct pwi_train_board *board, const struct pawl_linear_progress *progress, const char *mark) {
   struct pwi_train_scalar scalars[PWI_TRAIN_FIGURES];
   pwi_train_figures_board(progress, scalars);
   return pwi_train_board_write(board, mark, progress->round, scalars, PWI_TRAIN_FIGURES);
@@ -194,7 +194,7 @@ static void test_what_was_written_is_read_back(void **state) {
   assert_non_null(mkdtemp(folder));
   struct pwi_train_board board = {.folder = folder};
   for (uint64_t round = 1; round <= 300; round += 299) {
-    struct linear_progress progress = some_progress(round);
+    struct pawl_linear_progress progress = some_progress(round);
     if (round > 1) progress.valid_loss = 0.25;
     assert_true(writes(&board, &progress, ""));
   }
@@ -224,7 +224,7 @@ static void test_every_point_of_a_path_is_a_run_of_its_own(void **state) {
   struct pwi_train_board board = {.folder = folder};
   static const char *const marks[] = {"l1=1", "l1=0.1"};
   for (size_t point = 0; point < 2; point++) {
-    struct linear_progress progress = some_progress(7);
+    struct pawl_linear_progress progress = some_progress(7);
     progress.point = point;
     assert_true(writes(&board, &progress, marks[point]));
   }
@@ -242,7 +242,7 @@ static void test_every_point_of_a_path_is_a_run_of_its_own(void **state) {
 static void test_a_folder_that_cannot_be_written_to_is_given_up(void **state) {
   (void)state;
   struct pwi_train_board board = {.folder = "/proc/pawl-no-such"};
-  struct linear_progress progress = some_progress(1);
+  struct pawl_linear_progress progress = some_progress(1);
   assert_false(writes(&board, &progress, ""));
   assert_true(writes(&board, &progress, ""));
   assert_null(board.folder);

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include <pawl/lda.h>
+#include <pawl/linear_model.h>
 
-#include "apps/linear/linear.h"
 #include "base/memory.h"
 #include "cli/role_options.h"
 #include "cli/session_listen.h"
@@ -79,9 +79,9 @@ typedef pawl_status work_function(struct pawl_session *session, const char *job,
 static const struct app {
   const char *name;
   work_function *work;
-} apps[] = {{"linear", linear_work}, {"lda", pawl_lda_work}};
+} apps[] = {{"linear", pawl_linear_work}, {"lda", pawl_lda_work}};
 
-_Static_assert(APPS_TEXT_MAX <= TEXT_MAX && PAWL_LDA_TEXT <= TEXT_MAX, "a sentence of either fits");
+_Static_assert(PAWL_LINEAR_TEXT <= TEXT_MAX && PAWL_LDA_TEXT <= TEXT_MAX, "a sentence of either fits");
 
 static work_function *function_of(const char *spec, size_t size) {
   const char *name = "";

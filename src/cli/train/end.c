@@ -25,21 +25,21 @@ void pwi_train_end_fini(struct pwi_train_end *end) {
 }
 
 struct writing {
-  const struct linear_model *model;
-  enum linear_format format;
+  const struct pawl_linear_model *model;
+  enum pawl_linear_format format;
 };
 
 static pawl_status write_model(void *context, const char *path, bool is_rescue, char error[PWI_TRAIN_KEEP_TEXT]) {
   const struct writing *writing = context;
-  return linear_model_write(writing->model, path, is_rescue ? LINEAR_FORMAT_PAWL : writing->format, error);
+  return pawl_linear_model_write(writing->model, path, is_rescue ? PAWL_LINEAR_FORMAT_PAWL : writing->format, error);
 }
 
-pawl_status pwi_train_end_found(struct pwi_train_end *end, size_t point, const struct linear_model *model,
-                                const struct linear_result *result, char error[APPS_TEXT_MAX]) {
+pawl_status pwi_train_end_found(struct pwi_train_end *end, size_t point, const struct pawl_linear_model *model,
+                                const struct pawl_linear_result *result, char error[PAWL_LINEAR_TEXT]) {
   char mark[PWI_TRAIN_MARK_MAX];
   struct pwi_train_found *found = &end->found[point];
   char *path = pwi_train_point_name(end->files->output, pwi_train_mark(end->options, point, mark));
-  snprintf(error, APPS_TEXT_MAX, "out of memory");
+  snprintf(error, PAWL_LINEAR_TEXT, "out of memory");
   struct writing writing = {model, end->files->format};
   pawl_status status = path ? pwi_train_keep(path, write_model, &writing, error) : PAWL_NO_MEMORY;
   if (status) {
@@ -75,8 +75,8 @@ static json_t *text_or_null(const char *text) {
 /* The JSON object of one model. */
 static json_t *describe(const struct pwi_train_end *end, size_t point) {
   const struct pwi_train_found *found = &end->found[point];
-  const struct linear_result *result = &found->result;
-  const struct linear_point *at = &end->options->linear.points[point];
+  const struct pawl_linear_result *result = &found->result;
+  const struct pawl_linear_point *at = &end->options->linear.points[point];
   json_t *object = json_object();
   set_number(object, "objective", result->objective);
   set_count(object, "nnz", result->nonzeros);
@@ -93,7 +93,7 @@ static json_t *describe(const struct pwi_train_end *end, size_t point) {
   set_number(object, "gap", result->gap);
   set(object, "advice", text_or_null(result->advice));
   set(object, "method", text_or_null(result->method));
-  set(object, "scale", text_or_null(linear_scale_name(end->options->linear.scale)));
+  set(object, "scale", text_or_null(pawl_linear_scale_name(end->options->linear.scale)));
   set_number(object, "l1", at->l1);
   set_number(object, "l2", at->l2);
   set_count(object, "rows", result->rows);
@@ -139,7 +139,7 @@ static const char *reason(const char *why) {
 }
 
 /* A large gap says more about the bound than about the model, so the reason for the end is printed first. */
-static void print_distance(const struct linear_result *result) {
+static void print_distance(const struct pawl_linear_result *result) {
   bool by_conditions = result->gap > 0.01 && strcmp(result->why, "converged") == 0;
   if (by_conditions)
     printf("  %-12s the optimality conditions hold within the tolerance", "distance");
@@ -149,7 +149,7 @@ static void print_distance(const struct linear_result *result) {
   if (by_conditions || result->gap < 0.5) putchar('\n');
 }
 
-static void print_quality(const struct linear_result *result) {
+static void print_quality(const struct pawl_linear_result *result) {
   printf("  %-12s %.10g\n", "objective", result->objective);
   print_distance(result);
   printf("  %-12s %" PRIu64 " of %" PRIu64 " features\n", "non-zeros", result->nonzeros, result->features);
@@ -162,7 +162,7 @@ static void print_quality(const struct linear_result *result) {
   }
 }
 
-static void print_costs(const struct pwi_train_end *end, const struct linear_result *result) {
+static void print_costs(const struct pwi_train_end *end, const struct pawl_linear_result *result) {
   char loading[32], training[32], whole[32], sent[32], received[32];
   printf("  %-12s %s: %s loading, %s training; workers waited %.1f %%\n", "time", pwi_train_time(end->seconds, whole),
          pwi_train_time(result->load_s, loading), pwi_train_time(result->train_s, training), result->wait_pct);
@@ -180,7 +180,7 @@ static void print_path(const struct pwi_train_end *end) {
          has_valid ? "valid" : "", "rounds");
   for (size_t i = 0; i < end->options->linear.point_count; i++) {
     const struct pwi_train_found *found = &end->found[i];
-    const struct linear_point *at = &end->options->linear.points[i];
+    const struct pawl_linear_point *at = &end->options->linear.points[i];
     char accuracy[32] = "-", valid[32] = "";
     if (!found->path) continue;
     if (!isnan(found->result.accuracy)) snprintf(accuracy, sizeof accuracy, "%.2f %%", 100 * found->result.accuracy);
@@ -203,7 +203,7 @@ static const struct pwi_train_found *best_of(const struct pwi_train_end *end) {
 static void print_going_on(const struct pwi_train_end *end, const struct pwi_train_found *found) {
   if (end->files->checkpoints) {
     printf("or:    the same command with --resume, to continue from the last checkpoint\n");
-  } else if (linear_method_chosen(&end->options->linear)->no_start) {
+  } else if (!found->result.can_start) {
     printf("or:    the same command with --checkpoint-every 60, so that --resume can continue it\n");
   } else {
     printf("or:    the same command with --start");
@@ -225,7 +225,7 @@ static void print_next(const struct pwi_train_end *end, const struct pwi_train_f
 
 void pwi_train_end_print(const struct pwi_train_end *end) {
   const struct pwi_train_found *found = &end->found[end->last];
-  const struct linear_result *result = &found->result;
+  const struct pawl_linear_result *result = &found->result;
   if (!end->has_found) return;
   printf("%s after %" PRIu64 " round%s", reason(found->why), result->rounds, result->rounds == 1 ? "" : "s");
   if (result->resumed) printf(", and %" PRIu64 " before --resume", result->resumed);

@@ -10,12 +10,12 @@
 
 /* --- for people --------------------------------------------------------------------------------------------------- */
 
-static void add_point(char *text, const struct linear_progress *progress) {
+static void add_point(char *text, const struct pawl_linear_progress *progress) {
   if (progress->points < 2) return;
   pwi_train_line_add(text, "[%zu/%zu l1=%g l2=%g] ", progress->point + 1, progress->points, progress->l1, progress->l2);
 }
 
-static void add_figures(char *text, const struct linear_progress *progress) {
+static void add_figures(char *text, const struct pawl_linear_progress *progress) {
   char number[32];
   pwi_train_line_add(text, "round %" PRIu64, progress->round);
   if (!isnan(progress->objective)) pwi_train_line_add(text, "  objective %.7g", progress->objective);
@@ -23,7 +23,7 @@ static void add_figures(char *text, const struct linear_progress *progress) {
   if (!isnan(progress->valid_loss)) pwi_train_line_add(text, "  valid %.4f", progress->valid_loss);
 }
 
-static void add_rates(char *text, const struct linear_progress *progress) {
+static void add_rates(char *text, const struct pawl_linear_progress *progress) {
   char number[32];
   if (progress->examples_per_s > 0)
     pwi_train_line_add(text, "  %s ex/s", pwi_train_short(progress->examples_per_s, number));
@@ -34,7 +34,7 @@ static void add_rates(char *text, const struct linear_progress *progress) {
                        progress->slowest_host ? progress->slowest_host : "", progress->slowest_pid);
 }
 
-void pwi_train_figures_line(const struct linear_progress *progress, char text_out[PWI_TRAIN_LINE_MAX]) {
+void pwi_train_figures_line(const struct pawl_linear_progress *progress, char text_out[PWI_TRAIN_LINE_MAX]) {
   char number[32];
   text_out[0] = '\0';
   add_point(text_out, progress);
@@ -52,7 +52,7 @@ void pwi_train_figures_line(const struct linear_progress *progress, char text_ou
 
 /* --- for programs ------------------------------------------------------------------------------------------------- */
 
-json_t *pwi_train_figures_json(const struct linear_progress *is) {
+json_t *pwi_train_figures_json(const struct pawl_linear_progress *is) {
   return json_pack(
       "{s:I, s:I, s:f, s:f, s:f, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:s, s:I, s:I}",
       "round", (json_int_t)is->round, "point", (json_int_t)is->point, "l1", is->l1, "l2", is->l2, "seconds",
@@ -66,7 +66,8 @@ json_t *pwi_train_figures_json(const struct linear_progress *is) {
       (json_int_t)is->skipped);
 }
 
-void pwi_train_figures_board(const struct linear_progress *is, struct pwi_train_scalar scalars_out[PWI_TRAIN_FIGURES]) {
+void pwi_train_figures_board(const struct pawl_linear_progress *is,
+                             struct pwi_train_scalar scalars_out[PWI_TRAIN_FIGURES]) {
   const struct pwi_train_scalar scalars[PWI_TRAIN_FIGURES] = {
       {"objective", is->objective},       {"nonzeros", (double)is->nonzeros}, {"valid loss", is->valid_loss},
       {"examples/s", is->examples_per_s}, {"wait %", is->wait_pct},           {"bytes/s", is->bytes_per_s}};

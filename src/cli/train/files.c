@@ -13,10 +13,10 @@
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-char *pwi_train_model_name(const char *data, enum linear_format format) {
-  const char *suffix = format == LINEAR_FORMAT_NPY         ? ".npy"
-                       : format == LINEAR_FORMAT_LIBLINEAR ? ".liblinear"
-                                                           : ".model";
+char *pwi_train_model_name(const char *data, enum pawl_linear_format format) {
+  const char *suffix = format == PAWL_LINEAR_FORMAT_NPY         ? ".npy"
+                       : format == PAWL_LINEAR_FORMAT_LIBLINEAR ? ".liblinear"
+                                                                : ".model";
   return pwi_train_path_beside(data, suffix);
 }
 
@@ -50,9 +50,9 @@ static bool make_names(struct pwi_train_files *files, const struct pwi_train_opt
   files->output =
       options->base.output
           ? pwi_copy_string(options->base.output)
-          : pwi_train_model_name(options->data[0], options->has_format ? options->format : LINEAR_FORMAT_PAWL);
+          : pwi_train_model_name(options->data[0], options->has_format ? options->format : PAWL_LINEAR_FORMAT_PAWL);
   if (!files->paths || !files->valid || !files->output) return false;
-  files->format = options->has_format ? options->format : linear_format_of(files->output);
+  files->format = options->has_format ? options->format : pawl_linear_format_of(files->output);
   return name_checkpoints(files, options);
 }
 

@@ -13,7 +13,7 @@ struct pwi_train_files {
   size_t valid_count;
   char *output;
   bool is_named; /* the user chose the name of the model */
-  enum linear_format format;
+  enum pawl_linear_format format;
   char *checkpoints; /* absolute; NULL: none */
 };
 
@@ -25,7 +25,7 @@ void pwi_train_files_fini(struct pwi_train_files *files);
 
 /* The default name of a model: "x/a9a.svm.gz" gives "a9a.model", or the suffix of the format. NULL: out of
  * memory. Free it with pwi_free. */
-char *pwi_train_model_name(const char *data, enum linear_format format);
+char *pwi_train_model_name(const char *data, enum pawl_linear_format format);
 
 /* A name with a mark before its suffix: "m.model" and "l1=0.1" give "m.l1=0.1.model". With the mark "", a
  * copy of the name. NULL: out of memory. Free it with pwi_free. */

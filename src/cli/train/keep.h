@@ -8,7 +8,7 @@
 #include <pawl/export.h>
 #include <pawl/status.h>
 
-#define PWI_TRAIN_KEEP_TEXT 512 /* of errors, as in apps/linear and <pawl/lda.h> */
+#define PWI_TRAIN_KEEP_TEXT 512 /* of errors, as in <pawl/linear_model.h> and <pawl/lda.h> */
 
 /* Writes a model to a file. With `is_rescue`, in a format that can represent any model. */
 typedef pawl_status pwi_train_keep_write(void *context, const char *path, bool is_rescue,

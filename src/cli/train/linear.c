@@ -1,5 +1,5 @@
-/* `pawl train logistic`, `svm` and `linear`. This process is the scheduler. The method is in apps/linear;
- * this file shows and logs its rounds, and writes the models, even after an interrupt or a failure. */
+/* `pawl train logistic`, `svm` and `linear`. This process is the scheduler. <pawl/linear_model.h> trains; this
+ * file shows and logs the rounds, and writes the models, even after an interrupt or a failure. */
 #include "cli/train/linear.h"
 
 #include <stdio.h>
@@ -14,11 +14,11 @@ struct linear_train {
   struct pwi_train_options options;
   struct pwi_train_files files;
   struct pwi_train_end end;
-  struct linear_model start;
+  struct pawl_linear_model *start; /* NULL: none */
   size_t logged_point;
   uint64_t logged_round;
   bool has_logged;
-  char write_error[APPS_TEXT_MAX]; /* error of writing a model; "" if none */
+  char write_error[PAWL_LINEAR_TEXT]; /* error of writing a model; "" if none */
 };
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
@@ -28,7 +28,7 @@ static bool stopping(void *context) { return pwi_train_run_is_stopping(&((struct
 static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct linear_train *)context)->run); }
 
 /* Once a round. */
-static void record(struct linear_train *train, const struct linear_progress *progress) {
+static void record(struct linear_train *train, const struct pawl_linear_progress *progress) {
   char mark[PWI_TRAIN_MARK_MAX];
   struct pwi_train_scalar scalars[PWI_TRAIN_FIGURES];
   if (strcmp(progress->stage, "training") != 0) return;
@@ -42,7 +42,7 @@ static void record(struct linear_train *train, const struct linear_progress *pro
                       PWI_TRAIN_FIGURES);
 }
 
-static void progress(void *context, const struct linear_progress *is) {
+static void progress(void *context, const struct pawl_linear_progress *is) {
   struct linear_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_run_beat(&train->run);
@@ -52,10 +52,10 @@ static void progress(void *context, const struct linear_progress *is) {
   pwi_train_show_draw(&train->run.show, line);
 }
 
-static pawl_status found(void *context, size_t point, const struct linear_model *model,
-                         const struct linear_result *result) {
+static pawl_status found(void *context, size_t point, const struct pawl_linear_model *model,
+                         const struct pawl_linear_result *result) {
   struct linear_train *train = context;
-  char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX], error[APPS_TEXT_MAX] = "";
+  char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX], error[PAWL_LINEAR_TEXT] = "";
   pawl_status status = pwi_train_end_found(&train->end, point, model, result, error);
   if (status) {
     memcpy(train->write_error, error, sizeof error);
@@ -117,16 +117,16 @@ static int conclude(struct linear_train *train, pawl_status status, const char *
 
 static int learn(void *context) {
   struct linear_train *train = context;
-  struct linear_options *linear = &train->options.linear;
-  struct linear_result result = {.why = ""};
-  char error[APPS_TEXT_MAX] = "";
+  struct pawl_linear_options *linear = &train->options.linear;
+  struct pawl_linear_result result = {.why = ""};
+  char error[PAWL_LINEAR_TEXT] = "";
   if (pwi_train_run_has_workers(&train->run)) linear->start_worker = start_worker;
   linear->progress = progress;
   linear->tell = tell;
   linear->stopping = stopping;
   linear->found = found;
   linear->context = train;
-  pawl_status status = linear_train(train->run.session, linear, &result, error);
+  pawl_status status = pawl_linear_train(train->run.session, linear, NULL, &result, error);
   train->end.seconds = pwi_train_run_conclude(&train->run);
   return conclude(train, status, error);
 }
@@ -134,14 +134,14 @@ static int learn(void *context) {
 /* Checks everything that can be checked before the run starts. */
 static bool prepare(struct linear_train *train, int *exit_out) {
   struct pwi_train_options *options = &train->options;
-  char error[APPS_TEXT_MAX] = "";
+  char error[PAWL_LINEAR_TEXT] = "";
   if (!pwi_train_files_init(&train->files, options, exit_out)) return false;
-  if (options->start && linear_model_read(options->start, &train->start, error) != PAWL_OK) {
+  if (options->start && pawl_linear_model_read(options->start, &train->start, error) != PAWL_OK) {
     *exit_out = pwi_cli_failure(options->base.command, "%s", error);
     return false;
   }
-  if (options->start) options->linear.start = &train->start;
-  if (!linear_check(&options->linear, error)) { /* again, with the model to start from */
+  if (options->start) options->linear.start = train->start;
+  if (!pawl_linear_check(&options->linear, error)) { /* again, with the model to start from */
     *exit_out = pwi_cli_usage(options->base.command, "%s", error);
     return false;
   }
@@ -167,7 +167,7 @@ int pwi_train_linear_run(const struct pwi_command *command, enum pwi_train_kind 
     exit_code = pwi_train_run_session(&train.run, learn, &train);
   pwi_train_run_fini(&train.run);
   pwi_train_end_fini(&train.end);
-  linear_model_fini(&train.start);
+  pawl_linear_model_destroy(train.start);
   pwi_train_files_fini(&train.files);
   pwi_train_options_fini(&train.options);
   return exit_code;

@@ -29,7 +29,7 @@
 #define METHOD                                                                                                         \
   PWI_CLI_HEADING("method"),                                                                                           \
       {PWI_TRAIN_METHOD, "method", "NAME",                                                                             \
-       "method: " LINEAR_METHOD_NAMES " (default: newton or blocks, chosen from the data; dual for the hinge loss)"},  \
+       "method: " PWI_TRAIN_METHODS " (default: newton or blocks, chosen from the data; dual for the hinge loss)"},    \
       {PWI_TRAIN_SCALE, "scale", "HOW",                                                                                \
        "divide features by their largest value (max) or their standard deviation (deviation) in training; the model "  \
        "applies to unscaled features, the penalty to scaled ones (default: none)"},                                    \
@@ -73,7 +73,7 @@ const struct pwi_cli_option pwi_train_logistic_options[] = {PENALTY, CLASSES,   
 
 const struct pwi_cli_option pwi_train_svm_options[] = {
     PENALTY,
-    {PWI_TRAIN_LOSS, "loss", "NAME", "loss: " LINEAR_LOSS_WORDS " (default: hinge)"},
+    {PWI_TRAIN_LOSS, "loss", "NAME", "loss: " PWI_TRAIN_LOSSES " (default: hinge)"},
     CLASSES,
     FURTHER,
     METHOD,

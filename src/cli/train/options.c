@@ -74,23 +74,42 @@ static const struct pwi_train_rule rules[] = {
 /* --- the others --------------------------------------------------------------------------------------------------- */
 
 static bool read_method(struct pwi_train_options *options, const char *value) {
-  return linear_method_find(value, &options->linear.method);
+  int method = PAWL_LINEAR_METHOD_AUTO + 1;
+  const char *name = "";
+  for (; *(name = pawl_linear_method_name((enum pawl_linear_method)method)); method++)
+    if (strcmp(name, value) == 0) break;
+  options->linear.method = (enum pawl_linear_method)method;
+  return *name != 0;
 }
 
 static bool read_loss(struct pwi_train_options *options, const char *value) {
-  return linear_loss_find_word(value, &options->linear.loss);
+  static const struct pwi_train_word words[] = {
+      {"hinge", PAWL_LINEAR_HINGE}, {"squared-hinge", PAWL_LINEAR_SQUARED_HINGE}, {0}};
+  int loss;
+  if (!pwi_train_word_read(words, value, &loss)) return false;
+  options->linear.loss = (enum pawl_linear_loss)loss;
+  return true;
 }
 
 static bool read_scale(struct pwi_train_options *options, const char *value) {
-  return linear_scale_parse(value, &options->linear.scale);
+  static const struct pwi_train_word words[] = {{"none", PAWL_LINEAR_SCALE_NONE},
+                                                {"max", PAWL_LINEAR_SCALE_MAX},
+                                                {"deviation", PAWL_LINEAR_SCALE_DEVIATION},
+                                                {0}};
+  int scale;
+  if (!pwi_train_word_read(words, value, &scale)) return false;
+  options->linear.scale = (enum pawl_linear_scale)scale;
+  return true;
 }
 
 static bool read_model_format(struct pwi_train_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {
-      {"pawl", LINEAR_FORMAT_PAWL}, {"liblinear", LINEAR_FORMAT_LIBLINEAR}, {"npy", LINEAR_FORMAT_NPY}, {0}};
+  static const struct pwi_train_word words[] = {{"pawl", PAWL_LINEAR_FORMAT_PAWL},
+                                                {"liblinear", PAWL_LINEAR_FORMAT_LIBLINEAR},
+                                                {"npy", PAWL_LINEAR_FORMAT_NPY},
+                                                {0}};
   int format;
   if (!pwi_train_word_read(words, value, &format)) return false;
-  options->format = (enum linear_format)format;
+  options->format = (enum pawl_linear_format)format;
   options->has_format = true;
   return true;
 }
@@ -132,9 +151,9 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
                ? NULL
                : "a number, at least 0, or up to 64 different ones separated by commas";
   case PWI_TRAIN_LOSS:
-    return read_loss(options, value) ? NULL : LINEAR_LOSS_WORDS;
+    return read_loss(options, value) ? NULL : PWI_TRAIN_LOSSES;
   case PWI_TRAIN_METHOD:
-    return read_method(options, value) ? NULL : LINEAR_METHOD_NAMES;
+    return read_method(options, value) ? NULL : PWI_TRAIN_METHODS;
   case PWI_TRAIN_SCALE:
     return read_scale(options, value) ? NULL : "none, max or deviation";
   case PWI_TRAIN_CLASS_WEIGHT:
@@ -171,17 +190,17 @@ static bool make_points(struct pwi_train_options *options) {
   if (l1->count == 0 && l2->count == 0) *l2 = (struct pwi_train_values){{1}, 1};
   if (l1->count == 0) *l1 = (struct pwi_train_values){{0}, 1};
   if (l2->count == 0) *l2 = (struct pwi_train_values){{0}, 1};
-  struct linear_point *points = pwi_alloc_zero(l1->count * l2->count, sizeof *points);
+  struct pawl_linear_point *points = pwi_alloc_zero(l1->count * l2->count, sizeof *points);
   if (!points) return false;
   for (size_t i = 0; i < l1->count * l2->count; i++)
-    points[i] = (struct linear_point){l1->at[i / l2->count], l2->at[i % l2->count]};
+    points[i] = (struct pawl_linear_point){l1->at[i / l2->count], l2->at[i % l2->count]};
   options->linear.points = points;
   options->linear.point_count = l1->count * l2->count;
   return true;
 }
 
 const char *pwi_train_mark(const struct pwi_train_options *options, size_t point, char mark_out[PWI_TRAIN_MARK_MAX]) {
-  const struct linear_point *at = &options->linear.points[point];
+  const struct pawl_linear_point *at = &options->linear.points[point];
   char l1[32], l2[32];
   pwi_train_number(at->l1, l1);
   pwi_train_number(at->l2, l2);
@@ -209,22 +228,23 @@ static void hand_over(struct pwi_train_options *options) {
 
 static int check(struct pwi_train_options *options) {
   const struct pwi_command *command = options->base.command;
-  char error[APPS_TEXT_MAX] = "";
+  char error[PAWL_LINEAR_TEXT] = "";
   if (options->is_balanced && options->class_count)
     return pwi_cli_usage(command, "--class-weight is either balanced or LABEL=WEIGHT, not both");
   if (options->linear.patience && !options->valid_count && options->linear.valid_split == 0)
     return pwi_cli_usage(command, "--early-stop needs validation data; give --valid FILE or --valid-split SHARE");
   options->linear.checkpoints = options->checkpoints ? options->checkpoints : "beside the model"; /* settled later */
-  if (!linear_check(&options->linear, error)) return pwi_cli_usage(command, "%s", error);
+  if (!pawl_linear_check(&options->linear, error)) return pwi_cli_usage(command, "%s", error);
   return PWI_EXIT_OK;
 }
 
 static void init(struct pwi_train_options *options, const struct pwi_command *command, enum pwi_train_kind kind) {
-  static const enum linear_loss losses[] = {
-      [PWI_TRAIN_LOGISTIC] = LINEAR_LOGISTIC, [PWI_TRAIN_SVM] = LINEAR_HINGE, [PWI_TRAIN_LINEAR] = LINEAR_SQUARED};
+  static const enum pawl_linear_loss losses[] = {[PWI_TRAIN_LOGISTIC] = PAWL_LINEAR_LOGISTIC,
+                                                 [PWI_TRAIN_SVM] = PAWL_LINEAR_HINGE,
+                                                 [PWI_TRAIN_LINEAR] = PAWL_LINEAR_SQUARED};
   *options = (struct pwi_train_options){.kind = kind};
   pwi_train_base_init(&options->base, command);
-  linear_options_init(&options->linear);
+  pawl_linear_options_init(&options->linear);
   options->linear.loss = losses[kind];
 }
 
@@ -242,7 +262,7 @@ bool pwi_train_options_read(struct pwi_train_options *options, const struct pwi_
   }
   options->data = (const char *const *)argv + args.rest;
   options->data_count = (size_t)(argc - args.rest);
-  options->linear.path_count = options->data_count; /* linear_check needs the number of paths */
+  options->linear.path_count = options->data_count; /* pawl_linear_check needs the number of paths */
   options->linear.paths = options->data;
   options->linear.valid_paths = options->valid;
   options->linear.valid_count = options->valid_count;

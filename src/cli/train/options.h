@@ -10,12 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "apps/linear/linear.h"
+#include <pawl/linear_model.h>
+
 #include "cli/train/base.h"
 
 #define PWI_TRAIN_VALUES_MAX 64 /* of --l1 and of --l2 */
 #define PWI_TRAIN_VALID_MAX 64  /* files */
 #define PWI_TRAIN_MARK_MAX 64   /* of the name of a point, e.g. "l1=0.1" */
+
+/* The words of --method, and those of --loss of `pawl train svm`. */
+#define PWI_TRAIN_METHODS "newton, blocks, subgradient, sgd, adagrad, ftrl or dual"
+#define PWI_TRAIN_LOSSES "hinge or squared-hinge"
 
 enum pwi_train_kind { PWI_TRAIN_LOGISTIC, PWI_TRAIN_SVM, PWI_TRAIN_LINEAR };
 
@@ -31,7 +36,7 @@ struct pwi_train_class {
 struct pwi_train_options {
   struct pwi_train_base base;
   enum pwi_train_kind kind;
-  struct linear_options linear; /* without paths, start and callbacks; its points belong to this struct */
+  struct pawl_linear_options linear; /* without paths, start and callbacks; its points belong to this struct */
   struct pwi_train_values l1, l2;
   struct pwi_train_class classes[2];
   size_t class_count;
@@ -43,7 +48,7 @@ struct pwi_train_options {
   size_t valid_count;
   const char *start;       /* a model; NULL: none */
   const char *checkpoints; /* NULL: none named */
-  enum linear_format format;
+  enum pawl_linear_format format;
   bool has_format; /* false: the format follows from the model's name */
 };
 

@@ -31,6 +31,14 @@ static void test_values_are_numbers_with_commas_between_them(void **state) {
   assert_int_equal(values.count, 4); /* what is refused changes nothing */
 }
 
+static void test_the_help_names_every_method(void **state) {
+  (void)state;
+  const char *name;
+  for (int i = 1; *(name = pawl_linear_method_name((enum pawl_linear_method)i)); i++)
+    if (!strstr(PWI_TRAIN_METHODS, name)) fail_msg("%s is not in '%s'", name, PWI_TRAIN_METHODS);
+  assert_non_null(strstr(PWI_TRAIN_METHODS, pawl_linear_method_name(PAWL_LINEAR_METHOD_NEWTON)));
+}
+
 static void test_workers_are_a_number_or_a_range(void **state) {
   (void)state;
   uint32_t least = 7, most = 7;
@@ -45,7 +53,7 @@ static void test_workers_are_a_number_or_a_range(void **state) {
   assert_true(least == 0 && most == 0);
 }
 
-static void expect_name(const char *data, enum linear_format format, const char *expected) {
+static void expect_name(const char *data, enum pawl_linear_format format, const char *expected) {
   char *name = pwi_train_model_name(data, format);
   assert_non_null(name);
   assert_string_equal(name, expected);
@@ -54,15 +62,15 @@ static void expect_name(const char *data, enum linear_format format, const char 
 
 static void test_a_model_is_called_like_its_data(void **state) {
   (void)state;
-  expect_name("a9a.svm", LINEAR_FORMAT_PAWL, "a9a.model");
-  expect_name("/data/x.y/a9a", LINEAR_FORMAT_PAWL, "a9a.model");
-  expect_name("../ads.vw.gz", LINEAR_FORMAT_PAWL, "ads.model");
-  expect_name("ads.cache.zst", LINEAR_FORMAT_NPY, "ads.npy");
-  expect_name("ads.svm", LINEAR_FORMAT_LIBLINEAR, "ads.liblinear");
-  expect_name("day-*.svm", LINEAR_FORMAT_PAWL, "day.model");
-  expect_name("/data/*.svm", LINEAR_FORMAT_PAWL, "pawl.model");
-  expect_name(".hidden", LINEAR_FORMAT_PAWL, ".hidden.model");
-  expect_name("two.dots.svm", LINEAR_FORMAT_PAWL, "two.dots.model");
+  expect_name("a9a.svm", PAWL_LINEAR_FORMAT_PAWL, "a9a.model");
+  expect_name("/data/x.y/a9a", PAWL_LINEAR_FORMAT_PAWL, "a9a.model");
+  expect_name("../ads.vw.gz", PAWL_LINEAR_FORMAT_PAWL, "ads.model");
+  expect_name("ads.cache.zst", PAWL_LINEAR_FORMAT_NPY, "ads.npy");
+  expect_name("ads.svm", PAWL_LINEAR_FORMAT_LIBLINEAR, "ads.liblinear");
+  expect_name("day-*.svm", PAWL_LINEAR_FORMAT_PAWL, "day.model");
+  expect_name("/data/*.svm", PAWL_LINEAR_FORMAT_PAWL, "pawl.model");
+  expect_name(".hidden", PAWL_LINEAR_FORMAT_PAWL, ".hidden.model");
+  expect_name("two.dots.svm", PAWL_LINEAR_FORMAT_PAWL, "two.dots.model");
 }
 
 static void expect_point(const char *output, const char *mark, const char *expected) {
@@ -111,18 +119,18 @@ static void test_people_get_short_numbers(void **state) {
 static void test_the_line_tells_what_is_known_and_nothing_else(void **state) {
   (void)state;
   char line[PWI_TRAIN_LINE_MAX];
-  struct linear_progress is = {.stage = "training",
-                               .points = 1,
-                               .round = 12,
-                               .objective = 10558.72,
-                               .nonzeros = 102,
-                               .valid_loss = NAN,
-                               .left_s = NAN,
-                               .wait_pct = 3.2,
-                               .examples_per_s = 2.1e6,
-                               .bytes_per_s = 41e6,
-                               .slowest = 1,
-                               .workers = 2};
+  struct pawl_linear_progress is = {.stage = "training",
+                                    .points = 1,
+                                    .round = 12,
+                                    .objective = 10558.72,
+                                    .nonzeros = 102,
+                                    .valid_loss = NAN,
+                                    .left_s = NAN,
+                                    .wait_pct = 3.2,
+                                    .examples_per_s = 2.1e6,
+                                    .bytes_per_s = 41e6,
+                                    .slowest = 1,
+                                    .workers = 2};
   pwi_train_figures_line(&is, line);
   assert_string_equal(line, "round 12  objective 10558.72  nnz 102  2.10M ex/s  wait 3%  41.0MB/s");
   is.valid_loss = 0.3231;
@@ -137,7 +145,7 @@ static void test_the_line_tells_what_is_known_and_nothing_else(void **state) {
   assert_string_equal(line,
                       "[2/3 l1=0.1 l2=0] round 12  objective 10558.72  nnz 102  valid 0.3231  left 1:15  2.10M ex/s  "
                       "wait 3%  41.0MB/s  slowest 1.5x (node7:4711)");
-  is = (struct linear_progress){.stage = "loading", .workers = 1, .rows = 32561, .seconds = 0.5};
+  is = (struct pawl_linear_progress){.stage = "loading", .workers = 1, .rows = 32561, .seconds = 0.5};
   pwi_train_figures_line(&is, line);
   assert_string_equal(line, "loading  1 worker  32.6k rows  0.5 s");
 }
@@ -202,13 +210,13 @@ static void test_defaults_are_a_ridge_and_one_point(void **state) {
     assert_int_equal(options.linear.point_count, 1);
     assert_true(options.linear.points[0].l1 == 0 && options.linear.points[0].l2 == 1);
     assert_string_equal(pwi_train_mark(&options, 0, mark), "");
-    assert_int_equal(options.linear.loss == LINEAR_HINGE, kind == PWI_TRAIN_SVM);
+    assert_int_equal(options.linear.loss == PAWL_LINEAR_HINGE, kind == PWI_TRAIN_SVM);
     assert_true(options.linear.bias && options.linear.workers >= 1);
     pwi_train_options_fini(&options);
   }
   assert_true(reads(PWI_TRAIN_SVM, "a --l1 2 --loss squared-hinge", &options, &exit_code));
   assert_true(options.linear.points[0].l1 == 2 && options.linear.points[0].l2 == 0);
-  assert_int_equal(options.linear.loss, LINEAR_SQUARED_HINGE);
+  assert_int_equal(options.linear.loss, PAWL_LINEAR_SQUARED_HINGE);
   pwi_train_options_fini(&options);
 }
 
@@ -311,6 +319,7 @@ static void test_out_of_memory_is_a_failure_and_nothing_is_left(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values_are_numbers_with_commas_between_them),
+      cmocka_unit_test(test_the_help_names_every_method),
       cmocka_unit_test(test_workers_are_a_number_or_a_range),
       cmocka_unit_test(test_a_model_is_called_like_its_data),
       cmocka_unit_test(test_models_of_a_path_have_the_value_before_their_suffix),
