@@ -1,4 +1,5 @@
-/* Specs, orders and replies of linear jobs, all decoded from the same bytes.
+/* Specs, orders and replies of linear jobs, all decoded from the same bytes; and orders and replies made from
+ * these bytes, encoded and decoded again.
  *
  * covers: apps/linear/wire.c apps/linear/spec.c
  */
@@ -33,7 +34,7 @@ static void check_order(const void *bytes, size_t size) {
   struct linear_order order, again;
   struct linear_scatter scatter;
   if (!linear_order_read(bytes, size, &order)) return;
-  assert(order.what >= LINEAR_DESCRIBE && order.what <= LINEAR_GATHER);
+  assert(order.what >= LINEAR_DESCRIBE && order.what <= LINEAR_MEASURE);
   assert(isfinite(order.l1) && isfinite(order.l2) && isfinite(order.slack) && isfinite(order.damping));
   if (order.what != LINEAR_DESCRIBE) { /* a span of valid keys */
     assert(order.blocks > 0);
@@ -60,6 +61,61 @@ static void check_reply(const void *bytes, size_t size) {
   free(second);
 }
 
+/* --- made-up values ------------------------------------------------------------------------------------- */
+
+static double draw_number(struct input *input) { return (double)(int16_t)draw_u16(input) / 64; }
+
+static void draw_numbers(struct input *input, double *numbers, size_t count) {
+  for (size_t i = 0; i < count; i++) numbers[i] = draw_number(input);
+}
+
+static void make_order(struct input *input) {
+  struct linear_order order = {.what = (enum linear_do)(LINEAR_DESCRIBE + draw_u8(input) % LINEAR_MEASURE),
+                               .round = draw_u64(input),
+                               .point = draw_u16(input),
+                               .generation = draw_u16(input),
+                               .features = 1 + (draw_u64(input) >> 1 >> draw_u8(input) % 63),
+                               .rows = draw_u64(input),
+                               .blocks = 1 + draw_u16(input),
+                               .seed = draw_u64(input),
+                               .is_full = draw_u8(input) & 1,
+                               .serial = draw_u64(input),
+                               .is_first = draw_u8(input) & 1,
+                               .is_curved = draw_u8(input) & 1};
+  double *const numbers[] = {&order.l1, &order.l2, &order.slack, &order.damping, &order.rate};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) draw_numbers(input, numbers[i], 1);
+  draw_numbers(input, order.labels, 2);
+  struct linear_order again;
+  char *text = linear_order_write(&order);
+  bool may_be = !order.is_curved || order.features <= LINEAR_NEWTON_MOST + 1;
+  assert(text && linear_order_read(text, strlen(text), &again) == may_be);
+  if (may_be) check_order(text, strlen(text));
+  free(text);
+}
+
+static void make_reply(struct input *input) {
+  struct linear_reply reply = {
+      .rows = draw_u64(input), .correct = draw_u64(input), .looked_at = draw_u64(input), .bytes_sent = draw_u64(input)};
+  struct linear_census *census = &reply.census;
+  census->label_count = draw_u8(input) % (sizeof census->labels / sizeof *census->labels + 1);
+  for (size_t i = 0; i < census->label_count; i++) census->label_rows[i] = draw_u64(input);
+  draw_numbers(input, census->labels, census->label_count);
+  census->rows = draw_u64(input);
+  census->max_id = draw_u64(input);
+  census->has_zero = draw_u8(input) & 1;
+  census->digest = (struct apps_digest){.pieces = draw_u64(input), .sum = draw_u64(input)};
+  reply.loss = draw_u8(input) & 1 ? (double)INFINITY : draw_number(input);
+  draw_numbers(input, reply.slopes, 2);
+  draw_numbers(input, reply.conjugates[0], LINEAR_SHRINKS);
+  draw_numbers(input, reply.conjugates[1], LINEAR_SHRINKS);
+  draw_numbers(input, reply.trials, LINEAR_TRIALS);
+  struct linear_reply again;
+  char *text = linear_reply_write(&reply);
+  assert(text && linear_reply_read(text, strlen(text), &again));
+  check_reply(text, strlen(text));
+  free(text);
+}
+
 int LLVMFuzzerInitialize(int *count, char ***arguments) {
   (void)count, (void)arguments;
   return 0;
@@ -70,5 +126,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   check_spec(data, size);
   check_order(data, size);
   check_reply(data, size);
+  struct input input = {data, size};
+  make_order(&input);
+  make_reply(&input);
   return 0;
 }

@@ -21,9 +21,11 @@ static const struct pwi_space_bytes *told_by(const struct manager_node *node, co
   return NULL;
 }
 
+/* The memory of a server that is down does not count: its replicas have the rows, and are copied anew. */
 uint64_t pwi_manager_space_used(const struct pwi_manager *manager, const char *space) {
   uint64_t used = 0;
   for (size_t i = 0; i < manager->node_count; i++) {
+    if (manager->nodes[i].declared) continue;
     const struct pwi_space_bytes *told = told_by(&manager->nodes[i], space);
     if (told) used = told->bytes < UINT64_MAX - used ? used + told->bytes : UINT64_MAX;
   }

@@ -218,6 +218,7 @@ struct pwi_shard {
   struct pwi_named named;   /* keys of the last push; valid immediately after it */
   bool is_following;        /* the memory cap is ignored at the moment */
   bool is_marking;          /* changes are tracked for checkpoints */
+  bool is_filled;           /* it takes the rows of a fill: quotas of spaces are ignored at the moment */
 
   /* Buffers that are reused from request to request. */
   struct pwi_slots slots; /* slots of a list that is not kept */

@@ -376,6 +376,14 @@ static pawl_status take_refusals(struct pwi_vector *vector, struct pwi_reader *r
   return status;
 }
 
+/* The head has accepted these rows: a quota that is used up must not keep the chain short. */
+static pawl_status fill_rows(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_reader *reader) {
+  shard->is_filled = true;
+  pawl_status status = take_rows(shard, vector, reader);
+  shard->is_filled = false;
+  return status;
+}
+
 pawl_status pwi_shard_take(struct pwi_shard *shard, const void *chunk, size_t size) {
   struct pwi_reader reader;
   pwi_reader_init(&reader, chunk, size);
@@ -391,7 +399,7 @@ pawl_status pwi_shard_take(struct pwi_shard *shard, const void *chunk, size_t si
   if (is_old && (what == ROWS || what == REFUSALS)) return PAWL_OK;
   switch ((enum what)what) {
   case ROWS:
-    return take_rows(shard, vector, &reader);
+    return fill_rows(shard, vector, &reader);
   case TASKS:
     return take_clock(vector, PWI_TASKS, &reader, is_old);
   case TICKS:

@@ -240,7 +240,7 @@ static uint64_t cap_rest(const struct pwi_shard *shard, const struct pwi_vector 
 }
 
 void pwi_shard_set_limit(const struct pwi_shard *shard, struct pwi_vector *vector) {
-  uint64_t cap = cap_rest(shard, vector), quota = pwi_space_quota_rest(vector);
+  uint64_t cap = cap_rest(shard, vector), quota = shard->is_filled ? UINT64_MAX : pwi_space_quota_rest(vector);
   vector->table->limit = shard->is_following ? UINT64_MAX : cap < quota ? cap : quota;
 }
 

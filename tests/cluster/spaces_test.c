@@ -96,6 +96,33 @@ static void test_a_space_grows_to_its_quota_on_all_servers_together(void **state
   pwi_cluster_close(&scene.cluster);
 }
 
+static bool is_not_whole(void *context) {
+  struct pwi_manager_figures figures;
+  (void)context;
+  pwi_manager_figures(scene.cluster.manager, &figures);
+  return figures.under_replicated > 0 || figures.waiting > 0;
+}
+
+/* A server dies. Its replicas are the heads of its arcs now, and refuse growth beyond the quota as it did. The
+ * chains become whole again: the quota, which is used up, does not keep servers from being filled. */
+static void test_replicas_that_take_over_enforce_the_quota(void **state) {
+  (void)state;
+  open_scene();
+  assert_int_equal(set_quota("ads", QUOTA), PAWL_OK);
+  fill_up();
+  cluster_run_for(&scene.cluster, 2000 * MS);
+  uint64_t full = used();
+  pwi_cluster_kill(&scene.cluster, 0);
+  cluster_run_for(&scene.cluster, 500 * MS);
+  cluster_run_while(&scene.cluster, is_not_whole, NULL, 60000 * MS);
+  cluster_run_for(&scene.cluster, 3000 * MS);
+  for (int i = 0; i < 5; i++) assert_int_equal(push(scene.ads), PAWL_QUOTA_MEMORY);
+  cluster_run_for(&scene.cluster, 2000 * MS);
+  assert_true(used() <= full + full / 4);
+  assert_int_equal(push(scene.news), PAWL_OK);
+  pwi_cluster_close(&scene.cluster);
+}
+
 static pawl_status create(const char *name, uint64_t size) {
   struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = size, .layout = PAWL_LAYOUT_DENSE};
   struct pwi_writer writer = {0};
@@ -162,6 +189,7 @@ static void test_a_key_of_the_space_cannot_change_its_quota(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_space_grows_to_its_quota_on_all_servers_together),
+      cmocka_unit_test(test_replicas_that_take_over_enforce_the_quota),
       cmocka_unit_test(test_a_dense_vector_that_does_not_fit_beside_the_others_is_not_made),
       cmocka_unit_test(test_a_quota_needs_a_space),
       cmocka_unit_test(test_a_key_of_the_space_cannot_change_its_quota),
