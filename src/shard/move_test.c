@@ -214,6 +214,22 @@ static void test_a_target_without_room_says_so(void **state) {
   stop(&f);
 }
 
+/* The head has accepted these rows within the quota of the whole cluster. */
+static void test_a_quota_that_is_used_up_does_not_stop_a_fill(void **state) {
+  (void)state;
+  struct fixture f;
+  int64_t out[SIZE];
+  start(&f);
+  assert_int_equal(pwi_shard_set_quota(f.to, "test", 1), PAWL_OK);
+  assert_int_equal(fill(&f, WHOLE_RING, 4000), PAWL_OK);
+  assert_int_equal(pwi_shard_adopt(f.to, WHOLE_RING), PAWL_OK);
+  for (uint64_t vector = 1; vector <= 2; vector++) {
+    assert_int_equal(pull(f.to, vector, 0, SIZE, out), PWI_CODE_OK);
+    assert_int_equal(out[SIZE - 1], 5);
+  }
+  stop(&f);
+}
+
 /* Every byte of every chunk is changed in turn, and every chunk is truncated. */
 static void test_damaged_chunks_are_refused_or_harmless(void **state) {
   (void)state;
@@ -362,6 +378,7 @@ int main(void) {
       cmocka_unit_test(test_refusals_are_forgotten_where_keys_start_anew),
       cmocka_unit_test(test_vectors_closed_meanwhile_are_left_out),
       cmocka_unit_test(test_a_target_without_room_says_so),
+      cmocka_unit_test(test_a_quota_that_is_used_up_does_not_stop_a_fill),
       cmocka_unit_test(test_damaged_chunks_are_refused_or_harmless),
       cmocka_unit_test(test_out_of_memory_while_moving_can_be_tried_again),
       cmocka_unit_test(test_loads_show_bytes_and_hot_keys),
