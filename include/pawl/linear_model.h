@@ -27,8 +27,7 @@
  * at most `tolerance`. The bound is F(w, b) - D(a) for a feasible point a of the dual problem (Fenchel
  * duality), so it holds whatever led to the weights. Where the bound says nothing, because the penalty is
  * small for the size of the values, a run has converged by the rules that docs/train.md lists. A run that
- * ends otherwise says so
- * (`why`, `is_certain` and `advice` of the result).
+ * ends otherwise says so (`why`, `is_certain` and `advice` of the result).
  *
  * MODELS hold the weights that are not zero, by ascending id. Ids are those of the files (<pawl/data.h>).
  *

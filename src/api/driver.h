@@ -4,13 +4,11 @@
  * client a task, and leaves. A thread must also poll the net. That is
  *
  *   - a waiting thread: the first thread that waits becomes the *driver* and polls until its event has
- *     happened, so
- *     a blocking call needs no thread switch. Other waiting threads sleep; when the driver leaves, one of
- *     them takes its place;
+ *     happened, so a blocking call needs no thread switch. Other waiting threads sleep; when the driver
+ *     leaves, one of them takes its place;
  *   - the session's own thread while no thread waits. It stays away for PWI_DRIVER_REST_NS after the last
- *     call, so
- *     that a program which makes one blocking call after another never meets it at the gate. For programs
- *     that only start tasks, pwi_driver_nudge polls the net.
+ *     call, so that a program which makes one blocking call after another never meets it at the gate. For
+ *     programs that only start tasks, pwi_driver_nudge polls the net.
  *
  * Polling may sleep inside the gate. A thread that finds the gate closed announces itself and wakes the
  * net; the polling thread then lets the announced threads in, and comes back when they are done. Each time

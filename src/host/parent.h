@@ -7,8 +7,8 @@
  *   - the parent's pidfd: the parent exited, was killed, or crashed, even if others keep its descriptors
  *     open;
  *   - the ready pipe, whose only reading end the parent holds until it stops the child: it also closes
- *     when the
- *     parent becomes another program by exec, and it works on kernels without pidfds (before Linux 5.3).
+ *     when the parent becomes another program by exec, and it works on kernels without pidfds (before
+ *     Linux 5.3).
  */
 #ifndef PWI_HOST_PARENT_H
 #define PWI_HOST_PARENT_H

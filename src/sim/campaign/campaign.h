@@ -17,15 +17,12 @@
  *     `book.c`;
  *   - no member passes a barrier before all live members have come: `crew.c`;
  *   - an iteration begins exactly when its policy permits, and reads values as fresh as the policy
- *     demands:
- *     `paced.c`;
+ *     demands: `paced.c`;
  *   - every view that a node has is the view of that epoch in the manager's journal; no two members of a
- *     chain
- *     are in one process; members of a chain have the same content at the same sequence: `watch.c`;
+ *     chain are in one process; members of a chain have the same content at the same sequence: `watch.c`;
  *   - replaying a journal gives the same history: `keeper.c`;
  *   - no call waits for ever: once everything has healed, all calls end within a bound of virtual time,
- *     and the
- *     cluster becomes complete again.
+ *     and the cluster becomes complete again.
  *
  * A campaign without faults proves nothing, so each campaign counts what happened in it.
  *
