@@ -255,7 +255,7 @@ struct client_link {
   struct client_part *answering;
   uint32_t answering_generation; /* of that part, when the answer began */
   size_t answer_size;
-  _Alignas(64) uint8_t prefix[PWI_ANSWER_PREFIX];
+  _Alignas(16) uint8_t prefix[PWI_ANSWER_PREFIX];
 };
 
 /* A server, or a client that serves vectors, to which this client sends requests and calls. */
