@@ -161,6 +161,7 @@ struct manager_node {
   bool is_own_verdict;      /* the verdict is only the manager's own */
   bool declared;            /* it has been marked down, and the consequences are carried out */
   bool leaving, removing;   /* it has said LEAVE; a decision to remove it from the view is queued */
+  int64_t leaving_since;    /* when it said LEAVE, to this manager */
   bool heard;               /* it has joined since the manager started */
   bool is_avoided;          /* it is cut off from other servers, and given no arcs (manager/dispute.c) */
   unsigned gives, takes;    /* set by the survey: steps under way of which it is the source, or the target */

@@ -65,6 +65,7 @@ void pwi_manager_leave(struct pwi_manager *manager, struct manager_peer *peer) {
   struct manager_node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
   struct manager_sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (node) {
+    if (!node->leaving) node->leaving_since = pwi_net_now(manager->config.net);
     node->leaving = true;
     decision.decide = decide_draining;
     decision.conclude = conclude_draining;

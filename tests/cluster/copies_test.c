@@ -519,6 +519,43 @@ static void test_of_two_servers_that_lose_one_another_one_keeps_each_arc(void **
   end();
 }
 
+/* --- servers that leave --------------------------------------------------------------------------------- */
+
+static bool has_left(size_t server) {
+  struct pwi_server_state state;
+  pwi_server_state(cluster.servers[server].server, &state);
+  return state.has_left;
+}
+
+/* A server is leaving when another one dies. The third alone cannot hold whole chains. So the first keeps its
+ * arcs, of which the dead server may have had the other copy, until a new server has come. */
+static void test_a_server_stays_while_its_leaving_would_cost_a_copy(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    begin(seed, 3, 1);
+    pwi_server_leave(cluster.servers[0].server);
+    watch_for((int64_t)seed * MS / 4);
+    crash(1);
+    watch_for(10 * S);
+    assert_false(has_left(0));
+    pwi_cluster_start(&cluster, 3);
+    assert_whole_again(2);
+    assert_true(has_left(0));
+    end();
+  }
+}
+
+/* Of two servers one may leave: the operator wants one copy, and there was no death. */
+static void test_a_server_leaves_although_chains_become_short_if_that_was_known(void **state) {
+  (void)state;
+  begin(1, 2, 1);
+  pwi_server_leave(cluster.servers[0].server);
+  watch.lost = 1;
+  assert_whole_again(1);
+  assert_true(has_left(0));
+  end();
+}
+
 static void print_line(void *context, const struct pawl_log_line *line) {
   (void)context;
   print_message("%9.3f %s %s\n", cluster.sim ? (double)pwi_sim_now(cluster.sim) / 1e9 : 0.0,
@@ -548,6 +585,8 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_one_other_server_is_enough_to_tell_which_server_is_broken),
       cmocka_unit_test(test_a_broken_way_between_two_servers_costs_one_copy),
       cmocka_unit_test(test_of_two_servers_that_lose_one_another_one_keeps_each_arc),
+      cmocka_unit_test(test_a_server_stays_while_its_leaving_would_cost_a_copy),
+      cmocka_unit_test(test_a_server_leaves_although_chains_become_short_if_that_was_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

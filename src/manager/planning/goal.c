@@ -83,6 +83,49 @@ static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_ar
   return 0;
 }
 
+/* The number of processes with a node for which `is_meant` is true. */
+static size_t count_processes(const struct pwi_manager *manager,
+                              bool (*is_meant)(const struct pwi_manager *manager, const struct pwi_view_node *node,
+                                               int64_t since),
+                              int64_t since) {
+  const struct pwi_view *view = manager->ledger.view;
+  size_t count = 0;
+  for (size_t i = 0; i < view->node_count; i++) {
+    bool is_new = is_meant(manager, &view->nodes[i], since);
+    for (size_t k = 0; is_new && k < i; k++)
+      is_new = view->nodes[k].process != view->nodes[i].process || !is_meant(manager, &view->nodes[k], since);
+    count += is_new;
+  }
+  return count;
+}
+
+static bool may_hold_arcs(const struct pwi_manager *manager, const struct pwi_view_node *node, int64_t since) {
+  (void)since;
+  return node->state == PWI_NODE_UP && !pwi_manager_node(manager, node->node.id)->leaving;
+}
+
+static bool has_died(const struct pwi_manager *manager, const struct pwi_view_node *node, int64_t since) {
+  return node->state == PWI_NODE_DOWN && pwi_manager_node(manager, node->node.id)->lost_at >= since;
+}
+
+/* The others were enough for whole chains when the server began to leave, and are not since some of them have
+ * died. Then it stays until there are new ones: it has copies that the dead no longer have. Where there were
+ * too few from the beginning, the operator wants shorter chains. */
+static bool is_needed(const struct pwi_manager *manager, uint64_t id) {
+  const struct manager_node *node = pwi_manager_node(manager, id);
+  size_t whole = (size_t)manager->config.replicas + 1, up = count_processes(manager, may_hold_arcs, 0);
+  if (find_node(manager, id)->state != PWI_NODE_DRAINING || up >= whole) return false;
+  return up + count_processes(manager, has_died, node->leaving_since) >= whole;
+}
+
+/* Keeps full members that are leaving in a goal that is too short without them. */
+static void keep_needed(const struct pwi_manager *manager, const struct pwi_arc *arc, struct chain_goal *goal) {
+  for (size_t i = 0; i < arc->count && goal->count <= manager->config.replicas; i++) {
+    uint64_t id = arc->chain[i].node.id;
+    if (!arc->chain[i].filling && !names(goal, id) && is_needed(manager, id)) goal->nodes[goal->count++] = id;
+  }
+}
+
 /* The goal of a part of an arc. No two members of a chain are ever in one process, not even during a move. So
  * where the plan moves a member to another shard of the same process, the member stays where it is or, if the
  * process is draining, moves to another process. */
@@ -103,6 +146,7 @@ static struct chain_goal make_goal(const struct pwi_manager *manager, const stru
     goal.nodes[goal.count++] = id;
     if (leaves) first.nodes[first.count++ % PWI_CHAIN_MAX] = id;
   }
+  keep_needed(manager, arc, &goal);
   return goal;
 }
 

@@ -20,6 +20,7 @@
  *     demands: `paced.c`;
  *   - every view that a node has is the view of that epoch in the manager's journal; no two members of a
  *     chain are in one process; members of a chain have the same content at the same sequence: `watch.c`;
+ *   - no chain loses more copies than the faults explain that the campaign itself has injected: `budget.c`;
  *   - replaying a journal gives the same history: `keeper.c`;
  *   - no call waits for ever: once everything has healed, all calls end within a bound of virtual time,
  *     and the cluster becomes complete again.

@@ -116,6 +116,11 @@ static void close_troubles(struct campaign *campaign) {
   havoc->trouble_count = kept;
 }
 
+bool pwi_havoc_is_troubled(struct campaign *campaign) {
+  close_troubles(campaign);
+  return campaign->havoc.trouble_count > 0;
+}
+
 static void add_nodes(const struct campaign *campaign, size_t process, struct trouble *trouble) {
   const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
   for (size_t i = is->first; i < is->first + is->shards && trouble->node_count < TROUBLE_NODES; i++) {
@@ -171,6 +176,8 @@ static void part_server(struct campaign *campaign, size_t process, enum pwi_sim_
   add_nodes(campaign, process, &trouble);
   if (is_server) add_nodes(campaign, other, &trouble);
   if (!open_trouble(campaign, &trouble)) return;
+  pwi_budget_silence(campaign, process, trouble.heals_at);
+  if (is_server) pwi_budget_silence(campaign, other, trouble.heals_at);
   campaign->figures.server_faults++;
   struct pwi_sim_node third = who < 0.75 ? cluster->manager_node : draw_client(campaign);
   for (size_t i = is->first; i < is->first + is->shards; i++) {
@@ -187,6 +194,7 @@ static void silence_server(struct campaign *campaign, size_t process, enum pwi_s
   struct trouble trouble = {.is_death = is_death, .heals_at = pwi_campaign_now(campaign) + duration};
   add_nodes(campaign, process, &trouble);
   if (!open_trouble(campaign, &trouble)) return;
+  pwi_budget_silence(campaign, process, is_death ? INT64_MAX : trouble.heals_at);
   if (is_death && campaign->havoc.leaving == process) campaign->havoc.leaving = PWI_CLUSTER_PROCESSES;
   campaign->figures.server_kills += is_death;
   campaign->figures.server_faults += !is_death;
@@ -278,23 +286,6 @@ static struct pwi_sim_node draw_anybody(struct campaign *campaign) {
   return i == cluster->server_count ? cluster->manager_node : draw_client(campaign);
 }
 
-/* A server whose link to the manager breaks is declared dead, if only for a moment: that may cost a chain
- * a member, too. */
-static bool may_part(struct campaign *campaign, struct pwi_sim_node a, struct pwi_sim_node b) {
-  const struct pwi_cluster *cluster = &campaign->cluster;
-  uint32_t manager = cluster->manager_node.index, server = a.index == manager ? b.index : a.index;
-  struct trouble trouble = {.heals_at = pwi_campaign_now(campaign)};
-  if (a.index != manager && b.index != manager) return true;
-  for (size_t i = 0; i < cluster->process_count; i++)
-    for (size_t k = 0; k < cluster->processes[i].shards; k++)
-      if (cluster->servers[cluster->processes[i].first + k].node.index == server) {
-        add_nodes(campaign, i, &trouble);
-        close_troubles(campaign);
-        return open_trouble(campaign, &trouble);
-      }
-  return true;
-}
-
 /* With replicas: clients are paused and cut off, and links of all nodes break. */
 static void trouble_clients(void *context) {
   struct campaign *campaign = campaign_of(context);
@@ -310,7 +301,7 @@ static void trouble_clients(void *context) {
   campaign->figures.faults++;
   if (takes_one)
     pwi_havoc_do(campaign, kind, node, PWI_SIM_ALL, duration);
-  else if (node.index != other.index && may_part(campaign, node, other))
+  else if (node.index != other.index)
     part_pair(campaign, kind, node, other, duration);
   pwi_havoc_again(campaign, campaign->config.gap_nodes_ns, trouble_clients);
 }

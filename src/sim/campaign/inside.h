@@ -7,6 +7,7 @@
  *   crew.c             members of a group that meet at barriers
  *   paced.c            workers whose iterations follow a policy
  *   havoc.c            faults that depend on the state of the cluster; never more than chains can survive
+ *   budget.c           copies that chains may lose: the faults that the campaign itself has injected
  *   members.c          servers that join and leave, arcs that are moved
  *   keeper.c           the manager's journal
  *   watch.c            invariants that hold all the time
@@ -224,6 +225,21 @@ struct havoc {
 bool pwi_havoc_may_trouble(const struct pwi_view *view, uint32_t replicas, const struct trouble *troubles,
                            size_t trouble_count, const uint64_t *nodes, size_t node_count);
 
+/* --- the budget ------------------------------------------------------------------------------------------ */
+
+#define SILENCED_MAX 512
+
+/* A server that a fault keeps, or kept, from others. */
+struct silenced {
+  uint64_t node;
+  int64_t until; /* when the fault healed, or will; INT64_MAX: the server is dead */
+};
+
+struct budget {
+  struct silenced silenced[SILENCED_MAX];
+  size_t count;
+};
+
 /* --- the journal ---------------------------------------------------------------------------------------- */
 
 struct kept;
@@ -284,6 +300,7 @@ struct campaign {
   struct keeper keeper;
   struct campaign_watch watch;
   struct havoc havoc;
+  struct budget budget;
   struct book book;
   struct campaign_worker workers[WORKERS_MAX];
   struct crew_member crew[CREW_MAX];
@@ -369,11 +386,19 @@ void pwi_havoc_do(struct campaign *campaign, enum pwi_sim_fault_kind kind, struc
                   struct pwi_sim_node other, int64_t duration);
 void pwi_havoc_do_process(struct campaign *campaign, enum pwi_sim_fault_kind kind, size_t process, int64_t duration);
 
+/* True while a fault may cost chains a member. */
+bool pwi_havoc_is_troubled(struct campaign *campaign);
+
 /* Draws a duration, short ones as likely as long ones. Every fault ends before the window does. */
 int64_t pwi_havoc_duration(struct campaign *campaign, int64_t least, int64_t most);
 
 /* Calls `call` again after a time with this mean, unless the window is over by then. */
 void pwi_havoc_again(struct campaign *campaign, int64_t gap, void (*call)(void *context));
+
+/* budget.c: servers of the process are silenced until this time; INT64_MAX: they die. */
+void pwi_budget_silence(struct campaign *campaign, size_t process, int64_t until);
+/* Fails if a chain has lost copies that no fault explains. */
+void pwi_budget_check(struct campaign *campaign, const struct pwi_view *before, const struct pwi_view *view);
 
 /* members.c */
 PAWL_MUST_USE pawl_status pwi_members_begin(struct campaign *campaign);

@@ -44,6 +44,7 @@ static void let_leave(struct campaign *campaign, size_t process) {
   const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
   if (campaign->havoc.leaving != PWI_CLUSTER_PROCESSES || campaign->config.memory_max) return;
   if (!pwi_cluster_is_up(&campaign->cluster, process) || !can_spare(campaign, process)) return;
+  if (pwi_havoc_is_troubled(campaign)) return; /* nobody drains a server while another one is missing */
   for (size_t i = is->first; i < is->first + is->shards; i++) pwi_server_leave(campaign->cluster.servers[i].server);
   campaign->havoc.leaving = process;
   pwi_campaign_later(campaign, LEFT_POLL_NS, look_who_left);

@@ -89,6 +89,7 @@ void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger, 
   campaign->figures.views++;
   check_processes(campaign, ledger, view);
   if (watch->last) count_changes(campaign, watch->last, view);
+  if (watch->last) pwi_budget_check(campaign, watch->last, view);
   pwi_view_release(watch->last);
   watch->last = pwi_view_retain(view);
 }
