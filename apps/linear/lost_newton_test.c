@@ -110,6 +110,7 @@ static void finish(struct pawl_worker *handle, void *context) {
   pawl_vector_close(worker->bias);
   pawl_data_close(worker->data);
   linear_spec_fini(&worker->spec);
+  memset(worker, 0, sizeof *worker); /* a worker that was declared dead begins anew */
 }
 
 static pawl_status work_and_strike(const char *address, const char *job, struct striker *striker) {
