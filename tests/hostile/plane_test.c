@@ -124,7 +124,7 @@ static void test_a_plane_cannot_be_claimed_without_meeting(void **state) {
       assert_int_equal(pwi_get_u32(answer), 5); /* it fails */
       go_without(&scene, &meeting.raw);
     } else {
-      scene_check_refused(&scene, &meeting.raw, "out of turn");
+      scene_check_refused(&scene, &meeting.raw, "unexpected PLANE frame");
     }
     scene_end(&scene);
   }
