@@ -54,10 +54,12 @@ static void test_the_only_copy_is_lost_only_by_order(void **state) {
   uint64_t id = victim->joined.id, up = world.actors[0].joined.id;
   assert_int_equal(give_up(admin, 77, 1), PAWL_NODE_GONE);
   assert_int_equal(give_up(admin, id, 1), PAWL_EXISTS); /* it is connected */
+  assert_int_equal(figures_of(&world).unlinked, 0);
   kill_for_good(victim);
   run_for(&world, 3 * PWI_SIM_SECOND);
   size_t waiting = figures_of(&world).waiting;
   assert_true(waiting > 0);
+  assert_int_equal(figures_of(&world).unlinked, waiting);
   assert_int_equal(give_up(admin, id, 0), PAWL_CLUSTER_LOST);
   assert_int_equal(give_up(admin, up, 1), PAWL_EXISTS);
   assert_true(is_listed(id));

@@ -23,6 +23,12 @@ version=$(pkg-config --modversion pawl)
 for file in bin/pawl include/pawl/pawl.h share/man/man1/pawl.1; do
   test -s "$prefix/$file" || fail "$file was not installed"
 done
+# The documentation with the pages that README.md links to, and completion for three shells.
+for file in share/doc/pawl/README.md share/doc/pawl/LICENSE share/doc/pawl/CHANGELOG.md share/doc/pawl/docs/README.md \
+  share/doc/pawl/docs/security.md share/bash-completion/completions/pawl share/zsh/site-functions/_pawl \
+  share/fish/vendor_completions.d/pawl.fish; do
+  test -s "$prefix/$file" || fail "$file was not installed"
+done
 "$prefix/bin/pawl" version | grep -q "$version" || fail "the installed command does not say that it is $version"
 if find "$prefix/include" -type f ! -path '*/include/pawl/*.h' | grep .; then fail "headers that are not public"; fi
 

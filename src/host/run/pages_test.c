@@ -66,6 +66,15 @@ static void test_a_manager_is_well_when_all_arcs_are_held(void **state) {
   assert_int_equal(pwi_run_manager_health(&page, NOW + 1, &text), 200);
   assert_string_equal(pwi_text_view(&text), "ok\n");
   assert_int_equal(pwi_run_manager_health(&page, NOW + PWI_RUN_STALE_NS + 1, &text), 503);
+  page.figures.hollow = 2; /* other vectors are served */
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 200);
+  assert_non_null(strstr(pwi_text_view(&text), "for lack of memory: 2;"));
+  page.figures.unlinked = 1;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_non_null(strstr(pwi_text_view(&text), "have no link to the manager: arcs=1"));
+  page.figures.unlinked = page.figures.hollow = 0;
   page.figures.ready = false;
   pwi_text_clear(&text);
   assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
