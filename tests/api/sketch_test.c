@@ -274,7 +274,7 @@ static void test_sketches_are_found_listed_and_dropped(void **state) {
   must(pawl_sketch_create(session, "shelf/b", &options, PATIENCE, &again));
   double number, error;
   must_fail(pawl_sketch_distinct(again, NULL, PATIENCE, &number, &error), PAWL_UNSUPPORTED, "no_distinct");
-  must_fail(pawl_sketch_top(again, 0, NULL, PATIENCE, NULL, &count), PAWL_UNSUPPORTED, "no names");
+  must_fail(pawl_sketch_top(again, 0, NULL, PATIENCE, NULL, &count), PAWL_UNSUPPORTED, "no_top");
   pawl_sketch_close(again);
   must(pawl_sketch_list(session, "shelf", PATIENCE, &infos, &count));
   assert_int_equal(count, 2);

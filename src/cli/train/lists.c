@@ -3,8 +3,7 @@
 
 #define PENALTY                                                                                                        \
   PWI_CLI_HEADING("model"),                                                                                            \
-      {PWI_TRAIN_L1, "l1", "X[,X…]",                                                                                   \
-       "weight of |w|, which makes weights zero; for several values, trains several models"},                          \
+      {PWI_TRAIN_L1, "l1", "X[,X…]", "weight of |w|, which makes weights zero; several: one model each"},              \
       {PWI_TRAIN_L2, "l2", "X[,X…]", "weight of |w|^2/2 (default: 1, or 0 if --l1 is given)"}, {                       \
     PWI_TRAIN_NO_BIAS, "no-bias", NULL, "train without a constant term"                                                \
   }
