@@ -352,6 +352,31 @@ static void test_slow_connections_do_not_keep_others_out(void **state) {
   for (size_t i = 0; i < 4 * PWI_HTTP_CONNECTIONS; i++) close(slow[i]);
 }
 
+/* All places are taken: one connection of an address that has few, which came first, and many of another. The
+ * oldest of the many gives way at once, and not only at its deadline. */
+static void test_a_new_connection_takes_the_place_of_the_oldest_of_the_largest_crowd(void **state) {
+  (void)state;
+  struct pwi_http_guest *guests[PWI_HTTP_CONNECTIONS + 1];
+  int ends[PWI_HTTP_CONNECTIONS + 1][2];
+  struct pwi_http_crowd *crowd;
+  assert_int_equal(pwi_http_crowd_open(&crowd), PAWL_OK);
+  for (size_t i = 0; i <= PWI_HTTP_CONNECTIONS; i++) {
+    bool is_of_many = i > 0 && i < PWI_HTTP_CONNECTIONS;
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(is_of_many ? 0x0a000001 : 0x0a000002)};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[i]), 0);
+    guests[i] = pwi_http_crowd_enter(crowd, ends[i][0], (const struct sockaddr *)&from);
+    assert_non_null(guests[i]);
+  }
+  struct pollfd about = {.fd = ends[1][1], .events = POLLIN};
+  assert_int_equal(poll(&about, 1, 0), 1);
+  for (size_t i = 0; i <= PWI_HTTP_CONNECTIONS; i++) {
+    pwi_http_crowd_leave(crowd, guests[i]);
+    close(ends[i][0]);
+    close(ends[i][1]);
+  }
+  pwi_http_crowd_close(crowd);
+}
+
 /* A byte now and then does not reset the deadline of a request. */
 static void test_a_request_that_trickles_is_hung_up_on(void **state) {
   (void)state;
@@ -581,6 +606,7 @@ int main(void) {
       cmocka_unit_test(test_long_pages_arrive_whole),
       cmocka_unit_test(test_a_full_endpoint_serves_again_when_others_go),
       cmocka_unit_test(test_slow_connections_do_not_keep_others_out),
+      cmocka_unit_test(test_a_new_connection_takes_the_place_of_the_oldest_of_the_largest_crowd),
       cmocka_unit_test(test_a_request_that_trickles_is_hung_up_on),
       cmocka_unit_test(test_a_guard_asks_for_a_token),
       cmocka_unit_test(test_files_without_good_tokens_are_refused),
