@@ -7,7 +7,6 @@
  *   manager/unsettled.c       which retired senders are kept, and for how long
  *   manager/space.c           quotas of spaces
  *   manager/loss.c            servers that are declared dead, and complaints of chain neighbours
- *   manager/dispute.c         complaints of chain neighbours: which of the two is broken
  *   manager/probe.c           whether a server without a link is dead: inquiries to witnesses
  *   manager/give_up.c         servers that an operator gives up, and the data that only they had
  *   manager/ask.c             asks of clients
@@ -153,9 +152,9 @@ struct suspicion {
 struct manager_node {
   uint64_t id;
   struct manager_peer *peer; /* NULL: it has no link now */
-  struct pwi_timer timer; /* without a link, or avoided: the next check; once down: its removal if it is in no chain */
-  int64_t lost_at;        /* when its link went down, or the manager started */
-  bool was_silent;        /* its link went down because of silence */
+  struct pwi_timer timer;    /* without a link: the next check; once down: its removal if it is in no chain */
+  int64_t lost_at;           /* when its link went down, or the manager started */
+  bool was_silent;           /* its link went down because of silence */
   struct inquiry inquiry;
   enum pwi_verdict verdict; /* of the witnesses */
   bool is_own_verdict;      /* the verdict is only the manager's own */
@@ -163,7 +162,6 @@ struct manager_node {
   bool leaving, removing;   /* it has said LEAVE; a decision to remove it from the view is queued */
   int64_t leaving_since;    /* when it said LEAVE, to this manager */
   bool heard;               /* it has joined since the manager started */
-  bool is_avoided;          /* it is cut off from other servers, and given no arcs (manager/dispute.c) */
   unsigned gives, takes;    /* set by the survey: steps under way of which it is the source, or the target */
   size_t reports;           /* number of reports that are kept: 0, 1 or 2 */
   struct node_report last, before;
@@ -229,7 +227,6 @@ struct decision {
   pawl_status answer;
   uint64_t id, secret; /* of a node, sender or vector */
   struct pwi_complaint complaint;
-  uint64_t broken; /* the node that is cut off, of the two that a complaint is about; 0: not known */
   uint32_t size;
   struct pwi_entry entry;
   char address[PWI_LABEL_MAX + 1];
@@ -274,15 +271,6 @@ struct neighbour_conflict {
 
 #define PWI_CONFLICTS 64
 
-/* A probe of one server by another, because of a complaint. */
-struct trial {
-  uint64_t by, about;
-  int64_t began_at;
-  enum pwi_verdict verdict; /* NONE: not answered yet */
-};
-
-#define PWI_TRIALS 256
-
 /* --- checkpoints ---------------------------------------------------------------------------------------- */
 
 struct pwi_checkpoint_request {
@@ -322,7 +310,6 @@ enum timer_kind {
   TIMER_HEARING,
   TIMER_PROBE,
   TIMER_SETTLE,
-  TIMER_DISPUTE,
 };
 
 struct pwi_manager {
@@ -382,10 +369,6 @@ struct pwi_manager {
   int64_t patient_until; /* after a restart: no plan before this time, so that servers can come back */
   struct neighbour_conflict conflicts[PWI_CONFLICTS];
   size_t next_conflict;
-  struct pwi_fifo disputes;        /* complaints that wait for probes (manager/dispute.c) */
-  struct trial trials[PWI_TRIALS]; /* a ring buffer */
-  size_t next_trial;
-  struct pwi_timer dispute_timer;
   uint64_t uneven_reports; /* consecutive reports that show uneven load */
   int64_t balanced_at;     /* when balance alone was last a reason to plan; 0: never */
 
@@ -477,18 +460,7 @@ bool pwi_manager_is_starved(const struct pwi_manager *manager);
 /* Sets the timer of a node. */
 void pwi_manager_look_after(struct pwi_manager *manager, struct manager_node *node, int64_t delay);
 
-/* manager/dispute.c */
-void pwi_manager_disputes_begin(struct pwi_manager *manager);
-
-/* Finds out which end is broken, sets `broken`, and queues the complaint. */
-void pwi_manager_dispute(struct pwi_manager *manager, const struct decision *complaint);
-void pwi_manager_dispute_probed(struct pwi_manager *manager, uint64_t by, const struct pwi_probe *probe);
-void pwi_manager_dispute_timer(struct pwi_manager *manager);
-void pwi_manager_try_avoided(struct pwi_manager *manager, struct manager_node *node); /* its timer has fired */
-bool pwi_manager_avoids(const struct pwi_manager *manager, uint64_t node); /* it is cut off from other servers */
-
 /* manager/probe.c */
-void pwi_manager_send_probe(struct pwi_manager *manager, struct manager_peer *peer, const struct pwi_probe *probe);
 bool pwi_manager_suspects_itself(struct pwi_manager *manager);
 
 /* The node has had no link for longer than its grace. */

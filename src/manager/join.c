@@ -172,7 +172,6 @@ static void let_server_in(struct pwi_manager *manager, struct manager_peer *peer
   node->peer = peer;
   node->declared = false;
   node->verdict = PWI_VERDICT_NONE;
-  node->is_avoided = false;
   manager->presence_changes++;
   pwi_manager_timer_cancel(manager, &node->timer);
   peer->id = node->id;

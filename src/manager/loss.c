@@ -101,10 +101,7 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
   struct manager_node *node = pwi_manager_node(manager, id);
   if (!node) return;
   node->timer.id = 0;
-  if (node->peer) {
-    pwi_manager_try_avoided(manager, node);
-    return;
-  }
+  if (node->peer) return;
   if (view_node(manager, id)->state == PWI_NODE_DOWN) {
     pwi_manager_remove_node(manager, node);
     return;
@@ -125,19 +122,17 @@ void pwi_manager_note_conflict(struct pwi_manager *manager, uint64_t a, uint64_t
       (struct neighbour_conflict){{{a}, {b}}, pwi_net_now(manager->config.net) + CONFLICT_NS};
 }
 
-/* Which member is removed after a complaint: the one that is broken (manager/dispute.c). If that is not known,
- * the one further from the head, unless the other has no link to the manager either. A member that cannot
- * follow is removed itself. Returns 0 if the complaint is about an earlier chain. */
-static uint64_t find_member_to_remove(const struct pwi_manager *manager, const struct pwi_arc *arc,
-                                      const struct decision *decision) {
-  uint64_t complainer = decision->id, other_node = decision->complaint.node;
+/* Which member is removed after a complaint: the one further from the head, unless the other has no link to
+ * the manager either. A member that cannot follow is removed itself. Returns 0 if the complaint is about an
+ * earlier chain. */
+static uint64_t find_member_to_remove(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t complainer,
+                                      uint64_t other_node) {
   size_t place = pwi_arc_find(arc, (struct pwi_node){complainer}),
          other = pwi_arc_find(arc, (struct pwi_node){other_node});
   if (place == PWI_CHAIN_MAX || other == PWI_CHAIN_MAX) return 0;
   if (place == other) return complainer;
-  if (place + 1 != other && other + 1 != place) return 0;
-  if (decision->broken) return decision->broken;
   if (place + 1 == other) return other_node;
+  if (other + 1 != place) return 0;
   return pwi_manager_is_connected(manager, other_node) ? complainer : other_node;
 }
 
@@ -161,7 +156,7 @@ static pawl_status decide_complaint(struct pwi_manager *manager, struct decision
     struct pwi_arc *arc = &draft.arcs[i];
     bool meant = !pawl_range_is_empty(pawl_range_common(pwi_view_arc_range(view, i), complaint->positions));
     if (!meant || arc->since > decision->secret) continue; /* the complaint is older than this chain */
-    uint64_t member = find_member_to_remove(manager, arc, decision);
+    uint64_t member = find_member_to_remove(manager, arc, decision->id, complaint->node);
     if (member && is_doubtful(manager, member)) continue;
     if (member && has_another(manager, arc, member)) changed |= pwi_arc_drop(arc, member);
   }
@@ -199,5 +194,5 @@ void pwi_manager_complain(struct pwi_manager *manager, struct manager_peer *peer
     pwi_manager_close(manager, peer, PAWL_LINK_BUSY);
     return;
   }
-  pwi_manager_dispute(manager, &decision);
+  pwi_manager_queue(manager, &decision);
 }

@@ -307,9 +307,6 @@ static void on_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   case TIMER_SETTLE:
     pwi_manager_settle_timer(manager);
     break;
-  case TIMER_DISPUTE:
-    pwi_manager_dispute_timer(manager);
-    break;
   }
 }
 
@@ -380,7 +377,6 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
   pwi_fifo_init(&manager->waiters, sizeof(struct waiting_reply));
   pwi_manager_membership_begin(manager);
   pwi_manager_settle_begin(manager);
-  pwi_manager_disputes_begin(manager);
   pawl_status status = remember(manager);
   if (status) {
     pwi_manager_destroy(manager);
@@ -430,7 +426,6 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_manager_settle_fini(manager);
   pwi_fifo_fini(&manager->waiters);
   pwi_fifo_fini(&manager->decisions);
-  pwi_fifo_fini(&manager->disputes);
   pwi_writer_fini(&manager->record);
   pwi_writer_fini(&manager->change);
   pwi_ledger_fini(&manager->ledger);

@@ -21,8 +21,7 @@
  * kept and is an empty node otherwise. A server process that was restarted is a new node. If most processes
  * are unreachable, the manager suspects its own network, and silence proves nothing (manager/probe.c).
  *
- * COMPLAINTS. If two neighbours in a chain cannot reach one another, the manager asks other servers which of
- * the two is cut off, and removes that one (manager/dispute.c). If neither is, it removes the one further from
+ * COMPLAINTS. If two neighbours in a chain cannot reach one another, the manager removes the one further from
  * the head. If the one nearer to the head has no link to the manager either, it removes that one instead. A
  * member that cannot follow for lack of memory is removed itself. The last connected full member is never
  * removed. The manager does not make such a pair neighbours again for a minute, if there are other

@@ -126,7 +126,7 @@ static bool is_of_the_dead(const struct pwi_manager *manager, const struct manag
 
 /* --- witnesses ------------------------------------------------------------------------------------------ */
 
-void pwi_manager_send_probe(struct pwi_manager *manager, struct manager_peer *peer, const struct pwi_probe *probe) {
+static void ask(struct pwi_manager *manager, struct manager_peer *peer, const struct pwi_probe *probe) {
   struct pwi_writer payload = {0};
   pwi_probe_encode(probe, &payload);
   pwi_manager_say(manager, peer, PWI_SAY_PROBE, 0, &payload);
@@ -145,7 +145,7 @@ static void call_witness(struct pwi_manager *manager, struct manager_node *lost,
     if (view_node(manager, inquiry->witnesses[i].node)->process == process) return;
   }
   inquiry->witnesses[inquiry->count++] = (struct witness){.node = id};
-  pwi_manager_send_probe(manager, other->peer, probe);
+  ask(manager, other->peer, probe);
 }
 
 /* Neighbours in chains come first, because they are connected to the server or were. The choice of the others
@@ -200,7 +200,6 @@ void pwi_manager_probed(struct pwi_manager *manager, struct manager_peer *peer, 
     pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);
     return;
   }
-  pwi_manager_dispute_probed(manager, peer->id, &probe);
   struct manager_node *node = pwi_manager_node(manager, probe.node);
   if (!node || node->peer || view_node(manager, node->id)->state == PWI_NODE_DOWN) return;
   struct witness *witness = probe.number == node->inquiry.number ? find_witness(&node->inquiry, peer->id) : NULL;

@@ -22,7 +22,7 @@ bool pwi_manager_is_connected(const struct pwi_manager *manager, uint64_t id) {
 
 bool pwi_manager_is_welcome(const struct pwi_manager *manager, uint64_t id) {
   return pwi_manager_is_connected(manager, id) && view_node(manager, id)->state == PWI_NODE_UP &&
-         !pwi_manager_node(manager, id)->leaving && !pwi_manager_avoids(manager, id);
+         !pwi_manager_node(manager, id)->leaving;
 }
 
 static bool is_among(const uint64_t *goal, size_t count, uint64_t id) {

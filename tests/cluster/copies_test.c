@@ -25,7 +25,6 @@ static bool is_pushing, is_busy;
 static struct {
   size_t wanted;     /* copies of each arc */
   size_t lost;       /* servers removed and not yet replaced */
-  size_t cut_off;    /* number of a server whose copies do not count, because no other server reaches it, plus 1 */
   size_t fewest;     /* lowest number of copies of any arc so far */
   uint64_t epoch;    /* of the newest view when all began */
   int64_t end, next; /* of this stretch; and when copies are counted again at the latest */
@@ -62,7 +61,7 @@ static size_t fewest_copies(void) {
   for (size_t i = 0; view && i < view->arc_count; i++) {
     size_t copies = 0;
     for (size_t j = 0; j < cluster.server_count; j++)
-      copies += j + 1 != watch.cut_off && has_copy(&cluster.servers[j], &view->arcs[i], view->arcs[i].begin);
+      copies += has_copy(&cluster.servers[j], &view->arcs[i], view->arcs[i].begin);
     if (copies < fewest) fewest = copies;
   }
   return fewest;
@@ -420,105 +419,6 @@ static void test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing(
   }
 }
 
-/* --- the network between servers ------------------------------------------------------------------------ */
-
-/* Breaks the ways from one server to all others, or from all others to it, or both. */
-enum way { BOTH_WAYS, OUTWARD, INWARD };
-
-static void cut_from_servers(size_t server, enum way way) {
-  for (size_t i = 0; i < 4; i++) {
-    if (i == server) continue;
-    if (way != INWARD) pwi_sim_cut(cluster.sim, cluster.servers[server].node, cluster.servers[i].node);
-    if (way != OUTWARD) pwi_sim_cut(cluster.sim, cluster.servers[i].node, cluster.servers[server].node);
-  }
-}
-
-static bool is_in_a_chain(size_t server) {
-  const struct pwi_view *view = newest_view();
-  struct pwi_server_state state;
-  pwi_server_state(cluster.servers[server].server, &state);
-  for (size_t i = 0; i < view->arc_count; i++)
-    if (pwi_arc_find(&view->arcs[i], (struct pwi_node){state.node}) != PWI_CHAIN_MAX) return true;
-  return false;
-}
-
-/* A server reaches the manager and the worker, and no other server. It complains about its neighbours, and
- * they complain about it. It alone is removed: no arc ever has fewer copies on the others than if it had
- * crashed. */
-static void test_a_server_that_reaches_no_other_server_costs_its_own_copies_only(void **state) {
-  (void)state;
-  for (uint64_t seed = 0; seed < 12; seed++) {
-    uint32_t replicas = 1 + seed % 2;
-    size_t broken = seed / 2 % 4;
-    begin(1500 + seed, 4, replicas);
-    watch.lost = 1;
-    watch.cut_off = broken + 1;
-    cut_from_servers(broken, (enum way)(seed % 3));
-    watch_for(5 * S);
-    assert_false(is_in_a_chain(broken));
-    assert_whole_again(watch.wanted);
-    watch_for(20 * S); /* attempts to use the server again do no harm */
-    crash((broken + 1) % 4);
-    watch_for(10 * S);
-    assert_whole_again(2);
-    watch.cut_off = 0;
-    for (size_t i = 0; i < 4; i++) mend(cluster.servers[broken].node, cluster.servers[i].node);
-    watch_for(10 * S);
-    assert_true(is_in_a_chain(broken));
-    assert_whole_again(watch.wanted);
-    end();
-  }
-}
-
-/* With three servers there is one that can tell which of the other two is broken. */
-static void test_one_other_server_is_enough_to_tell_which_server_is_broken(void **state) {
-  (void)state;
-  for (uint64_t seed = 0; seed < 9; seed++) {
-    size_t broken = seed % 3;
-    begin(1600 + seed, 3, 1);
-    watch.lost = 1;
-    watch.cut_off = broken + 1;
-    cut_from_servers(broken, (enum way)(seed / 3));
-    watch_for(5 * S);
-    assert_false(is_in_a_chain(broken));
-    assert_whole_again(2);
-    end();
-  }
-}
-
-/* Only two servers cannot reach one another. Every arc loses at most one copy, all servers remain in use, and
- * a crash afterwards loses nothing. */
-static void test_a_broken_way_between_two_servers_costs_one_copy(void **state) {
-  (void)state;
-  for (uint64_t seed = 0; seed < 12; seed++) {
-    size_t a = seed % 4, b = (seed + 1 + seed / 4) % 4;
-    begin(1700 + seed, 4, 1 + seed % 2);
-    watch.lost = 1;
-    cut(cluster.servers[a].node, cluster.servers[b].node);
-    watch_for(10 * S);
-    assert_whole_again(watch.wanted);
-    for (size_t i = 0; i < 4; i++) assert_true(is_in_a_chain(i));
-    crash(seed % 4 < 2 ? a : b);
-    watch_for(10 * S);
-    assert_whole_again(watch.wanted);
-    end();
-  }
-}
-
-/* There is no third server that could be asked. The head stays, and the last copy is kept. */
-static void test_of_two_servers_that_lose_one_another_one_keeps_each_arc(void **state) {
-  (void)state;
-  begin(1800, 2, 1);
-  watch.lost = 1;
-  cut(cluster.servers[0].node, cluster.servers[1].node);
-  watch_for(10 * S);
-  assert_whole_again(1);
-  mend(cluster.servers[0].node, cluster.servers[1].node);
-  watch_for(120 * S);
-  assert_whole_again(2);
-  end();
-}
-
 /* --- servers that leave --------------------------------------------------------------------------------- */
 
 static bool has_left(size_t server) {
@@ -581,10 +481,6 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_crashes_of_most_are_followed_within_milliseconds),
       cmocka_unit_test(test_a_server_that_stands_still_is_followed_within_half_a_second),
       cmocka_unit_test(test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing),
-      cmocka_unit_test(test_a_server_that_reaches_no_other_server_costs_its_own_copies_only),
-      cmocka_unit_test(test_one_other_server_is_enough_to_tell_which_server_is_broken),
-      cmocka_unit_test(test_a_broken_way_between_two_servers_costs_one_copy),
-      cmocka_unit_test(test_of_two_servers_that_lose_one_another_one_keeps_each_arc),
       cmocka_unit_test(test_a_server_stays_while_its_leaving_would_cost_a_copy),
       cmocka_unit_test(test_a_server_leaves_although_chains_become_short_if_that_was_known),
   };

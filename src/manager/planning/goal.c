@@ -31,10 +31,6 @@ pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct v
   }
   pwi_draft_end_fills(draft_out); /* members whose filling failed and that are not removed yet */
   pwi_draft_drop_dead(manager, draft_out);
-  for (size_t i = 0; i < draft_out->node_count; i++) { /* a server that is cut off is given nothing */
-    struct pwi_view_node *node = &draft_out->nodes[i];
-    if (node->state == PWI_NODE_UP && pwi_manager_avoids(manager, node->node.id)) node->state = PWI_NODE_DRAINING;
-  }
   return PAWL_OK;
 }
 
