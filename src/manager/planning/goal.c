@@ -111,6 +111,7 @@ static bool is_needed(const struct pwi_manager *manager, uint64_t id) {
   const struct manager_node *node = pwi_manager_node(manager, id);
   size_t whole = (size_t)manager->config.replicas + 1, up = count_processes(manager, may_hold_arcs, 0);
   if (find_node(manager, id)->state != PWI_NODE_DRAINING || up >= whole) return false;
+  if (up == 0) return false; /* all are leaving: the cluster is being stopped */
   return up + count_processes(manager, has_died, node->leaving_since) >= whole;
 }
 
