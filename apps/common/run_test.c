@@ -1,6 +1,6 @@
 /* How often a round wakes up without an event of the job.
  *
- * run.c is compiled into this test with a job of the test, whose time passes only while somebody waits for it. */
+ * The test compiles run.c with a job of its own. The time of this job passes only during its waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

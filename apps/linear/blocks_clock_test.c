@@ -70,7 +70,7 @@ static pawl_status end_of_test(struct pawl_iterations *iterations, double object
   return PAWL_OK;
 }
 
-/* The last `bound` tasks are not done until somebody finishes them. */
+/* The last `bound` tasks are done only when the method finishes them. */
 static bool is_done_of_test(const struct pawl_task *task) {
   return (size_t)((const struct fake_task *)task - tasks) + bound < task_count;
 }

@@ -1,6 +1,5 @@
-/* Features that are divided by their size: training comes to what it comes to on data that was divided
- * before, whatever the method, the loss and the number of workers; and the model is of the features as they
- * were. */
+/* Training with --scale reaches the same objective as training on data that was divided beforehand, for every
+ * method, loss and number of workers. The weights of the model are those of the undivided features. */
 #include "apps/linear/scale.h"
 
 #include "apps/linear/train/train_test.h"
@@ -60,8 +59,8 @@ static void test_a_deviation_does_not_depend_on_the_order_of_rows(void **state) 
 
 /* --- whole trainings ------------------------------------------------------------------------------------ */
 
-/* Raw rows of sizes from 1e-3 to 1e4, and what they are once they were divided by hand. The last feature is
- * the same everywhere. */
+/* Draws raw rows with features of sizes from 1e-3 to 1e4, and divides a copy of them by hand. The last feature
+ * has the same value in every row. */
 static void draw_both(enum pawl_linear_scale scale, bool is_regression) {
   draw_rows(&raw, "raw", 300, 20, 1, is_regression, 21);
   uint64_t random = 8;

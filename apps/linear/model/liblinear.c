@@ -239,7 +239,7 @@ static void describe(const struct liblinear_reading *reading) {
 }
 
 static void count_from_zero(struct pawl_linear_model *model) {
-  if (model->about.features == 0) return; /* somebody's edit: there is no feature to be number 0 */
+  if (model->about.features == 0) return; /* an edited file: no feature could be number 0 */
   model->about.zero_based = true;
   model->about.features--;
   for (size_t i = 0; i < model->about.nonzeros; i++) model->ids[i]--;

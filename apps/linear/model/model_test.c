@@ -275,7 +275,7 @@ static void test_an_array_needs_what_explains_it(void **state) {
   assert_non_null(strstr(error, "7 numbers"));
   explain("{\"features\": 7, \"loss\": \"hinge\", \"labels\": [0, 1]}");
   assert_int_equal(linear_model_read("m.npy", &read, error), PAWL_OK);
-  assert_int_equal(read.about.nonzeros, 4); /* what was the bias is one more weight now */
+  assert_int_equal(read.about.nonzeros, 4); /* the former bias is one more weight now */
   linear_model_fini(&read);
   unlink("m.npy.json");
   assert_int_equal(linear_model_read("m.npy", &read, error), PAWL_NOT_FOUND);

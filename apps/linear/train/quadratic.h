@@ -2,11 +2,11 @@
  *
  *   minimise over v    g . (v - w) + 1/2 (v - w)' H (v - w) + sum_j (l1_j |v_j| + l2_j / 2 v_j^2)
  *
- * H is symmetric and has no negative curvature. Without l1 this is a system of equations (Cholesky). With it,
- * two things take turns: coordinate descent, which finds out which v_j are zero and of what sign the others
- * are, and a system of equations for those that are not zero, which brings in one go what coordinate descent
- * takes thousands of sweeps for where columns are correlated. Neither makes it worse: where the solution of
- * the system has another sign, the way there is gone as far as signs hold.
+ * H is symmetric and has no negative curvature. Without l1 this is a system of equations (Cholesky). With l1
+ * the solver alternates between two steps. Coordinate descent finds the v_j that are zero, and the signs of the
+ * others. A system of equations then solves for the variables that are not zero; with correlated columns it
+ * replaces thousands of sweeps of coordinate descent. Neither step raises the objective: if the solution of the
+ * system has a variable of another sign, the solver goes towards it only until a variable reaches zero.
  *
  * `count` variables; the last one is the bias, without penalty. */
 #ifndef LINEAR_QUADRATIC_H

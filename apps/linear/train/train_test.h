@@ -293,8 +293,8 @@ static inline void must_train(struct pawl_linear_options *options, uint32_t work
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome->error, outcome->told);
 }
 
-/* The model is as good as the best there is, but for `within` of it; and what it is said to be worth is what
- * it is worth. */
+/* Checks that the objective of the model is at most `within` above `best`, relatively, and that the reported
+ * objective is the true one. */
 static inline void check_model(const struct problem *problem, const struct outcome *outcome, size_t point, double best,
                                double within) {
   double bias = outcome->w[point][0], is = objective_of(problem, outcome->w[point]);

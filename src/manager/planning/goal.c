@@ -105,14 +105,13 @@ static bool has_died(const struct pwi_manager *manager, const struct pwi_view_no
 }
 
 /* The others were enough for whole chains when the server began to leave, and are not since some of them have
- * died. Then it stays until there are new ones: it has copies that the dead no longer have. Where there were
- * too few from the beginning, the operator wants shorter chains. */
+ * died. Then it stays until new servers have joined: it has copies that the dead servers had, too. If there
+ * were too few others from the beginning, the operator wants shorter chains. */
 static bool is_needed(const struct pwi_manager *manager, uint64_t id) {
-  const struct manager_node *node = pwi_manager_node(manager, id);
+  if (find_node(manager, id)->state != PWI_NODE_DRAINING) return false;
   size_t whole = (size_t)manager->config.replicas + 1, up = count_processes(manager, may_hold_arcs, 0);
-  if (find_node(manager, id)->state != PWI_NODE_DRAINING || up >= whole) return false;
-  if (up == 0) return false; /* all are leaving: the cluster is being stopped */
-  return up + count_processes(manager, has_died, node->leaving_since) >= whole;
+  if (up >= whole || up == 0) return false; /* 0: all servers leave, because the cluster is being stopped */
+  return up + count_processes(manager, has_died, pwi_manager_node(manager, id)->leaving_since) >= whole;
 }
 
 /* Keeps full members that are leaving in a goal that is too short without them. */
