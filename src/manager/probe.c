@@ -162,13 +162,16 @@ static void call_witnesses(struct pwi_manager *manager, struct manager_node *los
 }
 
 void pwi_manager_inquire(struct pwi_manager *manager, struct manager_node *node) {
+  int64_t allowance = pwi_net_allowance(manager->config.net);
+  uint32_t patience = node->was_silent ? PATIENCE_SHORT_MS : PATIENCE_MS;
   struct pwi_probe probe = {.node = node->id,
                             .number = ++manager->last_inquiry,
-                            .patience_ms = node->was_silent ? PATIENCE_SHORT_MS : PATIENCE_MS};
+                            .patience_ms = patience + (uint32_t)(allowance / 1000000)};
   node->inquiry = (struct inquiry){.number = probe.number};
   call_witnesses(manager, node, &probe);
   if (node->inquiry.count == 0) pwi_prober_begin(&manager->prober, &probe, view_node(manager, node->id)->address);
-  int64_t wait = (int64_t)probe.patience_ms * 1000000 + ANSWER_NS;
+  /* A witness may be as late as this node or its peers were, and adds an allowance of its own. */
+  int64_t wait = (int64_t)probe.patience_ms * 1000000 + ANSWER_NS + 2 * allowance;
   pwi_manager_look_after(manager, node, wait > AGAIN_NS ? wait : AGAIN_NS);
 }
 

@@ -36,6 +36,8 @@ void pwi_net_beat(struct pwi_net *net) {
   if (net->ops->beat) net->ops->beat(net);
 }
 
+int64_t pwi_net_allowance(const struct pwi_net *net) { return net->ops->allowance ? net->ops->allowance(net) : 0; }
+
 int64_t pwi_net_now(const struct pwi_net *net) { return net->ops->now(net); }
 
 pawl_status pwi_net_timer_set(struct pwi_net *net, int64_t at, uint64_t cookie, struct pwi_timer *timer_out) {

@@ -65,8 +65,10 @@
  * PAWL_LINK_SILENT.
  *
  * FAILURE DETECTION. A closed connection is detected at once. A peer that hangs is detected by missing
- * heartbeats (one every 50 ms on an idle link; silence limit 250 ms). A node that was itself stopped for a
- * while restarts the silence limit of its peers.
+ * heartbeats (one every 50 ms on an idle link; silence limit 250 ms). The time during which a node was itself
+ * stopped does not count as silence of its peers. On a busy machine heartbeats are sent and read late. The
+ * limit of a link therefore grows by four times the worst recent delay of its peer or of the node itself, by up
+ * to 2 s. Roles add the same allowance to time limits of their own (pwi_net_allowance).
  *
  * THREADS. A net belongs to one thread, which makes all calls and runs all callbacks, inside pwi_net_poll.
  * The only exception is pwi_net_wake, which any thread may call. No call below runs a callback before it
@@ -220,7 +222,7 @@ struct pwi_net_limits {
                            1024 */
   int64_t greet_ns;     /* how long a connection may take to come up; default 5 s */
   int64_t beat_ns;      /* interval of heartbeats; default 50 ms */
-  int64_t silence_ns;   /* silence limit; default 250 ms */
+  int64_t silence_ns;   /* silence limit on an idle machine; default 250 ms */
   int64_t linger_ns;    /* how long a graceful close may take; default 1 s */
 };
 
@@ -243,6 +245,10 @@ void pwi_net_wake(struct pwi_net *net);
 /* Sends heartbeats that are due, without receiving anything or running callbacks. For an actor that has to
  * wait inside a callback; otherwise pwi_net_poll sends them. */
 void pwi_net_beat(struct pwi_net *net);
+
+/* The additional time, in nanoseconds, that a role gives its peers to answer, because this node or its peers
+ * have lately been delayed. Near 0 on an idle machine, and always 0 in the simulator. */
+int64_t pwi_net_allowance(const struct pwi_net *net);
 
 /* The time in nanoseconds on a monotonic clock with an arbitrary origin. */
 int64_t pwi_net_now(const struct pwi_net *net);

@@ -9,7 +9,8 @@ struct pwi_net_ops {
   void (*destroy)(struct pwi_net *net);
   pawl_status (*poll)(struct pwi_net *net, int64_t deadline);
   void (*wake)(struct pwi_net *net);
-  void (*beat)(struct pwi_net *net); /* NULL: not needed in this world */
+  void (*beat)(struct pwi_net *net);               /* NULL: not needed in this world */
+  int64_t (*allowance)(const struct pwi_net *net); /* NULL: always 0 */
   int64_t (*now)(const struct pwi_net *net);
   pawl_status (*timer_set)(struct pwi_net *net, int64_t at, uint64_t cookie, struct pwi_timer *timer_out);
   void (*timer_cancel)(struct pwi_net *net, struct pwi_timer timer);

@@ -91,7 +91,7 @@ void pwi_prober_begin(struct pwi_prober *prober, const struct pwi_probe *probe, 
   if (is_new && !(probing = pwi_alloc_zero(1, sizeof *probing))) return;
   uint32_t patience = probe->patience_ms < PATIENCE_MAX_MS ? probe->patience_ms : PATIENCE_MAX_MS;
   probing->probe = *probe;
-  probing->deadline = pwi_net_now(prober->net) + (int64_t)patience * 1000000;
+  probing->deadline = pwi_net_now(prober->net) + (int64_t)patience * 1000000 + pwi_net_allowance(prober->net);
   if (is_new) {
     memcpy(probing->address, address, strlen(address) + 1);
     probing->next = prober->first;

@@ -253,6 +253,7 @@ static void send_all(struct pwi_server *server, struct pwi_chain *chain);
 
 void pwi_server_chain_timer(struct pwi_server *server) {
   int64_t now = pwi_net_now(server->config.net);
+  int64_t patience = COMPLAIN_NS + pwi_net_allowance(server->config.net);
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
     if (pwi_is_planted(PWI_PLANTED_EARLY_ACK)) send_all(server, chain);
@@ -262,7 +263,7 @@ void pwi_server_chain_timer(struct pwi_server *server) {
     }
     if (!chain->following || chain->is_open || chain->following_fills) continue;
     open_chain(server, chain);
-    if (now - contact_of(chain)->cut_off_since < COMPLAIN_NS) continue;
+    if (now - contact_of(chain)->cut_off_since < patience) continue;
     complain(server, chain, chain->following, PAWL_LINK_SILENT);
     contact_of(chain)->cut_off_since = now;
   }
@@ -297,7 +298,7 @@ static bool is_silent(struct pwi_chain *chain) {
 }
 
 void pwi_server_chains_watch(struct pwi_server *server) {
-  give_up_attempts(server, CONNECT_NS);
+  give_up_attempts(server, CONNECT_NS + pwi_net_allowance(server->config.net));
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
     if (!is_silent(chain)) continue;

@@ -23,8 +23,18 @@ static bool is_reading(const struct tcp_link *link) { return !link->is_failed &&
 /* True if messages are still delivered to the actor. */
 static bool is_listening(const struct tcp_link *link) { return link->stage == STAGE_UP && !link->bye_came; }
 
+/* Notes how late the peer was, if it was. */
+static void note_gap(struct tcp_link *link, int64_t now) {
+  int64_t late = now - link->heard - link->net->base.limits.beat_ns;
+  if (late <= 0 || link->stage != STAGE_UP || link->is_waiting || pwi_tcp_is_choked(link)) return;
+  pwi_delay_note(&link->delay, late, now);
+  pwi_delay_note(&link->net->delay, late, now);
+}
+
 static void heard_frame(struct tcp_link *link) {
-  link->heard = pwi_tcp_now();
+  int64_t now = pwi_tcp_now();
+  note_gap(link, now);
+  link->heard = now;
   link->heard_bytes = 0;
 }
 

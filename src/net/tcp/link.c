@@ -360,17 +360,22 @@ static bool beat(struct tcp_link *link, int64_t now) {
   return true;
 }
 
-/* This node did not listen for a while, so its peers were not silent or late. No link gets more time than a
- * new one has. */
+/* This node did not listen for a while, and that time does not count as silence of its peers. No link gets more
+ * time than a new one has. */
 void pwi_tcp_link_excuse(struct tcp_link *link, int64_t now, int64_t stopped) {
-  link->heard = now;
+  link->heard = now - link->heard > stopped ? link->heard + stopped : now;
   link->deadline = pwi_tcp_later(link->deadline, now, stopped, link->net->base.limits.greet_ns);
   if (link->plane_deadline > 0)
     link->plane_deadline = pwi_tcp_later(link->plane_deadline, now, stopped, PWI_PLANE_PATIENCE);
 }
 
+/* The silence limit, and the allowance for the recent delays of this node and of the peer. */
+static int64_t silence_limit(const struct tcp_link *link, int64_t now) {
+  int64_t own = pwi_delay_recent(&link->net->own_delay, now), peer = pwi_delay_recent(&link->delay, now);
+  return link->net->base.limits.silence_ns + pwi_delay_allowance(own > peer ? own : peer);
+}
+
 void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
-  const struct pwi_net_limits *limits = &link->net->base.limits;
   if (link->is_failed) return;
   if (link->stage == STAGE_PLANE && !link->accepted && now > link->plane_deadline) {
     pwi_tcp_plane_do_without(link);
@@ -384,7 +389,7 @@ void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
    * accepting bytes. */
   if (pwi_tcp_is_choked(link) && link->took > link->heard) link->heard = link->took;
   if (link->is_waiting) link->heard = now; /* waiting for memory of this side */
-  if (now - link->heard > limits->silence_ns) {
+  if (now - link->heard > silence_limit(link, now)) {
     pwi_tcp_link_fail(link, PAWL_LINK_SILENT, NULL);
     return;
   }

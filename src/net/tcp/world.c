@@ -190,6 +190,10 @@ static void fire_timers(struct tcp_net *net, int64_t now) {
 static void tick(struct tcp_net *net, int64_t now) {
   const struct pwi_net_limits *limits = &net->base.limits;
   if (now < net->next_tick) return;
+  if (net->is_watching) {
+    pwi_delay_note(&net->own_delay, now - net->next_tick, now);
+    pwi_delay_note(&net->delay, now - net->next_tick, now);
+  }
   int64_t stopped = now - net->last_tick > 2 * limits->beat_ns ? now - net->last_tick : 0;
   for (size_t i = 0; i < net->slot_count; i++) {
     struct tcp_link *link = net->slots[i].link;
@@ -201,6 +205,7 @@ static void tick(struct tcp_net *net, int64_t now) {
   pwi_tcp_body_memory_check(net, now);
   net->last_tick = now;
   net->next_tick = now + limits->beat_ns / 2;
+  net->is_watching = net->link_count > 0;
 }
 
 static void unlist(struct tcp_net *net, struct tcp_link *link) {
@@ -370,11 +375,17 @@ static void beat_net(struct pwi_net *base) {
     if (net->slots[i].link) pwi_tcp_link_beat(net->slots[i].link, now);
 }
 
+static int64_t allowance_of(const struct pwi_net *base) {
+  const struct tcp_net *net = (const struct tcp_net *)base;
+  return pwi_delay_allowance(pwi_delay_recent(&net->delay, pwi_tcp_now()));
+}
+
 static const struct pwi_net_ops ops = {
     .destroy = destroy_net,
     .poll = poll_net,
     .wake = wake_net,
     .beat = beat_net,
+    .allowance = allowance_of,
     .now = now_of,
     .timer_set = set_timer,
     .timer_cancel = cancel_timer,

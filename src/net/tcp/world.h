@@ -25,6 +25,7 @@
 #include "base/log.h"
 #include "net/address.h"
 #include "net/net_ops.h"
+#include "net/tcp/delay.h"
 #include "net/tcp/frame.h"
 #include "net/tcp/incoming.h"
 #include "net/tcp/plane.h"
@@ -120,15 +121,16 @@ struct tcp_link {
   struct tcp_link *next_ready, *next_dirty, *next_failed;
   struct tcp_link *older, *younger; /* neighbours in the list of strangers */
   bool is_stranger;
-  pawl_status why;       /* reason of its end */
-  const char *detail;    /* details of the reason for the log, or NULL */
-  char words[80];        /* buffer for `detail` */
-  pawl_status verdict;   /* status for link_down of this side after an orderly end */
-  pawl_status close_why; /* reason to send to the peer */
-  int64_t deadline;      /* deadline for coming up, or for closing */
-  int64_t heard, spoke;  /* time of the last data received and sent */
-  int64_t took;          /* last time the peer accepted bytes while its queue was too full */
-  size_t heard_bytes;    /* bytes received since `heard` */
+  pawl_status why;        /* reason of its end */
+  const char *detail;     /* details of the reason for the log, or NULL */
+  char words[80];         /* buffer for `detail` */
+  pawl_status verdict;    /* status for link_down of this side after an orderly end */
+  pawl_status close_why;  /* reason to send to the peer */
+  int64_t deadline;       /* deadline for coming up, or for closing */
+  int64_t heard, spoke;   /* time of the last data received and sent */
+  int64_t took;           /* last time the peer accepted bytes while its queue was too full */
+  size_t heard_bytes;     /* bytes received since `heard` */
+  struct pwi_delay delay; /* how late the peer was */
   char peer[PWI_NET_ADDRESS_MAX];
   char host[PWI_ADDRESS_HOST_MAX]; /* connecting: host name for the certificate of the peer */
   char identity[32];               /* identity of the peer of a unix socket */
@@ -265,8 +267,11 @@ struct tcp_net {
   bool moved; /* something happened in this round */
   struct pwi_spin spin;
   int64_t next_tick, last_tick;
-  unsigned plane_rounds; /* rounds since the sockets were last polled */
-  int64_t looked;        /* begin of the round in which the sockets were last polled */
+  bool is_watching;           /* there were links at the last tick, so the next one was due in time */
+  struct pwi_delay own_delay; /* how late this node's checks were */
+  struct pwi_delay delay;     /* how late this node or any peer was */
+  unsigned plane_rounds;      /* rounds since the sockets were last polled */
+  int64_t looked;             /* begin of the round in which the sockets were last polled */
   struct pwi_timers timers;
   struct pwi_fifo ended;
   size_t owed; /* cookies not yet in `ended` */
