@@ -68,7 +68,9 @@ static uint64_t links_of(const struct pwi_manager *manager, const char *identity
 pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info,
                               struct manager_peer *peer) {
   struct peer_identity *who = &peer->who;
-  const char *role = peer->peering.hello.role == PWI_ROLE_SERVER ? "server" : "client";
+  const char *role = peer->peering.hello.role == PWI_ROLE_SERVER    ? "server"
+                     : peer->peering.hello.role == PWI_ROLE_MANAGER ? "manager"
+                                                                    : "client";
   snprintf(who->identity, sizeof who->identity, "%s", info->identity);
   snprintf(who->address, sizeof who->address, "%s", info->peer);
   who->rights = rights_of(manager, info->identity);

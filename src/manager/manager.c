@@ -213,7 +213,7 @@ static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_i
   }
   peer->link = link;
   add_peer(manager, peer);
-  pwi_manager_expect_join(manager, peer);
+  if (peer->peering.hello.role != PWI_ROLE_MANAGER) pwi_manager_expect_join(manager, peer);
 }
 
 static void on_link_down(void *self, struct pwi_link link, pawl_status why) {

@@ -108,6 +108,45 @@ static void test_pushes_go_on_while_a_leader_is_killed_and_replaced(void **state
   close_scene(&scene);
 }
 
+/* The standby's link to the leader breaks, and nobody listens at the leader's address any more. */
+static void test_a_killed_leader_is_replaced_within_a_second(void **state) {
+  (void)state;
+  for (uint64_t seed = 20; seed < 40; seed++) {
+    struct scene scene;
+    open_scene(&scene, seed);
+    struct leader *old = await_leader(&scene);
+    uint64_t term = old->term;
+    cluster_run_for(&scene.cluster, 500 * MS);
+    pwi_sim_kill(scene.cluster.sim, old->node);
+    cluster_run_while(&scene.cluster, has_no_leader, &scene.leaders, PWI_SIM_SECOND);
+    assert_int_equal(leaders_first(&scene.leaders)->term, term + 1);
+    assert_int_equal(create(&scene, "a/new"), PAWL_OK);
+    close_scene(&scene);
+  }
+}
+
+/* Broken links, and links that cannot be made, prove nothing: the leader has its lease, and keeps it. */
+static void test_a_leader_that_its_standby_cannot_reach_leads_on(void **state) {
+  (void)state;
+  for (uint64_t seed = 60; seed < 70; seed++) {
+    struct scene scene;
+    open_scene(&scene, seed);
+    struct leader *leader = await_leader(&scene), *other = &scene.leaders.all[leader == &scene.leaders.all[0]];
+    struct pwi_sim *sim = scene.cluster.sim;
+    for (int i = 0; i < 20; i++) {
+      pwi_sim_break(sim, leader->node, other->node);
+      cluster_run_for(&scene.cluster, 100 * MS);
+    }
+    pwi_sim_cut(sim, leader->node, other->node);
+    cluster_run_for(&scene.cluster, 5000 * MS);
+    pwi_sim_mend(sim, leader->node, other->node);
+    cluster_run_for(&scene.cluster, 2000 * MS);
+    assert_ptr_equal(leaders_first(&scene.leaders), leader);
+    assert_int_equal(scene.leaders.terms, 1);
+    close_scene(&scene);
+  }
+}
+
 /* It continues and believes that it leads: it cannot decide anything, and nodes ignore it. */
 static void test_a_leader_that_was_stopped_changes_nothing(void **state) {
   (void)state;
@@ -339,6 +378,8 @@ static void test_nothing_leaks(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pushes_go_on_while_a_leader_is_killed_and_replaced),
+      cmocka_unit_test(test_a_killed_leader_is_replaced_within_a_second),
+      cmocka_unit_test(test_a_leader_that_its_standby_cannot_reach_leads_on),
       cmocka_unit_test(test_a_leader_that_was_stopped_changes_nothing),
       cmocka_unit_test(test_nothing_is_decided_while_the_store_is_away_and_pushes_go_on),
       cmocka_unit_test(test_a_leader_that_is_cut_off_from_the_store_alone_lets_its_nodes_go),

@@ -172,6 +172,7 @@ static bool learn(struct pwi_election *election, const struct pwi_meta_answer *a
                  (leader && strcmp(address, election->leader) != 0);
   election->leader[0] = '\0';
   if (leader) memcpy(election->leader, address, sizeof address);
+  election->leader_lease = leader ? leader->lease : 0;
   if (is_news) become(election, leader ? PWI_ELECTION_BEHIND : PWI_ELECTION_SEEKING);
   return !is_over(election);
 }
@@ -299,6 +300,28 @@ void pwi_election_fence(const struct pwi_election *election, struct pwi_meta_tes
   tests_out[0] = (struct pwi_meta_test){PWI_META_CREATED, election->leader_key, election->created, NULL, 0};
   tests_out[1] =
       (struct pwi_meta_test){PWI_META_VALUE, election->leader_key, 0, election->value, strlen(election->value)};
+}
+
+/* If the store was not reached, or another manager was faster, the next look tells. */
+static void deposed(struct pwi_meta_call *call, pawl_status status, const struct pwi_meta_answer *answer) {
+  struct pwi_election *election = of(call);
+  (void)answer;
+  if (status && status != PAWL_NOT_FOUND)
+    look_later(election, status);
+  else
+    schedule(election, 0);
+}
+
+void pwi_election_depose(struct pwi_election *election) {
+  struct pwi_meta *meta = election->config.meta;
+  if (election->state != PWI_ELECTION_BEHIND || election->leader_lease == 0) return;
+  pwi_log(election->config.log, PAWL_LOG_INFO, "leader.gone", "term=%llu address=%s",
+          (unsigned long long)election->term, election->leader);
+  meta->ops->cancel(meta, &election->call);
+  pwi_net_timer_cancel(election->config.net, election->timer);
+  ask(election, deposed);
+  pawl_status status = meta->ops->revoke(meta, &election->call, election->leader_lease);
+  if (status) look_later(election, status);
 }
 
 static void resigned(struct pwi_meta_call *call, pawl_status status, const struct pwi_meta_answer *answer) {

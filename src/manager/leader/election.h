@@ -9,8 +9,9 @@
  * A manager that finds no leader takes a lease of two seconds. In one transaction it creates the leader's key
  * and raises the term, provided that there is still no leader and the term has not changed. So each term has
  * one leader, and terms rise by one. The leader renews the lease four times within its lifetime. The other
- * managers look every quarter of a second: a killed leader is replaced within three seconds. Only the clock
- * of the store decides when the lease expires.
+ * managers look every quarter of a second, so a silent leader is replaced within three seconds. Only the clock
+ * of the store decides when the lease expires. A manager that knows that the leader's process has ended
+ * revokes the lease (pwi_election_depose), and a killed leader is replaced at once.
  *
  * A leadership is identified by the value of its key and the revision at which the key was created.
  * pwi_election_fence returns tests that hold only during this leadership. Every write of a leader is a
@@ -72,6 +73,7 @@ struct pwi_election {
   struct pwi_meta_call call;
   struct pwi_timer timer;
   uint64_t lease, created;
+  uint64_t leader_lease; /* BEHIND: lease of the leader */
   int64_t ttl_ns;
   int64_t asked_at;     /* start of the call under way */
   int64_t confirmed_at; /* start of the last successful renewal */
@@ -90,6 +92,10 @@ void pwi_election_fence(const struct pwi_election *election, struct pwi_meta_tes
 /* Resigns the leadership, so that other managers need not wait until the lease expires. The state becomes
  * LOST when the store has answered, or after a second. */
 void pwi_election_resign(struct pwi_election *election);
+
+/* The process of the leader that this manager is behind has ended: revokes the leader's lease. A lease is of one
+ * leadership only, so this deposes no later leader. Does nothing in other states. */
+void pwi_election_depose(struct pwi_election *election);
 
 /* Decodes the value of a leader's key. PAWL_CORRUPT for anything else. `address_out` has PWI_NET_ADDRESS_MAX
  * bytes. */

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "manager/leader/election.h"
 #include "manager/leader/journal_meta.h"
+#include "manager/leader/leader_watch.h"
 #include "protocol/messenger.h"
 
 #define PATIENCE_NS INT64_C(5000000000) /* time limit for JOIN on a new link */
@@ -16,6 +17,7 @@
 /* Cookies of the manager's timers have small numbers in the top byte. */
 #define COOKIE_ELECTION (UINT64_C(0xe1) << 56)
 #define COOKIE_SWEEP (UINT64_C(0xe2) << 56)
+#define COOKIE_WATCH (UINT64_C(0xe3) << 56)
 
 static_assert(PWI_NET_ADDRESS_MAX == PWI_LABEL_MAX + 1, "an address travels as a label");
 
@@ -38,6 +40,7 @@ struct pwi_standby {
   enum pwi_standby_phase phase;
   pawl_status why;
   struct pwi_election election;
+  struct pwi_leader_watch watch;
   struct pwi_journal *journal;
   struct pwi_manager *manager;
 };
@@ -94,9 +97,15 @@ static void begin_to_lead(struct pwi_standby *standby) {
   if (!status) pwi_journal_meta_load(standby->journal);
 }
 
+static void leader_gone(void *context) {
+  struct pwi_standby *standby = context;
+  pwi_election_depose(&standby->election);
+}
+
 static void election_changed(void *context) {
   struct pwi_standby *standby = context;
   const struct pwi_election *election = &standby->election;
+  pwi_leader_watch_set(&standby->watch, election->state == PWI_ELECTION_BEHIND ? election->leader : "");
   if (election->state == PWI_ELECTION_LEADING && standby->phase == PWI_STANDBY_WAITING)
     begin_to_lead(standby);
   else if (election->state == PWI_ELECTION_LOST)
@@ -123,7 +132,10 @@ static void say_standby(struct pwi_standby *standby, struct standby_peer *peer) 
 
 static void peer_up(struct pwi_standby *standby, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_net *net = standby->config.manager.net;
-  if (!info->accepted) return; /* a probe of the manager that ran here before */
+  if (!info->accepted) {
+    pwi_leader_watch_link_up(&standby->watch, link);
+    return;
+  }
   struct standby_peer *peer = pwi_alloc_zero(1, sizeof *peer);
   pawl_status status = peer ? pwi_greeting_check(&standby->greeting, info, &peer->peering) : PAWL_NO_MEMORY;
   if (!status) status = pwi_idmap_put(&standby->peers, link.id, peer);
@@ -184,7 +196,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   if (peer) {
     pwi_idmap_remove(&standby->peers, link.id);
     pwi_free(peer);
-  } else if (leads(standby)) {
+  } else if (!pwi_leader_watch_link_down(&standby->watch, link, why) && leads(standby)) {
     pwi_manager_actor.link_down(standby->manager, link, why);
   }
 }
@@ -219,6 +231,8 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
     pwi_election_timer(&standby->election);
   else if (cookie == COOKIE_SWEEP)
     sweep(standby);
+  else if (cookie == COOKIE_WATCH)
+    pwi_leader_watch_timer(&standby->watch);
   else if (leads(standby))
     pwi_manager_actor.timer(standby->manager, timer, cookie);
 }
@@ -257,6 +271,8 @@ static pawl_status begin(struct pwi_standby *standby) {
                                             .host = standby->host,
                                             .log = standby->config.manager.log,
                                             .net = standby->config.manager.net};
+  standby->watch =
+      (struct pwi_leader_watch){.net = net, .cookie = COOKIE_WATCH, .gone = leader_gone, .context = standby};
   pawl_status status = pwi_greeting_set(net, &standby->greeting);
   return status ? status : pwi_election_init(&standby->election, &election);
 }

@@ -7,6 +7,9 @@
  * (manager/leader/journal_meta.h), creates a manager on the same net, and passes all callbacks to it. It
  * closes earlier links first, so the manager sees every link from its start.
  *
+ * A standby watches the leader over a link of its own (manager/leader/leader_watch.h), and deposes a leader whose
+ * process has ended.
+ *
  * When the leadership is lost, the standby is OVER at once: it passes no timer and no message to the manager
  * any more. A manager cannot be removed from its net, so the owner destroys the net with everything on it and
  * starts again on the same address. This is rare, and the process serves no peer meanwhile.
