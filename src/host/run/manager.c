@@ -19,6 +19,7 @@
 #include "host/run/address.h"
 #include "host/run/audit.h"
 #include "host/run/inbound.h"
+#include "host/run/journal_aside.h"
 #include "host/run/log.h"
 #include "host/run/pages.h"
 #include "net/net_ops.h"
@@ -31,6 +32,7 @@ struct pwi_run_manager {
   struct pwi_net *net;
   struct pwi_disk_queue *disk_queue;
   struct pwi_run_log run_log;
+  struct pwi_journal *written_aside; /* around the journal of `run_log`; NULL: that journal is in memory */
   struct pwi_random random;
   struct pwi_log log;
   struct pwi_manager *role;
@@ -160,10 +162,13 @@ static pawl_status seed(struct pwi_random *random) {
 static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                              const char *host, struct pwi_run_problem *problem) {
   pawl_status status = seed(&manager->random);
+  if (!status && manager->run_log.files)
+    status = pwi_journal_aside_create(manager->run_log.journal, manager->net, &manager->written_aside);
   if (!status && !manager->disk_queue)
     status = pwi_host_disk_queue_open(&config->checkpoint_places, &manager->disk_queue);
   struct pwi_manager_config role = {.net = manager->net,
-                                    .journal = manager->run_log.journal,
+                                    .journal =
+                                        manager->written_aside ? manager->written_aside : manager->run_log.journal,
                                     .random = &manager->random,
                                     .log = &manager->log,
                                     .host = host,
@@ -351,6 +356,7 @@ void pwi_run_manager_close(struct pwi_run_manager *manager) {
   close_net(manager);
   pwi_manager_destroy(manager->role);
   pwi_host_disk_queue_close(manager->disk_queue);
+  if (manager->written_aside) manager->written_aside->ops->destroy(manager->written_aside);
   pwi_run_log_close(&manager->run_log);
   pwi_run_audit_close(manager->audit);
   pwi_run_access_close(manager->access);
