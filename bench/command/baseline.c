@@ -20,7 +20,7 @@
 #define BUFFERS 8
 #define PING 64
 
-enum command { COMMAND_STREAM = 1, COMMAND_PING, COMMAND_STOP };
+enum command { COMMAND_STREAM = 1, COMMAND_PING, COMMAND_FETCH, COMMAND_STOP };
 
 /* Beside the data in the shared mapping; each side spins on the other's field. */
 struct mailbox {
@@ -64,6 +64,10 @@ static void serve_socket(int socket, size_t size, char *into) {
   uint64_t order[2];
   while (receive_all(socket, order, sizeof order)) {
     if (order[0] == COMMAND_STOP) return;
+    if (order[0] == COMMAND_FETCH) {
+      if (!send_all(socket, into, size)) return;
+      continue;
+    }
     size_t each = order[0] == COMMAND_STREAM ? size : PING;
     for (uint64_t i = 0; i < order[1]; i++) {
       if (!receive_all(socket, into, each)) return;
@@ -167,6 +171,16 @@ static void stream_socket(struct pwi_baseline *baseline, uint64_t count) {
   for (uint64_t i = 0; i < count; i++)
     if (!send_all(baseline->socket, baseline->data + (i % BUFFERS) * baseline->size, baseline->size)) return;
   receive_all(baseline->socket, &end, 1);
+}
+
+void pwi_baseline_exchange(struct pwi_baseline *baseline, bool is_fetch) {
+  static const uint64_t fetch[2] = {COMMAND_FETCH, 1};
+  if (!is_fetch) {
+    stream_socket(baseline, 1);
+    return;
+  }
+  send_all(baseline->socket, fetch, sizeof fetch);
+  receive_all(baseline->socket, baseline->data, baseline->size);
 }
 
 double pwi_baseline_rate(struct pwi_baseline *baseline, double seconds) {

@@ -42,6 +42,8 @@ struct pwi_baseline;
 struct pwi_baseline *pwi_baseline_start(const char *transport, size_t size);
 double pwi_baseline_rate(struct pwi_baseline *baseline, double seconds);            /* GB/s */
 double pwi_baseline_rtt(struct pwi_baseline *baseline, int count, double pause_us); /* us, median */
+/* One message to the child and one byte back; `is_fetch`: a small request, and one message back. Sockets only. */
+void pwi_baseline_exchange(struct pwi_baseline *baseline, bool is_fetch);
 void pwi_baseline_stop(struct pwi_baseline *baseline);
 
 extern const struct pwi_command pwi_command_bench_net;
