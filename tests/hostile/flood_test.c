@@ -87,6 +87,11 @@ struct crowd {
   pthread_t thread;
 };
 
+static void note_most(struct crowd *crowd, struct node *host) {
+  size_t now = (size_t)node_counts(host).inbound_bytes;
+  if (now > crowd->most) crowd->most = now;
+}
+
 /* Sends a little on each link, again and again: enough not to be silent. */
 static void *trickle(void *argument) {
   struct crowd *crowd = argument;
@@ -95,8 +100,7 @@ static void *trickle(void *argument) {
     for (size_t i = 0; i < CROWD; i++)
       if (!raw_send(&crowd->raws[i], block, 256)) fallen++;
     atomic_store(&crowd->fallen, fallen);
-    size_t now = (size_t)node_counts(crowd->host).inbound_bytes;
-    if (now > crowd->most) crowd->most = now;
+    note_most(crowd, crowd->host);
     kit_sleep_ms(10);
   }
   return NULL;
@@ -147,6 +151,8 @@ static void test_who_holds_memory_and_trickles_is_dropped(void **state) {
   assert_true(play_crowd(START) > 0);
 }
 
+static bool is_waiting(void *host) { return node_counts(host).inbound_waiting > 0; }
+
 /* The links of one key get three quarters at most, so that other keys need not wait. */
 static void test_one_key_cannot_take_everything(void **state) {
   (void)state;
@@ -168,7 +174,12 @@ static void test_one_key_cannot_take_everything(void **state) {
     assert_true(raw_connect_tls(&crowd.raws[i], node_address(host), &(struct raw_proof){.key = other}));
     assert_true(raw_come_up(&crowd.raws[i]));
     begin_body(&crowd.raws[i], BODY, START);
+    note_most(&crowd, host);
   }
+  assert_true(kit_wait(is_waiting, host));
+  note_most(&crowd, host);
+  /* one link may exceed the limit, by the bytes that it has sent */
+  assert_true(crowd.most > BOUND / 2 && crowd.most <= BOUND - BOUND / 4 + 4 * START);
   struct raw honest;
   assert_true(raw_connect_tls(&honest, node_address(host), &(struct raw_proof){.key = scene.key}));
   assert_true(raw_come_up(&honest));
