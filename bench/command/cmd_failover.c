@@ -28,7 +28,7 @@ enum {
 #define GIGABYTES_MAX 10000
 #define MEMORY_LEFT 1.5e9 /* memory left for other processes */
 
-static const char *const modes[] = {"kill", "pause", "cut"};
+static const char *const modes[] = {"kill", "pause", "cut", "none"};
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ static void print_json(const struct pwi_failover_options *options, const struct 
   json_t *replicas = options->replicas < 0 ? json_null() : json_integer(options->replicas);
   pwi_cli_print_json(options->command,
                      json_pack("{s:s, s:s, s:i, s:i, s:i, s:o, s:i, s:f, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, "
-                               "s:I, s:I, s:I, s:I, s:I, "
+                               "s:I, s:I, s:I, s:I, s:I, s:I, "
                                "s:o}",
                                "bench", "failover", "mode", modes[options->mode], "servers", (int)options->servers,
                                "shards", (int)options->shards, "workers", (int)options->workers, "replicas", replicas,
@@ -48,7 +48,8 @@ static void print_json(const struct pwi_failover_options *options, const struct 
                                "pushes_per_s", figures->pushes_per_s, "acked", (json_int_t)verdict->acked, "open",
                                (json_int_t)verdict->open, "unknown", (json_int_t)verdict->unknown, "lost",
                                (json_int_t)verdict->lost, "double", (json_int_t)verdict->doubled, "stale",
-                               (json_int_t)verdict->stale, "machine", pwi_bench_machine_json()));
+                               (json_int_t)verdict->stale, "views", (json_int_t)figures->views, "machine",
+                               pwi_bench_machine_json()));
 }
 
 static void print_table(const struct pwi_failover_options *options, const struct pwi_failover_figures *figures) {
@@ -63,6 +64,7 @@ static void print_table(const struct pwi_failover_options *options, const struct
   printf("  acknowledged              %" PRIu64 " pushes, %.0f a second\n", verdict->acked, figures->pushes_per_s);
   printf("  lost                      %" PRIu64 "\n  double                    %" PRIu64 "\n", verdict->lost,
          verdict->doubled);
+  printf("  view changes              %" PRIu64 "\n", figures->views);
   if (verdict->stale) printf("  read too little           %" PRIu64 " times\n", verdict->stale);
 }
 
@@ -148,7 +150,10 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_failover_progress("seed %" PRIu64, options.seed);
   bool good = pwi_failover_run(&options, &figures);
   if (figures.faults > 0) (options.json ? print_json : print_table)(&options, &figures);
-  return good && pwi_storm_is_clean(&figures.verdict) ? PWI_EXIT_OK : PWI_EXIT_FAILURE;
+  bool is_false_alarm = options.mode == PWI_FAILOVER_NONE && figures.views > 0;
+  if (is_false_alarm)
+    pwi_cli_failure(command, "the view changed %" PRIu64 " times although no server was lost", figures.views);
+  return good && !is_false_alarm && pwi_storm_is_clean(&figures.verdict) ? PWI_EXIT_OK : PWI_EXIT_FAILURE;
 }
 
 static const struct pwi_cli_option options[] = {
@@ -159,8 +164,8 @@ static const struct pwi_cli_option options[] = {
     {LETTER_KILLS, "kills", "N", "number of faults, one after another (default: 20)"},
     {LETTER_MODE, "mode", "MODE",
      "kill: kill -9 and a replacement; pause: SIGSTOP for\n"
-     "2 s; cut: no network for 2 s, which needs root\n"
-     "(default: kill)"},
+     "2 s; cut: no network for 2 s, which needs root; none:\n"
+     "nothing for 1 s, to count false alarms (default: kill)"},
     {LETTER_GIGABYTES, "gigabytes", "G", "GB held by each server, replicas included (default: 0)"},
     {LETTER_SEED, "seed", "N", "seed for the choice of servers and times (default: the time)"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
@@ -176,8 +181,10 @@ const struct pwi_command pwi_command_bench_failover = {
             "continuously, one server after another is lost; the cluster is complete again\n"
             "before the next fault. Prints the longest gap in any worker's pushes around\n"
             "each fault, and how many acknowledged pushes were lost or applied twice.\n"
-            "Exits with 1 if any was.\n\n"
+            "Exits with 1 if any was, or if the view changed although nothing happened\n"
+            "(--mode none).\n\n"
             "  pawl-bench failover --replicas 1\n"
+            "  tools/loaded pawl-bench failover --replicas 1 --mode none --kills 300\n"
             "  pawl-bench failover --replicas 1 --gigabytes 4 --mode pause --json\n",
     .options = options,
     .run = run,

@@ -1,6 +1,7 @@
 #include "failover.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@
 #define QUIET_US 300000   /* shortest time between two faults; the longest is twice that */
 #define REPLACE_US 300000 /* until a replacement is started */
 #define SILENCE_US 2000000
+#define NOTHING_US 1000000
+#define STATUS_NS (60 * PWI_HOST_SECOND)
 
 #define FILL "storm/fill"
 #define FILL_WIDTH 1024u
@@ -44,6 +47,7 @@ struct run {
   struct pwi_failover_fault *faults;
   uint32_t fault_count;
   int64_t begin, end;
+  uint64_t epoch_begin, epoch_end;
 };
 
 static bool complain(const struct run *run) {
@@ -128,7 +132,11 @@ static bool do_fault(struct run *run) {
   size_t victim = draw_server(run);
   fault->from = fault->whole = pwi_host_now();
   run->fault_count++;
-  bool good = run->options->mode == PWI_FAILOVER_KILL ? replace(run, victim) : silence(run, victim);
+  bool good = true;
+  if (run->options->mode == PWI_FAILOVER_NONE)
+    usleep(NOTHING_US);
+  else
+    good = run->options->mode == PWI_FAILOVER_KILL ? replace(run, victim) : silence(run, victim);
   if (good) good = pwi_storm_await_whole(run->storm, patience);
   fault->whole = pwi_host_now();
   pwi_failover_progress("fault %" PRIu32 " of %" PRIu32 ": complete after %.0f ms%s%s", run->fault_count,
@@ -152,13 +160,28 @@ static bool start_all(struct run *run) {
   return pwi_storm_await_whole(run->storm, WHOLE_NS) || complain(run);
 }
 
+/* The epoch of the manager's view. */
+static bool read_epoch(struct run *run, uint64_t *epoch_out) {
+  struct pawl_session *session = pwi_storm_session(run->storm);
+  char *text = NULL;
+  if (!session) return complain(run);
+  pawl_status status = pawl_session_status(session, STATUS_NS, &text);
+  json_t *root = status ? NULL : json_loads(text, 0, NULL);
+  *epoch_out = (uint64_t)json_integer_value(json_object_get(root, "epoch"));
+  json_decref(root);
+  pawl_text_free(text);
+  if (*epoch_out == 0) pwi_cli_failure(run->options->command, "cannot read the epoch: %s", pawl_error_text());
+  return *epoch_out != 0;
+}
+
 static bool work(struct run *run) {
-  if (!start_all(run)) return false;
+  if (!start_all(run) || !read_epoch(run, &run->epoch_begin)) return false;
   bool good = true;
   run->begin = pwi_host_now();
   for (uint32_t i = 0; i < run->options->kills && good; i++) good = do_fault(run);
   usleep(QUIET_US);
   run->end = pwi_host_now();
+  good = read_epoch(run, &run->epoch_end) && good;
   if (!pwi_storm_calm(run->storm, CALM_NS)) good = complain(run);
   return good;
 }
@@ -213,6 +236,7 @@ static bool count_up(const struct run *run, struct pwi_failover_figures *figures
   figures->max_ms = gaps[count - 1];
   figures->quiet_ms = quantile(quiets, count, 0.5);
   figures->whole_ms = quantile(wholes, count, 0.5);
+  figures->views = run->epoch_end - run->epoch_begin;
   figures->pushes_per_s = (double)ended / ((double)(run->end - run->begin) / 1e9);
   pwi_free(gaps);
   return good;

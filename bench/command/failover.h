@@ -13,6 +13,7 @@ enum pwi_failover_mode {
   PWI_FAILOVER_KILL,  /* kill -9, and a new server replaces it */
   PWI_FAILOVER_PAUSE, /* SIGSTOP, and SIGCONT after two seconds */
   PWI_FAILOVER_CUT,   /* its network is cut for two seconds */
+  PWI_FAILOVER_NONE,  /* nothing happens for a second: every change of a chain is a false alarm */
 };
 
 struct pwi_failover_options {
@@ -37,6 +38,7 @@ struct pwi_failover_figures {
   double quiet_ms;               /* the median of the longest gaps without a fault */
   double whole_ms;               /* median time until the cluster was complete again */
   double pushes_per_s;           /* of all workers, over the whole run */
+  uint64_t views;                /* changes of the view between the first and the last fault */
   struct pwi_storm_verdict verdict;
 };
 
