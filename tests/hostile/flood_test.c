@@ -16,7 +16,7 @@
 #define BODY ((size_t)48 << 20)
 #define CROWD 100
 #define START ((size_t)1 << 20)     /* bytes of it that are sent at once */
-#define HEAD_MAX ((size_t)64 << 10) /* bytes that are read with the head of a body */
+#define HEAD_MAX ((size_t)16 << 10) /* bytes that are read with the head of a body when memory is short */
 #define SLACK ((size_t)96 << 20)    /* buffers of TLS and sockets, the allocator's own */
 
 static void bound(struct node_plan *plan) {

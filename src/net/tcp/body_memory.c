@@ -70,9 +70,7 @@ static bool has_room(const struct tcp_link *link, size_t size) {
   return link->net->base.counts.inbound_bytes + size <= most;
 }
 
-bool pwi_tcp_body_memory_is_full(const struct tcp_net *net) {
-  return net->base.counts.inbound_bytes >= net->base.limits.inbound_bytes;
-}
+bool pwi_tcp_body_memory_is_full(const struct tcp_link *link) { return !has_room(link, SCRATCH_SIZE); }
 
 /* Bytes that have arrived but were not read yet. */
 static size_t unread(const struct tcp_link *link) {
@@ -134,8 +132,10 @@ static size_t step_of(const struct tcp_link *link, size_t wanted) {
 size_t pwi_tcp_body_memory_allow(struct tcp_link *link, size_t wanted) {
   struct tcp_net *net = link->net;
   size_t have = link->charged - link->received;
+  size_t step = step_of(link, wanted);
   if (have >= wanted) return wanted;
-  size_t step = step_of(link, wanted - have);
+  if (have >= step) return have; /* room that was charged and not used yet */
+  step -= have;
   bool is_small = link->frame.body_size <= PWI_NET_COPY_MAX;
   if (!is_small && !has_room(link, step)) {
     if (net->exempt.id != link->id.id) {
@@ -178,7 +178,8 @@ void pwi_tcp_body_memory_close(struct tcp_link *link) {
 /* A sender whose bytes accumulate in the socket is not slow: this side does not read them. */
 static bool is_late(struct tcp_link *link, int64_t now) {
   size_t waits = unread(link), delivered = link->received + waits;
-  if (link->pace_at >= link->net->waiting_since && now - link->pace_at < PACE_NS) return false;
+  int64_t interval = PACE_NS + pwi_net_allowance(&link->net->base);
+  if (link->pace_at >= link->net->waiting_since && now - link->pace_at < interval) return false;
   bool is_first = link->pace_at < link->net->waiting_since;
   bool is_little = delivered < link->pace_delivered + PACE_BYTES && waits < PACE_BYTES / 2;
   link->pace_at = now;
@@ -188,7 +189,8 @@ static bool is_late(struct tcp_link *link, int64_t now) {
 
 static bool is_slow(struct tcp_link *link, int64_t now) {
   int64_t since = link->body_at > link->net->waiting_since ? link->body_at : link->net->waiting_since;
-  int64_t whole = BODY_NS + (int64_t)(link->frame.body_size / BODY_BYTES_PER_MS) * MILLISECOND;
+  int64_t whole = BODY_NS + (int64_t)(link->frame.body_size / BODY_BYTES_PER_MS) * MILLISECOND +
+                  pwi_net_allowance(&link->net->base);
   if (!link->is_waiting && now - since > whole) return true;
   return is_late(link, now);
 }

@@ -324,9 +324,9 @@ static size_t read_into_scratch(struct tcp_link *link) {
   char *scratch = link->net->scratch + phase(link->position);
   memcpy(scratch, link->carry, link->carry_size);
   /* Little of a large body with a destination should be read into the scratch buffer, because it would have
-   * to be copied. */
-  bool is_little = link->expects_place || pwi_tcp_body_memory_is_full(link->net);
-  size_t most = is_little && link->input == INPUT_HEAD ? AFTER_BODY : SCRATCH_SIZE;
+   * to be copied. The same holds if the memory of bodies is short, or the link has no account of it yet. */
+  bool is_little = link->expects_place || link->stage < STAGE_UP || pwi_tcp_body_memory_is_full(link);
+  size_t most = is_little && link->input != INPUT_BODY ? AFTER_BODY : SCRATCH_SIZE;
   struct iovec part = {scratch + link->carry_size, most - link->carry_size};
   size_t moved;
   if (!read_some(link, &part, 1, &moved)) return 0;

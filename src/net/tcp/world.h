@@ -386,7 +386,7 @@ void pwi_tcp_body_memory_close(struct tcp_link *link);
 size_t pwi_tcp_body_memory_allow(struct tcp_link *link, size_t wanted);
 void pwi_tcp_body_memory_received(struct tcp_link *link, size_t size);
 void pwi_tcp_body_memory_release(struct tcp_link *link); /* for a body that has ended */
-bool pwi_tcp_body_memory_is_full(const struct tcp_net *net);
+bool pwi_tcp_body_memory_is_full(const struct tcp_link *link);
 void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now); /* takes down slow links */
 
 /* input.c */
