@@ -14,7 +14,10 @@
 #include "net/tcp/world.h"
 
 #define READ_BUDGET ((size_t)1 << 20) /* bytes to read before other links have their turn */
-#define AFTER_BODY 4096               /* bytes read with the end of a body: the next head, and small frames */
+/* A read costs at least as much as this many bytes: over TLS it may be 16 small records, each with an expensive
+ * request for new keys. */
+#define READ_LEAST ((size_t)64 << 10)
+#define AFTER_BODY 4096 /* bytes read with the end of a body: the next head, and small frames */
 #define LARGE_BODY ((size_t)64 << 10)
 #define HEARD_BYTES 1024 /* bytes that count as a sign of life, as does a whole frame */
 
@@ -344,8 +347,9 @@ void pwi_tcp_link_read(struct tcp_link *link) {
     size_t moved = places ? read_into_places(link, places) : read_into_scratch(link);
     if (moved == 0) break;
     link->net->moved = true;
-    if (moved >= budget) break;
-    budget -= moved;
+    size_t cost = moved > READ_LEAST ? moved : READ_LEAST;
+    if (cost >= budget) break;
+    budget -= cost;
   }
   if (link->can_read && is_reading(link) && !pwi_tcp_is_choked(link) && !link->is_waiting) pwi_tcp_mark_ready(link);
 }

@@ -17,6 +17,7 @@
 #define RECORD_OVERHEAD 256
 /* Encrypted bytes collected for one write, and read at once; small enough for the cache. */
 #define GATHER (2 * (RECORD_MAX + RECORD_OVERHEAD))
+#define RECORDS_MAX 16 /* records of one read; a record has up to 16 KiB */
 #define OUT_MAX (8 * GATHER)
 #define READ_AHEAD (2 * (RECORD_MAX + RECORD_OVERHEAD))
 #define IDENTITY_PREFIX "pawl:"
@@ -384,7 +385,7 @@ pawl_status pwi_tls_handshake(struct pwi_tls *tls, bool *finished_out) {
 
 pawl_status pwi_tls_read(struct pwi_tls *tls, void *into, size_t size, size_t *moved_out) {
   size_t moved = 0;
-  while (moved < size) {
+  for (int records = 0; moved < size && records < RECORDS_MAX; records++) {
     size_t step;
     ERR_clear_error();
     int result = SSL_read_ex(tls->ssl, (char *)into + moved, size - moved, &step);
