@@ -164,9 +164,8 @@ static void call_witnesses(struct pwi_manager *manager, struct manager_node *los
 void pwi_manager_inquire(struct pwi_manager *manager, struct manager_node *node) {
   int64_t allowance = pwi_net_allowance(manager->config.net);
   uint32_t patience = node->was_silent ? PATIENCE_SHORT_MS : PATIENCE_MS;
-  struct pwi_probe probe = {.node = node->id,
-                            .number = ++manager->last_inquiry,
-                            .patience_ms = patience + (uint32_t)(allowance / 1000000)};
+  struct pwi_probe probe = {
+      .node = node->id, .number = ++manager->last_inquiry, .patience_ms = patience + (uint32_t)(allowance / 1000000)};
   node->inquiry = (struct inquiry){.number = probe.number};
   call_witnesses(manager, node, &probe);
   if (node->inquiry.count == 0) pwi_prober_begin(&manager->prober, &probe, view_node(manager, node->id)->address);

@@ -16,7 +16,7 @@ expect 0 "$bench" failover --servers 2 --workers 2 --kills 1 --mode pause --seed
 line="^{\"bench\":\"failover\",\"mode\":\"pause\",\"servers\":2,\"shards\":1,\"workers\":2,\"replicas\":null,\"kills\":1"
 line="$line,\"gigabytes\":0.0,\"transport\":\"auto\",\"seed\":7,\"p50_ms\":$number,\"p99_ms\":$number,\"max_ms\":$number"
 line="$line,\"quiet_ms\":$number,\"whole_ms\":$number,\"pushes_per_s\":$number,\"acked\":[1-9][0-9]*,\"open\":0,\"unknown\":0,\"lost\":0"
-line="$line,\"double\":0,\"stale\":0,\"machine\":{.*}}\$"
+line="$line,\"double\":0,\"stale\":0,\"views\":[0-9]*,\"machine\":{.*}}\$"
 said "$line"
 [ -s kept/0.journal ] || fail 'the journals are not kept'
 [ -e kept/server0.log ] || fail 'the logs are not kept'

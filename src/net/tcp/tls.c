@@ -39,6 +39,7 @@ struct pwi_tls {
   size_t out_begin, out_end, out_capacity;
   bool ended; /* the peer closed its side */
   bool broken;
+  bool has_stopped_early; /* the last read ended after RECORDS_MAX records, and there may be more */
   char error[128];
   char peer[PWI_NET_IDENTITY_MAX];
 };
@@ -385,6 +386,7 @@ pawl_status pwi_tls_handshake(struct pwi_tls *tls, bool *finished_out) {
 
 pawl_status pwi_tls_read(struct pwi_tls *tls, void *into, size_t size, size_t *moved_out) {
   size_t moved = 0;
+  tls->has_stopped_early = false;
   for (int records = 0; moved < size && records < RECORDS_MAX; records++) {
     size_t step;
     ERR_clear_error();
@@ -395,8 +397,10 @@ pawl_status pwi_tls_read(struct pwi_tls *tls, void *into, size_t size, size_t *m
     }
     pawl_status status = judge(tls, result, false);
     if (status != PAWL_OK && moved == 0) return status;
-    break; /* the next call reports the failure, with nothing moved */
+    *moved_out = moved;
+    return PAWL_OK; /* the next call reports the failure, with nothing moved */
   }
+  tls->has_stopped_early = moved < size;
   *moved_out = moved;
   return PAWL_OK;
 }
@@ -434,7 +438,7 @@ pawl_status pwi_tls_flush(struct pwi_tls *tls, bool *empty_out) {
   return PAWL_OK;
 }
 
-bool pwi_tls_has_pending(const struct pwi_tls *tls) { return SSL_has_pending(tls->ssl) == 1; }
+bool pwi_tls_has_pending(const struct pwi_tls *tls) { return tls->has_stopped_early || SSL_has_pending(tls->ssl) == 1; }
 
 const char *pwi_tls_error(const struct pwi_tls *tls) { return tls->error; }
 

@@ -38,8 +38,8 @@ pawl_status pwi_tls_write(struct pwi_tls *tls, const void *from, size_t size, si
 /* Writes encrypted data to the socket. `*empty_out` is false while the socket accepts no more. */
 pawl_status pwi_tls_flush(struct pwi_tls *tls, bool *empty_out);
 
-/* True if bytes were read from the socket that pwi_tls_read has not returned yet: the socket will not report
- * them as readable. */
+/* True if pwi_tls_read may have more bytes, which the socket will not report as readable: they were read from the
+ * socket before, or the last call returned early so that other links have their turn. */
 bool pwi_tls_has_pending(const struct pwi_tls *tls);
 
 /* Exports bytes that only the two ends of this connection can compute (RFC 8446, 7.5). PAWL_LINK_KEY. */
