@@ -43,7 +43,7 @@
  * A call without an answer may or may not have taken effect, and may do so at any later time.
  *
  * Threads: belongs to one thread. Without memory the history forgets nothing silently: pwi_history_check then
- * returns false. /
+ * returns false.
  */
 #ifndef PWI_SIM_HISTORY_HISTORY_H
 #define PWI_SIM_HISTORY_HISTORY_H
@@ -77,10 +77,17 @@ enum pwi_history_kind {
   PWI_HISTORY_REGISTER, /* pushes assign */
 };
 
-/* Adds a vector of 64-bit integers, of `width` columns, which begins with zeros. The name is for messages,
- * and is copied. A vector that is deleted and created again is another vector. */
-uint32_t pwi_history_vector(struct pwi_history *history, const char *name, enum pwi_history_kind kind, uint32_t width,
-                            struct pwi_place place);
+/* A vector of 64-bit integers, which begins with zeros. */
+struct pwi_history_vector {
+  const char *name; /* for messages; copied */
+  enum pwi_history_kind kind;
+  uint32_t width; /* columns */
+  struct pwi_place place;
+  bool may_refuse; /* a push that was not answered may have been refused */
+};
+
+/* Adds a vector. A vector that is deleted and created again is another vector. */
+uint32_t pwi_history_vector(struct pwi_history *history, const struct pwi_history_vector *vector);
 
 /* Writes a new row for a push to this key. Once all 32 * width fields of a COUNTED key are used up, the row
  * is 0, which has no effect. */
@@ -151,7 +158,8 @@ void pwi_history_end(struct pwi_history *history, int64_t now, uint32_t call, co
 void pwi_history_excuse(struct pwi_history *history, uint32_t session,
                         bool (*is_stale)(void *context, uint64_t position), void *context);
 
-/* From now on, or since the beginning if no call has begun yet, an arc begins at this position of the ring. */
+/* From now on an arc begins at this position of the ring. Bounds that exist before the first call have always
+ * existed. */
 void pwi_history_bound(struct pwi_history *history, uint64_t position);
 
 /* --- checking ------------------------------------------------------------------------------------------- */
