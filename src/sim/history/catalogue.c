@@ -14,6 +14,7 @@
 struct state {
   bool exists;
   uint64_t id, options; /* `id` 0: unknown */
+  uint32_t incarnation;
 };
 
 struct search {
@@ -39,21 +40,34 @@ static bool is_unknown(const struct call *call) {
   }
 }
 
+static bool is_same(const struct call *call, const struct state *state) {
+  return !call->id || !state->id || call->id == state->id;
+}
+
+/* Of an existing vector. */
+static bool restore(const struct call *call, struct state *state) {
+  if (state->options != call->options || !is_same(call, state)) return false;
+  if (call->id) state->id = call->id;
+  state->incarnation++;
+  return true;
+}
+
 /* The call takes effect; false if the state does not permit it. */
 static bool take_effect(const struct call *call, struct state *state) {
-  struct state made = {true, call->id, call->options};
-  if (call->verb == PWI_HISTORY_LOOK) return state->exists;
-  if (call->verb == PWI_HISTORY_DELETE) {
-    if (!state->exists) return false;
+  struct state before = *state;
+  switch (call->verb) {
+  case PWI_HISTORY_LOOK:
+    return state->exists && is_same(call, state) && (!call->id || call->incarnation == state->incarnation);
+  case PWI_HISTORY_MISS:
+    return !state->exists || !state->id || state->id != call->id;
+  case PWI_HISTORY_DELETE:
     *state = (struct state){0};
+    return before.exists;
+  default:
+    if (before.exists) return call->verb == PWI_HISTORY_RESTORE && restore(call, state);
+    *state = (struct state){.exists = true, .id = call->id, .options = call->options};
     return true;
   }
-  if (!state->exists) {
-    *state = made;
-    return true;
-  }
-  bool is_same = !call->id || !state->id || call->id == state->id;
-  return call->verb == PWI_HISTORY_RESTORE && state->options == call->options && is_same;
 }
 
 /* The answer says that the call changed nothing; false if the state contradicts that. */
@@ -81,7 +95,7 @@ static bool can_be_next(const struct search *search, size_t first, uint64_t done
 }
 
 static bool was_visited(struct search *search, size_t first, uint64_t done, const struct state *state) {
-  uint64_t facts[] = {first, done, state->exists, state->id, state->options};
+  uint64_t facts[] = {first, done, state->exists, state->id, state->options, state->incarnation};
   uint64_t hash = pwi_hash(facts, sizeof facts, 0) | 1;
   if (pwi_idmap_get(&search->visited, hash)) return true;
   if (pwi_idmap_put(&search->visited, hash, search)) search->history->lacks_memory = true;

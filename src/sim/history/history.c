@@ -128,6 +128,7 @@ static void write_field(int64_t *row, uint32_t width, uint32_t number) {
 }
 
 void pwi_history_row(struct pwi_history *history, uint32_t vector, uint64_t key, int64_t *row) {
+  if (history->lacks_memory) return;
   struct vector *is = &history->vectors[vector];
   struct key *found = find_key(history, is, key);
   uint32_t number = found ? found->rows++ : 0;
@@ -168,7 +169,7 @@ static void begin_push(struct pwi_history *history, size_t index, const int64_t 
 }
 
 uint32_t pwi_history_begin(struct pwi_history *history, int64_t now, const struct pwi_history_call *call) {
-  if (!PWI_GROW(history->calls, history->call_room, history->call_count + 1)) {
+  if (history->lacks_memory || !PWI_GROW(history->calls, history->call_room, history->call_count + 1)) {
     history->lacks_memory = true;
     return UINT32_MAX;
   }
@@ -266,6 +267,7 @@ void pwi_history_end(struct pwi_history *history, int64_t now, uint32_t index,
   call->ended_at = now;
   call->status = answer->status;
   call->id = answer->id;
+  call->incarnation = answer->incarnation;
   if (call->verb == PWI_HISTORY_ENTER) call->tick = answer->tick;
   if (is_push(call->verb) && call->count > 0) end_push(call, answer);
   if (answer->status) return;
@@ -302,7 +304,7 @@ void pwi_history_bound(struct pwi_history *history, uint64_t position) {
 
 static void describe(const struct report *report, const struct call *call, char *text, size_t size) {
   static const char *const verbs[] = {"push",  "pull",   "pushpull", "scan",    "enter", "tick",
-                                      "await", "create", "delete",   "restore", "look"};
+                                      "await", "create", "delete",   "restore", "look",  "miss"};
   int used = snprintf(text, size, "%s of %s (%.6f s to ", verbs[call->verb],
                       report->history->sessions[call->session].name, (double)call->began_at / 1e9);
   if (call->ended == NEVER)
@@ -343,7 +345,7 @@ bool pwi_history_check(struct pwi_history *history, char *text, size_t size) {
   if (text[0]) return false;
   if (!pwi_history_check_barriers(history, &report) || !pwi_history_check_catalogue(history, &report)) return false;
   if (!check_keys(history, &report)) return false;
-  for (size_t i = 0; i < history->call_count; i++)
+  for (size_t i = 0; history->bound_count > 0 && i < history->call_count; i++)
     if (history->calls[i].read && !pwi_history_check_part(history, &report, &history->calls[i])) return false;
   snprintf(text, size, "%s", history->lacks_memory ? "history: no memory" : "");
   return !history->lacks_memory;

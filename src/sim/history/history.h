@@ -33,7 +33,8 @@
  *   part        if two keys were in one arc all the time, a read sees both with a push or both without it
  *   barrier     an AWAIT ends only after every member that is in the group has begun the tick; from then on
  *               every push that a member began before its tick counts as answered (see `recent`)
- *   catalogue   for each name, CREATE, DELETE, RESTORE and LOOK are linearizable, and each takes effect once
+ *   catalogue   for each name, CREATE, DELETE, RESTORE, LOOK and MISS are linearizable, and each takes effect
+ *               once
  *   scan        a scan returns no key twice and none outside of its range; it is a read of all keys in the
  *               part of the range that it covered
  *
@@ -107,6 +108,7 @@ enum pwi_history_verb {
   PWI_HISTORY_DELETE,
   PWI_HISTORY_RESTORE, /* creates the vector, or begins its next incarnation */
   PWI_HISTORY_LOOK,    /* PAWL_OK: the newest catalogue has the name; PAWL_NOT_FOUND: it has not */
+  PWI_HISTORY_MISS,    /* PAWL_OK: a server did not have the vector with this id */
 };
 
 /* A call. Everything is copied. */
@@ -121,7 +123,7 @@ struct pwi_history_call {
   const int64_t *rows;     /* PUSH, PUSHPULL: of pwi_history_row, or sums of such rows (filters) */
   struct pawl_range range; /* SCAN: of stored keys */
 
-  /* ENTER, TICK, AWAIT: name of the group; CREATE, DELETE, RESTORE, LOOK: name of the vector */
+  /* ENTER, TICK, AWAIT: name of the group; CREATE, DELETE, RESTORE, LOOK, MISS: name of the vector */
   const char *name;
   uint64_t tick;    /* TICK, AWAIT */
   uint64_t options; /* CREATE, RESTORE: any number that stands for the options; equal if the options are */
@@ -144,8 +146,9 @@ struct pwi_history_answer {
   size_t count;         /* SCAN */
   uint64_t next;        /* SCAN: the scan covered the range up to this stored key */
 
-  uint64_t tick; /* ENTER: the tick at which the session entered */
-  uint64_t id;   /* CREATE, RESTORE: id of the vector; 0: unknown */
+  uint64_t tick;        /* ENTER: the tick at which the session entered */
+  uint64_t id;          /* CREATE, RESTORE, LOOK, MISS: id of the vector; 0: unknown */
+  uint32_t incarnation; /* LOOK: of the vector; checked if the id is known */
 };
 
 /* Records the answer of a call. A call whose session was killed is not answered. */
@@ -158,8 +161,7 @@ void pwi_history_end(struct pwi_history *history, int64_t now, uint32_t call, co
 void pwi_history_excuse(struct pwi_history *history, uint32_t session,
                         bool (*is_stale)(void *context, uint64_t position), void *context);
 
-/* From now on an arc begins at this position of the ring. Bounds that exist before the first call have always
- * existed. */
+/* From now on an arc begins at this position of the ring. Without any bound the rule `part` is not checked. */
 void pwi_history_bound(struct pwi_history *history, uint64_t position);
 
 /* --- checking ------------------------------------------------------------------------------------------- */

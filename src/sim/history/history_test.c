@@ -485,6 +485,24 @@ static void test_catalogue_a_delete_takes_effect_once(void **state) {
   expect("catalogue");
 }
 
+static void test_catalogue_a_restore_takes_effect_once(void **state) {
+  (void)state;
+  pwi_history_end(history, now++, begin_ask(ann, PWI_HISTORY_CREATE, 1), &(struct pwi_history_answer){.id = 5});
+  pwi_history_end(history, now++, begin_ask(ann, PWI_HISTORY_RESTORE, 1), &(struct pwi_history_answer){.id = 5});
+  pwi_history_end(history, now++, begin_ask(bob, PWI_HISTORY_LOOK, 0),
+                  &(struct pwi_history_answer){.id = 5, .incarnation = 2});
+  expect("catalogue");
+}
+
+static void test_catalogue_a_server_misses_only_deleted_vectors(void **state) {
+  (void)state;
+  pwi_history_end(history, now++, begin_ask(ann, PWI_HISTORY_CREATE, 1), &(struct pwi_history_answer){.id = 5});
+  pwi_history_end(history, now++, begin_ask(bob, PWI_HISTORY_MISS, 0), &(struct pwi_history_answer){.id = 4});
+  expect_good();
+  pwi_history_end(history, now++, begin_ask(bob, PWI_HISTORY_MISS, 0), &(struct pwi_history_answer){.id = 5});
+  expect("catalogue");
+}
+
 static void test_catalogue_a_restore_answers_with_the_id_of_the_vector(void **state) {
   (void)state;
   pwi_history_end(history, now++, begin_ask(ann, PWI_HISTORY_CREATE, 1), &(struct pwi_history_answer){.id = 5});
@@ -691,6 +709,8 @@ int main(void) {
       TEST(test_asks_take_effect_in_some_order),
       TEST(test_catalogue_two_deletes_need_two_vectors),
       TEST(test_catalogue_a_delete_takes_effect_once),
+      TEST(test_catalogue_a_restore_takes_effect_once),
+      TEST(test_catalogue_a_server_misses_only_deleted_vectors),
       TEST(test_catalogue_a_restore_answers_with_the_id_of_the_vector),
       TEST(test_a_scan_reads_the_keys_that_it_covers),
       TEST(test_own_write_is_scanned),

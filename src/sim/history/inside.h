@@ -39,6 +39,7 @@ struct call {
   struct pawl_range range;
   char *name;
   uint64_t tick, options, id;
+  uint32_t incarnation;
   /* for `part`: the number of the last look at this push, and the read that saw it then */
   uint64_t looked;
   bool was_seen;
