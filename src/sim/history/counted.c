@@ -125,7 +125,7 @@ static bool check_pair(const struct work *work, size_t a, size_t b) {
   const struct call *before = read_of(work, a), *after = read_of(work, b);
   if (is_subset(work, set_of(work, a), set_of(work, b))) return true;
   if (!is_subset(work, set_of(work, b), set_of(work, a)))
-    return broken(work, "comparable", after, "and neither contains the other:", before);
+    return broken(work, "comparable", after, "neither contains nor is contained in the", before);
   if (before->ended > after->began) return true;
   if (before->session == after->session) return broken(work, "monotonic", after, "is older than", before);
   return pwi_history_is_excused(after, work->key->reads.items[b].place) ||
