@@ -101,6 +101,7 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(events, "events")                                                                                                  \
   X(pushes, "pushes acknowledged")                                                                                     \
   X(pulls, "pulls")                                                                                                    \
+  X(excused, "rows that a deposed head may have answered")                                                             \
   X(barriers, "barriers passed")                                                                                       \
   X(iterations, "iterations under a policy")                                                                           \
   X(waits, "iterations that had to wait")                                                                              \

@@ -267,7 +267,7 @@ void pwi_watch_heard(struct campaign *campaign, uint32_t session, const struct p
   struct pwi_message_head head = pwi_message_peek(message->head);
   struct heard heard = {&campaign->watch, head.sender, head.view};
   if (head.kind == PWI_SAY_ANSWER && heard.epoch + 1 < campaign->watch.epochs)
-    pwi_history_excuse(campaign->history, session, is_stale, &heard);
+    campaign->figures.excused += pwi_history_excuse(campaign->history, session, is_stale, &heard);
 }
 
 void pwi_watch_fini(struct campaign *campaign) {

@@ -280,15 +280,26 @@ void pwi_history_end(struct pwi_history *history, int64_t now, uint32_t index,
 
 /* --- facts that the observer contributes ---------------------------------------------------------------- */
 
-void pwi_history_excuse(struct pwi_history *history, uint32_t session,
-                        bool (*is_stale)(void *context, uint64_t position), void *context) {
-  for (size_t i = 0; i < history->call_count; i++) {
+static size_t excuse_call(struct call *call, bool (*is_stale)(void *context, uint64_t position), void *context) {
+  size_t excused = 0;
+  for (size_t k = 0; k < call->count; k++) {
+    if (call->excused[k] || !is_stale(context, call->keys[k]->position)) continue;
+    call->excused[k] = true;
+    excused++;
+  }
+  return excused;
+}
+
+size_t pwi_history_excuse(struct pwi_history *history, uint32_t session,
+                          bool (*is_stale)(void *context, uint64_t position), void *context) {
+  size_t excused = 0;
+  for (size_t i = 0; i < history->call_count && !history->lacks_memory; i++) {
     struct call *call = &history->calls[i];
     if (call->session != session || call->ended != NEVER) continue;
     call->is_excused |= call->verb == PWI_HISTORY_SCAN;
-    for (size_t k = 0; is_pull(call->verb) && k < call->count && !history->lacks_memory; k++)
-      call->excused[k] |= is_stale(context, call->keys[k]->position);
+    if (is_pull(call->verb)) excused += excuse_call(call, is_stale, context);
   }
+  return excused;
 }
 
 void pwi_history_bound(struct pwi_history *history, uint64_t position) {

@@ -157,9 +157,10 @@ void pwi_history_end(struct pwi_history *history, int64_t now, uint32_t call, co
 /* --- facts that the observer contributes ---------------------------------------------------------------- */
 
 /* A session receives an answer of a head that was deposed and has not learned of it. Reads of this session
- * that are under way are excused from `recent` for keys at positions for which `is_stale` returns true. */
-void pwi_history_excuse(struct pwi_history *history, uint32_t session,
-                        bool (*is_stale)(void *context, uint64_t position), void *context);
+ * that are under way are excused from `recent` for keys at positions for which `is_stale` returns true. Returns
+ * the number of rows that were not excused before. */
+size_t pwi_history_excuse(struct pwi_history *history, uint32_t session,
+                          bool (*is_stale)(void *context, uint64_t position), void *context);
 
 /* From now on an arc begins at this position of the ring. Without any bound the rule `part` is not checked. */
 void pwi_history_bound(struct pwi_history *history, uint64_t position);
