@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/search.h"
 #include "client/inside.h"
+#include "protocol/planted.h"
 #include "wire/keys.h"
 
 #define RANGE_BYTES_MAX (UINT64_C(1) << 40) /* of one call without a key list; more must be an error */
@@ -317,6 +318,7 @@ static void add_slices(struct client_call *call, struct piece piece, uint64_t he
 /* The predecessor of a read. A push of an aggregate takes effect only when all members have pushed, and a
  * read does not wait for that: it must see only the pushes before the aggregate. */
 static uint64_t prior_of_reader(const struct pwi_flow *flow, struct pawl_range claim, uint64_t prior) {
+  if (pwi_is_planted(PWI_PLANTED_BLIND_READ)) return 0;
   for (uint64_t before = prior;; prior = before) {
     for (const struct client_part *part = flow->last; part; part = part->before)
       if (part->aggregate != 0 && part->number == prior && part->prior < before &&

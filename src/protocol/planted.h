@@ -29,6 +29,10 @@
   X(ACCEPT_OLD_EPOCH, "accept_old_epoch", 1, true, "a member accepts chain messages of an old epoch")                  \
   X(DROP_RETIRED, "drop_retired", 0, true, "the clocks of a retired sender are dropped at once")                       \
   X(REFILTER, "refilter", 0, true, "a lossy filter runs again when a push is resent")                                  \
+  X(EARLY_PULL, "early_pull", 1, true, "a head answers a pull before its replicas have everything that it shows")      \
+  X(BLIND_READ, "blind_read", 0, true, "pulls and scans do not wait for earlier pushes of their session")              \
+  X(EARLY_TICK, "early_tick", 0, true, "a client ticks before its pushes are answered")                                \
+  X(HASTY_BARRIER, "hasty_barrier", 0, true, "a barrier does not wait for members without a tick")                     \
   X(SKIP_ORDER, "skip_order", 0, true, "a push whose predecessor is missing is applied")                               \
   X(LOST_REFUSAL, "lost_refusal", 1, true, "refusals are not sent down the chain")                                     \
   X(ACK_BEFORE_SAFE, "ack_before_safe", 0, true, "the manager announces a decision before its journal has it")

@@ -206,9 +206,13 @@ static size_t complaints(const struct scene *scene) {
   return count;
 }
 
-static void pass(struct scene *scene, int64_t milliseconds) {
+static void stand_still(struct scene *scene, int64_t milliseconds) {
   scene->net.now += milliseconds * MILLISECOND;
   pwi_server_actor.timer(scene->server, (struct pwi_timer){1}, TIMER_CHAIN);
+}
+
+static void pass(struct scene *scene, int64_t milliseconds) {
+  for (; milliseconds > 0; milliseconds -= 50) stand_still(scene, 50);
 }
 
 /* The head serves a request that changes something, and sends or defers its reply. */
@@ -329,6 +333,20 @@ static void test_a_lost_link_is_made_again_and_complained_of(void **state) {
   say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   pass(&s, 1000);
   assert_int_equal(complaints(&s), 2);
+  stop_scene(&s);
+}
+
+static void test_a_server_that_stood_still_gives_others_time(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 1, "12");
+  take_down(&s, follow(&s, 2));
+  pass(&s, 50);
+  stand_still(&s, 500);
+  pass(&s, 150);
+  assert_int_equal(complaints(&s), 0);
+  pass(&s, 50);
+  assert_int_equal(complaints(&s), 1);
   stop_scene(&s);
 }
 
@@ -725,6 +743,7 @@ int main(void) {
       T(a_follower_is_sent_the_changes_that_it_lacks),
       T(changes_wait_for_room_on_the_link),
       T(a_lost_link_is_made_again_and_complained_of),
+      T(a_server_that_stood_still_gives_others_time),
       T(a_server_without_a_manager_complains_of_no_member),
       T(an_attempt_that_takes_a_second_is_given_up),
       T(a_follower_that_confirms_nothing_is_silent),

@@ -260,6 +260,7 @@ static pawl_status make_payload_room(struct pwi_handler_link *link, const struct
 static bool is_early(const struct pwi_request *request, const struct pwi_served *served) {
   bool has_effect = served->effect != PWI_EFFECT_NONE;
   if (pwi_is_planted(PWI_PLANTED_EARLY_ACK)) return has_effect;
+  if (pwi_is_planted(PWI_PLANTED_EARLY_PULL)) return !pwi_request_is_numbered(request->terms.kind);
   return pwi_is_planted(PWI_PLANTED_DUPLICATE_ACK) && !has_effect && pwi_request_is_numbered(request->terms.kind);
 }
 

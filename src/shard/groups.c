@@ -11,6 +11,7 @@
 #include "shard/inside.h"
 
 #include "base/memory.h"
+#include "protocol/planted.h"
 
 static struct pawl_range place_of(const struct pwi_vector *group) {
   return pawl_range_of(group->group_key, group->group_key + 1);
@@ -38,6 +39,7 @@ static void rank(const struct pwi_shard *shard, struct pwi_vector *group) {
   group->last = (struct pwi_sender){0};
   for (size_t i = 0; i < count; i++) {
     uint64_t tick = time_of(group, PWI_TICKS, members[i].sender);
+    if (tick == 0 && pwi_is_planted(PWI_PLANTED_HASTY_BARRIER)) continue;
     if (tick > group->lowest) continue;
     group->lowest = tick;
     group->last = members[i].sender;

@@ -57,8 +57,10 @@ static pawl_status boot_manager(void *context, const struct pwi_sim_boot *boot, 
     close_journal(cluster);
     return status;
   }
-  cluster->manager_shell = (struct pwi_sim_shell){&pwi_manager_actor, cluster->manager, cluster->config.manager_timer,
-                                                  cluster->config.context};
+  cluster->manager_shell = (struct pwi_sim_shell){.inner = &pwi_manager_actor,
+                                                  .self = cluster->manager,
+                                                  .timer = cluster->config.manager_timer,
+                                                  .context = cluster->config.context};
   *actor_out = &pwi_sim_shell_actor;
   *self_out = &cluster->manager_shell;
   return PAWL_OK;

@@ -125,6 +125,7 @@ struct pwi_cluster_client {
   /* the process was killed, and `client` is gone. May be NULL */
   void (*stopped)(void *context);
   void (*timer)(void *context, uint64_t cookie); /* a timer of pwi_cluster_timer is due. May be NULL */
+  void (*heard)(void *context, const struct pwi_message *message); /* as in struct pwi_sim_shell. May be NULL */
   void *context;
 
   struct pwi_client *client; /* NULL while it is down */

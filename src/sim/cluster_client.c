@@ -29,7 +29,8 @@ static pawl_status boot_client(void *context, const struct pwi_sim_boot *boot, c
   client->net = boot->net;
   client->random = boot->random;
   client->incarnation = boot->incarnation;
-  client->shell = (struct pwi_sim_shell){&pwi_client_actor, client->client, client->timer, client->context};
+  client->shell =
+      (struct pwi_sim_shell){&pwi_client_actor, client->client, client->timer, client->context, client->heard};
   *actor_out = &pwi_sim_shell_actor;
   *self_out = &client->shell;
   if (client->started) client->started(client->context);

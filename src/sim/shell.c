@@ -21,6 +21,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
 
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *message) {
   const struct pwi_sim_shell *shell = self;
+  if (shell->heard) shell->heard(shell->context, message);
   if (shell->inner->message) return shell->inner->message(shell->self, link, message);
   return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
 }

@@ -16,6 +16,8 @@ struct pwi_sim_shell {
   void *self;
   void (*timer)(void *context, uint64_t cookie); /* may be NULL if no timer is set */
   void *context;
+  /* a message arrives, and the role has not seen it yet. May be NULL */
+  void (*heard)(void *context, const struct pwi_message *message);
 };
 
 extern const struct pwi_actor pwi_sim_shell_actor;

@@ -275,6 +275,12 @@ static pawl_status judge_size(const struct pwi_message_head *head) {
   return good_if(head->body_size >= padded_table_size(head->section_count));
 }
 
+struct pwi_message_head pwi_message_peek(const uint8_t head[PWI_MESSAGE_HEAD_SIZE]) {
+  struct pwi_message_head fields;
+  get_head(head, &fields);
+  return fields;
+}
+
 pawl_status pwi_message_parse_head(const void *bytes, size_t body_size, const struct pwi_message_terms *terms,
                                    struct pwi_message_head *head_out) {
   const uint8_t *from = bytes;

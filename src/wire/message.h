@@ -109,6 +109,9 @@ struct pwi_message_head {
 /* The kind in a head that has not been checked yet. */
 uint16_t pwi_message_peek_kind(const uint8_t head[PWI_MESSAGE_HEAD_SIZE]);
 
+/* The fields of a head that has not been checked yet, for observers; `body_size` is 0. */
+struct pwi_message_head pwi_message_peek(const uint8_t head[PWI_MESSAGE_HEAD_SIZE]);
+
 struct pwi_section {
   uint16_t type;
   uint8_t codec;      /* of enum pwi_value_codec, or PWI_SECTION_CODEC_KEYS */

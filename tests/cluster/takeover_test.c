@@ -2,7 +2,7 @@
  *
  * Managers that take turns, under faults: leaders are killed, stopped and cut off, from nodes and from the
  * store, while workers push and arcs move. The log never forks (checked by leaders.h), no push is lost or
- * counted twice (the workers and the book are those of sim/campaign), and at the end one manager leads.
+ * counted twice (the workers and their history are those of sim/campaign), and at the end one manager leads.
  *
  *   PAWL_SEED=n     run this seed only, and print its log
  *   PAWL_SEEDS=n    number of seeds to run
@@ -274,7 +274,7 @@ static void open_attack(struct attack *attack, uint64_t seed) {
 
 static void close_attack(struct attack *attack) {
   pwi_cluster_close(&attack->campaign.cluster);
-  pwi_workers_fini(&attack->campaign);
+  pwi_book_fini(&attack->campaign);
   leaders_close(&attack->leaders);
 }
 

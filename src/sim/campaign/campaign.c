@@ -62,8 +62,8 @@ static pawl_status open_cluster(struct campaign *campaign) {
 }
 
 pawl_status pwi_campaign_work(struct campaign *campaign) {
-  pwi_book_init(campaign);
-  pawl_status status = add_checker(campaign);
+  pawl_status status = pwi_book_init(campaign);
+  if (!status) status = add_checker(campaign);
   if (!status) status = make_vectors(campaign);
   if (!status) status = pwi_workers_add(campaign);
   if (!status) status = pwi_campaign_crew_add(campaign);
@@ -163,21 +163,33 @@ static pawl_status come_to_rest(struct campaign *campaign) {
 
 /* --- the end -------------------------------------------------------------------------------------------- */
 
-static pawl_status compare(struct campaign *campaign, size_t vector) {
+/* The last read of all keys: it must contain every push that was acknowledged. */
+static pawl_status read_all(struct campaign *campaign, size_t vector) {
   int64_t values[KEYS * WIDTH_MAX] = {0};
   struct pwi_flow *flow;
   struct pwi_where where = {.keys = campaign->book.universe[vector], .count = KEYS};
+  struct pwi_history_call call = {.session = campaign->checker_session,
+                                  .verb = PWI_HISTORY_PULL,
+                                  .vector = campaign->book.recorded[vector],
+                                  .keys = where.keys,
+                                  .count = KEYS};
   struct pwi_task task;
   pawl_status status = pwi_cluster_open_vector(&campaign->checker, pwi_campaign_vectors[vector], 0, &flow);
-  if (!status) status = pwi_cluster_call(&campaign->checker, flow, PWI_REQUEST_PULL, &where, NULL, values, &task);
-  if (!status) status = task.status;
-  if (!status) pwi_book_compare(campaign, vector, values);
-  return status;
+  if (status) return status;
+  uint32_t number = pwi_history_begin(campaign->history, pwi_campaign_now(campaign), &call);
+  status = pwi_cluster_call(&campaign->checker, flow, PWI_REQUEST_PULL, &where, NULL, values, &task);
+  if (!status) pwi_campaign_ended(campaign, number, &task, values);
+  return status ? status : task.status;
 }
 
 pawl_status pwi_campaign_compare(struct campaign *campaign) {
+  char text[256];
   pawl_status status = PAWL_OK;
-  for (size_t v = 0; v < pwi_campaign_vector_count(campaign) && !status; v++) status = compare(campaign, v);
+  for (size_t v = 0; v < pwi_campaign_vector_count(campaign) && !status; v++) status = read_all(campaign, v);
+  if (!status && !pwi_history_check(campaign->history, text, sizeof text)) {
+    CAMPAIGN_FAIL(campaign, "%s", text);
+    status = PAWL_CORRUPT;
+  }
   return status;
 }
 
@@ -226,10 +238,10 @@ void pwi_campaign_run(const struct pwi_campaign_config *config, struct pwi_campa
   conclude(campaign, status, result_out);
   pwi_cluster_close(&campaign->cluster);
   pwi_havoc_fini(campaign);
-  pwi_workers_fini(campaign);
   pwi_paced_fini(campaign);
   pwi_watch_fini(campaign);
   pwi_keeper_fini(campaign);
+  pwi_book_fini(campaign);
   pwi_function_set_fini(&campaign->functions);
   pwi_free(campaign);
 }

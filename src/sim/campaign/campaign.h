@@ -3,8 +3,7 @@
  *
  * DRAWN from the seed: the number of server processes, shards and replicas, which nodes share a machine,
  * memory caps, workers, a group that meets at barriers, where the manager keeps its journal; and which
- * faults happen, and how often. Workers push and pull random integers; an operator moves, splits and
- * merges arcs.
+ * faults happen, and how often. Workers push, pull and scan; an operator moves, splits and merges arcs.
  *
  * FAULTS: broken and muted links, cuts, partitions, pauses, slow nodes; workers killed and restarted;
  * servers that join and leave; the manager killed, its journal slow or failing; and with replicas servers
@@ -13,9 +12,8 @@
  *
  * INVARIANTS:
  *
- *   - no acknowledged push is lost or counted twice, and a session reads its own writes: `worker.c`,
- *     `book.c`;
- *   - no member passes a barrier before all live members have come: `crew.c`;
+ *   - no acknowledged push is lost or counted twice, every key is linearizable, a session reads its own
+ *     writes, and no member passes a barrier before all live members have come: sim/history;
  *   - an iteration begins exactly when its policy permits, and reads values as fresh as the policy
  *     demands: `paced.c`;
  *   - every view that a node has is the view of that epoch in the manager's journal; no two members of a
@@ -103,6 +101,7 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(events, "events")                                                                                                  \
   X(pushes, "pushes acknowledged")                                                                                     \
   X(pulls, "pulls")                                                                                                    \
+  X(excused, "rows that a deposed head may have answered")                                                             \
   X(barriers, "barriers passed")                                                                                       \
   X(iterations, "iterations under a policy")                                                                           \
   X(waits, "iterations that had to wait")                                                                              \

@@ -1,13 +1,8 @@
-/* A crew that meets at barriers: each member pushes one, ticks, waits for the others, and reads.
+/* A crew that meets at barriers: each member pushes, ticks, waits for the others, and reads.
  *
- * A member that was declared dead is not waited for, and comes back under a new id. A member that is
- * killed restarts and joins at the others' tick. A member that has done its ticks ends. The invariants
- * therefore hold for members that have been in the membership all the time: no member passes a tick that
- * such a member has not begun, and every member that passes reads all pushes of such members before the
- * tick.
- *
- * A client without the newest view may read from a head that was replaced and does not know it. Such a
- * head shows old values, and no more is promised (docs/faults.md). */
+ * A member that was declared dead is not waited for, and comes back under a new id. A member that is killed
+ * restarts and joins at the others' tick. A member that has done its ticks ends. The history checks the
+ * barriers and the rows that members read after them. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -24,23 +19,50 @@ static void broken(struct crew_member *member, const char *what, pawl_status sta
                 (unsigned long long)member->tick, pawl_status_name(status));
 }
 
-/* The member has been in since the first tick, and was never declared dead. */
-static bool is_loyal(const struct crew_member *member) {
-  struct pwi_client_state state;
-  if (!member->client.client || !member->is_in || member->began > 0 || member->client.incarnation != 1) return false;
-  if (pwi_cluster_client_figures(&member->client).retirements > 0) return false;
-  pwi_client_state(member->client.client, &state);
-  return pwi_membership_is_live(&pwi_campaign_ledger(member->campaign)->membership, (struct pwi_sender){state.sender});
+/* --- the history ---------------------------------------------------------------------------------------- */
+
+static struct pwi_task *record(struct crew_member *member, struct crew_call *call, enum pwi_history_verb verb,
+                               void (*finished)(struct pwi_task *task)) {
+  struct campaign *campaign = member->campaign;
+  struct pwi_history_call about = {.session = member->session, .verb = verb, .name = GROUP, .tick = member->tick};
+  if (verb == PWI_HISTORY_PUSH || verb == PWI_HISTORY_PULL) {
+    about.vector = campaign->book.sums;
+    about.keys = &key;
+    about.count = 1;
+    about.rows = member->pushed;
+  }
+  *call = (struct crew_call){.task.finished = finished, .member = member};
+  call->number = pwi_history_begin(campaign->history, pwi_campaign_now(campaign), &about);
+  return &call->task;
+}
+
+/* Members of which the manager has decided that they are dead. */
+static void note_dead(struct campaign *campaign) {
+  for (uint32_t i = 0; i < campaign->config.crew; i++) {
+    const struct crew_member *member = &campaign->crew[i];
+    struct pwi_client_state state;
+    struct pwi_client_figures figures;
+    if (!member->client.client) continue;
+    pwi_client_state(member->client.client, &state);
+    pwi_client_figures(member->client.client, &figures);
+    if (figures.retirements > 0 ||
+        !pwi_membership_is_live(&pwi_campaign_ledger(campaign)->membership, (struct pwi_sender){state.sender}))
+      pwi_history_gone(campaign->history, member->session);
+  }
+}
+
+/* Records the end of a call; NULL if it failed. */
+static struct crew_member *end(struct pwi_task *task, const char *what) {
+  struct crew_call *call = (struct crew_call *)((char *)task - offsetof(struct crew_call, task));
+  struct crew_member *member = call->member;
+  note_dead(member->campaign);
+  struct pwi_history_answer answer = {.status = task->status, .rows = member->seen, .tick = task->found};
+  pwi_history_end(member->campaign->history, pwi_campaign_now(member->campaign), call->number, &answer);
+  if (task->status) broken(member, what, task->status);
+  return task->status ? NULL : member;
 }
 
 /* --- one tick ------------------------------------------------------------------------------------------- */
-
-static void check_sum(struct crew_member *member) {
-  uint64_t loyal = 0;
-  for (uint32_t i = 0; i < member->campaign->config.crew; i++) loyal += is_loyal(&member->campaign->crew[i]);
-  if (is_loyal(member) && member->is_current && member->seen < (int64_t)(member->tick * loyal))
-    broken(member, "passed a barrier and did not see all pushes before it", PAWL_OK);
-}
 
 /* Its process ends. A member that stays behind in the group is declared dead, as always. */
 static bool end_if_done(struct crew_member *member) {
@@ -50,76 +72,45 @@ static bool end_if_done(struct crew_member *member) {
 }
 
 static void pulled(struct pwi_task *task) {
-  struct crew_member *member = (struct crew_member *)((char *)task - offsetof(struct crew_member, pull_task));
-  if (task->status) {
-    broken(member, "could not pull", task->status);
-    return;
-  }
-  check_sum(member);
-  if (!end_if_done(member))
+  struct crew_member *member = end(task, "could not pull");
+  if (member && !end_if_done(member))
     pwi_cluster_timer(&member->client, (int64_t)pwi_random_below(member->client.random, 200 * MS), 0);
 }
 
 /* Called when push, tick and await are over. A member that was declared dead in the meantime may have been
  * released before its own push was applied. */
 static void one_over(struct crew_member *member) {
-  if (--member->pending > 0) return;
-  const struct pwi_view *view = pwi_client_view(member->client.client);
-  member->is_current = view && view->epoch == pwi_campaign_ledger(member->campaign)->view->epoch;
+  if (!member || --member->pending > 0) return;
   struct pwi_where where = {.keys = &key, .count = 1};
-  member->pull_task = (struct pwi_task){.finished = pulled};
-  pawl_status status = pwi_client_start(member->client.client, &member->pull_task, member->sums, PWI_REQUEST_PULL,
-                                        &where, NULL, &member->seen);
+  struct pwi_task *task = record(member, &member->pull, PWI_HISTORY_PULL, pulled);
+  pawl_status status =
+      pwi_client_start(member->client.client, task, member->sums, PWI_REQUEST_PULL, &where, NULL, member->seen);
   if (status) broken(member, "could not start a pull", status);
 }
 
 static void awaited(struct pwi_task *task) {
-  struct crew_member *member = (struct crew_member *)((char *)task - offsetof(struct crew_member, await_task));
-  struct campaign *campaign = member->campaign;
-  if (task->status) {
-    broken(member, "could not wait", task->status);
-    return;
-  }
-  campaign->figures.barriers++;
-  for (uint32_t i = 0; i < campaign->config.crew; i++) {
-    const struct crew_member *other = &campaign->crew[i];
-    if (is_loyal(member) && is_loyal(other) && other->tick < member->tick)
-      broken(member, "passed a barrier before another member came", PAWL_OK);
-  }
+  struct crew_member *member = end(task, "could not wait");
+  if (member) member->campaign->figures.barriers++;
   one_over(member);
 }
 
-static void ticked(struct pwi_task *task) {
-  struct crew_member *member = (struct crew_member *)((char *)task - offsetof(struct crew_member, tick_task));
-  if (task->status)
-    broken(member, "could not tick", task->status);
-  else
-    one_over(member);
-}
+static void ticked(struct pwi_task *task) { one_over(end(task, "could not tick")); }
 
-static void pushed(struct pwi_task *task) {
-  struct crew_member *member = (struct crew_member *)((char *)task - offsetof(struct crew_member, push_task));
-  if (task->status)
-    broken(member, "could not push", task->status);
-  else
-    one_over(member);
-}
+static void pushed(struct pwi_task *task) { one_over(end(task, "could not push")); }
 
-/* Pushes one, ticks (which waits for the push), and waits for the others: all three calls are made at
- * once. */
+/* Pushes, ticks (which waits for the push), and waits for the others: all three calls are made at once. */
 static void begin_tick(struct crew_member *member) {
   struct pwi_client *client = member->client.client;
   struct pwi_where where = {.keys = &key, .count = 1};
   member->tick++;
-  member->one = 1;
   member->pending = 3;
-  member->push_task = (struct pwi_task){.finished = pushed};
-  member->tick_task = (struct pwi_task){.finished = ticked};
-  member->await_task = (struct pwi_task){.finished = awaited};
-  pawl_status status =
-      pwi_client_start(client, &member->push_task, member->sums, PWI_REQUEST_PUSH, &where, &member->one, NULL);
-  if (!status) status = pwi_client_tick(client, &member->tick_task, member->flow, member->tick);
-  if (!status) status = pwi_client_await(client, &member->await_task, member->flow, member->tick);
+  pwi_history_row(member->campaign->history, member->campaign->book.sums, key, member->pushed);
+  struct pwi_task *push = record(member, &member->push, PWI_HISTORY_PUSH, pushed);
+  pawl_status status = pwi_client_start(client, push, member->sums, PWI_REQUEST_PUSH, &where, member->pushed, NULL);
+  struct pwi_task *tick = record(member, &member->tick_call, PWI_HISTORY_TICK, ticked);
+  if (!status) status = pwi_client_tick(client, tick, member->flow, member->tick);
+  struct pwi_task *await = record(member, &member->await, PWI_HISTORY_AWAIT, awaited);
+  if (!status) status = pwi_client_await(client, await, member->flow, member->tick);
   if (status) broken(member, "could not begin a tick", status);
 }
 
@@ -131,12 +122,9 @@ static void member_timer(void *context, uint64_t cookie) {
 /* --- joining and leaving -------------------------------------------------------------------------------- */
 
 static void entered(struct pwi_task *task) {
-  struct crew_member *member = (struct crew_member *)((char *)task - offsetof(struct crew_member, enter));
-  if (task->status) {
-    broken(member, "could not enter", task->status);
-    return;
-  }
-  member->tick = member->began = task->found;
+  struct crew_member *member = end(task, "could not enter");
+  if (!member) return;
+  member->tick = task->found;
   member->is_in = true;
   if (!end_if_done(member)) begin_tick(member);
 }
@@ -152,8 +140,8 @@ static void joined(struct pwi_asking *asking, pawl_status status, const void *pa
   if (!status && (!group || !sums)) status = PAWL_NOT_FOUND;
   if (!status) status = pwi_client_flow(client, group->id, 0, &member->flow);
   if (!status) status = pwi_client_flow(client, sums->id, 0, &member->sums);
-  member->enter = (struct pwi_task){.finished = entered};
-  if (!status) status = pwi_client_enter(client, &member->enter, member->flow);
+  if (!status)
+    status = pwi_client_enter(client, record(member, &member->enter, PWI_HISTORY_ENTER, entered), member->flow);
   if (status == PAWL_IO)
     ask_to_join(member); /* the manager's store has failed; another manager will follow */
   else if (status)
@@ -173,14 +161,26 @@ static void ask_to_join(struct crew_member *member) {
 
 static void member_started(void *context) {
   struct crew_member *member = context;
+  member->session = pwi_history_session(member->campaign->history, member->client.name);
   if (!member->is_over) ask_to_join(member); /* else it was restarted in the meantime */
 }
 
-static void member_stopped(void *context) { ((struct crew_member *)context)->is_in = false; }
+static void member_stopped(void *context) {
+  struct crew_member *member = context;
+  member->is_in = false;
+  pwi_history_gone(member->campaign->history, member->session);
+}
+
+static void member_heard(void *context, const struct pwi_message *message) {
+  const struct crew_member *member = context;
+  pwi_watch_heard(member->campaign, member->session, message);
+}
 
 pawl_status pwi_campaign_crew_make_vectors(struct campaign *campaign) {
-  struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = 10};
+  struct pawl_vector_options options = {.type = PAWL_I64, .width = CREW_WIDTH, .size = 10};
+  struct pwi_history_vector vector = {.name = SUMS, .width = CREW_WIDTH, .place.size = options.size};
   struct pwi_flow *flow;
+  campaign->book.sums = pwi_history_vector(campaign->history, &vector);
   return campaign->config.crew ? pwi_cluster_vector(&campaign->checker, SUMS, &options, &flow) : PAWL_OK;
 }
 
@@ -194,6 +194,7 @@ pawl_status pwi_campaign_crew_add(struct campaign *campaign) {
     member->client.started = member_started;
     member->client.stopped = member_stopped;
     member->client.timer = member_timer;
+    member->client.heard = member_heard;
     member->client.context = member;
     status = pwi_cluster_client_add(&campaign->cluster, &member->client);
   }

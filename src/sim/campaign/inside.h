@@ -3,7 +3,7 @@
  *   campaign.c         a campaign from beginning to end
  *   draw.c             draws the campaign of a seed
  *   worker.c           workers that push and pull
- *   book.c             the values that must be there in the end
+ *   book.c             the vectors of workers and their keys; the history of calls (sim/history)
  *   crew.c             members of a group that meet at barriers
  *   paced.c            workers whose iterations follow a policy
  *   havoc.c            faults that depend on the state of the cluster; never more than chains can survive
@@ -21,6 +21,7 @@
 #include "sim/campaign/campaign.h"
 #include "sim/cluster.h"
 #include "sim/faults.h"
+#include "sim/history/history.h"
 #include "sync/pace.h"
 
 #define MS PWI_SIM_MILLISECOND
@@ -43,7 +44,7 @@ struct campaign;
 
 /* --- workers -------------------------------------------------------------------------------------------- */
 
-/* A call that is under way. */
+/* A push or pull that is under way. */
 struct deed {
   struct pwi_task task;
   struct campaign_worker *worker;
@@ -51,81 +52,61 @@ struct deed {
   enum pwi_request_kind kind;
   size_t vector;
   uint64_t serial; /* number of the call among those of its worker */
+  uint32_t call;   /* in the history */
   int64_t begun;
   size_t count;
-  uint32_t which[KEYS]; /* indices of the keys in the universe */
-  uint64_t keys[KEYS];
+  uint64_t keys[KEYS];     /* of the call; of a scan: those that it found */
+  struct pawl_range range; /* of a scan */
   int64_t values[KEYS * WIDTH_MAX];
   int64_t out[KEYS * WIDTH_MAX];
-  void *buffer;        /* shared buffer that holds the values and that servers read in place; NULL: none */
-  uint32_t seen[KEYS]; /* pull: the number of the worker's own pushes that it must see */
-};
-
-/* The values of a key that only one worker pushes to, after each of its pushes. */
-struct history {
-  int64_t (*rows)[WIDTH_MAX]; /* rows[i]: after i pushes */
-  size_t count, room;
+  void *buffer; /* shared buffer that holds the values and that servers read in place; NULL: none */
 };
 
 struct campaign_worker {
   struct campaign *campaign;
   struct pwi_cluster_client client;
   uint32_t index;
+  uint32_t session; /* in the history */
   uint32_t calls_left;
   uint64_t serial;
   struct pwi_flow *flows[VECTORS];
   struct pwi_keylist *lists[VECTORS];
-  uint32_t list_which[VECTORS][KEYS];
+  uint64_t list_keys[VECTORS][KEYS];
   size_t list_count[VECTORS];
   struct deed deeds[UNDER_WAY];
-  struct history own[VECTORS][KEYS];
-  bool is_checking; /* until it is killed for the first time */
 };
 
 /* --- the book ------------------------------------------------------------------------------------------- */
 
-#define MAYBE_MAX 2048
-#define LATEST_MAX 8
-
-/* A push that may or may not have taken effect, because its worker was killed or got no details. */
-struct maybe {
-  size_t vector;
-  uint32_t key;
-  int64_t row[WIDTH_MAX];
-};
-
-/* An acknowledged assignment that may be the current value. */
-struct latest {
-  int64_t row[WIDTH_MAX];
-  uint32_t worker;
-  uint64_t serial;
-  int64_t begun, ended;
-};
-
 struct book {
   uint32_t widths[VECTORS];
   uint64_t universe[VECTORS][KEYS];
-  int64_t sums[VECTORS][KEYS][WIDTH_MAX]; /* sums of acknowledged pushes */
-  struct latest latest[KEYS][LATEST_MAX];
-  size_t latest_count[KEYS];
-  struct maybe maybes[MAYBE_MAX];
-  size_t maybe_count;
+  uint32_t recorded[VECTORS]; /* the vectors in the history */
+  uint32_t sums;              /* vector of the crew in the history */
 };
 
 /* --- the crew ------------------------------------------------------------------------------------------- */
+
+#define CREW_WIDTH 4 /* columns of the vector that members push to */
+
+struct crew_call {
+  struct pwi_task task;
+  struct crew_member *member;
+  uint32_t number; /* in the history */
+};
 
 struct crew_member {
   struct campaign *campaign;
   struct pwi_cluster_client client;
   uint32_t index;
+  uint32_t session; /* in the history */
   struct pwi_asking asking;
-  struct pwi_task enter, tick_task, await_task, push_task, pull_task;
+  struct crew_call enter, tick_call, await, push, pull;
   int pending; /* number of push, tick and await that are under way */
   struct pwi_flow *flow, *sums;
-  uint64_t began, tick; /* the tick at which it entered, and the tick that it has reached */
+  uint64_t tick; /* that it has reached */
   bool is_in, is_over;
-  bool is_current; /* it had the newest view when it began to read */
-  int64_t one, seen;
+  int64_t pushed[CREW_WIDTH], seen[CREW_WIDTH];
 };
 
 /* --- workers whose iterations follow a policy ----------------------------------------------------------- */
@@ -279,8 +260,14 @@ struct looked {
 
 #define NODES_MAX 64 /* most nodes of the simulation */
 
+/* A durable view. Epochs that a compacted journal no longer contains have none. */
+struct watched_view {
+  uint64_t hash;
+  struct pwi_view *view; /* NULL: none */
+};
+
 struct campaign_watch {
-  uint64_t *hashes; /* hashes of views, by epoch */
+  struct watched_view *views; /* by epoch */
   size_t epochs, room;
   struct pwi_view *last; /* the view of the highest epoch */
   struct stand stands[ARCS_MAX];
@@ -301,11 +288,13 @@ struct campaign {
   struct campaign_watch watch;
   struct havoc havoc;
   struct budget budget;
+  struct pwi_history *history; /* of all calls of workers and of the crew */
   struct book book;
   struct campaign_worker workers[WORKERS_MAX];
   struct crew_member crew[CREW_MAX];
   struct paced paced[PACED_MAX];
   struct pwi_cluster_client checker;
+  uint32_t checker_session; /* in the history */
   struct pwi_function_set functions;
   bool is_quiet; /* no new faults happen, and the operator moves no arcs */
 };
@@ -325,7 +314,7 @@ static inline int64_t pwi_campaign_now(const struct campaign *campaign) { return
 /* Calls `call` after `delay`. */
 void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(void *context));
 
-/* campaign.c: adds all clients and their vectors to an open cluster; at the end, checks the book. */
+/* campaign.c: adds all clients and their vectors to an open cluster; at the end, checks the history. */
 PAWL_MUST_USE pawl_status pwi_campaign_work(struct campaign *campaign);
 PAWL_MUST_USE pawl_status pwi_campaign_compare(struct campaign *campaign);
 
@@ -333,14 +322,14 @@ PAWL_MUST_USE pawl_status pwi_campaign_compare(struct campaign *campaign);
 extern const char *const pwi_campaign_vectors[VECTORS]; /* names */
 PAWL_MUST_USE pawl_status pwi_workers_add(struct campaign *campaign);
 bool pwi_workers_are_busy(const struct campaign *campaign);
-void pwi_workers_fini(struct campaign *campaign);
 
 /* book.c */
-void pwi_book_init(struct campaign *campaign);
+PAWL_MUST_USE pawl_status pwi_book_init(struct campaign *campaign); /* begins the history */
+void pwi_book_fini(struct campaign *campaign);
 struct pawl_vector_options pwi_book_options(const struct campaign *campaign, size_t vector);
-void pwi_book_done(const struct deed *deed); /* a push was answered */
-void pwi_book_lost(const struct deed *deed); /* the worker was killed before its push was answered */
-void pwi_book_compare(struct campaign *campaign, size_t vector, const int64_t *values);
+
+/* Records the end of a call in the history; `rows` are those that it read. */
+void pwi_campaign_ended(struct campaign *campaign, uint32_t call, const struct pwi_task *task, const int64_t *rows);
 
 /* crew.c */
 PAWL_MUST_USE pawl_status pwi_campaign_crew_make_vectors(struct campaign *campaign);
@@ -373,6 +362,9 @@ void pwi_watch_look(struct campaign *campaign);
 void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger,
                     struct pwi_view *view);                  /* the view is durable */
 bool pwi_watch_all_have_it(const struct campaign *campaign); /* all nodes that are up have the newest view */
+/* A message arrives at a client with this session of the history. If it is the answer of a head that was
+ * deposed and has not learned of it, the session's reads are excused. */
+void pwi_watch_heard(struct campaign *campaign, uint32_t session, const struct pwi_message *message);
 
 /* havoc.c */
 PAWL_MUST_USE pawl_status pwi_havoc_begin(struct campaign *campaign);

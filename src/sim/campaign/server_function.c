@@ -2,6 +2,7 @@
  *
  * So rows are right only as long as the state accompanies them everywhere: down chains, to new members, to
  * a new head. In some campaigns it refuses a push now and then, before any of it is applied. */
+#include "base/hash.h"
 #include "sim/campaign/inside.h"
 
 enum { REFUSES }; /* the only parameter */
@@ -10,7 +11,7 @@ static pawl_status check(const struct pawl_function_call *call) {
   const int64_t *pushed = call->pushed;
   if (call->parameters[REFUSES] == 0) return PAWL_OK;
   for (size_t i = 0; i < call->count; i++)
-    if (pushed[i * call->width] % 31 == 0) return PAWL_REFUSED;
+    if (pwi_hash(pushed + i * call->width, call->width * sizeof *pushed, 0) % 31 == 0) return PAWL_REFUSED;
   return PAWL_OK;
 }
 

@@ -6,7 +6,9 @@
  *   - No node knows a membership or a catalogue that is not durable.
  *   - No two members of a chain are in one process, by the number that the process drew when it started,
  *     whatever the view says.
- *   - Full members of a chain with the same version of an arc have the same content. */
+ *   - Full members of a chain with the same version of an arc have the same content.
+ *
+ * The watch also knows which heads were deposed, by the durable views alone. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -63,14 +65,19 @@ static void count_changes(struct campaign *campaign, const struct pwi_view *befo
   }
 }
 
-static bool add_epoch(struct campaign *campaign, uint64_t hash) {
+static bool add_epoch(struct campaign *campaign, uint64_t hash, struct pwi_view *view) {
   struct campaign_watch *watch = &campaign->watch;
-  if (!PWI_GROW(watch->hashes, watch->room, watch->epochs + 1)) {
+  if (!PWI_GROW(watch->views, watch->room, watch->epochs + 1)) {
     pwi_sim_fail(campaign->cluster.sim, PAWL_NO_MEMORY, "not enough memory to record a view");
     return false;
   }
-  watch->hashes[watch->epochs++] = hash;
+  watch->views[watch->epochs++] = (struct watched_view){hash, pwi_view_retain(view)};
   return true;
+}
+
+static void record_bounds(struct campaign *campaign, const struct pwi_view *view) {
+  for (size_t i = 0; i < view->arc_count; i++)
+    if (view->arcs[i].since == view->epoch) pwi_history_bound(campaign->history, view->arcs[i].begin);
 }
 
 /* Also called for known views, when a journal is replayed. */
@@ -79,19 +86,19 @@ void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger, 
   uint64_t hash;
   if (!view || (watch->last && watch->last == view) || !hash_view(campaign, view, &hash)) return;
   if (view->epoch < watch->epochs) {
-    if (watch->hashes[view->epoch] != hash)
+    if (watch->views[view->epoch].hash != hash)
       CAMPAIGN_FAIL(campaign, "epoch %llu: the journal contains two views", (unsigned long long)view->epoch);
     return;
   }
   while (watch->epochs < view->epoch)
-    if (!add_epoch(campaign, 0)) return; /* views that the compacted journal no longer contains */
-  if (!add_epoch(campaign, hash)) return;
+    if (!add_epoch(campaign, 0, NULL)) return; /* views that the compacted journal no longer contains */
+  if (!add_epoch(campaign, hash, view)) return;
   campaign->figures.views++;
   check_processes(campaign, ledger, view);
   if (watch->last) count_changes(campaign, watch->last, view);
   if (watch->last) pwi_budget_check(campaign, watch->last, view);
-  pwi_view_release(watch->last);
-  watch->last = pwi_view_retain(view);
+  watch->last = view;
+  record_bounds(campaign, view);
 }
 
 /* --- all nodes ------------------------------------------------------------------------------------------ */
@@ -106,7 +113,7 @@ static void check_view(struct campaign *campaign, struct pwi_sim_node node, cons
   if (view->epoch >= watch->epochs)
     CAMPAIGN_FAIL(campaign, "%s has view %llu, which is not durable in the manager's journal", name,
                   (unsigned long long)view->epoch);
-  else if (hash_view(campaign, view, &hash) && watch->hashes[view->epoch] != hash)
+  else if (hash_view(campaign, view, &hash) && watch->views[view->epoch].hash != hash)
     CAMPAIGN_FAIL(campaign, "%s has a view %llu that differs from the manager's", name,
                   (unsigned long long)view->epoch);
 }
@@ -234,8 +241,37 @@ bool pwi_watch_all_have_it(const struct campaign *campaign) {
   return true;
 }
 
+/* --- answers of deposed heads --------------------------------------------------------------------------- */
+
+/* An answer, as its head describes it. */
+struct heard {
+  const struct campaign_watch *watch;
+  uint64_t node, epoch; /* the server that answered, and its view */
+};
+
+static bool is_head(const struct pwi_view *view, uint64_t position, uint64_t node) {
+  return view && view->arc_count > 0 && view->arcs[pwi_view_arc_of(view, position)].chain[0].node.id == node;
+}
+
+/* The server was the head by its own view, and no longer is by a later one. */
+static bool is_stale(void *context, uint64_t position) {
+  const struct heard *heard = context;
+  const struct watched_view *views = heard->watch->views;
+  if (!is_head(views[heard->epoch].view, position, heard->node)) return false;
+  for (uint64_t epoch = heard->epoch + 1; epoch < heard->watch->epochs; epoch++)
+    if (views[epoch].view && !is_head(views[epoch].view, position, heard->node)) return true;
+  return false;
+}
+
+void pwi_watch_heard(struct campaign *campaign, uint32_t session, const struct pwi_message *message) {
+  struct pwi_message_head head = pwi_message_peek(message->head);
+  struct heard heard = {&campaign->watch, head.sender, head.view};
+  if (head.kind == PWI_SAY_ANSWER && heard.epoch + 1 < campaign->watch.epochs)
+    campaign->figures.excused += pwi_history_excuse(campaign->history, session, is_stale, &heard);
+}
+
 void pwi_watch_fini(struct campaign *campaign) {
-  pwi_view_release(campaign->watch.last);
-  pwi_free(campaign->watch.hashes);
+  for (size_t i = 0; i < campaign->watch.epochs; i++) pwi_view_release(campaign->watch.views[i].view);
+  pwi_free(campaign->watch.views);
   pwi_free(campaign->watch.bytes);
 }

@@ -1,92 +1,32 @@
-/* Workers that push random integers, read them back, and report to the book.
+/* Workers that push and pull, and record every call in the history of the campaign.
  *
- * All vectors hold 64-bit integers, so sums are exact in any order. A worker's knowledge lives outside its
- * process: the calls it began, and the calls it was told are done. Values are read from servers by pulling
- * only.
- *
- * If only one worker pushes to a key, that worker must read its own pushes: all that were called before
- * the pull, and perhaps some later ones, in order, with all columns of the same moment (a session reads
- * its own writes). Keys that a task reports as refused must be unchanged, and all other keys of its push
- * must be changed. */
+ * All vectors hold 64-bit integers whose rows tell which pushes they contain (sim/history/history.h). Values
+ * are read from servers by pulling only. A worker that is killed and started again is another session. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "sim/campaign/inside.h"
 
 const char *const pwi_campaign_vectors[VECTORS] = {"sim/dense", "sim/sparse", "sim/mixed", "sim/latest",
                                                    "sim/filtered"};
 
-static void broken(const struct campaign_worker *worker, const char *what, size_t vector, uint32_t key,
-                   pawl_status status) {
-  CAMPAIGN_FAIL(worker->campaign, "worker %u %s: %s key %u status %s", worker->index, what,
-                pwi_campaign_vectors[vector], key, pawl_status_name(status));
-}
-
-/* --- keys of one worker --------------------------------------------------------------------------------- */
-
-/* The universe is cut into one block per worker, which no other worker pushes to, and one block for all. */
-static uint32_t block_of(const struct campaign_worker *worker, uint32_t key) {
-  return key * (worker->campaign->config.workers + 1) / KEYS;
-}
-
-static bool is_own(const struct campaign_worker *worker, uint32_t key) {
-  return block_of(worker, key) == worker->index;
-}
-
-static bool may_push(const struct campaign_worker *worker, uint32_t key) {
-  return is_own(worker, key) || block_of(worker, key) == worker->campaign->config.workers;
-}
-
-static bool make_history_room(struct history *history) {
-  if (history->count + 2 <= history->room) return true;
-  size_t room = history->room ? history->room * 2 : 16;
-  int64_t(*rows)[WIDTH_MAX] = pwi_resize_array(history->rows, room, sizeof *rows);
-  if (!rows) return false;
-  if (history->room == 0) memset(rows[0], 0, sizeof rows[0]);
-  history->rows = rows;
-  history->room = room;
-  return true;
-}
-
-static void remember(struct campaign_worker *worker, size_t vector, uint32_t key, const int64_t *values,
-                     uint32_t width) {
-  struct history *history = &worker->own[vector][key];
-  if (!make_history_room(history)) {
-    broken(worker, "ran out of memory", vector, key, PAWL_NO_MEMORY);
-    return;
-  }
-  const int64_t *before = history->rows[history->count];
-  int64_t *after = history->rows[++history->count];
-  memset(after, 0, WIDTH_MAX * sizeof *after);
-  for (uint32_t c = 0; c < width; c++)
-    after[c] = vector == LATEST ? values[c] : (int64_t)((uint64_t)before[c] + (uint64_t)values[c]);
-}
-
-static void note_begun(struct deed *deed) {
-  struct campaign_worker *worker = deed->worker;
-  uint32_t width = worker->campaign->book.widths[deed->vector];
-  for (size_t i = 0; i < deed->count; i++) {
-    if (!is_own(worker, deed->which[i])) continue;
-    if (deed->kind != PWI_REQUEST_PULL) remember(worker, deed->vector, deed->which[i], deed->values + i * width, width);
-    deed->seen[i] = (uint32_t)worker->own[deed->vector][deed->which[i]].count;
-  }
-}
-
-/* The values read for a worker's own key must be those after one of its pushes, the same for all columns. */
-static void check_own(const struct deed *deed, size_t i) {
-  struct campaign_worker *worker = deed->worker;
-  uint32_t width = worker->campaign->book.widths[deed->vector];
-  const struct history *history = &worker->own[deed->vector][deed->which[i]];
-  static const int64_t zeros[1][WIDTH_MAX];
-  const int64_t(*rows)[WIDTH_MAX] = history->count ? (const int64_t(*)[WIDTH_MAX])history->rows : zeros;
-  for (size_t n = deed->seen[i]; n <= history->count; n++)
-    if (memcmp(rows[n], deed->out + i * width, width * sizeof(int64_t)) == 0) return;
-  broken(worker, "did not read its own write", deed->vector, deed->which[i], PAWL_OK);
+static void broken(const struct campaign_worker *worker, const char *what, size_t vector, pawl_status status) {
+  CAMPAIGN_FAIL(worker->campaign, "worker %u %s: %s status %s", worker->index, what, pwi_campaign_vectors[vector],
+                pawl_status_name(status));
 }
 
 /* --- calls ---------------------------------------------------------------------------------------------- */
+
+static void end_scan(const struct deed *deed) {
+  struct campaign *campaign = deed->worker->campaign;
+  struct pwi_history_answer answer = {.status = deed->task.status,
+                                      .keys = deed->keys,
+                                      .count = (size_t)deed->task.rows,
+                                      .rows = deed->out,
+                                      .next = deed->task.found};
+  pwi_history_end(campaign->history, pwi_campaign_now(campaign), deed->call, &answer);
+}
 
 static void deed_finished(struct pwi_task *task) {
   struct deed *deed = (struct deed *)((char *)task - offsetof(struct deed, task));
@@ -99,45 +39,38 @@ static void deed_finished(struct pwi_task *task) {
                     (campaign->config.refusals && deed->vector < LATEST && task->status == PAWL_REFUSED);
   campaign->figures.refusals += is_refused;
   if (task->status && !is_refused) {
-    broken(worker, "saw a task fail", deed->vector, 0, task->status);
+    broken(worker, "saw a task fail", deed->vector, task->status);
     return;
   }
-  if (deed->kind != PWI_REQUEST_PULL) pwi_book_done(deed);
-  campaign->figures.pushes += deed->kind != PWI_REQUEST_PULL;
+  if (deed->kind == PWI_REQUEST_SCAN)
+    end_scan(deed);
+  else
+    pwi_campaign_ended(campaign, deed->call, task, deed->out);
+  campaign->figures.pushes += pwi_request_has_rows(deed->kind);
   campaign->figures.pulls += deed->kind != PWI_REQUEST_PUSH;
-  if (deed->kind != PWI_REQUEST_PUSH && worker->is_checking && !campaign->config.memory_max &&
-      !campaign->config.refusals)
-    for (size_t i = 0; i < deed->count; i++)
-      if (is_own(worker, deed->which[i])) check_own(deed, i);
   pwi_cluster_timer(&worker->client, (int64_t)pwi_random_below(worker->client.random, 200 * MS), 0);
 }
 
-static void draw_keys(struct deed *deed, struct pwi_random *random) {
-  const struct book *book = &deed->worker->campaign->book;
+static void draw_keys(const struct campaign *campaign, size_t vector, struct pwi_random *random, uint64_t *keys,
+                      size_t *count) {
   double part = pwi_random_unit(random);
-  deed->count = 0;
-  for (uint32_t key = 0; key < KEYS; key++) {
-    if (!pwi_random_chance(random, part * part) || !may_push(deed->worker, key)) continue;
-    deed->which[deed->count] = key;
-    deed->keys[deed->count++] = book->universe[deed->vector][key];
-  }
+  *count = 0;
+  for (uint32_t key = 0; key < KEYS; key++)
+    if (pwi_random_chance(random, part * part)) keys[(*count)++] = campaign->book.universe[vector][key];
 }
 
-static void draw_values(struct deed *deed, struct pwi_random *random) {
-  size_t count = deed->count * deed->worker->campaign->book.widths[deed->vector];
-  for (size_t i = 0; i < count; i++) deed->values[i] = (int64_t)pwi_random_u32(random) - (INT64_C(1) << 31);
+static void draw_values(struct deed *deed) {
+  const struct campaign *campaign = deed->worker->campaign;
+  uint32_t width = campaign->book.widths[deed->vector], vector = campaign->book.recorded[deed->vector];
+  for (size_t i = 0; i < deed->count; i++)
+    pwi_history_row(campaign->history, vector, deed->keys[i], deed->values + i * width);
 }
 
 /* Dense keys of the universe are consecutive from 0 on, so a range of it is a range of the vector. */
 static struct pwi_where draw_range(struct deed *deed, struct pwi_random *random) {
-  struct campaign_worker *worker = deed->worker;
   uint64_t begin = pwi_random_below(random, KEYS), end = begin + 1 + pwi_random_below(random, KEYS - begin);
-  while (!may_push(worker, (uint32_t)begin)) begin = pwi_random_below(random, KEYS);
-  if (end <= begin) end = begin + 1;
-  for (uint64_t key = begin; key < end; key++)
-    if (!may_push(worker, (uint32_t)key)) end = key;
   deed->count = (size_t)(end - begin);
-  for (size_t i = 0; i < deed->count; i++) deed->which[i] = (uint32_t)(begin + i);
+  for (size_t i = 0; i < deed->count; i++) deed->keys[i] = begin + i;
   return (struct pwi_where){.range = {begin, end}};
 }
 
@@ -146,24 +79,23 @@ static struct pwi_where draw_where(struct deed *deed, struct pwi_random *random)
   uint64_t way = pwi_random_below(random, 4);
   if (way == 0 && worker->lists[deed->vector]) {
     deed->count = worker->list_count[deed->vector];
-    memcpy(deed->which, worker->list_which[deed->vector], sizeof deed->which);
+    memcpy(deed->keys, worker->list_keys[deed->vector], sizeof deed->keys);
     return (struct pwi_where){.list = worker->lists[deed->vector]};
   }
   if (way == 1 && deed->vector == DENSE) return draw_range(deed, random);
-  draw_keys(deed, random);
+  draw_keys(worker->campaign, deed->vector, random, deed->keys, &deed->count);
   return (struct pwi_where){.keys = deed->keys, .count = deed->count};
 }
 
 static void make_list(struct campaign_worker *worker, size_t vector, struct pwi_random *random) {
-  struct deed draw = {.worker = worker, .vector = vector};
-  draw_keys(&draw, random);
+  uint64_t *keys = worker->list_keys[vector];
+  size_t *count = &worker->list_count[vector];
+  draw_keys(worker->campaign, vector, random, keys, count);
   pwi_keylist_release(worker->lists[vector]);
   worker->lists[vector] = NULL;
-  memcpy(worker->list_which[vector], draw.which, sizeof draw.which);
-  worker->list_count[vector] = draw.count;
-  if (pwi_keylist_create(worker->client.client, pwi_flow_entry(worker->flows[vector]), draw.keys, draw.count,
+  if (pwi_keylist_create(worker->client.client, pwi_flow_entry(worker->flows[vector]), keys, *count,
                          &worker->lists[vector]))
-    broken(worker, "cannot create a key list", vector, 0, PAWL_NO_MEMORY);
+    broken(worker, "cannot create a key list", vector, PAWL_NO_MEMORY);
 }
 
 /* A buffer for this push only. The client would permit to reuse it, but the net would not, and the
@@ -171,64 +103,83 @@ static void make_list(struct campaign_worker *worker, size_t vector, struct pwi_
 static const void *in_buffer(struct deed *deed) {
   struct campaign_worker *worker = deed->worker;
   if (pwi_client_buffer_open(worker->client.client, sizeof deed->values, &deed->buffer)) {
-    broken(worker, "cannot create a buffer", deed->vector, 0, PAWL_NO_MEMORY);
+    broken(worker, "cannot create a buffer", deed->vector, PAWL_NO_MEMORY);
     return deed->values;
   }
   memcpy(deed->buffer, deed->values, sizeof deed->values);
   return deed->buffer;
 }
 
-/* Takes over what the filters left, which is sent. It may be nothing; then the task ended at once. */
-static void take_filtered(struct deed *deed) {
-  struct campaign_worker *worker = deed->worker;
-  const struct pawl_rows *rows = deed->is_busy ? pwi_task_rows(&deed->task) : NULL;
-  const uint64_t *universe = worker->campaign->book.universe[FILTERED];
-  if (!rows) return;
-  for (uint32_t key = 0; key < KEYS && deed->count < rows->count; key++)
-    if (universe[key] == rows->keys[deed->count]) deed->which[deed->count++] = key;
-  if (deed->count != rows->count) broken(worker, "has rows of keys that it never pushed", FILTERED, 0, PAWL_OK);
-  memcpy(deed->values, rows->values, deed->count * rows->bytes);
+static void record(struct deed *deed, const uint64_t *keys, const int64_t *rows, size_t count) {
+  static const enum pwi_history_verb verbs[] = {[PWI_REQUEST_PUSH] = PWI_HISTORY_PUSH,
+                                                [PWI_REQUEST_PULL] = PWI_HISTORY_PULL,
+                                                [PWI_REQUEST_PUSHPULL] = PWI_HISTORY_PUSHPULL,
+                                                [PWI_REQUEST_SCAN] = PWI_HISTORY_SCAN};
+  struct campaign *campaign = deed->worker->campaign;
+  struct pwi_history_call call = {.session = deed->worker->session,
+                                  .verb = verbs[deed->kind],
+                                  .vector = campaign->book.recorded[deed->vector],
+                                  .keys = keys,
+                                  .count = count,
+                                  .rows = rows,
+                                  .range = deed->range};
+  deed->call = pwi_history_begin(campaign->history, deed->begun, &call);
 }
 
-/* A push through lossy filters. Sometimes flushes all that they hold back. */
+/* A push through lossy filters consists of the rows that they leave, which may be none; then the task ended
+ * at once. Sometimes flushes all that they hold back. */
 static pawl_status start_filtered(struct deed *deed, struct pwi_where where) {
   struct campaign_worker *worker = deed->worker;
-  int64_t values[KEYS * WIDTH_MAX];
   if (pwi_random_chance(worker->client.random, 0.1)) where = (struct pwi_where){.flush = true};
-  memcpy(values, deed->values, sizeof values);
-  deed->count = 0;
   pawl_status status = pwi_client_start(worker->client.client, &deed->task, worker->flows[FILTERED], PWI_REQUEST_PUSH,
-                                        &where, values, NULL);
-  if (!status) take_filtered(deed);
-  note_begun(deed);
+                                        &where, deed->values, NULL);
+  const struct pawl_rows *rows = !status && deed->is_busy ? pwi_task_rows(&deed->task) : NULL;
+  if (rows) record(deed, rows->keys, rows->values, rows->count);
   return status;
+}
+
+/* A scan of at most `room` keys, and of one arc. */
+static pawl_status start_scan(struct deed *deed) {
+  struct campaign_worker *worker = deed->worker;
+  uint64_t size = pwi_flow_entry(worker->flows[deed->vector])->is.size;
+  size_t room = 1 + (size_t)pwi_random_below(worker->client.random, KEYS);
+  deed->range = pawl_range_of(pwi_random_below(worker->client.random, size), size);
+  record(deed, NULL, NULL, 0);
+  return pwi_client_scan(worker->client.client, &deed->task, worker->flows[deed->vector], deed->range, room, deed->keys,
+                         deed->out);
+}
+
+static pawl_status start_other(struct deed *deed, const struct pwi_where *where) {
+  struct campaign_worker *worker = deed->worker;
+  record(deed, deed->keys, deed->values, deed->count);
+  const void *in = deed->kind != PWI_REQUEST_PULL ? deed->values : NULL;
+  if (in && pwi_random_chance(worker->client.random, 0.3)) in = in_buffer(deed);
+  void *out = deed->kind != PWI_REQUEST_PUSH ? deed->out : NULL;
+  return pwi_client_start(worker->client.client, &deed->task, worker->flows[deed->vector], deed->kind, where, in, out);
 }
 
 static void start_deed(struct campaign_worker *worker, struct deed *deed) {
   struct pwi_random *random = worker->client.random;
-  static const enum pwi_request_kind kinds[] = {PWI_REQUEST_PUSH, PWI_REQUEST_PUSH, PWI_REQUEST_PULL,
-                                                PWI_REQUEST_PUSHPULL};
-  *deed = (struct deed){.worker = worker, .is_busy = true, .task.finished = deed_finished};
+  static const enum pwi_request_kind kinds[] = {PWI_REQUEST_PUSH,     PWI_REQUEST_PUSH, PWI_REQUEST_PUSH,
+                                                PWI_REQUEST_PUSHPULL, PWI_REQUEST_PULL, PWI_REQUEST_PULL,
+                                                PWI_REQUEST_PULL,     PWI_REQUEST_SCAN};
+  *deed = (struct deed){.worker = worker, .is_busy = true, .task.finished = deed_finished, .call = UINT32_MAX};
   deed->serial = ++worker->serial;
   deed->begun = pwi_campaign_now(worker->campaign);
-  deed->kind = kinds[pwi_random_below(random, 4)];
+  deed->kind = kinds[pwi_random_below(random, sizeof kinds / sizeof *kinds)];
   deed->vector = (size_t)pwi_random_below(random, pwi_campaign_vector_count(worker->campaign));
-  if (pwi_random_chance(random, 0.1) || !worker->lists[deed->vector]) make_list(worker, deed->vector, random);
-  struct pwi_where where = draw_where(deed, random);
-  draw_values(deed, random);
-  if (deed->vector == FILTERED && deed->kind != PWI_REQUEST_PULL) {
-    deed->kind = PWI_REQUEST_PUSH;
-    pawl_status status = start_filtered(deed, where);
-    if (status) broken(worker, "had a call refused", FILTERED, 0, status);
-    return;
+  pawl_status status;
+  if (deed->kind == PWI_REQUEST_SCAN) {
+    status = start_scan(deed);
+  } else {
+    if (pwi_random_chance(random, 0.1) || !worker->lists[deed->vector]) make_list(worker, deed->vector, random);
+    struct pwi_where where = draw_where(deed, random);
+    if (deed->kind != PWI_REQUEST_PULL) draw_values(deed);
+    bool is_filtered = deed->vector == FILTERED && deed->kind != PWI_REQUEST_PULL;
+    if (is_filtered) deed->kind = PWI_REQUEST_PUSH;
+    status = is_filtered ? start_filtered(deed, where) : start_other(deed, &where);
   }
-  note_begun(deed);
-  const void *in = deed->kind != PWI_REQUEST_PULL ? deed->values : NULL;
-  if (in && pwi_random_chance(random, 0.3)) in = in_buffer(deed);
-  void *out = deed->kind != PWI_REQUEST_PUSH ? deed->out : NULL;
-  pawl_status status =
-      pwi_client_start(worker->client.client, &deed->task, worker->flows[deed->vector], deed->kind, &where, in, out);
-  if (status) broken(worker, "had a call refused", deed->vector, 0, status);
+  if (status) broken(worker, "had a call refused", deed->vector, status);
 }
 
 /* --- a worker's life ------------------------------------------------------------------------------------ */
@@ -265,7 +216,7 @@ static void worker_timer(void *context, uint64_t cookie) {
 
 static void worker_started(void *context) {
   struct campaign_worker *worker = context;
-  worker->is_checking = worker->client.incarnation == 1;
+  worker->session = pwi_history_session(worker->campaign->history, worker->client.name);
   pwi_cluster_timer(&worker->client, (int64_t)pwi_random_below(worker->client.random, 50 * MS), 0);
 }
 
@@ -278,12 +229,13 @@ static void release_lists(struct campaign_worker *worker) {
 
 static void worker_stopped(void *context) {
   struct campaign_worker *worker = context;
-  for (size_t i = 0; i < UNDER_WAY; i++) {
-    struct deed *deed = &worker->deeds[i];
-    if (deed->is_busy && deed->kind != PWI_REQUEST_PULL) pwi_book_lost(deed);
-    deed->is_busy = false;
-  }
+  for (size_t i = 0; i < UNDER_WAY; i++) worker->deeds[i].is_busy = false;
   release_lists(worker);
+}
+
+static void worker_heard(void *context, const struct pwi_message *message) {
+  const struct campaign_worker *worker = context;
+  pwi_watch_heard(worker->campaign, worker->session, message);
 }
 
 pawl_status pwi_workers_add(struct campaign *campaign) {
@@ -298,6 +250,7 @@ pawl_status pwi_workers_add(struct campaign *campaign) {
     worker->client.started = worker_started;
     worker->client.stopped = worker_stopped;
     worker->client.timer = worker_timer;
+    worker->client.heard = worker_heard;
     worker->client.context = worker;
     status = pwi_cluster_client_add(&campaign->cluster, &worker->client);
   }
@@ -312,10 +265,4 @@ bool pwi_workers_are_busy(const struct campaign *campaign) {
       if (worker->deeds[i].is_busy) return true;
   }
   return false;
-}
-
-void pwi_workers_fini(struct campaign *campaign) {
-  for (uint32_t w = 0; w < WORKERS_MAX; w++)
-    for (size_t v = 0; v < VECTORS; v++)
-      for (uint32_t key = 0; key < KEYS; key++) pwi_free(campaign->workers[w].own[v][key].rows);
 }
