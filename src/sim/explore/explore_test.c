@@ -1,0 +1,154 @@
+/* The explorer: two orders with one hash are one state; small scopes are explored completely; the replay of a
+ * list of choices. */
+#include "base/testing.h"
+#include "ring/place.h"
+#include "sim/explore/inside.h"
+
+/* --- states --------------------------------------------------------------------------------------------- */
+
+static struct scene one, other;
+static struct choice choices[CHOICES_MAX], same[CHOICES_MAX];
+
+/* The same choice in another order of the past. */
+static size_t find(const struct choice *wanted, const struct choice *list, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (list[i].kind == wanted->kind && list[i].node == wanted->node && list[i].which == wanted->which &&
+        list[i].due.hash == wanted->due.hash)
+      return i;
+  fail_msg("a choice at node %u is missing after the other order", wanted->node);
+  return 0;
+}
+
+static void choose_same(struct scene *scene, const struct choice *wanted) {
+  size_t count = pwi_scene_choices(scene, same);
+  assert_int_equal(pwi_scene_choose(scene, same, count, find(wanted, same, count)), PAWL_OK);
+}
+
+static void choose_in_both(const struct choice *wanted) {
+  struct choice chosen = *wanted;
+  choose_same(&one, &chosen);
+  choose_same(&other, &chosen);
+}
+
+static uint64_t digest(const struct scene *scene, size_t server) {
+  const struct pwi_server *is = scene->cluster.servers[server].server;
+  return is ? pwi_server_digest(is, pawl_range_of(0, PWI_RING_END), pwi_server_membership(is)) : 0;
+}
+
+static void assert_equal(void) {
+  assert_int_equal(pwi_scene_hash(&one), pwi_scene_hash(&other));
+  for (size_t i = 0; i < one.config->servers; i++) assert_int_equal(digest(&one, i), digest(&other, i));
+  assert_int_equal(pwi_scene_choices(&one, choices), pwi_scene_choices(&other, same));
+}
+
+/* Two of the choices that are events at different nodes; false if there are none. */
+static bool draw_pair(size_t count, struct pwi_random *random, struct choice pair[2]) {
+  for (int tries = 0; tries < 20; tries++) {
+    pair[0] = choices[pwi_random_below(random, count)];
+    pair[1] = choices[pwi_random_below(random, count)];
+    if (pair[0].kind == CHOICE_EVENT && pair[1].kind == CHOICE_EVENT && pair[0].node != pair[1].node) return true;
+  }
+  return false;
+}
+
+/* Takes random choices in both, and now and then two of them in opposite orders. Returns how often. */
+static size_t walk(const struct pwi_explore_config *config, uint64_t seed) {
+  struct pwi_random random;
+  size_t count, swaps = 0;
+  pwi_random_init(&random, seed, 1);
+  assert_int_equal(pwi_scene_open(&one, config), PAWL_OK);
+  assert_int_equal(pwi_scene_open(&other, config), PAWL_OK);
+  while ((count = pwi_scene_choices(&one, choices)) > 0) {
+    struct choice pair[2];
+    if (draw_pair(count, &random, pair)) {
+      choose_same(&one, &pair[0]);
+      choose_same(&one, &pair[1]);
+      choose_same(&other, &pair[1]);
+      choose_same(&other, &pair[0]);
+      swaps++;
+    } else {
+      choose_in_both(&choices[pwi_random_below(&random, count)]);
+    }
+    assert_equal();
+  }
+  pwi_scene_check_end(&one);
+  assert_null(pwi_sim_failure(one.cluster.sim));
+  pwi_scene_close(&one);
+  pwi_scene_close(&other);
+  return swaps;
+}
+
+static void test_two_orders_with_one_hash_are_one_state(void **state) {
+  (void)state;
+  for (int scenario = 0; scenario < PWI_EXPLORE_SCENARIOS; scenario++)
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+      struct pwi_explore_config config;
+      pwi_explore_config_init(&config, (enum pwi_explore_scenario)scenario, seed % 2);
+      config.early = (uint32_t)(seed % 3);
+      config.merge = seed > 4;
+      assert_true(walk(&config, seed) > 3);
+    }
+}
+
+static void test_the_order_of_events_at_one_node_is_a_difference(void **state) {
+  struct pwi_explore_config config;
+  uint64_t hashes[2];
+  (void)state;
+  pwi_explore_config_init(&config, PWI_EXPLORE_HANDOVER, 0);
+  for (int way = 0; way < 2; way++) {
+    assert_int_equal(pwi_scene_open(&one, &config), PAWL_OK);
+    size_t count = pwi_scene_choices(&one, choices);
+    struct choice pair[2] = {choices[0], choices[0]};
+    for (size_t i = 0; i < count; i++) /* two first messages at one server */
+      for (size_t k = 0; k < i; k++)
+        if (choices[i].kind == CHOICE_EVENT && choices[k].kind == CHOICE_EVENT && choices[i].node == choices[k].node)
+          pair[0] = choices[k], pair[1] = choices[i];
+    assert_int_equal(pair[0].node, pair[1].node);
+    assert_true(pair[0].due.hash != pair[1].due.hash);
+    choose_same(&one, &pair[way]);
+    choose_same(&one, &pair[1 - way]);
+    hashes[way] = pwi_scene_hash(&one);
+    pwi_scene_close(&one);
+  }
+  assert_true(hashes[0] != hashes[1]);
+}
+
+/* --- scopes --------------------------------------------------------------------------------------------- */
+
+static struct pwi_explore_result result;
+
+static void explore(enum pwi_explore_scenario scenario, uint32_t pushes, uint32_t crashes, bool merge, uint64_t most) {
+  struct pwi_explore_config config;
+  pwi_explore_config_init(&config, scenario, crashes);
+  config.pushes = pushes;
+  config.merge = merge;
+  config.states_max = most;
+  assert_int_equal(pwi_explore(&config, &result), PAWL_OK);
+  printf("%-8s %u pushes, %u crashes%s: %llu states, %llu runs, %llu ends, %llu with a crash, depth %llu, levels %llu, "
+         "%.2f s%s\n",
+         pwi_explore_about(scenario)->word, pushes, crashes, merge ? ", merged" : "", (unsigned long long)result.states,
+         (unsigned long long)result.runs, (unsigned long long)result.ends, (unsigned long long)result.crashes,
+         (unsigned long long)result.depth, (unsigned long long)result.levels, result.seconds,
+         result.is_exhausted ? ", exhausted" : "");
+  if (result.has_failed) {
+    char text[4096];
+    pwi_explore_path_text(result.path, result.path_size, text, sizeof text);
+    fail_msg("%s: %s", result.failure, text);
+  }
+}
+
+static void test_small_scopes_hold_in_every_order(void **state) {
+  (void)state;
+  for (int scenario = 0; scenario < PWI_EXPLORE_SCENARIOS; scenario++)
+    for (uint32_t crashes = 0; crashes < 2; crashes++)
+      explore((enum pwi_explore_scenario)scenario, 2, crashes, false, 5000);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_two_orders_with_one_hash_are_one_state),
+      cmocka_unit_test(test_the_order_of_events_at_one_node_is_a_difference),
+      cmocka_unit_test(test_small_scopes_hold_in_every_order),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
