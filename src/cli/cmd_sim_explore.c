@@ -15,6 +15,7 @@ enum {
   LETTER_SCENARIO = 257,
   LETTER_SERVERS,
   LETTER_REPLICAS,
+  LETTER_CLIENTS,
   LETTER_PUSHES,
   LETTER_CRASH,
   LETTER_EARLY,
@@ -27,7 +28,7 @@ enum {
 /* Numbers that were not given are UINT64_MAX. */
 struct explore_choice {
   enum pwi_explore_scenario scenario; /* PWI_EXPLORE_SCENARIOS: all */
-  uint64_t servers, replicas, pushes, crash, early, states;
+  uint64_t servers, replicas, clients, pushes, crash, early, states;
   const char *replay; /* NULL: none */
   uint8_t path[PWI_EXPLORE_STEPS];
   uint32_t path_size;
@@ -40,6 +41,7 @@ static void configure(const struct explore_choice *choice, enum pwi_explore_scen
   pwi_explore_config_init(config, scenario, choice->crash == 1);
   if (choice->servers != UINT64_MAX) config->servers = (uint32_t)choice->servers;
   if (choice->replicas != UINT64_MAX) config->replicas = (uint32_t)choice->replicas;
+  if (choice->clients != UINT64_MAX) config->clients = (uint32_t)choice->clients;
   if (choice->pushes != UINT64_MAX) config->pushes = (uint32_t)choice->pushes;
   if (choice->early != UINT64_MAX) config->early = (uint32_t)choice->early;
   if (choice->states != UINT64_MAX) config->states_max = choice->states;
@@ -50,33 +52,35 @@ static void configure(const struct explore_choice *choice, enum pwi_explore_scen
 /* --- texts ---------------------------------------------------------------------------------------------- */
 
 static void describe(const struct pwi_explore_config *config, char *text, size_t size) {
-  snprintf(text, size, "%s: %u servers, %u replicas, %u pushes, %u crashes, %u early timers%s",
-           pwi_explore_about(config->scenario)->word, config->servers, config->replicas, config->pushes,
-           config->crashes, config->early, config->merge ? ", merged by effect" : "");
+  snprintf(text, size, "%s: %u servers, %u replicas, %u clients, %u pushes, %u crashes, %u early timers%s",
+           pwi_explore_about(config->scenario)->word, config->servers, config->replicas, config->clients,
+           config->pushes, config->crashes, config->early, config->merge ? ", merged by effect" : "");
 }
 
 static void replay_command(const struct pwi_explore_config *config, const struct pwi_explore_result *result, char *text,
                            size_t size) {
-  int length = snprintf(text, size,
-                        "%s sim explore --scenario %s --servers %u --replicas %u --pushes %u --crash %u --early %u"
-                        "%s%s --replay ",
-                        pwi_planted_can() ? "pawl-planted" : "pawl", pwi_explore_about(config->scenario)->word,
-                        config->servers, config->replicas, config->pushes, config->crashes, config->early,
-                        config->bug ? " --bug " : "", pwi_planted_about(config->bug)->word);
+  int length =
+      snprintf(text, size,
+               "%s sim explore --scenario %s --servers %u --replicas %u --clients %u --pushes %u --crash %u --early %u"
+               "%s%s --replay ",
+               pwi_planted_can() ? "pawl-planted" : "pawl", pwi_explore_about(config->scenario)->word, config->servers,
+               config->replicas, config->clients, config->pushes, config->crashes, config->early,
+               config->bug ? " --bug " : "", pwi_planted_about(config->bug)->word);
   if (length > 0 && (size_t)length < size)
     pwi_explore_path_text(result->path, result->path_size, text + length, size - (size_t)length);
 }
 
 static json_t *result_json(const struct pwi_explore_config *config, const struct pwi_explore_result *result) {
   static char command[8192];
-  json_t *object = json_pack(
-      "{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "sim", "explore",
-      "scenario", pwi_explore_about(config->scenario)->word, "servers", (int)config->servers, "replicas",
-      (int)config->replicas, "pushes", (int)config->pushes, "crash", (int)config->crashes, "early", (int)config->early,
-      "merge", (int)config->merge, "exhausted", (int)result->is_exhausted, "failed", (int)result->has_failed, "states",
-      (json_int_t)result->states, "runs", (json_int_t)result->runs, "ends", (json_int_t)result->ends, "crashes",
-      (json_int_t)result->crashes, "choices", (json_int_t)result->choices, "depth", (json_int_t)result->depth, "levels",
-      (json_int_t)result->levels, "seconds", result->seconds);
+  json_t *object =
+      json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+                "sim", "explore", "scenario", pwi_explore_about(config->scenario)->word, "servers",
+                (int)config->servers, "replicas", (int)config->replicas, "clients", (int)config->clients, "pushes",
+                (int)config->pushes, "crash", (int)config->crashes, "early", (int)config->early, "merge",
+                (int)config->merge, "exhausted", (int)result->is_exhausted, "failed", (int)result->has_failed, "states",
+                (json_int_t)result->states, "runs", (json_int_t)result->runs, "ends", (json_int_t)result->ends,
+                "crashes", (json_int_t)result->crashes, "choices", (json_int_t)result->choices, "depth",
+                (json_int_t)result->depth, "levels", (json_int_t)result->levels, "seconds", result->seconds);
   replay_command(config, result, command, sizeof command);
   bool failed = !object;
   if (!failed && result->has_failed)
@@ -200,6 +204,8 @@ static bool take_option(const struct pwi_command *command, int letter, const cha
     return take_number(command, value, 2, PWI_EXPLORE_SERVERS, &choice->servers, exit_out);
   case LETTER_REPLICAS:
     return take_number(command, value, 0, PWI_EXPLORE_SERVERS - 1, &choice->replicas, exit_out);
+  case LETTER_CLIENTS:
+    return take_number(command, value, 1, PWI_EXPLORE_CLIENTS, &choice->clients, exit_out);
   case LETTER_PUSHES:
     return take_number(command, value, 1, PWI_EXPLORE_PUSHES, &choice->pushes, exit_out);
   case LETTER_CRASH:
@@ -234,6 +240,7 @@ static int run_explore(const struct pwi_command *command, int argc, char **argv)
   choice = (struct explore_choice){.scenario = PWI_EXPLORE_SCENARIOS,
                                    .servers = UINT64_MAX,
                                    .replicas = UINT64_MAX,
+                                   .clients = UINT64_MAX,
                                    .pushes = UINT64_MAX,
                                    .early = UINT64_MAX,
                                    .states = UINT64_MAX};
@@ -253,7 +260,8 @@ static const struct pwi_cli_option options[] = {
     {LETTER_SCENARIO, "scenario", "NAME", "handover, move, fill, retire or barrier (default: all of them)"},
     {LETTER_SERVERS, "servers", "NUMBER", "servers, 2 or 3 (default: as few as the scenario needs)"},
     {LETTER_REPLICAS, "replicas", "NUMBER", "replicas, 0 to 2 (default: as few as the scenario needs)"},
-    {LETTER_PUSHES, "pushes", "NUMBER", "pushes of the two clients together, 1 to 6 (default: 3)"},
+    {LETTER_CLIENTS, "clients", "NUMBER", "clients, 1 or 2; barrier needs 2 (default: 2)"},
+    {LETTER_PUSHES, "pushes", "NUMBER", "pushes of all clients together, 1 to 6 (default: 3)"},
     {LETTER_CRASH, "crash", "NUMBER", "1: kill one node, at any moment (default: 0)"},
     {LETTER_EARLY, "early", "NUMBER", "timers that may fire while messages are in flight, 0 to 7 (default: 0)"},
     {LETTER_MERGE, "merge", NULL, "take states for the same that have had the same effects"},
@@ -267,7 +275,7 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_sim_explore = {
     .name = "sim explore",
     .summary = "test a small simulated cluster in every order of its messages",
-    .text = "Runs a manager, 2 or 3 servers and 2 clients on the simulated network, in every\n"
+    .text = "Runs a manager, 2 or 3 servers and clients on the simulated network, in every\n"
             "order in which messages can arrive, and with --crash 1 with a crash at every\n"
             "moment. States that were reached before are not explored again. Checks the\n"
             "invariants at every state, and at every end that each push counted once.\n\n"

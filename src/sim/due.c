@@ -82,13 +82,14 @@ static const struct sim_message *message_of(const struct sim_event *event) {
   return event->kind == EVENT_DELIVER ? event->end->peer->out[event->lane].head : NULL;
 }
 
-static struct pwi_sim_due describe(const struct heap_entry *entry) {
+static struct pwi_sim_due describe(const struct pwi_sim *sim, const struct heap_entry *entry) {
   const struct sim_event *event = entry->event;
   const struct sim_message *message = message_of(event);
   uint64_t facts[] = {event->kind | (uint64_t)event->lane << 8 | (uint64_t)(uint32_t)event->status << 32,
                       name_of(event), event->kind == EVENT_TIMER ? event->cookie : 0,
                       message ? pwi_hash(message->head, PWI_NET_HEAD_SIZE, pwi_sim_message_hash(message)) : 0};
   return (struct pwi_sim_due){.number = entry->sequence,
+                              .time = entry->time > sim->now ? entry->time : sim->now,
                               .kind = pwi_sim_kind_name(event->kind),
                               .is_timer = is_timer(event),
                               .node = (uint32_t)node_of(event),
@@ -122,10 +123,10 @@ size_t pwi_sim_due(const struct pwi_sim *sim, struct pwi_sim_due *due, size_t ro
     if (count == room) continue;
     size_t at = count++;
     for (; at > 0 && due[at - 1].number > entry->sequence; at--) due[at] = due[at - 1];
-    due[at] = describe(entry);
+    due[at] = describe(sim, entry);
   }
   if (timer && count < room) {
-    due[count] = describe(timer);
+    due[count] = describe(sim, timer);
     due[count++].is_timer = true;
   }
   return count;
@@ -187,7 +188,7 @@ uint64_t pwi_sim_print(const struct pwi_sim *sim, struct pwi_sim_node handle) {
   for (size_t i = 0; i < sim->heap_count; i++) {
     const struct heap_entry *entry = &sim->heap[i];
     if (entry->event->node == node && entry->event->kind != EVENT_TIMER && !is_void(entry->event))
-      sum += pwi_hash(&(uint64_t){describe(entry).hash}, sizeof(uint64_t), (uint64_t)entry->time);
+      sum += pwi_hash(&(uint64_t){describe(sim, entry).hash}, sizeof(uint64_t), (uint64_t)entry->time);
   }
   return sum;
 }

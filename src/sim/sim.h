@@ -287,6 +287,7 @@ PAWL_MUST_USE pawl_status pwi_sim_run_while(struct pwi_sim *sim, bool (*predicat
 /* An event that may happen next. */
 struct pwi_sim_due {
   uint64_t number;     /* names the event; rises in the order of creation */
+  int64_t time;        /* when it happens, if nothing else comes before */
   const char *kind;    /* as in struct pwi_sim_event */
   bool is_timer;       /* it happens because time passes */
   uint32_t node, from; /* UINT32_MAX: none */

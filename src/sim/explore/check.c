@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/memory.h"
+#include "ring/place.h"
+#include "shard/inside.h"
 #include "sim/explore/inside.h"
 
 #define ARCS_MAX 32
@@ -34,7 +35,7 @@ static void check_view(struct scene *scene, const char *name, const struct pwi_v
 static void check_views(struct scene *scene) {
   for (size_t i = 0; i < scene->config->servers; i++)
     if (server_at(scene, i)) check_view(scene, scene->cluster.servers[i].name, pwi_server_view(server_at(scene, i)));
-  for (size_t i = 0; i < WORKERS; i++) {
+  for (size_t i = 0; i < scene->config->clients; i++) {
     const struct pwi_cluster_client *client = &scene->workers[i].client;
     if (client->client) check_view(scene, client->name, pwi_client_view(client->client));
   }
@@ -137,9 +138,55 @@ static void check_copies(struct scene *scene) {
     SCENE_FAIL(scene, "an arc has %zu copies of %zu, and %zu servers were killed", copies, scene->copies, killed);
 }
 
+/* --- pushes --------------------------------------------------------------------------------------------- */
+
+/* The row as it lies in the server's table: no role is asked. */
+static int64_t row_at(const struct pwi_server *server, struct pwi_vector_id id) {
+  const struct pwi_shard *shard = pwi_server_shard(server);
+  struct pwi_rows rows;
+  int64_t value = 0;
+  for (size_t i = 0; i < shard->vector_count; i++)
+    if (shard->vectors[i]->entry.id.id == id.id &&
+        pwi_table_scan(shard->vectors[i]->table, (struct pawl_range){KEY, KEY + 1}, &rows))
+      memcpy(&value, rows.values, sizeof value);
+  return value;
+}
+
+/* Every digit is the number of times that its push took effect: once or not at all; once if it was
+ * acknowledged. */
+static void check_sum(struct scene *scene, const char *where, int64_t sum) {
+  int64_t rest = sum;
+  for (uint32_t i = 0; i < scene->push_count; i++, rest /= 10) {
+    const struct push *push = &scene->pushes[i];
+    int64_t least = push->is_over, most = push->is_begun;
+    if (rest % 10 < least || rest % 10 > most)
+      SCENE_FAIL(scene, "push %u of %s counts %lld times: the sum %s is %lld", i, push->worker->client.name,
+                 (long long)(rest % 10), where, (long long)sum);
+  }
+  if (rest != 0) SCENE_FAIL(scene, "the sum %s is %lld, and no push was as large", where, (long long)sum);
+}
+
+/* Every full member of the newest view has all acknowledged pushes, as soon as it has that view. */
+static void check_pushes(struct scene *scene) {
+  const struct pwi_entry *entry = pwi_flow_entry(scene->workers[0].flow);
+  struct pwi_place place = pwi_entry_place(entry);
+  const struct pwi_view *view = newest_view(scene);
+  const struct pwi_arc *arc = view ? &view->arcs[pwi_view_arc_of(view, pwi_place_position(&place, KEY))] : NULL;
+  for (size_t i = 0; arc && i < scene->config->servers; i++) {
+    const struct pwi_server *server = server_at(scene, i);
+    struct pwi_server_state state;
+    if (!server || !pwi_server_view(server) || pwi_server_view(server)->epoch != view->epoch) continue;
+    pwi_server_state(server, &state);
+    size_t at = pwi_arc_find(arc, (struct pwi_node){state.node});
+    if (at != PWI_CHAIN_MAX && !arc->chain[at].filling)
+      check_sum(scene, i == 0 ? "at s0" : i == 1 ? "at s1" : "at s2", row_at(server, entry->id));
+  }
+}
+
 void pwi_scene_check(struct scene *scene) {
   check_views(scene);
   check_copies(scene);
+  check_pushes(scene);
   compare_members(scene);
 }
 
@@ -161,19 +208,6 @@ bool pwi_scene_is_whole(void *context) {
 
 static bool is_not_whole(void *context) { return !pwi_scene_is_whole(context); }
 
-/* Every digit of the sum is the number of times that its push took effect. */
-static void check_sum(struct scene *scene, int64_t sum) {
-  int64_t rest = sum;
-  for (uint32_t i = 0; i < scene->push_count; i++, rest /= 10) {
-    const struct push *push = &scene->pushes[i];
-    int64_t least = push->is_over, most = push->is_begun;
-    if (rest % 10 < least || rest % 10 > most)
-      SCENE_FAIL(scene, "push %u of %s counts %lld times: the sum is %lld", i, push->worker->client.name,
-                 (long long)(rest % 10), (long long)sum);
-  }
-  if (rest != 0) SCENE_FAIL(scene, "the sum is %lld, and no push was as large", (long long)sum);
-}
-
 void pwi_scene_check_end(struct scene *scene) {
   struct pwi_sim *sim = scene->cluster.sim;
   int64_t sum = 0;
@@ -185,6 +219,6 @@ void pwi_scene_check_end(struct scene *scene) {
     pwi_sim_fail(sim, status, "the sum cannot be read: %s", pawl_status_name(status));
     return;
   }
-  check_sum(scene, sum);
+  check_sum(scene, "that is read", sum);
   pwi_scene_check(scene);
 }

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "sim/explore/inside.h"
 #include "wire/message.h"
 
@@ -17,7 +16,8 @@ static struct pwi_sim_node victim_of(const struct scene *scene, uint32_t which) 
 }
 
 static size_t add_crashes(const struct scene *scene, struct choice *choices, size_t count) {
-  uint32_t victims = scene->config->servers + (scene->config->scenario == PWI_EXPLORE_RETIRE);
+  uint32_t victims =
+      scene->config->servers + (scene->config->scenario == PWI_EXPLORE_RETIRE && scene->config->clients > 1);
   for (uint32_t i = 0; i < victims && count < CHOICES_MAX; i++) {
     struct pwi_sim_node node = victim_of(scene, i);
     if (!pwi_sim_node_is_up(scene->cluster.sim, node)) continue;
@@ -42,26 +42,18 @@ size_t pwi_scene_choices(const struct scene *scene, struct choice choices[CHOICE
   struct pwi_sim_due due[CHOICES_MAX / 2];
   size_t due_count = pwi_sim_due(scene->cluster.sim, due, CHOICES_MAX / 2);
   bool has_timer = due_count > 0 && due[due_count - 1].is_timer, is_over = pwi_scene_is_over(scene);
+  if (is_over && pwi_scene_is_through(scene)) return 0;
   size_t events = due_count - has_timer, count = add_events(scene, due, events, choices);
-  for (uint32_t i = 0; i < WORKERS; i++)
+  for (uint32_t i = 0; i < scene->config->clients; i++)
     if (pwi_scene_may_call(scene, &scene->workers[i]))
       choices[count++] = (struct choice){CHOICE_CALL, scene->workers[i].client.node.index, UINT32_MAX, i, {0}};
-  if (has_timer && !is_over && (count == 0 || (events > 0 && scene->early_left > 0)))
-    choices[count++] = (struct choice){CHOICE_TIME, due[events].node, UINT32_MAX, 0, due[events]};
-  if (events > 0 && !is_over && scene->crashes_left > 0) count = add_crashes(scene, choices, count);
+  if (has_timer && !is_over && (count == 0 || (events > 0 && scene->past.early_left > 0)))
+    choices[count++] = (struct choice){CHOICE_TIME, due[events].node, UINT32_MAX, events > 0, due[events]};
+  if (events > 0 && !is_over && scene->past.crashes_left > 0) count = add_crashes(scene, choices, count);
   return count;
 }
 
 /* --- choosing ------------------------------------------------------------------------------------------- */
-
-static void note(struct scene *scene, const struct choice *choice) {
-  size_t at = choice->node < NODES_MAX ? choice->node : NODES_MAX - 1;
-  uint64_t *hash = &scene->hashes[at];
-  uint64_t facts[] = {choice->kind, choice->kind == CHOICE_TIME ? 0 : choice->which, choice->due.hash,
-                      (uint64_t)pwi_sim_now(scene->cluster.sim)};
-  *hash = pwi_hash(facts, sizeof facts, *hash);
-  scene->seen[at]++;
-}
 
 /* Events that were listed before the chosen one are held back from now on. The order of `held` is the order of
  * numbers, as everywhere. */
@@ -80,23 +72,17 @@ static void hold(struct scene *scene, const struct choice *choices, size_t all, 
 pawl_status pwi_scene_choose(struct scene *scene, const struct choice *choices, size_t count, size_t which) {
   const struct choice *choice = &choices[which];
   struct pwi_sim *sim = scene->cluster.sim;
+  pwi_past_add(&scene->past, choice);
   switch (choice->kind) {
   case CHOICE_EVENT:
     hold(scene, choices, count, which);
-    note(scene, choice);
     return pwi_sim_step_due(sim, choice->due.number);
   case CHOICE_TIME:
-    if (which > 0) scene->early_left--;
-    pawl_status status = pwi_sim_step_due(sim, choice->due.number);
-    note(scene, choice); /* with the new time */
-    return status;
+    return pwi_sim_step_due(sim, choice->due.number);
   case CHOICE_CALL:
-    note(scene, choice);
     pwi_scene_call(&scene->workers[choice->which]);
     return pwi_sim_settle(sim);
   case CHOICE_CRASH:
-    note(scene, choice);
-    scene->crashes_left--;
     pwi_sim_kill(sim, victim_of(scene, choice->which));
     return pwi_sim_settle(sim);
   }

@@ -7,7 +7,7 @@
  *
  *   - any message that is first in its lane, any greeting, hang-up or refusal of a link arrives;
  *   - a client makes its next call;
- *   - a server (in the scenario `retire` also a client) is killed, at most once;
+ *   - a server (in the scenario `retire` also the second client) is killed, at most once;
  *   - time passes, until the first timer is due: if nothing else can happen, and `early` times before that.
  *
  * Delays, pieces and planes are fixed, so the order is all that differs between two runs.
@@ -32,9 +32,8 @@
  * two, and so on. A choice that lets an event overtake older ones holds these back until nothing else is left,
  * so that one slow message takes one choice. If the bound ends a search, the simplest orders have been tried.
  *
- * A state that is reached by an event at node n is not left by an older event at a node below n: the same two
- * events in the other order lead to the same state (see skips_it in search.c). This saves most of the runs that
- * would only find out that they lead to a known state.
+ * The hash after a choice is known before the choice is made. So no run leads to a state that another run leads
+ * to, made or queued.
  *
  * CHECKED, from numbers that the explorer holds itself, at every state: full members of a chain have the same
  * content at the same version; no epoch has two views; no arc has lost more copies than servers were killed.
@@ -79,13 +78,15 @@ const struct pwi_explore_about *pwi_explore_about(enum pwi_explore_scenario scen
 enum pwi_explore_scenario pwi_explore_named(const char *word);
 
 #define PWI_EXPLORE_SERVERS 3
+#define PWI_EXPLORE_CLIENTS 2
 #define PWI_EXPLORE_PUSHES 6
 #define PWI_EXPLORE_STEPS 1024 /* most choices of a run */
 
 struct pwi_explore_config {
   enum pwi_explore_scenario scenario;
   uint32_t servers, replicas;
-  uint32_t pushes;     /* of both clients together; a barrier has one for each */
+  uint32_t clients;    /* 1 or 2; `barrier` needs 2 */
+  uint32_t pushes;     /* of all clients together; a barrier has one for each */
   uint32_t crashes;    /* 0 or 1 */
   uint32_t early;      /* timers that may fire while messages are in flight */
   bool merge;          /* compare states by their effects, see MERGING */
@@ -95,7 +96,8 @@ struct pwi_explore_config {
   void *context;
 };
 
-/* A scenario of its least size for so many crashes, with 3 pushes and 200,000 states. */
+/* A scenario of its least size for so many crashes, with 2 clients, 3 pushes and 200,000
+ * states. */
 void pwi_explore_config_init(struct pwi_explore_config *config, enum pwi_explore_scenario scenario, uint32_t crashes);
 
 struct pwi_explore_result {
@@ -125,7 +127,7 @@ PAWL_MUST_USE pawl_status pwi_explore_replay(const struct pwi_explore_config *co
                                              uint32_t size, void (*show)(void *context, const char *line),
                                              void *context, struct pwi_explore_result *result_out);
 
-/* "0,2,1", and back. The text is truncated at `size`. pwi_explore_path_read returns false for anything else. */
+/* "0,2,1", and back. Zeros at the end are left out, as a replay adds them. The text is truncated at `size`. pwi_explore_path_read returns false for anything else. */
 void pwi_explore_path_text(const uint8_t *path, uint32_t count, char *text, size_t size);
 bool pwi_explore_path_read(const char *text, uint8_t path_out[PWI_EXPLORE_STEPS], uint32_t *size_out);
 

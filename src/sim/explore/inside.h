@@ -14,8 +14,8 @@
 #include "sim/explore/explore.h"
 
 #define MS PWI_SIM_MILLISECOND
-#define WORKERS 2
 #define NODES_MAX 8
+#define KEY UINT64_C(3) /* all pushes are to this key */
 #define EPOCHS_MAX 128
 #define CHOICES_MAX 64                 /* at a state; a set of them is a u64 */
 #define LIMIT_NS (30 * PWI_SIM_SECOND) /* of virtual time, for all calls */
@@ -43,21 +43,30 @@ struct worker {
   int64_t seen;
 };
 
+/* --- the past ------------------------------------------------------------------------------------------- */
+
+/* The events so far. They determine the state of every node. */
+struct past {
+  uint64_t hashes[NODES_MAX]; /* of the events at each node */
+  uint64_t seen[NODES_MAX];   /* their number */
+  int64_t time;               /* virtual; it passes only by choices */
+  uint32_t crashes_left, early_left;
+};
+
 /* --- the scene ------------------------------------------------------------------------------------------ */
 
 struct scene {
   const struct pwi_explore_config *config;
   struct pwi_cluster cluster;
-  struct worker workers[WORKERS];
-  struct push pushes[WORKERS + PWI_EXPLORE_PUSHES]; /* the first of each client belong to the set-up */
+  struct worker workers[PWI_EXPLORE_CLIENTS];
+  struct push pushes[PWI_EXPLORE_CLIENTS + PWI_EXPLORE_PUSHES]; /* the first of each client belong to the set-up */
   uint32_t push_count;
   int64_t began_at;
-  size_t copies; /* of each arc at the beginning */
+  uint64_t position; /* the arc that changes has this position */
+  uint64_t target;   /* the node that becomes its head, or its new member */
+  size_t copies;     /* of each arc at the beginning */
 
-  /* The order so far. */
-  uint64_t hashes[NODES_MAX]; /* of the events at each node */
-  uint64_t seen[NODES_MAX];   /* their number */
-  uint32_t crashes_left, early_left;
+  struct past past;
   uint64_t held[CHOICES_MAX]; /* events that others have overtaken, in the order of their numbers */
   size_t held_count;
 
@@ -72,7 +81,8 @@ PAWL_MUST_USE pawl_status pwi_scene_open(struct scene *scene, const struct pwi_e
 void pwi_scene_close(struct scene *scene);
 bool pwi_scene_may_call(const struct scene *scene, const struct worker *worker);
 void pwi_scene_call(struct worker *worker);
-bool pwi_scene_is_over(const struct scene *scene); /* all calls have been made and have ended */
+bool pwi_scene_is_over(const struct scene *scene);    /* all calls have been made and have ended */
+bool pwi_scene_is_through(const struct scene *scene); /* every node knows the change; or a server was killed */
 /* Reads the sum, in the order of time. */
 PAWL_MUST_USE pawl_status pwi_scene_read(struct scene *scene, int64_t *sum_out);
 
@@ -83,7 +93,7 @@ enum choice_kind { CHOICE_EVENT, CHOICE_CALL, CHOICE_TIME, CHOICE_CRASH };
 struct choice {
   enum choice_kind kind;
   uint32_t node, from;    /* indices in the simulation; `from` may be UINT32_MAX */
-  uint32_t which;         /* CALL: the worker; CRASH: the victim */
+  uint32_t which;         /* CALL: the worker; CRASH: the victim; TIME: 1 if it is early */
   struct pwi_sim_due due; /* EVENT, TIME */
 };
 
@@ -93,8 +103,11 @@ PAWL_MUST_USE pawl_status pwi_scene_choose(struct scene *scene, const struct cho
                                            size_t which);
 void pwi_scene_describe(const struct scene *scene, const struct choice *choice, char *text, size_t size);
 
-/* state.c: equal for equal states. */
-uint64_t pwi_scene_hash(const struct scene *scene);
+/* state.c: adds a choice to the past, without making it; two pasts with equal hashes lead to the same state. */
+void pwi_past_add(struct past *past, const struct choice *choice);
+uint64_t pwi_past_hash(const struct past *past);
+/* A hash of all that can be seen of the state now. Needs config.merge. */
+uint64_t pwi_scene_effects(const struct scene *scene);
 
 /* check.c: the state now; and once nothing is left to choose. Failures are those of the simulation. */
 void pwi_scene_check(struct scene *scene);

@@ -10,7 +10,7 @@
 #define GROUP "explore/.crew"
 #define SET_UP_NS (20 * PWI_SIM_SECOND)
 
-static const uint64_t key = 3;
+static const uint64_t key = KEY;
 
 /* --- calls ---------------------------------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ static pawl_status start_push(struct push *push) {
 }
 
 static struct push *next_push(struct scene *scene, const struct worker *worker) {
-  for (uint32_t i = WORKERS; i < scene->push_count; i++)
+  for (uint32_t i = scene->config->clients; i < scene->push_count; i++)
     if (scene->pushes[i].worker == worker && !scene->pushes[i].is_begun) return &scene->pushes[i];
   return NULL;
 }
@@ -110,7 +110,7 @@ void pwi_scene_call(struct worker *worker) {
 bool pwi_scene_is_over(const struct scene *scene) {
   for (uint32_t i = 0; i < scene->push_count; i++)
     if (!scene->pushes[i].is_over && is_alive(scene->pushes[i].worker)) return false;
-  for (size_t i = 0; i < WORKERS && scene->config->scenario == PWI_EXPLORE_BARRIER; i++)
+  for (size_t i = 0; i < scene->config->clients && scene->config->scenario == PWI_EXPLORE_BARRIER; i++)
     if (!scene->workers[i].has_read) return false;
   return true;
 }
@@ -143,7 +143,6 @@ static struct pwi_manager_figures figures_of(const struct scene *scene) {
 }
 
 static bool is_not_whole(void *scene) { return !figures_of(scene).whole; }
-static bool fills_nothing(void *scene) { return figures_of(scene).filling == 0; }
 static bool has_retired_nobody(void *scene) { return figures_of(scene).retired == 0; }
 static bool is_false(void *flag) { return !*(bool *)flag; }
 
@@ -185,7 +184,7 @@ static pawl_status enter_group(struct worker *worker) {
   struct pwi_writer writer = {0};
   pawl_status said = PAWL_OK;
   pwi_write_text(&writer, GROUP);
-  pwi_write_u32(&writer, WORKERS);
+  pwi_write_u32(&writer, worker->scene->config->clients);
   pawl_status status = writer.status;
   if (!status) status = pwi_cluster_ask(&worker->client, PWI_ASK_GROUP, &writer, &said);
   pwi_writer_fini(&writer);
@@ -219,15 +218,15 @@ static pawl_status prepare_pushes(struct scene *scene) {
   int64_t value = 1;
   pawl_status status = PAWL_OK;
   bool meets = scene->config->scenario == PWI_EXPLORE_BARRIER;
-  scene->push_count = WORKERS + (meets ? WORKERS : scene->config->pushes);
+  scene->push_count = scene->config->clients + (meets ? scene->config->clients : scene->config->pushes);
   for (uint32_t i = 0; i < scene->push_count; i++, value *= 10)
-    scene->pushes[i] = (struct push){.worker = &scene->workers[i % WORKERS], .value = value};
-  for (uint32_t i = 0; i < WORKERS && !status; i++) {
+    scene->pushes[i] = (struct push){.worker = &scene->workers[i % scene->config->clients], .value = value};
+  for (uint32_t i = 0; i < scene->config->clients && !status; i++) {
     status = start_push(&scene->pushes[i]);
     if (!status) status = wait_while(scene, is_false, &scene->pushes[i].is_over);
   }
-  for (uint32_t i = 0; i < WORKERS && meets && !status; i++) status = enter_group(&scene->workers[i]);
-  for (uint32_t i = 0; i < WORKERS && meets && !status; i++)
+  for (uint32_t i = 0; i < scene->config->clients && meets && !status; i++) status = enter_group(&scene->workers[i]);
+  for (uint32_t i = 0; i < scene->config->clients && meets && !status; i++)
     status = wait_while(scene, is_false, &scene->workers[i].has_entered);
   return status;
 }
@@ -240,17 +239,22 @@ static void replied(struct pwi_asking *asking, pawl_status status, const void *p
   if (status) broken(worker, "could not have an arc moved", status);
 }
 
-/* The arc of the key; in the scenario `barrier` that of the group. */
-static size_t arc_of(const struct scene *scene, const struct pwi_view *view) {
+/* The position of the key; in the scenario `barrier` that of the group. */
+static uint64_t find_position(const struct scene *scene) {
   const struct worker *worker = &scene->workers[0];
   bool meets = scene->config->scenario == PWI_EXPLORE_BARRIER;
   const struct pwi_entry *entry = pwi_flow_entry(meets ? worker->group : worker->flow);
   struct pwi_place place = pwi_entry_place(entry);
-  return pwi_view_arc_of(view, pwi_place_position(&place, meets ? pwi_group_key(entry->name) : key));
+  return pwi_place_position(&place, meets ? pwi_group_key(entry->name) : key);
 }
 
-/* To the second member of the chain; in the scenario `move` to a server that is no member. */
-static uint64_t target_of(const struct scene *scene, const struct pwi_view *view, const struct pwi_arc *arc) {
+static const struct pwi_arc *arc_in(const struct scene *scene, const struct pwi_view *view) {
+  return &view->arcs[pwi_view_arc_of(view, scene->position)];
+}
+
+/* The second member of the chain; in the scenario `move` a server that is no member. */
+static uint64_t find_target(const struct scene *scene, const struct pwi_view *view) {
+  const struct pwi_arc *arc = arc_in(scene, view);
   if (scene->config->scenario != PWI_EXPLORE_MOVE) return arc->chain[1].node.id;
   for (size_t i = 0; i < view->node_count; i++)
     if (pwi_arc_find(arc, view->nodes[i].node) == PWI_CHAIN_MAX) return view->nodes[i].node.id;
@@ -260,9 +264,9 @@ static uint64_t target_of(const struct scene *scene, const struct pwi_view *view
 static pawl_status ask_to_move(struct scene *scene) {
   struct worker *worker = &scene->workers[0];
   const struct pwi_view *view = pwi_client_view(worker->client.client);
-  size_t arc = arc_of(scene, view);
   struct pwi_writer writer = {0};
-  write_move(&writer, pwi_view_arc_range(view, arc), target_of(scene, view, &view->arcs[arc]));
+  scene->target = find_target(scene, view);
+  write_move(&writer, pwi_view_arc_range(view, pwi_view_arc_of(view, scene->position)), scene->target);
   worker->asking.replied = replied;
   pawl_status status = writer.status;
   if (!status) status = pwi_client_ask(worker->client.client, &worker->asking, PWI_ASK_MOVE, writer.data, writer.size);
@@ -270,10 +274,11 @@ static pawl_status ask_to_move(struct scene *scene) {
   return status;
 }
 
-/* The second client loses the manager, and is back just when it has been retired. */
+/* The last client loses the manager, and is back just when it has been retired. */
 static pawl_status retire(struct scene *scene) {
   struct pwi_sim *sim = scene->cluster.sim;
-  struct pwi_sim_node client = scene->workers[1].client.node, manager = scene->cluster.manager_node;
+  struct pwi_sim_node client = scene->workers[scene->config->clients - 1].client.node,
+                      manager = scene->cluster.manager_node;
   pwi_sim_cut(sim, client, manager);
   pwi_sim_cut(sim, manager, client);
   pawl_status status = wait_while(scene, has_retired_nobody, scene);
@@ -282,11 +287,50 @@ static pawl_status retire(struct scene *scene) {
   return status;
 }
 
+/* No server has heard that a member of the arc is to be filled. */
+static bool fills_nothing(void *context) {
+  const struct scene *scene = context;
+  for (size_t i = 0; i < scene->config->servers; i++) {
+    const struct pwi_server *server = scene->cluster.servers[i].server;
+    const struct pwi_view *view = server ? pwi_server_view(server) : NULL;
+    const struct pwi_arc *arc = view && view->arc_count > 0 ? arc_in(scene, view) : NULL;
+    if (arc && pwi_arc_full(arc) < arc->count) return false;
+  }
+  return true;
+}
+
+static pawl_status fill(struct scene *scene) {
+  pwi_cluster_start(&scene->cluster, scene->config->servers - 1);
+  pawl_status status = wait_while(scene, fills_nothing, scene);
+  if (!status) scene->target = id_of(scene, scene->config->servers - 1);
+  return status;
+}
+
+static bool knows_change(const struct scene *scene, const struct pwi_view *view) {
+  if (!view) return false;
+  const struct pwi_arc *arc = arc_in(scene, view);
+  size_t place = pwi_arc_find(arc, (struct pwi_node){scene->target});
+  if (scene->config->scenario != PWI_EXPLORE_FILL) return place == 0;
+  return place != PWI_CHAIN_MAX && !arc->chain[place].filling;
+}
+
+bool pwi_scene_is_through(const struct scene *scene) {
+  if (scene->config->scenario == PWI_EXPLORE_RETIRE) return true;
+  for (size_t i = 0; i < scene->config->servers; i++) {
+    const struct pwi_server *server = scene->cluster.servers[i].server;
+    if (!server) return true;
+    if (!knows_change(scene, pwi_server_view(server))) return false;
+  }
+  for (size_t i = 0; i < scene->config->clients; i++)
+    if (!knows_change(scene, pwi_client_view(scene->workers[i].client.client))) return false;
+  return true;
+}
+
 static pawl_status change_view(struct scene *scene) {
+  scene->position = find_position(scene);
   switch (scene->config->scenario) {
   case PWI_EXPLORE_FILL:
-    pwi_cluster_start(&scene->cluster, scene->config->servers - 1);
-    return wait_while(scene, fills_nothing, scene);
+    return fill(scene);
   case PWI_EXPLORE_RETIRE:
     return retire(scene);
   default:
@@ -297,6 +341,8 @@ static pawl_status change_view(struct scene *scene) {
 /* --- beginning ------------------------------------------------------------------------------------------ */
 
 static bool fits(const struct pwi_explore_config *config) {
+  bool needs_two = config->scenario == PWI_EXPLORE_BARRIER;
+  if (config->clients < 1 + (uint32_t)needs_two || config->clients > PWI_EXPLORE_CLIENTS) return false;
   bool moves = config->scenario == PWI_EXPLORE_MOVE;
   return config->scenario < PWI_EXPLORE_SCENARIOS && config->servers <= PWI_EXPLORE_SERVERS &&
          config->servers >= config->replicas + 1 + moves && (moves || config->replicas > 0) && config->pushes > 0 &&
@@ -304,7 +350,7 @@ static bool fits(const struct pwi_explore_config *config) {
 }
 
 pawl_status pwi_scene_open(struct scene *scene, const struct pwi_explore_config *config) {
-  *scene = (struct scene){.config = config, .crashes_left = config->crashes, .early_left = config->early};
+  *scene = (struct scene){.config = config, .past = {.crashes_left = config->crashes, .early_left = config->early}};
   if (!fits(config)) return PAWL_INVALID;
   bool fills = config->scenario == PWI_EXPLORE_FILL;
   struct pwi_cluster_config cluster = {.seed = 1,
@@ -319,7 +365,7 @@ pawl_status pwi_scene_open(struct scene *scene, const struct pwi_explore_config 
                                        .context = scene};
   pwi_planted_set(config->bug);
   pawl_status status = pwi_cluster_open(&scene->cluster, &cluster);
-  for (uint32_t i = 0; i < WORKERS && !status; i++) status = add_worker(scene, i);
+  for (uint32_t i = 0; i < scene->config->clients && !status; i++) status = add_worker(scene, i);
   if (!status) status = wait_while(scene, is_not_whole, scene);
   if (!status) status = gather(scene);
   if (!status) status = prepare_pushes(scene);
@@ -327,9 +373,10 @@ pawl_status pwi_scene_open(struct scene *scene, const struct pwi_explore_config 
   if (status) return status;
   scene->copies = pwi_scene_copies(scene);
   status = change_view(scene);
-  scene->began_at = pwi_sim_now(scene->cluster.sim);
+  scene->past.time = scene->began_at = pwi_sim_now(scene->cluster.sim);
   pwi_scene_call(&scene->workers[0]);
-  if (config->scenario != PWI_EXPLORE_BARRIER && config->pushes > 1) pwi_scene_call(&scene->workers[1]);
+  if (config->scenario != PWI_EXPLORE_BARRIER && pwi_scene_may_call(scene, &scene->workers[1]))
+    pwi_scene_call(&scene->workers[1]);
   return status ? status : pwi_sim_settle(scene->cluster.sim);
 }
 

@@ -30,8 +30,14 @@ struct queued {
 /* Shared between processes. */
 struct search_memory {
   struct pwi_explore_result result;
-  bool is_full; /* no state can be added */
+  bool is_full;     /* no state can be added */
+  uint64_t claimed; /* hashes in both tables */
   uint64_t queue_begin, queue_end;
+};
+
+/* An open hash table; 0 is a free place. */
+struct table {
+  uint64_t *hashes, size;
 };
 
 struct search {
@@ -39,8 +45,8 @@ struct search {
   struct scene scene;
   struct search_memory *is;
   struct known *known;
-  uint64_t *table; /* hashes of known states; 0: free */
-  uint64_t table_size;
+  struct table claims;  /* pasts that a run has, or will have */
+  struct table effects; /* states by their effects, with config.merge */
   struct queued *queue;
   uint64_t queue_room;
 };
@@ -60,52 +66,60 @@ static void unshare(void *memory, uint64_t count, size_t size) {
 
 static pawl_status search_init(struct search *search, const struct pwi_explore_config *config) {
   uint64_t states = config->states_max;
-  *search = (struct search){.config = config, .table_size = 1024, .queue_room = states * QUEUED_PER_STATE};
+  *search = (struct search){.config = config, .claims.size = 1024, .queue_room = states * QUEUED_PER_STATE};
   if (states == 0 || states >= NO_STATE / QUEUED_PER_STATE) return PAWL_INVALID;
-  while (search->table_size < 2 * states) search->table_size *= 2;
+  while (search->claims.size < 2 * search->queue_room) search->claims.size *= 2;
+  search->effects.size = search->claims.size;
   search->is = share(1, sizeof *search->is);
   search->known = share(states, sizeof *search->known);
-  search->table = share(search->table_size, sizeof *search->table);
+  search->claims.hashes = share(search->claims.size, sizeof(uint64_t));
+  search->effects.hashes = share(search->effects.size, sizeof(uint64_t));
   search->queue = share(search->queue_room, sizeof *search->queue);
-  return search->is && search->known && search->table && search->queue ? PAWL_OK : PAWL_NO_MEMORY;
+  return search->is && search->known && search->claims.hashes && search->effects.hashes && search->queue
+             ? PAWL_OK
+             : PAWL_NO_MEMORY;
 }
 
 static void search_fini(struct search *search) {
   unshare(search->is, 1, sizeof *search->is);
   unshare(search->known, search->config->states_max, sizeof *search->known);
-  unshare(search->table, search->table_size, sizeof *search->table);
+  unshare(search->claims.hashes, search->claims.size, sizeof(uint64_t));
+  unshare(search->effects.hashes, search->effects.size, sizeof(uint64_t));
   unshare(search->queue, search->queue_room, sizeof *search->queue);
 }
 
-/* Adds a state. False if it is known, or if there is no room. */
-static bool add_state(struct search *search, uint64_t hash, uint32_t before, uint8_t choice) {
-  struct pwi_explore_result *result = &search->is->result;
+/* True if the hash is new to the table. */
+static bool claim(struct search *search, const struct table *table, uint64_t hash) {
+  uint64_t at, mask = table->size - 1;
   if (hash == 0) hash = 1;
-  uint64_t at = hash & (search->table_size - 1);
-  for (; search->table[at]; at = (at + 1) & (search->table_size - 1))
-    if (search->table[at] == hash) return false;
-  search->is->is_full = result->states == search->config->states_max;
+  for (at = hash & mask; table->hashes[at]; at = (at + 1) & mask)
+    if (table->hashes[at] == hash) return false;
+  table->hashes[at] = hash;
+  search->is->claimed++;
+  return true;
+}
+
+static bool add_state(struct search *search, uint32_t before, uint8_t choice) {
+  struct pwi_explore_result *result = &search->is->result;
+  search->is->is_full |= result->states == search->config->states_max;
   if (search->is->is_full) return false;
-  search->table[at] = hash;
   search->known[result->states++] = (struct known){before, choice};
   return true;
 }
 
 static void add_run(struct search *search, uint32_t state, size_t choice, unsigned level) {
   struct search_memory *is = search->is;
-  if (is->queue_end == search->queue_room) {
-    is->is_full = true;
-    return;
-  }
+  is->is_full |= is->queue_end == search->queue_room || is->claimed > search->claims.size / 2;
+  if (is->is_full) return;
   search->queue[is->queue_end++] = (struct queued){state, (uint8_t)choice, (uint8_t)(level < 255 ? level : 255)};
 }
 
 /* --- a run ---------------------------------------------------------------------------------------------- */
 
-/* The choices at a state, and the one that was made. */
+/* The choices at a state. */
 struct moment {
   struct choice choices[CHOICES_MAX];
-  size_t count, chosen;
+  size_t count;
 };
 
 static bool fail(struct search *search) {
@@ -126,7 +140,6 @@ static bool step(struct search *search, struct moment *moment, size_t which) {
     return !fail(search);
   }
   result->path[result->path_size++] = (uint8_t)which;
-  moment->chosen = which;
   pawl_status status = pwi_scene_choose(scene, moment->choices, moment->count, which);
   if (status == PAWL_NOT_FOUND) SCENE_FAIL(scene, "an event is gone that was due");
   if (pwi_sim_now(scene->cluster.sim) - scene->began_at > LIMIT_NS)
@@ -134,48 +147,33 @@ static bool step(struct search *search, struct moment *moment, size_t which) {
   return !fail(search);
 }
 
-/* Events and calls at different nodes commute. */
-static bool commute(const struct choice *a, const struct choice *b) {
-  bool are_steps = a->kind <= CHOICE_CALL && b->kind <= CHOICE_CALL;
-  return are_steps && a->node != b->node;
-}
-
-static bool is_same(const struct choice *a, const struct choice *b) {
-  return a->kind == b->kind && a->which == b->which && a->due.number == b->due.number;
-}
-
-/* Whether `choice` need not be made at the state that `before` led to. Let g be the event that led here, f the
- * choice, older than g and at a lower node. Before g, f could have been chosen; from there g leads to the state
- * that f leads to from here. That state is found, because of all events that can come last on a way to it the
- * one at the highest node is never skipped: by induction over the number of events, all states before it are
- * found. */
-static bool skips_it(const struct moment *before, const struct choice *choice) {
-  if (before->count == 0) return false;
-  const struct choice *last = &before->choices[before->chosen];
-  if (!commute(last, choice) || choice->node > last->node) return false;
-  for (size_t i = 0; i < before->count; i++)
-    if (is_same(&before->choices[i], choice)) return true;
-  return false;
-}
-
-/* Queues all choices but the first, with which this run goes on. */
-static void branch(struct search *search, const struct moment *before, const struct moment *now, uint32_t state,
-                   unsigned level) {
-  for (size_t i = 1; i < now->count; i++)
-    if (!skips_it(before, &now->choices[i])) add_run(search, state, i, level + 1);
+/* Queues the choices that lead to states which no run leads to yet. Returns true if the first choice is one of
+ * them: this run goes on with it. */
+static bool branch(struct search *search, const struct moment *moment, uint32_t state, unsigned level) {
+  bool goes_on = false;
+  for (size_t i = 0; i < moment->count && !search->is->is_full; i++) {
+    struct past past = search->scene.past;
+    pwi_past_add(&past, &moment->choices[i]);
+    if (!claim(search, &search->claims, pwi_past_hash(&past))) continue;
+    if (i == 0)
+      goes_on = true;
+    else
+      add_run(search, state, i, level + 1);
+  }
+  return goes_on;
 }
 
 static void end_run(struct search *search) {
   struct pwi_explore_result *result = &search->is->result;
   result->ends++;
-  result->crashes += search->scene.crashes_left < search->config->crashes;
+  result->crashes += search->scene.past.crashes_left < search->config->crashes;
   if (result->depth < result->path_size) result->depth = result->path_size;
   pwi_scene_check_end(&search->scene);
   fail(search);
 }
 
 /* Repeats the choices that lead to the state, and makes the new one. */
-static bool follow(struct search *search, const struct queued *run, struct moment *moments) {
+static bool follow(struct search *search, const struct queued *run, struct moment *moment) {
   uint8_t path[PWI_EXPLORE_STEPS + 1];
   uint32_t size = 0;
   if (run->state == NO_STATE) return true;
@@ -183,33 +181,33 @@ static bool follow(struct search *search, const struct queued *run, struct momen
   for (uint32_t at = run->state; search->known[at].before != NO_STATE; at = search->known[at].before)
     path[size++] = search->known[at].choice;
   for (; size > 0; size--) {
-    moments[0].count = pwi_scene_choices(&search->scene, moments[0].choices);
-    if (!step(search, &moments[0], path[size - 1])) return false;
+    moment->count = pwi_scene_choices(&search->scene, moment->choices);
+    if (!step(search, moment, path[size - 1])) return false;
   }
   return true;
 }
 
-/* Goes on until a state is known, or nothing is left to choose. */
+/* Goes on in the first order until another run has come first, or nothing is left to choose. */
 static void run_on(struct search *search, const struct queued *run) {
-  static struct moment moments[2];
+  static struct moment moment;
+  struct scene *scene = &search->scene;
   uint32_t state = run->state;
+  uint8_t choice = run->choice;
   search->is->result.path_size = 0;
-  moments[0].count = 0;
-  if (!follow(search, run, moments)) return;
-  for (unsigned turn = 0;; turn ^= 1) {
-    struct moment *before = &moments[turn], *now = &moments[turn ^ 1];
-    if (!add_state(search, pwi_scene_hash(&search->scene), state, (uint8_t)before->chosen)) return;
+  if (!follow(search, run, &moment)) return;
+  do {
+    if (search->config->merge && !claim(search, &search->effects, pwi_scene_effects(scene))) return;
+    if (!add_state(search, state, choice)) return;
     state = (uint32_t)search->is->result.states - 1;
-    pwi_scene_check(&search->scene);
+    choice = 0;
+    pwi_scene_check(scene);
     if (fail(search)) return;
-    now->count = pwi_scene_choices(&search->scene, now->choices);
-    if (now->count == 0) {
+    moment.count = pwi_scene_choices(scene, moment.choices);
+    if (moment.count == 0) {
       end_run(search);
       return;
     }
-    branch(search, before, now, state, run->level);
-    if (!step(search, now, 0)) return;
-  }
+  } while (branch(search, &moment, state, run->level) && step(search, &moment, 0));
 }
 
 /* --- the search ----------------------------------------------------------------------------------------- */

@@ -5,6 +5,25 @@
 
 #define ARCS_MAX 16
 
+/* --- by events ------------------------------------------------------------------------------------------ */
+
+void pwi_past_add(struct past *past, const struct choice *choice) {
+  size_t at = choice->node < NODES_MAX ? choice->node : NODES_MAX - 1;
+  if (choice->kind == CHOICE_TIME) past->time = choice->due.time;
+  uint64_t facts[] = {choice->kind, choice->which, choice->due.hash, (uint64_t)past->time};
+  past->hashes[at] = pwi_hash(facts, sizeof facts, past->hashes[at]);
+  past->seen[at]++;
+  past->crashes_left -= choice->kind == CHOICE_CRASH;
+  past->early_left -= choice->kind == CHOICE_TIME && choice->which;
+}
+
+uint64_t pwi_past_hash(const struct past *past) {
+  uint64_t seed = (uint64_t)past->time * 16 + past->crashes_left * 8 + past->early_left;
+  return pwi_hash(past->hashes, sizeof past->hashes, seed);
+}
+
+/* --- by effects ----------------------------------------------------------------------------------------- */
+
 static uint64_t server_print(const struct pwi_server *server, const struct pwi_membership *membership) {
   struct pwi_server_arc arcs[ARCS_MAX];
   struct pwi_server_state state;
@@ -48,20 +67,20 @@ static void print_all(const struct scene *scene, uint64_t prints[2 * NODES_MAX])
   const struct pwi_membership *membership = NULL;
   size_t nodes = pwi_sim_node_count(cluster->sim);
   for (uint32_t i = 0; i < nodes && i < NODES_MAX; i++)
-    prints[i] = pwi_sim_print(cluster->sim, (struct pwi_sim_node){i}) + pwi_mix64(scene->seen[i]);
+    prints[i] = pwi_sim_print(cluster->sim, (struct pwi_sim_node){i}) + pwi_mix64(scene->past.seen[i]);
   for (size_t i = 0; i < scene->config->servers; i++) {
     const struct pwi_server *server = cluster->servers[i].server;
     if (server) membership = pwi_server_membership(server);
     if (server && membership) prints[NODES_MAX + i] = server_print(server, membership);
   }
-  for (size_t i = 0; i < WORKERS; i++) prints[NODES_MAX + PWI_EXPLORE_SERVERS + i] = worker_print(&scene->workers[i]);
+  for (size_t i = 0; i < scene->config->clients; i++)
+    prints[NODES_MAX + PWI_EXPLORE_SERVERS + i] = worker_print(&scene->workers[i]);
   prints[2 * NODES_MAX - 1] = manager_print(cluster->manager);
 }
 
-uint64_t pwi_scene_hash(const struct scene *scene) {
-  uint64_t seed = (uint64_t)pwi_sim_now(scene->cluster.sim) * 16 + scene->crashes_left * 8 + scene->early_left;
-  if (!scene->config->merge) return pwi_hash(scene->hashes, sizeof scene->hashes, seed);
+uint64_t pwi_scene_effects(const struct scene *scene) {
   uint64_t prints[2 * NODES_MAX] = {0};
+  uint64_t seed = (uint64_t)scene->past.time * 16 + scene->past.crashes_left * 8 + scene->past.early_left;
   print_all(scene, prints);
   return pwi_hash(prints, sizeof prints, seed);
 }
