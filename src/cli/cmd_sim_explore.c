@@ -18,6 +18,7 @@ enum {
   LETTER_CLIENTS,
   LETTER_PUSHES,
   LETTER_CRASH,
+  LETTER_RESET,
   LETTER_EARLY,
   LETTER_MERGE,
   LETTER_STATES,
@@ -28,7 +29,7 @@ enum {
 /* Numbers that were not given are UINT64_MAX. */
 struct explore_choice {
   enum pwi_explore_scenario scenario; /* PWI_EXPLORE_SCENARIOS: all */
-  uint64_t servers, replicas, clients, pushes, crash, early, states;
+  uint64_t servers, replicas, clients, pushes, crash, reset, early, states;
   const char *replay; /* NULL: none */
   uint8_t path[PWI_EXPLORE_STEPS];
   uint32_t path_size;
@@ -43,6 +44,7 @@ static void configure(const struct explore_choice *choice, enum pwi_explore_scen
   if (choice->replicas != UINT64_MAX) config->replicas = (uint32_t)choice->replicas;
   if (choice->clients != UINT64_MAX) config->clients = (uint32_t)choice->clients;
   if (choice->pushes != UINT64_MAX) config->pushes = (uint32_t)choice->pushes;
+  config->resets = choice->reset == 1;
   if (choice->early != UINT64_MAX) config->early = (uint32_t)choice->early;
   if (choice->states != UINT64_MAX) config->states_max = choice->states;
   config->merge = choice->merge;
@@ -52,19 +54,20 @@ static void configure(const struct explore_choice *choice, enum pwi_explore_scen
 /* --- texts ---------------------------------------------------------------------------------------------- */
 
 static void describe(const struct pwi_explore_config *config, char *text, size_t size) {
-  snprintf(text, size, "%s: %u servers, %u replicas, %u clients, %u pushes, %u crashes, %u early timers%s",
+  snprintf(text, size, "%s: %u servers, %u replicas, %u clients, %u pushes, %u crashes, %u resets, %u early timers%s",
            pwi_explore_about(config->scenario)->word, config->servers, config->replicas, config->clients,
-           config->pushes, config->crashes, config->early, config->merge ? ", merged by effect" : "");
+           config->pushes, config->crashes, config->resets, config->early, config->merge ? ", merged by effect" : "");
 }
 
 static void replay_command(const struct pwi_explore_config *config, const struct pwi_explore_result *result, char *text,
                            size_t size) {
   int length =
       snprintf(text, size,
-               "%s sim explore --scenario %s --servers %u --replicas %u --clients %u --pushes %u --crash %u --early %u"
+               "%s sim explore --scenario %s --servers %u --replicas %u --clients %u --pushes %u --crash %u --reset %u "
+               "--early %u"
                "%s%s --replay ",
                pwi_planted_can() ? "pawl-planted" : "pawl", pwi_explore_about(config->scenario)->word, config->servers,
-               config->replicas, config->clients, config->pushes, config->crashes, config->early,
+               config->replicas, config->clients, config->pushes, config->crashes, config->resets, config->early,
                config->bug ? " --bug " : "", pwi_planted_about(config->bug)->word);
   if (length > 0 && (size_t)length < size)
     pwi_explore_path_text(result->path, result->path_size, text + length, size - (size_t)length);
@@ -72,15 +75,15 @@ static void replay_command(const struct pwi_explore_config *config, const struct
 
 static json_t *result_json(const struct pwi_explore_config *config, const struct pwi_explore_result *result) {
   static char command[8192];
-  json_t *object =
-      json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
-                "sim", "explore", "scenario", pwi_explore_about(config->scenario)->word, "servers",
-                (int)config->servers, "replicas", (int)config->replicas, "clients", (int)config->clients, "pushes",
-                (int)config->pushes, "crash", (int)config->crashes, "early", (int)config->early, "merge",
-                (int)config->merge, "exhausted", (int)result->is_exhausted, "failed", (int)result->has_failed, "states",
-                (json_int_t)result->states, "runs", (json_int_t)result->runs, "ends", (json_int_t)result->ends,
-                "crashes", (json_int_t)result->crashes, "choices", (json_int_t)result->choices, "depth",
-                (json_int_t)result->depth, "levels", (json_int_t)result->levels, "seconds", result->seconds);
+  json_t *object = json_pack(
+      "{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "sim",
+      "explore", "scenario", pwi_explore_about(config->scenario)->word, "servers", (int)config->servers, "replicas",
+      (int)config->replicas, "clients", (int)config->clients, "pushes", (int)config->pushes, "crash",
+      (int)config->crashes, "reset", (int)config->resets, "early", (int)config->early, "merge", (int)config->merge,
+      "exhausted", (int)result->is_exhausted, "failed", (int)result->has_failed, "states", (json_int_t)result->states,
+      "runs", (json_int_t)result->runs, "ends", (json_int_t)result->ends, "crashes", (json_int_t)result->crashes,
+      "choices", (json_int_t)result->choices, "depth", (json_int_t)result->depth, "levels", (json_int_t)result->levels,
+      "seconds", result->seconds);
   replay_command(config, result, command, sizeof command);
   bool failed = !object;
   if (!failed && result->has_failed)
@@ -210,6 +213,8 @@ static bool take_option(const struct pwi_command *command, int letter, const cha
     return take_number(command, value, 1, PWI_EXPLORE_PUSHES, &choice->pushes, exit_out);
   case LETTER_CRASH:
     return take_number(command, value, 0, 1, &choice->crash, exit_out);
+  case LETTER_RESET:
+    return take_number(command, value, 0, 1, &choice->reset, exit_out);
   case LETTER_EARLY:
     return take_number(command, value, 0, EARLY_MAX, &choice->early, exit_out);
   case LETTER_STATES:
@@ -263,6 +268,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_CLIENTS, "clients", "NUMBER", "clients, 1 or 2; barrier needs 2 (default: 2)"},
     {LETTER_PUSHES, "pushes", "NUMBER", "pushes of all clients together, 1 to 6 (default: 3)"},
     {LETTER_CRASH, "crash", "NUMBER", "1: kill one node, at any moment (default: 0)"},
+    {LETTER_RESET, "reset", "NUMBER", "1: reset the links of two nodes, at any moment (default: 0)"},
     {LETTER_EARLY, "early", "NUMBER", "timers that may fire while messages are in flight, 0 to 7 (default: 0)"},
     {LETTER_MERGE, "merge", NULL, "take states for the same that have had the same effects"},
     {LETTER_STATES, "states", "NUMBER", "bound of the states that are explored (default: 200000)"},

@@ -160,6 +160,14 @@ pawl_status pwi_sim_step_due(struct pwi_sim *sim, uint64_t number) {
   return PAWL_NOT_FOUND;
 }
 
+bool pwi_sim_are_linked(const struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_node b) {
+  const struct sim_node *nodes[] = {pwi_sim_node_of(sim, a), pwi_sim_node_of(sim, b)};
+  for (int side = 0; side < 2; side++)
+    for (const struct sim_end *end = nodes[side]->net ? nodes[side]->net->ends : NULL; end; end = end->after)
+      if (end->peer->node == nodes[1 - side] && !is_over(end)) return true;
+  return false;
+}
+
 /* --- prints --------------------------------------------------------------------------------------------- */
 
 static uint64_t end_print(const struct sim_end *end) {

@@ -308,6 +308,9 @@ PAWL_MUST_USE pawl_status pwi_sim_step_due(struct pwi_sim *sim, uint64_t number)
  * and how much of it has arrived, its timers, and the events that are due at it. Needs config.prints. */
 uint64_t pwi_sim_print(const struct pwi_sim *sim, struct pwi_sim_node node);
 
+/* Whether a link between the two is up, or coming up, at either end. */
+bool pwi_sim_are_linked(const struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_node b);
+
 /* Only the second part of pwi_sim_step_due: before the first choice, and after a kill. */
 PAWL_MUST_USE pawl_status pwi_sim_settle(struct pwi_sim *sim);
 

@@ -26,6 +26,16 @@ static size_t add_crashes(const struct scene *scene, struct choice *choices, siz
   return count;
 }
 
+static size_t add_resets(const struct scene *scene, struct choice *choices, size_t count) {
+  const struct pwi_sim *sim = scene->cluster.sim;
+  uint32_t nodes = pwi_sim_node_count(sim);
+  for (uint32_t a = 0; a < nodes; a++)
+    for (uint32_t b = a + 1; b < nodes && count < CHOICES_MAX; b++)
+      if (pwi_sim_are_linked(sim, (struct pwi_sim_node){a}, (struct pwi_sim_node){b}))
+        choices[count++] = (struct choice){.kind = CHOICE_RESET, .node = a, .from = b};
+  return count;
+}
+
 /* Events that were overtaken come after the others. */
 static size_t add_events(const struct scene *scene, const struct pwi_sim_due *due, size_t due_count,
                          struct choice *choices) {
@@ -50,6 +60,7 @@ size_t pwi_scene_choices(const struct scene *scene, struct choice choices[CHOICE
   if (has_timer && !is_over && (count == 0 || (events > 0 && scene->past.early_left > 0)))
     choices[count++] = (struct choice){CHOICE_TIME, due[events].node, UINT32_MAX, events > 0, due[events]};
   if (events > 0 && !is_over && scene->past.crashes_left > 0) count = add_crashes(scene, choices, count);
+  if (events > 0 && !is_over && scene->past.resets_left > 0) count = add_resets(scene, choices, count);
   return count;
 }
 
@@ -84,6 +95,9 @@ pawl_status pwi_scene_choose(struct scene *scene, const struct choice *choices, 
     return pwi_sim_settle(sim);
   case CHOICE_CRASH:
     pwi_sim_kill(sim, victim_of(scene, choice->which));
+    return pwi_sim_settle(sim);
+  case CHOICE_RESET:
+    pwi_sim_break(sim, (struct pwi_sim_node){choice->node}, (struct pwi_sim_node){choice->from});
     return pwi_sim_settle(sim);
   }
   return PAWL_INVALID;
@@ -125,6 +139,9 @@ void pwi_scene_describe(const struct scene *scene, const struct choice *choice, 
     break;
   case CHOICE_CRASH:
     snprintf(text, size, "        %-4s  is killed", node);
+    break;
+  case CHOICE_RESET:
+    snprintf(text, size, "%-4s -- %-4s  links are reset", node, from);
     break;
   }
 }

@@ -8,6 +8,7 @@
  *   - any message that is first in its lane, any greeting, hang-up or refusal of a link arrives;
  *   - a client makes its next call;
  *   - a server (in the scenario `retire` also the second client) is killed, at most once;
+ *   - the links between two nodes are reset, at most once; each of the two notices in its own time;
  *   - time passes, until the first timer is due: if nothing else can happen, and `early` times before that.
  *
  * Delays, pieces and planes are fixed, so the order is all that differs between two runs.
@@ -88,6 +89,7 @@ struct pwi_explore_config {
   uint32_t clients;    /* 1 or 2; `barrier` needs 2 */
   uint32_t pushes;     /* of all clients together; a barrier has one for each */
   uint32_t crashes;    /* 0 or 1 */
+  uint32_t resets;     /* 0 or 1 */
   uint32_t early;      /* timers that may fire while messages are in flight */
   bool merge;          /* compare states by their effects, see MERGING */
   uint64_t states_max; /* the search ends when so many states are known */

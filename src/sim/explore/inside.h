@@ -50,7 +50,7 @@ struct past {
   uint64_t hashes[NODES_MAX]; /* of the events at each node */
   uint64_t seen[NODES_MAX];   /* their number */
   int64_t time;               /* virtual; it passes only by choices */
-  uint32_t crashes_left, early_left;
+  uint32_t crashes_left, resets_left, early_left;
 };
 
 /* --- the scene ------------------------------------------------------------------------------------------ */
@@ -88,11 +88,11 @@ PAWL_MUST_USE pawl_status pwi_scene_read(struct scene *scene, int64_t *sum_out);
 
 /* --- choices -------------------------------------------------------------------------------------------- */
 
-enum choice_kind { CHOICE_EVENT, CHOICE_CALL, CHOICE_TIME, CHOICE_CRASH };
+enum choice_kind { CHOICE_EVENT, CHOICE_CALL, CHOICE_TIME, CHOICE_CRASH, CHOICE_RESET };
 
 struct choice {
   enum choice_kind kind;
-  uint32_t node, from;    /* indices in the simulation; `from` may be UINT32_MAX */
+  uint32_t node, from;    /* indices in the simulation; `from` may be UINT32_MAX; RESET: the two */
   uint32_t which;         /* CALL: the worker; CRASH: the victim; TIME: 1 if it is early */
   struct pwi_sim_due due; /* EVENT, TIME */
 };

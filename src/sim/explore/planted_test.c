@@ -9,31 +9,32 @@
 #include "base/testing.h"
 #include "sim/explore/explore.h"
 
-struct scope {
+struct planted {
   enum pwi_planted bug;
   enum pwi_explore_scenario scenario;
-  uint32_t crashes, early;
-  bool merge;
+  uint32_t clients, pushes, crashes;
 };
 
-static const struct scope scopes[] = {
-    {PWI_PLANTED_EARLY_ACK, PWI_EXPLORE_HANDOVER, 1, 0, false},
-    {PWI_PLANTED_FORGET_CLOCKS, PWI_EXPLORE_FILL, 0, 0, false},
-    {PWI_PLANTED_SKIP_ORDER, PWI_EXPLORE_MOVE, 0, 0, false},
-    {PWI_PLANTED_PROMOTE_FILLING, PWI_EXPLORE_FILL, 1, 0, false},
-    {PWI_PLANTED_DROP_RETIRED, PWI_EXPLORE_RETIRE, 0, 0, false},
+/* Two bugs are missing, whose orders are more than the few choices beyond the first order that fit below a bound.
+ * duplicate_ack: the links of a client are reset, a log entry is slow, and time passes meanwhile. accept_old_epoch:
+ * two log entries of a dead head are in flight while the manager, after its timers, replaces the head, and a push of
+ * another client comes first at the new head. Campaigns find both. */
+static const struct planted scopes[] = {
+    {PWI_PLANTED_EARLY_ACK, PWI_EXPLORE_HANDOVER, 2, 3, 0},  {PWI_PLANTED_FORGET_CLOCKS, PWI_EXPLORE_FILL, 2, 3, 0},
+    {PWI_PLANTED_SKIP_ORDER, PWI_EXPLORE_MOVE, 2, 3, 0},     {PWI_PLANTED_PROMOTE_FILLING, PWI_EXPLORE_FILL, 1, 1, 1},
+    {PWI_PLANTED_DROP_RETIRED, PWI_EXPLORE_RETIRE, 2, 3, 0},
 };
 
 static struct pwi_explore_result found, again;
 
 static void show_nothing(void *context, const char *line) { (void)context, (void)line; }
 
-static bool find(const struct scope *scope) {
+static bool find(const struct planted *scope) {
   const struct pwi_planted_about *about = pwi_planted_about(scope->bug);
   struct pwi_explore_config config;
   pwi_explore_config_init(&config, scope->scenario, scope->crashes);
-  config.early = scope->early;
-  config.merge = scope->merge;
+  config.clients = scope->clients;
+  config.pushes = scope->pushes;
   config.bug = scope->bug;
   assert_int_equal(pwi_explore(&config, &found), PAWL_OK);
   printf("%-17s %s by %s after %llu states, %llu runs, %.1f s: %s\n", about->word,

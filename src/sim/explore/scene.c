@@ -236,7 +236,8 @@ static pawl_status prepare_pushes(struct scene *scene) {
 static void replied(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct worker *worker = (struct worker *)((char *)asking - offsetof(struct worker, asking));
   (void)payload, (void)size;
-  if (status) broken(worker, "could not have an arc moved", status);
+  bool has_crashed = worker->scene->past.crashes_left < worker->scene->config->crashes; /* of the target, perhaps */
+  if (status && !has_crashed) broken(worker, "could not have an arc moved", status);
 }
 
 /* The position of the key; in the scenario `barrier` that of the group. */
@@ -346,11 +347,13 @@ static bool fits(const struct pwi_explore_config *config) {
   bool moves = config->scenario == PWI_EXPLORE_MOVE;
   return config->scenario < PWI_EXPLORE_SCENARIOS && config->servers <= PWI_EXPLORE_SERVERS &&
          config->servers >= config->replicas + 1 + moves && (moves || config->replicas > 0) && config->pushes > 0 &&
-         config->pushes <= PWI_EXPLORE_PUSHES && config->crashes <= (config->replicas > 0);
+         config->pushes <= PWI_EXPLORE_PUSHES && config->crashes <= (config->replicas > 0) && config->resets <= 1;
 }
 
 pawl_status pwi_scene_open(struct scene *scene, const struct pwi_explore_config *config) {
-  *scene = (struct scene){.config = config, .past = {.crashes_left = config->crashes, .early_left = config->early}};
+  *scene = (struct scene){
+      .config = config,
+      .past = {.crashes_left = config->crashes, .resets_left = config->resets, .early_left = config->early}};
   if (!fits(config)) return PAWL_INVALID;
   bool fills = config->scenario == PWI_EXPLORE_FILL;
   struct pwi_cluster_config cluster = {.seed = 1,

@@ -7,18 +7,22 @@
 
 /* --- by events ------------------------------------------------------------------------------------------ */
 
+/* Links that are reset are an event at both nodes. */
 void pwi_past_add(struct past *past, const struct choice *choice) {
   size_t at = choice->node < NODES_MAX ? choice->node : NODES_MAX - 1;
   if (choice->kind == CHOICE_TIME) past->time = choice->due.time;
   uint64_t facts[] = {choice->kind, choice->which, choice->due.hash, (uint64_t)past->time};
   past->hashes[at] = pwi_hash(facts, sizeof facts, past->hashes[at]);
   past->seen[at]++;
+  if (choice->kind == CHOICE_RESET)
+    past->hashes[choice->from] = pwi_hash(facts, sizeof facts, past->hashes[choice->from]);
+  past->resets_left -= choice->kind == CHOICE_RESET;
   past->crashes_left -= choice->kind == CHOICE_CRASH;
   past->early_left -= choice->kind == CHOICE_TIME && choice->which;
 }
 
 uint64_t pwi_past_hash(const struct past *past) {
-  uint64_t seed = (uint64_t)past->time * 16 + past->crashes_left * 8 + past->early_left;
+  uint64_t seed = (uint64_t)past->time * 32 + past->crashes_left * 16 + past->resets_left * 8 + past->early_left;
   return pwi_hash(past->hashes, sizeof past->hashes, seed);
 }
 
@@ -80,7 +84,8 @@ static void print_all(const struct scene *scene, uint64_t prints[2 * NODES_MAX])
 
 uint64_t pwi_scene_effects(const struct scene *scene) {
   uint64_t prints[2 * NODES_MAX] = {0};
-  uint64_t seed = (uint64_t)scene->past.time * 16 + scene->past.crashes_left * 8 + scene->past.early_left;
+  uint64_t seed = (uint64_t)scene->past.time * 32 + scene->past.crashes_left * 16 + scene->past.resets_left * 8 +
+                  scene->past.early_left;
   print_all(scene, prints);
   return pwi_hash(prints, sizeof prints, seed);
 }
