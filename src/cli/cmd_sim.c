@@ -42,7 +42,8 @@ static const struct pwi_command command_demo = {
     .run = run_demo,
 };
 
-static const struct pwi_command *const children[] = {&command_demo, &pwi_command_sim_faults, NULL};
+static const struct pwi_command *const children[] = {&command_demo, &pwi_command_sim_faults, &pwi_command_sim_explore,
+                                                     NULL};
 
 const struct pwi_command pwi_command_sim = {
     .name = "sim",

@@ -4,6 +4,6 @@
 
 #include "cli/cli.h"
 
-extern const struct pwi_command pwi_command_sim_faults;
+extern const struct pwi_command pwi_command_sim_faults, pwi_command_sim_explore;
 
 #endif

@@ -127,11 +127,20 @@ void pwi_sim_cancel(struct pwi_sim *sim, struct sim_event *event) {
   if (sim->cancelled > 1024 && sim->cancelled > sim->heap_count / 2) rebuild_without_cancelled(sim);
 }
 
+struct sim_event *pwi_sim_take_at(struct pwi_sim *sim, size_t at) {
+  struct sim_event *event = sim->heap[at].event;
+  struct heap_entry last = sim->heap[--sim->heap_count];
+  if (at == sim->heap_count) return event;
+  if (at > 0 && is_before(&last, &sim->heap[(at - 1) / CHILDREN]))
+    sift_up(sim->heap, at, last);
+  else
+    sift_down(sim->heap, sim->heap_count, at, last);
+  return event;
+}
+
 struct sim_event *pwi_sim_take(struct pwi_sim *sim, int64_t limit) {
   while (sim->heap_count > 0 && sim->heap[0].time <= limit) {
-    struct sim_event *event = sim->heap[0].event;
-    struct heap_entry last = sim->heap[--sim->heap_count];
-    if (sim->heap_count > 0) sift_down(sim->heap, sim->heap_count, 0, last);
+    struct sim_event *event = pwi_sim_take_at(sim, 0);
     if (!event->cancelled) return event;
     if (sim->cancelled > 0) sim->cancelled--;
     pwi_sim_event_free(sim, event);

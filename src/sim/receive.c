@@ -122,6 +122,7 @@ static void complete(struct pwi_sim *sim, struct sim_end *end, struct sim_lane *
   pwi_sim_message_check(sim, lane->head, sender->node);
   struct sim_message *message = pwi_sim_lane_take(lane);
   lane->begun = false;
+  lane->taken++;
   end->net->net.counts.messages_received++;
   end->net->net.counts.bytes_received += message->size + PWI_NET_HEAD_SIZE;
   end_message(end, lane, PAWL_OK);

@@ -1,6 +1,7 @@
 /* Sending: the bounded queue of a link, its lanes, and the time of `done`. */
 #include <string.h>
 
+#include "base/hash.h"
 #include "sim/world.h"
 
 /* --- the queue ------------------------------------------------------------------------------------------ */
@@ -123,6 +124,8 @@ void pwi_sim_ship(struct sim_end *end, unsigned index, struct sim_message *messa
   if (message->arrives < lane->floor) message->arrives = lane->floor;
   lane->floor = message->arrives;
   message->travelling = true;
+  if (sim->config.prints)
+    lane->sent = pwi_hash(message->head, PWI_NET_HEAD_SIZE, pwi_sim_message_hash(message) ^ pwi_mix64(lane->sent));
   pwi_sim_queue_enter(end, message);
   if (lane->tail)
     lane->tail->next = message;

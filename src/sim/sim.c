@@ -135,6 +135,8 @@ int64_t pwi_sim_arrival(struct pwi_sim *sim, struct sim_end *from, unsigned lane
 
 /* --- the trace ------------------------------------------------------------------------------------------ */
 
+const char *pwi_sim_kind_name(enum sim_event_kind kind) { return kind_names[kind]; }
+
 static void show(struct pwi_sim *sim, const struct sim_event *event, size_t size) {
   struct pwi_sim_event shown = {
       .time = sim->now,
@@ -267,18 +269,21 @@ void pwi_sim_act_step(struct pwi_sim *sim, struct sim_event *event) {
   if ((node->waiting.head || node->stalled) && !node->paused) pwi_sim_node_wait(node, NULL);
 }
 
-static pawl_status step_until(struct pwi_sim *sim, int64_t limit) {
+pawl_status pwi_sim_happen(struct pwi_sim *sim, struct sim_event *event) {
   assert(!sim->running);
-  if (sim->failed) return sim->failed;
   if (pwi_sim_reserve(sim, EVENTS_A_STEP)) {
     pwi_sim_fail(sim, PAWL_NO_MEMORY, "not enough memory for events");
     return sim->failed;
   }
-  struct sim_event *event = pwi_sim_take(sim, limit);
-  if (!event) return PAWL_NOT_FOUND;
-  sim->now = event->time;
+  if (event->time > sim->now) sim->now = event->time;
   arrive(sim, event);
   return sim->failed;
+}
+
+static pawl_status step_until(struct pwi_sim *sim, int64_t limit) {
+  if (sim->failed) return sim->failed;
+  struct sim_event *event = pwi_sim_take(sim, limit);
+  return event ? pwi_sim_happen(sim, event) : PAWL_NOT_FOUND;
 }
 
 pawl_status pwi_sim_call_at(struct pwi_sim *sim, int64_t time, void (*call)(void *context), void *context) {

@@ -151,6 +151,7 @@ struct pwi_sim_config {
   struct pwi_sim_delay disk_sync; /* how long a sync blocks */
 
   bool trace;                                                        /* compute the hash */
+  bool prints;                                                       /* for pwi_sim_print */
   bool checks;                                                       /* detect changes to borrowed memory */
   void (*observe)(void *context, const struct pwi_sim_event *event); /* NULL: no observer */
   void *observe_context;
@@ -275,6 +276,45 @@ PAWL_MUST_USE pawl_status pwi_sim_run_until(struct pwi_sim *sim, int64_t time);
  * PAWL_TIMED_OUT if `limit` comes first, or a failure as above. */
 PAWL_MUST_USE pawl_status pwi_sim_run_while(struct pwi_sim *sim, bool (*predicate)(void *context), void *context,
                                             int64_t limit);
+
+/* --- running in an order of the caller's choice ----------------------------------------------------------
+ *
+ * A caller that tries many orders takes the next event itself instead of leaving it to the clock. With delays
+ * of 0 everything that travels is due at once, and may happen in any order that net.h allows: each lane keeps
+ * its order, and the greeting comes before messages. Time stands still meanwhile; it advances with timers
+ * only. (sim/explore is such a caller.) */
+
+/* An event that may happen next. */
+struct pwi_sim_due {
+  uint64_t number;     /* names the event; rises in the order of creation */
+  int64_t time;        /* when it happens, if nothing else comes before */
+  const char *kind;    /* as in struct pwi_sim_event */
+  bool is_timer;       /* it happens because time passes */
+  uint32_t node, from; /* UINT32_MAX: none */
+  uint64_t hash; /* of all that the node learns from it, without numbers that depend on the order of events elsewhere */
+  const void *head; /* of a message, until the next event; NULL: it is no message */
+  size_t size;      /* of the message's body */
+};
+
+/* Lists the events that are due now, in the order of creation, and after them the first of all timers. Returns
+ * their number, at most `room`. Timers that are due at the same time are ordered by their nodes. */
+size_t pwi_sim_due(const struct pwi_sim *sim, struct pwi_sim_due *due, size_t room);
+
+/* Runs the event with this number, and everything of which no node can tell when it happens (`done`, wake-ups,
+ * events that have become void). PAWL_NOT_FOUND; else as pwi_sim_run_until. */
+PAWL_MUST_USE pawl_status pwi_sim_step_due(struct pwi_sim *sim, uint64_t number);
+
+/* A hash of everything about a node that is outside of its actor: its links with all that was sent over them
+ * and how much of it has arrived, its timers, and the events that are due at it. Needs config.prints. */
+uint64_t pwi_sim_print(const struct pwi_sim *sim, struct pwi_sim_node node);
+
+/* Whether a link between the two is up, or coming up, at either end. */
+bool pwi_sim_are_linked(const struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_node b);
+
+/* Only the second part of pwi_sim_step_due: before the first choice, and after a kill. */
+PAWL_MUST_USE pawl_status pwi_sim_settle(struct pwi_sim *sim);
+
+/* --- results -------------------------------------------------------------------------------------------- */
 
 /* Reports a broken rule: the run ends after the present event. Tests may call it, too. Only the first
  * failure counts. */

@@ -123,6 +123,8 @@ struct sim_lane {
   bool begun;     /* the head has been announced to the receiver */
   bool owed;      /* its message_end is still to come */
   bool ready;     /* all its pieces come at once */
+  uint64_t sent;  /* hash of all messages so far; 0 without config.prints */
+  uint64_t taken; /* messages that have arrived */
   struct pwi_receive receive;
 };
 
@@ -288,6 +290,8 @@ void pwi_sim_cancel(struct pwi_sim *sim, struct sim_event *event);
 
 /* Removes the first event from the heap; NULL if there is none up to `limit`. */
 struct sim_event *pwi_sim_take(struct pwi_sim *sim, int64_t limit);
+/* Removes the event at this place of the heap. */
+struct sim_event *pwi_sim_take_at(struct pwi_sim *sim, size_t at);
 void pwi_sim_event_free(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_queue_add(struct sim_queue *queue, struct sim_event *event);
 struct sim_event *pwi_sim_queue_take(struct sim_queue *queue);
@@ -297,6 +301,11 @@ void *pwi_sim_block(struct pwi_sim *sim, size_t size);
 void pwi_sim_events_free(struct pwi_sim *sim);
 
 /* --- sim.c ---------------------------------------------------------------------------------------------- */
+
+/* Runs an event that was taken from the heap, as a step of its own. */
+PAWL_MUST_USE pawl_status pwi_sim_happen(struct pwi_sim *sim, struct sim_event *event);
+/* "deliver", "timer", … */
+const char *pwi_sim_kind_name(enum sim_event_kind kind);
 
 /* Passes an event through the second and third stage. */
 void pwi_sim_dispatch(struct pwi_sim *sim, struct sim_event *event);

@@ -99,9 +99,10 @@ explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkp
 explains 'checkpoint list' --json DIR/NAME
 explains 'checkpoint verify' --json DIR/NAME
 explains 'checkpoint export' --format --json FILE
-explains sim 'pawl sim demo' 'pawl sim faults'
+explains sim 'pawl sim demo' 'pawl sim faults' 'pawl sim explore'
 explains 'sim demo' --seed --bug --json
 explains 'sim faults' --seeds --seed --replicas --jobs --bug --json
+explains 'sim explore' --scenario --servers --replicas --pushes --crash --early --merge --states --replay --bug --json
 
 # refuses HINT ARGUMENT…: exit code 2, nothing on standard output, HINT and where to read more on standard error.
 refuses() {
