@@ -16,7 +16,7 @@
 
 #define KIT_START_NS (30 * PWI_HOST_SECOND)
 #define KIT_WHOLE_NS (60 * PWI_HOST_SECOND)
-#define KIT_CALM_NS (60 * PWI_HOST_SECOND)
+#define KIT_CALM_NS (180 * PWI_HOST_SECOND)
 #define KIT_PULL_NS (20 * PWI_HOST_SECOND)
 
 /* Whether `pawl COMMAND --help` names the option. */

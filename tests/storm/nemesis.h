@@ -74,8 +74,9 @@ struct nemesis {
   nemesis_set managers, servers, workers;
   size_t leader; /* when the cluster was last complete */
   uint64_t term;
-  nemesis_set hit; /* the account: servers killed or silenced since the cluster was last complete */
-  uint64_t hits;   /* servers killed or silenced in all */
+  nemesis_set hit;                /* the account: servers killed or silenced since the cluster was last complete */
+  uint64_t hits;                  /* servers killed or silenced in all */
+  uint64_t declared, unexplained; /* servers that managers declared dead: all, and without such a fault */
   struct nemesis_fault active[NEMESIS_ACTIVE_MAX];
   size_t active_count;
 };
