@@ -153,13 +153,17 @@ struct pwi_storm_verdict kit_judge(struct pwi_storm *storm) {
   return verdict;
 }
 
-void kit_end(struct pwi_storm *storm) {
+void kit_require_clean(struct pwi_storm *storm) {
   struct pwi_storm_verdict verdict = judge(storm);
   if (!pwi_storm_is_clean(&verdict)) {
     pwi_storm_keep(storm);
     fail_msg("not clean; see %s", pwi_storm_folder(storm));
   }
   assert_true(verdict.acked > 0);
+}
+
+void kit_end(struct pwi_storm *storm) {
+  kit_require_clean(storm);
   pwi_storm_close(storm);
 }
 

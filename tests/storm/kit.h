@@ -16,7 +16,7 @@
 
 #define KIT_START_NS (30 * PWI_HOST_SECOND)
 #define KIT_WHOLE_NS (60 * PWI_HOST_SECOND)
-#define KIT_CALM_NS (60 * PWI_HOST_SECOND)
+#define KIT_CALM_NS (180 * PWI_HOST_SECOND)
 #define KIT_PULL_NS (20 * PWI_HOST_SECOND)
 
 /* Whether `pawl COMMAND --help` names the option. */
@@ -48,9 +48,11 @@ size_t kit_draw(const struct pwi_storm *storm, enum pwi_storm_role role, struct 
 /* Kills random servers with SIGKILL and replaces each; the cluster is complete again before the next. */
 void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills);
 
-/* Calms, verifies and closes the storm. `kit_end` demands that nothing is lost or doubled. */
+/* Calms, verifies and closes the storm. `kit_end` demands that nothing is lost or doubled;
+ * `kit_require_clean` demands the same and leaves the storm open. */
 struct pwi_storm_verdict kit_judge(struct pwi_storm *storm);
 void kit_end(struct pwi_storm *storm);
+void kit_require_clean(struct pwi_storm *storm);
 
 /* The number of pushes of all workers that have ended. Reads journals while they are being written. */
 uint64_t kit_acked(struct pwi_storm *storm);

@@ -18,6 +18,7 @@
 struct pwi_storm_cells {
   uint32_t count;
   int spaces[PWI_STORM_CELLS_MAX]; /* descriptors that keep the namespaces alive; the first is home */
+  bool has_hub[PWI_STORM_GROUPS];  /* there is a bridge for this group; group 0 always has one */
 };
 
 static bool run(const char *format, ...) PAWL_PRINTF(1, 2);
@@ -115,4 +116,21 @@ bool pwi_storm_cell_lose(struct pwi_storm_cells *cells, uint32_t from, uint32_t 
   bool good = is_lost ? run("ip neigh replace %s lladdr " NOBODY " dev %s nud permanent", address, device)
                       : run("ip neigh del %s dev %s", address, device);
   return pwi_storm_cell_enter(cells, 0) && good;
+}
+
+bool pwi_storm_cell_down(struct pwi_storm_cells *cells, uint32_t cell, enum pwi_storm_end end, bool is_down) {
+  const char *state = is_down ? "down" : "up";
+  if (cell == 0 || cell >= cells->count) return false;
+  if (end == PWI_STORM_FAR_END) return run("ip link set v%u %s", cell, state);
+  if (!pwi_storm_cell_enter(cells, cell)) return false;
+  bool good = run("ip link set cable %s", state);
+  return pwi_storm_cell_enter(cells, 0) && good;
+}
+
+bool pwi_storm_cell_group(struct pwi_storm_cells *cells, uint32_t cell, uint32_t group) {
+  if (cell == 0 || cell >= cells->count || group >= PWI_STORM_GROUPS) return false;
+  if (group == 0) return run("ip link set v%u master hub", cell);
+  if (!cells->has_hub[group])
+    cells->has_hub[group] = run("ip link add hub%u type bridge forward_delay 0 && ip link set hub%u up", group, group);
+  return cells->has_hub[group] && run("ip link set v%u master hub%u", cell, group);
 }

@@ -8,7 +8,10 @@
  *
  *   cut    no packet passes between the cell and others, in either direction; nobody is told
  *   lose   no packet passes from one cell to another; the other direction works: packets go to an address
- *          that does not exist
+ *          that does not exist. A device of the cell that goes down forgets it
+ *   down   the cell has no network: its own device is down, so that its processes are told; or the other
+ *          end of the cable is, so that they are not
+ *   group  cells of one group reach one another, and no cell of another group
  *
  * Threads: only the thread that opened it may call. Functions return false on failure.
  */
@@ -37,5 +40,12 @@ bool pwi_storm_cell_enter(struct pwi_storm_cells *cells, uint32_t cell);
 
 bool pwi_storm_cell_cut(struct pwi_storm_cells *cells, uint32_t cell, bool is_cut);
 bool pwi_storm_cell_lose(struct pwi_storm_cells *cells, uint32_t from, uint32_t to, bool is_lost);
+
+enum pwi_storm_end { PWI_STORM_NEAR_END, PWI_STORM_FAR_END }; /* of a cable: in the cell, or at home */
+bool pwi_storm_cell_down(struct pwi_storm_cells *cells, uint32_t cell, enum pwi_storm_end end, bool is_down);
+
+/* Moves the cell to a group. Home is in group 0, and so is every cell at first. */
+#define PWI_STORM_GROUPS 4
+bool pwi_storm_cell_group(struct pwi_storm_cells *cells, uint32_t cell, uint32_t group);
 
 #endif

@@ -41,6 +41,12 @@ static size_t servers_alive(const struct pwi_storm *storm) {
 
 enum wholeness { TORN, WHOLE, PERHAPS };
 
+/* For pwi_storm_await_still. */
+struct demand {
+  bool is_still;
+  uint64_t term;
+};
+
 static bool is_up(const json_t *root, json_int_t id) {
   size_t i;
   json_t *node;
@@ -107,9 +113,20 @@ static json_t *ask(struct pwi_storm *storm) {
   return root;
 }
 
-static enum wholeness look(struct pwi_storm *storm) {
+static bool is_met(struct pwi_storm *storm, const json_t *root, const struct demand *demand) {
+  json_int_t term = json_integer_value(json_object_get(root, "term"));
+  if (!demand->is_still) return true;
+  if (term < (json_int_t)demand->term)
+    return pwi_storm_fail(storm, "the manager is of term %lld, and %llu leads", (long long)term,
+                          (unsigned long long)demand->term);
+  if (json_is_true(json_object_get(root, "whole"))) return true;
+  return pwi_storm_fail(storm, "all arcs have their members, but servers are not connected, or arcs are to move");
+}
+
+static enum wholeness look(struct pwi_storm *storm, const struct demand *demand) {
   json_t *root = ask(storm);
   enum wholeness found = root ? look_at(storm, root) : TORN;
+  if (found != TORN && !is_met(storm, root, demand)) found = TORN;
   json_decref(root);
   return found;
 }
@@ -163,12 +180,12 @@ bool pwi_storm_first_chain(struct pwi_storm *storm, size_t *members_out, size_t 
   return true;
 }
 
-bool pwi_storm_await_whole(struct pwi_storm *storm, int64_t timeout_ns) {
+static bool await(struct pwi_storm *storm, const struct demand *demand, int64_t timeout_ns) {
   int64_t deadline = pwi_host_after(timeout_ns);
   bool was_still = false;
   for (;;) {
     if (has_crashed(storm)) return false;
-    enum wholeness found = look(storm);
+    enum wholeness found = look(storm, demand);
     if (found == WHOLE || (found == PERHAPS && was_still)) return true;
     if (pwi_host_now() > deadline) return false;
     was_still = found == PERHAPS;
@@ -176,23 +193,46 @@ bool pwi_storm_await_whole(struct pwi_storm *storm, int64_t timeout_ns) {
   }
 }
 
+bool pwi_storm_await_whole(struct pwi_storm *storm, int64_t timeout_ns) {
+  return await(storm, &(struct demand){0}, timeout_ns);
+}
+
+bool pwi_storm_await_still(struct pwi_storm *storm, uint64_t term, int64_t timeout_ns) {
+  return await(storm, &(struct demand){.is_still = true, .term = term}, timeout_ns);
+}
+
 /* --- the end -------------------------------------------------------------------------------------------- */
 
-bool pwi_storm_calm(struct pwi_storm *storm, int64_t timeout_ns) {
-  int64_t deadline = pwi_host_after(timeout_ns);
+/* Servers have no time to hand their keys over (--drain-timeout 0), and exit with 1. */
+static bool is_as_it_should_be(const struct pwi_storm_member *member, struct pwi_child_end end) {
+  return end.how == PWI_CHILD_EXITED && (end.number == 0 || (end.number == 1 && member->role == PWI_STORM_SERVER));
+}
+
+/* Waits for the end of members that were asked: of workers, or of all. */
+static bool see_off(struct pwi_storm *storm, bool is_everybody, int64_t deadline) {
   bool good = true;
-  for (size_t i = 0; i < storm->count; i++)
-    if (pwi_storm_is_alive(storm, i, PWI_STORM_WORKER)) pwi_child_ask(storm->members[i].child);
   for (size_t i = 0; i < storm->count; i++) {
     struct pwi_storm_member *member = &storm->members[i];
     struct pwi_child_end end;
-    if (!pwi_storm_is_alive(storm, i, PWI_STORM_WORKER)) continue;
+    if (!member->child || (!is_everybody && member->role != PWI_STORM_WORKER)) continue;
     bool is_gone = !pwi_child_wait(member->child, deadline, &end);
     if (good && !is_gone) good = pwi_storm_complain(storm, member, "does not leave");
-    if (good && (end.how != PWI_CHILD_EXITED || end.number != 0)) good = pwi_storm_complain(storm, member, "failed");
+    if (good && is_gone && !is_as_it_should_be(member, end)) good = pwi_storm_complain(storm, member, "failed");
     pwi_storm_kill(storm, i);
   }
   return good;
+}
+
+bool pwi_storm_calm(struct pwi_storm *storm, int64_t timeout_ns) {
+  for (size_t i = 0; i < storm->count; i++)
+    if (pwi_storm_is_alive(storm, i, PWI_STORM_WORKER)) pwi_child_ask(storm->members[i].child);
+  return see_off(storm, false, pwi_host_after(timeout_ns));
+}
+
+bool pwi_storm_leave(struct pwi_storm *storm, int64_t timeout_ns) {
+  for (size_t i = storm->count; i > 0; i--)
+    if (storm->members[i - 1].child) pwi_child_ask(storm->members[i - 1].child);
+  return see_off(storm, true, pwi_host_after(timeout_ns));
 }
 
 bool pwi_storm_judge(struct pwi_storm *storm, int64_t patience_ns, struct pwi_storm_verdict *verdict_out) {

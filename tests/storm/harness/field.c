@@ -18,6 +18,7 @@
 
 #define WORDS_MAX 32
 #define GRACE_NS (PWI_HOST_SECOND / 2)
+#define MANAGER_NS (60 * PWI_HOST_SECOND)
 
 bool pwi_storm_fail(struct pwi_storm *storm, const char *format, ...) {
   va_list arguments;
@@ -142,17 +143,19 @@ static void listen_at(const struct pwi_storm *storm, uint32_t cell, struct order
 }
 
 /* A manager that is started again keeps its address. */
-static void order_manager(const struct pwi_storm *storm, struct order *order) {
+static void order_manager(const struct pwi_storm *storm, const struct pwi_storm_member *member, struct order *order) {
+  const char *address = member->address[0] || storm->config.meta ? member->address : storm->address;
   say(order, "manager", NULL);
-  if (storm->address[0])
-    say(order, "--listen", storm->address);
+  if (address[0])
+    say(order, "--listen", address);
   else
-    listen_at(storm, 0, order);
+    listen_at(storm, member->cell, order);
   say(order, "--http", "none");
   say_number(order, "--first-servers", storm->config.servers);
   if (storm->config.replicas >= 0) say_number(order, "--replicas", storm->config.replicas);
   if (storm->config.data) say(order, "--data", storm->config.data);
   if (storm->config.client_grace) say(order, "--client-grace", storm->config.client_grace);
+  if (storm->config.meta) say(order, "--meta", storm->config.meta);
 }
 
 static void order_server(const struct pwi_storm *storm, const struct pwi_storm_extra *extra, uint32_t cell,
@@ -161,7 +164,8 @@ static void order_server(const struct pwi_storm *storm, const struct pwi_storm_e
   say(order, "--join", storm->address);
   listen_at(storm, cell, order);
   say(order, "--http", "none");
-  say(order, "--drain-timeout", "0"); /* its keys are not needed at the end of a storm */
+  say(order, "--drain-timeout", "0");                              /* its keys are not needed at the end of a storm */
+  if (storm->config.is_apart) say(order, "--join-timeout", "600"); /* the manager may be cut off meanwhile */
   say_number(order, "--shards", storm->config.shards);
   if (extra->memory) say(order, "--memory", extra->memory);
 }
@@ -174,12 +178,14 @@ static void order_worker(const struct pwi_storm *storm, const struct pwi_storm_e
   say_number(order, "--worker", (long long)member->number);
   say(order, "--journal", member->journal);
   if (extra->plant) say(order, "--plant", extra->plant);
+  if (storm->config.patience) say(order, "--patience", storm->config.patience);
+  if (storm->config.rate) say_number(order, "--rate", storm->config.rate);
 }
 
 static bool start(struct pwi_storm *storm, struct pwi_storm_member *member, const char *command,
                   const struct order *order) {
   char path[PATH_MAX + 32];
-  snprintf(path, sizeof path, "%s/%s.log", storm->folder, member->name);
+  pwi_storm_log(storm, (size_t)(member - storm->members), path, sizeof path);
   int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (log < 0) return pwi_storm_fail(storm, "cannot write %s", path);
   struct pwi_child_config config = {.path = command,
@@ -197,31 +203,43 @@ static bool start(struct pwi_storm *storm, struct pwi_storm_member *member, cons
 
 static const char *const role_names[] = {"manager", "server", "worker"};
 
-bool pwi_storm_add(struct pwi_storm *storm, enum pwi_storm_role role, const struct pwi_storm_extra *extra,
-                   size_t *member_out) {
-  static const struct pwi_storm_extra nothing;
-  struct pwi_storm_member *member = &storm->members[storm->count];
+static bool launch(struct pwi_storm *storm, struct pwi_storm_member *member, const struct pwi_storm_extra *extra) {
   struct order order = {.words = {"pawl"}, .count = 1};
-  if (!extra) extra = &nothing;
-  if (storm->count == PWI_STORM_MEMBERS_MAX) return pwi_storm_fail(storm, "too many members");
-  *member = (struct pwi_storm_member){.role = role, .number = storm->numbers[role]++};
-  snprintf(member->name, sizeof member->name, "%s%u", role_names[role], member->number);
-  snprintf(member->journal, sizeof member->journal, "%s/%u.journal", storm->folder, member->number);
-  bool wants_cell = role == PWI_STORM_SERVER || (role == PWI_STORM_WORKER && extra->has_cell);
-  if (storm->cells && wants_cell && !pwi_storm_cell_add(storm->cells, &member->cell))
-    return pwi_storm_fail(storm, "cannot create a cell for %s", member->name);
-  if (role == PWI_STORM_MANAGER) order_manager(storm, &order);
-  if (role == PWI_STORM_SERVER) order_server(storm, extra, member->cell, &order);
-  if (role == PWI_STORM_WORKER) order_worker(storm, extra, member, &order);
+  if (member->role == PWI_STORM_MANAGER) order_manager(storm, member, &order);
+  if (member->role == PWI_STORM_SERVER) order_server(storm, extra, member->cell, &order);
+  if (member->role == PWI_STORM_WORKER) order_worker(storm, extra, member, &order);
   say_number(&order, "--ready-fd", PWI_CHILD_READY_FD);
   say_number(&order, "--parent", getpid());
   if (storm->config.is_tcp) say(&order, "--transport", "tcp");
   say_environment(storm, extra, &order);
   const char *pawl = extra->command ? extra->command : storm->command;
-  if (!start(storm, member, role == PWI_STORM_WORKER ? storm->worker_command : pawl, &order)) return false;
+  return start(storm, member, member->role == PWI_STORM_WORKER ? storm->worker_command : pawl, &order);
+}
+
+static const struct pwi_storm_extra nothing;
+
+bool pwi_storm_add(struct pwi_storm *storm, enum pwi_storm_role role, const struct pwi_storm_extra *extra,
+                   size_t *member_out) {
+  struct pwi_storm_member *member = &storm->members[storm->count];
+  if (!extra) extra = &nothing;
+  if (storm->count == PWI_STORM_MEMBERS_MAX) return pwi_storm_fail(storm, "too many members");
+  *member = (struct pwi_storm_member){.role = role, .number = storm->numbers[role]++};
+  snprintf(member->name, sizeof member->name, "%s%u", role_names[role], member->number);
+  snprintf(member->journal, sizeof member->journal, "%s/%u.journal", storm->folder, member->number);
+  bool wants_cell = role == PWI_STORM_SERVER || storm->config.is_apart || (role == PWI_STORM_WORKER && extra->has_cell);
+  if (storm->cells && wants_cell && !pwi_storm_cell_add(storm->cells, &member->cell))
+    return pwi_storm_fail(storm, "cannot create a cell for %s", member->name);
+  if (!launch(storm, member, extra)) return false;
   if (member_out) *member_out = storm->count;
   storm->count++;
-  return role != PWI_STORM_MANAGER || pwi_storm_settle(storm, 10 * PWI_HOST_SECOND);
+  return role != PWI_STORM_MANAGER || pwi_storm_settle(storm, MANAGER_NS);
+}
+
+bool pwi_storm_revive(struct pwi_storm *storm, size_t number) {
+  struct pwi_storm_member *member = &storm->members[number];
+  if (member->child) return pwi_storm_fail(storm, "%s is alive", member->name);
+  member->is_ready = false;
+  return launch(storm, member, &nothing);
 }
 
 /* --- members -------------------------------------------------------------------------------------------- */
@@ -234,19 +252,29 @@ bool pwi_storm_complain(struct pwi_storm *storm, struct pwi_storm_member *member
   return pwi_storm_fail(storm, "%s %s (%s): %s", member->name, what, pwi_child_end_print(end, how, sizeof how), words);
 }
 
+/* A manager that is started again as another member has the address that all know already. */
+static bool note_address(struct pwi_storm *storm, struct pwi_storm_member *member, const char *line) {
+  char address[PWI_NET_ADDRESS_MAX];
+  if (member->address[0] || (storm->address[0] && !storm->config.meta)) return true;
+  if (pwi_child_value(line, "address", address, sizeof address))
+    return pwi_storm_fail(storm, "the manager reported no address");
+  const char *at = strstr(address, "://");
+  snprintf(member->address, sizeof member->address, "%s", at ? at + 3 : address);
+  size_t used = strlen(storm->address);
+  int length = snprintf(storm->address + used, sizeof storm->address - used, "%s%s", used ? "," : "", member->address);
+  return (size_t)length < sizeof storm->address - used || pwi_storm_fail(storm, "too many managers");
+}
+
 bool pwi_storm_settle(struct pwi_storm *storm, int64_t timeout_ns) {
   int64_t deadline = pwi_host_after(timeout_ns);
   for (size_t i = 0; i < storm->count; i++) {
     struct pwi_storm_member *member = &storm->members[i];
-    const char *line, *at;
+    const char *line;
     if (!member->child || member->is_ready) continue;
     if (pwi_child_ready(member->child, deadline, &line))
       return pwi_storm_complain(storm, member, "did not become ready");
     member->is_ready = true;
-    if (member->role != PWI_STORM_MANAGER || storm->address[0]) continue;
-    if (pwi_child_value(line, "address", storm->address, sizeof storm->address))
-      return pwi_storm_fail(storm, "the manager reported no address");
-    if ((at = strstr(storm->address, "://"))) memmove(storm->address, at + 3, strlen(at + 3) + 1);
+    if (member->role == PWI_STORM_MANAGER && !note_address(storm, member, line)) return false;
   }
   return true;
 }
@@ -266,6 +294,16 @@ pid_t pwi_storm_pid(const struct pwi_storm *storm, size_t member) {
 }
 
 const char *pwi_storm_journal(const struct pwi_storm *storm, size_t member) { return storm->members[member].journal; }
+const char *pwi_storm_name(const struct pwi_storm *storm, size_t member) { return storm->members[member].name; }
+struct pwi_storm_cells *pwi_storm_cells(struct pwi_storm *storm) {
+  return storm->cells;
+}
+uint32_t pwi_storm_cell(const struct pwi_storm *storm, size_t member) { return storm->members[member].cell; }
+
+const char *pwi_storm_log(const struct pwi_storm *storm, size_t member, char *path, size_t size) {
+  snprintf(path, size, "%s/%s.log", storm->folder, storm->members[member].name);
+  return path;
+}
 
 void pwi_storm_kill(struct pwi_storm *storm, size_t number) {
   struct pwi_storm_member *member = &storm->members[number];

@@ -31,6 +31,12 @@ struct pwi_storm_config {
   const char *client_grace; /* the manager's --client-grace; NULL: its default */
   bool is_tcp;              /* no shared memory */
   bool has_cells;           /* a network namespace for each server (tests/storm/harness/cells.h) */
+  bool is_apart;            /* with cells: managers and workers have cells of their own, too */
+  /* The managers' --meta; there may be several managers then. NULL: none. May be written, like `data`, until
+   * the first manager is started */
+  const char *meta;
+  const char *patience; /* how long a worker waits for one push, in seconds; NULL: its default */
+  uint32_t rate;        /* calls of a worker per second, at most; 0: as many as it can */
 };
 
 /* Settings of a single member. May be all zeros. */
@@ -61,9 +67,13 @@ void pwi_storm_keep(struct pwi_storm *storm);
 /* --- members -------------------------------------------------------------------------------------------- */
 
 /* Starts a member without waiting; the manager must be the first. A manager that is started again gets the
- * address of the first. */
+ * address of the first, unless config.meta is set: then it is a further manager. */
 bool pwi_storm_add(struct pwi_storm *storm, enum pwi_storm_role role, const struct pwi_storm_extra *extra,
                    size_t *member_out);
+
+/* Starts a manager or a server that was killed again, without waiting: a manager at its address, a server
+ * at another port; both in their cell. */
+bool pwi_storm_revive(struct pwi_storm *storm, size_t member);
 
 /* Waits until all live members are ready. */
 bool pwi_storm_settle(struct pwi_storm *storm, int64_t timeout_ns);
@@ -72,7 +82,9 @@ size_t pwi_storm_count(const struct pwi_storm *storm); /* of all members so far 
 bool pwi_storm_is_alive(const struct pwi_storm *storm, size_t member, enum pwi_storm_role role);
 bool pwi_storm_is_worker(const struct pwi_storm *storm, size_t member); /* that has begun, alive or not */
 pid_t pwi_storm_pid(const struct pwi_storm *storm, size_t member);
-const char *pwi_storm_journal(const struct pwi_storm *storm, size_t member); /* of a worker */
+const char *pwi_storm_journal(const struct pwi_storm *storm, size_t member);                      /* of a worker */
+const char *pwi_storm_name(const struct pwi_storm *storm, size_t member);                         /* "server1" */
+const char *pwi_storm_log(const struct pwi_storm *storm, size_t member, char *path, size_t size); /* its output */
 
 /* Sends SIGKILL and waits for the end. */
 void pwi_storm_kill(struct pwi_storm *storm, size_t member);
@@ -82,6 +94,10 @@ void pwi_storm_pause(struct pwi_storm *storm, size_t member, bool is_paused);
  * without a cell. */
 bool pwi_storm_cut(struct pwi_storm *storm, size_t member, bool is_cut);
 bool pwi_storm_lose(struct pwi_storm *storm, size_t member, size_t other, bool is_lost);
+
+/* With cells: the cells, for processes that are no members; and the cell of a member. */
+struct pwi_storm_cells *pwi_storm_cells(struct pwi_storm *storm);
+uint32_t pwi_storm_cell(const struct pwi_storm *storm, size_t member);
 
 /* --- the cluster ---------------------------------------------------------------------------------------- */
 
@@ -94,6 +110,10 @@ void pwi_storm_session_options(const struct pwi_storm *storm, struct pawl_sessio
 /* Waits until the manager reports that every arc has all its members, and exactly the live servers are up. */
 bool pwi_storm_await_whole(struct pwi_storm *storm, int64_t timeout_ns);
 
+/* The same; and that every server is connected, and nothing moves or is about to. The manager that reports
+ * it must be of this term or a later one: a manager that was replaced may not know it yet. */
+bool pwi_storm_await_still(struct pwi_storm *storm, uint64_t term, int64_t timeout_ns);
+
 /* The servers that form the chain of the first arc, its head first; at most `room`, full members only. */
 bool pwi_storm_first_chain(struct pwi_storm *storm, size_t *members_out, size_t room, size_t *count_out);
 
@@ -104,6 +124,9 @@ bool pwi_storm_calm(struct pwi_storm *storm, int64_t timeout_ns);
 
 /* Verifies the journals of all workers, dead ones included. */
 bool pwi_storm_judge(struct pwi_storm *storm, int64_t patience_ns, struct pwi_storm_verdict *verdict_out);
+
+/* Tells all members to end. False if one does not, or ends otherwise than it should. */
+bool pwi_storm_leave(struct pwi_storm *storm, int64_t timeout_ns);
 
 /* The longest time between two ends of pushes of the worker, among those that touch [from, to]. Times are
  * of CLOCK_MONOTONIC. */

@@ -15,7 +15,8 @@ struct pwi_storm_member {
   uint32_t number;         /* among members of its role */
   struct pwi_child *child; /* NULL: it has ended */
   bool is_ready;
-  uint32_t cell; /* 0: at home, or there are no cells */
+  uint32_t cell;                     /* 0: at home, or there are no cells */
+  char address[PWI_NET_ADDRESS_MAX]; /* of a manager; "" before it is ready for the first time */
   char name[24];
   char journal[PATH_MAX + 32];
 };
@@ -26,7 +27,7 @@ struct pwi_storm {
   bool is_folder_ours;
   char command[PATH_MAX];
   char worker_command[PATH_MAX + sizeof "-storm"]; /* pawl-storm */
-  char address[PWI_NET_ADDRESS_MAX];               /* of the manager; "" before it is ready */
+  char address[4 * PWI_NET_ADDRESS_MAX];           /* of all managers, with commas; "" before one is ready */
   char key[PWI_KEY_TEXT_MAX];                      /* "": none */
   struct pwi_storm_cells *cells;
   struct pawl_session *session;

@@ -22,6 +22,7 @@ enum {
   LETTER_OUTSTANDING,
   LETTER_PUSHES,
   LETTER_PATIENCE,
+  LETTER_RATE,
   LETTER_PLANT,
   LETTER_TRANSPORT,
   LETTER_READY_FD,
@@ -34,7 +35,7 @@ struct order {
   const struct pwi_command *command;
   struct pwi_session_choice choice;
   const char *journal;
-  uint64_t worker, outstanding, pushes, ready_fd, parent;
+  uint64_t worker, outstanding, pushes, rate, ready_fd, parent;
   bool has_worker, has_ready_fd;
   int64_t patience_ns;
   enum pwi_storm_plant plant;
@@ -71,6 +72,8 @@ static bool read_own(struct order *order, int letter, const char *value) {
     return read_number(value, 1, UINT64_MAX, &order->pushes);
   case LETTER_PATIENCE:
     return pwi_role_seconds(value, &order->patience_ns) && order->patience_ns > 0;
+  case LETTER_RATE:
+    return read_number(value, 1, 1000000, &order->rate);
   case LETTER_PLANT:
     return read_plant(value, &order->plant);
   case LETTER_TRANSPORT:
@@ -108,6 +111,7 @@ static int work_in(const struct order *order, struct pawl_session *session) {
                                          .journal = &journal,
                                          .outstanding = (uint32_t)order->outstanding,
                                          .pushes = order->pushes,
+                                         .rate = order->rate,
                                          .plant = order->plant,
                                          .patience_ns = order->patience_ns,
                                          .told = &told};
@@ -148,6 +152,7 @@ static const struct pwi_cli_option work_options[] = {
     {LETTER_OUTSTANDING, "outstanding", "N", "concurrent pushes (default: 8)"},
     {LETTER_PUSHES, "pushes", "N", "end after this many pushes (default: run until SIGTERM)"},
     {LETTER_PATIENCE, "patience", "SECONDS", "give up if a push takes longer, in seconds (default: 60)"},
+    {LETTER_RATE, "rate", "N", "begin at most N calls a second (default: no limit)"},
     {LETTER_PLANT, "plant", "MISTAKE", "for tests: early (acknowledge a push that is never sent), or twice"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory with servers on this machine"},
     {LETTER_READY_FD, "ready-fd", "FD", "write 'ready …' to this descriptor when ready"},

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "host/clock.h"
@@ -227,6 +228,15 @@ static bool has_more_to_do(const struct work *work) {
   return work->config->pushes == 0 || work->serial < work->config->pushes;
 }
 
+/* Pauses after a round over all slots, so that several pushes are under way at a time. */
+static void pace(const struct work *work, uint64_t turn) {
+  uint32_t count = work->config->outstanding;
+  if (work->config->rate == 0 || turn % count != count - 1) return;
+  int64_t pause = (int64_t)count * PWI_HOST_SECOND / (int64_t)work->config->rate;
+  struct timespec time = {(time_t)(pause / PWI_HOST_SECOND), (long)(pause % PWI_HOST_SECOND)};
+  nanosleep(&time, NULL);
+}
+
 static pawl_status run(struct work *work) {
   uint32_t count = work->config->outstanding;
   pawl_status status = PAWL_OK;
@@ -238,6 +248,7 @@ static pawl_status run(struct work *work) {
     status = turn % PULL_EVERY == PULL_EVERY - 1
                  ? begin_pull(work, slot, turn / PULL_EVERY % 2 ? PWI_STORM_DENSE : PWI_STORM_MIXED)
                  : begin_push(work, slot);
+    pace(work, turn);
   }
   for (uint32_t i = 0; i < count && !status; i++) status = end_call(work, &work->slots[(turn + i) % count]);
   return status;

@@ -31,6 +31,7 @@ struct pwi_storm_work_config {
   struct pwi_storm_writer *journal;
   uint32_t outstanding;
   uint64_t pushes; /* 0: until told to stop */
+  uint64_t rate;   /* calls per second, at most; 0: no limit */
   enum pwi_storm_plant plant;
   int64_t patience_ns; /* for one push */
   atomic_int *told;    /* 1: begin no more pushes and finish the others; 2: leave at once */
