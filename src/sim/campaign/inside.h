@@ -406,7 +406,7 @@ void pwi_paced_fini(struct campaign *campaign);
 PAWL_MUST_USE pawl_status pwi_workloads_begin(struct campaign *campaign);
 bool pwi_workloads_are_busy(const struct campaign *campaign);
 bool pwi_workloads_describe(const struct campaign *campaign, char *text, size_t size); /* false: none is busy */
-void pwi_workloads_view(struct campaign *campaign, const struct pwi_view *view); /* the view is durable */
+void pwi_workloads_view(struct campaign *campaign, const struct pwi_view *view);       /* the view is durable */
 PAWL_MUST_USE pawl_status pwi_workloads_check(struct campaign *campaign);
 void pwi_workloads_fini(struct campaign *campaign);
 
