@@ -268,6 +268,34 @@ static void test_a_head_opens_the_chain_and_sends_changes(void **state) {
   stop_scene(&s);
 }
 
+static void greet(struct scene *scene, const struct server_peer *peer, uint64_t node) {
+  struct pwi_hello hello;
+  uint8_t bytes[PWI_HELLO_MAX];
+  size_t size;
+  pwi_hello_init(&hello);
+  hello.role = PWI_ROLE_SERVER;
+  hello.node = node;
+  assert_int_equal(pwi_hello_encode(&hello, bytes, sizeof bytes, &size), PAWL_OK);
+  struct pwi_link_info info = {.peer = "here:1", .hello = bytes, .hello_size = size, .identity = ""};
+  pwi_server_actor.link_up(scene->server, peer->link, &info);
+}
+
+/* It would answer on that link about chains of its own. */
+static void test_another_process_at_the_address_of_a_follower_is_not_spoken_to(void **state) {
+  (void)state;
+  for (uint64_t node = 0; node <= 3; node++) {
+    struct scene s;
+    start_scene(&s, 1, "12");
+    struct server_peer *next = find(&s, PEER_NEXT, 2);
+    assert_non_null(next);
+    greet(&s, next, node); /* 0: it has not joined yet */
+    assert_int_equal(next->is_up, node == 2);
+    assert_int_equal(s.net.sent_count > 0, node == 2);
+    assert_int_equal(s.net.closed_count, node == 2 ? 0 : 1);
+    stop_scene(&s);
+  }
+}
+
 static void test_a_follower_is_sent_the_changes_that_it_lacks(void **state) {
   (void)state;
   struct scene s;
@@ -740,6 +768,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test(test_##name)
       T(a_head_opens_the_chain_and_sends_changes),
+      T(another_process_at_the_address_of_a_follower_is_not_spoken_to),
       T(a_follower_is_sent_the_changes_that_it_lacks),
       T(changes_wait_for_room_on_the_link),
       T(a_lost_link_is_made_again_and_complained_of),
