@@ -135,6 +135,41 @@ static void take_out(struct input *input, struct pwi_catalogue *catalogue) {
   assert(catalogue->number == number + there && !pwi_catalogue_find(catalogue, id));
 }
 
+static void restore(struct input *input, struct pwi_catalogue *catalogue) {
+  struct pwi_vector_id id = {draw_u8(input)};
+  const struct pwi_entry *entry = pwi_catalogue_find(catalogue, id);
+  bool is_vector = entry && entry->kind == PWI_ENTRY_VECTOR;
+  uint32_t before = entry ? entry->incarnation : 0;
+  assert(pwi_catalogue_restore(catalogue, id) == (is_vector ? PAWL_OK : PAWL_NOT_FOUND));
+  if (is_vector) assert(pwi_catalogue_find(catalogue, id)->incarnation == before + 1);
+}
+
+/* Options with a server function: settling is canonical, and settled options stay as they are. */
+static void settle(struct input *input) {
+  static const char *const rules[] = {"adagrad rate=0.1", "  sgd   rate = 0.5 ", "add",   "assign",
+                                      "nobody knows=1",   "adam rate=1",         " min ", ""};
+  struct pwi_entry entry = draw_entry(input, 0);
+  struct pawl_vector_options settled, again;
+  uint8_t which = draw_u8(input);
+  if (which < 128)
+    memcpy(entry.is.rule, rules[which % 8], strlen(rules[which % 8]));
+  else
+    draw(input, entry.is.rule, 1 + which % (sizeof entry.is.rule - 1));
+  if (pwi_options_settle(&entry.is, NULL, &settled)) return;
+  assert(pwi_options_settle(&settled, NULL, &again) == PAWL_OK && pwi_options_equal(&settled, &again));
+  assert(pwi_options_add_up(&settled) == pwi_options_add_up(&again));
+  entry.is = settled;
+  assert(pwi_entry_pushed_bytes(&entry) > 0 &&
+         pwi_entry_pushed_bytes(&entry) % pwi_scalar_size((enum pwi_scalar)settled.type) == 0);
+  struct pwi_writer writer = {0};
+  struct pwi_reader reader;
+  pwi_options_write(&writer, &settled);
+  pwi_reader_init(&reader, writer.data, writer.size);
+  again = pwi_options_read_last(&reader);
+  assert(pwi_reader_end(&reader) == PAWL_OK && pwi_options_equal(&settled, &again));
+  pwi_writer_fini(&writer);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input input = {data, size};
   struct pwi_catalogue catalogue = {0};
@@ -143,8 +178,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   }
   while (input.left > 0) {
-    if (draw_u8(&input) % 4 == 0)
+    uint8_t what = draw_u8(&input) % 6;
+    if (what == 0)
       take_out(&input, &catalogue);
+    else if (what == 1)
+      restore(&input, &catalogue);
+    else if (what == 2)
+      settle(&input);
     else
       add(&input, &catalogue);
   }

@@ -55,7 +55,7 @@ static void check_text(const struct pwi_view *view) {
 static void check_view(struct pwi_view *view) {
   struct pwi_view_fault fault = {PWI_RULE_EPOCH, 99};
   assert(pwi_view_check(view, &fault) == PAWL_OK && fault.rule == PWI_RULE_NONE);
-  assert(strcmp(pwi_view_rule_text(fault.rule), "no rule is broken") == 0);
+  assert(strcmp(pwi_view_rule_text(fault.rule), "no rule is violated") == 0);
   for (size_t i = 0; i < view->node_count; i++) {
     assert(pwi_view_find(view, view->nodes[i].node) == &view->nodes[i]);
     assert(strcmp(pwi_node_state_text(view->nodes[i].state), "unknown") != 0);

@@ -366,8 +366,8 @@ static pawl_status apply_quota(struct pwi_ledger *ledger, struct pwi_reader *rea
   if (!pwi_space_is_sound(made.space)) return PAWL_INVALID;
   size_t place = 0;
   while (place < ledger->space_count && strcmp(ledger->spaces[place].space, made.space) < 0) place++;
-  struct pwi_ledger_space *at = ledger->spaces + place;
-  bool is_known = place < ledger->space_count && strcmp(at->space, made.space) == 0;
+  struct pwi_ledger_space *at = place < ledger->space_count ? &ledger->spaces[place] : NULL;
+  bool is_known = at && strcmp(at->space, made.space) == 0;
   if (!is_known && made.memory == 0) return PAWL_NOT_FOUND;
   if (is_known && made.memory > 0) {
     at->memory = made.memory;
