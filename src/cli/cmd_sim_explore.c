@@ -280,7 +280,7 @@ static const struct pwi_cli_option options[] = {
 
 const struct pwi_command pwi_command_sim_explore = {
     .name = "sim explore",
-    .summary = "test a small simulated cluster in every order of its messages",
+    .summary = "test a small cluster in every order of its messages",
     .text = "Runs a manager, 2 or 3 servers and clients on the simulated network, in every\n"
             "order in which messages can arrive, and with --crash 1 with a crash at every\n"
             "moment. States that were reached before are not explored again. Checks the\n"

@@ -129,7 +129,8 @@ PAWL_MUST_USE pawl_status pwi_explore_replay(const struct pwi_explore_config *co
                                              uint32_t size, void (*show)(void *context, const char *line),
                                              void *context, struct pwi_explore_result *result_out);
 
-/* "0,2,1", and back. Zeros at the end are left out, as a replay adds them. The text is truncated at `size`. pwi_explore_path_read returns false for anything else. */
+/* "0,2,1", and back. Zeros at the end are left out but for the first
+ * choice, as a replay adds them. The text is truncated at `size`. pwi_explore_path_read returns false for anything else. */
 void pwi_explore_path_text(const uint8_t *path, uint32_t count, char *text, size_t size);
 bool pwi_explore_path_read(const char *text, uint8_t path_out[PWI_EXPLORE_STEPS], uint32_t *size_out);
 
