@@ -146,8 +146,8 @@ static int explore(const struct pwi_command *command, const struct explore_choic
     printf("    %sfailed%s: %s\n", pwi_paint_ink(paint, PWI_INK_RED), pwi_paint_ink(paint, PWI_INK_PLAIN),
            result.failure);
   else if (result.is_exhausted)
-    printf("    %sexhausted%s: there is no other order\n", pwi_paint_ink(paint, PWI_INK_GREEN),
-           pwi_paint_ink(paint, PWI_INK_PLAIN));
+    printf("    %sexhausted%s: %s\n", pwi_paint_ink(paint, PWI_INK_GREEN), pwi_paint_ink(paint, PWI_INK_PLAIN),
+           config.merge ? "no other state, as far as effects tell" : "there is no other order");
   else
     printf("    %sbound reached%s, not exhausted: complete for up to %" PRIu64 " choices beyond the first order\n",
            pwi_paint_ink(paint, PWI_INK_YELLOW), pwi_paint_ink(paint, PWI_INK_PLAIN), result.levels);
