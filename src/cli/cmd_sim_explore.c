@@ -146,8 +146,8 @@ static int explore(const struct pwi_command *command, const struct explore_choic
     printf("    %sfailed%s: %s\n", pwi_paint_ink(paint, PWI_INK_RED), pwi_paint_ink(paint, PWI_INK_PLAIN),
            result.failure);
   else if (result.is_exhausted)
-    printf("    %sexhausted%s: there is no other order\n", pwi_paint_ink(paint, PWI_INK_GREEN),
-           pwi_paint_ink(paint, PWI_INK_PLAIN));
+    printf("    %sexhausted%s: %s\n", pwi_paint_ink(paint, PWI_INK_GREEN), pwi_paint_ink(paint, PWI_INK_PLAIN),
+           config.merge ? "no other state, as far as effects tell" : "there is no other order");
   else
     printf("    %sbound reached%s, not exhausted: complete for up to %" PRIu64 " choices beyond the first order\n",
            pwi_paint_ink(paint, PWI_INK_YELLOW), pwi_paint_ink(paint, PWI_INK_PLAIN), result.levels);
@@ -280,7 +280,7 @@ static const struct pwi_cli_option options[] = {
 
 const struct pwi_command pwi_command_sim_explore = {
     .name = "sim explore",
-    .summary = "test a small simulated cluster in every order of its messages",
+    .summary = "test a small cluster in every order of its messages",
     .text = "Runs a manager, 2 or 3 servers and clients on the simulated network, in every\n"
             "order in which messages can arrive, and with --crash 1 with a crash at every\n"
             "moment. States that were reached before are not explored again. Checks the\n"

@@ -102,7 +102,7 @@ explains 'checkpoint export' --format --json FILE
 explains sim 'pawl sim demo' 'pawl sim faults' 'pawl sim explore'
 explains 'sim demo' --seed --bug --json
 explains 'sim faults' --seeds --seed --replicas --jobs --bug --json
-explains 'sim explore' --scenario --servers --replicas --pushes --crash --early --merge --states --replay --bug --json
+explains 'sim explore' --scenario --servers --replicas --clients --pushes --crash --reset --early --merge --states --replay --bug --json
 
 # refuses HINT ARGUMENT…: exit code 2, nothing on standard output, HINT and where to read more on standard error.
 refuses() {

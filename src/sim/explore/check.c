@@ -43,18 +43,18 @@ static void check_views(struct scene *scene) {
 
 /* --- contents ------------------------------------------------------------------------------------------- */
 
-struct stand {
+struct member_state {
   const struct pwi_server *server;
   struct pwi_server_arc arc;
 };
 
-static size_t list_stands(const struct scene *scene, struct stand stands[ARCS_MAX]) {
+static size_t list_stands(const struct scene *scene, struct member_state stands[ARCS_MAX]) {
   size_t count = 0;
   for (size_t i = 0; i < scene->config->servers; i++) {
     struct pwi_server_arc arcs[ARCS_MAX];
     size_t all = server_at(scene, i) ? pwi_server_arcs(server_at(scene, i), arcs, ARCS_MAX) : 0;
     for (size_t k = 0; k < all && k < ARCS_MAX && count < ARCS_MAX; k++)
-      if (!arcs[k].filling && arcs[k].even) stands[count++] = (struct stand){server_at(scene, i), arcs[k]};
+      if (!arcs[k].filling && arcs[k].even) stands[count++] = (struct member_state){server_at(scene, i), arcs[k]};
   }
   return count;
 }
@@ -75,12 +75,12 @@ static const struct pwi_membership *newest_membership(const struct scene *scene)
 
 /* Clocks of retired senders are left out, because not all members have dropped them yet. */
 static void compare_members(struct scene *scene) {
-  struct stand stands[ARCS_MAX];
+  struct member_state stands[ARCS_MAX];
   const struct pwi_membership *membership = newest_membership(scene);
   size_t count = membership ? list_stands(scene, stands) : 0;
   for (size_t i = 0; i < count; i++)
     for (size_t k = 0; k < i; k++) {
-      const struct stand *a = &stands[i], *b = &stands[k];
+      const struct member_state *a = &stands[i], *b = &stands[k];
       if (a->server == b->server || !is_same_moment(&a->arc, &b->arc)) continue;
       if (pwi_server_digest(a->server, a->arc.positions, membership) ==
           pwi_server_digest(b->server, b->arc.positions, membership))

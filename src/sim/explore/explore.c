@@ -37,7 +37,7 @@ void pwi_explore_config_init(struct pwi_explore_config *config, enum pwi_explore
 void pwi_explore_path_text(const uint8_t *path, uint32_t count, char *text, size_t size) {
   size_t at = 0;
   if (size > 0) *text = '\0';
-  while (count > 0 && path[count - 1] == 0) count--;
+  while (count > 1 && path[count - 1] == 0) count--;
   for (uint32_t i = 0; i < count && at + 5 < size; i++)
     at += (size_t)snprintf(text + at, size - at, "%s%u", i ? "," : "", path[i]);
 }

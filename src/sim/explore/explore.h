@@ -2,8 +2,8 @@
  * anywhere.
  *
  * A campaign (sim/campaign) draws a few orders of a large cluster. The explorer tries *all* orders of a tiny
- * one: 2 to 3 servers, 2 clients, a few pushes and one change of the view. The cluster is set up in one fixed
- * order. Then a scenario begins, and from here on the explorer chooses what happens next:
+ * one: 2 to 3 servers, 1 or 2 clients, a few pushes and one change of the view. The cluster is set up in one
+ * fixed order. Then a scenario begins, and from here on the explorer chooses what happens next:
  *
  *   - any message that is first in its lane, any greeting, hang-up or refusal of a link arrives;
  *   - a client makes its next call;
@@ -15,32 +15,35 @@
  *
  * STATES. Roles are deterministic: the state of a node is a function of the events that it has seen, in their
  * order, and of their times. The state of the cluster is therefore known by one hash for each node, over its
- * events, and by the kills that are left. What is in flight follows from that. Two orders that differ only in
- * events of different nodes lead to the same state, which is explored once. Orders of events at *one* node are
- * always told apart, even if the role does not care.
+ * events, and by the kills and resets that are left. What is in flight follows from that. Two orders that
+ * differ only in events of different nodes lead to the same state, which is explored once. Orders of events
+ * at *one* node are always told apart, even if the role does not care.
  *
- * MERGING. With `merge` a state is known by what can be seen of it: for each node the messages that it has sent
- * and received on every lane, its timers, the contents of its arcs, its counters. So two orders of the same
- * events at one node are one state as soon as they had the same effects. This reduces the states many times.
- * It overlooks an order that changes something in a role that shows only later, in a message or a timer, so it
- * comes in addition to the exact search of smaller scopes.
+ * MERGING. With `merge` a state is known by what can be seen of it: for each node the messages that it has
+ * sent and received on every lane, its timers, the contents of its arcs, its counters. So two orders of the
+ * same events at one node are one state as soon as they had the same effects. This reduces the states many
+ * times. It overlooks an order that changes something in a role that shows only later, in a message or a
+ * timer, so it comes in addition to the exact search of smaller scopes.
  *
  * SEARCH. A run is a list of choices, and begins anew from the set-up: the explorer forks a process for each
- * run, which repeats the choices up to a state and goes on from there in the first order until it meets a known
- * state. So a run that trips an assertion or a sanitizer is a finding like any other, and nothing has to be
- * undone. (A fork takes 0.3 ms, setting a cluster up 6 ms.) Choices that were left out are queued. The queue is
- * worked off in order: first the runs that differ from the first order in one choice, then those that differ in
- * two, and so on. A choice that lets an event overtake older ones holds these back until nothing else is left,
- * so that one slow message takes one choice. If the bound ends a search, the simplest orders have been tried.
+ * run, which repeats the choices up to a state and goes on from there in the first order until it meets a
+ * known state. So a run that trips an assertion or a sanitizer is a finding like any other, and nothing has
+ * to be undone. (A run takes 1 ms with its fork; setting a cluster up alone takes 5 ms.) Choices that were
+ * left out are queued. The queue is worked off in order: first the runs that differ from the first order in
+ * one choice, then those that differ in two, and so on. A run ends when all calls have ended and every node
+ * knows the new view; the rest happens in the order of time. A choice that lets an event overtake older ones
+ * holds these back until nothing else is left, so that one slow message takes one choice. If the bound ends a
+ * search, the simplest orders have been tried.
  *
- * The hash after a choice is known before the choice is made. So no run leads to a state that another run leads
- * to, made or queued.
+ * The hash after a choice is known before the choice is made. So no run leads to a state that another run
+ * leads to, made or queued.
  *
  * CHECKED, from numbers that the explorer holds itself, at every state: full members of a chain have the same
- * content at the same version; no epoch has two views; no arc has lost more copies than servers were killed.
- * Of every call: it ends without an error; nobody passes a barrier before all have come, and whoever passes
- * sees all pushes before it. At the end of every run: all calls end; the chains become whole; each acknowledged
- * push counts once; a push of a killed client counts once or not at all.
+ * content at the same version; no epoch has two views; no arc has lost more copies than servers were killed;
+ * every full member has each acknowledged push in its table, and none twice. Of every call: it ends without
+ * an error; nobody passes a barrier before all have come, and whoever passes sees all pushes before it. At
+ * the end of every run: all calls end; the chains become whole; each acknowledged push counts once; a push of
+ * a killed client counts once or not at all.
  *
  * Threads: as the simulation. The caller's process should have no other threads, because it forks.
  */
@@ -129,7 +132,8 @@ PAWL_MUST_USE pawl_status pwi_explore_replay(const struct pwi_explore_config *co
                                              uint32_t size, void (*show)(void *context, const char *line),
                                              void *context, struct pwi_explore_result *result_out);
 
-/* "0,2,1", and back. Zeros at the end are left out, as a replay adds them. The text is truncated at `size`. pwi_explore_path_read returns false for anything else. */
+/* "0,2,1", and back. Zeros at the end are left out but for the first choice, as a replay adds them. The text
+ * is truncated at `size`. pwi_explore_path_read returns false for anything else. */
 void pwi_explore_path_text(const uint8_t *path, uint32_t count, char *text, size_t size);
 bool pwi_explore_path_read(const char *text, uint8_t path_out[PWI_EXPLORE_STEPS], uint32_t *size_out);
 

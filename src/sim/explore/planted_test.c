@@ -1,8 +1,9 @@
 /* planted: yes
  * timeout: 900
  *
- * Bugs that are planted in the roles on purpose (protocol/planted.h) are found by the explorer, in the smallest
- * scope that shows them. The order that it prints fails again when it is replayed, and holds without the bug.
+ * Bugs that are planted in the roles on purpose (protocol/planted.h) are found by the explorer, in the
+ * smallest scope that shows them. The order that it prints fails again when it is replayed, and holds
+ * without the bug.
  *
  *   PAWL_BUG=name    this one alone
  */
@@ -15,10 +16,10 @@ struct planted {
   uint32_t clients, pushes, crashes;
 };
 
-/* Two bugs are missing, whose orders are more than the few choices beyond the first order that fit below a bound.
- * duplicate_ack: the links of a client are reset, a log entry is slow, and time passes meanwhile. accept_old_epoch:
- * two log entries of a dead head are in flight while the manager, after its timers, replaces the head, and a push of
- * another client comes first at the new head. Campaigns find both. */
+/* Two bugs are missing, whose orders are more than the few choices beyond the first order that fit below a
+ * bound. duplicate_ack: the links of a client are reset, a log entry is slow, and time passes meanwhile.
+ * accept_old_epoch: two log entries of a dead head are in flight while the manager, after its timers,
+ * replaces the head, and a push of another client comes first at the new head. Campaigns find both. */
 static const struct planted scopes[] = {
     {PWI_PLANTED_EARLY_ACK, PWI_EXPLORE_HANDOVER, 2, 3, 0},  {PWI_PLANTED_FORGET_CLOCKS, PWI_EXPLORE_FILL, 2, 3, 0},
     {PWI_PLANTED_SKIP_ORDER, PWI_EXPLORE_MOVE, 2, 3, 0},     {PWI_PLANTED_PROMOTE_FILLING, PWI_EXPLORE_FILL, 1, 1, 1},

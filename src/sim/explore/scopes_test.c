@@ -1,8 +1,8 @@
 /* labels: long nosan
  * timeout: 3000
  *
- * Larger scopes of the explorer: some are exhausted, the others hold in some ten thousand states of the simplest
- * orders.
+ * Larger scopes of the explorer: some are exhausted, the others hold in some ten thousand states of the
+ * simplest orders.
  */
 #include "sim/explore/scopes_testing.h"
 

@@ -36,7 +36,7 @@ static void explore_scope(const struct scope *scope) {
     fail_msg("%s; to replay it: --replay %s", result.failure, text);
   }
   assert_int_equal(result.is_exhausted, scope->is_exhausted);
-  assert_true(result.is_exhausted ? result.states > scope->states / 2 : result.states == scope->states);
+  assert_true(result.states > scope->states / 2); /* the queue may be full first */
   assert_true(result.ends > 0);
   assert_true(scope->crashes == 0 || result.crashes > 0);
 }

@@ -16,7 +16,7 @@
 #define PROGRESS_RUNS 256
 
 /* A known state: the first way to it. */
-struct known {
+struct known_state {
   uint32_t before; /* index of the state before it; NO_STATE for the first */
   uint8_t choice;
 };
@@ -40,11 +40,11 @@ struct table {
   uint64_t *hashes, size;
 };
 
-struct search {
+struct order_search {
   const struct pwi_explore_config *config;
   struct scene scene;
   struct search_memory *is;
-  struct known *known;
+  struct known_state *known;
   struct table claims;  /* pasts that a run has, or will have */
   struct table effects; /* states by their effects, with config.merge */
   struct queued *queue;
@@ -64,9 +64,9 @@ static void unshare(void *memory, uint64_t count, size_t size) {
   if (memory) munmap(memory, (size_t)count * size);
 }
 
-static pawl_status search_init(struct search *search, const struct pwi_explore_config *config) {
+static pawl_status search_init(struct order_search *search, const struct pwi_explore_config *config) {
   uint64_t states = config->states_max;
-  *search = (struct search){.config = config, .claims.size = 1024, .queue_room = states * QUEUED_PER_STATE};
+  *search = (struct order_search){.config = config, .claims.size = 1024, .queue_room = states * QUEUED_PER_STATE};
   if (states == 0 || states >= NO_STATE / QUEUED_PER_STATE) return PAWL_INVALID;
   while (search->claims.size < 2 * search->queue_room) search->claims.size *= 2;
   search->effects.size = search->claims.size;
@@ -80,7 +80,7 @@ static pawl_status search_init(struct search *search, const struct pwi_explore_c
              : PAWL_NO_MEMORY;
 }
 
-static void search_fini(struct search *search) {
+static void search_fini(struct order_search *search) {
   unshare(search->is, 1, sizeof *search->is);
   unshare(search->known, search->config->states_max, sizeof *search->known);
   unshare(search->claims.hashes, search->claims.size, sizeof(uint64_t));
@@ -89,7 +89,7 @@ static void search_fini(struct search *search) {
 }
 
 /* True if the hash is new to the table. */
-static bool claim(struct search *search, const struct table *table, uint64_t hash) {
+static bool claim(struct order_search *search, const struct table *table, uint64_t hash) {
   uint64_t at, mask = table->size - 1;
   if (hash == 0) hash = 1;
   for (at = hash & mask; table->hashes[at]; at = (at + 1) & mask)
@@ -99,15 +99,15 @@ static bool claim(struct search *search, const struct table *table, uint64_t has
   return true;
 }
 
-static bool add_state(struct search *search, uint32_t before, uint8_t choice) {
+static bool add_state(struct order_search *search, uint32_t before, uint8_t choice) {
   struct pwi_explore_result *result = &search->is->result;
   search->is->is_full |= result->states == search->config->states_max;
   if (search->is->is_full) return false;
-  search->known[result->states++] = (struct known){before, choice};
+  search->known[result->states++] = (struct known_state){before, choice};
   return true;
 }
 
-static void add_run(struct search *search, uint32_t state, size_t choice, unsigned level) {
+static void add_run(struct order_search *search, uint32_t state, size_t choice, unsigned level) {
   struct search_memory *is = search->is;
   is->is_full |= is->queue_end == search->queue_room || is->claimed > search->claims.size / 2;
   if (is->is_full) return;
@@ -122,7 +122,7 @@ struct moment {
   size_t count;
 };
 
-static bool fail(struct search *search) {
+static bool fail(struct order_search *search) {
   const char *why = pwi_sim_failure(search->scene.cluster.sim);
   struct pwi_explore_result *result = &search->is->result;
   if (!why) return false;
@@ -131,7 +131,7 @@ static bool fail(struct search *search) {
   return true;
 }
 
-static bool step(struct search *search, struct moment *moment, size_t which) {
+static bool step(struct order_search *search, struct moment *moment, size_t which) {
   struct pwi_explore_result *result = &search->is->result;
   struct scene *scene = &search->scene;
   result->choices++;
@@ -149,7 +149,7 @@ static bool step(struct search *search, struct moment *moment, size_t which) {
 
 /* Queues the choices that lead to states which no run leads to yet. Returns true if the first choice is one of
  * them: this run goes on with it. */
-static bool branch(struct search *search, const struct moment *moment, uint32_t state, unsigned level) {
+static bool branch(struct order_search *search, const struct moment *moment, uint32_t state, unsigned level) {
   bool goes_on = false;
   for (size_t i = 0; i < moment->count && !search->is->is_full; i++) {
     struct past past = search->scene.past;
@@ -163,7 +163,7 @@ static bool branch(struct search *search, const struct moment *moment, uint32_t 
   return goes_on;
 }
 
-static void end_run(struct search *search) {
+static void end_run(struct order_search *search) {
   struct pwi_explore_result *result = &search->is->result;
   result->ends++;
   result->crashes += search->scene.past.crashes_left < search->config->crashes;
@@ -173,7 +173,7 @@ static void end_run(struct search *search) {
 }
 
 /* Repeats the choices that lead to the state, and makes the new one. */
-static bool follow(struct search *search, const struct queued *run, struct moment *moment) {
+static bool follow(struct order_search *search, const struct queued *run, struct moment *moment) {
   uint8_t path[PWI_EXPLORE_STEPS + 1];
   uint32_t size = 0;
   if (run->state == NO_STATE) return true;
@@ -188,7 +188,7 @@ static bool follow(struct search *search, const struct queued *run, struct momen
 }
 
 /* Goes on in the first order until another run has come first, or nothing is left to choose. */
-static void run_on(struct search *search, const struct queued *run) {
+static void run_on(struct order_search *search, const struct queued *run) {
   static struct moment moment;
   struct scene *scene = &search->scene;
   uint32_t state = run->state;
@@ -213,7 +213,7 @@ static void run_on(struct search *search, const struct queued *run) {
 /* --- the search ----------------------------------------------------------------------------------------- */
 
 /* A process that does not end well is a failure of its run. */
-static pawl_status run_apart(struct search *search, const struct queued *run) {
+static pawl_status run_apart(struct order_search *search, const struct queued *run) {
   struct pwi_explore_result *result = &search->is->result;
   int code = 0;
   pid_t child = fork();
@@ -236,7 +236,7 @@ static double wall_seconds(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static pawl_status run_all(struct search *search) {
+static pawl_status run_all(struct order_search *search) {
   const struct pwi_explore_config *config = search->config;
   struct search_memory *is = search->is;
   pawl_status status = PAWL_OK;
@@ -255,7 +255,7 @@ static pawl_status run_all(struct search *search) {
 }
 
 pawl_status pwi_explore(const struct pwi_explore_config *config, struct pwi_explore_result *result_out) {
-  static struct search search;
+  static struct order_search search;
   double begin = wall_seconds();
   pawl_status status = search_init(&search, config);
   if (!status) {
