@@ -150,7 +150,7 @@ static int run_one(const struct pwi_command *command, const struct sim_choice *c
   struct pwi_campaign_config config;
   struct pwi_campaign_result result;
   struct pwi_paint paint;
-  char text[256];
+  char text[512];
   pwi_paint_init(&paint);
   pwi_planted_set(choice->bug);
   pwi_campaign_draw(choice->first, choice->replicas, &config);

@@ -167,6 +167,7 @@ struct pwi_flow {
   struct client_part *first, *last; /* unanswered parts, in the order of calls */
   size_t held_back;                 /* parts that are not SENT */
   size_t blocked;                   /* parts that are BLOCKED */
+  uint64_t ended;                   /* number of parts that have left the list */
   pawl_status dead;                 /* why nothing can be sent any more; PAWL_OK: the flow is alive */
   size_t readers;                   /* parts of any flow that read this vector as their second one */
   bool is_forbidden;                /* the server refused a push for lack of rights: no push of ours takes effect */

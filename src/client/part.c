@@ -156,6 +156,7 @@ static void unlink_part(struct client_part *part) {
     part->next->before = part->before;
   else
     flow->last = part->before;
+  flow->ended++;
 }
 
 /* --- states --------------------------------------------------------------------------------------------- */
@@ -320,12 +321,15 @@ void pwi_part_settle(struct pwi_client *client, struct client_part *part) {
   pwi_part_enqueue(client, part, peer);
 }
 
-/* Settles the blocked parts that need not wait any more, in their order. */
+/* Settles the blocked parts that need not wait any more, in their order. A part that is settled may end, and others
+ * with it; then the walk begins again, because the next part may be gone. */
 void pwi_flow_unblock(struct pwi_client *client, struct pwi_flow *flow) {
   if (flow->blocked == 0 || flow->dead) return;
   for (struct client_part *part = flow->first, *next; part; part = next) {
+    uint64_t ended = flow->ended;
     next = part->next;
     if (part->state == PART_BLOCKED && !must_block(client, part)) pwi_part_settle(client, part);
+    if (flow->ended != ended) next = flow->first;
   }
 }
 

@@ -166,6 +166,19 @@ static void test_parts_for_an_earlier_incarnation_end(void **state) {
   stop_scene(&scene);
 }
 
+/* All are under way when the vector is restored, and none is answered before the link is lost. */
+static void test_many_parts_for_an_earlier_incarnation_end_with_their_link(void **state) {
+  START;
+  struct call calls[8];
+  bring_up(&scene, 1);
+  for (size_t i = 0; i < 8; i++) push(&scene, &calls[i], 0, 10);
+  pwi_flow_restored(scene.client, scene.flow, 1);
+  take_down(&scene, 1, PAWL_LINK_CLOSED);
+  for (size_t i = 0; i < 8; i++) assert_over(&calls[i], PAWL_RESTORED);
+  assert_null(scene.flow->first);
+  stop_scene(&scene);
+}
+
 static void test_a_broken_history_ends_the_part(void **state) {
   START;
   struct call call;
@@ -404,6 +417,7 @@ int main(void) {
       T(all_parts_of_a_deleted_vector_end),
       T(a_part_that_is_settled_on_a_dead_flow_ends),
       T(parts_for_an_earlier_incarnation_end),
+      T(many_parts_for_an_earlier_incarnation_end_with_their_link),
       T(a_broken_history_ends_the_part),
       T(a_task_is_over_only_when_the_net_has_let_go),
       T(a_resent_part_waits_for_both_messages),

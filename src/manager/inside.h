@@ -117,6 +117,7 @@ struct manager_peer {
   size_t asks;                    /* asks and complaints of this peer in the queue of decisions */
   struct news_numbers knew;       /* the numbers in its JOIN */
   struct news_numbers sent, have; /* the numbers it was sent, and the numbers it has confirmed */
+  int64_t view_sent_at;           /* when it was sent the first view that it has not confirmed */
   uint64_t settle;                /* number of an unanswered SETTLE (manager/unsettled.c); 0: none */
   struct pwi_join join;
 };

@@ -220,6 +220,8 @@ void pwi_manager_send_news(struct pwi_manager *manager, struct manager_peer *pee
       return;
     }
     enclosures[count++] = (struct pwi_enclosure){.type = sections[i], .data = edition->bytes, .size = edition->size};
+    if (i == PWI_TOPIC_VIEW && peer->have.of[i] >= peer->sent.of[i])
+      peer->view_sent_at = pwi_net_now(manager->config.net);
     peer->sent.of[i] = edition->number;
   }
   struct pwi_message_head head = head_for(manager, peer, PWI_SAY_NEWS, 0);

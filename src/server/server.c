@@ -334,8 +334,11 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
       pwi_prober_link_up(&server->prober, link, &peering);
     return;
   }
-  if (pwi_server_name_peer(peer, info)) {
-    pwi_net_close(server->config.net, link, PAWL_NO_MEMORY);
+  /* Another process may listen at the address of a dead neighbour: it would take this link for its own chains. */
+  status = peer->kind == PEER_NEXT && peering.hello.node != peer->node ? PAWL_NODE_GONE : PAWL_OK;
+  if (!status && pwi_server_name_peer(peer, info)) status = PAWL_NO_MEMORY;
+  if (status) {
+    pwi_net_close(server->config.net, link, status);
     return;
   }
   peer->peering = peering;

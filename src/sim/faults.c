@@ -28,7 +28,7 @@ void pwi_sim_faults_config_init(struct pwi_sim_faults_config *config) {
       .pause_max_ns = 2 * PWI_SIM_SECOND,
       .down_max = 1,
   };
-  for (int kind = 0; kind < PWI_SIM_FAULT_DISK_IO; kind++) config->weights[kind] = 1;
+  for (int kind = 0; kind < PWI_SIM_FAULT_STARVE; kind++) config->weights[kind] = 1;
 }
 
 /* --- drawing -------------------------------------------------------------------------------------------- */
@@ -218,6 +218,9 @@ static void fault_begin(void *context) {
   case PWI_SIM_FAULT_MUTE:
     pwi_sim_mute(sim, fault->node, fault->other);
     break;
+  case PWI_SIM_FAULT_STARVE:
+    pwi_sim_starve(sim, fault->node, true);
+    break;
   case PWI_SIM_FAULT_DISK_IO:
     disk.read_chance = disk.write_chance = disk.sync_chance = fault->amount;
     pwi_sim_disk_set_faults(pwi_sim_node_disk(sim, fault->node), &disk);
@@ -255,6 +258,9 @@ static void fault_end(void *context) {
     break;
   case PWI_SIM_FAULT_SLOW:
     pwi_sim_slow(sim, fault->node, 0);
+    break;
+  case PWI_SIM_FAULT_STARVE:
+    pwi_sim_starve(sim, fault->node, false);
     break;
   case PWI_SIM_FAULT_PART:
   case PWI_SIM_FAULT_ISOLATE:

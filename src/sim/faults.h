@@ -23,6 +23,7 @@
   X(ISOLATE, "isolate")     /* node, for: from all others, both ways */                                                \
   X(BREAK, "break")         /* two nodes */                                                                            \
   X(MUTE, "mute")           /* two nodes */                                                                            \
+  X(STARVE, "starve")       /* node, for: no memory for links and regions */                                           \
   X(DISK_IO, "disk_io")     /* node, for, amount: the chance that a call fails */                                      \
   X(DISK_FULL, "disk_full") /* node, for */                                                                            \
   X(DISK_SLOW, "disk_slow") /* node, for, amount: milliseconds per call */
@@ -55,7 +56,7 @@ struct pwi_sim_faults_config {
   uint64_t number; /* selects another schedule of the same seed */
 };
 
-/* Seconds 1 to 9, one fault every 200 ms, all kinds equally likely except disk faults, which are off; at
+/* Seconds 1 to 9, one fault every 200 ms, all kinds equally likely except starvation and disk faults, which are off; at
  * most one node down at a time. */
 void pwi_sim_faults_config_init(struct pwi_sim_faults_config *config);
 

@@ -229,6 +229,7 @@ static struct result run_cluster(uint64_t seed, bool faults_too) {
   wanted.end = 4 * PWI_SIM_SECOND;
   wanted.down_max = 2;
   for (int kind = 0; kind < PWI_SIM_FAULT_KINDS; kind++) wanted.weights[kind] = 1;
+  wanted.weights[PWI_SIM_FAULT_STARVE] = 0; /* these actors do not try again */
   assert_int_equal(pwi_sim_faults_draw(sim, &wanted, &faults), PAWL_OK);
   if (faults_too) assert_int_equal(pwi_sim_faults_schedule(sim, &faults), PAWL_OK);
   pawl_status status = pwi_sim_run_until(sim, 6 * PWI_SIM_SECOND);

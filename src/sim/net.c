@@ -57,9 +57,22 @@ void pwi_sim_slot_give(struct sim_net *net, struct sim_end *end) {
 
 /* --- clock and timers ----------------------------------------------------------------------------------- */
 
+#define MILLION 1000000
+
 static int64_t now(const struct pwi_net *net) {
   const struct sim_node *node = const_net_of(net)->node;
-  return pwi_sim_node_time(node) + node->clock_offset;
+  return pwi_sim_node_time(node) / MILLION * (MILLION + node->clock_ppm) +
+         pwi_sim_node_time(node) % MILLION * (MILLION + node->clock_ppm) / MILLION + node->clock_offset;
+}
+
+/* The first moment of the simulation at which the node's clock is not before `at`. */
+static int64_t time_of(const struct sim_node *node, int64_t at) {
+  int64_t time, rate = MILLION + node->clock_ppm;
+  if (__builtin_sub_overflow(at, node->clock_offset, &time)) return INT64_MIN;
+  if (node->clock_ppm == 0 || time <= 0) return time;
+  if (time > INT64_MAX / 2) return time;
+  /* a whole period of the clock is `rate` of its nanoseconds and a million of the simulation's */
+  return time / rate * MILLION + (time % rate * MILLION + rate - 1) / rate;
 }
 
 static pawl_status grow_timers(struct sim_net *net) {
@@ -78,8 +91,7 @@ static pawl_status timer_set(struct pwi_net *base, int64_t at, uint64_t cookie, 
   struct sim_net *net = net_of(base);
   if (pwi_sim_reserve(net->sim, 1)) return PAWL_NO_MEMORY;
   if (net->timer_free == NO_SLOT && grow_timers(net)) return PAWL_NO_MEMORY;
-  int64_t time;
-  if (__builtin_sub_overflow(at, net->node->clock_offset, &time)) time = INT64_MIN;
+  int64_t time = time_of(net->node, at);
   uint32_t slot = net->timer_free;
   struct sim_timer *timer = &net->timers[slot];
   net->timer_free = timer->next_free;

@@ -101,6 +101,10 @@ void pwi_sim_node_free(struct sim_node *node) {
   pwi_free(node);
 }
 
+int64_t pwi_sim_node_now(const struct pwi_sim *sim, struct pwi_sim_node node) {
+  return pwi_sim_node_time(pwi_sim_node_of(sim, node));
+}
+
 uint32_t pwi_sim_node_count(const struct pwi_sim *sim) { return sim->node_count; }
 
 const char *pwi_sim_node_name(const struct pwi_sim *sim, struct pwi_sim_node node) {
@@ -133,6 +137,10 @@ static void draw_clock(struct sim_node *node) {
   pwi_random_init(&node->random, sim->config.seed, stream);
   uint64_t offset = pwi_random_below(&node->random, (uint64_t)sim->config.clock_offset_max_ns + 1);
   node->clock_offset = (int64_t)offset;
+  node->clock_ppm = 0;
+  if (sim->config.clock_drift_ppm == 0) return;
+  uint64_t range = 2 * (uint64_t)sim->config.clock_drift_ppm + 1;
+  node->clock_ppm = (int32_t)pwi_random_below(&node->random, range) - (int32_t)sim->config.clock_drift_ppm;
 }
 
 pawl_status pwi_sim_start(struct pwi_sim *sim, struct pwi_sim_node handle) {
@@ -256,12 +264,14 @@ void pwi_sim_node_block(struct sim_node *node, int64_t duration) {
 
 void pwi_sim_pause(struct pwi_sim *sim, struct pwi_sim_node handle, int64_t duration) {
   struct sim_node *node = pwi_sim_node_of(sim, handle);
-  if (!node->net) return;
+  int64_t until = duration == PWI_NET_NEVER ? PWI_NET_NEVER : sim->now + duration;
+  if (!node->net || (node->paused && node->paused_until >= until)) return;
   node->pause_count++;
   node->paused = true;
+  node->paused_until = until;
   peers_listen(node);
-  if (duration == PWI_NET_NEVER) return;
-  struct sim_event *event = pwi_sim_schedule(sim, sim->now + duration, EVENT_RESUME, NULL);
+  if (until == PWI_NET_NEVER) return;
+  struct sim_event *event = pwi_sim_schedule(sim, until, EVENT_RESUME, NULL);
   event->value = (uint64_t)node->index << 32 | node->pause_count;
 }
 

@@ -147,6 +147,9 @@ struct pwi_sim_config {
 
   struct pwi_net_limits limits;
   int64_t clock_offset_max_ns;
+  /* each incarnation of a node has a clock that runs faster or slower by up to this many millionths; default 0, at
+   * most 500,000 */
+  uint32_t clock_drift_ppm;
   int64_t slow_step_ns;           /* duration of a callback on a node of slowness 1 */
   struct pwi_sim_delay disk_sync; /* how long a sync blocks */
 
@@ -169,6 +172,9 @@ void pwi_sim_destroy(struct pwi_sim *sim);
 
 /* Nanoseconds since the simulation began. A node's own clock is pwi_net_now. */
 int64_t pwi_sim_now(const struct pwi_sim *sim);
+
+/* The same for a node: later than pwi_sim_now while the node blocks on its disk. */
+int64_t pwi_sim_node_now(const struct pwi_sim *sim, struct pwi_sim_node node);
 
 /* For generators of fault schedules and for tests: a random stream of the seed that nothing else uses. The
  * caller chooses `number`, below 2^31. */
@@ -229,7 +235,8 @@ void pwi_sim_kill(struct pwi_sim *sim, struct pwi_sim_node node);
  * PAWL_OK, and a failure is only logged. */
 pawl_status pwi_sim_restart(struct pwi_sim *sim, struct pwi_sim_node node);
 
-/* Stops the node for a while, as SIGSTOP does; PWI_NET_NEVER: until pwi_sim_resume. */
+/* Stops the node for a while, as SIGSTOP does; PWI_NET_NEVER: until pwi_sim_resume. A second pause may prolong the
+ * first, and does not shorten it. */
 void pwi_sim_pause(struct pwi_sim *sim, struct pwi_sim_node node, int64_t duration);
 void pwi_sim_resume(struct pwi_sim *sim, struct pwi_sim_node node);
 

@@ -67,6 +67,54 @@ static void test_many_cancelled_timers_change_nothing(void **state) {
   pwi_sim_destroy(sim);
 }
 
+static void note_time(void *context) { *(int64_t *)context = pwi_net_now(a.net); }
+
+/* A clock that drifts is monotonic, runs at another rate, and its timers fire neither early nor a microsecond late. */
+static void test_clocks_run_at_rates_of_their_own(void **state) {
+  (void)state;
+  bool is_fast = false, is_slow = false;
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    struct pwi_sim_config config;
+    struct pwi_timer timer;
+    pwi_sim_config_init(&config);
+    config.seed = seed;
+    config.clock_drift_ppm = 100000;
+    memset(&a, 0, sizeof a);
+    assert_int_equal(pwi_sim_create(&config, &sim), PAWL_OK);
+    assert_int_equal(puppet_start(&a, sim, "a", NULL), PAWL_OK);
+    run_for(PWI_SIM_SECOND + (int64_t)seed * 7919);
+    int64_t before = pwi_net_now(a.net), after = 0, at = before + 123456789, begin = pwi_sim_now(sim);
+    assert_int_equal(pwi_sim_call_at(sim, pwi_sim_now(sim) + PWI_SIM_SECOND, note_time, &after), PAWL_OK);
+    assert_int_equal(pwi_net_timer_set(a.net, at, 1, &timer), PAWL_OK);
+    run_for(2 * PWI_SIM_SECOND);
+    int64_t passed = after - before; /* on the node's clock, in one second */
+    double fired = (double)(puppet_find(&a, NOTE_TIMER, 0)->time - begin) * (double)passed / 1e9;
+    assert_true(passed >= 900 * MS && passed <= 1100 * MS);
+    is_fast |= passed > 1010 * MS;
+    is_slow |= passed < 990 * MS;
+    assert_true(fired >= 123456788 && fired < 123457789);
+    pwi_sim_destroy(sim);
+  }
+  assert_true(is_fast && is_slow);
+}
+
+static void test_a_second_pause_does_not_shorten_the_first(void **state) {
+  (void)state;
+  struct pwi_timer timer;
+  begin_seed(1);
+  pwi_sim_pause(sim, a.node, 100 * MS);
+  pwi_sim_pause(sim, a.node, 10 * MS);
+  assert_int_equal(pwi_net_timer_set(a.net, pwi_net_now(a.net) + MS, 1, &timer), PAWL_OK);
+  run_for(90 * MS);
+  assert_int_equal(puppet_count(&a, NOTE_TIMER), 0);
+  pwi_sim_pause(sim, a.node, 50 * MS);
+  run_for(20 * MS);
+  assert_int_equal(puppet_count(&a, NOTE_TIMER), 0);
+  run_for(40 * MS);
+  assert_int_equal(puppet_count(&a, NOTE_TIMER), 1);
+  pwi_sim_destroy(sim);
+}
+
 static void test_waking_once_or_often_is_one_call(void **state) {
   (void)state;
   begin_seed(1);
@@ -304,6 +352,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_timers_fire_in_order_and_cancelled_ones_do_not),
       cmocka_unit_test(test_many_cancelled_timers_change_nothing),
+      cmocka_unit_test(test_clocks_run_at_rates_of_their_own),
+      cmocka_unit_test(test_a_second_pause_does_not_shorten_the_first),
       cmocka_unit_test(test_waking_once_or_often_is_one_call),
       cmocka_unit_test(test_every_incarnation_has_a_clock_of_its_own),
       cmocka_unit_test(test_a_killed_node_hears_nothing_until_it_is_started),

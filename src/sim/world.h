@@ -227,8 +227,10 @@ struct sim_node {
   struct pwi_random random;
   struct sim_net *net; /* NULL: down */
   int64_t clock_offset;
+  int32_t clock_ppm; /* how much faster the node's clock runs than that of the simulation */
   bool paused, stalled;
-  bool stepping; /* a STEP is scheduled */
+  int64_t paused_until; /* while it is paused */
+  bool stepping;        /* a STEP is scheduled */
   uint32_t pause_count;
   int64_t busy_until, resumed_at;
   int64_t slow_ns;

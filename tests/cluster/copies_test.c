@@ -249,6 +249,38 @@ static void test_an_outage_costs_no_copy_where_there_are_two_servers(void **stat
   }
 }
 
+/* No view takes a full member out of a chain without another in its place. While members are filled, a server may
+ * lack a view that makes it full, so copies are not counted at servers here. */
+static bool has_whole_chains(void *context) {
+  (void)context;
+  const struct pwi_view *view = newest_view();
+  for (size_t i = 0; view && i < view->arc_count; i++)
+    if (pwi_arc_full(&view->arcs[i]) < watch.wanted)
+      pwi_sim_fail(cluster.sim, PAWL_CORRUPT, "epoch %llu: a chain has lost a member", (unsigned long long)view->epoch);
+  return true;
+}
+
+static void watch_views(int64_t duration) {
+  pawl_status status = pwi_sim_run_while(cluster.sim, has_whole_chains, NULL, pwi_sim_now(cluster.sim) + duration);
+  cluster_check(&cluster, status == PAWL_TIMED_OUT ? PAWL_OK : status, "watching views");
+}
+
+/* Views change chains of a server that the manager alone does not reach. Its neighbours complain, because it lacks
+ * the new view, before the manager notices that its link is silent. */
+static void test_a_server_that_misses_a_view_keeps_its_place(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 30; seed++) {
+    begin(350 + seed, 3, 1);
+    cluster_start_late(&cluster, 0);
+    watch_views((int64_t)(60 + 3 * seed) * MS); /* some moves are made, and others not yet */
+    cut_manager_from(seed % 3, seed % 3 + 1);
+    watch_views(2 * S);
+    mend_manager_to(seed % 3, seed % 3 + 1);
+    watch_views(2 * S);
+    end();
+  }
+}
+
 /* The servers return one after the other, the last after half a minute. */
 static void test_servers_that_return_one_by_one_lose_no_copy(void **state) {
   (void)state;
@@ -471,6 +503,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_a_crash_after_a_reset_costs_one_copy),
       cmocka_unit_test(test_an_outage_of_the_managers_network_costs_no_copy),
       cmocka_unit_test(test_an_outage_costs_no_copy_where_there_are_two_servers),
+      cmocka_unit_test(test_a_server_that_misses_a_view_keeps_its_place),
       cmocka_unit_test(test_servers_that_return_one_by_one_lose_no_copy),
       cmocka_unit_test(test_a_manager_that_is_started_again_waits_for_slow_returners),
       cmocka_unit_test(test_a_manager_that_does_not_reach_half_of_the_servers_strikes_nobody_off),

@@ -28,6 +28,13 @@ static void check_figures(const struct pwi_campaign_figures *met) {
   assert_true(met->replays > 0 && met->snapshots > 0);
   assert_true(met->server_kills > 0 && met->server_faults > 0 && met->failovers > 0 && met->fills > 0);
   assert_true(met->digests > 0 && met->iterations > 0 && met->waits > 0);
+  assert_true(met->scans > 0 && met->creates > 0 && met->deletes > 0 && met->restores > 0 && met->fenced > 0);
+  assert_true(met->group_pushes > 0 && met->group_pulls > 0 && met->triggers > 0 && met->calls > 0);
+  assert_true(met->linear_calls > 0 && met->folds > 0 && met->local_pushes > 0 && met->local_pulls > 0);
+  assert_true(met->saves > 0 && met->saves_failed > 0 && met->saver_faults > 0 && met->loads > 0);
+  assert_true(met->given_up > 0 && met->takeovers > 0 && met->resets > 0 && met->partitions > 0);
+  assert_true(met->mass_silences > 0 && met->manager_cuts > 0 && met->long_pauses > 0 && met->starvations > 0);
+  assert_true(met->drifts > 0 && met->queues > 0);
 }
 
 void run_seeds(uint64_t first, uint64_t last) {

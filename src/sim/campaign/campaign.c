@@ -20,6 +20,13 @@ void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(v
   if (status) pwi_sim_fail(campaign->cluster.sim, status, "not enough memory for the next event");
 }
 
+pawl_status pwi_campaign_client_add(struct campaign *campaign, struct pwi_cluster_client *client, bool is_mortal) {
+  if (campaign->client_count == CLIENTS_MAX) return PAWL_INVALID;
+  campaign->clients[campaign->client_count].client = client;
+  campaign->clients[campaign->client_count++].is_mortal = is_mortal;
+  return pwi_cluster_client_add(&campaign->cluster, client);
+}
+
 /* --- beginning ------------------------------------------------------------------------------------------ */
 
 static pawl_status make_vectors(struct campaign *campaign) {
@@ -40,6 +47,16 @@ static pawl_status add_checker(struct campaign *campaign) {
   return status ? status : pwi_cluster_wait_joined(&campaign->checker);
 }
 
+static void tune(struct pwi_sim_config *sim, void *context) {
+  struct campaign *campaign = context;
+  if (campaign->config.has_drift) sim->clock_drift_ppm = 100000;
+  campaign->figures.drifts += campaign->config.has_drift;
+  if (!campaign->config.has_small_queues) return;
+  campaign->figures.queues++;
+  sim->limits.queue_count = 64;
+  sim->limits.queue_bytes = 65536;
+}
+
 static pawl_status open_cluster(struct campaign *campaign) {
   const struct pwi_campaign_config *config = &campaign->config;
   struct pwi_cluster_config cluster = {.seed = config->seed,
@@ -54,11 +71,15 @@ static pawl_status open_cluster(struct campaign *campaign) {
                                        .shared_hosts = config->shared_hosts,
                                        .checked_hosts = config->checked_hosts,
                                        .functions = &campaign->functions,
+                                       .disk_queue = campaign->saved.disk ? &campaign->saved.queue : NULL,
+                                       .managers = pwi_leaders_addresses(config->managers),
+                                       .tune = tune,
                                        .open_journal = pwi_keeper_open,
                                        .close_journal = pwi_keeper_close,
                                        .manager_timer = pwi_keeper_timer,
                                        .context = campaign};
-  return pwi_cluster_open(&campaign->cluster, &cluster);
+  pawl_status status = pwi_cluster_open(&campaign->cluster, &cluster);
+  return status ? status : pwi_leaders_open(campaign);
 }
 
 pawl_status pwi_campaign_work(struct campaign *campaign) {
@@ -68,12 +89,14 @@ pawl_status pwi_campaign_work(struct campaign *campaign) {
   if (!status) status = pwi_workers_add(campaign);
   if (!status) status = pwi_campaign_crew_add(campaign);
   if (!status) status = pwi_paced_add(campaign);
-  return status ? status : pwi_operator_add(campaign);
+  if (!status) status = pwi_operator_add(campaign);
+  return status ? status : pwi_workloads_begin(campaign);
 }
 
 static pawl_status begin(struct campaign *campaign) {
   pwi_keeper_init(campaign);
   pawl_status status = pwi_campaign_functions(campaign);
+  if (!status && campaign->config.workloads >> PWI_WORKLOAD_SAVER & 1) status = pwi_saver_disk_open(campaign);
   if (!status) status = open_cluster(campaign);
   if (status) return status;
   pwi_watch_begin(campaign);
@@ -126,12 +149,14 @@ static void describe_busy(const struct campaign *campaign, char *text, size_t si
              (unsigned long long)paced->pace.begun, paced->wants ? "wants its next" : "is under way");
     return;
   }
+  pwi_workloads_describe(campaign, text, size);
 }
 
 static bool is_still_going_wrong(void *context) { return !pwi_havoc_is_over(context); }
 
 static bool is_busy(void *context) {
-  return pwi_workers_are_busy(context) || pwi_campaign_crew_is_busy(context) || pwi_paced_are_busy(context);
+  return pwi_workers_are_busy(context) || pwi_campaign_crew_is_busy(context) || pwi_paced_are_busy(context) ||
+         pwi_workloads_are_busy(context);
 }
 
 /* With a memory cap, no server may have room for another copy. */
@@ -149,6 +174,8 @@ static pawl_status wait_while(struct campaign *campaign, bool (*predicate)(void 
 static pawl_status come_to_rest(struct campaign *campaign) {
   pawl_status status = pwi_sim_run_until(campaign->cluster.sim, campaign->havoc.end);
   campaign->is_quiet = true;
+  if (!status && campaign->outages.healed_at > campaign->havoc.end)
+    status = pwi_sim_run_until(campaign->cluster.sim, campaign->outages.healed_at);
   if (!status)
     status = wait_while(campaign, is_still_going_wrong, "servers do not leave, or the manager does not start");
   if (!status) status = pwi_cluster_run_while(&campaign->cluster, is_busy, campaign, REST_LIMIT);
@@ -203,9 +230,7 @@ static void count_client(struct campaign *campaign, const struct pwi_cluster_cli
 }
 
 static void count(struct campaign *campaign) {
-  for (uint32_t w = 0; w < campaign->config.workers; w++) count_client(campaign, &campaign->workers[w].client);
-  for (uint32_t i = 0; i < campaign->config.crew; i++) count_client(campaign, &campaign->crew[i].client);
-  for (uint32_t i = 0; i < campaign->config.paced; i++) count_client(campaign, &campaign->paced[i].client);
+  for (size_t i = 0; i < campaign->client_count; i++) count_client(campaign, campaign->clients[i].client);
   campaign->figures.moves = pwi_cluster_moves_done(&campaign->cluster);
   campaign->figures.events = pwi_sim_event_count(campaign->cluster.sim);
 }
@@ -235,10 +260,14 @@ void pwi_campaign_run(const struct pwi_campaign_config *config, struct pwi_campa
   if (!status) status = come_to_rest(campaign);
   if (!status) pwi_watch_look(campaign);
   if (!status) status = pwi_campaign_compare(campaign);
+  if (!status) status = pwi_workloads_check(campaign);
   conclude(campaign, status, result_out);
   pwi_cluster_close(&campaign->cluster);
+  pwi_leaders_close(campaign);
+  pwi_saver_disk_close(campaign);
   pwi_havoc_fini(campaign);
   pwi_paced_fini(campaign);
+  pwi_workloads_fini(campaign);
   pwi_watch_fini(campaign);
   pwi_keeper_fini(campaign);
   pwi_book_fini(campaign);

@@ -55,6 +55,26 @@ enum pwi_campaign_paced_bug {
   PWI_PACED_LAZY,  /* iterations begin later than the policy permits */
 };
 
+/* Clients that exercise other requests than push, pull and barriers (workloads/workload.h). X(name, text) */
+#define PWI_WORKLOAD_MAP(X)                                                                                            \
+  X(SCANNER, "scanner")                                                                                                \
+  X(NAMES, "names")                                                                                                    \
+  X(HEIR, "heir")                                                                                                      \
+  X(SUMS, "sums")                                                                                                      \
+  X(LINEAR, "linear")                                                                                                  \
+  X(CALLER, "caller")                                                                                                  \
+  X(SAVER, "saver")                                                                                                    \
+  X(TRIGGER, "trigger")                                                                                                \
+  X(LOCAL, "local")                                                                                                    \
+  X(LOSS, "loss")
+
+enum pwi_campaign_workload {
+#define PWI_WORKLOAD_ENUM(name, text) PWI_WORKLOAD_##name,
+  PWI_WORKLOAD_MAP(PWI_WORKLOAD_ENUM)
+#undef PWI_WORKLOAD_ENUM
+      PWI_WORKLOADS
+};
+
 struct pwi_campaign_config {
   uint64_t seed;
   uint32_t replicas;
@@ -70,10 +90,12 @@ struct pwi_campaign_config {
   char policy[24];            /* policy of the paced workers (sync/policy.h) */
   bool is_user_policy;        /* the policy of the paced workers is a function instead */
   enum pwi_campaign_paced_bug paced_bug;
+  uint32_t workloads;  /* as bits, by enum pwi_campaign_workload */
   bool shared_hosts;   /* clients and servers share machines: data planes everywhere */
   bool checked_hosts;  /* no data planes at all */
   uint64_t memory_max; /* of each shard; 0: no cap */
   int64_t client_grace_ns;
+  uint32_t managers; /* managers that take turns, with leases in a shared store; 0: one manager with a journal */
   enum pwi_campaign_keeper keeper;
   uint64_t journal_bytes; /* size of the journal's file before it is compacted; 0: the manager's default */
 
@@ -85,6 +107,12 @@ struct pwi_campaign_config {
   int64_t gap_manager_ns;
   int64_t gap_members_ns; /* between two servers that join or leave */
   int64_t gap_moves_ns;   /* between two arcs that the operator moves */
+  int64_t gap_resets_ns;  /* between two resets of single links */
+  int64_t gap_outages_ns; /* between two outages of many nodes at once */
+  bool has_drift;         /* clocks run at rates that differ by up to 10 % */
+  bool has_small_queues;  /* few messages fit into the queue of a link */
+  bool has_starvation;    /* nodes get no memory for links and regions for a while */
+  bool has_long_pause;    /* a node stands still for more than 10 s */
   bool kills_blindly;     /* kills servers even while the manager has a fault */
   /* kills servers without regard to copies: for tests of campaigns, which must find the loss */
   bool is_reckless;
@@ -105,11 +133,38 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(barriers, "barriers passed")                                                                                       \
   X(iterations, "iterations under a policy")                                                                           \
   X(waits, "iterations that had to wait")                                                                              \
+  X(scans, "scans")                                                                                                    \
+  X(creates, "vectors created")                                                                                        \
+  X(deletes, "vectors deleted")                                                                                        \
+  X(restores, "vectors restored")                                                                                      \
+  X(group_pushes, "pushes of a group")                                                                                 \
+  X(group_pulls, "pushpulls of a group")                                                                               \
+  X(linear_calls, "calls of linear algebra")                                                                           \
+  X(folds, "folds")                                                                                                    \
+  X(calls, "calls between clients")                                                                                    \
+  X(triggers, "pushes that waited for a group")                                                                        \
+  X(local_pushes, "pushes to local vectors")                                                                           \
+  X(local_pulls, "pulls from local vectors")                                                                           \
+  X(saves, "checkpoints saved")                                                                                        \
+  X(saves_failed, "checkpoints that failed")                                                                           \
+  X(saver_faults, "faulty disks of checkpoints")                                                                       \
+  X(loads, "checkpoints loaded")                                                                                       \
+  X(fenced, "dead workers inherited from")                                                                             \
   X(faults, "broken links, pauses, cuts")                                                                              \
   X(worker_kills, "workers killed")                                                                                    \
   X(server_kills, "servers killed")                                                                                    \
   X(server_faults, "servers paused or cut off")                                                                        \
+  X(given_up, "servers given up")                                                                                      \
+  X(resets, "single links reset")                                                                                      \
+  X(partitions, "partitions of groups")                                                                                \
+  X(mass_silences, "times more servers silent than replicas")                                                          \
+  X(manager_cuts, "servers cut off from the manager alone")                                                            \
+  X(starvations, "nodes without memory for links")                                                                     \
+  X(drifts, "campaigns with clocks that drift")                                                                        \
+  X(queues, "campaigns with small queues")                                                                             \
+  X(long_pauses, "pauses longer than every timer")                                                                     \
   X(manager_kills, "managers killed")                                                                                  \
+  X(takeovers, "managers that took over")                                                                              \
   X(disk_faults, "journals slow or failing")                                                                           \
   X(replays, "journals replayed")                                                                                      \
   X(snapshots, "journals compacted")                                                                                   \

@@ -196,7 +196,7 @@ pawl_status pwi_campaign_crew_add(struct campaign *campaign) {
     member->client.timer = member_timer;
     member->client.heard = member_heard;
     member->client.context = member;
-    status = pwi_cluster_client_add(&campaign->cluster, &member->client);
+    status = pwi_campaign_client_add(campaign, &member->client, true);
   }
   return status;
 }

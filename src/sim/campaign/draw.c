@@ -5,6 +5,9 @@
 
 #define STREAM_DRAW (UINT64_C(1) << 40) /* streams of the simulation are below */
 #define STREAM_PACED (STREAM_DRAW + 1)
+#define STREAM_WORKLOADS_DRAWN (STREAM_DRAW + 2)
+#define STREAM_OUTAGES_DRAWN (STREAM_DRAW + 3)
+#define STREAM_MANAGERS_DRAWN (STREAM_DRAW + 4)
 
 static uint32_t between(struct pwi_random *random, uint32_t least, uint32_t most) {
   return least + (uint32_t)pwi_random_below(random, most - least + 1);
@@ -53,6 +56,47 @@ static void draw_paced(uint64_t seed, struct pwi_campaign_config *config) {
   config->is_user_policy = which == POLICIES - 1;
 }
 
+/* An outage needs time to begin, to last, and to heal. */
+static void draw_outages(uint64_t seed, struct pwi_campaign_config *config) {
+  struct pwi_random random;
+  pwi_random_init(&random, seed, STREAM_OUTAGES_DRAWN);
+  if (pwi_random_chance(&random, 0.4)) config->gap_resets_ns = 40 * MS;
+  config->has_long_pause = pwi_random_chance(&random, 0.06);
+  config->has_drift = pwi_random_chance(&random, 0.2);
+  config->has_small_queues = pwi_random_chance(&random, 0.15);
+  config->has_starvation = pwi_random_chance(&random, 0.15);
+  if (!pwi_random_chance(&random, 0.25)) return;
+  config->gap_outages_ns = 600 * MS;
+  config->window_ns += 2000 * MS;
+}
+
+/* Takeovers last as long as leases, so these campaigns have more time, and faults of managers. */
+static void draw_managers(uint64_t seed, struct pwi_campaign_config *config) {
+  struct pwi_random random;
+  pwi_random_init(&random, seed, STREAM_MANAGERS_DRAWN);
+  if (!pwi_random_chance(&random, 0.1)) return;
+  config->managers = between(&random, 2, MANAGERS_MAX);
+  config->gap_manager_ns = 1500 * MS;
+  config->window_ns += 4000 * MS;
+}
+
+/* A server without a replica dies. Other clients would lose pushes, too, so there are none. */
+static void draw_loss(struct pwi_campaign_config *config) {
+  config->workloads = UINT32_C(1) << PWI_WORKLOAD_LOSS;
+  config->workers = config->crew = config->paced = 0;
+  if (config->processes < 2) config->processes = 2;
+}
+
+/* Few workloads for each seed, so that a campaign stays fast. A memory cap would refuse pushes of any of them. */
+static void draw_workloads(uint64_t seed, struct pwi_campaign_config *config) {
+  struct pwi_random random;
+  pwi_random_init(&random, seed, STREAM_WORKLOADS_DRAWN);
+  if (config->memory_max) return;
+  uint32_t count = between(&random, 0, 2);
+  for (uint32_t i = 0; i < count; i++) config->workloads |= UINT32_C(1) << between(&random, 0, PWI_WORKLOAD_LOSS - 1);
+  if (config->replicas == 0 && pwi_random_chance(&random, 0.06)) draw_loss(config);
+}
+
 void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *config_out) {
   struct pwi_random random;
   pwi_random_init(&random, seed, STREAM_DRAW);
@@ -62,6 +106,9 @@ void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *
   draw_shape(&random, config_out);
   draw_rates(&random, config_out);
   draw_paced(seed, config_out);
+  draw_outages(seed, config_out);
+  draw_managers(seed, config_out);
+  draw_workloads(seed, config_out);
   config_out->keeper = pwi_random_chance(&random, 0.5) ? PWI_KEEPER_FILE : PWI_KEEPER_STORE;
   config_out->journal_bytes = pwi_random_chance(&random, 0.8) ? 3000 : 0;
   config_out->filters = pwi_random_chance(&random, 0.5);
@@ -69,20 +116,40 @@ void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *
   config_out->refusals = config_out->functions && pwi_random_chance(&random, 0.3);
 }
 
+static void describe_workloads(const struct pwi_campaign_config *config, char *text, size_t size) {
+  static const char *const names[PWI_WORKLOADS] = {
+#define WORKLOAD_TEXT(name, text) text,
+      PWI_WORKLOAD_MAP(WORKLOAD_TEXT)
+#undef WORKLOAD_TEXT
+  };
+  size_t used = (size_t)snprintf(text, size, "%s", config->workloads ? "" : "none");
+  for (size_t i = 0; i < PWI_WORKLOADS && used < size; i++)
+    if (config->workloads >> i & 1)
+      used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "," : "", names[i]);
+}
+
 void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text, size_t size) {
+  char workloads[96];
+  describe_workloads(config, workloads, sizeof workloads);
   snprintf(text, size,
            "seed=%llu replicas=%u processes=%u shards=%u points=%u late=%u workers=%u crew=%u hosts=%s memory=%llu "
-           "journal=%s "
-           "manager_faults=%d member_changes=%d filters=%d functions=%d refusals=%d paced=%u policy=%s",
+           "managers=%u journal=%s "
+           "manager_faults=%d member_changes=%d resets=%d outages=%d long_pause=%d drift=%d queues=%d starvation=%d "
+           "filters=%d functions=%d refusals=%d paced=%u policy=%s workloads=%s",
            (unsigned long long)config->seed, config->replicas, config->processes, config->shards, config->points,
            config->late, config->workers, config->crew,
            config->shared_hosts    ? "shared"
            : config->checked_hosts ? "sockets"
                                    : "own",
-           (unsigned long long)config->memory_max, config->keeper == PWI_KEEPER_FILE ? "file" : "store",
-           config->gap_manager_ns > 0, config->gap_members_ns > 0, config->filters, config->functions, config->refusals,
-           config->paced,
+           (unsigned long long)config->memory_max, config->managers ? config->managers : 1,
+           config->managers                    ? "shared"
+           : config->keeper == PWI_KEEPER_FILE ? "file"
+                                               : "store",
+           config->gap_manager_ns > 0, config->gap_members_ns > 0, config->gap_resets_ns > 0,
+           config->gap_outages_ns > 0, config->has_long_pause, config->has_drift, config->has_small_queues,
+           config->has_starvation, config->filters, config->functions, config->refusals, config->paced,
            !config->paced           ? "none"
            : config->is_user_policy ? "user"
-                                    : config->policy);
+                                    : config->policy,
+           workloads);
 }

@@ -21,7 +21,8 @@
 #include "sim/campaign/inside.h"
 #include "sim/disk.h"
 
-#define SETTLE_NS (1300 * MS) /* time until all nodes have drawn their conclusions from a healed fault */
+#define TAKEOVER_NS (4000 * MS) /* time until another manager leads */
+#define SETTLE_NS (1300 * MS)   /* time until all nodes have drawn their conclusions from a healed fault */
 
 static struct campaign *campaign_of(void *context) { return context; }
 
@@ -143,6 +144,18 @@ static bool open_trouble(struct campaign *campaign, const struct trouble *troubl
   return true;
 }
 
+bool pwi_havoc_claim(struct campaign *campaign, int64_t heals_at) {
+  struct havoc *havoc = &campaign->havoc;
+  uint32_t replicas = campaign->config.replicas;
+  close_troubles(campaign);
+  if (replicas == 0 || campaign->config.is_reckless) return true;
+  const struct pwi_view *view = pwi_campaign_ledger(campaign)->view;
+  if (havoc->trouble_count > 0 || !pwi_havoc_may_trouble(view, replicas, NULL, 0, NULL, 0)) return false;
+  while (havoc->trouble_count < replicas && havoc->trouble_count < TROUBLES_MAX)
+    havoc->troubles[havoc->trouble_count++] = (struct trouble){.heals_at = heals_at};
+  return true;
+}
+
 /* --- servers -------------------------------------------------------------------------------------------- */
 
 static size_t draw_process(struct campaign *campaign) {
@@ -150,10 +163,7 @@ static size_t draw_process(struct campaign *campaign) {
 }
 
 static struct pwi_sim_node draw_client(struct campaign *campaign) {
-  uint32_t workers = campaign->config.workers, crew = campaign->config.crew;
-  uint32_t i = (uint32_t)pwi_random_below(&campaign->havoc.random, workers + crew + campaign->config.paced);
-  if (i < workers) return campaign->workers[i].client.node;
-  return i < workers + crew ? campaign->crew[i - workers].client.node : campaign->paced[i - workers - crew].client.node;
+  return campaign->clients[pwi_random_below(&campaign->havoc.random, campaign->client_count)].client->node;
 }
 
 static void part_pair(struct campaign *campaign, enum pwi_sim_fault_kind kind, struct pwi_sim_node a,
@@ -229,21 +239,25 @@ static void trouble_store(struct campaign *campaign, int64_t duration) {
     keeper->fails_until = until;
 }
 
+void pwi_havoc_manager_is_unwell(struct campaign *campaign, int64_t duration) {
+  if (campaign->leaders.count > 0) duration += TAKEOVER_NS;
+  int64_t well_at = pwi_campaign_now(campaign) + duration + SETTLE_NS;
+  if (well_at > campaign->havoc.manager_well_at) campaign->havoc.manager_well_at = well_at;
+}
+
 static void trouble_journal(struct campaign *campaign) {
   static const enum pwi_sim_fault_kind kinds[] = {PWI_SIM_FAULT_DISK_IO, PWI_SIM_FAULT_DISK_FULL,
                                                   PWI_SIM_FAULT_DISK_SLOW};
   int64_t duration = pwi_havoc_duration(campaign, MS, 400 * MS);
   campaign->figures.disk_faults++;
-  if (campaign->config.keeper == PWI_KEEPER_FILE)
+  if (campaign->leaders.count > 0) {
+    pwi_leaders_cut_store(campaign, pwi_random_chance(&campaign->havoc.random, 0.3), 4 * duration);
+    pwi_havoc_manager_is_unwell(campaign, 4 * duration);
+  } else if (campaign->config.keeper == PWI_KEEPER_FILE)
     pwi_havoc_do(campaign, kinds[pwi_random_below(&campaign->havoc.random, 3)], campaign->cluster.manager_node,
                  PWI_SIM_ALL, duration);
   else
     trouble_store(campaign, duration);
-}
-
-static void manager_is_unwell(struct campaign *campaign, int64_t duration) {
-  int64_t well_at = pwi_campaign_now(campaign) + duration + SETTLE_NS;
-  if (well_at > campaign->havoc.manager_well_at) campaign->havoc.manager_well_at = well_at;
 }
 
 static void trouble_manager(void *context) {
@@ -253,13 +267,13 @@ static void trouble_manager(void *context) {
   if (way < 3) {
     campaign->figures.manager_kills += campaign->cluster.manager != NULL;
     pwi_havoc_do(campaign, PWI_SIM_FAULT_KILL, campaign->cluster.manager_node, PWI_SIM_ALL, duration);
-    manager_is_unwell(campaign, duration);
+    pwi_havoc_manager_is_unwell(campaign, duration);
   } else if (way == 3) {
     bool is_pause = pwi_random_chance(&campaign->havoc.random, 0.5);
     pwi_havoc_do(campaign, is_pause ? PWI_SIM_FAULT_PAUSE : PWI_SIM_FAULT_ISOLATE, campaign->cluster.manager_node,
                  PWI_SIM_ALL, duration);
     campaign->figures.faults++;
-    manager_is_unwell(campaign, duration);
+    pwi_havoc_manager_is_unwell(campaign, duration);
   } else {
     trouble_journal(campaign);
   }
@@ -273,7 +287,7 @@ void pwi_havoc_manager_stopped(struct campaign *campaign) {
                                 .node = campaign->cluster.manager_node,
                                 .other = PWI_SIM_ALL};
   campaign->figures.manager_kills++;
-  manager_is_unwell(campaign, 20 * MS + fault.duration);
+  pwi_havoc_manager_is_unwell(campaign, 20 * MS + fault.duration);
   schedule(campaign, &fault);
 }
 
@@ -309,12 +323,12 @@ static void trouble_clients(void *context) {
 static pawl_status draw_schedule(struct campaign *campaign, const enum pwi_sim_fault_kind *kinds, size_t kind_count,
                                  bool is_of_clients, int64_t gap, struct pwi_sim_faults *faults_out) {
   const struct pwi_cluster *cluster = &campaign->cluster;
-  struct pwi_sim_node nodes[PWI_CLUSTER_SERVERS + WORKERS_MAX + CREW_MAX + PACED_MAX + 1];
+  struct pwi_sim_node nodes[PWI_CLUSTER_SERVERS + CLIENTS_MAX + MANAGERS_MAX];
   size_t count = 0;
-  for (uint32_t w = 0; w < campaign->config.workers; w++) nodes[count++] = campaign->workers[w].client.node;
-  for (uint32_t i = 0; i < campaign->config.crew; i++) nodes[count++] = campaign->crew[i].client.node;
-  for (uint32_t i = 0; i < campaign->config.paced; i++) nodes[count++] = campaign->paced[i].client.node;
-  if (!is_of_clients) nodes[count++] = cluster->manager_node;
+  for (size_t i = 0; i < campaign->client_count; i++)
+    if (!is_of_clients || campaign->clients[i].is_mortal) nodes[count++] = campaign->clients[i].client->node;
+  if (!is_of_clients && campaign->leaders.count == 0) nodes[count++] = cluster->manager_node;
+  for (size_t i = 0; !is_of_clients && i < campaign->leaders.count; i++) nodes[count++] = campaign->leaders.all[i].node;
   for (size_t i = 0; !is_of_clients && i < cluster->server_count; i++) nodes[count++] = cluster->servers[i].node;
   struct pwi_sim_faults_config config;
   pwi_sim_faults_config_init(&config);
@@ -364,12 +378,14 @@ pawl_status pwi_havoc_begin(struct campaign *campaign) {
   if (config->gap_servers_ns && (config->replicas > 0 || config->is_reckless))
     pwi_havoc_again(campaign, config->gap_servers_ns, trouble_servers);
   if (config->gap_manager_ns) pwi_havoc_again(campaign, config->gap_manager_ns, trouble_manager);
+  pwi_outages_begin(campaign);
   return pwi_members_begin(campaign);
 }
 
 bool pwi_havoc_is_over(const struct campaign *campaign) {
   const struct havoc *havoc = &campaign->havoc;
-  if (pwi_campaign_now(campaign) < havoc->end || havoc->leaving != PWI_CLUSTER_PROCESSES) return false;
+  int64_t now = pwi_campaign_now(campaign);
+  if (now < havoc->end || now < campaign->outages.healed_at || havoc->leaving != PWI_CLUSTER_PROCESSES) return false;
   for (size_t i = 0; i < campaign->cluster.process_count; i++)
     if (havoc->is_started[i] && !pwi_cluster_is_up(&campaign->cluster, i)) return false;
   return campaign->cluster.manager != NULL;

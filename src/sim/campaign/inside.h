@@ -7,21 +7,26 @@
  *   crew.c             members of a group that meet at barriers
  *   paced.c            workers whose iterations follow a policy
  *   havoc.c            faults that depend on the state of the cluster; never more than chains can survive
+ *   outages.c          faults of many nodes at once, resets of single links, long pauses
  *   budget.c           copies that chains may lose: the faults that the campaign itself has injected
  *   members.c          servers that join and leave, arcs that are moved
  *   keeper.c           the manager's journal
+ *   leaders.c          several managers that take turns
  *   watch.c            invariants that hold all the time
  *   server_function.c  the server function of campaigns
+ *   workloads/         clients that exercise other requests, and check the results by themselves
  *   runner.c           many campaigns
  */
 #ifndef PWI_SIM_CAMPAIGN_INSIDE_H
 #define PWI_SIM_CAMPAIGN_INSIDE_H
 
+#include "manager/leader/standby.h"
 #include "manager/ledger/ledger.h"
 #include "sim/campaign/campaign.h"
 #include "sim/cluster.h"
 #include "sim/faults.h"
 #include "sim/history/history.h"
+#include "sim/meta.h"
 #include "sync/pace.h"
 
 #define MS PWI_SIM_MILLISECOND
@@ -32,15 +37,17 @@
 #define KEYS 60 /* keys of each vector that workers draw from */
 #define WIDTH_MAX 16
 #define UNDER_WAY 6 /* concurrent calls of a worker */
+#define CLIENTS_MAX 32
 
 /* Pushes to LATEST assign, pushes to the others add. FILTERED exists only in campaigns with filters. In
  * campaigns with functions the first three are added to by a function that keeps state. */
 enum { DENSE, SPARSE, MIXED, LATEST, FILTERED };
 
 /* Random streams of the seed, for pwi_sim_stream. */
-enum { STREAM_KEEPER = 78, STREAM_HAVOC };
+enum { STREAM_KEEPER = 78, STREAM_HAVOC, STREAM_OUTAGES, STREAM_SAVED_DISK, STREAM_WORKLOADS = 100 };
 
 struct campaign;
+struct pwi_workload;
 
 /* --- workers -------------------------------------------------------------------------------------------- */
 
@@ -170,9 +177,10 @@ struct paced {
 
 /* --- havoc ---------------------------------------------------------------------------------------------- */
 
+#define NODES_MAX 64 /* most nodes of the simulation */
 #define TROUBLES_MAX 8
 #define TROUBLE_NODES 8
-#define FAULTS_MAX 1024
+#define FAULTS_MAX 4096
 
 /* A fault that may cost chains one full member. It stays open until it certainly has not, or until the
  * chains have a replacement. */
@@ -206,6 +214,11 @@ struct havoc {
 bool pwi_havoc_may_trouble(const struct pwi_view *view, uint32_t replicas, const struct trouble *troubles,
                            size_t trouble_count, const uint64_t *nodes, size_t node_count);
 
+struct outages {
+  struct pwi_random random;
+  int64_t healed_at; /* end of the long pause */
+};
+
 /* --- the budget ------------------------------------------------------------------------------------------ */
 
 #define SILENCED_MAX 512
@@ -230,7 +243,6 @@ struct keeper {
   struct campaign *campaign;
   struct pwi_random random;
   struct pwi_journal *file; /* the journal on disk, while the manager is up */
-  int64_t clock_offset;     /* of the manager's clock */
   /* records that the manager takes for durable, and that will be when its disk is done */
   struct kept *due, **due_end;
   bool is_replacing;
@@ -239,6 +251,31 @@ struct keeper {
   struct kept *pending;            /* the record that is travelling there */
   struct pwi_ledger ledger;        /* the state after all durable records */
   int64_t slow_until, fails_until; /* faults of the store */
+};
+
+/* --- several managers ----------------------------------------------------------------------------------- */
+
+#define MANAGERS_MAX 3
+
+struct campaign_leader {
+  struct campaign *campaign;
+  struct pwi_sim_node node;
+  char name[8], address[16];
+  struct pwi_standby *standby; /* NULL while it is down */
+  struct pwi_meta *meta;
+  uint64_t term; /* of its last leadership */
+};
+
+struct campaign_leaders {
+  struct pwi_sim_meta *store;
+  struct campaign_leader all[MANAGERS_MAX];
+  size_t count; /* 0: the campaign has one manager, with a journal of its own */
+};
+
+/* The disk to which all nodes save checkpoints; disk jobs are done at once. */
+struct campaign_disk {
+  struct pwi_disk_queue queue; /* must be first */
+  struct pwi_sim_disk *disk;
 };
 
 /* --- the watch ------------------------------------------------------------------------------------------ */
@@ -257,8 +294,6 @@ struct looked {
   const struct pwi_view *view;
   uint64_t epoch;
 };
-
-#define NODES_MAX 64 /* most nodes of the simulation */
 
 /* A durable view. Epochs that a compacted journal no longer contains have none. */
 struct watched_view {
@@ -285,8 +320,11 @@ struct campaign {
   struct pwi_cluster cluster;
   struct pwi_campaign_figures figures;
   struct keeper keeper;
+  struct campaign_leaders leaders;
+  struct campaign_disk saved;
   struct campaign_watch watch;
   struct havoc havoc;
+  struct outages outages;
   struct budget budget;
   struct pwi_history *history; /* of all calls of workers and of the crew */
   struct book book;
@@ -294,7 +332,13 @@ struct campaign {
   struct crew_member crew[CREW_MAX];
   struct paced paced[PACED_MAX];
   struct pwi_cluster_client checker;
-  uint32_t checker_session; /* in the history */
+  uint32_t checker_session;                      /* in the history */
+  struct pwi_workload *workloads[PWI_WORKLOADS]; /* NULL: the campaign does not have it */
+  struct {
+    struct pwi_cluster_client *client;
+    bool is_mortal;       /* faults may kill its process */
+  } clients[CLIENTS_MAX]; /* those that faults concern, in the order of their addition */
+  size_t client_count;
   struct pwi_function_set functions;
   bool is_quiet; /* no new faults happen, and the operator moves no arcs */
 };
@@ -313,6 +357,11 @@ static inline int64_t pwi_campaign_now(const struct campaign *campaign) { return
 
 /* Calls `call` after `delay`. */
 void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(void *context));
+
+/* campaign.c: adds a client that faults concern. `is_mortal`: faults may kill its process. As
+ * pwi_cluster_client_add. */
+PAWL_MUST_USE pawl_status pwi_campaign_client_add(struct campaign *campaign, struct pwi_cluster_client *client,
+                                                  bool is_mortal);
 
 /* campaign.c: adds all clients and their vectors to an open cluster; at the end, checks the history. */
 PAWL_MUST_USE pawl_status pwi_campaign_work(struct campaign *campaign);
@@ -342,12 +391,33 @@ PAWL_MUST_USE pawl_status pwi_paced_add(struct campaign *campaign);
 bool pwi_paced_are_busy(const struct campaign *campaign);
 void pwi_paced_fini(struct campaign *campaign);
 
+/* workloads/workload.c */
+PAWL_MUST_USE pawl_status pwi_workloads_begin(struct campaign *campaign);
+bool pwi_workloads_are_busy(const struct campaign *campaign);
+bool pwi_workloads_describe(const struct campaign *campaign, char *text, size_t size); /* false: none is busy */
+void pwi_workloads_view(struct campaign *campaign, const struct pwi_view *view);       /* the view is durable */
+PAWL_MUST_USE pawl_status pwi_workloads_check(struct campaign *campaign);
+void pwi_workloads_fini(struct campaign *campaign);
+
 /* keeper.c */
 void pwi_keeper_init(struct campaign *campaign);
 void pwi_keeper_fini(struct campaign *campaign);
 pawl_status pwi_keeper_open(void *context, const struct pwi_sim_boot *boot, struct pwi_journal **journal_out);
 void pwi_keeper_close(void *context, struct pwi_journal *journal);
 void pwi_keeper_timer(void *context, uint64_t cookie);
+
+void pwi_keeper_note(struct campaign *campaign, const void *record, size_t size); /* the record is durable */
+
+/* leaders.c: the addresses of managers that take turns; NULL for 0. */
+const char *pwi_leaders_addresses(uint32_t count);
+PAWL_MUST_USE pawl_status pwi_leaders_open(struct campaign *campaign);
+void pwi_leaders_close(struct campaign *campaign); /* after the simulation */
+/* For `duration`, the leader, or every manager, does not reach the store. */
+void pwi_leaders_cut_store(struct campaign *campaign, bool is_from_all, int64_t duration);
+
+/* workloads/saver.c: the disk for checkpoints */
+PAWL_MUST_USE pawl_status pwi_saver_disk_open(struct campaign *campaign);
+void pwi_saver_disk_close(struct campaign *campaign); /* after the simulation */
 
 /* The durable decisions of the manager; the view is NULL at first. */
 static inline const struct pwi_ledger *pwi_campaign_ledger(const struct campaign *campaign) {
@@ -386,6 +456,16 @@ int64_t pwi_havoc_duration(struct campaign *campaign, int64_t least, int64_t mos
 
 /* Calls `call` again after a time with this mean, unless the window is over by then. */
 void pwi_havoc_again(struct campaign *campaign, int64_t gap, void (*call)(void *context));
+
+/* Begins an outage of servers that heals at this time: no other fault of servers begins before it is over. False if
+ * chains are not whole now. Without replicas always true. */
+bool pwi_havoc_claim(struct campaign *campaign, int64_t heals_at);
+
+/* A fault of the manager begins, which lasts this long. */
+void pwi_havoc_manager_is_unwell(struct campaign *campaign, int64_t duration);
+
+/* outages.c */
+void pwi_outages_begin(struct campaign *campaign);
 
 /* budget.c: servers of the process are silenced until this time; INT64_MAX: they die. */
 void pwi_budget_silence(struct campaign *campaign, size_t process, int64_t until);

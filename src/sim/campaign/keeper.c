@@ -39,6 +39,10 @@ static void note_safe(struct keeper *keeper, const void *record, size_t size) {
     pwi_watch_view(keeper->campaign, &keeper->ledger, keeper->ledger.view);
 }
 
+void pwi_keeper_note(struct campaign *campaign, const void *record, size_t size) {
+  note_safe(&campaign->keeper, record, size);
+}
+
 static void tell(struct keeper *keeper, pawl_status status) {
   if (status) pwi_havoc_manager_stopped(keeper->campaign);
   keeper->journal.safe(keeper->journal.context, status);
@@ -143,7 +147,7 @@ static void file_is_safe(void *context, pawl_status status) {
   if (status || keeper->is_replacing) {
     pwi_free(kept);
   } else {
-    kept->due = pwi_net_now(keeper->net) - keeper->clock_offset;
+    kept->due = pwi_sim_node_now(keeper->campaign->cluster.sim, keeper->campaign->cluster.manager_node);
     *keeper->due_end = kept;
     keeper->due_end = &kept->next;
     pwi_campaign_later(keeper->campaign, kept->due - pwi_campaign_now(keeper->campaign), note_due);
@@ -234,7 +238,6 @@ pawl_status pwi_keeper_open(void *context, const struct pwi_sim_boot *boot, stru
   struct keeper *keeper = &((struct campaign *)context)->keeper;
   keeper->net = boot->net;
   if (boot->incarnation == 1) pwi_sim_stream(keeper->campaign->cluster.sim, STREAM_KEEPER, &keeper->random);
-  keeper->clock_offset = pwi_net_now(boot->net) - pwi_campaign_now(keeper->campaign);
   keeper->campaign->figures.replays += boot->incarnation > 1;
   if (keeper->campaign->config.keeper == PWI_KEEPER_FILE) {
     pawl_status status = pwi_journal_file_open(boot->files, PWI_CLUSTER_LOG, boot->log, &keeper->file);

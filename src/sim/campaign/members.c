@@ -124,6 +124,5 @@ pawl_status pwi_operator_add(struct campaign *campaign) {
   client->started = operator_started;
   client->timer = operator_timer;
   client->context = campaign;
-  client->reader = true;
   return pwi_cluster_client_add(&campaign->cluster, client);
 }

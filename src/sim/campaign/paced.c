@@ -443,7 +443,7 @@ pawl_status pwi_paced_add(struct campaign *campaign) {
     paced->client.stopped = paced_stopped;
     paced->client.timer = paced_timer;
     paced->client.context = paced;
-    status = pwi_cluster_client_add(&campaign->cluster, &paced->client);
+    status = pwi_campaign_client_add(campaign, &paced->client, true);
   }
   return status;
 }

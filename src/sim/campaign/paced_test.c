@@ -21,6 +21,8 @@ static struct pwi_campaign_config config_of(uint64_t seed, const char *policy) {
 static void calm_down(struct pwi_campaign_config *config) {
   config->gap_nodes_ns = config->gap_kills_ns = config->gap_servers_ns = 0;
   config->gap_manager_ns = config->gap_members_ns = config->gap_moves_ns = 0;
+  config->gap_resets_ns = config->gap_outages_ns = 0;
+  config->has_long_pause = config->has_starvation = config->has_drift = config->has_small_queues = false;
 }
 
 static struct pwi_campaign_result run(const struct pwi_campaign_config *config) {

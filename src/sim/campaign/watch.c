@@ -97,6 +97,7 @@ void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger, 
   check_processes(campaign, ledger, view);
   if (watch->last) count_changes(campaign, watch->last, view);
   if (watch->last) pwi_budget_check(campaign, watch->last, view);
+  pwi_workloads_view(campaign, view);
   watch->last = view;
   record_bounds(campaign, view);
 }
@@ -144,9 +145,7 @@ static void check_everybody(struct campaign *campaign) {
     check_view(campaign, server->node, pwi_server_view(server->server));
     check_numbers(campaign, server->name, state.membership, state.catalogue);
   }
-  for (uint32_t i = 0; i < campaign->config.workers; i++) check_client(campaign, &campaign->workers[i].client);
-  for (uint32_t i = 0; i < campaign->config.crew; i++) check_client(campaign, &campaign->crew[i].client);
-  for (uint32_t i = 0; i < campaign->config.paced; i++) check_client(campaign, &campaign->paced[i].client);
+  for (size_t i = 0; i < campaign->client_count; i++) check_client(campaign, campaign->clients[i].client);
   check_client(campaign, &campaign->havoc.client);
   check_client(campaign, &campaign->checker);
 }
@@ -178,10 +177,20 @@ static bool was_compared(struct campaign_watch *watch, const struct stand *a, co
   return was;
 }
 
+/* A vector that was deleted or restored is gone when the catalogue says so, and members learn of it at different
+ * times. */
+static bool know_the_same(const struct stand *a, const struct stand *b) {
+  struct pwi_server_state first, second;
+  pwi_server_state(a->server, &first);
+  pwi_server_state(b->server, &second);
+  return first.catalogue == second.catalogue;
+}
+
 /* Clocks of retired senders are ignored, because not all members have dropped them yet. */
 static void compare_pair(struct campaign *campaign, const struct stand *a, const struct stand *b) {
   const struct pwi_membership *membership = &pwi_campaign_ledger(campaign)->membership;
-  if (!is_same_moment(&a->arc, &b->arc) || was_compared(&campaign->watch, a, b, membership->number)) return;
+  if (!is_same_moment(&a->arc, &b->arc) || !know_the_same(a, b)) return;
+  if (was_compared(&campaign->watch, a, b, membership->number)) return;
   campaign->figures.digests++;
   if (pwi_server_digest(a->server, a->arc.positions, membership) ==
       pwi_server_digest(b->server, b->arc.positions, membership))
@@ -226,17 +235,11 @@ bool pwi_watch_all_have_it(const struct campaign *campaign) {
     const struct pwi_server *server = campaign->cluster.servers[i].server;
     if (server && !has_it(campaign, pwi_server_view(server))) return false;
   }
-  for (uint32_t i = 0; i < campaign->config.workers; i++) {
-    const struct pwi_client *client = campaign->workers[i].client.client;
-    if (client && !has_it(campaign, pwi_client_view(client))) return false;
-  }
-  for (uint32_t i = 0; i < campaign->config.crew; i++) {
-    const struct pwi_client *client = campaign->crew[i].client.client;
-    if (client && !has_it(campaign, pwi_client_view(client))) return false;
-  }
-  for (uint32_t i = 0; i < campaign->config.paced; i++) {
-    const struct pwi_client *client = campaign->paced[i].client.client;
-    if (client && !has_it(campaign, pwi_client_view(client))) return false;
+  for (size_t i = 0; i < campaign->client_count; i++) {
+    const struct pwi_client *client = campaign->clients[i].client->client;
+    struct pwi_client_state state = {0};
+    if (client) pwi_client_state(client, &state);
+    if (client && !state.is_dead && !has_it(campaign, pwi_client_view(client))) return false;
   }
   return true;
 }

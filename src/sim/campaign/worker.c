@@ -103,7 +103,8 @@ static void make_list(struct campaign_worker *worker, size_t vector, struct pwi_
 static const void *in_buffer(struct deed *deed) {
   struct campaign_worker *worker = deed->worker;
   if (pwi_client_buffer_open(worker->client.client, sizeof deed->values, &deed->buffer)) {
-    broken(worker, "cannot create a buffer", deed->vector, PAWL_NO_MEMORY);
+    if (!worker->campaign->config.has_starvation)
+      broken(worker, "cannot create a buffer", deed->vector, PAWL_NO_MEMORY);
     return deed->values;
   }
   memcpy(deed->buffer, deed->values, sizeof deed->values);
@@ -252,7 +253,7 @@ pawl_status pwi_workers_add(struct campaign *campaign) {
     worker->client.timer = worker_timer;
     worker->client.heard = worker_heard;
     worker->client.context = worker;
-    status = pwi_cluster_client_add(&campaign->cluster, &worker->client);
+    status = pwi_campaign_client_add(campaign, &worker->client, true);
   }
   return status;
 }

@@ -1,0 +1,204 @@
+/* A vector that a client holds locally, and two others that push to it and pull from it.
+ *
+ * The rows live in one process: they are lost with it, and survive when the process is declared dead and joins again
+ * under another id. While the process lives, its rows contain every acknowledged push to it once, and a pull shows at
+ * least the pushes that were acknowledged before it began, and all earlier pushes of its own session. */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "sim/campaign/workloads/workload.h"
+
+#define ROWS "local/rows"
+#define VISITORS 2
+#define CALLS 30 /* of each visitor */
+#define LIVES 16 /* of the process that holds the rows */
+
+struct local;
+
+struct visitor {
+  struct local *local;
+  struct pwi_cluster_client client;
+  uint32_t calls_left;
+  struct pwi_task push, pull;
+  bool is_pushing, is_pulling;
+  uint32_t push_life, pull_life;
+  int64_t one, least, seen;
+};
+
+/* One life of the process. */
+struct local_life {
+  int64_t called, acknowledged;
+};
+
+struct local {
+  struct pwi_workload workload;
+  struct pwi_cluster_client host;
+  bool is_open; /* the present process holds the rows */
+  struct local_life lives[LIVES];
+  struct visitor visitors[VISITORS];
+};
+
+static const uint64_t key = 3;
+
+static void broken(const struct local *local, const char *what, int64_t found, int64_t wanted) {
+  CAMPAIGN_FAIL(local->workload.campaign, "%s: %lld, not %lld", what, (long long)found, (long long)wanted);
+}
+
+/* --- the process that holds the rows -------------------------------------------------------------------- */
+
+static void host_timer(void *context, uint64_t cookie) {
+  struct local *local = context;
+  (void)cookie;
+  const struct pwi_entry *entry = pwi_catalogue_named(pwi_client_catalogue(local->host.client), ROWS);
+  if (!entry) {
+    pwi_cluster_timer(&local->host, 20 * MS, 0);
+    return;
+  }
+  pawl_status status = pwi_client_open_local(local->host.client, entry->id);
+  if (status) broken(local, "a vector cannot be held locally", (int64_t)status, 0);
+  local->is_open = !status;
+}
+
+static void host_started(void *context) { pwi_cluster_timer(&((struct local *)context)->host, 10 * MS, 0); }
+static void host_stopped(void *context) { ((struct local *)context)->is_open = false; }
+
+/* --- visitors ------------------------------------------------------------------------------------------- */
+
+/* Calls fail with the node that they name, and only then. A visitor that pushed to an earlier id of the same process
+ * numbers its pushes anew under the new id, and the process, which still has the visitor's clock, answers BROKEN: such
+ * a visitor cannot push there any more. */
+static bool is_gone(const struct local *local, pawl_status status) {
+  if (status == PAWL_CLUSTER_HISTORY || status == PAWL_CLUSTER_LOST)
+    return pwi_cluster_client_figures(&local->host).retirements > 0;
+  return status == PAWL_NODE_GONE || status == PAWL_UNSUPPORTED || status == PAWL_OUTCOME_UNKNOWN ||
+         status == PAWL_NOT_FOUND;
+}
+
+static void rest(struct visitor *visitor) {
+  pwi_cluster_timer(&visitor->client, (int64_t)pwi_random_below(visitor->client.random, 80 * MS), 0);
+}
+
+static void pulled(struct pwi_task *task) {
+  struct visitor *visitor = (struct visitor *)((char *)task - offsetof(struct visitor, pull));
+  struct local *local = visitor->local;
+  visitor->is_pulling = false;
+  if (task->status && !is_gone(local, task->status))
+    broken(local, "a local vector cannot be read", (int64_t)task->status, 0);
+  if (!task->status) {
+    int64_t most = local->lives[visitor->pull_life].called;
+    local->workload.campaign->figures.local_pulls++;
+    if (visitor->seen < visitor->least) broken(local, "a local vector lacks pushes", visitor->seen, visitor->least);
+    if (visitor->seen > most) broken(local, "a push to a local vector counts twice", visitor->seen, most);
+  }
+  if (!visitor->is_pushing) rest(visitor);
+}
+
+static void pushed(struct pwi_task *task) {
+  struct visitor *visitor = (struct visitor *)((char *)task - offsetof(struct visitor, push));
+  struct local *local = visitor->local;
+  visitor->is_pushing = false;
+  if (task->status && !is_gone(local, task->status))
+    broken(local, "a push to a local vector failed", (int64_t)task->status, 0);
+  if (!task->status) {
+    local->lives[visitor->push_life].acknowledged++;
+    local->workload.campaign->figures.local_pushes++;
+  }
+  if (!visitor->is_pulling) rest(visitor);
+}
+
+static void visit(struct visitor *visitor, struct pwi_flow *flow) {
+  struct local *local = visitor->local;
+  struct pwi_where where = {.keys = &key, .count = 1};
+  uint32_t life = local->host.incarnation % LIVES;
+  visitor->push_life = visitor->pull_life = life;
+  visitor->one = 1;
+  visitor->is_pushing = visitor->is_pulling = true;
+  visitor->least = local->lives[life].acknowledged + 1;
+  local->lives[life].called++;
+  visitor->push = (struct pwi_task){.finished = pushed};
+  visitor->pull = (struct pwi_task){.finished = pulled};
+  struct pwi_client *client = visitor->client.client;
+  pawl_status status = pwi_client_start(client, &visitor->push, flow, PWI_REQUEST_PUSH, &where, &visitor->one, NULL);
+  visitor->is_pushing &= !status;
+  if (!status) status = pwi_client_start(client, &visitor->pull, flow, PWI_REQUEST_PULL, &where, NULL, &visitor->seen);
+  visitor->is_pulling &= !status;
+  if (status && !is_gone(local, status)) broken(local, "a call to a local vector was refused", (int64_t)status, 0);
+  if (status && !visitor->is_pushing) rest(visitor);
+}
+
+/* The present id of the process, if it holds the rows. */
+static uint64_t find_host(const struct local *local) {
+  struct pwi_client_state state = {0};
+  if (local->is_open) pwi_client_state(local->host.client, &state);
+  return state.sender;
+}
+
+static void visitor_timer(void *context, uint64_t cookie) {
+  struct visitor *visitor = context;
+  struct local *local = visitor->local;
+  struct pwi_flow *flow;
+  uint64_t node = find_host(local);
+  (void)cookie;
+  if (visitor->calls_left == 0) return;
+  if (visitor->is_pushing || visitor->is_pulling || node == 0 ||
+      pwi_cluster_open_vector(&visitor->client, ROWS, node, &flow)) {
+    pwi_cluster_timer(&visitor->client, 20 * MS, 0);
+    return;
+  }
+  visitor->calls_left--;
+  visit(visitor, flow);
+}
+
+static void visitor_started(void *context) { rest(context); }
+
+static void visitor_stopped(void *context) {
+  struct visitor *visitor = context;
+  visitor->is_pushing = visitor->is_pulling = false;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------ */
+
+static pawl_status begin(struct pwi_workload *workload) {
+  struct local *local = (struct local *)workload;
+  struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = 10};
+  pawl_status status = pwi_workload_vector(workload, ROWS, &options);
+  local->host = (struct pwi_cluster_client){.name = "holder",
+                                            .job = "local",
+                                            .listens = true,
+                                            .started = host_started,
+                                            .stopped = host_stopped,
+                                            .timer = host_timer,
+                                            .context = local};
+  if (!status) status = pwi_campaign_client_add(workload->campaign, &local->host, true);
+  for (uint32_t i = 0; i < VISITORS && !status; i++) {
+    struct visitor *visitor = &local->visitors[i];
+    visitor->local = local;
+    visitor->calls_left = CALLS;
+    visitor->client = (struct pwi_cluster_client){.job = "local",
+                                                  .started = visitor_started,
+                                                  .stopped = visitor_stopped,
+                                                  .timer = visitor_timer,
+                                                  .context = visitor};
+    snprintf(visitor->client.name, sizeof visitor->client.name, "visitor%u", i % VISITORS);
+    status = pwi_campaign_client_add(workload->campaign, &visitor->client, true);
+  }
+  return status;
+}
+
+static bool is_busy(const struct pwi_workload *workload) {
+  const struct local *local = (const struct local *)workload;
+  for (size_t i = 0; i < VISITORS; i++) {
+    const struct visitor *visitor = &local->visitors[i];
+    if (visitor->calls_left > 0 || visitor->is_pushing || visitor->is_pulling) return true;
+  }
+  return false;
+}
+
+static void describe(const struct pwi_workload *workload, char *text, size_t size) {
+  const struct local *local = (const struct local *)workload;
+  snprintf(text, size, "visitors of a local vector, with %u and %u calls left", local->visitors[0].calls_left,
+           local->visitors[1].calls_left);
+}
+
+const struct pwi_workload_ops pwi_workload_local = {
+    .size = sizeof(struct local), .begin = begin, .is_busy = is_busy, .describe = describe};
