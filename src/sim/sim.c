@@ -72,8 +72,9 @@ static bool delay_is_valid(const struct pwi_sim_delay *delay) {
 static bool config_is_valid(const struct pwi_sim_config *config) {
   const struct pwi_net_limits *limits = &config->limits;
   return delay_is_valid(&config->link) && delay_is_valid(&config->plane) && delay_is_valid(&config->hang_up) &&
-         delay_is_valid(&config->late) && delay_is_valid(&config->disk_sync) && config->clock_offset_max_ns >= 0 && config->clock_drift_ppm <= 500000 &&
-         config->slow_step_ns >= 0 && limits->silence_ns > limits->beat_ns && limits->beat_ns >= 0;
+         delay_is_valid(&config->late) && delay_is_valid(&config->disk_sync) && config->clock_offset_max_ns >= 0 &&
+         config->clock_drift_ppm <= 500000 && config->slow_step_ns >= 0 && limits->silence_ns > limits->beat_ns &&
+         limits->beat_ns >= 0;
 }
 
 static int64_t log_time(const void *sim) { return ((const struct pwi_sim *)sim)->now; }

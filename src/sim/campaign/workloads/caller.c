@@ -16,18 +16,18 @@
 #define RUNS_MAX 64            /* functions that run at one node */
 
 struct callers;
-struct caller;
+struct call_maker;
 
-struct caller_job {
+struct call_job {
   struct pwi_calling calling; /* must be first */
-  struct caller *caller;
+  struct call_maker *caller;
   uint32_t number;
   uint64_t node;
   bool is_begun, is_over;
   uint32_t runs; /* of the function, at the node that was called */
 };
 
-struct caller {
+struct call_maker {
   struct callers *callers;
   struct pwi_cluster_client client;
   uint32_t index, made;
@@ -37,8 +37,8 @@ struct caller {
 
 struct callers {
   struct pwi_workload workload;
-  struct caller all[CALLERS];
-  struct caller_job jobs[JOBS];
+  struct call_maker all[CALLERS];
+  struct call_job jobs[JOBS];
   uint32_t job_count;
 };
 
@@ -49,7 +49,7 @@ static void broken(const struct callers *callers, uint32_t job, const char *what
 /* --- being called --------------------------------------------------------------------------------------- */
 
 static void run(void *context, struct pwi_running *running) {
-  struct caller *caller = context;
+  struct call_maker *caller = context;
   struct callers *callers = caller->callers;
   uint32_t number = running->item->size == 4 ? pwi_get_u32(running->item->argument) : JOBS;
   size_t slot = 0;
@@ -63,7 +63,7 @@ static void run(void *context, struct pwi_running *running) {
   pwi_cluster_timer(&caller->client, (int64_t)pwi_random_below(caller->client.random, 30 * MS), slot + 1);
 }
 
-static void end_run(struct caller *caller, size_t slot) {
+static void end_run(struct call_maker *caller, size_t slot) {
   struct pwi_running *running = caller->running[slot];
   unsigned char *bytes = pwi_alloc(4);
   caller->running[slot] = NULL;
@@ -73,7 +73,7 @@ static void end_run(struct caller *caller, size_t slot) {
 
 /* --- calling -------------------------------------------------------------------------------------------- */
 
-static void check_leg(const struct caller_job *job, const struct pwi_call_leg *leg) {
+static void check_leg(const struct call_job *job, const struct pwi_call_leg *leg) {
   struct callers *callers = job->caller->callers;
   bool is_known = leg->status == PAWL_OK || leg->status == PAWL_NODE_GONE || leg->status == PAWL_OUTCOME_UNKNOWN ||
                   leg->status == PAWL_UNSUPPORTED;
@@ -91,27 +91,27 @@ static void check_leg(const struct caller_job *job, const struct pwi_call_leg *l
 }
 
 static void ended(struct pwi_calling *calling) {
-  struct caller_job *job = (struct caller_job *)calling;
-  struct caller *caller = job->caller;
+  struct call_job *job = (struct call_job *)calling;
+  struct call_maker *caller = job->caller;
   if (job->is_over) broken(caller->callers, job->number, "ended twice", PAWL_OK);
   job->is_over = true;
   for (uint32_t i = 0; i < calling->leg_count; i++) check_leg(job, &calling->legs[i]);
   caller->callers->workload.campaign->figures.calls += calling->leg_count == 1 && !calling->legs[0].status;
 }
 
-static uint64_t draw_node(struct caller *caller) {
-  const struct caller *other = &caller->callers->all[pwi_random_below(caller->client.random, CALLERS)];
+static uint64_t draw_node(struct call_maker *caller) {
+  const struct call_maker *other = &caller->callers->all[pwi_random_below(caller->client.random, CALLERS)];
   struct pwi_client_state state = {0};
   if (other->client.client) pwi_client_state(other->client.client, &state);
   return state.sender;
 }
 
-static void make_call(struct caller *caller) {
+static void make_call(struct call_maker *caller) {
   struct callers *callers = caller->callers;
   uint64_t node = draw_node(caller);
   if (node == 0 || callers->job_count == JOBS) return;
-  struct caller_job *job = &callers->jobs[callers->job_count];
-  *job = (struct caller_job){.calling.ended = ended, .caller = caller, .number = callers->job_count++, .node = node};
+  struct call_job *job = &callers->jobs[callers->job_count];
+  *job = (struct call_job){.calling.ended = ended, .caller = caller, .number = callers->job_count++, .node = node};
   unsigned char argument[4];
   struct pawl_graph_call call = {"work", argument, sizeof argument};
   struct pwi_call_graph *graph = NULL;
@@ -127,7 +127,7 @@ static void make_call(struct caller *caller) {
 }
 
 static void caller_timer(void *context, uint64_t cookie) {
-  struct caller *caller = context;
+  struct call_maker *caller = context;
   if (cookie > 0) {
     end_run(caller, (size_t)cookie - 1);
     return;
@@ -140,7 +140,7 @@ static void caller_timer(void *context, uint64_t cookie) {
 /* --- a caller's life ------------------------------------------------------------------------------------ */
 
 static void caller_started(void *context) {
-  struct caller *caller = context;
+  struct call_maker *caller = context;
   pawl_status status = pwi_client_offer(caller->client.client, run, caller, &caller->callee);
   if (status) pwi_sim_fail(caller->callers->workload.campaign->cluster.sim, status, "a caller cannot offer a function");
   pwi_cluster_timer(&caller->client, 20 * MS, 0);
@@ -148,7 +148,7 @@ static void caller_started(void *context) {
 
 /* Its own calls end with it, and so do functions that it runs. */
 static void caller_stopped(void *context) {
-  struct caller *caller = context;
+  struct call_maker *caller = context;
   struct callers *callers = caller->callers;
   for (size_t i = 0; i < RUNS_MAX; i++) caller->running[i] = NULL;
   for (uint32_t i = 0; i < callers->job_count; i++)
@@ -159,7 +159,7 @@ static pawl_status begin(struct pwi_workload *workload) {
   struct callers *callers = (struct callers *)workload;
   pawl_status status = PAWL_OK;
   for (uint32_t i = 0; i < CALLERS && !status; i++) {
-    struct caller *caller = &callers->all[i];
+    struct call_maker *caller = &callers->all[i];
     caller->callers = callers;
     caller->index = i;
     caller->client = (struct pwi_cluster_client){.job = "calls",

@@ -23,7 +23,7 @@ static const char *const names[OPERANDS] = {"linear/a", "linear/b", "linear/c", 
 
 struct linear;
 
-struct linear_call {
+struct linear_step {
   struct pwi_task task;
   struct linear *linear;
   bool is_busy, is_fold, is_exact;
@@ -37,7 +37,7 @@ struct linear {
   struct pwi_cluster_client client;
   struct pwi_flow *flows[OPERANDS];
   int64_t model[OPERANDS][LENGTH];
-  struct linear_call calls[WINDOW];
+  struct linear_step calls[WINDOW];
   uint32_t calls_left;
   uint64_t changes;
 };
@@ -45,7 +45,7 @@ struct linear {
 static bool is_sparse(size_t vector) { return vector >= OPERANDS / 2; }
 
 static void finished(struct pwi_task *task) {
-  struct linear_call *call = (struct linear_call *)((char *)task - offsetof(struct linear_call, task));
+  struct linear_step *call = (struct linear_step *)((char *)task - offsetof(struct linear_step, task));
   struct linear *linear = call->linear;
   struct campaign *campaign = linear->workload.campaign;
   call->is_busy = false;
@@ -93,7 +93,7 @@ static double fold_model(const struct linear *linear, size_t x, size_t y, enum p
 
 /* --- calls ---------------------------------------------------------------------------------------------- */
 
-static pawl_status push_rows(struct linear *linear, struct linear_call *call, size_t y) {
+static pawl_status push_rows(struct linear *linear, struct linear_step *call, size_t y) {
   struct pwi_random *random = linear->client.random;
   struct pawl_range range = draw_range(random);
   struct pwi_where where = {.range = range};
@@ -107,7 +107,7 @@ static pawl_status push_rows(struct linear *linear, struct linear_call *call, si
                           NULL);
 }
 
-static pawl_status change(struct linear *linear, struct linear_call *call, size_t y, size_t x, enum pwi_linear kind) {
+static pawl_status change(struct linear *linear, struct linear_step *call, size_t y, size_t x, enum pwi_linear kind) {
   struct pwi_random *random = linear->client.random;
   struct pawl_range range = draw_range(random);
   int64_t factor = kind == PWI_LINEAR_COPY ? 0 : (int64_t)pwi_random_below(random, 5) - 2;
@@ -117,7 +117,7 @@ static pawl_status change(struct linear *linear, struct linear_call *call, size_
                            pwi_linear_has_other(kind) ? linear->flows[x] : NULL, kind, (double)factor, range);
 }
 
-static pawl_status fold(struct linear *linear, struct linear_call *call, size_t x, size_t y) {
+static pawl_status fold(struct linear *linear, struct linear_step *call, size_t x, size_t y) {
   static const enum pwi_linear kinds[] = {PWI_LINEAR_DOT,     PWI_LINEAR_DOT,  PWI_LINEAR_ABS,
                                           PWI_LINEAR_SQUARES, PWI_LINEAR_MOST, PWI_LINEAR_COUNT};
   struct pwi_random *random = linear->client.random;
@@ -130,14 +130,14 @@ static pawl_status fold(struct linear *linear, struct linear_call *call, size_t 
                            pwi_linear_has_other(kind) ? linear->flows[y] : NULL, kind, 0, range);
 }
 
-static void call_something(struct linear *linear, struct linear_call *call) {
+static void call_something(struct linear *linear, struct linear_step *call) {
   static const enum pwi_linear kinds[] = {PWI_LINEAR_FILL, PWI_LINEAR_FILL, PWI_LINEAR_SCALE,
                                           PWI_LINEAR_AXPY, PWI_LINEAR_AXPY, PWI_LINEAR_COPY};
   struct pwi_random *random = linear->client.random;
   size_t y = (size_t)pwi_random_below(random, OPERANDS), x = y ^ (size_t)pwi_random_below(random, 2);
   uint64_t way = pwi_random_below(random, 10);
   enum pwi_linear kind = kinds[way % 6];
-  *call = (struct linear_call){.linear = linear, .is_busy = true, .task.finished = finished};
+  *call = (struct linear_step){.linear = linear, .is_busy = true, .task.finished = finished};
   pawl_status status = way >= 8                                                ? fold(linear, call, x, y)
                        : way >= 6 || (is_sparse(y) && kind == PWI_LINEAR_FILL) ? push_rows(linear, call, y)
                                                                                : change(linear, call, y, x, kind);

@@ -45,6 +45,10 @@ struct scanned {
   uint64_t keys[SCANNED_KEYS], stored[SCANNED_KEYS];
   /* `sure`: pushes that the present session must see; `called`: pushes that may have taken effect */
   int64_t sure[SCANNED_KEYS], called[SCANNED_KEYS];
+  /* A prepared list: servers that have not kept it, or have forgotten it, want a push once more. NULL: none */
+  struct pwi_keylist *list;
+  uint32_t list_which[SCANNED_KEYS];
+  size_t list_count;
 };
 
 struct scanner {
@@ -168,26 +172,48 @@ static void sort_keys(uint64_t *keys, size_t count) {
     }
 }
 
-static void push_some(struct scanner *scanner, struct scanned_push *push) {
+static size_t draw_keys(struct scanner *scanner, uint32_t *which) {
   struct pwi_random *random = scanner->client.random;
   double share = pwi_random_unit(random);
+  size_t count = 0;
+  for (uint32_t key = 0; key < SCANNED_KEYS; key++)
+    if (pwi_random_chance(random, share * share)) which[count++] = key;
+  return count;
+}
+
+static void make_list(struct scanner *scanner, struct scanned *vector) {
+  uint64_t keys[SCANNED_KEYS];
+  pwi_keylist_release(vector->list);
+  vector->list = NULL;
+  vector->list_count = draw_keys(scanner, vector->list_which);
+  for (size_t i = 0; i < vector->list_count; i++) keys[i] = vector->keys[vector->list_which[i]];
+  sort_keys(keys, vector->list_count);
+  if (pwi_keylist_create(scanner->client.client, pwi_flow_entry(vector->flow), keys, vector->list_count, &vector->list))
+    pwi_sim_fail(scanner->workload.campaign->cluster.sim, PAWL_NO_MEMORY, "not enough memory for a key list");
+}
+
+static void push_some(struct scanner *scanner, struct scanned_push *push) {
+  struct pwi_random *random = scanner->client.random;
   *push = (struct scanned_push){.scanner = scanner, .is_busy = true, .task.finished = pushed};
   push->vector = (size_t)pwi_random_below(random, SCANNED);
   struct scanned *vector = &scanner->vectors[push->vector];
-  for (uint32_t key = 0; key < SCANNED_KEYS; key++) {
-    if (!pwi_random_chance(random, share * share)) continue;
-    push->which[push->count] = key;
-    push->keys[push->count] = vector->keys[key];
-    push->count++;
+  struct pwi_where where = {.keys = push->keys};
+  if (pwi_random_chance(random, 0.5)) {
+    if (!vector->list || pwi_random_chance(random, 0.2)) make_list(scanner, vector);
+    push->count = vector->list_count;
+    memcpy(push->which, vector->list_which, sizeof push->which);
+    where = (struct pwi_where){.list = vector->list};
+  } else {
+    push->count = where.count = draw_keys(scanner, push->which);
+    for (size_t i = 0; i < push->count; i++) push->keys[i] = vector->keys[push->which[i]];
+    sort_keys(push->keys, push->count);
   }
-  sort_keys(push->keys, push->count);
   for (size_t i = 0; i < push->count; i++) {
     push->rows[i * WIDTH] = 1;
     push->rows[i * WIDTH + 1] = -1;
     vector->sure[push->which[i]]++;
     vector->called[push->which[i]]++;
   }
-  struct pwi_where where = {.keys = push->keys, .count = push->count};
   if (scanner->calls_left > 0) scanner->calls_left--;
   pawl_status status =
       pwi_client_start(scanner->client.client, &push->task, vector->flow, PWI_REQUEST_PUSH, &where, push->rows, NULL);
@@ -230,6 +256,10 @@ static void scanner_started(void *context) {
 static void scanner_stopped(void *context) {
   struct scanner *scanner = context;
   scanner->is_scanning = false;
+  for (size_t v = 0; v < SCANNED; v++) {
+    pwi_keylist_release(scanner->vectors[v].list);
+    scanner->vectors[v].list = NULL;
+  }
   for (size_t i = 0; i < PUSHES; i++) {
     struct scanned_push *push = &scanner->pushes[i];
     for (size_t k = 0; push->is_busy && k < push->count; k++) scanner->vectors[push->vector].sure[push->which[k]]--;
