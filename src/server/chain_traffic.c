@@ -22,6 +22,7 @@
 
 #define LOOK_NS INT64_C(50000000)
 #define COMPLAIN_NS INT64_C(200000000)
+#define LATE_NS INT64_C(100000000)
 #define CONNECT_NS INT64_C(1000000000) /* an attempt that takes longer is begun anew */
 #define SILENCES 3                     /* checks, one a second, without a confirmation */
 
@@ -107,8 +108,8 @@ static struct pwi_chain_message message_of(const struct pwi_chain *chain, enum p
 static void look_later(struct pwi_server *server) {
   if (server->chain_timer.id != 0) return;
   int64_t at = pwi_net_now(server->config.net) + LOOK_NS;
-  server->chain_look_at = at;
   if (pwi_net_timer_set(server->config.net, at, TIMER_CHAIN, &server->chain_timer)) server->chain_timer.id = 0;
+  server->chain_timer_at = at;
 }
 
 /* Announces this server to the following member, which answers READY. A member that is being filled waits for
@@ -252,12 +253,12 @@ void pwi_server_starve(struct pwi_server *server) {
 
 static void send_all(struct pwi_server *server, struct pwi_chain *chain);
 
-/* A late timer means that this server itself stood still. The other members have done nothing wrong in that
- * time, so it does not count for complaints. */
+/* A timer that is late shows that this server stood still itself. It has not tried to reach its neighbours meanwhile,
+ * so that time does not count for complaints. */
 void pwi_server_chain_timer(struct pwi_server *server) {
   int64_t now = pwi_net_now(server->config.net);
   int64_t patience = COMPLAIN_NS + pwi_net_allowance(server->config.net);
-  if (now - server->chain_look_at > COMPLAIN_NS / 2) pwi_server_chains_afresh(server);
+  if (now - server->chain_timer_at > LATE_NS) pwi_server_chains_afresh(server);
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
     if (pwi_is_planted(PWI_PLANTED_EARLY_ACK)) send_all(server, chain);

@@ -206,13 +206,9 @@ static size_t complaints(const struct scene *scene) {
   return count;
 }
 
-static void stand_still(struct scene *scene, int64_t milliseconds) {
+static void pass(struct scene *scene, int64_t milliseconds) {
   scene->net.now += milliseconds * MILLISECOND;
   pwi_server_actor.timer(scene->server, (struct pwi_timer){1}, TIMER_CHAIN);
-}
-
-static void pass(struct scene *scene, int64_t milliseconds) {
-  for (; milliseconds > 0; milliseconds -= 50) stand_still(scene, 50);
 }
 
 /* The head serves a request that changes something, and sends or defers its reply. */
@@ -361,20 +357,6 @@ static void test_a_lost_link_is_made_again_and_complained_of(void **state) {
   say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   pass(&s, 1000);
   assert_int_equal(complaints(&s), 2);
-  stop_scene(&s);
-}
-
-static void test_a_server_that_stood_still_gives_others_time(void **state) {
-  (void)state;
-  struct scene s;
-  start_scene(&s, 1, "12");
-  take_down(&s, follow(&s, 2));
-  pass(&s, 50);
-  stand_still(&s, 500);
-  pass(&s, 150);
-  assert_int_equal(complaints(&s), 0);
-  pass(&s, 50);
-  assert_int_equal(complaints(&s), 1);
   stop_scene(&s);
 }
 
@@ -727,6 +709,50 @@ static void test_a_target_that_cannot_go_on_says_so(void **state) {
   stop_scene(&s);
 }
 
+/* The manager sends a view. */
+static void receive_view(struct scene *scene, const struct pwi_arc *arcs, size_t count) {
+  struct pwi_view *view = view_of(arcs, count);
+  struct pwi_section section = {.type = PWI_SECTION_VIEW, .length = pwi_view_encoded_size(view)};
+  struct pwi_message_head head = {.kind = PWI_SAY_NEWS};
+  struct pwi_message_builder builder;
+  struct pwi_control control = {0};
+  uint8_t bytes[2048], body[4096];
+  size_t at = 0;
+  section.count = (uint32_t)section.length;
+  assert_true(section.length <= sizeof bytes);
+  pwi_view_encode(view, bytes);
+  pwi_view_release(view);
+  pwi_message_begin(&builder, &terms, &head);
+  assert_int_equal(pwi_message_add(&builder, &section, bytes), PAWL_OK);
+  assert_int_equal(pwi_message_finish(&builder), PAWL_OK);
+  for (size_t i = 0; i < builder.part_count; at += builder.parts[i++].iov_len)
+    memcpy(body + at, builder.parts[i].iov_base, builder.parts[i].iov_len);
+  struct pwi_message message = {.head = builder.head, .body_size = builder.body_size};
+  pwi_control_begin(&control, &message, &terms);
+  assert_int_equal(pwi_control_open(&control, body, builder.body_size, &terms), PAWL_OK);
+  assert_int_equal(pwi_server_take_news(scene->server, &control, body), PAWL_OK);
+}
+
+static void test_a_filled_arc_that_was_divided_is_taken_in_pieces(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 2, "12f");
+  struct pwi_server *server = s.server;
+  struct server_peer *previous = precede(&s, 1);
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 5, .other = 77));
+  assert_non_null(server->fillings);
+  server->fillings->is_complete = true; /* all chunks have come; the view that makes this server full has not */
+  assert_int_equal(pwi_clock_init(&chain_of(&s)->staged, &(struct pawl_range){0, PWI_RING_END}, 1), PAWL_OK);
+  assert_int_equal(pwi_shard_stage_rest(server->shard, RING), PAWL_OK);
+  assert_int_equal(pwi_chains_drop(&server->chains, RING), PAWL_OK); /* it holds nothing yet */
+  struct pwi_arc arcs[] = {arc_of(0, 3, "12"), arc_of(QUARTER, 3, "1"), arc_of(HALF, 3, "12")};
+  receive_view(&s, arcs, 3);
+  assert_true(pwi_shard_holds(server->shard, pawl_range_of(0, QUARTER)));
+  assert_false(pwi_shard_holds(server->shard, pawl_range_of(QUARTER, HALF)));
+  assert_true(pwi_shard_holds(server->shard, pawl_range_of(HALF, PWI_RING_END)));
+  stop_scene(&s);
+}
+
 static void test_a_head_hands_over_when_all_members_are_equal(void **state) {
   (void)state;
   struct scene s;
@@ -772,7 +798,6 @@ int main(void) {
       T(a_follower_is_sent_the_changes_that_it_lacks),
       T(changes_wait_for_room_on_the_link),
       T(a_lost_link_is_made_again_and_complained_of),
-      T(a_server_that_stood_still_gives_others_time),
       T(a_server_without_a_manager_complains_of_no_member),
       T(an_attempt_that_takes_a_second_is_given_up),
       T(a_follower_that_confirms_nothing_is_silent),
@@ -789,6 +814,7 @@ int main(void) {
       T(a_source_fills_its_target_until_it_is_in_step),
       T(a_fill_ends_with_its_link),
       T(a_target_that_cannot_go_on_says_so),
+      T(a_filled_arc_that_was_divided_is_taken_in_pieces),
       T(a_head_hands_over_when_all_members_are_equal),
       T(a_handover_is_cancelled_by_order_or_with_the_manager),
 #undef T

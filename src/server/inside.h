@@ -123,7 +123,7 @@ struct pwi_server {
   struct pwi_reading reading;
   struct pwi_pages stamps, state; /* of the update that is being read */
   struct pwi_timer chain_timer;
-  int64_t chain_look_at; /* when the chain timer is due */
+  int64_t chain_timer_at; /* when it is due */
   struct moving *movings;
   struct filling *fillings;
   struct server_saving *saving; /* NULL: none is under way */

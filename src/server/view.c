@@ -133,10 +133,22 @@ static pawl_status apply_arc(struct pwi_server *server, const struct pwi_view *v
   return status ? status : take_missing(server, positions, is_first || is_anew);
 }
 
+/* This server is a full member of the arc, and has its rows. */
+static bool is_kept(const struct pwi_server *server, const struct pwi_view *view, size_t arc) {
+  size_t place = pwi_arc_find(&view->arcs[arc], (struct pwi_node){server->node});
+  bool is_full = place != PWI_CHAIN_MAX && !view->arcs[arc].chain[place].filling;
+  return is_full && !(server->view && view->arcs[arc].lost > server->view->epoch);
+}
+
+/* Takes before it drops. A view may divide an arc with which this server has been filled, and leave it only
+ * some of the pieces; a drop of the others ends the fill of all of them. */
 static pawl_status apply_view(struct pwi_server *server, const struct pwi_view *view) {
   bool is_first = !server->view || server->view->arc_count == 0;
   pawl_status status = pwi_chains_write_versions(&server->chains);
-  for (size_t i = 0; i < view->arc_count && !status; i++) status = apply_arc(server, view, i, is_first);
+  for (size_t i = 0; i < view->arc_count && !status; i++)
+    if (is_kept(server, view, i)) status = apply_arc(server, view, i, is_first);
+  for (size_t i = 0; i < view->arc_count && !status; i++)
+    if (!is_kept(server, view, i)) status = apply_arc(server, view, i, is_first);
   return status ? status : pwi_chains_follow_view(&server->chains, view, server->node);
 }
 

@@ -57,6 +57,11 @@ static void draw_paced(uint64_t seed, struct pwi_campaign_config *config) {
 }
 
 /* An outage needs time to begin, to last, and to heal. */
+static void add_outages(struct pwi_campaign_config *config) {
+  if (config->gap_outages_ns == 0) config->window_ns += 2000 * MS;
+  config->gap_outages_ns = 600 * MS;
+}
+
 static void draw_outages(uint64_t seed, struct pwi_campaign_config *config) {
   struct pwi_random random;
   pwi_random_init(&random, seed, STREAM_OUTAGES_DRAWN);
@@ -65,9 +70,7 @@ static void draw_outages(uint64_t seed, struct pwi_campaign_config *config) {
   config->has_drift = pwi_random_chance(&random, 0.2);
   config->has_small_queues = pwi_random_chance(&random, 0.15);
   config->has_starvation = pwi_random_chance(&random, 0.15);
-  if (!pwi_random_chance(&random, 0.25)) return;
-  config->gap_outages_ns = 600 * MS;
-  config->window_ns += 2000 * MS;
+  if (pwi_random_chance(&random, 0.25)) add_outages(config);
 }
 
 /* Takeovers last as long as leases, so these campaigns have more time, and faults of managers. */
@@ -95,6 +98,8 @@ static void draw_workloads(uint64_t seed, struct pwi_campaign_config *config) {
   uint32_t count = between(&random, 0, 2);
   for (uint32_t i = 0; i < count; i++) config->workloads |= UINT32_C(1) << between(&random, 0, PWI_WORKLOAD_LOSS - 1);
   if (config->replicas == 0 && pwi_random_chance(&random, 0.06)) draw_loss(config);
+  /* An heir is in danger where a server does not hear of a death. */
+  if (config->workloads >> PWI_WORKLOAD_HEIR & 1) add_outages(config);
 }
 
 void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *config_out) {

@@ -332,7 +332,7 @@ struct campaign {
   struct crew_member crew[CREW_MAX];
   struct paced paced[PACED_MAX];
   struct pwi_cluster_client checker;
-  uint32_t checker_session; /* in the history */
+  uint32_t checker_session;                      /* in the history */
   struct pwi_workload *workloads[PWI_WORKLOADS]; /* NULL: the campaign does not have it */
   struct {
     struct pwi_cluster_client *client;

@@ -97,9 +97,9 @@ void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger, 
   check_processes(campaign, ledger, view);
   if (watch->last) count_changes(campaign, watch->last, view);
   if (watch->last) pwi_budget_check(campaign, watch->last, view);
+  pwi_workloads_view(campaign, view);
   watch->last = view;
   record_bounds(campaign, view);
-  pwi_workloads_view(campaign, view);
 }
 
 /* --- all nodes ------------------------------------------------------------------------------------------ */

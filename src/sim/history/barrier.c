@@ -28,7 +28,7 @@ static void note_pushes(struct pwi_history *history, const struct call *tick, ui
   }
 }
 
-static bool check_await(struct pwi_history *history, const struct report *report, const struct call *await) {
+static bool check_await(struct pwi_history *history, const struct history_report *report, const struct call *await) {
   for (size_t i = 0; i < history->call_count; i++) {
     const struct call *enter = &history->calls[i];
     if (!is_of(enter, PWI_HISTORY_ENTER, await) || enter->ended >= await->began || enter->status) continue;
@@ -42,7 +42,7 @@ static bool check_await(struct pwi_history *history, const struct report *report
   return true;
 }
 
-bool pwi_history_check_barriers(struct pwi_history *history, const struct report *report) {
+bool pwi_history_check_barriers(struct pwi_history *history, const struct history_report *report) {
   for (size_t i = 0; i < history->call_count; i++) {
     const struct call *call = &history->calls[i];
     bool has_passed = call->verb == PWI_HISTORY_AWAIT && call->ended != NEVER && call->status == PAWL_OK;

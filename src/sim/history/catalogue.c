@@ -11,13 +11,13 @@
 
 #define WINDOW 64 /* most calls between the first that is left and the last that is done */
 
-struct state {
+struct catalogue_state {
   bool exists;
   uint64_t id, options; /* `id` 0: unknown */
   uint32_t incarnation;
 };
 
-struct search {
+struct catalogue_search {
   struct pwi_history *history;
   const struct call **calls; /* about one name, in the order of their beginnings */
   size_t count;
@@ -40,12 +40,12 @@ static bool is_unknown(const struct call *call) {
   }
 }
 
-static bool is_same(const struct call *call, const struct state *state) {
+static bool is_same(const struct call *call, const struct catalogue_state *state) {
   return !call->id || !state->id || call->id == state->id;
 }
 
 /* Of an existing vector. */
-static bool restore(const struct call *call, struct state *state) {
+static bool restore(const struct call *call, struct catalogue_state *state) {
   if (state->options != call->options || !is_same(call, state)) return false;
   if (call->id) state->id = call->id;
   state->incarnation++;
@@ -53,25 +53,25 @@ static bool restore(const struct call *call, struct state *state) {
 }
 
 /* The call takes effect; false if the state does not permit it. */
-static bool take_effect(const struct call *call, struct state *state) {
-  struct state before = *state;
+static bool take_effect(const struct call *call, struct catalogue_state *state) {
+  struct catalogue_state before = *state;
   switch (call->verb) {
   case PWI_HISTORY_LOOK:
     return state->exists && is_same(call, state) && (!call->id || call->incarnation == state->incarnation);
   case PWI_HISTORY_MISS:
     return !state->exists || !state->id || state->id != call->id;
   case PWI_HISTORY_DELETE:
-    *state = (struct state){0};
+    *state = (struct catalogue_state){0};
     return before.exists;
   default:
     if (before.exists) return call->verb == PWI_HISTORY_RESTORE && restore(call, state);
-    *state = (struct state){.exists = true, .id = call->id, .options = call->options};
+    *state = (struct catalogue_state){.exists = true, .id = call->id, .options = call->options};
     return true;
   }
 }
 
 /* The answer says that the call changed nothing; false if the state contradicts that. */
-static bool is_right_refusal(const struct call *call, const struct state *state) {
+static bool is_right_refusal(const struct call *call, const struct catalogue_state *state) {
   switch (call->verb) {
   case PWI_HISTORY_CREATE:
     return state->exists;
@@ -88,13 +88,14 @@ static bool is_done(size_t first, uint64_t done, size_t i) {
   return i < first || (i - first < WINDOW && done >> (i - first) & 1);
 }
 
-static bool can_be_next(const struct search *search, size_t first, uint64_t done, size_t i) {
+static bool can_be_next(const struct catalogue_search *search, size_t first, uint64_t done, size_t i) {
   for (size_t k = first; k < search->count && k < first + WINDOW; k++)
     if (k != i && !is_done(first, done, k) && search->calls[k]->ended < search->calls[i]->began) return false;
   return true;
 }
 
-static bool was_visited(struct search *search, size_t first, uint64_t done, const struct state *state) {
+static bool was_visited(struct catalogue_search *search, size_t first, uint64_t done,
+                        const struct catalogue_state *state) {
   uint64_t facts[] = {first, done, state->exists, state->id, state->options, state->incarnation};
   uint64_t hash = pwi_hash(facts, sizeof facts, 0) | 1;
   if (pwi_idmap_get(&search->visited, hash)) return true;
@@ -102,19 +103,22 @@ static bool was_visited(struct search *search, size_t first, uint64_t done, cons
   return false;
 }
 
-static bool go_on(struct search *search, size_t first, uint64_t done, struct state state, size_t depth);
+static bool go_on(struct catalogue_search *search, size_t first, uint64_t done, struct catalogue_state state,
+                  size_t depth);
 
-static bool try(struct search *search, size_t first, uint64_t done, struct state state, size_t depth, size_t i) {
+static bool try(struct catalogue_search *search, size_t first, uint64_t done, struct catalogue_state state,
+                size_t depth, size_t i) {
   const struct call *call = search->calls[i];
   uint64_t now_done = done | UINT64_C(1) << (i - first);
-  struct state after = state;
+  struct catalogue_state after = state;
   bool unknown = is_unknown(call), may_do = (unknown || !call->status) && take_effect(call, &after);
   bool may_not = unknown || (call->status && is_right_refusal(call, &state));
   if (may_do && go_on(search, first, now_done, after, depth + 1)) return true;
   return may_not && go_on(search, first, now_done, state, depth + 1);
 }
 
-static bool go_on(struct search *search, size_t first, uint64_t done, struct state state, size_t depth) {
+static bool go_on(struct catalogue_search *search, size_t first, uint64_t done, struct catalogue_state state,
+                  size_t depth) {
   while (done & 1) {
     first++;
     done >>= 1;
@@ -143,15 +147,15 @@ static bool is_known(const struct pwi_history *history, size_t index) {
   return false;
 }
 
-static bool check_name(struct pwi_history *history, const struct report *report, const char *name) {
-  struct search search = {.history = history};
+static bool check_name(struct pwi_history *history, const struct history_report *report, const char *name) {
+  struct catalogue_search search = {.history = history};
   search.calls = pwi_history_alloc(history, history->call_count * sizeof(struct call *));
   if (!search.calls) return true; /* pwi_history_check reports it */
   for (size_t i = 0; i < history->call_count; i++) {
     const struct call *call = &history->calls[i];
     if (is_ask(call) && strcmp(call->name, name) == 0) search.calls[search.count++] = call;
   }
-  bool is_fine = go_on(&search, 0, 0, (struct state){0}, 0);
+  bool is_fine = go_on(&search, 0, 0, (struct catalogue_state){0}, 0);
   pwi_idmap_fini(&search.visited);
   if (is_fine || history->lacks_memory) return true;
   char how[96];
@@ -160,7 +164,7 @@ static bool check_name(struct pwi_history *history, const struct report *report,
   return pwi_history_broken(report, "catalogue", NULL, NULL, search.culprit, how, NULL);
 }
 
-bool pwi_history_check_catalogue(struct pwi_history *history, const struct report *report) {
+bool pwi_history_check_catalogue(struct pwi_history *history, const struct history_report *report) {
   for (size_t i = 0; i < history->call_count; i++)
     if (is_ask(&history->calls[i]) && !is_known(history, i) && !check_name(history, report, history->calls[i].name))
       return false;

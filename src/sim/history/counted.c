@@ -10,8 +10,8 @@
 #include "sim/history/inside.h"
 
 /* The check of one key. */
-struct work {
-  const struct report *report;
+struct counted_check {
+  const struct history_report *report;
   const struct vector *vector;
   const struct key *key;
   size_t words;     /* of a set */
@@ -19,24 +19,24 @@ struct work {
   uint32_t *latest; /* by session: its last push in a set, counted from 1; 0: none */
 };
 
-static const struct call *push_of(const struct work *work, size_t i) {
+static const struct call *push_of(const struct counted_check *work, size_t i) {
   return pwi_history_call(work->report->history, work->key->pushes.items[i]);
 }
 
-static const struct call *read_of(const struct work *work, size_t i) {
+static const struct call *read_of(const struct counted_check *work, size_t i) {
   return pwi_history_call(work->report->history, work->key->reads.items[i]);
 }
 
-static bool broken(const struct work *work, const char *rule, const struct call *a, const char *how,
+static bool broken(const struct counted_check *work, const char *rule, const struct call *a, const char *how,
                    const struct call *b) {
   return pwi_history_broken(work->report, rule, work->vector, work->key, a, how, b);
 }
 
-static uint64_t *set_of(const struct work *work, size_t read) { return work->sets + read * work->words; }
+static uint64_t *set_of(const struct counted_check *work, size_t read) { return work->sets + read * work->words; }
 
 static bool has(const uint64_t *set, size_t push) { return set[push / 64] >> push % 64 & 1; }
 
-static bool is_subset(const struct work *work, const uint64_t *a, const uint64_t *b) {
+static bool is_subset(const struct counted_check *work, const uint64_t *a, const uint64_t *b) {
   for (size_t i = 0; i < work->words; i++)
     if (a[i] & ~b[i]) return false;
   return true;
@@ -51,7 +51,7 @@ static bool shows_nothing_of(const int64_t *row, const int64_t *pushed, uint32_t
 }
 
 /* Every bit of the row must belong to a push. */
-static bool is_explained(const struct work *work, const int64_t *row) {
+static bool is_explained(const struct counted_check *work, const int64_t *row) {
   for (uint32_t c = 0; c < work->vector->is.width; c++) {
     uint64_t rest = (uint64_t)row[c];
     for (size_t p = 0; rest && p < work->key->pushes.count; p++) {
@@ -63,7 +63,7 @@ static bool is_explained(const struct work *work, const int64_t *row) {
   return true;
 }
 
-static bool decode(const struct work *work, size_t read) {
+static bool decode(const struct counted_check *work, size_t read) {
   uint32_t width = work->vector->is.width;
   const struct call *call = read_of(work, read);
   const int64_t *row = pwi_history_read(work->vector, call, work->key->reads.items[read].place);
@@ -80,7 +80,7 @@ static bool decode(const struct work *work, size_t read) {
 
 /* --- one read ------------------------------------------------------------------------------------------- */
 
-static bool check_present(const struct work *work, const struct call *read, size_t p) {
+static bool check_present(const struct counted_check *work, const struct call *read, size_t p) {
   const struct call *push = push_of(work, p);
   if (pwi_history_fate(push, work->key->pushes.items[p].place) == FATE_REFUSED)
     return broken(work, "refused", read, "shows", push);
@@ -89,7 +89,7 @@ static bool check_present(const struct work *work, const struct call *read, size
 }
 
 /* `newest` is the push of the set that began last. */
-static bool check_absent(const struct work *work, const struct call *read, bool is_excused, size_t p,
+static bool check_absent(const struct counted_check *work, const struct call *read, bool is_excused, size_t p,
                          const struct call *newest) {
   const struct call *push = push_of(work, p);
   if (!pwi_history_counts(work->vector, push, work->key->pushes.items[p].place)) return true;
@@ -103,7 +103,7 @@ static bool check_absent(const struct work *work, const struct call *read, bool 
   return true;
 }
 
-static bool check_read(const struct work *work, size_t r) {
+static bool check_read(const struct counted_check *work, size_t r) {
   const struct call *read = read_of(work, r), *newest = NULL;
   const uint64_t *set = set_of(work, r);
   bool is_excused = pwi_history_is_excused(read, work->key->reads.items[r].place), is_fine = true;
@@ -121,7 +121,7 @@ static bool check_read(const struct work *work, size_t r) {
 /* --- two reads ------------------------------------------------------------------------------------------ */
 
 /* `b` ended after `a`. */
-static bool check_pair(const struct work *work, size_t a, size_t b) {
+static bool check_pair(const struct counted_check *work, size_t a, size_t b) {
   const struct call *before = read_of(work, a), *after = read_of(work, b);
   if (is_subset(work, set_of(work, a), set_of(work, b))) return true;
   if (!is_subset(work, set_of(work, b), set_of(work, a)))
@@ -132,7 +132,7 @@ static bool check_pair(const struct work *work, size_t a, size_t b) {
          broken(work, "recent", after, "is older than", before);
 }
 
-static bool check_all(const struct work *work) {
+static bool check_all(const struct counted_check *work) {
   size_t reads = work->key->reads.count;
   for (size_t r = 0; r < reads; r++)
     if (!decode(work, r) || !check_read(work, r)) return false;
@@ -142,8 +142,9 @@ static bool check_all(const struct work *work) {
   return true;
 }
 
-bool pwi_history_check_counted(const struct report *report, const struct vector *vector, const struct key *key) {
-  struct work work = {.report = report, .vector = vector, .key = key, .words = key->pushes.count / 64 + 1};
+bool pwi_history_check_counted(const struct history_report *report, const struct vector *vector,
+                               const struct key *key) {
+  struct counted_check work = {.report = report, .vector = vector, .key = key, .words = key->pushes.count / 64 + 1};
   work.sets = pwi_alloc_zero(key->reads.count + 1, work.words * sizeof *work.sets);
   work.latest = pwi_alloc_zero(report->history->session_count + 1, sizeof *work.latest);
   bool is_fine = work.sets && work.latest;

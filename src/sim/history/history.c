@@ -313,7 +313,7 @@ void pwi_history_bound(struct pwi_history *history, uint64_t position) {
 
 /* --- checking ------------------------------------------------------------------------------------------- */
 
-static void describe(const struct report *report, const struct call *call, char *text, size_t size) {
+static void describe(const struct history_report *report, const struct call *call, char *text, size_t size) {
   static const char *const verbs[] = {"push",  "pull",   "pushpull", "scan",    "enter", "tick",
                                       "await", "create", "delete",   "restore", "look",  "miss"};
   int used = snprintf(text, size, "%s of %s (%.6f s to ", verbs[call->verb],
@@ -324,7 +324,7 @@ static void describe(const struct report *report, const struct call *call, char 
     snprintf(text + used, size - (size_t)used, "%.6f s)", (double)call->ended_at / 1e9);
 }
 
-bool pwi_history_broken(const struct report *report, const char *rule, const struct vector *vector,
+bool pwi_history_broken(const struct history_report *report, const char *rule, const struct vector *vector,
                         const struct key *key, const struct call *a, const char *how, const struct call *b) {
   char about[2][96] = {"", ""};
   describe(report, a, about[0], sizeof about[0]);
@@ -338,7 +338,7 @@ bool pwi_history_broken(const struct report *report, const char *rule, const str
   return false;
 }
 
-static bool check_keys(const struct pwi_history *history, const struct report *report) {
+static bool check_keys(const struct pwi_history *history, const struct history_report *report) {
   for (size_t v = 0; v < history->vector_count; v++) {
     const struct vector *vector = &history->vectors[v];
     for (size_t k = 0; k < vector->count; k++) {
@@ -351,7 +351,7 @@ static bool check_keys(const struct pwi_history *history, const struct report *r
 }
 
 bool pwi_history_check(struct pwi_history *history, char *text, size_t size) {
-  struct report report = {history, text, size};
+  struct history_report report = {history, text, size};
   snprintf(text, size, "%s", history->lacks_memory ? "history: no memory" : history->problem);
   if (text[0]) return false;
   if (!pwi_history_check_barriers(history, &report) || !pwi_history_check_catalogue(history, &report)) return false;

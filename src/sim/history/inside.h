@@ -96,7 +96,7 @@ struct pwi_history {
 };
 
 /* Where to describe a broken rule. */
-struct report {
+struct history_report {
   const struct pwi_history *history;
   char *text;
   size_t size;
@@ -106,7 +106,7 @@ struct report {
 void *pwi_history_alloc(struct pwi_history *history, size_t size);
 
 /* Describes a broken rule of a key, and the calls that break it; `b` may be NULL. Returns false. */
-bool pwi_history_broken(const struct report *report, const char *rule, const struct vector *vector,
+bool pwi_history_broken(const struct history_report *report, const char *rule, const struct vector *vector,
                         const struct key *key, const struct call *a, const char *how, const struct call *b);
 
 static inline const struct call *pwi_history_call(const struct pwi_history *history, struct visit visit) {
@@ -153,10 +153,11 @@ static inline bool pwi_history_contains(const int64_t *read, const int64_t *push
 }
 
 /* Each returns false after it has described a broken rule. */
-bool pwi_history_check_counted(const struct report *report, const struct vector *vector, const struct key *key);
-bool pwi_history_check_register(const struct report *report, const struct vector *vector, const struct key *key);
-bool pwi_history_check_part(struct pwi_history *history, const struct report *report, const struct call *read);
-bool pwi_history_check_barriers(struct pwi_history *history, const struct report *report);
-bool pwi_history_check_catalogue(struct pwi_history *history, const struct report *report);
+bool pwi_history_check_counted(const struct history_report *report, const struct vector *vector, const struct key *key);
+bool pwi_history_check_register(const struct history_report *report, const struct vector *vector,
+                                const struct key *key);
+bool pwi_history_check_part(struct pwi_history *history, const struct history_report *report, const struct call *read);
+bool pwi_history_check_barriers(struct pwi_history *history, const struct history_report *report);
+bool pwi_history_check_catalogue(struct pwi_history *history, const struct history_report *report);
 
 #endif

@@ -9,14 +9,14 @@
 #include "sim/history/inside.h"
 
 /* A row of a read. */
-struct seen {
+struct seen_row {
   const struct key *key;
   const int64_t *row;
   const struct visit *push; /* REGISTER: the push that assigned the row; NULL: none */
 };
 
 static int compare(const void *a, const void *b) {
-  uint64_t left = ((const struct seen *)a)->key->position, right = ((const struct seen *)b)->key->position;
+  uint64_t left = ((const struct seen_row *)a)->key->position, right = ((const struct seen_row *)b)->key->position;
   return (left > right) - (left < right);
 }
 
@@ -26,7 +26,7 @@ static bool is_one_arc(const struct pwi_history *history, uint64_t a, uint64_t b
   return true;
 }
 
-static bool broken(const struct report *report, const struct call *read, const struct key *key,
+static bool broken(const struct history_report *report, const struct call *read, const struct key *key,
                    const struct call *push) {
   const struct vector *vector = &report->history->vectors[read->vector];
   return pwi_history_broken(report, "part", vector, key, read, "shows for one key and not for its neighbour", push);
@@ -34,8 +34,8 @@ static bool broken(const struct report *report, const struct call *read, const s
 
 /* --- vectors that are added to -------------------------------------------------------------------------- */
 
-static bool check_counted(struct pwi_history *history, const struct report *report, const struct call *read,
-                          const struct seen *seen, size_t count) {
+static bool check_counted(struct pwi_history *history, const struct history_report *report, const struct call *read,
+                          const struct seen_row *seen, size_t count) {
   const struct vector *vector = &history->vectors[read->vector];
   uint64_t look = ++history->looks;
   for (size_t i = 0; i < count; i++) {
@@ -55,7 +55,7 @@ static bool check_counted(struct pwi_history *history, const struct report *repo
 
 /* --- vectors that are assigned -------------------------------------------------------------------------- */
 
-static void find_push(const struct pwi_history *history, const struct vector *vector, struct seen *seen) {
+static void find_push(const struct pwi_history *history, const struct vector *vector, struct seen_row *seen) {
   const struct visits *pushes = &seen->key->pushes;
   for (size_t p = 0; p < pushes->count; p++) {
     const struct visit *push = &pushes->items[p];
@@ -77,8 +77,8 @@ static bool precedes(const struct call *a, const struct call *b) {
   return a->ended < b->began || (a->session == b->session && a->began < b->began);
 }
 
-static bool check_assigned(const struct pwi_history *history, const struct report *report, const struct call *read,
-                           struct seen *seen, size_t count) {
+static bool check_assigned(const struct pwi_history *history, const struct history_report *report,
+                           const struct call *read, struct seen_row *seen, size_t count) {
   for (size_t i = 0; i < count; i++) find_push(history, &history->vectors[read->vector], &seen[i]);
   for (size_t i = 0; i < count; i++) {
     for (size_t k = 0; k < count && seen[i].push; k++) {
@@ -94,8 +94,8 @@ static bool check_assigned(const struct pwi_history *history, const struct repor
 
 /* --- one read ------------------------------------------------------------------------------------------- */
 
-static bool check_arcs(struct pwi_history *history, const struct report *report, const struct call *read,
-                       struct seen *seen) {
+static bool check_arcs(struct pwi_history *history, const struct history_report *report, const struct call *read,
+                       struct seen_row *seen) {
   bool is_counted = history->vectors[read->vector].is.kind == PWI_HISTORY_COUNTED, is_fine = true;
   for (size_t first = 0, end; first < read->count && is_fine; first = end) {
     end = first + 1;
@@ -107,15 +107,15 @@ static bool check_arcs(struct pwi_history *history, const struct report *report,
   return is_fine;
 }
 
-bool pwi_history_check_part(struct pwi_history *history, const struct report *report, const struct call *read) {
+bool pwi_history_check_part(struct pwi_history *history, const struct history_report *report, const struct call *read) {
   const struct vector *vector = &history->vectors[read->vector];
-  struct seen *seen = pwi_alloc_zero(read->count + 1, sizeof *seen);
+  struct seen_row *seen = pwi_alloc_zero(read->count + 1, sizeof *seen);
   if (!seen) {
     snprintf(report->text, report->size, "history: no memory");
     return false;
   }
   for (size_t i = 0; i < read->count; i++)
-    seen[i] = (struct seen){.key = read->keys[i], .row = pwi_history_read(vector, read, (uint32_t)i)};
+    seen[i] = (struct seen_row){.key = read->keys[i], .row = pwi_history_read(vector, read, (uint32_t)i)};
   if (read->count > 1) qsort(seen, read->count, sizeof *seen, compare);
   bool is_fine = check_arcs(history, report, read, seen);
   pwi_free(seen);

@@ -26,8 +26,8 @@ struct cluster {
   uint64_t end, beginning;
 };
 
-struct work {
-  const struct report *report;
+struct register_check {
+  const struct history_report *report;
   const struct vector *vector;
   const struct key *key;
   struct cluster *clusters; /* the zeros, then the key's pushes in the order of their beginnings */
@@ -35,18 +35,18 @@ struct work {
   size_t *values; /* of each read: index of its cluster */
 };
 
-static const struct call *read_of(const struct work *work, size_t i) {
+static const struct call *read_of(const struct register_check *work, size_t i) {
   return pwi_history_call(work->report->history, work->key->reads.items[i]);
 }
 
-static bool broken(const struct work *work, const char *rule, const struct call *a, const char *how,
+static bool broken(const struct register_check *work, const char *rule, const struct call *a, const char *how,
                    const struct call *b) {
   return pwi_history_broken(work->report, rule, work->vector, work->key, a, how, b);
 }
 
 /* --- values --------------------------------------------------------------------------------------------- */
 
-static void make_clusters(struct work *work, const int64_t *zeros) {
+static void make_clusters(struct register_check *work, const int64_t *zeros) {
   work->clusters[0] = (struct cluster){.row = zeros, .fate = FATE_APPLIED, .counts = true};
   work->cluster_count = 1 + work->key->pushes.count;
   for (size_t p = 0; p < work->key->pushes.count; p++) {
@@ -60,7 +60,7 @@ static void make_clusters(struct work *work, const int64_t *zeros) {
   }
 }
 
-static bool find_value(struct work *work, size_t r) {
+static bool find_value(struct register_check *work, size_t r) {
   const struct call *read = read_of(work, r);
   const int64_t *row = pwi_history_read(work->vector, read, work->key->reads.items[r].place);
   for (size_t i = 0; i < work->cluster_count; i++) {
@@ -77,7 +77,7 @@ static bool find_value(struct work *work, size_t r) {
 }
 
 /* Goes backwards through the pushes of each session. */
-static void tighten(const struct work *work) {
+static void tighten(const struct register_check *work) {
   for (size_t i = work->cluster_count - 1; i > 0; i--) {
     struct cluster *is = &work->clusters[i];
     if (is->fate == FATE_REFUSED) continue;
@@ -102,7 +102,7 @@ static bool precedes(const struct cluster *a, const struct cluster *b) {
   return a->effective < b->push->began || (a->push->session == b->push->session && a->push->began < b->push->began);
 }
 
-static bool check_own(const struct work *work, size_t r) {
+static bool check_own(const struct register_check *work, size_t r) {
   const struct call *read = read_of(work, r);
   const struct cluster *value = &work->clusters[work->values[r]];
   for (size_t i = 1; i < work->cluster_count; i++) {
@@ -114,7 +114,7 @@ static bool check_own(const struct work *work, size_t r) {
 }
 
 /* `b` ended after `a`. */
-static bool check_pair(const struct work *work, size_t a, size_t b) {
+static bool check_pair(const struct register_check *work, size_t a, size_t b) {
   const struct call *before = read_of(work, a), *after = read_of(work, b);
   if (before->ended > after->began) return true;
   if (!precedes(&work->clusters[work->values[b]], &work->clusters[work->values[a]])) return true;
@@ -137,7 +137,7 @@ static void add_read(struct cluster *cluster, const struct call *read, bool is_e
   }
 }
 
-static void measure(const struct work *work) {
+static void measure(const struct register_check *work) {
   for (size_t i = 0; i < work->cluster_count; i++) {
     struct cluster *is = &work->clusters[i];
     is->first_end = is->last_beginning = is->push;
@@ -154,7 +154,7 @@ static void measure(const struct work *work) {
 /* A push that was not answered and not read may never have taken effect. */
 static bool exists(const struct cluster *cluster) { return cluster->fate == FATE_APPLIED || cluster->is_read; }
 
-static bool check_clusters(const struct work *work) {
+static bool check_clusters(const struct register_check *work) {
   for (size_t i = 0; i < work->cluster_count; i++) {
     const struct cluster *a = &work->clusters[i];
     for (size_t k = 0; k < i && exists(a); k++) {
@@ -166,7 +166,7 @@ static bool check_clusters(const struct work *work) {
   return true;
 }
 
-static bool check_all(struct work *work) {
+static bool check_all(struct register_check *work) {
   size_t reads = work->key->reads.count;
   for (size_t r = 0; r < reads; r++)
     if (!find_value(work, r)) return false;
@@ -180,8 +180,9 @@ static bool check_all(struct work *work) {
   return check_clusters(work);
 }
 
-bool pwi_history_check_register(const struct report *report, const struct vector *vector, const struct key *key) {
-  struct work work = {.report = report, .vector = vector, .key = key};
+bool pwi_history_check_register(const struct history_report *report, const struct vector *vector,
+                                const struct key *key) {
+  struct register_check work = {.report = report, .vector = vector, .key = key};
   int64_t *zeros = pwi_alloc_zero(vector->is.width, sizeof *zeros);
   work.clusters = pwi_alloc_zero(key->pushes.count + 1, sizeof *work.clusters);
   work.values = pwi_alloc_zero(key->reads.count + 1, sizeof *work.values);

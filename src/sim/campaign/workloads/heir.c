@@ -138,7 +138,7 @@ static bool is_same_process(const struct heir *heir) {
 
 /* The next round begins with other ids; the worker of this round may believe for a while that it lives. */
 static void end_round(struct heir *heir) {
-  if (!heir->is_fenced || is_same_process(heir)) return;
+  if (!heir->is_fenced || heir->is_reading || is_same_process(heir)) return;
   for (size_t i = 0; i < PUSHES; i++)
     if (heir->pushes[i].is_busy) return;
   for (uint64_t key = 0; key < WILL_KEYS; key++) {

@@ -16,7 +16,7 @@
 #define OPERANDS 4 /* vectors: two dense, two sparse */
 #define LENGTH 60
 #define CALLS 90
-#define WINDOW 5
+#define WINDOW 10
 #define EXACT 9e15 /* below this sums of integers are exact */
 
 static const char *const names[OPERANDS] = {"linear/a", "linear/b", "linear/c", "linear/d"};
@@ -54,7 +54,7 @@ static void finished(struct pwi_task *task) {
   campaign->figures.folds += call->is_fold;
   if (call->is_fold && call->is_exact && call->changes == linear->changes && task->folded != call->wanted)
     CAMPAIGN_FAIL(campaign, "a fold is %.17g, not %.17g", task->folded, call->wanted);
-  pwi_cluster_timer(&linear->client, (int64_t)pwi_random_below(linear->client.random, 80 * MS), 0);
+  pwi_cluster_timer(&linear->client, (int64_t)pwi_random_below(linear->client.random, 30 * MS), 0);
 }
 
 /* --- the model ------------------------------------------------------------------------------------------ */
