@@ -15,7 +15,7 @@ struct party {
   struct pwi_net *net;
   struct pwi_greeting greeting;
   struct pwi_prober prober;
-  bool hangs_up; /* closes each link before it is up at the peer */
+  pawl_status hangs_up; /* why it closes each link before it is up at the peer; PAWL_OK: it does not */
   struct pwi_probe told[8];
   size_t told_count;
 };
@@ -33,7 +33,7 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
   struct party *party = self;
   struct pwi_peering peering;
   (void)link;
-  if (party->hangs_up && info->accepted) return PAWL_LINK_RESET;
+  if (party->hangs_up && info->accepted) return party->hangs_up;
   return pwi_greeting_check(&party->greeting, info, &peering);
 }
 
@@ -157,11 +157,17 @@ static void test_a_node_that_is_stopped_or_cut_off_is_silent(void **state) {
 /* A process that is ending may drop several connections; these do not count as answers. */
 static void test_a_link_that_breaks_at_once_is_tried_again(void **state) {
   (void)state;
-  parties[1].hangs_up = true;
+  parties[1].hangs_up = PAWL_LINK_RESET;
   assert_int_equal(try_second(20 * PWI_SIM_MILLISECOND), PWI_VERDICT_NONE);
   pwi_sim_kill(sim, parties[1].node);
   run_for(20 * PWI_SIM_MILLISECOND);
   assert_int_equal(parties[0].told[0].verdict, PWI_VERDICT_GONE);
+}
+
+static void test_a_node_that_rejects_the_link_is_alive(void **state) {
+  (void)state;
+  parties[1].hangs_up = PAWL_LINK_BUSY;
+  assert_int_equal(try_second(50 * PWI_SIM_MILLISECOND), PWI_VERDICT_ALIVE);
 }
 
 /* A process that has not joined yet proves nothing. */
@@ -191,6 +197,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_node_is_gone_if_another_listens, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_node_that_is_stopped_or_cut_off_is_silent, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_link_that_breaks_at_once_is_tried_again, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_node_that_rejects_the_link_is_alive, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_process_without_a_number_proves_nothing, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_probe_that_is_repeated_goes_on_under_the_new_number, set_up, tear_down),
   };

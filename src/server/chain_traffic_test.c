@@ -468,6 +468,8 @@ static void test_messages_of_another_view_are_ignored(void **state) {
   say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1)); /* from a node that is not the neighbour */
   assert_int_equal(s.replies.told_count, 0);
   next = follow(&s, 3);
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1, .since = 1)); /* of the chain before */
+  assert_int_equal(s.replies.told_count, 0);
   say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   assert_int_equal(heard(&s, next).version, 1);
   say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
@@ -533,6 +535,30 @@ static void test_a_tail_applies_updates_in_order_and_confirms(void **state) {
   say(&s, previous, MESSAGE(.kind = PWI_CHAIN_UPDATE, .version = 5, .prior = 1)); /* nothing more up to 5 */
   assert_int_equal(chain_of(&s)->processed, 5);
   assert_int_equal(heard(&s, previous).version, 5);
+  update(&s, previous, 1, 0); /* from a link that was lost before */
+  assert_int_equal(chain_of(&s)->processed, 5);
+  stop_scene(&s);
+}
+
+/* Arcs that were merged may each have a change of the same version. */
+static void test_changes_of_one_version_are_taken_in_order(void **state) {
+  (void)state;
+  struct scene s;
+  struct pwi_terms request = {.kind = PWI_REQUEST_TICK, .vector = {9}, .number = 1, .claim = {0, 1}, .range = {0, 1}};
+  struct pwi_chain_message first = {
+      .kind = PWI_CHAIN_UPDATE, .effect = PWI_EFFECT_TICK, .version = 1, .positions = {0, QUARTER}, .other = 1};
+  struct pwi_chain_message second = first;
+  second.positions = pawl_range_of(QUARTER, 2 * QUARTER);
+  second.other = 2;
+  start_scene(&s, 2, "12");
+  struct server_peer *previous = precede(&s, 1);
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
+  say_about(&s, previous, second, &request, 0, 0);
+  assert_int_equal(chain_of(&s)->processed, 0); /* the first is missing */
+  say_about(&s, previous, first, &request, 0, 0);
+  assert_int_equal(chain_of(&s)->processed, 0);
+  say_about(&s, previous, second, &request, 0, 0);
+  assert_int_equal(chain_of(&s)->processed, 1);
   stop_scene(&s);
 }
 
@@ -753,6 +779,27 @@ static void test_a_filled_arc_that_was_divided_is_taken_in_pieces(void **state) 
   stop_scene(&s);
 }
 
+/* A fill that begins drops everything that is here of the arc. */
+static void test_a_target_takes_only_the_chunks_of_its_fill(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 2, "12f");
+  struct server_peer *previous = precede(&s, 1);
+  assert_true(pwi_shard_holds(s.server->shard, RING));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 5, .other = 77));
+  assert_int_equal(heard(&s, previous).status, PAWL_OK);
+  assert_false(pwi_shard_holds(s.server->shard, RING));
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_DATA, .version = 2, .prior = 5, .other = 76));
+  assert_int_equal(heard(&s, previous).status, PAWL_CANCELLED); /* of another fill */
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_DATA, .version = 2, .prior = 6, .other = 77));
+  assert_int_equal(heard(&s, previous).status, PAWL_CANCELLED); /* a change before it is missing */
+  say_about(&s, previous,
+            MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_DATA, .version = 2, .prior = 5, .other = 77), NULL, 0,
+            9);
+  assert_int_equal(heard(&s, previous).status, PAWL_CANCELLED); /* perhaps of a vector that is unknown here */
+  stop_scene(&s);
+}
+
 static void test_a_head_hands_over_when_all_members_are_equal(void **state) {
   (void)state;
   struct scene s;
@@ -790,6 +837,26 @@ static void test_a_handover_is_cancelled_by_order_or_with_the_manager(void **sta
   }
 }
 
+/* Whether it has been reported or not. */
+static void test_a_handover_ends_with_any_view(void **state) {
+  (void)state;
+  struct scene s;
+  for (int is_reported = 0; is_reported < 2; is_reported++) {
+    start_scene(&s, 1, "12");
+    struct server_peer *next = follow(&s, 2);
+    say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
+    change(&s, 11);
+    order(&s, PWI_MOVE_HANDOVER, 2, false);
+    if (is_reported) say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
+    s.server->numbers.view = 2; /* in which the chain is as before */
+    pwi_server_moves_seen(s.server);
+    assert_false(chain_of(&s)->is_handing);
+    assert_null(s.server->movings);
+    change(&s, 12); /* it serves again */
+    stop_scene(&s);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test(test_##name)
@@ -807,6 +874,7 @@ int main(void) {
       T(a_neighbour_on_the_wrong_side_is_cut_off),
       T(a_previous_member_is_greeted_once_it_speaks),
       T(a_tail_applies_updates_in_order_and_confirms),
+      T(changes_of_one_version_are_taken_in_order),
       T(a_member_in_the_middle_passes_updates_on),
       T(a_member_that_lacks_something_is_stuck_and_asks_again),
       T(a_member_asks_for_keys_that_it_does_not_know),
@@ -815,8 +883,10 @@ int main(void) {
       T(a_fill_ends_with_its_link),
       T(a_target_that_cannot_go_on_says_so),
       T(a_filled_arc_that_was_divided_is_taken_in_pieces),
+      T(a_target_takes_only_the_chunks_of_its_fill),
       T(a_head_hands_over_when_all_members_are_equal),
       T(a_handover_is_cancelled_by_order_or_with_the_manager),
+      T(a_handover_ends_with_any_view),
 #undef T
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

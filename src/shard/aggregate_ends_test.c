@@ -19,6 +19,7 @@ static void test_an_aggregate_does_not_wait_for_a_member_that_leaves(void **stat
 
 static enum pwi_code collect(struct fixture *f, uint64_t sender) {
   struct pwi_request request = request_of(PWI_REQUEST_COLLECT, VECTOR, SIZE);
+  request.sender.id = 5; /* it has no part itself */
   request.terms.other = sender;
   return serve(f->shard, &request, NULL).outcome.code;
 }

@@ -440,6 +440,10 @@ static void test_changes_that_do_not_go_together_change_nothing(void **state) {
   wrong = right;
   wrong.request.terms.range = pawl_range_of(0, 1); /* keys outside of it */
   assert_follows(world, &wrong, PWI_CODE_FAILED, PAWL_CORRUPT);
+  struct pwi_entry loaded = entry_at(right.request.terms.vector.id - 1);
+  loaded.incarnation = 1;
+  assert_int_equal(pwi_shard_renew(world->follower, &loaded), PAWL_OK);
+  assert_follows(world, &right, PWI_CODE_OK, PAWL_OK); /* of the incarnation before */
   stop(world);
   test_free(world);
 }

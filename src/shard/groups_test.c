@@ -105,6 +105,9 @@ static void test_no_member_passes_before_the_group_was_complete(void **state) {
   start(&f, 2, 1);
   step(&f, PWI_REQUEST_TICK, 1, 1);
   assert_true(await(&f, 11, 1, 1));
+  assert_true(await(&f, 11, 2, 2));
+  step(&f, PWI_REQUEST_TICK, 1, 2);
+  assert_int_equal(answer_count, 0);
   join(&f, 2);
   assert_int_equal(answer_count, 0);
   step(&f, PWI_REQUEST_TICK, 2, 1);

@@ -150,6 +150,28 @@ static void test_a_move_that_was_broken_off_leaves_nothing(void **state) {
   stop(&f);
 }
 
+static void test_a_refusal_moves_with_its_keys(void **state) {
+  (void)state;
+  struct fixture f;
+  struct pawl_range positions = {HALF / 2, HALF};
+  start(&f);
+  int64_t seven = 7;
+  struct iovec values = {&seven, sizeof seven};
+  struct pwi_request push = request_of(PWI_REQUEST_PUSH, 1, SIZE);
+  push.terms.claim = push.terms.range = pawl_range_of(250, 500);
+  push.terms.rows = 250;
+  push.terms.prior = 1;
+  push.task = 2;
+  push.values = &values;
+  push.value_parts = 1;
+  push.value_type = PAWL_I64;
+  assert_served(f.from, &push, NULL, PWI_CODE_REFUSED, PAWL_MISMATCH); /* one value for 250 keys */
+  assert_int_equal(fill(&f, positions, 1000), PAWL_OK);
+  assert_int_equal(pwi_shard_adopt(f.to, positions), PAWL_OK);
+  assert_served(f.to, &push, NULL, PWI_CODE_REFUSED, PAWL_MISMATCH); /* not a duplicate of an applied push */
+  stop(&f);
+}
+
 static void test_refusals_are_forgotten_where_keys_start_anew(void **state) {
   (void)state;
   struct fixture f;
@@ -375,6 +397,7 @@ int main(void) {
       cmocka_unit_test(test_copied_positions_are_adopted_with_their_history),
       cmocka_unit_test(test_positions_are_held_by_one_at_most_and_start_empty),
       cmocka_unit_test(test_a_move_that_was_broken_off_leaves_nothing),
+      cmocka_unit_test(test_a_refusal_moves_with_its_keys),
       cmocka_unit_test(test_refusals_are_forgotten_where_keys_start_anew),
       cmocka_unit_test(test_vectors_closed_meanwhile_are_left_out),
       cmocka_unit_test(test_a_target_without_room_says_so),

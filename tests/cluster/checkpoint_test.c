@@ -182,6 +182,26 @@ static void test_who_uses_a_vector_that_is_loaded_is_told_and_goes_on(void **sta
   }
 }
 
+/* The manager does not reach the client, so only the servers can tell it. */
+static void test_a_client_that_has_not_heard_of_the_loading_is_told_by_the_servers(void **state) {
+  (void)state;
+  struct saving_scene scene;
+  int64_t values[SAVING_KEYS * SAVING_WIDTH];
+  saving_open(&scene, 430, 3, 1);
+  struct pwi_flow *others = cluster_open_vector(&scene.other, "test/v", 0);
+  assert_int_equal(saving_push_all(&scene), PAWL_OK);
+  pwi_sim_cut(scene.cluster.sim, scene.cluster.manager_node, scene.client.node);
+  assert_int_equal(begin_restore(&scene.other), PAWL_OK);
+  saving_fill(values, 100);
+  assert_int_equal(cluster_call(&scene.other, others, PWI_REQUEST_RESTORE, &(struct pwi_where){0}, values, NULL, NULL),
+                   PAWL_OK);
+  assert_int_equal(saving_push_all(&scene), PAWL_RESTORED);
+  assert_int_equal(saving_push_all(&scene), PAWL_OK);
+  saving_pull_all(&scene.other, others, values);
+  for (size_t i = 0; i < (size_t)SAVING_KEYS * SAVING_WIDTH; i++) assert_int_equal(values[i], 101);
+  saving_close(&scene);
+}
+
 static void test_a_vector_that_is_another_one_is_not_loaded(void **state) {
   (void)state;
   struct saving_scene scene;
@@ -209,6 +229,7 @@ int main(void) {
       cmocka_unit_test(test_a_full_disk_ends_the_checkpoint_and_nothing_else),
       cmocka_unit_test(test_a_disk_that_fails_now_and_then_leaves_whole_checkpoints_or_none),
       cmocka_unit_test(test_who_uses_a_vector_that_is_loaded_is_told_and_goes_on),
+      cmocka_unit_test(test_a_client_that_has_not_heard_of_the_loading_is_told_by_the_servers),
       cmocka_unit_test(test_a_vector_that_is_another_one_is_not_loaded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -342,6 +342,22 @@ static void test_a_manager_that_is_cut_off_with_a_server_strikes_nobody_off(void
   end();
 }
 
+/* Neither the manager nor one of the witnesses reaches a server, but the other witnesses do. */
+static void test_a_server_that_a_witness_reaches_is_alive(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 5; seed++) {
+    begin(850 + seed, 4, 1);
+    cut_manager_from(0, 1);
+    cut(cluster.servers[0].node, cluster.servers[1].node);
+    watch_for(3 * S);
+    assert_nothing_changed();
+    mend_manager_to(0, 1);
+    mend(cluster.servers[0].node, cluster.servers[1].node);
+    watch_for(5 * S);
+    end();
+  }
+}
+
 /* One server really dies during the outage. It is replaced once another server is back that can confirm its
  * death. */
 static void test_a_death_during_an_outage_is_found_afterwards(void **state) {
@@ -508,6 +524,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_a_manager_that_is_started_again_waits_for_slow_returners),
       cmocka_unit_test(test_a_manager_that_does_not_reach_half_of_the_servers_strikes_nobody_off),
       cmocka_unit_test(test_a_manager_that_is_cut_off_with_a_server_strikes_nobody_off),
+      cmocka_unit_test(test_a_server_that_a_witness_reaches_is_alive),
       cmocka_unit_test(test_a_death_during_an_outage_is_found_afterwards),
       cmocka_unit_test(test_more_deaths_than_replicas_cost_no_more_copies_than_that),
       cmocka_unit_test(test_a_crash_is_followed_within_milliseconds),

@@ -361,6 +361,9 @@ static void test_a_server_joins_and_another_leaves_and_every_value_stays(void **
   assert_int_equal(pull(&client, flow), 7);
   pwi_server_leave(cluster.servers[0].server);
   cluster_run_while(&cluster, has_not_left, &cluster.servers[0], 30 * PWI_SIM_SECOND);
+  const struct pwi_view *view = pwi_client_view(client.client);
+  for (size_t i = 0; i < view->arc_count; i++) /* a server keeps nothing of arcs that others have */
+    assert_false(pwi_shard_holds(pwi_server_shard(cluster.servers[0].server), pwi_view_arc_range(view, i)));
   pwi_sim_kill(cluster.sim, cluster.servers[0].node);
   assert_int_equal(pull(&client, flow), 7);
   assert_int_equal(push(&client, flow, 1), PAWL_OK);

@@ -170,6 +170,58 @@ static void test_a_push_whose_answer_was_lost_counts_once(void **state) {
   }
 }
 
+/* Cuts, or restores, all links between servers and the manager. */
+static void cut_manager(void (*how)(struct pwi_sim *, struct pwi_sim_node, struct pwi_sim_node)) {
+  struct pwi_cluster *cluster = &scene.cluster;
+  for (size_t i = 0; i < cluster->server_count; i++) {
+    how(cluster->sim, cluster->servers[i].node, cluster->manager_node);
+    how(cluster->sim, cluster->manager_node, cluster->servers[i].node);
+  }
+}
+
+/* The worker is lost while the manager reaches no server: nobody can say what is unsettled. */
+static void test_nothing_is_forgotten_while_servers_are_not_connected(void **state) {
+  (void)state;
+  open_scene(0);
+  push_to_its_end();
+  cluster_run_for(&scene.cluster, 2000 * MS);
+  cut(false, true, pwi_sim_cut);
+  push();
+  cluster_run_for(&scene.cluster, 100 * MS);
+  cut(true, true, pwi_sim_cut);
+  cut_manager(pwi_sim_cut);
+  cluster_run_for(&scene.cluster, 6000 * MS);
+  assert_int_equal(retired(), 1);
+  cut_manager(pwi_sim_mend);
+  cluster_run_for(&scene.cluster, 3000 * MS);
+  assert_int_equal(value(), 2);
+  cut(true, true, pwi_sim_mend);
+  cluster_run_while(&scene.cluster, is_under_way, NULL, 20000 * MS);
+  assert_int_equal(scene.task.status, PAWL_OK);
+  assert_int_equal(value(), 2);
+  close_scene();
+}
+
+/* The worker is connected to the manager, and waits for seconds for the answer to a push that was applied. */
+static void test_a_client_that_waits_for_an_answer_is_not_idle(void **state) {
+  (void)state;
+  open_scene(0);
+  push_to_its_end();
+  for (size_t i = 0; i < scene.cluster.server_count; i++)
+    pwi_sim_cut(scene.cluster.sim, scene.cluster.servers[i].node, scene.worker.node);
+  push();
+  cluster_run_for(&scene.cluster, 4000 * MS);
+  cut(true, true, pwi_sim_cut);
+  cluster_run_for(&scene.cluster, 5000 * MS);
+  assert_int_equal(value(), 2);
+  assert_int_equal(retired(), 1);
+  cut(true, true, pwi_sim_mend);
+  cluster_run_while(&scene.cluster, is_under_way, NULL, 20000 * MS);
+  assert_int_equal(scene.task.status, PAWL_OK);
+  assert_int_equal(value(), 2);
+  close_scene();
+}
+
 /* The push did not arrive: the worker need not be remembered, and the push is sent again. */
 static void test_a_push_that_never_arrived_is_sent_again(void **state) {
   (void)state;
@@ -198,6 +250,8 @@ int main(void) {
       cmocka_unit_test(test_one_that_was_killed_right_after_a_push_is_kept),
       cmocka_unit_test(test_one_that_had_been_idle_is_forgotten),
       cmocka_unit_test(test_a_push_whose_answer_was_lost_counts_once),
+      cmocka_unit_test(test_nothing_is_forgotten_while_servers_are_not_connected),
+      cmocka_unit_test(test_a_client_that_waits_for_an_answer_is_not_idle),
       cmocka_unit_test(test_a_push_that_never_arrived_is_sent_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,73 @@
+/* A manager that is lost after a head has handed over, and before the view that names the next head: the head
+ * would wait for that view for ever, so the next manager tells it to go on. */
+#include "base/cursor.h"
+#include "base/testing.h"
+#include "cluster.h"
+#include "ring/place.h"
+#include "server/inside.h"
+
+static struct pwi_cluster cluster;
+static struct pwi_cluster_client client;
+static struct pwi_flow *flow;
+static const struct pwi_where all = {.range = {0, 100}};
+static int64_t ones[100], seen[100];
+static struct pwi_asking asking;
+
+static void replied(struct pwi_asking *asked, pawl_status status, const void *payload, size_t size) {
+  (void)asked, (void)status, (void)payload, (void)size;
+}
+
+/* No head has reported that it has handed over. */
+static bool has_nobody_handed_over(void *context) {
+  (void)context;
+  for (size_t i = 0; i < cluster.server_count; i++)
+    for (const struct moving *moving = cluster.servers[i].server->movings; moving; moving = moving->next)
+      if (moving->order.step == PWI_MOVE_HANDOVER && moving->is_over && !moving->order.status) return false;
+  return true;
+}
+
+/* Orders the first arc to the second member of its chain. */
+static void order_handover(void) {
+  struct pwi_writer writer = {0};
+  const struct pwi_view *view = pwi_client_view(client.client);
+  struct pawl_range positions = pwi_view_arc_range(view, 0);
+  assert_int_equal(pwi_arc_full(&view->arcs[0]), 2);
+  pwi_write_u64(&writer, positions.begin);
+  pwi_write_u64(&writer, positions.end);
+  pwi_write_u64(&writer, view->arcs[0].chain[1].node.id);
+  asking = (struct pwi_asking){.replied = replied};
+  assert_int_equal(pwi_client_ask(client.client, &asking, PWI_ASK_MOVE, writer.data, writer.size), PAWL_OK);
+  pwi_writer_fini(&writer);
+}
+
+static void test_a_head_goes_on_if_the_manager_is_lost_before_the_view(void **state) {
+  (void)state;
+  static const struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = 100};
+  for (size_t i = 0; i < 100; i++) ones[i] = 1;
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    struct pwi_cluster_config config = {.seed = seed, .processes = 2, .shards = 1, .replicas = 1, .points = 1};
+    client = (struct pwi_cluster_client){.name = "client", .job = "job"};
+    cluster_open(&cluster, &config);
+    cluster_client_add(&cluster, &client);
+    cluster_wait_joined(&client);
+    flow = cluster_vector(&client, "job/v", &options);
+    cluster_run_for(&cluster, 2 * PWI_SIM_SECOND); /* until chains are made */
+    assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PUSH, &all, ones, NULL, NULL), PAWL_OK);
+    order_handover();
+    cluster_run_while(&cluster, has_nobody_handed_over, NULL, 30 * PWI_SIM_SECOND);
+    pwi_sim_kill(cluster.sim, cluster.manager_node);
+    cluster_run_for(&cluster, 50 * MS);
+    assert_int_equal(pwi_sim_start(cluster.sim, cluster.manager_node), PAWL_OK);
+    assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PUSH, &all, ones, NULL, NULL), PAWL_OK);
+    assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PULL, &all, NULL, seen, NULL), PAWL_OK);
+    for (size_t i = 0; i < 100; i++) assert_int_equal(seen[i], 2);
+    pwi_cluster_close(&cluster);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_head_goes_on_if_the_manager_is_lost_before_the_view),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
