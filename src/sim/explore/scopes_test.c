@@ -7,6 +7,7 @@
 #include "sim/explore/scopes_testing.h"
 
 #define MANY 40000
+#define FILL_MANY 160000 /* its runs are long */
 
 static void test_small_scopes_hold_in_every_order(void **state) {
   static const struct scope scopes[] = {
@@ -21,9 +22,10 @@ static void test_all_scenarios_hold_in_the_simplest_orders(void **state) {
   for (int i = 0; i < PWI_EXPLORE_SCENARIOS; i++)
     for (uint32_t early = 0; early < 2; early++) {
       enum pwi_explore_scenario scenario = (enum pwi_explore_scenario)i;
-      explore_scope(&(struct scope){scenario, 2, 3, 0, 1, early, false, MANY, false});
-      explore_scope(&(struct scope){scenario, 2, 3, 1, 0, early, false, MANY, false});
-      explore_scope(&(struct scope){scenario, 2, 3, 1, 1, early, true, MANY, false});
+      uint64_t many = scenario == PWI_EXPLORE_FILL ? FILL_MANY : MANY;
+      explore_scope(&(struct scope){scenario, 2, 3, 0, 1, early, false, many, false});
+      explore_scope(&(struct scope){scenario, 2, 3, 1, 0, early, false, many, false});
+      explore_scope(&(struct scope){scenario, 2, 3, 1, 1, early, true, many, false});
     }
 }
 

@@ -12,7 +12,7 @@
 #include "sim/explore/inside.h"
 
 #define NO_STATE UINT32_MAX
-#define QUEUED_PER_STATE 8
+#define QUEUED_PER_STATE 16
 #define PROGRESS_RUNS 256
 
 /* A known state: the first way to it. */
@@ -69,7 +69,7 @@ static pawl_status search_init(struct order_search *search, const struct pwi_exp
   *search = (struct order_search){.config = config, .claims.size = 1024, .queue_room = states * QUEUED_PER_STATE};
   if (states == 0 || states >= NO_STATE / QUEUED_PER_STATE) return PAWL_INVALID;
   while (search->claims.size < 2 * search->queue_room) search->claims.size *= 2;
-  search->effects.size = search->claims.size;
+  search->effects.size = search->claims.size / QUEUED_PER_STATE; /* at least twice the states */
   search->is = share(1, sizeof *search->is);
   search->known = share(states, sizeof *search->known);
   search->claims.hashes = share(search->claims.size, sizeof(uint64_t));
