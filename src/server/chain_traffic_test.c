@@ -365,7 +365,7 @@ static void test_a_server_without_a_manager_complains_of_no_member(void **state)
   struct scene s;
   start_scene(&s, 1, "12");
   s.server->manager->is_up = false;
-  pass(&s, 300);
+  for (int k = 0; k < 6; k++) pass(&s, 50);
   assert_int_equal(complaints(&s), 0);
   s.server->manager->is_up = true;
   s.net.now += 300 * MILLISECOND;
@@ -375,6 +375,21 @@ static void test_a_server_without_a_manager_complains_of_no_member(void **state)
   assert_int_equal(s.net.closed[0].why, PAWL_TIMED_OUT);
   pass(&s, 100);
   assert_int_equal(complaints(&s), 0);
+  stop_scene(&s);
+}
+
+static void test_a_server_that_stood_still_complains_of_no_member(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 1, "12");
+  take_down(&s, follow(&s, 2));
+  pass(&s, 50);
+  pass(&s, 900); /* it was stopped, and its timer is late */
+  assert_int_equal(complaints(&s), 0);
+  for (int i = 0; i < 3; i++) pass(&s, 50);
+  assert_int_equal(complaints(&s), 0);
+  pass(&s, 50);
+  assert_int_equal(complaints(&s), 1);
   stop_scene(&s);
 }
 
@@ -866,6 +881,7 @@ int main(void) {
       T(changes_wait_for_room_on_the_link),
       T(a_lost_link_is_made_again_and_complained_of),
       T(a_server_without_a_manager_complains_of_no_member),
+      T(a_server_that_stood_still_complains_of_no_member),
       T(an_attempt_that_takes_a_second_is_given_up),
       T(a_follower_that_confirms_nothing_is_silent),
       T(a_target_that_is_being_filled_is_not_opened),
