@@ -155,6 +155,8 @@ struct manager_node {
   struct manager_peer *peer; /* NULL: it has no link now */
   struct pwi_timer timer;    /* without a link: the next check; once down: its removal if it is in no chain */
   int64_t lost_at;           /* when its link went down, or the manager started */
+  bool was_lost;             /* a link of it has gone down since the manager started */
+  int64_t returned_at;       /* when it last joined after that; 0: never */
   bool was_silent;           /* its link went down because of silence */
   struct inquiry inquiry;
   enum pwi_verdict verdict; /* of the witnesses */

@@ -170,6 +170,7 @@ static void let_server_in(struct pwi_manager *manager, struct manager_peer *peer
   if (node->peer) pwi_manager_moves_lost(manager, node->id, true); /* orders on the old link may be lost */
   replace_peer(manager, node->peer, peer);
   node->peer = peer;
+  if (node->was_lost) node->returned_at = pwi_net_now(manager->config.net);
   node->declared = false;
   node->verdict = PWI_VERDICT_NONE;
   manager->presence_changes++;

@@ -9,7 +9,7 @@
 #include "manager/inside.h"
 
 #define RETRY_NS INT64_C(100000000)      /* after memory ran out */
-#define LACK_NS INT64_C(600000000)       /* to confirm a view; longer than the silence limit of links */
+#define LACK_NS INT64_C(600000000)       /* to answer; longer than the silence limit of an idle machine */
 #define CONFLICT_NS INT64_C(60000000000) /* how long a pair is not made neighbours again */
 
 static const struct pwi_view_node *view_node(const struct pwi_manager *manager, uint64_t id) {
@@ -145,13 +145,16 @@ static bool is_doubtful(struct pwi_manager *manager, uint64_t id) {
   return node && pwi_manager_may_return(manager, node);
 }
 
-/* The member was sent the view with this chain a moment ago and has not confirmed it. Its link may be broken: its
- * neighbours complain before the manager notices the silence. */
-static bool may_lack_view(const struct pwi_manager *manager, uint64_t id, uint64_t since) {
+/* The member came back a moment ago, and its neighbours may not have reached it again yet. Or it was sent the view
+ * with this chain a moment ago and has not confirmed it: its link may be broken, because its neighbours complain
+ * before the manager notices the silence. A neighbour that still does not reach it complains again. */
+static bool is_about_to_answer(const struct pwi_manager *manager, uint64_t id, uint64_t since) {
   const struct manager_node *node = pwi_manager_node(manager, id);
   const struct manager_peer *peer = node ? node->peer : NULL;
-  return peer && peer->have.of[PWI_TOPIC_VIEW] < since &&
-         pwi_net_now(manager->config.net) - peer->view_sent_at < LACK_NS;
+  int64_t now = pwi_net_now(manager->config.net), patience = LACK_NS + pwi_net_allowance(manager->config.net);
+  if (!peer) return false;
+  bool lacks_view = peer->have.of[PWI_TOPIC_VIEW] < since && now - peer->view_sent_at < patience;
+  return lacks_view || (node->returned_at != 0 && now - node->returned_at < patience);
 }
 
 static pawl_status decide_complaint(struct pwi_manager *manager, struct decision *decision) {
@@ -167,7 +170,8 @@ static pawl_status decide_complaint(struct pwi_manager *manager, struct decision
     bool meant = !pawl_range_is_empty(pawl_range_common(pwi_view_arc_range(view, i), complaint->positions));
     if (!meant || arc->since > decision->secret) continue; /* the complaint is older than this chain */
     uint64_t member = find_member_to_remove(manager, arc, decision->id, complaint->node);
-    if (member && (is_doubtful(manager, member) || may_lack_view(manager, member, arc->since))) continue;
+    if (member && is_doubtful(manager, member)) continue;
+    if (member && complaint->status == PAWL_LINK_SILENT && is_about_to_answer(manager, member, arc->since)) continue;
     if (member && has_another(manager, arc, member)) changed |= pwi_arc_drop(arc, member);
   }
   if (changed) status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
