@@ -67,8 +67,8 @@
  * FAILURE DETECTION. A closed connection is detected at once. A peer that hangs is detected by missing
  * heartbeats (one every 50 ms on an idle link; silence limit 250 ms). The time during which a node was itself
  * stopped does not count as silence of its peers. On a busy machine heartbeats are sent and read late. The
- * limit of a link therefore grows by four times the worst recent delay of its peer or of the node itself, by up
- * to 2 s. Roles add the same allowance to time limits of their own (pwi_net_allowance).
+ * limit of a link therefore grows by four times what the worst recent delay of its peer or of the node itself
+ * has beyond 50 ms, by up to 2 s. Roles add the same allowance to time limits of their own (pwi_net_allowance).
  *
  * THREADS. A net belongs to one thread, which makes all calls and runs all callbacks, inside pwi_net_poll.
  * The only exception is pwi_net_wake, which any thread may call. No call below runs a callback before it

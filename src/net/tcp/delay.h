@@ -14,6 +14,7 @@
 
 #define PWI_DELAY_HALF_NS INT64_C(5000000000)
 #define PWI_DELAY_STOP_NS INT64_C(1000000000)
+#define PWI_DELAY_FREE_NS INT64_C(50000000)
 #define PWI_DELAY_TIMES 4                        /* the allowance is this multiple of the worst delay */
 #define PWI_DELAY_ALLOWED_NS INT64_C(2000000000) /* and at most this */
 
@@ -33,9 +34,10 @@ static inline void pwi_delay_note(struct pwi_delay *delay, int64_t late, int64_t
   if (late < PWI_DELAY_STOP_NS && late > pwi_delay_recent(delay, now)) *delay = (struct pwi_delay){late, now};
 }
 
-/* The additional time that a peer gets. */
+/* The additional time that a peer gets. Delays up to PWI_DELAY_FREE_NS are within the silence limit. */
 static inline int64_t pwi_delay_allowance(int64_t worst) {
-  return worst * PWI_DELAY_TIMES < PWI_DELAY_ALLOWED_NS ? worst * PWI_DELAY_TIMES : PWI_DELAY_ALLOWED_NS;
+  int64_t beyond = worst > PWI_DELAY_FREE_NS ? worst - PWI_DELAY_FREE_NS : 0;
+  return beyond * PWI_DELAY_TIMES < PWI_DELAY_ALLOWED_NS ? beyond * PWI_DELAY_TIMES : PWI_DELAY_ALLOWED_NS;
 }
 
 #endif

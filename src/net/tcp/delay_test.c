@@ -47,10 +47,11 @@ static void test_a_process_that_was_stopped_says_nothing_about_the_machine(void 
   assert_int_equal(pwi_delay_recent(&delay, BEGIN), 0);
 }
 
-static void test_peers_get_four_times_the_delay_and_at_most_two_seconds(void **state) {
+static void test_peers_get_four_times_the_delay_beyond_50_ms_and_at_most_two_seconds(void **state) {
   (void)state;
   assert_int_equal(pwi_delay_allowance(0), 0);
-  assert_int_equal(pwi_delay_allowance(30 * MS), 120 * MS);
+  assert_int_equal(pwi_delay_allowance(50 * MS), 0);
+  assert_int_equal(pwi_delay_allowance(80 * MS), 120 * MS);
   assert_int_equal(pwi_delay_allowance(900 * MS), 2 * SECOND);
 }
 
@@ -60,7 +61,7 @@ int main(void) {
       cmocka_unit_test(test_it_never_grows_by_itself),
       cmocka_unit_test(test_the_worst_delay_counts_until_a_later_one_is_worse),
       cmocka_unit_test(test_a_process_that_was_stopped_says_nothing_about_the_machine),
-      cmocka_unit_test(test_peers_get_four_times_the_delay_and_at_most_two_seconds),
+      cmocka_unit_test(test_peers_get_four_times_the_delay_beyond_50_ms_and_at_most_two_seconds),
   };
   return cmocka_run_group_tests_name("net.tcp.delay", tests, NULL, NULL);
 }
