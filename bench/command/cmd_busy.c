@@ -1,9 +1,9 @@
 /* `pawl-bench busy`: push and pull beside busy loops, compared with a blocking send/recv loop beside the same
  * loops.
  *
- * A worker and a server that take turns lose to other processes at every hand-over: whoever is woken waits for
- * a core. The blocking loop has the fewest hand-overs that a request and its answer can have. Both take turns
- * in rounds. */
+ * A worker and a server that take turns lose to other processes at every hand-over, because the process that is
+ * woken waits for a core. The blocking loop has the fewest hand-overs that a request and its answer can have. The
+ * two take turns in rounds. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

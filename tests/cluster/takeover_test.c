@@ -108,7 +108,7 @@ static void test_pushes_go_on_while_a_leader_is_killed_and_replaced(void **state
   close_scene(&scene);
 }
 
-/* The standby's link to the leader breaks, and nobody listens at the leader's address any more. */
+/* The standby's link to the leader breaks, and no process listens at the leader's address any more. */
 static void test_a_killed_leader_is_replaced_within_a_second(void **state) {
   (void)state;
   for (uint64_t seed = 20; seed < 40; seed++) {

@@ -2,7 +2,7 @@
  *
  * Without it, a killed leader is replaced when its lease expires, 2 to 3 s later (manager/leader/election.h).
  * The link carries no messages. When it breaks, the standby connects again. The leader's process is *gone* if
- * nobody listens at its address any more, after a link to it was up. A leader that is silent, or that this
+ * no process listens at its address any more, after a link to it was up. A leader that is silent, or that this
  * standby has never reached, may well lead: only its lease decides.
  *
  * A wrong conclusion would be harmless: the fence of the election decides who writes, and a leader whose lease
