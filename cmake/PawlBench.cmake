@@ -26,7 +26,22 @@ foreach(source ${bench_sources})
   get_filename_component(name ${source} NAME_WE)
   add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})
   target_link_libraries(bench_${name} PRIVATE pawl_inside)
+  file(STRINGS ${source} apps REGEX "^#include \"apps/" LIMIT_COUNT 1)
+  if(apps)
+    target_link_libraries(bench_${name} PRIVATE pawl_apps)
+  endif()
   set_target_properties(bench_${name} PROPERTIES
     OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   add_dependencies(bench bench_${name})
 endforeach()
+
+# `pawl-bench net --op` runs it beside pawl, if Open MPI is there. Tests do not need it.
+pkg_check_modules(OPENMPI QUIET IMPORTED_TARGET ompi-c)
+if(OPENMPI_FOUND)
+  add_executable(bench_mpi_onesided EXCLUDE_FROM_ALL bench/mpi/onesided.c)
+  target_compile_options(bench_mpi_onesided PRIVATE -O3)
+  target_link_libraries(bench_mpi_onesided PRIVATE PkgConfig::OPENMPI)
+  set_target_properties(bench_mpi_onesided PROPERTIES
+    OUTPUT_NAME mpi_onesided RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  add_dependencies(bench bench_mpi_onesided)
+endif()

@@ -2,9 +2,11 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd libcurl gnutls)
+set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd libcurl gnutls
+    lapacke)
 pkg_check_modules(PARTS REQUIRED IMPORTED_TARGET
-  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd>=0.9.71 libcurl>=7.68 gnutls>=3.6)
+  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd>=0.9.71 libcurl>=7.68 gnutls>=3.6
+  lapacke)
 
 # libunistring has no pkg-config file.
 find_path(UNISTRING_INCLUDE_DIR unictype.h)
@@ -24,6 +26,10 @@ add_library(pawl_parts INTERFACE)
 target_include_directories(pawl_parts SYSTEM INTERFACE ${UNISTRING_INCLUDE_DIR} ${BZIP2_INCLUDE_DIR})
 target_link_libraries(pawl_parts INTERFACE
   PkgConfig::PARTS ${UNISTRING_LIBRARY} ${BZIP2_LIBRARY} Threads::Threads m ${CMAKE_DL_LIBS})
+
+# Only learning methods multiply matrices, so pawl_parts does not have it.
+pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+list(APPEND PAWL_PKGCONFIG_PARTS openblas)
 
 # On x86-64 libxxhash can choose vector instructions at run time, if the distribution built it with dispatch.
 include(CheckCSourceCompiles)

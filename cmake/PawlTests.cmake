@@ -5,7 +5,9 @@
 # A test states its needs in a comment, one per line:
 #
 #   labels: long nosan     long: only under `make test-long`. nosan: not under the sanitizers
-#   timeout: 600           seconds, instead of 300
+#   timeout: 3000          seconds, instead of 1200: a test that hangs ends then. A busy machine takes ten times as long
+#   cost: 60               seconds on an idle machine, of the longest tests only: ctest starts these first
+#   many: 1000             another test, NAME_many, runs the program from so many seeds (PAWL_SEEDS); it is long
 #   alone: yes             no other test runs beside it
 #   planted: yes           links the library with planted bugs (src/protocol/planted.h)
 #
@@ -69,15 +71,19 @@ function(pawl_test_properties name source)
   pawl_test_wish(${source} labels labels)
   pawl_test_wish(${source} timeout timeout)
   pawl_test_wish(${source} alone alone)
+  pawl_test_wish(${source} cost cost)
   string(REGEX MATCHALL "[a-z]+" labels "${labels}")
   if(NOT timeout)
-    set(timeout 300)
+    set(timeout 1200)
   endif()
   if(PAWL_SANITIZE) # everything takes several times as long
     math(EXPR timeout "${timeout} * 4")
   endif()
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${timeout} LABELS "${labels}"
     ENVIRONMENT "${test_environment}")
+  if(cost) # by it a build without the times of an earlier run knows the longest tests
+    set_tests_properties(${name} PROPERTIES COST ${cost})
+  endif()
   if(alone)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
@@ -110,6 +116,13 @@ function(pawl_add_test source root)
   set_target_properties(test.${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND test.${name})
   pawl_test_properties(${name} ${source})
+  pawl_test_wish(${source} many many)
+  if(many)
+    add_test(NAME ${name}_many COMMAND test.${name})
+    pawl_test_properties(${name}_many ${source})
+    set_tests_properties(${name}_many PROPERTIES LABELS "long;nosan" TIMEOUT 3000)
+    set_property(TEST ${name}_many APPEND PROPERTY ENVIRONMENT PAWL_SEEDS=${many})
+  endif()
 endfunction()
 
 function(pawl_add_script name source)
