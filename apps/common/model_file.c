@@ -167,3 +167,15 @@ char *apps_about_text(const json_t *about, bool lines) {
   free(text); /* allocated by open_memstream */
   return NULL;
 }
+
+locale_t apps_locale_enter(locale_t *before_out) {
+  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  *before_out = c ? uselocale(c) : (locale_t)0;
+  return c;
+}
+
+void apps_locale_leave(locale_t c, locale_t before) {
+  if (!c) return;
+  uselocale(before);
+  freelocale(c);
+}

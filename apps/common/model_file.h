@@ -2,6 +2,7 @@
 #ifndef APPS_COMMON_MODEL_FILE_H
 #define APPS_COMMON_MODEL_FILE_H
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,6 +26,10 @@ pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out,
  * /dev/null, is written in place. */
 pawl_status apps_file_write(const char *path, pawl_status (*fill)(FILE *file, const void *context), const void *context,
                             char *error);
+
+/* Enters the C locale, in which numbers have decimal points, and leaves it again. Both are for this thread only. */
+locale_t apps_locale_enter(locale_t *before_out);
+void apps_locale_leave(locale_t c, locale_t before);
 
 /* The header of a model as text, with one key per line or all on one line. The caller frees it with free;
  * NULL if it is out of memory. */

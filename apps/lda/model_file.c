@@ -14,7 +14,6 @@
  * it is used.
  */
 #include <assert.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -377,23 +376,10 @@ pawl_status lda_model_decode(const char *bytes, size_t size, struct pawl_lda_mod
 
 /* --- files ---------------------------------------------------------------------------------------------- */
 
-/* Uses the C locale, so that numbers have decimal points. */
-static locale_t enter_c(locale_t *before_out) {
-  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  *before_out = c ? uselocale(c) : (locale_t)0;
-  return c;
-}
-
-static void leave_c(locale_t c, locale_t before) {
-  if (!c) return;
-  uselocale(before);
-  freelocale(c);
-}
-
 pawl_status pawl_lda_model_write(const struct pawl_lda_model *model, const char *path, char error[PAWL_LDA_TEXT]) {
-  locale_t before, c = enter_c(&before);
+  locale_t before, c = apps_locale_enter(&before);
   pawl_status status = apps_file_write(path, lda_model_fill, model, error);
-  leave_c(c, before);
+  apps_locale_leave(c, before);
   return status;
 }
 
@@ -403,9 +389,9 @@ pawl_status pawl_lda_model_read(const char *path, struct pawl_lda_model **model_
   size_t size;
   pawl_status status = apps_file_read(path, &bytes, &size, error);
   if (status) return status;
-  c = enter_c(&before);
+  c = apps_locale_enter(&before);
   status = lda_model_decode(bytes, size, model_out, why);
-  leave_c(c, before);
+  apps_locale_leave(c, before);
   apps_free(bytes);
   if (status == PAWL_NO_MEMORY) apps_say(why, status, "out of memory");
   return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;

@@ -49,8 +49,10 @@ static void compare_models(const struct outcome *a, const struct outcome *b) {
 static void test_one_worker_gives_the_same_with_any_number_of_threads(void **state) {
   (void)state;
   begin_options(&options, &corpus, &path, "threads-1", &outcome);
+  options.sweeps = 20;
   must_train(&options, &outcome);
   begin_options(&options, &corpus, &path, "threads-3", &other);
+  options.sweeps = 20;
   options.threads = 3;
   must_train(&options, &other);
   compare_models(&outcome, &other);
@@ -128,11 +130,18 @@ static void hire_one(void *context, const struct pawl_lda_progress *progress) {
   if (!strstr(is->told, "2 now")) usleep(20000);
 }
 
+static bool stop_after_the_move(void *context) {
+  const struct outcome *is = context;
+  static int asked;
+  return strstr(is->told, "moved to") && ++asked > 4;
+}
+
 static void test_a_worker_that_joins_later_takes_its_share(void **state) {
   (void)state;
   begin_options(&options, &corpus, &path, "joined", &outcome);
   options.workers_most = 2;
-  options.sweeps = 300;
+  options.sweeps = 1000000;
+  options.stopping = stop_after_the_move;
   options.measure_every = 1;
   options.progress = hire_one;
   must_train(&options, &outcome);

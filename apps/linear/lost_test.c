@@ -1,4 +1,6 @@
-/* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is
+/* cost: 35
+ *
+ * Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is
  * the same. */
 #include "apps/linear/train/train_test.h"
 
@@ -139,19 +141,24 @@ static void check_killed_after(const struct problem *problem, const char *name, 
   check_model(problem, &outcome, 0, best, 1e-3);
 }
 
-/* At once, and in the middle of a round or the next. */
-static void check_killed(const struct problem *problem, const char *name, enum pawl_on_loss on_loss, uint32_t tau) {
-  static const useconds_t delays[] = {0, 300, 1500, 5000};
+/* At once, and in the middle of a round or the next: so many of four moments. */
+static void check_killed_at(size_t moments, const struct problem *problem, const char *name, enum pawl_on_loss on_loss,
+                            uint32_t tau) {
+  static const useconds_t delays[] = {0, 1500, 300, 5000};
   double best = problem->loss == PAWL_LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
   kill_at = 2;
-  for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
+  for (size_t i = 0; i < moments; i++) {
     kill_after = delays[i];
     check_killed_after(problem, name, on_loss, tau, best);
   }
 }
 
+static void check_killed(const struct problem *problem, const char *name, enum pawl_on_loss on_loss, uint32_t tau) {
+  check_killed_at(4, problem, name, on_loss, tau);
+}
+
 static const struct problem logistic = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true};
-static const struct problem hinge = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 2};
+static const struct problem hinge = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 5};
 
 static void test_a_worker_that_is_killed_is_replaced(void **state) {
   (void)state;
@@ -197,8 +204,8 @@ static const struct problem scaled_logistic = {.rows = &scaled, .loss = PAWL_LIN
 static void test_rows_of_a_killed_worker_are_scaled_alike(void **state) {
   (void)state;
   scale = PAWL_LINEAR_SCALE_MAX;
-  check_killed(&scaled_logistic, "scaled-replaced", PAWL_LOSS_REPLACE, 0);
-  check_killed(&scaled_logistic, "scaled-continued", PAWL_LOSS_CONTINUE, 0);
+  check_killed_at(2, &scaled_logistic, "scaled-replaced", PAWL_LOSS_REPLACE, 0);
+  check_killed_at(2, &scaled_logistic, "scaled-continued", PAWL_LOSS_CONTINUE, 0);
   scale = PAWL_LINEAR_SCALE_NONE;
 }
 
@@ -229,7 +236,7 @@ static void hire_one(void *context, const struct pawl_linear_progress *progress)
     launch(NULL);
     await_signs(2);
   }
-  if (!strstr(is->told, "2 now")) usleep(20000);
+  if (!strstr(is->told, "2 now")) usleep(200000); /* within a few rounds of those that there are */
 }
 
 /* The second comes after two rounds. Its rows have been the first one's until then. */
@@ -243,7 +250,7 @@ static void check_joined(const struct problem *problem, const char *name, uint32
   options.scale = scale;
   options.tau = tau;
   options.tolerance = 1e-9;
-  options.rounds = 100;
+  options.rounds = 40;
   pawl_status status = pawl_linear_train(session, &options, NULL, &outcome.last, outcome.error);
   reap();
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);

@@ -1,4 +1,6 @@
-/* The other methods, against a serial solver: the dual one to the optimum, gradients and streams near it. */
+/* cost: 25
+ *
+ * The other methods, against a serial solver: the dual one to the optimum, gradients and streams near it. */
 #include "apps/linear/train/train_test.h"
 
 static struct rows rows;
@@ -30,12 +32,8 @@ static void test_the_hinge_by_its_dual(void **state) {
 
 static void test_the_hinge_with_a_bias_weights_and_delay(void **state) {
   (void)state;
-  struct problem problem = {.rows = &rows,
-                            .loss = PAWL_LINEAR_HINGE,
-                            .l2 = 0.5,
-                            .bias = true,
-                            .penalises_bias = true,
-                            .class_weights = {2, 1}};
+  struct problem problem = {
+      .rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 4, .bias = true, .penalises_bias = true, .class_weights = {2, 1}};
   double best = solve_hinge(&problem, w);
   for (uint32_t tau = 0; tau <= 4; tau += 4) {
     begin_options(&options, &problem, &point, &path, &outcome);
@@ -66,11 +64,13 @@ static void test_subgradients_come_within_a_hundredth(void **state) {
   (void)state;
   static const enum pawl_linear_loss losses[] = {PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_SQUARED_HINGE};
   for (size_t i = 0; i < 2; i++) {
-    struct problem problem = {.rows = &rows, .loss = losses[i], .l1 = 1, .l2 = 0.1, .bias = true};
+    struct problem problem = {.rows = &rows, .loss = losses[i], .l1 = 1, .l2 = 3, .bias = true};
     double best = solve(&problem, w);
     begin_options(&options, &problem, &point, &path, &outcome);
     options.method = PAWL_LINEAR_METHOD_SUBGRADIENT;
+    options.tolerance = 1e-2;
     must_train(&options, 3, &outcome);
+    assert_string_equal(outcome.last.why, "converged");
     check_model(&problem, &outcome, 0, best, 1e-2);
   }
 }

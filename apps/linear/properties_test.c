@@ -6,11 +6,13 @@
 
 static void test_every_kind_of_data_reaches_the_optimum_and_says_so(void **state) {
   (void)state;
+  check_kinds(PAWL_LINEAR_METHOD_AUTO, 1, 6);
   check_kinds(PAWL_LINEAR_METHOD_AUTO, 1000, 40);
 }
 
 static void test_block_steps_never_end_above_the_start_nor_say_what_is_not_so(void **state) {
   (void)state;
+  check_kinds(PAWL_LINEAR_METHOD_BLOCKS, 100, 2);
   check_kinds(PAWL_LINEAR_METHOD_BLOCKS, 2000, 30);
 }
 
@@ -22,6 +24,7 @@ static void test_steps_that_creep_are_not_said_to_have_arrived(void **state) {
 
 static void test_rows_of_the_hinge_that_are_dealt_out_never_say_what_is_not_so(void **state) {
   (void)state;
+  check_kinds(PAWL_LINEAR_METHOD_DUAL, 300, 2);
   check_kinds(PAWL_LINEAR_METHOD_DUAL, 3000, 12);
 }
 

@@ -1,4 +1,6 @@
-/* Training with --scale reaches the same objective as training on data that was divided beforehand, for every
+/* cost: 30
+ *
+ * Training with --scale reaches the same objective as training on data that was divided beforehand, for every
  * method, loss and number of workers. The weights of the model are those of the undivided features. */
 #include "apps/linear/scale.h"
 

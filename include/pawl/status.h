@@ -42,6 +42,7 @@ extern "C" {
   X(REFUSED, -209, "the server function refused the values")                                                           \
   X(OUTCOME_UNKNOWN, -210, "unknown whether the operation took effect")                                                \
   X(RESTORED, -211, "the vector was loaded from a checkpoint in the meantime: pull again")                             \
+  X(DIVERGED, -212, "the numbers are not finite any more: the training diverged")                                      \
   X(QUOTA_MEMORY, -221, "the memory quota of this key's space is exhausted")                                           \
   X(QUOTA_RATE, -222, "the quota of bytes per second of this key is exhausted")                                        \
   X(QUOTA_LINKS, -223, "the connection quota of this key is exhausted")                                                \

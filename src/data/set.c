@@ -1,7 +1,6 @@
 /* Opens a data set: expands patterns, detects formats, cuts files into pieces. */
 #include "data/data.h"
 
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,62 +9,11 @@
 #include "base/memory.h"
 #include "data/cache.h"
 #include "data/formats/detect.h"
+#include "data/paths.h"
 #include "data/words.h"
 
 #define HEAD ((size_t)1 << 16)
 #define HEAD_MOST ((size_t)1 << 28)
-
-/* --- paths ---------------------------------------------------------------------------------------------- */
-
-struct paths {
-  char **items;
-  size_t count, room;
-};
-
-static bool add_path(struct paths *paths, const char *path) {
-  if (!PWI_GROW(paths->items, paths->room, paths->count + 1)) return false;
-  char *copy = pwi_copy_string(path);
-  if (copy) paths->items[paths->count++] = copy;
-  return copy != NULL;
-}
-
-static void free_paths(struct paths *paths) {
-  for (size_t i = 0; i < paths->count; i++) pwi_free(paths->items[i]);
-  pwi_free(paths->items);
-}
-
-/* Sorts by bytes and not by locale, so that all workers agree. */
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-static pawl_status add_matches(struct paths *paths, const char *pattern, struct pwi_fault *fault) {
-  glob_t found;
-  pawl_status status = PAWL_OK;
-  int result = glob(pattern, GLOB_NOSORT, NULL, &found);
-  if (result == GLOB_NOMATCH)
-    status = pwi_fault(fault, PAWL_NOT_FOUND, "%s: no file matches", pattern);
-  else if (result)
-    status = pwi_fault_plain(fault, result == GLOB_NOSPACE ? PAWL_NO_MEMORY : PAWL_IO, pattern);
-  if (!status) {
-    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_name);
-    for (size_t i = 0; i < found.gl_pathc && !status; i++)
-      if (!add_path(paths, found.gl_pathv[i])) status = pwi_fault_plain(fault, PAWL_NO_MEMORY, pattern);
-  }
-  globfree(&found);
-  return status;
-}
-
-static pawl_status expand(const char *const *given, size_t count, struct paths *paths, struct pwi_fault *fault) {
-  for (size_t i = 0; i < count; i++) {
-    pawl_status status = PAWL_OK;
-    bool is_pattern = strpbrk(given[i], "*?[") && access(given[i], F_OK) != 0;
-    if (is_pattern)
-      status = add_matches(paths, given[i], fault);
-    else if (!add_path(paths, given[i]))
-      status = pwi_fault_plain(fault, PAWL_NO_MEMORY, given[i]);
-    if (status) return status;
-  }
-  return PAWL_OK;
-}
 
 /* --- one file ------------------------------------------------------------------------------------------- */
 
@@ -290,7 +238,7 @@ static pawl_status check(size_t count, const struct pawl_data_options *options, 
 }
 
 /* Makes a source of every path; the source owns the path. */
-static pawl_status make_sources(struct pawl_data *data, struct paths *paths, struct pwi_fault *fault) {
+static pawl_status make_sources(struct pawl_data *data, struct pwi_paths *paths, struct pwi_fault *fault) {
   data->sources = pwi_alloc_zero(paths->count, sizeof *data->sources);
   if (!data->sources) return pwi_fault(fault, PAWL_NO_MEMORY, "not enough memory for %zu files", paths->count);
   pawl_status status = PAWL_OK;
@@ -303,10 +251,10 @@ static pawl_status make_sources(struct pawl_data *data, struct paths *paths, str
 }
 
 static pawl_status fill(struct pawl_data *data, const char *const *given, size_t count, struct pwi_fault *fault) {
-  struct paths paths = {0};
-  pawl_status status = expand(given, count, &paths, fault);
+  struct pwi_paths paths = {0};
+  pawl_status status = pwi_paths_expand(given, count, &paths, fault);
   if (!status) status = make_sources(data, &paths, fault);
-  free_paths(&paths);
+  pwi_paths_fini(&paths);
   if (!status) status = look_at_files(data, fault);
   if (!status) status = cut(data, fault);
   if (!status) data->fingerprint = fingerprint(data);

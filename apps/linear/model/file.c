@@ -1,5 +1,4 @@
 /* Model files: detects the format, and reads or writes it. See <pawl/linear_model.h>. */
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,19 +72,6 @@ static pawl_status decode(const char *path, const char *bytes, size_t size, stru
   return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;
 }
 
-/* Numbers in text have decimal points, whatever the locale of the program. */
-static locale_t enter_c(locale_t *before_out) {
-  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  *before_out = c ? uselocale(c) : (locale_t)0;
-  return c;
-}
-
-static void leave_c(locale_t c, locale_t before) {
-  if (!c) return;
-  uselocale(before);
-  freelocale(c);
-}
-
 pawl_status linear_model_read(const char *path, struct pawl_linear_model *model_out, char error[PAWL_LINEAR_TEXT]) {
   struct pawl_linear_model model = {0};
   locale_t before, c;
@@ -93,9 +79,9 @@ pawl_status linear_model_read(const char *path, struct pawl_linear_model *model_
   size_t size;
   pawl_status status = apps_file_read(path, &bytes, &size, error);
   if (status) return status;
-  c = enter_c(&before);
+  c = apps_locale_enter(&before);
   status = decode(path, bytes, size, &model, error);
-  leave_c(c, before);
+  apps_locale_leave(c, before);
   apps_free(bytes);
   if (status)
     linear_model_fini(&model);
@@ -150,8 +136,8 @@ pawl_status pawl_linear_model_write(const struct pawl_linear_model *model, const
   locale_t before, c;
   if (!linear_model_is_sound(model, why))
     return apps_say(error, PAWL_INVALID, "%s: cannot write an invalid model: %s", path, why);
-  c = enter_c(&before);
+  c = apps_locale_enter(&before);
   pawl_status status = encode(model, path, format, error);
-  leave_c(c, before);
+  apps_locale_leave(c, before);
   return status;
 }

@@ -1,0 +1,74 @@
+/* Files of convolutional nets: bytes unchanged, and the same bytes as the header of a file whose first line, parameters
+ * and checksum are correct. The parameters are as many as the smallest lenet has.
+ *
+ * covers: apps/cnn/model_code.c
+ */
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <xxhash.h>
+
+#include "apps/cnn/model.h"
+
+#define HEADER_MOST 8192
+#define LINE 22          /* bytes of the first line */
+#define PARAMETERS 52072 /* of lenet for images of 1 x 16 x 16 in 2 classes */
+#define CHECKSUM 8
+
+static char *written(const struct pawl_cnn_model *model, size_t *size_out) {
+  char *bytes = NULL;
+  FILE *file = open_memstream(&bytes, size_out);
+  assert(file);
+  pawl_status status = cnn_model_fill(file, model);
+  assert(status == PAWL_OK);
+  fclose(file);
+  return bytes;
+}
+
+/* An accepted model is written and read back as the same bytes. */
+static void check_again(const struct pawl_cnn_model *model) {
+  struct pawl_cnn_model *again = NULL;
+  char why[PAWL_CNN_TEXT] = "";
+  size_t size, other_size;
+  char *bytes = written(model, &size);
+  pawl_status status = cnn_model_decode(bytes, size, &again, why);
+  assert(status == PAWL_OK);
+  char *other = written(again, &other_size);
+  assert(size == other_size && memcmp(bytes, other, size) == 0);
+  free(other);
+  free(bytes);
+  pawl_cnn_model_destroy(again);
+}
+
+static void decode(const char *bytes, size_t size) {
+  struct pawl_cnn_model *model = NULL;
+  char why[PAWL_CNN_TEXT] = "";
+  pawl_status status = cnn_model_decode(bytes, size, &model, why);
+  assert(status != PAWL_OK || cnn_model_begins(bytes, size));
+  assert((status == PAWL_OK) == (model != NULL) && (status == PAWL_OK || why[0]));
+  assert(status == PAWL_OK || status == PAWL_CORRUPT || status == PAWL_TRUNCATED || status == PAWL_UNSUPPORTED ||
+         status == PAWL_MISMATCH || status == PAWL_TOO_LARGE || status == PAWL_INVALID);
+  if (model) check_again(model);
+  pawl_cnn_model_destroy(model);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static char file[LINE + HEADER_MOST + PARAMETERS * 4 + CHECKSUM + 1];
+  if (size == 0 || size > HEADER_MOST) return 0;
+  char *bytes = malloc(size + 1); /* a 0 follows a file in memory */
+  assert(bytes);
+  memcpy(bytes, data, size);
+  bytes[size] = 0;
+  decode(bytes, size);
+  free(bytes);
+
+  size_t begin = LINE + size, end = begin + PARAMETERS * 4;
+  memset(file, 0, sizeof file);
+  snprintf(file, sizeof file, "pawl-model 1 %08u\n", (unsigned)begin);
+  memcpy(file + LINE, data, size);
+  pwi_put_u64(file + end, XXH3_64bits(file, end));
+  decode(file, end + CHECKSUM);
+  return 0;
+}

@@ -1,0 +1,178 @@
+/* Convolutional nets: small ones that classify images.
+ *
+ * Two nets are known by name:
+ *
+ *   lenet   two convolutions of 5 x 5 with poolings, and a hidden layer of 500 units; for MNIST
+ *   vgg     three pairs of convolutions of 3 x 3, each with a pooling, and a hidden layer of 256 units, with
+ *           dropout; for CIFAR-10
+ *
+ * A net fits any image that is large enough for its windows (lenet: 16 x 16 pixels, vgg: 8 x 8) and any number of
+ * classes up to 256. It ends in one score for each class; softmax turns scores into probabilities.
+ *
+ * TRAINING minimises the mean cross-entropy by stochastic gradient descent with momentum and weight decay, on batches
+ * that are drawn anew in every epoch. It runs in the calling process, by default with one thread. The same options and
+ * images give the same model on the same machine.
+ *
+ * PARAMETERS. All parameters of a net lie in one array of floats; a table of tensors names its parts. Pixels are
+ * scaled before they enter the net: from each channel the mean of the training images is subtracted, and the result is
+ * divided by their standard deviation. Both are part of the model.
+ *
+ * docs/cnn.md describes nets and training, apps/cnn/README.md walks through the sources.
+ *
+ * THREADS. Any number of threads may use a model. ERRORS: the parameter `error` of some calls may be NULL; it receives
+ * a message for people.
+ */
+#ifndef PAWL_CNN_H
+#define PAWL_CNN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/export.h>
+#include <pawl/images.h>
+#include <pawl/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pawl_cnn_model;
+
+#define PAWL_CNN_TEXT 512        /* bytes of an error message */
+#define PAWL_CNN_CHANNELS_MAX 16 /* of an image */
+
+/* --- models --------------------------------------------------------------------------------------------- */
+
+/* Properties of a model. */
+struct pawl_cnn_about {
+  char net[16]; /* "lenet", "vgg" */
+  uint32_t channels, height, width, classes;
+  uint64_t parameters;
+  size_t tensors;
+  double mean[PAWL_CNN_CHANNELS_MAX];      /* of the pixels of each channel, from 0 to 255 */
+  double deviation[PAWL_CNN_CHANNELS_MAX]; /* standard deviation of the pixels of each channel */
+  uint64_t images;                         /* number of training images */
+  uint64_t epochs;                         /* number of epochs of training */
+  uint64_t seed;
+  double loss;       /* mean cross-entropy of the last epoch, measured while the parameters changed */
+  double test_error; /* fraction of wrong test images after the last epoch; NAN without test images */
+};
+
+/* One part of the parameters. */
+struct pawl_cnn_tensor {
+  char name[32];          /* "conv1.weights", "conv1.biases", "full1.weights" … */
+  uint64_t offset, count; /* in the array of parameters */
+  uint32_t dimensions;    /* 4: weights of a convolution; 2: weights of a full layer; 1: biases */
+  uint32_t shape[4];      /* outputs, input channels, rows, columns; or outputs, inputs */
+};
+
+PAWL_API void pawl_cnn_model_destroy(struct pawl_cnn_model *model); /* NULL is allowed */
+PAWL_API void pawl_cnn_model_about(const struct pawl_cnn_model *model, struct pawl_cnn_about *about_out);
+
+/* Tensor number `number`, which is below about.tensors, by ascending offset; valid as long as the model. NULL: there is
+ * no such tensor. */
+PAWL_API const struct pawl_cnn_tensor *pawl_cnn_model_tensor(const struct pawl_cnn_model *model, size_t number);
+
+/* All about.parameters parameters; valid as long as the model. */
+PAWL_API const float *pawl_cnn_model_parameters(const struct pawl_cnn_model *model);
+
+/* Writes and reads a model file. The file is written completely or not at all. PAWL_IO …, PAWL_CORRUPT, PAWL_TRUNCATED,
+ * PAWL_UNSUPPORTED (a later version, or a net that this pawl does not know), PAWL_MISMATCH (a model of another
+ * kind). */
+PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_model_write(const struct pawl_cnn_model *model, const char *path,
+                                                        char error[PAWL_CNN_TEXT]);
+PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_model_read(const char *path, struct pawl_cnn_model **model_out,
+                                                       char error[PAWL_CNN_TEXT]);
+
+/* Whether a file begins like a model of this kind. False also if it cannot be read. */
+PAWL_API bool pawl_cnn_model_is(const char *path);
+
+/* --- prediction ------------------------------------------------------------------------------------------ */
+
+struct pawl_cnn_score {
+  uint64_t images;
+  uint64_t wrong; /* images whose label does not have the highest score */
+  double loss;    /* mean cross-entropy */
+};
+
+/* Predicts all images. `classes_out`, one number for each image, and `probabilities_out`, about.classes numbers for each
+ * image, may be NULL. `*score_out` compares with the labels; without labels, only its `images` is set and `loss` is
+ * NAN. PAWL_MISMATCH (images of another size, or labels beyond the classes of the model), PAWL_NO_MEMORY. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_predict(const struct pawl_cnn_model *model,
+                                                    const struct pawl_images *images, uint8_t *classes_out,
+                                                    float *probabilities_out, struct pawl_cnn_score *score_out,
+                                                    char error[PAWL_CNN_TEXT]);
+
+/* --- training ------------------------------------------------------------------------------------------- */
+
+/* How the learning rate falls. */
+enum pawl_cnn_schedule {
+  PAWL_CNN_COSINE = 0, /* along half a cosine wave, from `rate` to 0 */
+  PAWL_CNN_CONSTANT = 1,
+};
+
+struct pawl_cnn_progress {
+  uint64_t epoch, epochs; /* epochs from 1 */
+  uint64_t done, images;  /* images of this epoch that were trained on, and all of them */
+  bool is_epoch_over;     /* the epoch has ended, and the test images were evaluated */
+  double loss;            /* mean cross-entropy of this epoch so far */
+  double train_error;     /* fraction of wrong images of this epoch so far */
+  double test_error;      /* fraction of wrong test images after the last epoch; NAN before, or without any */
+  double rate;            /* learning rate of the last step */
+  double seconds;         /* since the beginning */
+  double images_per_s;    /* of this epoch, training only */
+};
+
+struct pawl_cnn_result {
+  const char *why; /* "epochs", "interrupted" */
+  uint64_t epochs; /* complete ones */
+  double loss, train_error, test_error;
+  uint64_t steps;
+  double seconds;      /* all of it */
+  double train_s;      /* training only, without evaluation */
+  double images_per_s; /* images trained on per second of train_s */
+  uint64_t batch;      /* options as they were used: defaults are those of the net */
+  double rate, momentum, decay;
+};
+
+struct pawl_cnn_options {
+  size_t struct_size; /* set by pawl_cnn_options_init */
+  const char *net;    /* "lenet" or "vgg" */
+  uint64_t epochs;    /* 0: lenet 5, vgg 20 */
+  uint64_t batch;     /* images of a step; 0: lenet 64, vgg 32 */
+  double rate;        /* learning rate of the first step; 0: 0.01 */
+  double momentum;    /* below 1; negative: 0.9 */
+  double decay;       /* of weights; negative: 0.0005 */
+  enum pawl_cnn_schedule schedule;
+  uint64_t seed;    /* of first weights, order and dropout; default 1 */
+  uint32_t threads; /* of OpenBLAS, for the whole process; default 1 */
+
+  /* Callbacks; each may be NULL. The thread in pawl_cnn_train calls them. */
+  void (*progress)(void *context, const struct pawl_cnn_progress *progress); /* after each step */
+  bool (*stopping)(void *context); /* asked after each step; true ends the training with the parameters so far */
+  void *context;
+};
+
+PAWL_API void pawl_cnn_options_init_sized(struct pawl_cnn_options *options, size_t struct_size);
+static inline void pawl_cnn_options_init(struct pawl_cnn_options *options) {
+  pawl_cnn_options_init_sized(options, sizeof *options);
+}
+
+/* Checks the options. Returns false, with a message that says what to change, if they are invalid. */
+PAWL_API bool pawl_cnn_check(const struct pawl_cnn_options *options, char error[PAWL_CNN_TEXT]);
+
+/* Trains a net. `test` may be NULL. Both sets need labels. PAWL_INVALID (an option, or images without labels),
+ * PAWL_MISMATCH (images that do not fit the net, or test images of another size or class), PAWL_DIVERGED (the loss or a
+ * parameter is not finite any more: no model), PAWL_UNSUPPORTED (several threads, but OpenBLAS has none),
+ * PAWL_TOO_LARGE, PAWL_NO_MEMORY. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_train(const struct pawl_images *images, const struct pawl_images *test,
+                                                  const struct pawl_cnn_options *options,
+                                                  struct pawl_cnn_model **model_out, struct pawl_cnn_result *result_out,
+                                                  char error[PAWL_CNN_TEXT]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
