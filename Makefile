@@ -3,7 +3,7 @@
 #   BUILD=build          the folder that is built in; asan, tsan and fuzz add their name to it
 #   PREFIX=/usr/local    where `make install` installs, below DESTDIR if that is given
 #   CMAKE_ARGS=          passed on, such as CMAKE_ARGS=-DCMAKE_C_COMPILER=clang
-#   JOBS, TEST_JOBS      how many things are compiled, or tested, at a time
+#   JOBS, TEST_JOBS      how many things are compiled, or tested, at a time: one per core, and two per core, since tests mostly wait
 #   FUZZ_SECONDS=20      how long each fuzz target runs
 #   LEARN_FOLDER=        where `make bench-learn` and `bench-lda` unpack and make their data, and keep it; LEARN_SHARED=../shared has
 #                        the sources
@@ -11,7 +11,7 @@ BUILD            ?= build
 PREFIX           ?= /usr/local
 CMAKE_ARGS       ?=
 JOBS             ?= $(shell nproc)
-TEST_JOBS        ?= 2
+TEST_JOBS        ?= $(shell expr 2 \* $(JOBS))
 BENCH_TRANSPORTS ?= tcp tls unix ucx
 FUZZ_SECONDS     ?= 20
 LEARN_FOLDER     ?= /tmp/pawl-bench-learn
@@ -123,7 +123,7 @@ lint: ## check the layout, the layers, the scripts, and the sources with clang-t
 	@shellcheck $(filter-out tools/demo-data,$(wildcard tools/*)) .ci/run fuzz/run bench/osdi/lines $(wildcard tests/*/*.sh)
 	$(call configure,$(BUILD))
 	@sed -n 's/.*"file": "\(.*\)".*/\1/p' $(BUILD)/compile_commands.json | sort -u | grep /src/ | grep -v _test \
-		| xargs -P $(TEST_JOBS) -n 1 clang-tidy --quiet -p $(BUILD)
+		| xargs -P $(JOBS) -n 1 clang-tidy --quiet -p $(BUILD)
 
 install: ## install to PREFIX, below DESTDIR if that is given
 	@tools/deps build

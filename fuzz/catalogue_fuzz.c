@@ -22,14 +22,14 @@ static bool is_name(const char *name, enum pwi_entry_kind kind) {
   const char *slash = memchr(name, '/', size);
   if (size > PAWL_NAME_MAX || !slash || slash - name > PWI_SPACE_MAX) return false;
   if (!is_word(name, (size_t)(slash - name)) || !is_word(slash + 1, strlen(slash + 1))) return false;
-  return kind == PWI_ENTRY_GROUP ? slash[1] == '.' : slash[1] != '.';
+  return kind != PWI_ENTRY_VECTOR ? slash[1] == '.' : slash[1] != '.';
 }
 
 static bool is_settled(const struct pawl_vector_options *is, enum pwi_entry_kind kind) {
   bool full = is->size == PAWL_KEY_END;
   bool ordered = is->placement == PAWL_PLACE_ORDERED, mixed = is->placement == PAWL_PLACE_MIXED;
   bool dense = is->layout == PAWL_LAYOUT_DENSE, sparse = is->layout == PAWL_LAYOUT_SPARSE;
-  if (kind == PWI_ENTRY_GROUP && (is->type != PAWL_U64 || is->width != 1 || !full || mixed)) return false;
+  if (kind != PWI_ENTRY_VECTOR && (is->type != PAWL_U64 || is->width != 1 || !full || mixed)) return false;
   return is->type >= PAWL_F32 && is->type <= PAWL_U64 && is->width > 0 && is->width <= PAWL_WIDTH_MAX && is->size > 0 &&
          (is->function == PAWL_ADD || is->function == PAWL_ASSIGN) && (ordered || (mixed && full)) && (sparse || dense);
 }
@@ -41,7 +41,7 @@ static bool can_be_held(const struct pwi_entry *entry) {
 }
 
 static bool is_good(const struct pwi_entry *entry) {
-  bool known = entry->kind == PWI_ENTRY_VECTOR || entry->kind == PWI_ENTRY_GROUP;
+  bool known = entry->kind == PWI_ENTRY_VECTOR || entry->kind == PWI_ENTRY_GROUP || entry->kind == PWI_ENTRY_PEERS;
   return known && is_name(entry->name, entry->kind) && is_settled(&entry->is, entry->kind) && can_be_held(entry);
 }
 

@@ -83,7 +83,7 @@ static void write_views(struct input *input, const struct pwi_ledger *ledger, st
 static void write_entry(struct input *input, const struct pwi_ledger *ledger, struct pwi_writer *record) {
   uint8_t shape = draw_u8(input);
   struct pwi_entry entry = {.id = {ledger->last_vector + shape % 3}};
-  entry.kind = shape & 0x80 ? PWI_ENTRY_GROUP : PWI_ENTRY_VECTOR;
+  entry.kind = shape & 0x80 ? shape & 0x40 ? PWI_ENTRY_PEERS : PWI_ENTRY_GROUP : PWI_ENTRY_VECTOR;
   entry.is = (struct pawl_vector_options){.type = PAWL_U64,
                                           .width = 1,
                                           .size = PAWL_KEY_END,
@@ -97,7 +97,7 @@ static void write_entry(struct input *input, const struct pwi_ledger *ledger, st
 
 static void write_sender(struct input *input, const struct pwi_ledger *ledger, struct pwi_writer *record) {
   uint8_t shape = draw_u8(input), who = draw_u8(input) % 8;
-  struct pwi_membership_sender sender = {.sender = {ledger->last_sender + shape % 3}, .job = "job"};
+  struct pwi_membership_sender sender = {.sender = {ledger->last_sender + shape % 3}, .job = "job", .host = "h"};
   if (shape < 64)
     pwi_record_sender(record, shape, "ads", &sender);
   else if (shape < 96)

@@ -8,6 +8,7 @@
  *   linear.h    linear algebra on the servers
  *   task.h      calls in progress
  *   group.h     sets of processes that advance together
+ *   peer.h      sets of processes that share parameters without servers
  *   sketch.h    approximate counts of a very large number of items
  *   policy.h    iterations under a consistency policy
  *   call.h      functions that one node offers and others call
@@ -15,6 +16,7 @@
  *   checkpoint.h  vectors saved to disk, and loaded again
  *   data.h      labelled rows, and documents, read from files
  *   words.h     vocabularies
+ *   images.h    labelled images, read from files
  *   job.h       a scheduler and its workers
  *   range.h     a range of keys
  *   status.h    the status that every fallible call returns
@@ -22,8 +24,8 @@
  *   memory.h    the memory allocator
  *   version.h   the version of pawl
  *
- * Three headers are not included: function.h is for authors of server functions; linear_model.h, linear models,
- * and lda.h, topic models, are learning methods built on the rest.
+ * Four headers are not included: function.h is for authors of server functions; linear_model.h, linear models,
+ * lda.h, topic models, and cnn.h, convolutional nets, are learning methods built on the rest.
  *
  * OPTION STRUCTS begin with their size, which their init function sets: call it first, then set the options that
  * differ. So a program works with a later library whose structs have grown at the end. A struct that was not
@@ -49,10 +51,12 @@
 #include <pawl/words.h>
 #include <pawl/filter.h>
 #include <pawl/group.h>
+#include <pawl/images.h>
 #include <pawl/job.h>
 #include <pawl/linear.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>
+#include <pawl/peer.h>
 #include <pawl/policy.h>
 #include <pawl/range.h>
 #include <pawl/session.h>

@@ -46,8 +46,8 @@ struct pawl_session_options {
   const char *job;     /* name of the work of this process, shown by `pawl status`; NULL: "default" */
   bool read_only;      /* the session only pulls; it gets no sender id and no process waits for it */
   const char *listen;  /* address at which other nodes reach local vectors and offered functions of this
-                          session, such as "127.0.0.1:0"; NULL: none. The nodes of an embedded cluster listen
-                          on the same host */
+                          session, such as "127.0.0.1:0"; NULL: none, except with `peers_only`. The nodes of an
+                          embedded cluster listen on the same host */
   bool tcp_only;       /* do not use shared memory with servers on this machine */
   bool stays_dead;     /* if the cluster declares this session dead, it does not join again: all calls in
                           progress and all later calls fail with PAWL_NODE_GONE. For programs whose work is
@@ -76,6 +76,29 @@ struct pawl_session_options {
    * the process there is not pawl. Without this option the session tries again until the timeout, because the
    * manager may be about to start. */
   bool impatient;
+
+  const char *rack; /* label of the rack of this machine, for peers and for `pawl status`: at most 64 printable
+                       characters without blanks; NULL: the environment variable PAWL_RACK, or "" */
+
+  /* The session is for peers (peer.h) and uses no servers. It opens as soon as the manager has accepted it.
+   * An embedded session starts a manager and no servers. Pushes, pulls, groups, checkpoints and all else that
+   * servers do fail with PAWL_UNSUPPORTED, even if the cluster has servers. Peer groups, calls, and vectors
+   * that sessions hold themselves (pawl_vector_open_local) work.
+   *
+   * Peers connect to one another, so such a session listens even if `listen` is NULL (unless it is
+   * read_only): at a free port of the address from which this machine reaches the manager. For an embedded
+   * cluster, and for a manager at a loopback address or a unix socket, that is a loopback address. If
+   * `address` has several managers, the first one counts. If the address cannot be found, or the session
+   * cannot listen there, opening fails; set `listen` then.
+   *
+   * With a key or a certificate links between peers are TLS 1.3, with shared memory beside it between
+   * processes of one user on one machine, and a session accepts only peers that hold the key, or a
+   * certificate of the authority. An embedded session without a key creates one: other sessions of this
+   * process that name pawl_session_address get it by themselves, and other processes can join only if the
+   * user has chosen the key (key, key_file, PAWL_KEY, PAWL_KEY_FILE). Without key and certificate the manager
+   * must be on this machine, at a loopback address or a unix socket. Links are plain then, and every user of
+   * this machine can connect to the session. */
+  bool peers_only;
 };
 
 /* Fills in the defaults: all zeros. */
@@ -89,7 +112,8 @@ static inline void pawl_session_options_init(struct pawl_session_options *option
  *   PAWL_LINK_REFUSED …   the manager cannot be reached: the status of the last attempt before the timeout
  *   PAWL_LINK_KEY         the manager does not accept the key
  *   PAWL_NOT_FOUND        embedded: the pawl command cannot be found (set PAWL_COMMAND)
- *   PAWL_TIMED_OUT        the cluster has no servers yet
+ *   PAWL_TIMED_OUT        the cluster has no servers yet (not with `peers_only`), or the manager does not answer
+ *   PAWL_FORBIDDEN        the session cannot listen beyond this machine without a key
  * pawl_error_text has the details. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_session_open(const struct pawl_session_options *options,
                                                      struct pawl_session **session_out);

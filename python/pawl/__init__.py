@@ -14,6 +14,7 @@ from ._errors import ArgumentError, ClusterError, ClusterWarning, Error, LinkErr
 from ._group import Group
 from ._library import lib as _lib
 from ._library import path as library_path
+from ._peers import Member, Peers, PeersState
 from ._session import Figures, Session
 from ._task import Task
 from ._vector import Keys, Vector
@@ -28,8 +29,11 @@ __all__ = [
     "Group",
     "Keys",
     "LinkError",
+    "Member",
     "NodeError",
     "OperationError",
+    "Peers",
+    "PeersState",
     "Session",
     "Task",
     "TimedOut",

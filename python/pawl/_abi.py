@@ -34,6 +34,8 @@ CONSTANTS = {
     "PAWL_NAME_MAX": 127,
     "PAWL_RULE_MAX": 255,
     "PAWL_FILTERS_OPTION_MAX": 255,
+    "PAWL_SITE_MAX": 64,
+    "PAWL_PEERS_NONE": 2**32 - 1,
     "PAWL_FOREVER": 2**63 - 1,
     "PAWL_KEY_END": 2**64 - 1,
 }
@@ -82,6 +84,27 @@ class SessionOptions(ctypes.Structure):
         ("replicas", ctypes.c_uint32),
         ("timeout_ns", ctypes.c_int64),
         ("impatient", ctypes.c_bool),
+        ("rack", ctypes.c_char_p),
+        ("peers_only", ctypes.c_bool),
+    ]
+
+
+class PeersState(ctypes.Structure):
+    _fields_ = [
+        ("number", ctypes.c_uint64),
+        ("size", ctypes.c_uint32),
+        ("rank", ctypes.c_uint32),
+        ("founders", ctypes.c_uint32),
+        ("complete", ctypes.c_bool),
+    ]
+
+
+class PeerMember(ctypes.Structure):
+    _fields_ = [
+        ("node", Node),
+        ("number", ctypes.c_uint64),
+        ("host", ctypes.c_char * (CONSTANTS["PAWL_SITE_MAX"] + 1)),
+        ("rack", ctypes.c_char * (CONSTANTS["PAWL_SITE_MAX"] + 1)),
     ]
 
 
@@ -140,6 +163,8 @@ STRUCTS = {
     "pawl_node": Node,
     "pawl_session_options": SessionOptions,
     "pawl_session_figures": SessionFigures,
+    "pawl_peers_state": PeersState,
+    "pawl_peer_member": PeerMember,
     "pawl_vector_options": VectorOptions,
     "pawl_vector_info": VectorInfo,
     "pawl_where": Where,
@@ -199,6 +224,12 @@ uint32_t pawl_group_rank(const struct pawl_group *);
 pawl_status pawl_group_clock_after(struct pawl_group *, struct pawl_task *const *, size_t, struct pawl_task **);
 pawl_status pawl_group_push(struct pawl_group *, struct pawl_vector *, struct pawl_where, const void *, struct pawl_task **);
 pawl_status pawl_group_await(struct pawl_group *, uint64_t, int64_t);
+
+pawl_status pawl_peers_join(struct pawl_session *, const char *, uint32_t, int64_t, struct pawl_peers **);
+void pawl_peers_leave(struct pawl_peers *);
+void pawl_peers_state(const struct pawl_peers *, struct pawl_peers_state *);
+pawl_status pawl_peers_member(const struct pawl_peers *, uint32_t, struct pawl_peer_member *);
+pawl_status pawl_peers_await(struct pawl_peers *, uint64_t, int64_t);
 """
 
 _TYPES = {

@@ -11,6 +11,7 @@ from ._errors import Error, check, invalid
 from ._gate import AT_EXIT, Gate, nanoseconds
 from ._group import Group
 from ._library import lib
+from ._peers import Peers
 from ._vector import Vector, _text
 
 Figures = namedtuple("Figures", [name for name, _ in _abi.SessionFigures._fields_])
@@ -55,7 +56,8 @@ class Session:
       server_memory       temporary cluster: memory limit of each server, in bytes
       key_file, key       key of the cluster, as a file or as text
       certificate, private_key, authority    PEM files, instead of a key
-      require_encryption, read_only, tcp_only, stays_dead, job, listen    as in <pawl/session.h>
+      require_encryption, read_only, tcp_only, stays_dead, job, listen, rack    as in <pawl/session.h>
+      peers_only          the session uses peer groups and no servers; a temporary cluster then has none
       timeout             time limit for opening, in seconds
 
     Use it in a with block, or close it. Any thread may use it, but not a forked process.
@@ -80,16 +82,18 @@ class Session:
         stays_dead=False,
         job=None,
         listen=None,
+        rack=None,
+        peers_only=False,
         timeout=30.0,
     ):
         options, pointer = _abi.SessionOptions(), ctypes.c_void_p()
         lib.pawl_session_options_init_sized(ctypes.byref(options), ctypes.sizeof(options))
-        texts = dict(address=address, job=job, listen=listen, key_file=key_file, key=key)
+        texts = dict(address=address, job=job, listen=listen, rack=rack, key_file=key_file, key=key)
         texts.update(certificate=certificate, private_key=private_key, authority=authority)
         for name, value in texts.items():
             setattr(options, name, _text(value, name))
         flags = dict(require_encryption=require_encryption, read_only=read_only)
-        flags.update(tcp_only=tcp_only, stays_dead=stays_dead)
+        flags.update(tcp_only=tcp_only, stays_dead=stays_dead, peers_only=peers_only)
         for name, value in flags.items():
             setattr(options, name, bool(value))
         options.servers, options.shards = _number("servers", servers, 32), _number("shards", shards, 32)
@@ -219,6 +223,11 @@ class Session:
         """Joins the group `space/name`, which starts with `size` members. 0 accepts the size of an existing
         group; a new group then starts with one member."""
         return Group(self, name, _number("size", size, 32), timeout)
+
+    def peers(self, name, size, *, timeout=30.0):
+        """Joins the peer group `space/name`, which is founded by `size` members. Does not wait for the others:
+        Peers.wait does."""
+        return Peers(self, name, _number("size", size, 32), timeout)
 
     @property
     def node(self):

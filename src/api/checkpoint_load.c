@@ -286,5 +286,6 @@ pawl_status pawl_checkpoint_load(struct pawl_session *session, const struct pawl
   struct pawl_checkpoint_options is;
   pawl_checkpoint_options_init(&is);
   pawl_status status = pwi_take_options("checkpoint", options, &is, sizeof is);
+  if (!status && session) status = pwi_session_needs_servers(session, "load", "a checkpoint");
   return status ? status : load(session, &is, info_out);
 }

@@ -137,5 +137,6 @@ pawl_status pawl_checkpoint_save(struct pawl_session *session, const struct pawl
   struct pawl_checkpoint_options is;
   pawl_checkpoint_options_init(&is);
   pawl_status status = pwi_take_options("checkpoint", options, &is, sizeof is);
+  if (!status && session) status = pwi_session_needs_servers(session, "save", "a checkpoint");
   return status ? status : save(session, &is, info_out);
 }

@@ -174,7 +174,7 @@ static pawl_status start_manager(struct pwi_embedded *embedded, const struct pwi
                                  struct child_command *order) {
   char servers[16], replicas[16];
   const char *line;
-  snprintf(servers, sizeof servers, "%" PRIu32, embedded->server_count);
+  snprintf(servers, sizeof servers, "%" PRIu32, embedded->server_count > 0 ? embedded->server_count : 1);
   snprintf(replicas, sizeof replicas, "%" PRIu32, config->replicas);
   begin(order, "manager");
   say_option(order, "--first-servers", servers);
@@ -208,6 +208,9 @@ static pawl_status start_servers(struct pwi_embedded *embedded, const struct pwi
 }
 
 static pawl_status check(const struct pwi_embedded_config *config, uint32_t servers) {
+  if (config->peers_only && config->servers + (uint64_t)config->replicas > 0)
+    return pwi_error(PAWL_INVALID, "a session for peers only has no servers: leave servers and replicas at 0");
+  if (config->peers_only) return PAWL_OK;
   if (servers > PWI_EMBEDDED_SERVERS_MAX)
     return pwi_error(PAWL_INVALID, "an embedded cluster of %" PRIu32 " servers: at most %d", servers,
                      PWI_EMBEDDED_SERVERS_MAX);
@@ -219,7 +222,7 @@ static pawl_status check(const struct pwi_embedded_config *config, uint32_t serv
 }
 
 pawl_status pwi_embedded_start(const struct pwi_embedded_config *config, struct pwi_embedded **embedded_out) {
-  uint32_t servers = config->servers ? config->servers : config->replicas + 1;
+  uint32_t servers = config->peers_only ? 0 : config->servers ? config->servers : config->replicas + 1;
   struct child_command order;
   pawl_status status = check(config, servers);
   if (status) return status;
@@ -227,7 +230,7 @@ pawl_status pwi_embedded_start(const struct pwi_embedded_config *config, struct 
   if (!embedded) return pwi_error_status(PAWL_NO_MEMORY, "embedded cluster");
   status = PAWL_NO_MEMORY;
   embedded->servers = pwi_alloc_zero(servers, sizeof *embedded->servers);
-  if (!embedded->servers) goto stop;
+  if (!embedded->servers && servers > 0) goto stop;
   embedded->server_count = servers;
   status = prepare(embedded, config, &order);
   if (!status) status = start_manager(embedded, config, &order);

@@ -1,5 +1,5 @@
-/* An embedded cluster: one manager and some servers as child processes on this machine, for sessions
- * without an address.
+/* An embedded cluster: one manager and some servers, or none, as child processes on this machine, for
+ * sessions without an address.
  *
  * The processes communicate over TCP, on loopback unless configured otherwise, with a key of their own, so
  * that no other user of the machine can join; between processes of one user, data goes through shared
@@ -24,6 +24,7 @@
 
 struct pwi_embedded_config {
   uint32_t servers;    /* 0: one plus one for each replica */
+  bool peers_only;     /* start no servers; `servers` and `replicas` must be 0 */
   uint32_t shards;     /* per server; 0: one for every two processors, at least one */
   uint32_t replicas;   /* must be fewer than servers */
   uint64_t memory_max; /* bytes per server; 0: no cap */

@@ -1,5 +1,5 @@
 /* Groups: <pawl/group.h>. To the cluster a group is an entry of the catalogue whose second word begins
- * with a dot. */
+ * with a dot. Joining and leaving serve peer groups, too (api/peer.c). */
 #include <pawl/group.h>
 
 #include <inttypes.h>
@@ -7,22 +7,8 @@
 #include <string.h>
 
 #include "api/group.h"
-#include "api/session.h"
 #include "api/vector.h"
 #include "base/memory.h"
-
-struct pawl_group {
-  struct pwi_owned owned; /* must be first */
-  struct pawl_session *session;
-  const char *name; /* as the user writes it; lives as long as the pool */
-  struct pwi_vector_id id;
-  struct pwi_flow *flow;
-  _Atomic(uint64_t) tick;
-  bool is_leaving;   /* the manager was asked */
-  bool is_left;      /* the manager has answered */
-  bool is_abandoned; /* the handle is freed: free the struct when the answer comes */
-  struct pwi_asking leaving;
-};
 
 struct pwi_flow *pwi_group_flow(const struct pawl_group *group) {
   return group->flow;
@@ -44,15 +30,16 @@ pawl_status pwi_group_entry_name(const char *what, const char *name, char entry[
                    name ? name : "");
 }
 
-static pawl_status ask_to_join(struct pawl_session *session, const char *entry, uint32_t size, int64_t deadline,
-                               struct pwi_vector_id *id_out) {
+static pawl_status ask_to_join(struct pawl_session *session, enum pwi_entry_kind kind, const char *entry, uint32_t size,
+                               int64_t deadline, struct pwi_vector_id *id_out) {
   struct pwi_writer writer = {0};
   struct pwi_reader reader;
   void *reply;
   size_t reply_size;
   pwi_write_text(&writer, entry);
   pwi_write_u32(&writer, size);
-  pawl_status status = pwi_session_ask(session, PWI_ASK_GROUP, &writer, deadline, &reply, &reply_size);
+  enum pwi_ask what = kind == PWI_ENTRY_PEERS ? PWI_ASK_PEERS : PWI_ASK_GROUP;
+  pawl_status status = pwi_session_ask(session, what, &writer, deadline, &reply, &reply_size);
   pwi_writer_fini(&writer);
   if (status) return status;
   pwi_reader_init(&reader, reply, reply_size);
@@ -67,8 +54,7 @@ static pawl_status enter(struct pawl_group *group, int64_t deadline) {
   struct pawl_session *session = group->session;
   struct pawl_task *task = NULL;
   pwi_driver_enter(&session->driver);
-  pawl_status status = pwi_client_flow(session->client, group->id, 0, &group->flow);
-  if (!status) status = pwi_session_task(session, &session->line, true, "join", group->name, &task);
+  pawl_status status = pwi_session_task(session, &session->line, true, "join", group->name, &task);
   if (!status)
     status = pwi_session_started(session, task, pwi_client_enter(session->client, &task->inner, group->flow), NULL);
   pwi_driver_leave(&session->driver);
@@ -80,22 +66,24 @@ static pawl_status enter(struct pawl_group *group, int64_t deadline) {
 }
 
 /* Inside the gate. The manager takes a second join for a repetition of the first, so duplicates are
- * detected here. */
-static bool is_member(const struct pawl_session *session, const char *name) {
+ * detected here. A name of the other kind is left to the manager. */
+static bool is_member(const struct pawl_session *session, enum pwi_entry_kind kind, const char *name) {
   for (const struct pwi_owned *at = session->groups.next; at != &session->groups; at = at->next) {
     const struct pawl_group *group = (const struct pawl_group *)at;
-    if (group->name == name && !group->is_leaving) return true;
+    if (group->name == name && group->kind == kind && !group->is_leaving) return true;
   }
   return false;
 }
 
-static pawl_status make_group(struct pawl_session *session, const char *name, struct pawl_group **group_out) {
+static pawl_status make_group(struct pawl_session *session, enum pwi_entry_kind kind, const char *name,
+                              struct pawl_group **group_out) {
   struct pawl_group *group = pwi_alloc_zero(1, sizeof *group);
   if (!group) return pwi_error_status(PAWL_NO_MEMORY, "join %s", name);
   group->session = session;
+  group->kind = kind;
   pwi_driver_enter(&session->driver);
   group->name = pwi_task_pool_name(session->pool, name);
-  pawl_status status = !group->name ? PAWL_NO_MEMORY : is_member(session, group->name) ? PAWL_EXISTS : PAWL_OK;
+  pawl_status status = !group->name ? PAWL_NO_MEMORY : is_member(session, kind, group->name) ? PAWL_EXISTS : PAWL_OK;
   if (!status) pwi_owned_add(&session->groups, &group->owned);
   pwi_driver_leave(&session->driver);
   if (status) {
@@ -106,16 +94,75 @@ static pawl_status make_group(struct pawl_session *session, const char *name, st
   return PAWL_OK;
 }
 
-pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint32_t size, int64_t timeout_ns,
-                            struct pawl_group **group_out) {
+/* Outside the gate: the manager's MISMATCH in words. Its reply came after its news, so the catalogue has the
+ * entry. */
+static pawl_status explain_mismatch(struct pawl_session *session, enum pwi_entry_kind kind, const char *name,
+                                    const char *entry_name, uint32_t size) {
+  enum pwi_entry_kind found = kind;
+  uint32_t founders = 0;
+  pwi_driver_enter(&session->driver);
+  const struct pwi_entry *entry = pwi_catalogue_named(pwi_client_catalogue(session->client), entry_name);
+  if (entry) {
+    const struct pwi_membership_group *group = pwi_membership_group(pwi_client_membership(session->client), entry->id);
+    found = entry->kind;
+    founders = group ? group->size : 0;
+  }
+  pwi_driver_leave(&session->driver);
+  if (found != kind)
+    return pwi_error(PAWL_MISMATCH, "join %s: the name belongs to a %s; join it with %s, or choose another name", name,
+                     found == PWI_ENTRY_PEERS ? "peer group" : "group",
+                     found == PWI_ENTRY_PEERS ? "pawl_peers_join" : "pawl_group_join");
+  return pwi_error(PAWL_MISMATCH, "join %s: the %s was created for %" PRIu32 " founding members, not for %" PRIu32,
+                   name, kind == PWI_ENTRY_PEERS ? "peer group" : "group", founders, size);
+}
+
+/* Outside the gate: the manager has added this session. From now on the client rejoins a peer group by
+ * itself. PAWL_NODE_RETIRED: the session was declared dead before that and must ask again; members of a group
+ * notice when they enter. */
+static pawl_status become_member(struct pawl_group *group) {
+  struct pawl_session *session = group->session;
+  struct pwi_client_state state;
+  size_t count, before;
+  pwi_driver_enter(&session->driver);
+  pawl_status status = pwi_client_flow(session->client, group->id, 0, &group->flow);
+  if (!status && group->kind == PWI_ENTRY_PEERS) {
+    const struct pwi_membership_member *members = pwi_group_members(group, &count, &before);
+    pwi_client_state(session->client, &state);
+    pwi_client_stay(group->flow);
+    if (before == count || members[before].sender.id != state.sender) status = PAWL_NODE_RETIRED;
+  }
+  pwi_driver_leave(&session->driver);
+  return status;
+}
+
+pawl_status pwi_group_join(struct pawl_session *session, enum pwi_entry_kind kind, const char *name, uint32_t size,
+                           int64_t deadline, struct pawl_group **group_out) {
   char entry[PAWL_NAME_MAX + 1];
   struct pawl_group *group = NULL;
-  int64_t deadline = pwi_driver_deadline(timeout_ns);
   pawl_status status = pwi_group_entry_name("join", name, entry);
-  if (!status) status = make_group(session, name, &group);
+  if (!status) status = make_group(session, kind, name, &group);
   if (status) return status;
-  status = ask_to_join(session, entry, size, deadline, &group->id);
-  if (!status) status = enter(group, deadline);
+  do {
+    status = ask_to_join(session, kind, entry, size, deadline, &group->id);
+    if (!status) status = become_member(group);
+  } while (status == PAWL_NODE_RETIRED);
+  if (!status) {
+    *group_out = group;
+    return PAWL_OK;
+  }
+  pawl_group_leave(group);
+  if (status == PAWL_MISMATCH) return explain_mismatch(session, kind, name, entry, size);
+  return pwi_session_error(session, status, "join %s", name);
+}
+
+pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint32_t size, int64_t timeout_ns,
+                            struct pawl_group **group_out) {
+  struct pawl_group *group = NULL;
+  int64_t deadline = pwi_driver_deadline(timeout_ns);
+  pawl_status status = pwi_session_needs_servers(session, "join", name ? name : "");
+  if (!status) status = pwi_group_join(session, PWI_ENTRY_GROUP, name, size, deadline, &group);
+  if (status) return status;
+  status = enter(group, deadline);
   if (status) {
     pawl_group_leave(group);
     return pwi_session_error(session, status, "join %s", name);
@@ -172,16 +219,23 @@ void pawl_group_leave(struct pawl_group *group) {
 
 uint64_t pawl_group_tick(const struct pawl_group *group) { return atomic_load(&group->tick); }
 
-static uint32_t count_members(const struct pawl_group *group, bool only_before_us) {
-  struct pawl_session *session = group->session;
+const struct pwi_membership_member *pwi_group_members(const struct pawl_group *group, size_t *count_out,
+                                                      size_t *before_out) {
+  const struct pwi_client *client = group->session->client;
   struct pwi_client_state state;
-  size_t count = 0, before = 0;
-  pwi_driver_enter(&session->driver);
-  pwi_client_state(session->client, &state);
+  pwi_client_state(client, &state);
   const struct pwi_membership_member *members =
-      pwi_membership_members(pwi_client_membership(session->client), group->id, &count);
-  while (before < count && members[before].sender.id < state.sender) before++;
-  pwi_driver_leave(&session->driver);
+      pwi_membership_members(pwi_client_membership(client), group->id, count_out);
+  *before_out = 0;
+  while (*before_out < *count_out && members[*before_out].sender.id < state.sender) (*before_out)++;
+  return members;
+}
+
+static uint32_t count_members(const struct pawl_group *group, bool only_before_us) {
+  size_t count, before;
+  pwi_driver_enter(&group->session->driver);
+  (void)pwi_group_members(group, &count, &before);
+  pwi_driver_leave(&group->session->driver);
   return (uint32_t)(only_before_us ? before : count);
 }
 

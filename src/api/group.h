@@ -1,10 +1,41 @@
-/* Groups, for other files of this module. */
+/* Groups and peer groups, for other files of this module.
+ *
+ * Both are entries of the catalogue with members, and share joining and leaving. A group has in addition a
+ * flow, on which its member enters and ticks at the servers.
+ */
 #ifndef PWI_API_GROUP_H
 #define PWI_API_GROUP_H
 
+#include <stdatomic.h>
+
 #include <pawl/group.h>
 
+#include "api/session.h"
 #include "client/client.h"
+
+struct pawl_group {
+  struct pwi_owned owned; /* must be first */
+  struct pawl_session *session;
+  enum pwi_entry_kind kind; /* group or peer group */
+  const char *name;         /* as the user writes it; lives as long as the pool */
+  struct pwi_vector_id id;
+  struct pwi_flow *flow;
+  _Atomic(uint64_t) tick;
+  bool is_leaving;   /* the manager was asked */
+  bool is_left;      /* the manager has answered */
+  bool is_abandoned; /* the handle is freed: free the struct when the answer comes */
+  struct pwi_asking leaving;
+};
+
+/* Makes a handle and asks the manager to add this session. Free it with pawl_group_leave. Sets
+ * pawl_error_text. */
+PAWL_MUST_USE pawl_status pwi_group_join(struct pawl_session *session, enum pwi_entry_kind kind, const char *name,
+                                         uint32_t size, int64_t deadline, struct pawl_group **group_out);
+
+/* Inside the gate: the members by ascending id, valid inside the gate only, and how many of them come before
+ * this session. */
+const struct pwi_membership_member *pwi_group_members(const struct pawl_group *group, size_t *count_out,
+                                                      size_t *before_out);
 
 struct pwi_flow *pwi_group_flow(const struct pawl_group *group);
 /* as the user writes it; lives as long as the pool */

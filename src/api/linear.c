@@ -65,6 +65,7 @@ static pawl_status start(const struct linear_call *call, bool has_handle, struct
 
 static pawl_status run(const struct linear_call *call, bool has_handle, struct pawl_task **task_out) {
   pawl_status status = check(call);
+  if (!status) status = pwi_session_needs_servers(call->vector->session, call->what, call->vector->name);
   if (status) return status;
   struct pawl_session *session = call->vector->session;
   pwi_driver_enter(&session->driver);

@@ -94,7 +94,7 @@ static pawl_status check_where(const char *what, const struct pawl_vector *vecto
     return pwi_error(PAWL_INVALID, "%s %s: the range ends before it begins", what, vector->name);
   if (where->list && where->list->vector != vector->entry->id.id)
     return pwi_error(PAWL_INVALID, "%s %s: the list was made for another vector", what, vector->name);
-  return PAWL_OK;
+  return where->node.id != 0 ? PAWL_OK : pwi_session_needs_servers(vector->session, what, vector->name);
 }
 
 /* Inside the gate. */
@@ -233,6 +233,7 @@ static pawl_status start_trigger(struct pawl_vector *vector, const struct pawl_w
 pawl_status pwi_vector_trigger(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
                                struct pwi_vector_id group, uint64_t tick, struct pawl_task **task_out) {
   pawl_status status = check_where("trigger of", vector, where);
+  if (!status) status = pwi_session_needs_servers(vector->session, "trigger of", vector->name); /* for the ticks */
   if (status) return status;
   if (!values || is_nothing(where))
     return pwi_error(PAWL_INVALID, "trigger of %s: values is NULL, or no keys are named", vector->name);

@@ -1,6 +1,7 @@
 /* Opens and closes sessions. */
 #include "api/session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -10,6 +11,7 @@
 #include "api/options.h"
 #include "base/memory.h"
 #include "host/clock.h"
+#include "host/run/address.h"
 #include "net/address.h"
 #include "net/net_ops.h" /* pwi_net.self */
 #include "net/seal.h"
@@ -49,6 +51,7 @@ static pawl_status embed(struct pawl_session *session, const struct pawl_session
       .shards = options->shards,
       .replicas = options->replicas,
       .memory_max = options->server_memory,
+      .peers_only = options->peers_only,
       .key = credentials->key,
       .key_file = credentials->key_file,
       .deadline_ns = deadline,
@@ -80,7 +83,47 @@ static pawl_status find_cluster(struct pawl_session *session, const struct pawl_
   return status;
 }
 
+/* Peers must reach the session: it listens where this machine reaches the first of the managers. */
+static pawl_status find_listen(const struct pawl_session *session, char listen_out[PWI_NET_ADDRESS_MAX]) {
+  char first[PWI_NET_ADDRESS_MAX], host[PWI_NET_ADDRESS_MAX];
+  bool is_loopback;
+  int size = (int)strcspn(session->address, ",");
+  pawl_status status = PAWL_INVALID;
+  if (snprintf(first, sizeof first, "%.*s", size, session->address) < (int)sizeof first)
+    status = pwi_run_route(first, host, &is_loopback);
+  if (status == PAWL_INVALID) return pwi_error(status, "'%.*s' is not an address", size, session->address);
+  if (!status && snprintf(listen_out, PWI_NET_ADDRESS_MAX, "%s:0", host) >= PWI_NET_ADDRESS_MAX)
+    status = PAWL_TOO_LARGE;
+  if (status)
+    return pwi_error(status, "cannot find a route to the manager at %.*s: %s; set listen to an address of this machine",
+                     size, session->address, pawl_status_text(status));
+  return PAWL_OK;
+}
+
+/* `listen` is "" for a session that does not listen. */
+static pawl_status choose_listen(const struct pawl_session *session, const struct pawl_session_options *options,
+                                 char listen_out[PWI_NET_ADDRESS_MAX]) {
+  *listen_out = '\0';
+  if (options->listen && *options->listen) {
+    if (strlen(options->listen) >= PWI_NET_ADDRESS_MAX)
+      return pwi_error(PAWL_INVALID, "cannot listen on %s: the address is too long", options->listen);
+    memcpy(listen_out, options->listen, strlen(options->listen) + 1);
+    return PAWL_OK;
+  }
+  return options->peers_only && !options->read_only ? find_listen(session, listen_out) : PAWL_OK;
+}
+
+static pawl_status explain_listen(pawl_status status, const char *address) {
+  if (status == PAWL_FORBIDDEN)
+    return pwi_error(status,
+                     "cannot listen on %s: without a key a session listens on loopback addresses only; create a key "
+                     "with 'pawl key new' and give it to all nodes",
+                     address);
+  return pwi_error_status(status, "cannot listen on %s", address);
+}
+
 static pawl_status make_net(struct pawl_session *session, const struct pawl_session_options *options) {
+  char listen[PWI_NET_ADDRESS_MAX];
   struct pwi_tcp_config config;
   pwi_tcp_config_init(&config);
   config.name = session->log.node;
@@ -97,16 +140,21 @@ static pawl_status make_net(struct pawl_session *session, const struct pawl_sess
   if (status == PAWL_INVALID && options->require_encryption)
     return pwi_error(status, "encryption is required, but neither a key nor a certificate is given");
   if (status) return pwi_error_status(status, "network");
-  session->listens = options->listen && *options->listen;
-  if (!session->listens) return PAWL_OK;
-  status = pwi_net_listen(session->net, options->listen);
-  return status ? pwi_error_status(status, "cannot listen on %s", options->listen) : PAWL_OK;
+  status = choose_listen(session, options, listen);
+  session->listens = listen[0] != '\0';
+  if (status || !session->listens) return status;
+  status = pwi_net_listen(session->net, listen);
+  return status ? explain_listen(status, listen) : PAWL_OK;
 }
 
 static pawl_status make_client(struct pawl_session *session, const struct pawl_session_options *options) {
-  char host[256] = "";
+  char host[PWI_SITE_MAX + 1] = "";
   uint64_t seed;
-  if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  const char *rack = options->rack ? options->rack : getenv("PAWL_RACK");
+  if (gethostname(host, sizeof host - 1) != 0 || !pwi_site_is_sound(host)) host[0] = '\0';
+  if (rack && !pwi_site_is_sound(rack))
+    return pwi_error(PAWL_INVALID, "rack '%.80s': a label has at most %d printable characters and no blanks", rack,
+                     PWI_SITE_MAX);
   if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
     return pwi_error(PAWL_IO, "the system returned no random numbers");
   pwi_random_init(&session->random, seed, 0);
@@ -118,11 +166,14 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
       .log = &session->log,
       .manager = session->address,
       .host = host,
+      .rack = rack,
       .job = options->job ? options->job : "",
       .reader = options->read_only,
       .stays_dead = options->stays_dead,
       .memory_max = UINT64_MAX,
       .identity = identity,
+      .membership_changed = pwi_session_peers_changed,
+      .context = session,
   };
   pawl_status status = pwi_client_create(&config, &session->client);
   if (status == PAWL_INVALID)
@@ -166,14 +217,15 @@ static pawl_status explain_join(const struct pawl_session *session, pawl_status 
   }
 }
 
-/* Waits until we have joined and there are servers. No other thread knows the session yet, so the gate is
- * not needed. */
+/* Waits until we have joined and, unless the session is for peers only, there are servers. No other thread
+ * knows the session yet, so the gate is not needed. */
 static pawl_status join(struct pawl_session *session, bool is_impatient, int64_t deadline) {
   struct pwi_client_state state;
   for (int64_t hopeful = pwi_host_now();;) {
     pwi_client_state(session->client, &state);
     const struct pwi_view *view = pwi_client_view(session->client);
-    if (state.joined && view && view->arc_count > 0) return PAWL_OK;
+    bool is_served = session->is_peers_only || (view && view->arc_count > 0);
+    if (state.joined && is_served) return PAWL_OK;
     if (is_final(state.trouble))
       return pwi_error_status(state.trouble, "cannot join the cluster at %s", session->address);
     int64_t now = pwi_host_now();
@@ -241,6 +293,7 @@ pawl_status pawl_session_open(const struct pawl_session_options *options, struct
   struct pawl_session *session = pwi_alloc_zero(1, sizeof *session);
   if (!session) return pwi_error_status(PAWL_NO_MEMORY, "session");
   session->log.node = "client";
+  session->is_peers_only = is.peers_only;
   session->line.driver = session->awaits.driver = session->owns.driver = &session->driver;
   session->line.sequence = session->awaits.sequence = session->owns.sequence = &session->sequence;
   pwi_sequence_init(&session->sequence);

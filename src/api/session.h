@@ -32,6 +32,8 @@ struct pwi_owned {
   struct pwi_owned *next, *before;
 };
 
+struct pwi_peers_wait;
+
 struct pawl_session {
   struct pwi_driver driver;
   struct pwi_task_line line;   /* tasks that a flush waits for */
@@ -47,11 +49,13 @@ struct pawl_session {
   struct pwi_embedded *embedded; /* NULL: the cluster is not embedded */
   char *address;                 /* of the manager */
   bool listens;
+  bool is_peers_only; /* there may be no servers; calls that need them are refused */
   /* NULL: the session does not listen, so it cannot be called */
   struct pwi_offered_functions *functions;
   /* callbacks that run at the end cannot start tasks any more */
   bool is_closed;
-  struct pwi_owned vectors, lists, groups, iterations; /* rings */
+  struct pwi_owned vectors, lists, groups, iterations; /* rings; peer groups are in `groups` */
+  struct pwi_peers_wait *peers_waits;                  /* threads that wait for peers */
 };
 
 static inline void pwi_owned_init(struct pwi_owned *ring) { ring->next = ring->before = ring; }
@@ -96,6 +100,11 @@ void pwi_session_catch_up(struct pawl_session *session);
  * which nodes they wait for, and what to do. */
 bool pwi_session_waits(struct pawl_session *session, char *text, size_t size);
 
+/* PAWL_OK, or PAWL_UNSUPPORTED with a text if the session was opened for peers only. `what` and `subject`
+ * begin the text. Call it before anything that only servers can do. */
+PAWL_MUST_USE pawl_status pwi_session_needs_servers(const struct pawl_session *session, const char *what,
+                                                    const char *subject);
+
 /* Outside the gate: as pwi_error_status. If `status` is PAWL_TIMED_OUT and keys wait for servers that are
  * down, the text says so. */
 pawl_status pwi_session_error(struct pawl_session *session, pawl_status status, const char *format, ...)
@@ -104,6 +113,9 @@ pawl_status pwi_session_error(struct pawl_session *session, pawl_status status, 
 /* Outside the gate: waits until all tasks up to a serial have finished; false if the deadline passes
  * first. */
 bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t deadline);
+
+/* Inside the gate: the membership has changed, or the client has ended. Wakes threads that wait for peers. */
+void pwi_session_peers_changed(void *session);
 
 /* The name of a group's catalogue entry: space/name becomes space/.name. PAWL_INVALID, with a text that
  * begins with `what`. */

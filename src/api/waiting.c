@@ -63,6 +63,13 @@ bool pwi_session_waits(struct pawl_session *session, char *text, size_t size) {
   return true;
 }
 
+pawl_status pwi_session_needs_servers(const struct pawl_session *session, const char *what, const char *subject) {
+  if (!session->is_peers_only) return PAWL_OK;
+  return pwi_error(PAWL_UNSUPPORTED,
+                   "%s %s: this session is for peers only and uses no servers; open one without peers_only", what,
+                   subject);
+}
+
 pawl_status pwi_session_error(struct pawl_session *session, pawl_status status, const char *format, ...) {
   char what[PWI_ERROR_TEXT_MAX + 1], why[PWI_ERROR_TEXT_MAX + 1];
   va_list arguments;

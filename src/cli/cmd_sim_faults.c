@@ -12,13 +12,15 @@
 #define SEEDS_DEFAULT 1000
 #define JOBS_MAX 256
 #define REPLICAS_MAX 2
+#define MANAGERS_MAX 3
 
-enum { LETTER_SEEDS = 257, LETTER_REPLICAS, LETTER_BUG };
+enum { LETTER_SEEDS = 257, LETTER_REPLICAS, LETTER_MANAGERS, LETTER_BUG };
 
 struct sim_choice {
   uint64_t first, last;
   bool is_replay;
-  int replicas; /* below 0: drawn from each seed */
+  int replicas;      /* below 0: drawn from each seed */
+  uint32_t managers; /* 0: drawn from each seed */
   unsigned jobs;
   enum pwi_planted bug;
   bool json;
@@ -27,10 +29,11 @@ struct sim_choice {
 /* --- a seed that failed ----------------------------------------------------------------------------------------------- */
 
 static void replay_command(const struct sim_choice *choice, uint64_t seed, char *text, size_t size) {
-  char replicas[32] = "";
+  char replicas[32] = "", managers[32] = "";
   if (choice->replicas >= 0) snprintf(replicas, sizeof replicas, " --replicas %d", choice->replicas);
-  snprintf(text, size, "%s sim faults --seed %" PRIu64 "%s%s%s", pwi_planted_can() ? "pawl-planted" : "pawl", seed,
-           replicas, choice->bug ? " --bug " : "", pwi_planted_about(choice->bug)->word);
+  if (choice->managers) snprintf(managers, sizeof managers, " --managers %u", choice->managers);
+  snprintf(text, size, "%s sim faults --seed %" PRIu64 "%s%s%s%s", pwi_planted_can() ? "pawl-planted" : "pawl", seed,
+           replicas, managers, choice->bug ? " --bug " : "", pwi_planted_about(choice->bug)->word);
 }
 
 static json_t *failure_json(const struct sim_choice *choice, uint64_t seed, const struct pwi_campaign_result *result) {
@@ -78,6 +81,8 @@ static json_t *summary_json(const struct sim_choice *choice, const struct pwi_ca
   bool failed = !object || add_figures(object, &result->figures);
   if (!failed && choice->replicas >= 0)
     failed = json_object_set_new(object, "replicas", json_integer(choice->replicas)) != 0;
+  if (!failed && choice->managers)
+    failed = json_object_set_new(object, "managers", json_integer((json_int_t)choice->managers)) != 0;
   if (!failed && choice->bug)
     failed = json_object_set_new(object, "bug", json_string(pwi_planted_about(choice->bug)->word)) != 0;
   if (!failed) return object;
@@ -106,6 +111,7 @@ static int run_many(const struct pwi_command *command, const struct sim_choice *
   struct pwi_campaigns_config config = {.first = choice->first,
                                         .last = choice->last,
                                         .replicas = choice->replicas,
+                                        .managers = choice->managers,
                                         .jobs = choice->jobs,
                                         .bug = choice->bug,
                                         .progress = show_progress,
@@ -154,6 +160,7 @@ static int run_one(const struct pwi_command *command, const struct sim_choice *c
   pwi_paint_init(&paint);
   pwi_planted_set(choice->bug);
   pwi_campaign_draw(choice->first, choice->replicas, &config);
+  pwi_campaign_set_managers(choice->managers, &config);
   pwi_campaign_describe(&config, text, sizeof text);
   if (!choice->json) printf("  %s\n", text), fflush(stdout);
   pwi_campaign_run(&config, &result);
@@ -206,12 +213,17 @@ static bool take_option(const struct pwi_command *command, int letter, const cha
     *exit_out = pwi_cli_bad_value(command, value, "a number of seeds, or A:B with A <= B");
     return false;
   }
-  if ((letter == 's' || letter == 'j' || letter == LETTER_REPLICAS) && !pwi_cli_number(value, &number)) {
+  if ((letter == 's' || letter == 'j' || letter == LETTER_REPLICAS || letter == LETTER_MANAGERS) &&
+      !pwi_cli_number(value, &number)) {
     *exit_out = pwi_cli_bad_value(command, value, "a whole number");
     return false;
   }
   if (letter == LETTER_REPLICAS && number > REPLICAS_MAX) {
     *exit_out = pwi_cli_bad_value(command, value, "a number of replicas from 0 to %d", REPLICAS_MAX);
+    return false;
+  }
+  if (letter == LETTER_MANAGERS && (number == 0 || number > MANAGERS_MAX)) {
+    *exit_out = pwi_cli_bad_value(command, value, "a number of managers from 1 to %d", MANAGERS_MAX);
     return false;
   }
   if (letter == 'j' && (number == 0 || number > JOBS_MAX)) {
@@ -229,6 +241,7 @@ static bool take_option(const struct pwi_command *command, int letter, const cha
   }
   if (letter == 'j') choice->jobs = (unsigned)number;
   if (letter == LETTER_REPLICAS) choice->replicas = (int)number;
+  if (letter == LETTER_MANAGERS) choice->managers = (uint32_t)number;
   if (letter == PWI_CLI_LETTER_JSON) choice->json = true;
   return true;
 }
@@ -251,6 +264,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_SEEDS, "seeds", "A:B", "run the campaigns of these seeds (default: 1:1000)"},
     {'s', "seed", "NUMBER", "run the campaign of one seed, and print its faults and the log of every node"},
     {LETTER_REPLICAS, "replicas", "NUMBER", "number of replicas in every campaign (default: drawn from its seed)"},
+    {LETTER_MANAGERS, "managers", "NUMBER", "number of managers in every campaign (default: drawn from its seed)"},
     {'j', "jobs", "NUMBER", "number of campaigns at a time (default: one per core)"},
     {LETTER_BUG, "bug", "NAME", "plant a bug, to see that it is found (pawl-planted only)"},
     PWI_CLI_JSON,

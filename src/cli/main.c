@@ -38,6 +38,7 @@ static void print_overview(void) {
   static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put,
                                                    &pwi_command_vector, NULL};
   static const struct pwi_command *const count[] = {&pwi_command_sketch, NULL};
+  static const struct pwi_command *const peers[] = {&pwi_command_graph, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_sim, NULL};
   printf("pawl %s: a parameter server for distributed machine learning\n\n"
@@ -49,6 +50,7 @@ static void print_overview(void) {
   print_group("run a cluster", cluster);
   print_group("inspect a cluster", look);
   print_group("count events in sketches", count);
+  print_group("graphs of peers without servers", peers);
   print_group("save and load a cluster", keep);
   print_group("simulate a cluster", measure);
   printf("\n"
@@ -69,6 +71,7 @@ static void print_overview(void) {
          "  PAWL_DATA          directory of a manager's log\n"
          "  PAWL_KEY_FILE      file with the cluster's keys; or PAWL_KEY: the key itself\n"
          "  PAWL_LOG_LEVEL     same as --log-level\n"
+         "  PAWL_RACK          label of the rack of this machine, for servers and clients\n"
          "  NO_COLOR           if set, print no colours\n");
   printf("\n"
          "see also: man pawl, docs/commands.md (a page for every command),\n"

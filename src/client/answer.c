@@ -115,7 +115,10 @@ static void act(struct pwi_client *client, struct client_part *part, const struc
     return;
   case PWI_CODE_RETIRED:
     pwi_part_hold(client, part, PART_BLOCKED);
-    if (part->sender == client->sender) pwi_client_retired(client);
+    if (part->sender == client->sender)
+      pwi_client_retired(client);
+    else
+      pwi_part_settle(client, part); /* a read that was sent under an earlier id */
     return;
   case PWI_CODE_GONE:
     pwi_part_end(client, part, PAWL_OUTCOME_UNKNOWN);

@@ -41,6 +41,13 @@ struct client_link *pwi_client_connect(struct pwi_client *client, enum client_li
   return fresh;
 }
 
+/* The end of every event. A part that is collected may also end without an answer, if its vector was deleted or its
+ * node is gone; the renewal may have waited only for this part. */
+static void end_event(struct pwi_client *client) {
+  if (client->renewal == RENEWAL_COLLECTING && !client->is_dead) pwi_client_look_collected(client);
+  pwi_client_send_due(client);
+}
+
 /* --- time ----------------------------------------------------------------------------------------------- */
 
 void pwi_client_wake_at(struct pwi_client *client, int64_t at) {
@@ -56,11 +63,12 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   client->tick_at = 0;
   int64_t now = pwi_net_now(client->config.net);
   pwi_client_seek_manager(client, now);
-  pwi_peers_look(client, now);
+  pwi_client_look_at_peers(client, now);
+  if (client->group_peers) pwi_peers_look(client->group_peers, now);
   pwi_parts_unpark(client, false);
   pwi_client_tell_counts(client, false);
   pwi_client_tell_idle(client);
-  pwi_client_send_due(client);
+  end_event(client);
 }
 
 /* --- the actor ------------------------------------------------------------------------------------------ */
@@ -92,11 +100,20 @@ static void accept_asker(struct pwi_client *client, struct pwi_link link, const 
   fresh->is_up = true;
 }
 
+/* Another process may have taken over the address of a client that ended, or the client has joined again under a
+ * new id, or has no id yet. Reads would show rows of another process, because only pushes prove whom they are for.
+ * The parts wait until the membership says that the node is gone, or until a new link reaches it. */
+static bool is_other_client(const struct client_link *link, const struct pwi_peering *peering) {
+  uint64_t node = link->kind == LINK_HANDLER && link->peer ? link->peer->node : 0;
+  return (node & PWI_PEER_IS_SENDER) && peering->hello.node != (node & ~PWI_PEER_IS_SENDER);
+}
+
 static void link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_client *client = self;
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
   struct pwi_peering peering;
   pawl_status status = pwi_greeting_check(&client->greeting, info, &peering);
+  if (!status && ours && is_other_client(ours, &peering)) status = PAWL_NODE_GONE;
   if (status) {
     pwi_net_close(client->config.net, link, status);
     return;
@@ -112,7 +129,8 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
     pwi_client_join(client);
   }
   if (ours->kind == LINK_HANDLER && ours->peer) pwi_peer_link_up(client, ours->peer);
-  pwi_client_send_due(client);
+  if (ours->kind == LINK_PEER) pwi_peers_link_up(client->group_peers, link, &peering);
+  end_event(client);
 }
 
 static void link_down(void *self, struct pwi_link link, pawl_status why) {
@@ -124,10 +142,11 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   bool is_manager = ours == client->manager, was_up = ours->is_up;
   bool is_server = kind == LINK_HANDLER && peer && !(peer->node & PWI_PEER_IS_SENDER);
   remove_link(client, ours);
+  if (client->group_peers) pwi_peers_link_down(client->group_peers, link, why);
   if (is_manager) pwi_client_manager_lost(client, why);
   if (kind == LINK_HANDLER && peer) pwi_peer_link_down(client, peer, why);
   if (is_manager || is_server) pwi_client_look_revoked(client, was_up, is_manager, why);
-  pwi_client_send_due(client);
+  end_event(client);
 }
 
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *about) {
@@ -136,6 +155,9 @@ static struct pwi_receive message(void *self, struct pwi_link link, const struct
   if (!ours || !ours->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
   if (ours->kind != LINK_MANAGER && pwi_client_is_call(about))
     return pwi_control_begin(&ours->call_control, about, &ours->peering.link);
+  bool is_peer = pwi_client_is_peer(about);
+  if (is_peer && (ours->kind == LINK_PEER || ours->kind == LINK_ASKER)) return pwi_client_peer_begin(ours, about);
+  if (ours->kind == LINK_PEER) return (struct pwi_receive){.how = PWI_RECEIVE_REFUSE};
   if (ours->handler) return pwi_handler_message(ours->handler, about);
   if (ours->kind == LINK_HANDLER) return pwi_answer_begin(client, ours, about);
   return pwi_control_begin(&ours->control, about, &ours->peering.link);
@@ -154,7 +176,8 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
   pawl_status status;
   if (context == &ours->call_control) {
     status = pwi_control_open(&ours->call_control, data, size, &ours->peering.link);
-    if (!status) status = pwi_client_hear_call(client, ours, data);
+    bool is_peer = ours->call_control.head.kind == PWI_SAY_PEER;
+    if (!status) status = is_peer ? pwi_client_hear_peer(client, ours, data) : pwi_client_hear_call(client, ours, data);
   } else if (ours->handler) {
     pwi_handler_piece(ours->handler, offset, data, size);
     return;
@@ -165,7 +188,7 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
     if (!status) status = pwi_client_hear_manager(client, &ours->control, data);
   }
   if (status) complain(client, ours, status);
-  pwi_client_send_due(client);
+  end_event(client);
 }
 
 static void message_end(void *self, struct pwi_link link, void *context, pawl_status status) {
@@ -181,17 +204,20 @@ static void message_end(void *self, struct pwi_link link, void *context, pawl_st
       complain(client, ours, status);
   }
   if (ours->kind == LINK_HANDLER && ours->peer) pwi_peer_pump(client, ours->peer);
-  pwi_client_send_due(client);
+  end_event(client);
   pwi_client_say_leave(client);
 }
 
 static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
   struct pwi_client *client = self;
-  (void)status;
   if (pwi_messenger_done(&client->messenger, cookie)) return;
+  if (client->group_peers && pwi_peers_done(client->group_peers, link, cookie, status)) {
+    end_event(client);
+    return;
+  }
   if (!(cookie & PWI_HANDLER_COOKIE)) {
     pwi_client_outgoing_done(client, cookie);
-    pwi_client_send_due(client);
+    end_event(client);
     return;
   }
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
@@ -202,7 +228,15 @@ static void writable(void *self, struct pwi_link link) {
   struct pwi_client *client = self;
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
   if (ours && ours->peer) pwi_peer_pump(client, ours->peer);
-  pwi_client_send_due(client);
+  if (client->group_peers) pwi_peers_writable(client->group_peers, link);
+  end_event(client);
+}
+
+static void notified(void *self, struct pwi_link link, uint64_t value) {
+  struct pwi_client *client = self;
+  if (!client->group_peers) return;
+  pwi_peers_notified(client->group_peers, link, value);
+  end_event(client);
 }
 
 const struct pwi_actor pwi_client_actor = {
@@ -213,6 +247,7 @@ const struct pwi_actor pwi_client_actor = {
     .piece = piece,
     .message_end = message_end,
     .done = done,
+    .notified = notified,
     .writable = writable,
     .timer = timer,
 };
@@ -230,9 +265,11 @@ static pawl_status take_identity(struct pwi_client *client) {
 static pawl_status begin(struct pwi_client *client) {
   const struct pwi_client_config *config = &client->config;
   const char *job = config->job && config->job[0] ? config->job : "default";
-  if (strlen(job) > PWI_JOB_MAX) return PAWL_INVALID;
+  const char *host = config->host ? config->host : "", *rack = config->rack ? config->rack : "";
+  if (strlen(job) > PWI_JOB_MAX || !pwi_site_is_sound(host) || !pwi_site_is_sound(rack)) return PAWL_INVALID;
   memcpy(client->job, job, strlen(job) + 1);
-  client->host = pwi_copy_string(config->host ? config->host : "");
+  memcpy(client->rack, rack, strlen(rack) + 1);
+  client->host = pwi_copy_string(host);
   client->membership = pwi_alloc_zero(1, sizeof *client->membership);
   if (!client->host || !client->membership) return PAWL_NO_MEMORY;
   pawl_status status = pwi_managers_init(&client->managers, config->manager, PWI_CLIENT_RETRY_MIN);
@@ -295,6 +332,7 @@ static void free_links(struct pwi_client *client) {
 void pwi_client_destroy(struct pwi_client *client) {
   if (!client) return;
   while (client->asks) pwi_client_unask(client, client->asks);
+  pwi_peers_destroy(client->group_peers);
   free_links(client);
   free_flows(client);
   for (size_t i = 0; i < client->outgoing_count; i++) {

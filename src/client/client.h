@@ -63,7 +63,8 @@ struct pwi_client_config {
   struct pwi_random *random; /* borrowed */
   const struct pwi_log *log; /* borrowed */
   const char *manager;       /* one address, or several with commas (protocol/manager_list.h); copied */
-  const char *host;          /* label of this machine, copied; may be "" */
+  const char *host;          /* label of this machine, copied; NULL or "": none */
+  const char *rack;          /* label of its rack, copied; NULL or "": none */
   const char *job;           /* name of the job, copied; "" means "default" */
   bool reader;               /* the client only pulls */
   bool stays_dead;           /* do not join again after having been declared dead, see RETIREMENT */
@@ -72,9 +73,15 @@ struct pwi_client_config {
   /* PWI_SEAL_SECRET bytes, copied, with which the client proves its identity (protocol/proof.h). NULL: drawn
    * from `random`, for simulations. */
   const uint8_t *identity;
+
+  /* Called after each change of the membership, and when the client has ended for good. It may read the
+   * client's state, and must not start anything. NULL: not called. */
+  void (*membership_changed)(void *context);
+  void *context;
 };
 
-/* Creates a client, which begins to join. PAWL_INVALID (malformed address), PAWL_NO_MEMORY. */
+/* Creates a client, which begins to join. PAWL_INVALID (malformed address; a job, host or rack that the
+ * membership does not accept), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_create(const struct pwi_client_config *config, struct pwi_client **client_out);
 
 /* Call it after the net is destroyed or will not be polled again. Unfinished tasks never finish. NULL is
@@ -266,10 +273,20 @@ PAWL_MUST_USE pawl_status pwi_client_fold_column(struct pwi_client *client, stru
  * rejoin the group after a renewal. */
 PAWL_MUST_USE pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow);
 void pwi_client_exit(struct pwi_flow *flow);
+
+/* Peer groups have no ticks: call stay instead of enter, so that the client rejoins after a renewal. */
+void pwi_client_stay(struct pwi_flow *flow);
 PAWL_MUST_USE pawl_status pwi_client_tick(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                           uint64_t tick);
 PAWL_MUST_USE pawl_status pwi_client_await(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                            uint64_t tick);
+
+/* --- peer groups (docs/peers.md) ------------------------------------------------------------------------ */
+
+/* The peers of this client, for channels; they live as long as the client. PAWL_NO_MEMORY; PAWL_NODE_GONE or
+ * PAWL_LINK_REVOKED (the client is dead). */
+struct pwi_peers;
+PAWL_MUST_USE pawl_status pwi_client_peers(struct pwi_client *client, struct pwi_peers **peers_out);
 
 /* --- asking the manager --------------------------------------------------------------------------------- */
 

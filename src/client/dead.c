@@ -34,6 +34,7 @@ void pwi_client_die(struct pwi_client *client, pawl_status why) {
   end_asks(client);
   pwi_client_calls_die(client);
   pwi_client_hang_up(client);
+  pwi_client_membership_changed(client);
 }
 
 static void revoked(struct pwi_client *client) {

@@ -8,6 +8,7 @@
 #include "ring/mix.h"
 #include "client/callee.h"
 #include "client/client.h"
+#include "peer/peers.h"
 #include "protocol/coding.h"
 #include "server/handler.h"
 #include "protocol/messenger.h"
@@ -54,7 +55,7 @@ struct client_part {
 
   uint64_t number;      /* of the task; 0: not numbered */
   uint32_t incarnation; /* of the vector, when the call was made */
-  uint64_t sender;      /* id under which the part was last sent as a numbered request; 0: never */
+  uint64_t sender;      /* id under which the part was last sent, if the part has an order; 0: never */
   uint64_t prior;       /* the predecessor that the request names */
   uint64_t tick;
   uint64_t aggregate;      /* id of the group whose pushes are applied as one; 0: none */
@@ -235,7 +236,8 @@ enum leg_state {
 
 /* --- peers ---------------------------------------------------------------------------------------------- */
 
-enum client_link_kind { LINK_MANAGER, LINK_HANDLER, LINK_ASKER };
+/* LINK_PEER: made for peer/peers.h. The other end has it as LINK_ASKER. */
+enum client_link_kind { LINK_MANAGER, LINK_HANDLER, LINK_ASKER, LINK_PEER };
 
 struct client_link {
   enum client_link_kind kind;
@@ -243,7 +245,7 @@ struct client_link {
   bool is_up;
   struct pwi_peering peering;
   struct pwi_control control;
-  /* Of calls, whose messages may arrive between the pieces of another message. */
+  /* Of calls and peers, whose messages may arrive between the pieces of another message. */
   struct pwi_control call_control;
   struct client_peer *peer;         /* LINK_HANDLER */
   struct pwi_handler_link *handler; /* LINK_ASKER */
@@ -317,6 +319,7 @@ enum renewal { RENEWAL_NONE, RENEWAL_JOINING, RENEWAL_COLLECTING };
 struct pwi_client {
   struct pwi_client_config config;
   char *host;
+  char rack[PWI_SITE_MAX + 1];
   char job[PWI_JOB_MAX + 1];
   struct pwi_greeting greeting;
   struct pwi_messenger messenger;
@@ -391,6 +394,11 @@ struct pwi_client {
   bool is_syncing;           /* `sync` is under way */
   uint64_t sync_round;       /* number of that question */
 
+  /* Peer groups (client/channels.c). */
+  struct pwi_peers *group_peers; /* NULL: not used yet */
+  struct pwi_asking miss_peer;   /* tells the manager of a peer that is not there */
+  bool is_missing_peer;          /* the ask is under way */
+
   struct pwi_timer tick;
   int64_t tick_at; /* 0: the timer is not set */
 
@@ -420,6 +428,7 @@ void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64
                             uint64_t tick); /* with the bytes in client->writer */
 /* If the client is leaving and nothing is outstanding. */
 void pwi_client_say_leave(struct pwi_client *client);
+void pwi_client_membership_changed(struct pwi_client *client); /* tells the caller */
 PAWL_MUST_USE pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_control *control,
                                                   const void *body);
 
@@ -475,7 +484,7 @@ void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer);
 void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer);
 void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, pawl_status why);
 void pwi_peers_reroute(struct pwi_client *client);
-void pwi_peers_look(struct pwi_client *client, int64_t now);
+void pwi_client_look_at_peers(struct pwi_client *client, int64_t now);
 void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie);
 const char *pwi_client_node_address(const struct pwi_client *client, uint64_t node); /* NULL: unknown */
 
@@ -519,6 +528,12 @@ void pwi_peer_miss(struct pwi_client *client, struct client_peer *peer);      /*
 void pwi_client_calls_look(struct pwi_client *client);                        /* a membership has come */
 void pwi_client_calls_renewed(struct pwi_client *client);                     /* the client has a new id */
 void pwi_client_calls_die(struct pwi_client *client);                         /* the client is dead */
+
+/* client/channels.c */
+bool pwi_client_is_peer(const struct pwi_message *message);
+struct pwi_receive pwi_client_peer_begin(struct client_link *link, const struct pwi_message *message);
+PAWL_MUST_USE pawl_status pwi_client_hear_peer(struct pwi_client *client, struct client_link *link, const void *body);
+void pwi_client_channels_look(struct pwi_client *client); /* the membership or the client's id has changed */
 
 /* client/linear.c */
 

@@ -88,6 +88,7 @@ void pwi_client_join(struct pwi_client *client) {
   memcpy(join.key, client->key, sizeof join.key);
   strncpy(join.address, pwi_net_address(client->config.net), sizeof join.address - 1);
   strncpy(join.host, client->host, sizeof join.host - 1);
+  strncpy(join.rack, client->rack, sizeof join.rack - 1);
   strncpy(join.job, client->job, sizeof join.job - 1);
   pwi_writer_reset(&client->writer);
   pwi_join_encode(&join, &client->writer);
@@ -154,11 +155,12 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   client->greeting.node = joined->id;
   if (pwi_greeting_set(client->config.net, &client->greeting)) client->trouble = PAWL_NO_MEMORY;
   client->refused_at = 0;
+  pwi_client_channels_look(client);
   if (joined->id == 0 && !client->config.reader) pwi_client_lost_writing(client);
   if (client->renewal == RENEWAL_JOINING && is_new) pwi_client_renewed(client, settled);
   pwi_parts_unpark(client, true);
   send_asks(client);
-  pwi_peers_look(client, pwi_net_now(client->config.net)); /* calls that waited for an id */
+  pwi_client_look_at_peers(client, pwi_net_now(client->config.net)); /* calls that waited for an id */
   pwi_client_say_leave(client);
 }
 
@@ -194,6 +196,10 @@ static void look_at_nodes(struct pwi_client *client) {
       pwi_flow_kill(client, flow, PAWL_NODE_GONE);
 }
 
+void pwi_client_membership_changed(struct pwi_client *client) {
+  if (client->config.membership_changed) client->config.membership_changed(client->config.context);
+}
+
 static pawl_status take_membership(struct pwi_client *client, const void *bytes, size_t size) {
   struct pwi_membership *membership;
   pawl_status status = pwi_membership_receive(bytes, size, client->membership->number, &membership);
@@ -202,8 +208,10 @@ static pawl_status take_membership(struct pwi_client *client, const void *bytes,
   pwi_membership_destroy(client->membership);
   client->membership = membership;
   client->numbers.membership = membership;
+  pwi_client_channels_look(client);
   look_at_nodes(client);
   pwi_client_calls_look(client);
+  pwi_client_membership_changed(client);
   return PAWL_OK;
 }
 
@@ -216,8 +224,10 @@ static void forget_sender(void *client, struct pwi_sender sender) {
 static pawl_status take_membership_delta(struct pwi_client *client, const void *bytes, size_t size) {
   pawl_status status = pwi_membership_apply_delta(client->membership, bytes, size, forget_sender, client);
   if (client->shard) pwi_shard_membership_changed(client->shard);
+  pwi_client_channels_look(client);
   look_at_nodes(client);
   pwi_client_calls_look(client);
+  pwi_client_membership_changed(client);
   return status;
 }
 

@@ -461,6 +461,29 @@ static void test_a_retired_client_asks_what_became_of_a_part(void **state) {
   stop_scene(&scene);
 }
 
+static void test_a_retired_client_reads_again_under_its_new_id(void **state) {
+  START;
+  struct call first, second, third;
+  bring_up(&scene, 1);
+  push(&scene, &first, 0, 10);
+  answer(&scene, scene.flow->first, PWI_CODE_OK);
+  pull(&scene, &second, 0, 10);
+  pull(&scene, &third, 0, 10);
+  struct client_part *a = scene.flow->first, *b = a->next;
+  assert_int_equal(a->prior, 1);
+  answer(&scene, a, PWI_CODE_RETIRED);
+  assert_int_equal(a->state, PART_BLOCKED);
+  renew(&scene, 8);
+  assert_int_equal(scene.client->renewal, RENEWAL_NONE);
+  assert_int_equal(a->state, PART_SENT);
+  assert_int_equal(a->prior, 0);
+  answer(&scene, b, PWI_CODE_RETIRED); /* it was sent under the old id: the new id stays */
+  assert_int_equal(scene.client->sender, 8);
+  assert_int_equal(b->state, PART_SENT);
+  assert_int_equal(b->prior, 0);
+  stop_scene(&scene);
+}
+
 static void test_a_part_that_took_effect_in_one_piece_is_cut(void **state) {
   START;
   struct call call;
@@ -485,6 +508,39 @@ static void test_a_part_that_took_effect_in_one_piece_is_cut(void **state) {
   assert_range(rest->range, 250, 400);
   answer(&scene, rest, PWI_CODE_OK);
   assert_over(&call, PAWL_OK);
+  stop_scene(&scene);
+}
+
+/* Regression: the client waited for ever for a part that had ended, and held all other pushes back. */
+static void test_a_renewal_ends_although_the_vector_of_a_part_is_gone(void **state) {
+  START;
+  struct call lost, other;
+  bring_up(&scene, 1);
+  push(&scene, &lost, 0, 10);
+  struct client_part *part = scene.flow->first;
+  answer(&scene, part, PWI_CODE_RETIRED);
+  renew(&scene, 8);
+  assert_true(part->is_collecting);
+  answer_failed(&scene, part, PAWL_NOT_FOUND);
+  assert_over(&lost, PAWL_NOT_FOUND);
+  assert_int_equal(scene.client->renewal, RENEWAL_NONE);
+  scene.flow = scene.second;
+  push(&scene, &other, 0, 10);
+  assert_int_equal(scene.second->first->state, PART_SENT);
+  stop_scene(&scene);
+}
+
+static void test_a_renewal_ends_although_a_part_cannot_be_collected(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 10);
+  struct client_part *part = scene.flow->first;
+  answer(&scene, part, PWI_CODE_RETIRED);
+  renew(&scene, 8);
+  answer_failed(&scene, part, PAWL_FORBIDDEN);
+  assert_over(&call, PAWL_FORBIDDEN);
+  assert_int_equal(scene.client->renewal, RENEWAL_NONE);
   stop_scene(&scene);
 }
 
@@ -529,7 +585,10 @@ int main(void) {
       T(a_change_by_another_vector_waits_for_held_pushes_to_it),
       T(the_rest_of_a_change_is_asked_for_under_the_same_number),
       T(a_retired_client_asks_what_became_of_a_part),
+      T(a_retired_client_reads_again_under_its_new_id),
       T(a_part_that_took_effect_in_one_piece_is_cut),
+      T(a_renewal_ends_although_the_vector_of_a_part_is_gone),
+      T(a_renewal_ends_although_a_part_cannot_be_collected),
       T(a_part_whose_clocks_are_gone_has_an_unknown_outcome),
 #undef T
   };

@@ -37,6 +37,7 @@ void pwi_client_retired(struct pwi_client *client) {
   remember_forgotten(client, client->sender, client->secret);
   client->sender = 0;
   client->secret = 0;
+  if (client->shard) pwi_shard_renewed(client->shard);
   if (client->config.stays_dead) {
     pwi_client_die(client, PAWL_NODE_GONE);
     return;
@@ -46,6 +47,7 @@ void pwi_client_retired(struct pwi_client *client) {
     hold_flow(client, flow);
     if (flow->has_entered) flow->is_suspended = true;
   }
+  pwi_client_channels_look(client);
   if (client->manager && client->manager->is_up) pwi_client_join(client);
 }
 
@@ -275,7 +277,7 @@ static void rejoined(struct pwi_asking *asking, pawl_status status, const void *
   }
   flow->is_suspended = false;
   pwi_flow_unblock(flow->client, flow);
-  if (flow->is_reentering) return;
+  if (flow->is_reentering || flow->entry.kind == PWI_ENTRY_PEERS) return;
   flow->reenter.finished = reentered;
   flow->is_reentering = pwi_client_enter(flow->client, &flow->reenter, flow) == PAWL_OK;
 }
@@ -283,13 +285,18 @@ static void rejoined(struct pwi_asking *asking, pawl_status status, const void *
 static void rejoin_groups(struct pwi_client *client) {
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
     if (!flow->is_suspended || flow->is_rejoining) continue;
+    if (!flow->has_entered) { /* the caller has left meanwhile */
+      flow->is_suspended = false;
+      pwi_flow_unblock(client, flow);
+      continue;
+    }
     pwi_writer_reset(&client->writer);
     pwi_write_text(&client->writer, flow->entry.name);
     pwi_write_u32(&client->writer, 0);
     flow->rejoin.replied = rejoined;
+    enum pwi_ask what = flow->entry.kind == PWI_ENTRY_PEERS ? PWI_ASK_PEERS : PWI_ASK_GROUP;
     pawl_status status = client->writer.status;
-    if (!status)
-      status = pwi_client_ask(client, &flow->rejoin, PWI_ASK_GROUP, client->writer.data, client->writer.size);
+    if (!status) status = pwi_client_ask(client, &flow->rejoin, what, client->writer.data, client->writer.size);
     if (status)
       pwi_flow_kill(client, flow, status);
     else

@@ -414,7 +414,7 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   part->flow->traffic.messages_out++;
   part->flow->traffic.bytes_out += sizeof builder->head + builder->body_size;
   if (pwi_part_is_numbered(part)) peer->link->proven = client->sender;
-  if (pwi_part_is_numbered(part) && !part->is_collecting) part->sender = client->sender;
+  if (pwi_part_has_order(part) && !part->is_collecting) part->sender = client->sender;
   pwi_peer_sent(peer, part);
   if (peer->look_at == 0) look_again(client, peer);
   return PAWL_OK;
@@ -496,7 +496,7 @@ void pwi_peers_reroute(struct pwi_client *client) {
     if (peer->queue_first && (!peer->link || !peer->link->is_up)) resettle(client, peer);
 }
 
-void pwi_peers_look(struct pwi_client *client, int64_t now) {
+void pwi_client_look_at_peers(struct pwi_client *client, int64_t now) {
   for (struct client_peer *peer = client->peers; peer; peer = peer->next) {
     look_at_answers(client, peer, now);
     if (!peer->queue_first && !peer->legs_first) continue;

@@ -622,6 +622,8 @@ pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, s
   return start_group(client, task, flow, PWI_REQUEST_ENTER, flow->ticked);
 }
 
+void pwi_client_stay(struct pwi_flow *flow) { flow->has_entered = true; }
+
 void pwi_client_exit(struct pwi_flow *flow) { flow->has_entered = false; }
 
 pawl_status pwi_client_tick(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow, uint64_t tick) {

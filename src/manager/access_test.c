@@ -159,10 +159,14 @@ static const char *job_of(const struct actor *actor, uint64_t sender) {
   return found ? found->job : "";
 }
 
+static const char *rack_of(const struct actor *actor, uint64_t sender) {
+  return pwi_membership_find(&actor->membership, (struct pwi_sender){sender})->rack;
+}
+
 static bool knows(struct actor *actor, uint64_t sender) { return job_of(actor, sender)[0] != '\0'; }
 
-/* A client with a key for one space is told neither the vectors nor the jobs of other spaces. It is told
- * those of its own space and of keys without limits. */
+/* A client with a key for one space is told neither the vectors nor the jobs and racks of other spaces. It is
+ * told those of its own space and of keys without limits. */
 static void test_a_key_of_one_space_is_told_of_that_space(void **state) {
   (void)state;
   world_open(&world, 15, 1);
@@ -175,6 +179,7 @@ static void test_a_key_of_one_space_is_told_of_that_space(void **state) {
     snprintf(world.rights.space, sizeof world.rights.space, "%s", spaces[i]);
     clients[i] = add_client(&world, names[i], false);
     snprintf(clients[i]->join.job, sizeof clients[i]->join.job, "job%zu", i);
+    snprintf(clients[i]->join.rack, sizeof clients[i]->join.rack, "rack%zu", i);
     run_until(clients[i], is_in);
     snprintf(vector, sizeof vector, "%s/w%zu", *spaces[i] ? spaces[i] : "all", i);
     assert_int_equal(ask_create(clients[i], vector), PAWL_OK);
@@ -193,6 +198,8 @@ static void test_a_key_of_one_space_is_told_of_that_space(void **state) {
       uint64_t sender = clients[k]->joined.id;
       assert_true(knows(clients[i], sender));
       assert_string_equal(job_of(clients[i], sender), jobs[i][k]);
+      bool is_hidden = strcmp(jobs[i][k], "hidden") == 0;
+      assert_string_equal(rack_of(clients[i], sender), is_hidden ? "" : clients[k]->join.rack);
     }
     assert_int_equal(clients[i]->catalogue.number, clients[0]->catalogue.number);
     assert_int_equal(clients[i]->membership.number, clients[0]->membership.number);

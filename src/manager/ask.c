@@ -118,6 +118,7 @@ static pawl_status decide_group(struct pwi_manager *manager, struct decision *de
     decision->goes_on = true;
     return PAWL_OK;
   }
+  if (entry->kind != decision->entry.kind) return PAWL_MISMATCH;
   const struct pwi_membership_group *group = pwi_membership_group(&ledger->membership, entry->id);
   if (group && decision->size != 0 && decision->size != group->size) return PAWL_MISMATCH;
   decision->entry.id = entry->id;
@@ -126,16 +127,17 @@ static pawl_status decide_group(struct pwi_manager *manager, struct decision *de
   return PAWL_OK;
 }
 
-static pawl_status read_group(const struct manager_peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_group(const struct manager_peer *peer, enum pwi_entry_kind kind, struct pwi_reader *reader,
+                              struct decision *decision) {
   struct pwi_entry *entry = &decision->entry;
   pwi_read_text(reader, entry->name, sizeof entry->name);
   decision->size = pwi_read_u32(reader);
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  entry->kind = PWI_ENTRY_GROUP;
+  entry->kind = kind;
   entry->is = group_options;
   decision->id = peer->id;
   decision->decide = decide_group;
-  pawl_status status = pwi_name_check(entry->name, PWI_ENTRY_GROUP);
+  pawl_status status = pwi_name_check(entry->name, kind);
   if (status) return status;
   return peer->id != 0 && may_change(peer, entry->name) ? PAWL_OK : PAWL_FORBIDDEN;
 }
@@ -317,7 +319,7 @@ static void conclude_drain(struct pwi_manager *manager, const struct decision *d
     struct manager_node *node = &manager->nodes[i];
     const struct pwi_view_node *listed = pwi_view_find(manager->ledger.view, (struct pwi_node){node->id});
     if (!listed || listed->process != process) continue;
-    node->leaving = true;
+    pwi_manager_note_leaving(manager, node);
     pwi_manager_moves_lost(manager, node->id, false);
   }
   pwi_manager_conclude_ask(manager, decision, status);
@@ -377,7 +379,9 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct mana
   case PWI_ASK_DELETE:
     return read_delete(peer, reader, decision);
   case PWI_ASK_GROUP:
-    return read_group(peer, reader, decision);
+    return read_group(peer, PWI_ENTRY_GROUP, reader, decision);
+  case PWI_ASK_PEERS:
+    return read_group(peer, PWI_ENTRY_PEERS, reader, decision);
   case PWI_ASK_UNGROUP:
     return read_ungroup(peer, reader, decision);
   case PWI_ASK_FORGET:

@@ -412,6 +412,113 @@ static void test_a_server_that_leaves_a_small_cluster_leaves_shorter_chains(void
   world_close(&world);
 }
 
+enum restart { RESTARTS_NOT, RESTARTS_BEFORE_THE_LOSS, RESTARTS_AFTER_THE_LOSS };
+
+static bool is_dead(struct actor *actor) { return !is_up(actor->joined.id); }
+
+/* The part of the ring, in 256ths of positions, of which the actor has a copy. */
+static uint64_t copies_of(const struct actor *actor) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < now()->arc_count; i++) {
+    size_t place = pwi_arc_find(&now()->arcs[i], (struct pwi_node){actor->joined.id});
+    if (place < pwi_arc_full(&now()->arcs[i])) sum += pawl_range_size(pwi_view_arc_range(now(), i)) / 256;
+  }
+  return sum;
+}
+
+/* One of three servers leaves. Before its arcs have moved, another is lost, and the manager restarts. */
+static uint64_t lose_while_one_leaves(uint64_t seed, enum restart restart) {
+  open_chains(seed, 1, 3);
+  struct actor *leaver = &world.actors[0], *victim = &world.actors[1];
+  for (size_t i = 0; i < 3; i++) world.actors[i].moving = MOVES_NEVER;
+  say(leaver, PWI_SAY_LEAVE, 0, 0, NULL);
+  run_until(leaver, is_dead); /* it is draining */
+  uint64_t copies = copies_of(leaver);
+  if (restart == RESTARTS_BEFORE_THE_LOSS) OK(pwi_sim_restart(world.sim, world.manager_node));
+  kill_for_good(victim);
+  if (restart == RESTARTS_AFTER_THE_LOSS) {
+    run_for(&world, 5 * PWI_SIM_SECOND);
+    OK(pwi_sim_restart(world.sim, world.manager_node));
+  }
+  for (size_t i = 0; i < 3; i++) world.actors[i].moving = MOVES_WELL;
+  run_for(&world, PWI_SIM_SECOND / 2);
+  run_until(leaver, is_in);
+  say(leaver, PWI_SAY_LEAVE, 0, 0, NULL); /* as servers do when they join again */
+  run_for(&world, 20 * PWI_SIM_SECOND);
+  return copies;
+}
+
+static void test_a_server_that_leaves_is_kept_while_another_is_lost(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    uint64_t copies = lose_while_one_leaves(66 + (uint64_t)i, (enum restart)i);
+    assert_true(is_dead(&world.actors[1]));
+    assert_int_equal(world.actors[0].lefts, 0);
+    assert_true(copies_of(&world.actors[0]) / 256 == copies / 256);
+    add_server(&world, "new", 100, 0, 1);
+    run_until(&world.actors[0], has_left);
+    run_for(&world, 5 * PWI_SIM_SECOND);
+    assert_true(has_chains_of(2));
+    world_close(&world);
+  }
+}
+
+/* The smallest number of full members that any chain has had. */
+static size_t fewest;
+
+static bool all_have_left(struct actor *actor) {
+  for (size_t i = 0; i < now()->arc_count; i++) {
+    size_t full = pwi_arc_full(&now()->arcs[i]);
+    if (full < fewest) fewest = full;
+  }
+  for (size_t i = 0; i < actor->world->count; i += 2)
+    if (actor->world->actors[i].lefts == 0) return false;
+  return true;
+}
+
+/* The first of two shards of each process leaves. So some chains consist of leaving shards alone, and the
+ * plan names the other shards of the same processes. */
+static void leave_one_of_two(uint64_t seed, uint32_t processes) {
+  world_init(&world, seed, processes);
+  world.config.replicas = 1;
+  world.someone_returned = true;
+  watch(&world);
+  OK(pwi_sim_start(world.sim, world.manager_node));
+  for (uint32_t i = 0; i < 2 * processes; i++) {
+    char name[8];
+    snprintf(name, sizeof name, "s%u", (unsigned)i);
+    add_server(&world, name, 10 + i / 2, i % 2, 2);
+  }
+  run_until(&world.actors[0], has_arcs);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_true(has_chains_of(2));
+  fewest = PWI_CHAIN_MAX;
+  for (uint32_t i = 0; i < 2 * processes; i += 2) say(&world.actors[i], PWI_SAY_LEAVE, 0, 0, NULL);
+  run_until(&world.actors[0], all_have_left);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_true(has_chains_of(2));
+  assert_int_equal(now()->node_count, processes);
+}
+
+/* With two processes, one copy must go before the other shard of its process can have one. */
+static void test_one_shard_of_each_process_leaves(void **state) {
+  (void)state;
+  for (uint64_t seed = 70; seed < 80; seed++) {
+    leave_one_of_two(seed, 2);
+    assert_int_equal(fewest, 1);
+    world_close(&world);
+  }
+}
+
+static void test_shards_that_leave_keep_copies_until_there_are_others(void **state) {
+  (void)state;
+  for (uint64_t seed = 80; seed < 90; seed++) {
+    leave_one_of_two(seed, 3);
+    assert_int_equal(fewest, 2);
+    world_close(&world);
+  }
+}
+
 /* --- handing over --------------------------------------------------------------------------------------- */
 
 static struct actor *add_operator(void) {
@@ -623,6 +730,9 @@ int main(void) {
       cmocka_unit_test(test_chains_that_share_a_host_are_spread_when_another_comes),
       cmocka_unit_test(test_servers_join_and_leave),
       cmocka_unit_test(test_a_server_that_leaves_a_small_cluster_leaves_shorter_chains),
+      cmocka_unit_test(test_a_server_that_leaves_is_kept_while_another_is_lost),
+      cmocka_unit_test(test_one_shard_of_each_process_leaves),
+      cmocka_unit_test(test_shards_that_leave_keep_copies_until_there_are_others),
       cmocka_unit_test(test_a_member_becomes_head_by_a_handover),
       cmocka_unit_test(test_a_handover_that_is_not_answered_is_taken_back),
       cmocka_unit_test(test_a_handover_does_not_outlive_another_view),

@@ -47,6 +47,26 @@ static void test_clients_meet_in_a_group(void **state) {
   world_close(&world);
 }
 
+static void test_a_client_has_a_host_and_a_rack_of_one_word(void **state) {
+  (void)state;
+  world_open(&world, 17, 1);
+  struct actor *bad = add_client(&world, "bad", false);
+  snprintf(bad->join.rack, sizeof bad->join.rack, "two words");
+  bad->keeps_away = true;
+  struct actor *longer = add_client(&world, "longer", false);
+  memset(longer->join.rack, 'r', PWI_SITE_MAX + 1);
+  longer->keeps_away = true;
+  struct actor *good = add_client(&world, "good", false);
+  memset(good->join.rack, 'r', PWI_SITE_MAX);
+  run_until(good, is_in);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(bad->joined.status, PAWL_INVALID);
+  assert_int_equal(longer->joined.status, PAWL_INVALID);
+  assert_int_equal(good->membership.sender_count, 1);
+  assert_string_equal(good->membership.senders[0].rack, good->join.rack);
+  world_close(&world);
+}
+
 /* --- coming back, and retiring -------------------------------------------------------------------------- */
 
 static void test_a_client_that_returns_in_time_keeps_its_sender_id(void **state) {
@@ -263,6 +283,7 @@ static void test_a_client_that_is_lost_before_it_knew_its_id_is_forgotten(void *
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_clients_meet_in_a_group),
+      cmocka_unit_test(test_a_client_has_a_host_and_a_rack_of_one_word),
       cmocka_unit_test(test_a_client_that_returns_in_time_keeps_its_sender_id),
       cmocka_unit_test(test_a_client_is_retired_after_its_grace_and_comes_back_as_another),
       cmocka_unit_test(test_a_client_that_others_miss_is_retired_without_its_grace),

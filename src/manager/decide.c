@@ -29,6 +29,7 @@ static void follow_nodes(struct pwi_manager *manager) {
       kept++;
       continue;
     }
+    if (node->peer) node->peer->state = PEER_OUT; /* the decision that removed the node has not ended yet */
     pwi_manager_timer_cancel(manager, &node->timer);
     pwi_free(node->loads);
     pwi_free(node->spaces);

@@ -154,7 +154,9 @@ struct manager_node {
   uint64_t id;
   struct manager_peer *peer; /* NULL: it has no link now */
   struct pwi_timer timer;    /* without a link: the next check; once down: its removal if it is in no chain */
-  int64_t lost_at;           /* when its link went down, or the manager started */
+  int64_t check_at;          /* when the timer is due */
+  int64_t lost_at;           /* when its link went down, or the manager started; later by the time that the manager
+                                stood still since then */
   bool was_lost;             /* a link of it has gone down since the manager started */
   int64_t returned_at;       /* when it last joined after that; 0: never */
   bool was_silent;           /* its link went down because of silence */
@@ -162,8 +164,9 @@ struct manager_node {
   enum pwi_verdict verdict; /* of the witnesses */
   bool is_own_verdict;      /* the verdict is only the manager's own */
   bool declared;            /* it has been marked down, and the consequences are carried out */
-  bool leaving, removing;   /* it has said LEAVE; a decision to remove it from the view is queued */
-  int64_t leaving_since;    /* when it said LEAVE, to this manager */
+  int64_t declared_at;      /* when; INT64_MIN: before this manager started */
+  bool leaving, removing;   /* it is to leave; a decision to remove it from the view is queued */
+  int64_t leaving_since;    /* when that was decided; INT64_MIN: before this manager started */
   bool heard;               /* it has joined since the manager started */
   unsigned gives, takes;    /* set by the survey: steps under way of which it is the source, or the target */
   size_t reports;           /* number of reports that are kept: 0, 1 or 2 */
@@ -416,6 +419,7 @@ void pwi_manager_hear_end(struct pwi_manager *manager); /* all have joined, or t
 
 /* manager/leave.c */
 void pwi_manager_leave(struct pwi_manager *manager, struct manager_peer *peer);
+void pwi_manager_note_leaving(const struct pwi_manager *manager, struct manager_node *node);
 void pwi_manager_remove_sender(struct pwi_manager *manager, uint64_t sender); /* retires and forgets it */
 void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id);
 

@@ -207,8 +207,11 @@ static pawl_status record_new_sender(struct pwi_manager *manager, struct decisio
                                      const struct pwi_join *join, const char *space) {
   struct pwi_membership_sender sender = {.sender = {manager->ledger.last_sender + 1}};
   const char *job = join->job[0] ? join->job : JOB_DEFAULT;
-  if (strlen(job) > PWI_JOB_MAX) return PAWL_INVALID;
+  if (strlen(job) > PWI_JOB_MAX || !pwi_site_is_sound(join->host) || !pwi_site_is_sound(join->rack))
+    return PAWL_INVALID;
   memcpy(sender.job, job, strlen(job));
+  memcpy(sender.host, join->host, strlen(join->host));
+  memcpy(sender.rack, join->rack, strlen(join->rack));
   memcpy(sender.address, join->address, strlen(join->address));
   memcpy(sender.key, join->key, sizeof sender.key);
   pawl_status status = pwi_manager_make_sender_room(manager);

@@ -60,13 +60,17 @@ static void conclude_draining(struct pwi_manager *manager, const struct decision
   pwi_manager_moves_poke(manager);
 }
 
+void pwi_manager_note_leaving(const struct pwi_manager *manager, struct manager_node *node) {
+  if (!node->leaving) node->leaving_since = pwi_net_now(manager->config.net);
+  node->leaving = true;
+}
+
 void pwi_manager_leave(struct pwi_manager *manager, struct manager_peer *peer) {
   struct decision decision = {.link = peer->link, .id = peer->id};
   struct manager_node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
   struct manager_sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (node) {
-    if (!node->leaving) node->leaving_since = pwi_net_now(manager->config.net);
-    node->leaving = true;
+    pwi_manager_note_leaving(manager, node);
     decision.decide = decide_draining;
     decision.conclude = conclude_draining;
   } else {
@@ -191,10 +195,12 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->node_count; i++) {
     struct manager_node *node = &manager->nodes[i];
     bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
+    node->leaving = view_node(manager, node->id)->state == PWI_NODE_DRAINING;
+    node->declared_at = node->leaving_since = INT64_MIN;
     int64_t delay = down ? manager->config.keep_retired_ns : PWI_MANAGER_RETURN_NS;
     node->declared = down;
     node->lost_at = now;
-    pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
+    pwi_manager_look_after(manager, node, delay);
   }
   for (size_t i = 0; i < manager->sender_count; i++) {
     struct manager_sender *sender = &manager->senders[i];

@@ -29,6 +29,7 @@ static bool has_another(const struct pwi_manager *manager, const struct pwi_arc 
 
 void pwi_manager_look_after(struct pwi_manager *manager, struct manager_node *node, int64_t delay) {
   pwi_manager_timer_cancel(manager, &node->timer);
+  node->check_at = pwi_net_now(manager->config.net) + delay;
   pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
 }
 
@@ -75,6 +76,7 @@ static pawl_status decide_losses(struct pwi_manager *manager, struct decision *d
 
 static void declare(struct pwi_manager *manager, struct manager_node *node) {
   node->declared = true;
+  node->declared_at = pwi_net_now(manager->config.net);
   pwi_manager_look_after(manager, node, manager->config.keep_retired_ns);
   pwi_log(manager->config.log, PAWL_LOG_WARN, "server.down", "node=%llu", (unsigned long long)node->id);
   pwi_manager_moves_unwanted(manager, node->id);

@@ -382,7 +382,13 @@ static void test_status_is_json_that_tells_all(void **state) {
   assert_string_equal(json_string_value(json_object_get(vector, "layout")), "dense");
   json_t *job = json_array_get(json_object_get(root, "jobs"), 0);
   assert_int_equal(json_integer_value(json_object_get(job, "clients")), 1);
-  assert_int_equal(json_array_size(json_object_get(root, "groups")), 1);
+  json_t *group = json_array_get(json_object_get(root, "groups"), 0);
+  assert_string_equal(json_string_value(json_object_get(group, "kind")), "group");
+  assert_true(json_integer_value(json_object_get(group, "number")) > 0);
+  json_t *hosts = json_object_get(root, "client_hosts");
+  assert_int_equal(json_array_size(hosts), 1);
+  assert_int_equal(json_integer_value(json_object_get(json_array_get(hosts, 0), "clients")), 1);
+  assert_non_null(json_object_get(json_array_get(hosts, 0), "rack"));
   json_decref(root);
   world_close(&world);
 }

@@ -8,8 +8,8 @@
  * ledger there is the settled one, which follows by the same changes. A new client is sent it without retired
  * senders.
  *
- * A client whose key is for one space is not told job names and addresses of senders with keys for other
- * spaces. It is told that they exist, because groups and change numbers count them.
+ * A client whose key is for one space is not told jobs, addresses, hosts and racks of senders with keys for
+ * other spaces. It is told that they exist, because groups and change numbers count them.
  */
 #include <string.h>
 
@@ -71,11 +71,10 @@ static uint8_t open_change(struct pwi_reader *reader, const void *record, size_t
  * secret. */
 static bool step_of(const struct pwi_ledger *ledger, const void *record, size_t size,
                     struct pwi_membership_step *step) {
-  static const enum pwi_membership_step_kind kinds[] = {[PWI_RECORD_SENDER] = PWI_MEMBERSHIP_STEP_ADD,
-                                                        [PWI_RECORD_RETIRE] = PWI_MEMBERSHIP_STEP_RETIRE,
-                                                        [PWI_RECORD_MEMBER] = PWI_MEMBERSHIP_STEP_JOIN,
-                                                        [PWI_RECORD_UNMEMBER] = PWI_MEMBERSHIP_STEP_LEAVE,
-                                                        [PWI_RECORD_ADDRESS] = PWI_MEMBERSHIP_STEP_ADDRESS};
+  static const enum pwi_membership_step_kind kinds[] = {
+      [PWI_RECORD_SENDER] = PWI_MEMBERSHIP_STEP_ADD,     [PWI_RECORD_PLAIN_SENDER] = PWI_MEMBERSHIP_STEP_ADD,
+      [PWI_RECORD_RETIRE] = PWI_MEMBERSHIP_STEP_RETIRE,  [PWI_RECORD_MEMBER] = PWI_MEMBERSHIP_STEP_JOIN,
+      [PWI_RECORD_UNMEMBER] = PWI_MEMBERSHIP_STEP_LEAVE, [PWI_RECORD_ADDRESS] = PWI_MEMBERSHIP_STEP_ADDRESS};
   struct pwi_reader reader;
   uint8_t kind = open_change(&reader, record, size);
   memset(step, 0, sizeof *step);
@@ -149,7 +148,7 @@ void pwi_manager_membership_fini(struct pwi_manager *manager) {
 
 /* --- encoding ------------------------------------------------------------------------------------------- */
 
-/* True if the owner of a key for `space` may not see job and address of the sender. */
+/* True if the owner of a key for `space` may not see who and where the sender is. */
 static bool is_hidden(const struct pwi_manager *manager, uint64_t sender, const char *space) {
   const struct pwi_ledger_sender *known = *space ? pwi_ledger_sender(&manager->ledger, sender) : NULL;
   return *space && (!known || (known->space[0] && strcmp(known->space, space) != 0));
@@ -159,15 +158,17 @@ static void hide_sender(struct pwi_membership_sender *sender) {
   memset(sender->job, 0, sizeof sender->job);
   memcpy(sender->job, HIDDEN_JOB, sizeof HIDDEN_JOB);
   memset(sender->address, 0, sizeof sender->address);
+  memset(sender->host, 0, sizeof sender->host);
+  memset(sender->rack, 0, sizeof sender->rack);
 }
 
-/* Writes the change without job and address of the sender. */
+/* Writes the change without job, address, host and rack of the sender. */
 static void write_hidden(const struct kept_step *kept, struct pwi_writer *writer) {
   struct pwi_membership_step step = {0};
   struct pwi_reader reader;
   pwi_reader_init(&reader, kept->bytes, kept->size);
   step.kind = (enum pwi_membership_step_kind)pwi_read_u8(&reader);
-  if (step.kind == PWI_MEMBERSHIP_STEP_ADD) pwi_membership_read_sender(&reader, &step.sender);
+  if (step.kind == PWI_MEMBERSHIP_STEP_ADD) pwi_membership_read_sender(&reader, false, &step.sender);
   step.sender.sender.id = kept->sender;
   hide_sender(&step.sender);
   pwi_membership_step_encode(&step, writer);

@@ -12,7 +12,8 @@
  *
  * The manager repeats the inquiry for as long as the server has no link. After `absent_max_ns` it declares
  * the server dead whatever the witnesses say, except while most servers are unreachable and no witness has
- * found it silent. That time starts again when a server comes back while most servers are unreachable.
+ * found it silent. That time starts again when a server comes back while most servers are unreachable. It does
+ * not contain times in which the manager itself stood still: its timers are late then.
  *
  * If no witness is connected, the manager probes the server itself. Then only GONE counts, and only after the
  * grace of the server.
@@ -25,6 +26,7 @@
 #define AGAIN_NS INT64_C(500000000)   /* minimum time between two inquiries */
 #define COMPANY_NS INT64_C(50000000)  /* after a server comes back: wait for others that may follow */
 #define RETURN_NS INT64_C(5000000000) /* a server whose network is repaired is back within this time */
+#define LATE_NS INT64_C(500000000)    /* a manager whose timer is so late stood still */
 #define SUSPECT_MIN 3                 /* processes; with fewer, a single lost process would be the majority */
 
 static const struct pwi_view_node *view_node(const struct pwi_manager *manager, uint64_t id) {
@@ -77,8 +79,15 @@ bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct m
   return !node->peer && pwi_net_now(manager->config.net) - node->lost_at >= manager->config.server_grace_ns;
 }
 
+/* How late the timer of the node is. After a standstill of the manager, messages may arrive before its timers fire. */
+static int64_t lateness(const struct pwi_manager *manager, const struct manager_node *node) {
+  int64_t late = pwi_net_now(manager->config.net) - node->check_at;
+  return late > LATE_NS ? late : 0;
+}
+
 static bool is_overdue(const struct pwi_manager *manager, const struct manager_node *node, int64_t limit) {
   int64_t since = node->lost_at > manager->returned_at ? node->lost_at : manager->returned_at;
+  if (node->timer.id != 0) since += lateness(manager, node);
   return pwi_net_now(manager->config.net) - since >= limit;
 }
 
@@ -258,6 +267,7 @@ void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect) 
 bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct manager_node *node) {
   struct inquiry *inquiry = &node->inquiry;
   bool any = false;
+  node->lost_at += lateness(manager, node);
   for (size_t i = 0; i < inquiry->count; i++) any |= inquiry->witnesses[i].is_silent;
   if (any && node->verdict == PWI_VERDICT_NONE)
     node->verdict = PWI_VERDICT_SILENT; /* the other witnesses do not answer */

@@ -344,6 +344,91 @@ static void test_a_journal_is_replaced_only_where_that_makes_it_shorter(void **s
   world_close(&world);
 }
 
+/* A journal that is long as soon as a server has left, and that takes its time to be replaced. */
+static struct {
+  struct pwi_journal journal;
+  struct pwi_journal *inside;
+  bool is_watching, is_replacing;
+} slow;
+
+static void slow_append(struct pwi_journal *journal, const void *record, size_t size) {
+  slow.inside->safe = journal->safe;
+  slow.inside->context = journal->context;
+  slow.inside->ops->append(slow.inside, record, size);
+}
+
+static void slow_replace(struct pwi_journal *journal, const void *record, size_t size) {
+  (void)journal, (void)record, (void)size; /* as if it had failed without harm */
+  slow.is_watching = false;
+  slow.is_replacing = true;
+}
+
+static uint64_t slow_size(const struct pwi_journal *journal) {
+  (void)journal;
+  if (!slow.is_watching) return 0;
+  struct pwi_manager_figures figures = figures_of(&world);
+  return figures.nodes_up + figures.nodes_draining < 2 ? UINT64_MAX / 2 : 0;
+}
+
+static pawl_status slow_replay(struct pwi_journal *journal,
+                               pawl_status (*visit)(void *context, const void *record, size_t size), void *context) {
+  (void)journal;
+  return slow.inside->ops->replay(slow.inside, visit, context);
+}
+
+static void slow_destroy(struct pwi_journal *journal) {
+  (void)journal;
+  slow.inside->ops->destroy(slow.inside);
+}
+
+static const struct pwi_journal_ops slow_ops = {
+    .append = slow_append, .replace = slow_replace, .size = slow_size, .replay = slow_replay, .destroy = slow_destroy};
+
+static bool is_being_replaced(struct actor *actor) {
+  (void)actor;
+  return slow.is_replacing;
+}
+
+/* The view no longer has the server, and the server has not been told yet, because the journal is being
+ * replaced. The client has the same number as the server. */
+static void hear_from_one_that_has_left(uint64_t seed, enum pwi_say kind) {
+  world_init(&world, seed, 2);
+  world.someone_returned = true; /* a server that has left does not hear of what follows */
+  memset(&slow, 0, sizeof slow);
+  slow.journal.ops = &slow_ops;
+  slow.inside = world.journal;
+  world.journal = &slow.journal;
+  start_manager();
+  struct actor *leaver = add_server(&world, "a", 10, 0, 1);
+  run_until(leaver, is_in);
+  struct actor *client = add_client(&world, "client", false), *stays = add_server(&world, "b", 11, 0, 1);
+  run_until(stays, has_arcs);
+  run_until(client, is_in);
+  assert_int_equal(leaver->joined.id, client->joined.id);
+  slow.is_watching = true;
+  say(leaver, PWI_SAY_LEAVE, 0, 0, NULL);
+  run_until(leaver, is_being_replaced);
+  struct pwi_report report = {0};
+  struct pwi_writer payload = {0};
+  pwi_report_encode(&report, NULL, 0, &payload);
+  say(leaver, kind, 0, 0, kind == PWI_SAY_REPORT ? &payload : NULL);
+  pwi_writer_fini(&payload);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(leaver->lefts, 0);
+  slow.journal.safe(slow.journal.context, PAWL_OK);
+  run_until(leaver, has_left);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(figures_of(&world).clients, 1);
+  assert_int_equal(ask_create(client, "a/b"), PAWL_OK);
+  world_close(&world);
+}
+
+static void test_a_server_that_has_left_is_not_listened_to(void **state) {
+  (void)state;
+  hear_from_one_that_has_left(73, PWI_SAY_REPORT);
+  hear_from_one_that_has_left(74, PWI_SAY_LEAVE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_nothing_is_decided_before_every_server_had_time_to_return),
@@ -355,6 +440,7 @@ int main(void) {
       cmocka_unit_test(test_a_failing_journal_stops_the_manager_and_its_peers_are_told),
       cmocka_unit_test(test_a_journal_does_not_grow_for_ever),
       cmocka_unit_test(test_a_journal_is_replaced_only_where_that_makes_it_shorter),
+      cmocka_unit_test(test_a_server_that_has_left_is_not_listened_to),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,8 +289,10 @@ static bool put_group(json_t *array, const struct pwi_membership *membership, co
   size_t members;
   pwi_membership_members(membership, entry->id, &members);
   return put(object, "id", whole(entry->id.id)) && put(object, "name", pwi_json_string(entry->name)) &&
+         put(object, "kind", pwi_json_string(entry->kind == PWI_ENTRY_PEERS ? "peers" : "group")) &&
          put(object, "size", whole(group ? group->size : 0)) && put(object, "members", whole(members)) &&
-         put(object, "complete", json_boolean(group && group->complete));
+         put(object, "complete", json_boolean(group && group->complete)) &&
+         put(object, "number", whole(group ? group->changed : 0));
 }
 
 static bool put_catalogue(const struct pwi_manager *manager, const struct pwi_rights *rights, json_t *root) {
@@ -339,6 +341,33 @@ static bool put_jobs(const struct pwi_manager *manager, const struct pwi_rights 
     ok = ok && put(object, "name", pwi_json_string(job)) && json_object_set(object, "clients", count) == 0;
   }
   json_decref(counts);
+  return ok;
+}
+
+/* Labels and jobs contain no blanks, so this key is unique. */
+static bool count_site(json_t *sites, json_t *array, const struct pwi_membership_sender *sender) {
+  char key[sizeof sender->job + sizeof sender->host + sizeof sender->rack + 2];
+  snprintf(key, sizeof key, "%s %s %s", sender->job, sender->host, sender->rack);
+  json_t *object = json_object_get(sites, key);
+  if (object) {
+    json_t *count = json_object_get(object, "clients");
+    return json_integer_set(count, json_integer_value(count) + 1) == 0;
+  }
+  object = add_object(array);
+  return put(object, "job", pwi_json_string(sender->job)) && put(object, "host", pwi_json_string(sender->host)) &&
+         put(object, "rack", pwi_json_string(sender->rack)) && put(object, "clients", whole(1)) &&
+         json_object_set(sites, key, object) == 0;
+}
+
+/* Where live senders are: how many of each job on each host. */
+static bool put_sites(const struct pwi_manager *manager, const struct pwi_rights *rights, json_t *root) {
+  const struct pwi_membership *membership = &manager->ledger.membership;
+  json_t *sites = json_object(), *array = add_array(root, "client_hosts");
+  bool ok = sites && array;
+  for (size_t i = 0; i < membership->sender_count && ok; i++)
+    if (!membership->senders[i].retired && is_seen(manager, rights, &membership->senders[i]))
+      ok = count_site(sites, array, &membership->senders[i]);
+  json_decref(sites);
   return ok;
 }
 
@@ -400,7 +429,8 @@ pawl_status pwi_manager_status_for(struct pwi_manager *manager, const struct pwi
                                    struct pwi_writer *writer) {
   json_t *root = json_object();
   bool ok = put_figures(manager, root) && put_view(manager, root) && put_catalogue(manager, rights, root) &&
-            put_spaces(manager, rights, root) && put_jobs(manager, rights, root) && put_moves(manager, root);
+            put_spaces(manager, rights, root) && put_jobs(manager, rights, root) && put_sites(manager, rights, root) &&
+            put_moves(manager, root);
   if (rights->space[0] == '\0') ok = ok && pwi_manager_put_checkpoint(manager, root);
   char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
   json_decref(root);

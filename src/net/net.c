@@ -94,6 +94,20 @@ pawl_status pwi_net_remote_open(struct pwi_net *net, struct pwi_link link, const
   return net->ops->remote_open(net, link, token, token_size, remote_out);
 }
 
+void pwi_net_remote_close(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote) {
+  net->ops->remote_close(net, link, remote);
+}
+
+pawl_status pwi_net_remote_map(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote,
+                               struct pwi_window *window_out) {
+  return net->ops->remote_map(net, link, remote, window_out);
+}
+
+void pwi_net_remote_unmap(struct pwi_window *window) {
+  if (window->release) window->release(window);
+  *window = (struct pwi_window){0};
+}
+
 pawl_status pwi_net_put(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote, uint64_t offset,
                         const void *from, size_t size, uint64_t notify, uint64_t cookie) {
   if (size > net->limits.message_max) return PAWL_TOO_LARGE;

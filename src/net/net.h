@@ -52,7 +52,9 @@
  * writing with only one link in its lifetime. When that link is down, a late write of the old peer may still
  * reach the region, but no other memory; so close the region and open another for the next link. Puts of one
  * link land in order. A notification is delivered after its put and all earlier puts of that link have
- * landed. A get may read a partly written value; use a checksum if this matters.
+ * landed. A get may read a partly written value; use a checksum if this matters. There is no order between a
+ * put and a get. If the link is closed gracefully by the node that puts, all its puts land and all
+ * notifications are delivered first; gets and fences may fail.
  *
  * BACK-PRESSURE. The queue of a link is limited in bytes and operations (struct pwi_net_limits). A call that
  * would exceed a limit returns PAWL_QUEUE_FULL and changes nothing; `writable` is called once the queue is
@@ -71,9 +73,9 @@
  * has beyond 50 ms, by up to 2 s. Roles add the same allowance to time limits of their own (pwi_net_allowance).
  *
  * THREADS. A net belongs to one thread, which makes all calls and runs all callbacks, inside pwi_net_poll.
- * The only exception is pwi_net_wake, which any thread may call. No call below runs a callback before it
- * returns, so an actor is never re-entered. No call blocks, except pwi_net_poll until its deadline, and
- * pwi_net_listen while it resolves a host name.
+ * The only exceptions are pwi_net_wake and pwi_net_remote_unmap, which any thread may call. No call below
+ * runs a callback before it returns, so an actor is never re-entered. No call blocks, except pwi_net_poll
+ * until its deadline, and pwi_net_listen while it resolves a host name.
  *
  * ERRORS. Calls on a link that is down, being closed, or not yet up return PAWL_NOT_FOUND. This can happen
  * before the actor has received the link_down, and is not an error. A link may go down if memory runs out.
@@ -111,9 +113,18 @@ struct pwi_timer {
   uint64_t id; /* 0: no timer */
 };
 
-/* A region of a peer, for one link. It ends with the link. */
+/* A region of a peer, for one link. Its number is never reused. It ends with the link or with
+ * pwi_net_remote_close. */
 struct pwi_remote {
-  uint64_t id;
+  uint64_t id; /* 0: no remote */
+};
+
+/* A region of a peer, mapped into this process: see pwi_net_remote_map. */
+struct pwi_window {
+  const void *memory; /* NULL: this pair of nodes shares no memory */
+  size_t size;
+  void (*release)(const struct pwi_window *window); /* private */
+  void *keeper;                                     /* private */
 };
 
 enum pwi_lane { PWI_LANE_LINK, PWI_LANE_DATA };
@@ -123,6 +134,8 @@ enum pwi_link_can {
   PWI_LINK_HAS_PLANE = 1, /* the data lane is a separate data plane: no order between the lanes */
   PWI_LINK_IN_PLACE = 2,  /* the peer reads bodies in a region without a copy */
   PWI_LINK_ENCRYPTED = 4, /* TLS guarantees integrity; messages on the link lane need no checksum */
+  PWI_LINK_LOCAL = 8,     /* the connection crosses no network and no proxy: messages on the link lane need no
+                             checksum */
 };
 
 struct pwi_link_info {
@@ -238,8 +251,7 @@ void pwi_net_destroy(struct pwi_net *net);
  * the simulator. */
 pawl_status pwi_net_poll(struct pwi_net *net, int64_t deadline);
 
-/* Causes a call of `woken` soon. This is the only function that other threads may call; it is also safe in a
- * signal handler. */
+/* Causes a call of `woken` soon. Any thread may call it; it is also safe in a signal handler. */
 void pwi_net_wake(struct pwi_net *net);
 
 /* Sends heartbeats that are due, without receiving anything or running callbacks. For an actor that has to
@@ -297,22 +309,50 @@ pawl_status pwi_net_region_open(struct pwi_net *net, size_t size, struct pwi_reg
 void *pwi_net_region_memory(const struct pwi_region *region);
 size_t pwi_net_region_size(const struct pwi_region *region);
 
-/* Ends all access by peers and frees the memory. Bodies that are still being sent from it end with
- * PAWL_CANCELLED and take their link down. If a peer continues to use the region, its operations may be lost
- * or its link may go down, so tell it first. NULL is fine. */
+/* Ends all access by peers and frees the memory. Bodies and puts that are still being sent from it, and gets
+ * into it, end with PAWL_CANCELLED and take their link down. If a peer continues to use the region, its
+ * operations may be lost or its link may go down, so tell it first. A lost get ends with PAWL_NOT_FOUND; a
+ * lost put notifies nobody. NULL is fine. */
 void pwi_net_region_close(struct pwi_net *net, struct pwi_region *region);
 
 enum pwi_access { PWI_ACCESS_READ = 1, PWI_ACCESS_WRITE = 2 };
 
-/* Writes a token that gives the peer of `link` access to the region; send it in a message. Sharing for
- * writing with a second link is PAWL_FORBIDDEN. PAWL_NOT_FOUND, PAWL_NO_MEMORY. */
+/* Writes a token that gives the peer of `link` access to the region; send it in a message over this link.
+ * Sharing for writing with a second link is PAWL_FORBIDDEN. PAWL_QUEUE_FULL while the peer has not taken the
+ * many regions that were shared with it before; `writable` follows. PAWL_NOT_FOUND, PAWL_NO_MEMORY. */
 pawl_status pwi_net_region_share(struct pwi_net *net, struct pwi_region *region, struct pwi_link link, unsigned access,
                                  void *token, size_t *token_size_out);
 
-/* Opens a region of the peer by a token that was received over `link`. PAWL_CORRUPT, PAWL_NOT_FOUND,
- * PAWL_NO_MEMORY. */
+/* Opens a region of the peer by a token that was received over `link`. PAWL_CORRUPT if it is not a token of
+ * the peer for this link, or was changed. PAWL_NOT_FOUND if the link is down or the peer has closed the
+ * region. PAWL_NO_MEMORY. */
 pawl_status pwi_net_remote_open(struct pwi_net *net, struct pwi_link link, const void *token, size_t token_size,
                                 struct pwi_remote *remote_out);
+
+/* Ends the use of a remote. Operations that were begun continue. Does nothing if it has ended. */
+void pwi_net_remote_close(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote);
+
+/* Maps a region of the peer for reading, so that any thread of this process can read it without the net.
+ * `window_out->memory` is NULL if the pair does not share memory (no PWI_LINK_IN_PLACE); then use
+ * pwi_net_get.
+ *
+ * The window belongs to the caller and stays readable until pwi_net_remote_unmap, whatever happens: when the
+ * remote or the link ends, when the peer closes the region or dies, and when this net is destroyed. After the
+ * peer has closed the region, the window shows its last contents and keeps its memory allocated, so unmap it
+ * soon.
+ *
+ * The peer writes the region while others read it. Read it with the functions of net/shared_copy.h only, and
+ * expect partly written values: use a sequence number or a checksum. In the simulator the window is the
+ * memory of the region itself; puts land there in parts, so a reader sees partly written values too.
+ *
+ * PAWL_NOT_FOUND if the link is down or the peer has closed the region, PAWL_INVALID (no such remote),
+ * PAWL_FORBIDDEN if the remote may not be read, PAWL_NO_MEMORY. */
+pawl_status pwi_net_remote_map(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote,
+                               struct pwi_window *window_out);
+
+/* Ends a window; no thread may read it any more. Any thread may call it, also after pwi_net_destroy. An
+ * empty window is fine. */
+void pwi_net_remote_unmap(struct pwi_window *window);
 
 /* Writes to a region of the peer. `done` means that the memory of the caller may be reused; it does not mean
  * that the data has landed. With a non-zero `notify`, the actor of the peer is notified of that value. An

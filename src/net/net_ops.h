@@ -26,6 +26,9 @@ struct pwi_net_ops {
                               void *token, size_t *token_size_out);
   pawl_status (*remote_open)(struct pwi_net *net, struct pwi_link link, const void *token, size_t token_size,
                              struct pwi_remote *remote_out);
+  void (*remote_close)(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote);
+  pawl_status (*remote_map)(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote,
+                            struct pwi_window *window_out);
   pawl_status (*put)(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote, uint64_t offset,
                      const void *from, size_t size, uint64_t notify, uint64_t cookie);
   pawl_status (*get)(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote, uint64_t offset, void *into,

@@ -34,7 +34,7 @@ pawl_status pwi_name_check(const char *name, enum pwi_entry_kind kind) {
   const char *second = name + space + 1;
   size_t size = strspn(second, WORD);
   if (size == 0 || second[size] != '\0') return PAWL_INVALID;
-  return (second[0] == '.') == (kind == PWI_ENTRY_GROUP) ? PAWL_OK : PAWL_INVALID;
+  return (second[0] == '.') == (kind != PWI_ENTRY_VECTOR) ? PAWL_OK : PAWL_INVALID;
 }
 
 bool pwi_name_is_in(const char *name, const char *space) {
@@ -202,8 +202,8 @@ size_t pwi_entry_pushed_bytes(const struct pwi_entry *entry) {
 }
 
 static bool is_sound(const struct pwi_entry *entry) {
-  if ((unsigned)entry->kind > PWI_ENTRY_GROUP || !are_settled(&entry->is)) return false;
-  if (entry->kind == PWI_ENTRY_GROUP && (!are_of_a_group(&entry->is) || entry->incarnation != 0)) return false;
+  if ((unsigned)entry->kind > PWI_ENTRY_PEERS || !are_settled(&entry->is)) return false;
+  if (entry->kind != PWI_ENTRY_VECTOR && (!are_of_a_group(&entry->is) || entry->incarnation != 0)) return false;
   return pwi_name_check(entry->name, entry->kind) == PAWL_OK;
 }
 

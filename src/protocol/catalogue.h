@@ -4,7 +4,8 @@
  * An entry has an id that is never reused, a name `space/name`, and options. A *vector* consists of rows of
  * numbers. A *group* is a name under which workers meet (barriers, ticks). It has no rows, but clocks as a
  * vector has, on the one arc to which its name hashes. So groups are entries of the same catalogue; the
- * second word of their name begins with a dot.
+ * second word of their name begins with a dot. A *peer group* has members, as a group has, but no clocks:
+ * servers keep nothing of it. It shares the names of groups, so that one name is one or the other.
  *
  * The number of the catalogue rises with each change, and every message carries the number that its sender
  * knows.
@@ -33,14 +34,14 @@ struct pwi_vector_id {
   uint64_t id; /* 0: none */
 };
 
-enum pwi_entry_kind { PWI_ENTRY_VECTOR = 0, PWI_ENTRY_GROUP = 1 };
+enum pwi_entry_kind { PWI_ENTRY_VECTOR = 0, PWI_ENTRY_GROUP = 1, PWI_ENTRY_PEERS = 2 };
 
 struct pwi_entry {
   struct pwi_vector_id id;
   enum pwi_entry_kind kind;
   char name[PAWL_NAME_MAX + 1];
-  struct pawl_vector_options is; /* settled: nothing in it is AUTO. A group has type u64, width 1, full
-                                    span, ordered, sparse */
+  struct pawl_vector_options is; /* settled: nothing in it is AUTO. Groups and peer groups have type
+                                    u64, width 1, full span, ordered, sparse */
   uint32_t incarnation;          /* how often it was loaded from a checkpoint; requests for an earlier
                                     incarnation are not applied */
 };
@@ -55,7 +56,7 @@ struct pwi_catalogue {
 void pwi_catalogue_fini(struct pwi_catalogue *catalogue);
 
 /* Checks a name: two words of letters, digits, '.', '_' and '-', separated by a slash. The second word begins
- * with a dot for a group and not for a vector. PAWL_INVALID. */
+ * with a dot for a group or a peer group, and not for a vector. PAWL_INVALID. */
 PAWL_MUST_USE pawl_status pwi_name_check(const char *name, enum pwi_entry_kind kind);
 
 /* Returns true if `name` lies in `space`. */
@@ -127,7 +128,7 @@ PAWL_MUST_USE pawl_status pwi_catalogue_add(struct pwi_catalogue *catalogue, con
 /* Removes an entry and raises the number. PAWL_NOT_FOUND. */
 PAWL_MUST_USE pawl_status pwi_catalogue_remove(struct pwi_catalogue *catalogue, struct pwi_vector_id id);
 
-/* Begins the next incarnation of a vector and raises the number. PAWL_NOT_FOUND (also for a group),
+/* Begins the next incarnation of a vector and raises the number. PAWL_NOT_FOUND (also for groups),
  * PAWL_TOO_LARGE. */
 PAWL_MUST_USE pawl_status pwi_catalogue_restore(struct pwi_catalogue *catalogue, struct pwi_vector_id id);
 

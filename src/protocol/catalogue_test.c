@@ -91,6 +91,8 @@ static void test_the_second_word_of_a_group_and_of_no_vector_begins_with_a_dot(v
   assert_int_equal(pwi_name_check("a/.b", PWI_ENTRY_GROUP), PAWL_OK);
   assert_int_equal(pwi_name_check("a/.b", PWI_ENTRY_VECTOR), PAWL_INVALID);
   assert_int_equal(pwi_name_check("a/b", PWI_ENTRY_GROUP), PAWL_INVALID);
+  assert_int_equal(pwi_name_check("a/.b", PWI_ENTRY_PEERS), PAWL_OK);
+  assert_int_equal(pwi_name_check("a/b", PWI_ENTRY_PEERS), PAWL_INVALID);
   assert_int_equal(pwi_name_check(".a/b", PWI_ENTRY_GROUP), PAWL_INVALID);
 }
 
@@ -319,7 +321,7 @@ static void test_an_entry_that_breaks_a_rule_changes_nothing(void **state) {
   entry = group_of(10, "a/b");
   refuses_entry(&entry, PAWL_INVALID);
   entry = entry_of(10, "a/b");
-  entry.kind = (enum pwi_entry_kind)2;
+  entry.kind = (enum pwi_entry_kind)3;
   refuses_entry(&entry, PAWL_INVALID);
   entry = entry_of(10, "a/b");
   memset(entry.name + 2, 'x', sizeof entry.name - 2); /* without an end */

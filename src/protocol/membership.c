@@ -14,9 +14,10 @@
 #include "base/search.h"
 #include "protocol/membership_delta.h"
 
-#define VERSION 1
-#define SENDER_LEAST 46 /* bytes of a sender with a job of one letter and no address */
-#define GROUP_SIZE 13
+#define VERSION 2
+#define VERSION_PLAIN 1 /* without hosts, racks and the numbers of groups */
+#define SENDER_LEAST 46 /* bytes of a sender of VERSION_PLAIN with a job of one letter and no address */
+#define GROUP_LEAST 13  /* bytes of a group of VERSION_PLAIN */
 #define MEMBER_SIZE 17
 
 static_assert(PWI_JOB_MAX == PWI_SPACE_MAX, "a job is a word as a space is");
@@ -119,12 +120,21 @@ static bool is_address(const char *address) {
   return size < room;
 }
 
+bool pwi_site_is_sound(const char *label) {
+  size_t size = strnlen(label, PWI_SITE_MAX + 1);
+  for (size_t i = 0; i < size; i++) {
+    if (label[i] <= ' ' || label[i] > '~') return false;
+  }
+  return size <= PWI_SITE_MAX;
+}
+
 static uint64_t last_listed(const struct pwi_membership *membership) {
   return membership->sender_count ? membership->senders[membership->sender_count - 1].sender.id : 0;
 }
 
 static bool can_follow(uint64_t last, const struct pwi_membership_sender *sender) {
-  return sender->sender.id > last && is_job(sender->job) && is_address(sender->address);
+  return sender->sender.id > last && is_job(sender->job) && is_address(sender->address) &&
+         pwi_site_is_sound(sender->host) && pwi_site_is_sound(sender->rack);
 }
 
 /* --- senders -------------------------------------------------------------------------------------------- */
@@ -139,10 +149,18 @@ pawl_status pwi_membership_add(struct pwi_membership *membership, const struct p
   return PAWL_OK;
 }
 
+/* Call it before the number rises. The group exists. */
+static void note_change(struct pwi_membership *membership, struct pwi_vector_id group) {
+  membership->groups[group_place(membership, group.id)].changed = membership->number + 1;
+}
+
 static void leave_all(struct pwi_membership *membership, struct pwi_sender sender) {
   size_t kept = 0;
   for (size_t i = 0; i < membership->member_count; i++) {
-    if (membership->members[i].sender.id != sender.id) membership->members[kept++] = membership->members[i];
+    if (membership->members[i].sender.id != sender.id)
+      membership->members[kept++] = membership->members[i];
+    else
+      note_change(membership, membership->members[i].group);
   }
   membership->member_count = kept;
 }
@@ -238,7 +256,7 @@ pawl_status pwi_membership_join(struct pwi_membership *membership, struct pwi_ve
   insert_member(membership, member);
   pwi_membership_members(membership, group, &count);
   if (count >= joined->size) joined->complete = true;
-  membership->number++;
+  joined->changed = ++membership->number;
   return PAWL_OK;
 }
 
@@ -250,6 +268,7 @@ pawl_status pwi_membership_leave(struct pwi_membership *membership, struct pwi_v
   membership->member_count--;
   memmove(membership->members + place, membership->members + place + 1,
           (membership->member_count - place) * sizeof *membership->members);
+  note_change(membership, group);
   membership->number++;
   return PAWL_OK;
 }
@@ -262,6 +281,8 @@ void pwi_membership_write_sender(struct pwi_writer *writer, const struct pwi_mem
   pwi_write_text(writer, sender->job);
   pwi_write_text(writer, sender->address);
   pwi_write_bytes(writer, sender->key, sizeof sender->key);
+  pwi_write_text(writer, sender->host);
+  pwi_write_text(writer, sender->rack);
 }
 
 static void encode_senders(const struct pwi_membership *membership, bool with_retired, struct pwi_writer *writer) {
@@ -278,6 +299,7 @@ static void encode_groups(const struct pwi_membership *membership, struct pwi_wr
     pwi_write_u64(writer, membership->groups[i].group.id);
     pwi_write_u32(writer, membership->groups[i].size);
     pwi_write_u8(writer, membership->groups[i].complete);
+    pwi_write_u64(writer, membership->groups[i].changed);
   }
 }
 
@@ -323,37 +345,42 @@ static void *read_list(struct pwi_reader *reader, size_t each, size_t max, size_
   return list;
 }
 
-void pwi_membership_read_sender(struct pwi_reader *reader, struct pwi_membership_sender *sender) {
+void pwi_membership_read_sender(struct pwi_reader *reader, bool is_plain, struct pwi_membership_sender *sender) {
   sender->sender.id = pwi_read_u64(reader);
   sender->retired = read_flag(reader);
   pwi_read_text(reader, sender->job, sizeof sender->job);
   pwi_read_text(reader, sender->address, sizeof sender->address);
   const void *key = pwi_read_bytes(reader, sizeof sender->key);
   if (key) memcpy(sender->key, key, sizeof sender->key);
+  if (is_plain) return;
+  pwi_read_text(reader, sender->host, sizeof sender->host);
+  pwi_read_text(reader, sender->rack, sizeof sender->rack);
 }
 
-static void read_senders(struct pwi_reader *reader, struct pwi_membership *membership) {
+static void read_senders(struct pwi_reader *reader, uint8_t version, struct pwi_membership *membership) {
   membership->senders =
       read_list(reader, SENDER_LEAST, PWI_MEMBERSHIP_MAX, sizeof *membership->senders, &membership->sender_room);
   while (!reader->status && membership->sender_count < membership->sender_room) {
     struct pwi_membership_sender *sender = &membership->senders[membership->sender_count];
-    pwi_membership_read_sender(reader, sender);
+    pwi_membership_read_sender(reader, version == VERSION_PLAIN, sender);
     if (!can_follow(last_listed(membership), sender)) pwi_reader_fail(reader, PAWL_CORRUPT);
     membership->sender_count++;
   }
   if (last_listed(membership) > membership->last) pwi_reader_fail(reader, PAWL_CORRUPT);
 }
 
-static void read_groups(struct pwi_reader *reader, struct pwi_membership *membership) {
+static void read_groups(struct pwi_reader *reader, uint8_t version, struct pwi_membership *membership) {
   membership->groups =
-      read_list(reader, GROUP_SIZE, PWI_CATALOGUE_MAX, sizeof *membership->groups, &membership->group_room);
+      read_list(reader, GROUP_LEAST, PWI_CATALOGUE_MAX, sizeof *membership->groups, &membership->group_room);
   uint64_t last = 0;
   while (!reader->status && membership->group_count < membership->group_room) {
     struct pwi_membership_group *group = &membership->groups[membership->group_count++];
     group->group.id = pwi_read_u64(reader);
     group->size = pwi_read_u32(reader);
     group->complete = read_flag(reader);
-    if (group->group.id <= last || group->size == 0) pwi_reader_fail(reader, PAWL_CORRUPT);
+    group->changed = version == VERSION_PLAIN ? 0 : pwi_read_u64(reader);
+    if (group->group.id <= last || group->size == 0 || group->changed > membership->number)
+      pwi_reader_fail(reader, PAWL_CORRUPT);
     last = group->group.id;
   }
 }
@@ -388,11 +415,12 @@ pawl_status pwi_membership_decode(const void *bytes, size_t size, struct pwi_mem
   struct pwi_membership membership = {0};
   struct pwi_reader reader;
   pwi_reader_init(&reader, bytes, size);
-  if (pwi_read_u8(&reader) != VERSION) pwi_reader_fail(&reader, PAWL_UNSUPPORTED);
+  uint8_t version = pwi_read_u8(&reader);
+  if (version < VERSION_PLAIN || version > VERSION) pwi_reader_fail(&reader, PAWL_UNSUPPORTED);
   membership.number = pwi_read_u64(&reader);
   membership.last = pwi_read_u64(&reader);
-  read_senders(&reader, &membership);
-  read_groups(&reader, &membership);
+  read_senders(&reader, version, &membership);
+  read_groups(&reader, version, &membership);
   read_members(&reader, &membership);
   check_complete(&reader, &membership);
   pawl_status status = pwi_reader_end(&reader);

@@ -28,6 +28,7 @@
 
 #define PWI_MEMBERSHIP_MAX (1 << 20) /* senders, live and retired */
 #define PWI_JOB_MAX 63               /* characters of a job's name */
+#define PWI_SITE_MAX 64              /* characters of the label of a host or a rack */
 
 struct pwi_membership_sender {
   struct pwi_sender sender;
@@ -35,6 +36,10 @@ struct pwi_membership_sender {
   char job[PWI_JOB_MAX + 1]; /* a word of letters, digits, '.', '_' and '-'; for people and for groups */
   uint8_t key[32];           /* public key that verifies its proofs (protocol/proof.h) */
   char address[256];         /* where it serves vectors that it opened locally; "": it serves none */
+  /* Labels of its machine and of its rack, of printable characters without blanks; "": not known. Graphs of
+   * peers and people use them. */
+  char host[PWI_SITE_MAX + 1];
+  char rack[PWI_SITE_MAX + 1];
 };
 
 struct pwi_membership_member {
@@ -48,6 +53,11 @@ struct pwi_membership_group {
   struct pwi_vector_id group;
   uint32_t size; /* no barrier of the group opens before it had this many members at once */
   bool complete; /* it had `size` members at once; from then on members may come and go */
+
+  /* The number of the membership in which a member last joined, left or was retired. All nodes that know this
+   * number of a group know the same members. 0: not since the manager was started from a state of an earlier
+   * version, which did not record it. */
+  uint64_t changed;
 };
 
 /* Senders by ascending id; groups by ascending id; members by group, then sender. Read-only for callers. A
@@ -64,6 +74,9 @@ struct pwi_membership {
 };
 
 void pwi_membership_fini(struct pwi_membership *membership);
+
+/* Returns true for the label of a host or a rack: at most PWI_SITE_MAX printable characters, no blanks. */
+bool pwi_site_is_sound(const char *label);
 
 const struct pwi_membership_sender *pwi_membership_find(const struct pwi_membership *membership,
                                                         struct pwi_sender sender);
@@ -113,9 +126,10 @@ PAWL_MUST_USE pawl_status pwi_membership_join(struct pwi_membership *membership,
 PAWL_MUST_USE pawl_status pwi_membership_leave(struct pwi_membership *membership, struct pwi_vector_id group,
                                                struct pwi_sender sender);
 
-/* The encoded form, with base/cursor.h: u8 version (1), u64 number, u64 last; u32 count and for each sender
- * u64 id, u8 retired, text job, text address, 32 bytes key; u32 count and for each group u64 id, u32 size, u8
- * complete; u32 count and for each member u64 group, u64 sender, u8 founder. */
+/* The encoded form, with base/cursor.h: u8 version (2), u64 number, u64 last; u32 count and for each sender
+ * u64 id, u8 retired, text job, text address, 32 bytes key, text host, text rack; u32 count and for each
+ * group u64 id, u32 size, u8 complete, u64 changed; u32 count and for each member u64 group, u64 sender, u8
+ * founder. The decoder also reads version 1, in which hosts, racks and `changed` are missing. */
 struct pwi_writer;
 void pwi_membership_encode(const struct pwi_membership *membership, struct pwi_writer *writer);
 

@@ -5,8 +5,9 @@
 
 #include "base/cursor.h"
 
-#define VERSION 1
-#define STEP_LEAST 9 /* bytes of the shortest step */
+#define VERSION 2
+#define VERSION_PLAIN 1 /* senders without host and rack */
+#define STEP_LEAST 9    /* bytes of the shortest step */
 
 /* --- one step ------------------------------------------------------------------------------------------- */
 
@@ -54,13 +55,13 @@ void pwi_membership_step_encode(const struct pwi_membership_step *step, struct p
   if (step->kind == PWI_MEMBERSHIP_STEP_JOIN) pwi_write_u32(writer, step->size);
 }
 
-static void read_step(struct pwi_reader *reader, struct pwi_membership_step *step) {
+static void read_step(struct pwi_reader *reader, uint8_t version, struct pwi_membership_step *step) {
   memset(step, 0, sizeof *step);
   uint8_t kind = pwi_read_u8(reader);
   if (kind < PWI_MEMBERSHIP_STEP_ADD || kind > PWI_MEMBERSHIP_STEP_LEAVE) pwi_reader_fail(reader, PAWL_CORRUPT);
   step->kind = (enum pwi_membership_step_kind)kind;
   if (kind == PWI_MEMBERSHIP_STEP_ADD) {
-    pwi_membership_read_sender(reader, &step->sender);
+    pwi_membership_read_sender(reader, version == VERSION_PLAIN, &step->sender);
     return;
   }
   step->sender.sender.id = pwi_read_u64(reader);
@@ -79,6 +80,7 @@ void pwi_delta_begin(uint64_t since, uint32_t count, struct pwi_writer *writer) 
 
 struct delta {
   struct pwi_reader reader; /* at the first step */
+  uint8_t version;
   uint64_t since;
   size_t count;
 };
@@ -86,7 +88,8 @@ struct delta {
 static pawl_status open_delta(const void *bytes, size_t size, struct delta *delta) {
   struct pwi_reader *reader = &delta->reader;
   pwi_reader_init(reader, bytes, size);
-  if (pwi_read_u8(reader) != VERSION) pwi_reader_fail(reader, PAWL_UNSUPPORTED);
+  delta->version = pwi_read_u8(reader);
+  if (delta->version < VERSION_PLAIN || delta->version > VERSION) pwi_reader_fail(reader, PAWL_UNSUPPORTED);
   delta->since = pwi_read_u64(reader);
   delta->count = pwi_read_count(reader, STEP_LEAST);
   return reader->status;
@@ -95,7 +98,7 @@ static pawl_status open_delta(const void *bytes, size_t size, struct delta *delt
 /* Checks that the bytes are exactly this many steps. */
 static pawl_status check_steps(struct delta delta) {
   struct pwi_membership_step step;
-  for (size_t i = 0; i < delta.count && !delta.reader.status; i++) read_step(&delta.reader, &step);
+  for (size_t i = 0; i < delta.count && !delta.reader.status; i++) read_step(&delta.reader, delta.version, &step);
   return pwi_reader_end(&delta.reader);
 }
 
@@ -146,7 +149,7 @@ pawl_status pwi_membership_apply_delta(struct pwi_membership *membership, const 
   if (status) return status;
   uint64_t had = membership->number - delta.since;
   for (size_t i = 0; i < delta.count && !status; i++) {
-    read_step(&delta.reader, &step);
+    read_step(&delta.reader, delta.version, &step);
     if (i >= had) status = take_step(&batch, &step); /* earlier steps are in the membership already */
   }
   pawl_status ended = end_batch(&batch);

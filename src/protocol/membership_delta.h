@@ -49,8 +49,8 @@ void pwi_membership_step_encode(const struct pwi_membership_step *step, struct p
 
 /* --- deltas --------------------------------------------------------------------------------------------- */
 
-/* Writes the beginning of a delta: u8 version (1), u64 number before the first step, u32 count. The steps
- * follow. */
+/* Writes the beginning of a delta: u8 version (2), u64 number before the first step, u32 count. The steps
+ * follow. Version 1, which is still read, has senders without host and rack. */
 void pwi_delta_begin(uint64_t since, uint32_t count, struct pwi_writer *writer);
 
 /* Applies the steps of a delta that the membership does not have yet. `forgot`, which may be NULL, is called
@@ -64,9 +64,9 @@ PAWL_MUST_USE pawl_status pwi_membership_apply_delta(struct pwi_membership *memb
                                                      void (*forgot)(void *context, struct pwi_sender sender),
                                                      void *context);
 
-/* Of protocol/membership.c, for the encoded form of steps. */
+/* Of protocol/membership.c, for the encoded form of steps. A plain sender has no host and rack. */
 struct pwi_reader;
 void pwi_membership_write_sender(struct pwi_writer *writer, const struct pwi_membership_sender *sender);
-void pwi_membership_read_sender(struct pwi_reader *reader, struct pwi_membership_sender *sender);
+void pwi_membership_read_sender(struct pwi_reader *reader, bool is_plain, struct pwi_membership_sender *sender);
 
 #endif

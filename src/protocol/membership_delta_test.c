@@ -21,6 +21,8 @@ static struct pwi_membership_step draw_step(const struct pwi_membership *members
   if (step.kind == PWI_MEMBERSHIP_STEP_ADD) {
     step.sender.sender.id = membership->last + 1 + pwi_random_below(&dice, 3);
     snprintf(step.sender.job, sizeof step.sender.job, "job%u", (unsigned)pwi_random_below(&dice, 4));
+    snprintf(step.sender.host, sizeof step.sender.host, "host%u", (unsigned)pwi_random_below(&dice, 4));
+    if (pwi_random_below(&dice, 2)) memcpy(step.sender.rack, "rack", 5);
   }
   if (step.kind == PWI_MEMBERSHIP_STEP_ADDRESS || (step.kind == PWI_MEMBERSHIP_STEP_ADD && pwi_random_below(&dice, 2)))
     snprintf(step.sender.address, sizeof step.sender.address, "host:%u", (unsigned)pwi_random_below(&dice, 9));
@@ -160,13 +162,39 @@ static void test_bytes_that_are_no_delta_change_nothing(void **state) {
     pwi_free(exact);
   }
   struct pwi_membership membership = {0};
-  ((unsigned char *)delta.data)[0] = 2;
+  ((unsigned char *)delta.data)[0] = 3;
   assert_int_equal(pwi_membership_apply_delta(&membership, delta.data, delta.size, NULL, NULL), PAWL_UNSUPPORTED);
-  ((unsigned char *)delta.data)[0] = 1;
+  ((unsigned char *)delta.data)[0] = 2;
   ((unsigned char *)delta.data)[13] = 7; /* an unknown kind of step */
   assert_int_equal(pwi_membership_apply_delta(&membership, delta.data, delta.size, NULL, NULL), PAWL_CORRUPT);
   assert_int_equal(membership.number, 0);
   pwi_writer_fini(&delta);
+}
+
+/* A delta of version 1, as the managers of earlier versions send it: the sender has no host and rack. */
+static void test_a_delta_of_version_1_is_read(void **state) {
+  (void)state;
+  struct pwi_membership membership = {0};
+  struct pwi_membership_step joins = {
+      .kind = PWI_MEMBERSHIP_STEP_JOIN, .sender = {.sender = {7}}, .group = {3}, .size = 2};
+  struct pwi_writer delta = {0};
+  unsigned char key[32] = {0};
+  pwi_write_u8(&delta, 1);
+  pwi_write_u64(&delta, 0);
+  pwi_write_u32(&delta, 2);
+  pwi_write_u8(&delta, PWI_MEMBERSHIP_STEP_ADD);
+  pwi_write_u64(&delta, 7);
+  pwi_write_u8(&delta, 0);
+  pwi_write_text(&delta, "job");
+  pwi_write_text(&delta, "h:1");
+  pwi_write_bytes(&delta, key, sizeof key);
+  pwi_membership_step_encode(&joins, &delta);
+  OK(pwi_membership_apply_delta(&membership, delta.data, delta.size, NULL, NULL));
+  assert_string_equal(membership.senders[0].address, "h:1");
+  assert_string_equal(membership.senders[0].host, "");
+  assert_int_equal(membership.groups[0].changed, 2);
+  pwi_writer_fini(&delta);
+  pwi_membership_fini(&membership);
 }
 
 static void test_a_step_that_cannot_follow_ends_it_there(void **state) {
@@ -188,6 +216,7 @@ int main(void) {
       cmocka_unit_test(test_forgotten_senders_are_reported),
       cmocka_unit_test(test_a_gap_is_not_jumped),
       cmocka_unit_test(test_bytes_that_are_no_delta_change_nothing),
+      cmocka_unit_test(test_a_delta_of_version_1_is_read),
       cmocka_unit_test(test_a_step_that_cannot_follow_ends_it_there),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,10 @@ static struct pwi_membership example(void) {
   struct pwi_membership membership = {0};
   add(&membership, 1, "ctr", "");
   add(&membership, 2, "ctr", "");
-  add(&membership, 3, "lda", "h:1");
+  struct pwi_membership_sender third = record_of(3, "lda", "h:1");
+  memcpy(third.host, "h", 2);
+  memcpy(third.rack, "r9", 3);
+  assert_int_equal(pwi_membership_add(&membership, &third), PAWL_OK);
   assert_int_equal(join(&membership, 20, 3, 3), PAWL_OK);
   assert_int_equal(join(&membership, 20, 3, 1), PAWL_OK);
   assert_int_equal(join(&membership, 10, 0, 2), PAWL_OK);
@@ -168,20 +171,36 @@ static void test_a_sender_that_breaks_a_rule_changes_nothing(void **state) {
   record = record_of(4, "job", "");
   memset(record.address, 'x', sizeof record.address);
   refuses(record);
+  record = record_of(4, "job", "");
+  memset(record.host, 'x', sizeof record.host);
+  refuses(record);
+  record = record_of(4, "job", "");
+  memset(record.rack, 'x', sizeof record.rack);
+  refuses(record);
+  record = record_of(4, "job", "");
+  memcpy(record.host, "two words", 10);
+  refuses(record);
+  record = record_of(4, "job", "");
+  memcpy(record.rack, "\x1b[31m", 6);
+  refuses(record);
 }
 
-static void test_the_longest_job_and_address_fit(void **state) {
+static void test_the_longest_texts_fit(void **state) {
   (void)state;
   struct pwi_membership membership = {0};
   struct pwi_membership_sender record = record_of(1, "", "");
   memset(record.job, 'j', PWI_JOB_MAX);
   memset(record.address, 'a', sizeof record.address - 1);
+  memset(record.host, 'h', PWI_SITE_MAX);
+  memset(record.rack, 'r', PWI_SITE_MAX);
   assert_int_equal(pwi_membership_add(&membership, &record), PAWL_OK);
   struct pwi_writer writer = bytes_of(&membership);
   struct pwi_membership again;
   assert_int_equal(pwi_membership_decode(writer.data, writer.size, &again), PAWL_OK);
   assert_string_equal(again.senders[0].job, record.job);
   assert_string_equal(again.senders[0].address, record.address);
+  assert_string_equal(again.senders[0].host, record.host);
+  assert_string_equal(again.senders[0].rack, record.rack);
   pwi_writer_fini(&writer);
   pwi_membership_fini(&again);
   pwi_membership_fini(&membership);
@@ -341,6 +360,7 @@ struct model {
   enum { NOBODY, LIVE, RETIRED } senders[SENDERS + 1];
   struct {
     uint32_t size;
+    uint64_t changed;
     bool complete, has[SENDERS + 1], founder[SENDERS + 1];
   } groups[GROUPS + 1];
 };
@@ -359,19 +379,24 @@ static pawl_status model_join(struct model *model, uint64_t group, uint32_t size
   model->groups[group].has[sender] = true;
   model->groups[group].founder[sender] = !model->groups[group].complete;
   if (model_count(model, group) >= model->groups[group].size) model->groups[group].complete = true;
+  model->groups[group].changed = model->number + 1;
   return PAWL_OK;
 }
 
 static pawl_status model_leave(struct model *model, uint64_t group, uint64_t sender) {
   if (!model->groups[group].has[sender]) return PAWL_NOT_FOUND;
   model->groups[group].has[sender] = false;
+  model->groups[group].changed = model->number + 1;
   return PAWL_OK;
 }
 
 static pawl_status model_end(struct model *model, uint64_t sender, bool retire) {
   if (model->senders[sender] != (retire ? LIVE : RETIRED)) return PAWL_NOT_FOUND;
   model->senders[sender] = retire ? RETIRED : NOBODY;
-  for (uint64_t group = 1; group <= GROUPS; group++) model->groups[group].has[sender] = false;
+  for (uint64_t group = 1; group <= GROUPS; group++) {
+    if (model->groups[group].has[sender]) model->groups[group].changed = model->number + 1;
+    model->groups[group].has[sender] = false;
+  }
   return PAWL_OK;
 }
 
@@ -415,6 +440,7 @@ static void check_groups(const struct pwi_membership *membership, const struct m
     if (!group) continue;
     assert_int_equal(group->size, model->groups[id].size);
     assert_int_equal(group->complete, model->groups[id].complete);
+    assert_int_equal(group->changed, model->groups[id].changed);
     size_t count;
     const struct pwi_membership_member *list = pwi_membership_members(membership, group_of(id), &count);
     assert_int_equal(count, model_count(model, id));
@@ -465,30 +491,44 @@ static void test_random_changes_do_what_a_table_does(void **state) {
 
 #define KEY "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 
-static const unsigned char documented[] =
-    "\x01\x08\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x03\0\0\0"
-    "\x01\0\0\0\0\0\0\0\0\x03\0ctr\0\0" KEY "\x02\0\0\0\0\0\0\0\x01\x03\0ctr\0\0" KEY
-    "\x03\0\0\0\0\0\0\0\0\x03\0lda\x03\0h:1" KEY "\x02\0\0\0"
-    "\x0a\0\0\0\0\0\0\0\x01\0\0\0\x01"
-    "\x14\0\0\0\0\0\0\0\x03\0\0\0\0"
-    "\x03\0\0\0"
-    "\x0a\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0"
-    "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"
-    "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01";
+static const unsigned char documented[] = "\x02\x08\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x03\0\0\0"
+                                          "\x01\0\0\0\0\0\0\0\0\x03\0ctr\0\0" KEY "\0\0\0\0"
+                                          "\x02\0\0\0\0\0\0\0\x01\x03\0ctr\0\0" KEY "\0\0\0\0"
+                                          "\x03\0\0\0\0\0\0\0\0\x03\0lda\x03\0h:1" KEY "\x01\0h\x02\0r9"
+                                          "\x02\0\0\0"
+                                          "\x0a\0\0\0\0\0\0\0\x01\0\0\0\x01\x08\0\0\0\0\0\0\0"
+                                          "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\x05\0\0\0\0\0\0\0"
+                                          "\x03\0\0\0"
+                                          "\x0a\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0"
+                                          "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"
+                                          "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01";
+
+/* The same in version 1. */
+static const unsigned char plain[] = "\x01\x08\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x03\0\0\0"
+                                     "\x01\0\0\0\0\0\0\0\0\x03\0ctr\0\0" KEY "\x02\0\0\0\0\0\0\0\x01\x03\0ctr\0\0" KEY
+                                     "\x03\0\0\0\0\0\0\0\0\x03\0lda\x03\0h:1" KEY "\x02\0\0\0"
+                                     "\x0a\0\0\0\0\0\0\0\x01\0\0\0\x01"
+                                     "\x14\0\0\0\0\0\0\0\x03\0\0\0\0"
+                                     "\x03\0\0\0"
+                                     "\x0a\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0"
+                                     "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"
+                                     "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01";
 
 /* Offsets in the example. */
 enum {
   FIRST = 21,
-  SECOND = 69,
-  THIRD = 117,
-  GROUP_COUNT = 168,
-  GROUP = 172,
-  MEMBER_COUNT = 198,
-  MEMBER = 202,
-  END = 253
+  SECOND = 73,
+  THIRD = 125,
+  THIRD_HOST = THIRD + 51,
+  GROUP_COUNT = 183,
+  GROUP = 187,
+  GROUP_SIZE = 21,
+  MEMBER_COUNT = 229,
+  MEMBER = 233,
+  END = 284
 };
 
-/* Accepted bytes must equal the encoder's output. */
+/* Accepted bytes of the present version must equal the encoder's output. */
 static pawl_status decode(const void *bytes, size_t size) {
   struct pwi_membership membership = {.number = 77};
   pawl_status status = pwi_membership_decode(bytes, size, &membership);
@@ -498,8 +538,10 @@ static pawl_status decode(const void *bytes, size_t size) {
     return status;
   }
   struct pwi_writer writer = bytes_of(&membership);
-  assert_int_equal(writer.size, size);
-  assert_memory_equal(writer.data, bytes, size);
+  if (*(const unsigned char *)bytes == 2) {
+    assert_int_equal(writer.size, size);
+    assert_memory_equal(writer.data, bytes, size);
+  }
   pwi_writer_fini(&writer);
   pwi_membership_fini(&membership);
   return PAWL_OK;
@@ -513,6 +555,26 @@ static void test_the_layout_is_the_documented_one(void **state) {
   assert_memory_equal(writer.data, documented, END);
   assert_int_equal(decode(writer.data, writer.size), PAWL_OK);
   pwi_writer_fini(&writer);
+}
+
+/* An earlier version did not record hosts, racks and the numbers of groups. */
+static void test_version_1_is_read(void **state) {
+  (void)state;
+  struct pwi_membership membership;
+  assert_int_equal(pwi_membership_decode(plain, sizeof plain - 1, &membership), PAWL_OK);
+  struct pwi_membership same = example();
+  memset(same.senders[2].host, 0, sizeof same.senders[2].host);
+  memset(same.senders[2].rack, 0, sizeof same.senders[2].rack);
+  for (size_t i = 0; i < same.group_count; i++) same.groups[i].changed = 0;
+  struct pwi_writer wanted = bytes_of(&same);
+  assert_bytes(&membership, &wanted);
+  for (size_t size = 0; size + 1 < sizeof plain; size++) assert_int_equal(decode(plain, size), PAWL_TRUNCATED);
+  assert_int_equal(pwi_membership_leave(&membership, group_of(20), sender_of(3)), PAWL_OK);
+  assert_int_equal(pwi_membership_group(&membership, group_of(20))->changed, membership.number);
+  assert_int_equal(pwi_membership_group(&membership, group_of(10))->changed, 0);
+  pwi_writer_fini(&wanted);
+  pwi_membership_fini(&same);
+  pwi_membership_fini(&membership);
 }
 
 static void test_founders_are_founders_again_after_decoding(void **state) {
@@ -562,8 +624,10 @@ static void test_every_kind_of_damage_is_seen(void **state) {
   (void)state;
   const struct damage damages[] = {
       {0, "\0", 1, PAWL_UNSUPPORTED},
-      {0, "\2", 1, PAWL_UNSUPPORTED},
+      {0, "\3", 1, PAWL_UNSUPPORTED},
+      {0, "\1", 1, PAWL_TRUNCATED}, /* read as version 1, a text is too long */
       {1, "\xff", 1, PAWL_OK},
+      {1, "\x07", 1, PAWL_CORRUPT}, /* a group changed later */
       {9, "\xff", 1, PAWL_OK},
       {9, "\x02", 1, PAWL_CORRUPT}, /* one that is listed came later than the last */
       {17, "\xff\xff\xff\xff", 4, PAWL_TRUNCATED},
@@ -577,6 +641,11 @@ static void test_every_kind_of_damage_is_seen(void **state) {
       {SECOND + 11, "c\0r", 3, PAWL_CORRUPT},
       {THIRD + 16, " :1", 3, PAWL_CORRUPT},
       {THIRD + 8, "\1", 1, PAWL_CORRUPT}, /* a retired member */
+      {THIRD_HOST, "\x41", 1, PAWL_CORRUPT},
+      {THIRD_HOST + 2, " ", 1, PAWL_CORRUPT},
+      {THIRD_HOST + 2, "\x80", 1, PAWL_CORRUPT},
+      {THIRD_HOST + 5, "r ", 2, PAWL_CORRUPT},
+      {THIRD_HOST + 5, "R8", 2, PAWL_OK},
       {GROUP_COUNT, "\xff\xff\xff\xff", 4, PAWL_TRUNCATED},
       {GROUP, "\0", 1, PAWL_CORRUPT},
       {GROUP, "\x14", 1, PAWL_CORRUPT}, /* a group twice */
@@ -585,8 +654,10 @@ static void test_every_kind_of_damage_is_seen(void **state) {
       {GROUP + 8, "\0", 1, PAWL_CORRUPT},  /* nobody makes it complete */
       {GROUP + 12, "\0", 1, PAWL_CORRUPT}, /* complete, and it is not said */
       {GROUP + 12, "\2", 1, PAWL_CORRUPT},
-      {GROUP + 13 + 8, "\2", 1, PAWL_CORRUPT}, /* likewise with two */
-      {GROUP + 13 + 12, "\1", 1, PAWL_OK},     /* it has been */
+      {GROUP + 13, "\x09", 1, PAWL_CORRUPT}, /* it changed after the membership */
+      {GROUP + 13, "\x07", 1, PAWL_OK},
+      {GROUP + GROUP_SIZE + 8, "\2", 1, PAWL_CORRUPT}, /* likewise with two */
+      {GROUP + GROUP_SIZE + 12, "\1", 1, PAWL_OK},     /* it has been */
       {MEMBER_COUNT, "\xff\xff\xff\xff", 4, PAWL_TRUNCATED},
       {MEMBER_COUNT, "\2", 1, PAWL_CORRUPT}, /* bytes left over */
       {MEMBER, "\0", 1, PAWL_CORRUPT},
@@ -709,7 +780,7 @@ int main(void) {
       cmocka_unit_test(test_a_sender_lives_is_retired_and_is_forgotten),
       cmocka_unit_test(test_senders_are_found_among_many),
       cmocka_unit_test(test_a_sender_that_breaks_a_rule_changes_nothing),
-      cmocka_unit_test(test_the_longest_job_and_address_fit),
+      cmocka_unit_test(test_the_longest_texts_fit),
       cmocka_unit_test(test_an_address_is_set_and_taken_back),
       cmocka_unit_test(test_a_group_is_complete_once_it_has_had_its_size),
       cmocka_unit_test(test_founders_join_before_the_group_is_complete),
@@ -719,6 +790,7 @@ int main(void) {
       cmocka_unit_test(test_members_are_a_slice_by_rising_id),
       cmocka_unit_test(test_random_changes_do_what_a_table_does),
       cmocka_unit_test(test_the_layout_is_the_documented_one),
+      cmocka_unit_test(test_version_1_is_read),
       cmocka_unit_test(test_founders_are_founders_again_after_decoding),
       cmocka_unit_test(test_a_founder_byte_is_0_or_1),
       cmocka_unit_test(test_a_membership_that_was_cut_off_is_truncated),

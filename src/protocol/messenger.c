@@ -52,21 +52,21 @@ pawl_status pwi_greeting_check(struct pwi_greeting *ours, const struct pwi_link_
   if (status == PAWL_LINK_VERSION) tell_versions(ours, info->peer, &hello, &theirs);
   if (status) return status;
   if (ours->cluster != 0 && theirs.cluster != 0 && ours->cluster != theirs.cluster) return PAWL_CLUSTER_OTHER;
-  bool encrypted = (info->can & PWI_LINK_ENCRYPTED) != 0;
+  bool is_sound = (info->can & (PWI_LINK_ENCRYPTED | PWI_LINK_LOCAL)) != 0;
   bool has_plane = (info->can & PWI_LINK_HAS_PLANE) != 0;
   peering_out->hello = theirs;
   peering_out->codecs = (uint8_t)(features & PWI_FEATURE_CODECS);
   peering_out->features = features;
   peering_out->in_place = (info->can & PWI_LINK_IN_PLACE) != 0;
   peering_out->link = (struct pwi_message_terms){
-      .body_max = PWI_MESSENGER_MAX, .unpacked_max = PWI_MESSENGER_MAX, .version = version, .unchecked = encrypted};
+      .body_max = PWI_MESSENGER_MAX, .unpacked_max = PWI_MESSENGER_MAX, .version = version, .unchecked = is_sound};
   /* Bodies that the peer reads in place need no checksum: shared memory is as reliable as private memory.
    * net/net.h (MEMORY ON SENDING) says which bytes may change after a failed send. */
   peering_out->data = (struct pwi_message_terms){.body_max = PWI_MESSENGER_MAX,
                                                  .unpacked_max = PWI_MESSENGER_MAX,
                                                  .version = version,
-                                                 .unchecked = (encrypted && !has_plane) || peering_out->in_place};
-  peering_out->sound = encrypted && !has_plane;
+                                                 .unchecked = (is_sound && !has_plane) || peering_out->in_place};
+  peering_out->sound = is_sound && !has_plane;
   return PAWL_OK;
 }
 

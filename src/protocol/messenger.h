@@ -60,13 +60,14 @@ PAWL_MUST_USE pawl_status pwi_greeting_set(struct pwi_net *net, const struct pwi
 struct pwi_peering {
   struct pwi_hello hello;        /* hello of the peer */
   struct pwi_message_terms link; /* for control messages */
-  struct pwi_message_terms data; /* for requests and answers; no checksum where memory is shared or
-                                    encrypted */
+  struct pwi_message_terms data; /* for requests and answers; no checksum where memory is shared, or
+                                    the data lane is sound */
   uint8_t codecs;                /* value codecs known to both sides: bits 1 << codec, without RAW; 0: an
                                     older peer */
   uint64_t features;             /* features of both sides: PWI_FEATURE_… */
   bool in_place;                 /* the peer reads regions of this node in place */
-  bool sound;                    /* the data lane is encrypted and needs no checksums */
+  bool sound;                    /* the data lane is encrypted, or a connection on one host: it needs no
+                                    checksums */
 };
 
 /* PAWL_LINK_PROTOCOL (no hello), PAWL_LINK_VERSION (both version ranges are logged), PAWL_CLUSTER_OTHER (both

@@ -19,8 +19,8 @@
  *
  *   CHAIN, on the data lane, between servers that are neighbours in a chain.
  *
- *   All other kinds, on the link lane. All of them have the manager at one end, except CALL, RETURN and
- *   HEARD, which clients exchange.
+ *   All other kinds, on the link lane. All of them have the manager at one end, except CALL, RETURN, HEARD and
+ *   PEER, which clients exchange.
  *
  * Decoders accept any bytes and return PAWL_CORRUPT for everything that is not as described.
  */
@@ -63,6 +63,7 @@
   X(CALL, 24, "call")         /* client to client: run these functions, see protocol/call.h */                         \
   X(RETURN, 25, "return")     /* reply to CALL: the results */                                                         \
   X(HEARD, 26, "heard")       /* client to client: results up to this number were received */                          \
+  X(PEER, 27, "peer")         /* client to client: links and channels of peer groups, see peer/messages.h */           \
   X(COUNTS, 30, "counts")     /* client to manager: counters of filters, see protocol/filter_counts.h */               \
   X(SETTLE, 31, "settle")     /* manager to request handlers: which retired senders are unsettled? */                  \
   X(SETTLED, 32, "settled")   /* reply to SETTLE */                                                                    \
@@ -89,7 +90,7 @@ enum pwi_say {
 #define PWI_SECTION_OPERATION 25        /* of a LINEAR or FOLD: struct pwi_operation */
 #define PWI_SECTION_MEMBERSHIP_DELTA 26 /* bytes: protocol/membership_delta.h */
 #define PWI_SECTION_FILTERS 30          /* of a pull: lossy filters for the answer (wire/filters.h) */
-#define PWI_SECTION_PROOF 31            /* of a request or call: proof of the sender id (protocol/proof.h) */
+#define PWI_SECTION_PROOF 31            /* of a request, call or PEER: proof of the sender id (protocol/proof.h) */
 
 #define PWI_FILTERS_ASKED_MAX 640 /* maximum bytes of section FILTERS */
 
@@ -371,7 +372,9 @@ PAWL_MUST_USE pawl_status pwi_spaces_decode(const void *bytes, size_t size, stru
  *   CREATE         text name, options as in the catalogue; reply: u64 id
  *   DELETE         text name
  *   GROUP          text name, u32 size: join the group, and create it if it is new; reply: u64 id
- *   UNGROUP        u64 id: leave the group
+ *   PEERS          as GROUP, for a peer group. MISMATCH, as for GROUP, if the name is of the other kind or
+ *                  has another size
+ *   UNGROUP        u64 id: leave the group or peer group
  *   FORGET         u64 sender, u64 its secret: all its clocks were collected
  *   STATUS         reply: the state of the cluster as JSON text bytes
  *   MOVE           u64 begin, u64 end, u64 node: move these positions to the node; for operators and tests
@@ -408,7 +411,8 @@ PAWL_MUST_USE pawl_status pwi_spaces_decode(const void *bytes, size_t size, stru
   X(CHECKPOINT, 14, "checkpoint")                                                                                      \
   X(MISS, 15, "miss")                                                                                                  \
   X(RETIRE, 16, "retire")                                                                                              \
-  X(QUOTA, 17, "quota")
+  X(QUOTA, 17, "quota")                                                                                                \
+  X(PEERS, 18, "peers")
 
 /* Precedes the payload of an ask. Layout: u64 heard, u64 former, u64 secret. */
 struct pwi_ask_terms {
@@ -426,7 +430,7 @@ enum pwi_ask {
 /* Returns true for asks about the asking sender itself. Sent again under a new sender id, such an ask is a
  * new one. All others mean the same under any id of the client. */
 static inline bool pwi_ask_is_about_asker(enum pwi_ask what) {
-  return what == PWI_ASK_GROUP || what == PWI_ASK_UNGROUP || what == PWI_ASK_LISTEN;
+  return what == PWI_ASK_GROUP || what == PWI_ASK_PEERS || what == PWI_ASK_UNGROUP || what == PWI_ASK_LISTEN;
 }
 
 static inline bool pwi_ask_changes(uint64_t what) { return what != PWI_ASK_STATUS && what != PWI_ASK_SYNC; }

@@ -42,12 +42,18 @@ static struct server_peer *find_up(const struct pwi_server *server, enum server_
   return peer && peer->is_up ? peer : NULL;
 }
 
+/* Another link to the previous member begins with READY. */
+static void forget_debts(struct chain_contact *contact) {
+  contact->is_greeted = false;
+  contact->owes_ready = contact->owes_full = contact->owes_confirm = contact->owes_taken = false;
+}
+
 /* Finds the links of all chains again, after links or chains have changed. */
 static void relink(struct pwi_server *server) {
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
     struct server_peer *before = find_up(server, PEER_PREVIOUS, chain->previous);
-    if (before != contact_of(chain)->previous) contact_of(chain)->is_greeted = false;
+    if (before != contact_of(chain)->previous) forget_debts(contact_of(chain));
     contact_of(chain)->previous = before;
     contact_of(chain)->following = find_up(server, PEER_NEXT, chain->following);
   }
@@ -77,9 +83,9 @@ struct pwi_log_entry_address pwi_server_address_of(const struct pwi_server *serv
                                         .catalogue = server->catalogue.number};
 }
 
-/* A failed send closes the link; the message is sent again over the next. */
-void pwi_server_send_chain_message(struct pwi_server *server, struct server_peer *peer,
-                                   const struct pwi_chain_message *message) {
+/* Returns false if the link has no room for the message at the moment. Any other failure closes the link; the
+ * message is sent again over the next. */
+static bool send_message(struct pwi_server *server, struct server_peer *peer, const struct pwi_chain_message *message) {
   struct pwi_message_builder builder;
   struct pwi_message_head head = {.kind = PWI_SAY_CHAIN,
                                   .sender = server->node,
@@ -96,7 +102,9 @@ void pwi_server_send_chain_message(struct pwi_server *server, struct server_peer
   struct pwi_send send = {
       .lane = PWI_LANE_DATA, .head = builder.head, .body = builder.parts, .body_count = builder.part_count};
   status = pwi_net_send(server->config.net, peer->link, &send);
+  if (status == PAWL_QUEUE_FULL) return false;
   if (status && status != PAWL_NOT_FOUND) pwi_net_close(server->config.net, peer->link, status);
+  return true;
 }
 
 static struct pwi_chain_message message_of(const struct pwi_chain *chain, enum pwi_chain_message_kind kind) {
@@ -122,7 +130,7 @@ static void open_chain(struct pwi_server *server, struct pwi_chain *chain) {
   if (!peer) return;
   struct pwi_chain_message message = message_of(chain, PWI_CHAIN_OPEN);
   message.version = pwi_chain_at(chain);
-  pwi_server_send_chain_message(server, peer, &message);
+  contact_of(chain)->owes_open = !send_message(server, peer, &message);
 }
 
 /* The version that is confirmed to the previous member: everything up to it is here and in all full members
@@ -140,8 +148,9 @@ static void say_ready(struct pwi_server *server, struct pwi_chain *chain, bool f
   struct pwi_chain_message message = message_of(chain, PWI_CHAIN_READY);
   message.version = chain->processed;
   message.other = told(chain);
-  message.full = full;
-  pwi_server_send_chain_message(server, peer, &message);
+  message.full = full || contact_of(chain)->owes_full;
+  contact_of(chain)->owes_ready = !send_message(server, peer, &message);
+  contact_of(chain)->owes_full = contact_of(chain)->owes_ready && message.full;
 }
 
 void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain) {
@@ -149,7 +158,24 @@ void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain
   if (!peer) return;
   struct pwi_chain_message message = message_of(chain, PWI_CHAIN_CONFIRM);
   message.version = told(chain);
-  pwi_server_send_chain_message(server, peer, &message);
+  contact_of(chain)->owes_confirm = !send_message(server, peer, &message);
+}
+
+/* Of two that are owed the later one says everything, unless the earlier one reports a failure. */
+void pwi_server_chain_taken(struct pwi_server *server, struct pwi_chain *chain,
+                            const struct pwi_chain_message *message) {
+  struct chain_contact *contact = contact_of(chain);
+  if (!contact->previous) return;
+  if (!contact->owes_taken || !contact->taken.status || contact->taken.other != message->other)
+    contact->taken = *message;
+  contact->owes_taken = !send_message(server, contact->previous, &contact->taken);
+}
+
+static void pay_debts(struct pwi_server *server, struct pwi_chain *chain) {
+  struct chain_contact *contact = contact_of(chain);
+  if (contact->owes_ready) say_ready(server, chain, contact->owes_full);
+  if (contact->owes_confirm) pwi_server_chain_confirm(server, chain);
+  if (contact->owes_taken) pwi_server_chain_taken(server, chain, &contact->taken);
 }
 
 void pwi_server_chain_up(struct pwi_server *server, struct server_peer *peer) {
@@ -169,7 +195,7 @@ void pwi_server_chain_down(struct pwi_server *server, const struct server_peer *
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
     if (chain->following != peer->node) continue;
-    chain->is_open = false;
+    chain->is_open = contact_of(chain)->owes_open = false;
     if (contact_of(chain)->cut_off_since == 0) contact_of(chain)->cut_off_since = pwi_net_now(server->config.net);
   }
   pwi_server_fill_down(server, peer->node, PAWL_LINK_CLOSED);
@@ -268,6 +294,7 @@ void pwi_server_chain_timer(struct pwi_server *server) {
     }
     if (!chain->following || chain->is_open || chain->following_fills) continue;
     open_chain(server, chain);
+    if (contact_of(chain)->owes_open) contact_of(chain)->cut_off_since = now; /* the neighbour was not asked yet */
     if (now - contact_of(chain)->cut_off_since < patience) continue;
     complain(server, chain, chain->following, PAWL_LINK_SILENT);
     contact_of(chain)->cut_off_since = now;
@@ -320,8 +347,7 @@ static void say_all_sent(struct pwi_server *server, struct pwi_chain *chain, str
   struct pwi_chain_message message = message_of(chain, PWI_CHAIN_UPDATE);
   message.version = pwi_chain_at(chain);
   message.prior = chain->sent;
-  chain->sent = message.version;
-  pwi_server_send_chain_message(server, peer, &message);
+  if (send_message(server, peer, &message)) chain->sent = message.version;
 }
 
 static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
@@ -367,10 +393,14 @@ void pwi_server_chains_pump(struct pwi_server *server) {
 }
 
 void pwi_server_chain_writable(struct pwi_server *server, const struct server_peer *peer) {
-  if (peer->kind != PEER_NEXT) return;
-  for (size_t i = 0; i < server->chains.count; i++)
-    if (server->chains.items[i]->following == peer->node) pwi_server_chain_pump(server, server->chains.items[i]);
-  pwi_server_fill_go(server, peer->node);
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    if (contact_of(chain)->previous == peer) pay_debts(server, chain);
+    if (peer->kind != PEER_NEXT || chain->following != peer->node) continue;
+    if (contact_of(chain)->owes_open) open_chain(server, chain);
+    pwi_server_chain_pump(server, chain);
+  }
+  if (peer->kind == PEER_NEXT) pwi_server_fill_go(server, peer->node);
 }
 
 /* --- receiving ------------------------------------------------------------------------------------------ */

@@ -436,7 +436,7 @@ void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, 
   reply.status = message->effect == PWI_CHUNK_BEGIN
                      ? begin_filling(server, chain, message)
                      : fill_on(server, chain, message, peer->inbox.head.catalogue, chunk, size);
-  pwi_server_send_chain_message(server, peer, &reply);
+  pwi_server_chain_taken(server, chain, &reply);
 }
 
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions) {
@@ -455,7 +455,7 @@ void pwi_server_fill_stuck(struct pwi_server *server, struct pwi_chain *chain) {
                                       .version = filling->chunk,
                                       .prior = chain->processed,
                                       .other = filling->move};
-  pwi_server_send_chain_message(server, contact_of(chain)->previous, &message);
+  pwi_server_chain_taken(server, chain, &message);
 }
 
 pawl_status pwi_server_fillings_open(struct pwi_server *server) {

@@ -51,9 +51,13 @@ struct chain_contact {
   int64_t cut_off_since;         /* since when the chain is not open; 0: it is, or nothing follows */
   uint64_t heard_then;           /* `chain.heard` at the last check for silence */
   unsigned silences;             /* consecutive checks without an expected confirmation */
+  bool owes_open;                /* OPEN had no room on that link, and is sent when it is writable */
 
   struct server_peer *previous; /* link from the previous member that is up; NULL: none */
-  bool is_greeted;              /* READY was sent over that link */
+  bool is_greeted;              /* READY was sent over that link, or is owed */
+  /* These messages had no room on that link, and are sent when it is writable. */
+  bool owes_ready, owes_full, owes_confirm, owes_taken;
+  struct pwi_chain_message taken; /* the TAKEN that is owed */
   /* An update could not be applied for lack of a vector or of memory; READY asks for it again. */
   bool is_stuck;
   int64_t starved_at; /* when this head last told the manager that it has no memory; 0: never */
@@ -182,8 +186,9 @@ struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node);
 /* True if the link to a following node is up or being made. */
 bool pwi_server_seeks(const struct pwi_server *server, uint64_t node);
 
-void pwi_server_send_chain_message(struct pwi_server *server, struct server_peer *peer,
-                                   const struct pwi_chain_message *message);
+/* Reports about a chunk to the previous member. */
+void pwi_server_chain_taken(struct pwi_server *server, struct pwi_chain *chain,
+                            const struct pwi_chain_message *message);
 struct pwi_log_entry_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer);
 
 /* server/fill.c */

@@ -12,6 +12,7 @@
 static pawl_status open_new(struct pwi_server *server, const struct pwi_catalogue *catalogue) {
   for (size_t i = 0; i < catalogue->count; i++) {
     const struct pwi_entry *entry = &catalogue->entries[i];
+    if (entry->kind == PWI_ENTRY_PEERS) continue; /* servers keep nothing of it */
     bool is_here = pwi_shard_has(server->shard, entry->id);
     if (is_here && pwi_shard_incarnation(server->shard, entry->id) >= entry->incarnation) continue;
     if (is_here) pwi_server_fills_cancel(server); /* they have copied outdated rows */

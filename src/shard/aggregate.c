@@ -528,7 +528,8 @@ static void take_in(struct pwi_shard *shard, struct pwi_vector *vector, struct p
 /* Moves the early parts that are due into the sum, after a push was applied. */
 static void take_in_due(struct pwi_shard *shard, struct pwi_vector *vector, struct pwi_aggregate *aggregate) {
   for (struct early_part **at = &aggregate->early; *at;) {
-    struct pwi_clock_claim claim = {(*at)->sender, (*at)->bundle->terms.claim, (*at)->task, (*at)->prior};
+    struct pwi_clock_claim claim = {(*at)->sender, (*at)->bundle->terms.claim, (*at)->task, (*at)->prior,
+                                    shard->is_renewed};
     struct pwi_clock_finding finding;
     pawl_status status = pwi_clock_check(&vector->clocks[PWI_TASKS], &claim, &finding);
     if (!status && finding.verdict == PWI_CLAIM_GAP) {

@@ -61,7 +61,18 @@ void pwi_serve_values(struct pwi_shard *shard, struct pwi_vector *vector, const 
   served->value_bytes = bytes;
 }
 
-/* Returns true and sets the outcome GAP if a task that the reader must see is not here yet. */
+/* The clocks of a forgotten sender are gone, so they say nothing about its pushes. */
+void pwi_served_gap(struct pwi_shard *shard, const struct pwi_request *request, uint64_t found,
+                    struct pwi_served *served) {
+  if (shard->membership && pwi_membership_has_forgotten(shard->membership, request->sender)) {
+    pwi_served_say(served, PWI_CODE_RETIRED, 0);
+    return;
+  }
+  shard->totals.gaps++;
+  pwi_served_say(served, PWI_CODE_GAP, found);
+}
+
+/* Returns true and sets the outcome if a task that the reader must see is not here yet. */
 static bool has_gap(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
                     struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
@@ -69,8 +80,7 @@ static bool has_gap(struct pwi_shard *shard, const struct pwi_vector *vector, co
   if (terms->prior == 0) return false;
   pawl_status status = pwi_clock_min(&vector->clocks[PWI_TASKS], request->sender, terms->claim, &found);
   if (status != PAWL_OK || found >= terms->prior) return false;
-  shard->totals.gaps++;
-  pwi_served_say(served, PWI_CODE_GAP, found);
+  pwi_served_gap(shard, request, found, served);
   return true;
 }
 

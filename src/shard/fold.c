@@ -173,8 +173,7 @@ void pwi_serve_fold(struct pwi_shard *shard, struct pwi_vector *vector, const st
   if (column > (pwi_linear_has_column(fold.kind) ? width : 0)) is_fold = false;
   pawl_status status = is_fold ? pwi_linear_other(shard, vector, request, &other) : PAWL_INVALID;
   if (status == PAWL_OK && has_gap(shard, vector, request, &found)) {
-    shard->totals.gaps++;
-    pwi_served_say(served, PWI_CODE_GAP, found);
+    pwi_served_gap(shard, request, found, served);
     return;
   }
   if (status == PAWL_OK) {

@@ -201,6 +201,7 @@ struct pwi_waiting {
 struct pwi_shard {
   struct pwi_shard_config config;
   const struct pwi_membership *membership; /* NULL: no sender may push */
+  bool is_renewed;                         /* see pwi_shard_renewed */
   struct pwi_rangeset held;                /* held positions */
   struct pawl_range *frozen;               /* frozen positions; ranges may overlap. There is always room
                                               for one more */
@@ -379,6 +380,9 @@ void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_vector *vector, const 
 void pwi_serve_values(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, void *values, struct pwi_served *served);
 
+/* Sets the outcome of a read that must see a push that is not here: GAP, or RETIRED if the sender is forgotten. */
+void pwi_served_gap(struct pwi_shard *shard, const struct pwi_request *request, uint64_t found,
+                    struct pwi_served *served);
 void pwi_serve_pull(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,
                     struct pwi_served *served);
 void pwi_serve_scan(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,

@@ -218,7 +218,7 @@ static bool is_fragment(const struct pwi_vector *vector, const struct pwi_reques
 static void serve_numbered(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                            void *values, struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
-  struct pwi_clock_claim claim = {request->sender, terms->claim, request->task, terms->prior};
+  struct pwi_clock_claim claim = {request->sender, terms->claim, request->task, terms->prior, shard->is_renewed};
   struct pwi_clock_finding finding;
   if (!shard->membership || !pwi_membership_is_live(shard->membership, request->sender)) {
     pwi_served_say(served, PWI_CODE_RETIRED, 0);

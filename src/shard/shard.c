@@ -309,6 +309,8 @@ void pwi_shard_set_membership(struct pwi_shard *shard, const struct pwi_membersh
   pwi_shard_membership_changed(shard);
 }
 
+void pwi_shard_renewed(struct pwi_shard *shard) { shard->is_renewed = true; }
+
 void pwi_shard_forget(struct pwi_shard *shard, struct pwi_sender sender) {
   for (size_t i = 0; i < shard->vector_count; i++) {
     for (int which = 0; which < PWI_CLOCKS; which++) {

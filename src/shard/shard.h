@@ -109,6 +109,12 @@ void pwi_shard_set_membership(struct pwi_shard *shard, const struct pwi_membersh
 size_t pwi_shard_unsettled(const struct pwi_shard *shard, const struct pwi_settle *senders, size_t count,
                            uint64_t *unsettled);
 
+/* The client that serves this shard was declared dead, and will join under another id. The rows and clocks stay.
+ * A sender begins anew with the new id: its first push there names no predecessor, although the shard may have
+ * pushes that it sent to the old id. Such a push is in order. It cannot pass an earlier one that will still be
+ * answered: a sender that knows the new id has given up all calls to the old one, and its numbers only rise. */
+void pwi_shard_renewed(struct pwi_shard *shard);
+
 /* For changes of the membership in place: call pwi_shard_forget for each sender that it no longer lists, then
  * pwi_shard_membership_changed. */
 void pwi_shard_forget(struct pwi_shard *shard, struct pwi_sender sender);
@@ -196,8 +202,8 @@ struct pwi_served {
  *   NOT_HERE  The claim is not wholly held, or is frozen. (An unknown vector is FAILED with PAWL_NOT_FOUND.
  *             The caller must check first, by the numbers in the head of the message, that its catalogue is
  *             not behind.)
- *   RETIRED   A numbered request of a sender that is not live on the membership. Pulls and scans need no
- *             sender.
+ *   RETIRED   A numbered request of a sender that is not live on the membership. Also a read that
+ *             names a push of a forgotten sender, whose clocks are gone. Other pulls and scans need no sender.
  *   FAILED    PAWL_OUT_OF_SPAN, PAWL_INVALID (an impossible claim), PAWL_NOT_FOUND; for a request without a
  *             number also all errors of REFUSED.
  *   REFUSED   PAWL_INVALID (terms that contradict each other or the vector), PAWL_OUT_OF_SPAN (keys outside

@@ -191,6 +191,29 @@ static void test_only_live_senders_may_push_and_every_client_may_pull(void **sta
   stop(&f);
 }
 
+/* Regression: the shard answered GAP twice, and the client took pushes that were applied for lost. */
+static void test_a_read_of_a_forgotten_sender_meets_no_gap(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, UINT64_MAX, 0);
+  struct pwi_request push = push_of(1, 0, 5, &f.values), pull = request_of(PWI_REQUEST_PULL, 1, SIZE);
+  struct pwi_request scan = request_of(PWI_REQUEST_SCAN, 1, SIZE);
+  int64_t out[SIZE];
+  pull.terms.prior = scan.terms.prior = 5;
+  pull.sender = scan.sender = push.sender;
+  assert_served(f.shard, &push, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_int_equal(pwi_membership_retire(&f.membership, push.sender), PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK); /* the clocks are still there */
+  assert_int_equal(pwi_membership_forget(&f.membership, &push.sender, 1), PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
+  assert_served(f.shard, &pull, out, PWI_CODE_RETIRED, PAWL_OK);
+  assert_served(f.shard, &scan, out, PWI_CODE_RETIRED, PAWL_OK);
+  pull.terms.prior = 0;
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
+  stop(&f);
+}
+
 /* --- terms ---------------------------------------------------------------------------------------------- */
 
 static void test_terms_that_make_no_sense_fail_and_use_up_no_number(void **state) {
@@ -754,6 +777,7 @@ int main(void) {
       cmocka_unit_test(test_a_history_that_cannot_be_is_broken),
       cmocka_unit_test(test_a_pull_waits_for_the_push_it_names),
       cmocka_unit_test(test_only_live_senders_may_push_and_every_client_may_pull),
+      cmocka_unit_test(test_a_read_of_a_forgotten_sender_meets_no_gap),
       cmocka_unit_test(test_terms_that_make_no_sense_fail_and_use_up_no_number),
       cmocka_unit_test(test_rows_that_make_no_sense_are_refused_and_the_next_push_follows),
       cmocka_unit_test(test_rows_without_their_values_are_seen_before_memory_is_taken),

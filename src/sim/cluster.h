@@ -119,6 +119,7 @@ struct pwi_cluster_client {
   struct pwi_sim_node node;
   char name[16];
   const char *job;
+  const char *rack; /* NULL: none */
   bool reader, listens, stays_dead;
   /* the process has (re)started, and `client` is set. May be NULL */
   void (*started)(void *context);
@@ -126,6 +127,7 @@ struct pwi_cluster_client {
   void (*stopped)(void *context);
   void (*timer)(void *context, uint64_t cookie); /* a timer of pwi_cluster_timer is due. May be NULL */
   void (*heard)(void *context, const struct pwi_message *message); /* as in struct pwi_sim_shell. May be NULL */
+  void (*membership_changed)(void *context);                       /* as in struct pwi_client_config. May be NULL */
   void *context;
 
   struct pwi_client *client; /* NULL while it is down */

@@ -21,9 +21,12 @@ static pawl_status boot_client(void *context, const struct pwi_sim_boot *boot, c
                                      .log = boot->log,
                                      .manager = pwi_cluster_managers(client->cluster),
                                      .host = client->name,
+                                     .rack = client->rack,
                                      .job = client->job,
                                      .reader = client->reader,
-                                     .stays_dead = client->stays_dead};
+                                     .stays_dead = client->stays_dead,
+                                     .membership_changed = client->membership_changed,
+                                     .context = client->context};
   status = pwi_client_create(&config, &client->client);
   if (status) return status;
   client->net = boot->net;

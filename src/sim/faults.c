@@ -206,11 +206,11 @@ static void fault_begin(void *context) {
     break;
   case PWI_SIM_FAULT_PART:
   case PWI_SIM_FAULT_ISOLATE:
-    pwi_sim_cut(sim, fault->other, fault->node);
-    pwi_sim_cut(sim, fault->node, fault->other);
+    pwi_sim_fault_cut(sim, fault->other, fault->node, true);
+    pwi_sim_fault_cut(sim, fault->node, fault->other, true);
     break;
   case PWI_SIM_FAULT_CUT:
-    pwi_sim_cut(sim, fault->node, fault->other);
+    pwi_sim_fault_cut(sim, fault->node, fault->other, true);
     break;
   case PWI_SIM_FAULT_BREAK:
     pwi_sim_break(sim, fault->node, fault->other);
@@ -264,11 +264,11 @@ static void fault_end(void *context) {
     break;
   case PWI_SIM_FAULT_PART:
   case PWI_SIM_FAULT_ISOLATE:
-    pwi_sim_mend(sim, fault->other, fault->node);
-    pwi_sim_mend(sim, fault->node, fault->other);
+    pwi_sim_fault_cut(sim, fault->other, fault->node, false);
+    pwi_sim_fault_cut(sim, fault->node, fault->other, false);
     break;
   case PWI_SIM_FAULT_CUT:
-    pwi_sim_mend(sim, fault->node, fault->other);
+    pwi_sim_fault_cut(sim, fault->node, fault->other, false);
     break;
   default:
     break; /* pauses and disk faults end by themselves */

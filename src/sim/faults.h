@@ -6,7 +6,8 @@
  *   at=1.240113s cut from=w1 to=s1 for=0.310s
  *
  * All faults heal by themselves before the end of the window: a killed node is restarted, pauses and cuts
- * end, disks recover. After that the world is quiet, and a test can demand that the cluster settles.
+ * end, disks recover. After that the world is quiet, and a test can demand that the cluster settles. A path
+ * that several faults cut stays cut until the last of them has healed.
  */
 #ifndef PWI_SIM_FAULTS_H
 #define PWI_SIM_FAULTS_H

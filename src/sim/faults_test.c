@@ -343,6 +343,33 @@ static void test_a_fault_reads_as_one_line(void **state) {
   pwi_sim_destroy(sim);
 }
 
+/* s1 is cut off from 1 to 4 s, w1 from 2 to 3 s. */
+static void test_a_fault_that_heals_does_not_heal_another(void **state) {
+  (void)state;
+  struct pwi_sim *sim = three_nodes(1);
+  struct pwi_sim_node s1 = {0}, s2 = {1}, w1 = {2};
+  struct pwi_sim_fault items[] = {{.at = PWI_SIM_SECOND,
+                                   .duration = 3 * PWI_SIM_SECOND,
+                                   .kind = PWI_SIM_FAULT_ISOLATE,
+                                   .node = s1,
+                                   .other = PWI_SIM_ALL},
+                                  {.at = 2 * PWI_SIM_SECOND,
+                                   .duration = PWI_SIM_SECOND,
+                                   .kind = PWI_SIM_FAULT_ISOLATE,
+                                   .node = w1,
+                                   .other = PWI_SIM_ALL}};
+  struct pwi_sim_faults faults = {items, 2};
+  assert_int_equal(pwi_sim_faults_schedule(sim, &faults), PAWL_OK);
+  for (int64_t second = 0; second < 5; second++) {
+    assert_int_equal(pwi_sim_run_until(sim, second * PWI_SIM_SECOND + PWI_SIM_SECOND / 2), PAWL_OK);
+    assert_int_equal(pwi_sim_is_cut(sim, s1, w1) != 0, second >= 1 && second < 4);
+    assert_int_equal(pwi_sim_is_cut(sim, w1, s1) != 0, second >= 1 && second < 4);
+    assert_int_equal(pwi_sim_is_cut(sim, s1, s2) != 0, second >= 1 && second < 4);
+    assert_int_equal(pwi_sim_is_cut(sim, s2, w1) != 0, second == 2);
+  }
+  pwi_sim_destroy(sim);
+}
+
 static void test_a_schedule_that_makes_no_sense_is_refused(void **state) {
   (void)state;
   struct pwi_sim *sim = three_nodes(1);
@@ -364,6 +391,7 @@ int main(void) {
       cmocka_unit_test(test_nothing_is_left_behind_after_many_faults),
       cmocka_unit_test(test_a_schedule_keeps_to_its_rules),
       cmocka_unit_test(test_a_fault_reads_as_one_line),
+      cmocka_unit_test(test_a_fault_that_heals_does_not_heal_another),
       cmocka_unit_test(test_a_schedule_that_makes_no_sense_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

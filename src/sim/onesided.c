@@ -201,6 +201,7 @@ void pwi_sim_act_get(struct pwi_sim *sim, struct sim_event *event) {
   struct sim_end *owner = event->end, *reader = owner->peer;
   if (owner->state == END_GONE || (reader->state != END_UP && reader->state != END_CLOSING)) return;
   struct sim_message *message = event->with.message;
+  if (message->cancelled) return;
   pwi_sim_trace(sim, event, message->size, 0);
   struct sim_region *region = pwi_sim_region_find(sim, message->region_slot, message->region_serial);
   if (!region && is_overlooked(sim)) {

@@ -33,18 +33,48 @@ static void each_path(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_
   }
 }
 
-static void set_cut(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to, uint8_t value) {
+/* A path is open at 0. Otherwise the high bit says that it is cut by hand, and the low bits count the faults
+ * that cut it. */
+#define BY_HAND 0x80u
+#define FAULTS_MAX 0x7fu
+
+static uint8_t cut_by_hand(uint8_t cuts) { return (uint8_t)(cuts | BY_HAND); }
+
+static uint8_t mend(uint8_t cuts) {
+  (void)cuts;
+  return 0;
+}
+
+static uint8_t add_fault(uint8_t cuts) {
+  assert((cuts & FAULTS_MAX) < FAULTS_MAX);
+  return (uint8_t)(cuts + 1);
+}
+
+static uint8_t remove_fault(uint8_t cuts) { return cuts & FAULTS_MAX ? (uint8_t)(cuts - 1) : cuts; }
+
+static void change_cuts(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to,
+                        uint8_t (*change)(uint8_t cuts)) {
   for (uint32_t i = 0; i < sim->node_count; i++) {
     if (!matches(from, sim->nodes[i])) continue;
-    for (uint32_t j = 0; j < sim->node_count; j++)
-      if (i != j && matches(to, sim->nodes[j])) sim->cuts[(size_t)i * sim->node_room + j] = value;
+    for (uint32_t j = 0; j < sim->node_count; j++) {
+      uint8_t *cuts = &sim->cuts[(size_t)i * sim->node_room + j];
+      if (i != j && matches(to, sim->nodes[j])) *cuts = change(*cuts);
+    }
   }
   each_path(sim, from, to, path_changed);
 }
 
-void pwi_sim_cut(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to) { set_cut(sim, from, to, 1); }
+void pwi_sim_cut(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to) {
+  change_cuts(sim, from, to, cut_by_hand);
+}
 
-void pwi_sim_mend(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to) { set_cut(sim, from, to, 0); }
+void pwi_sim_mend(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to) {
+  change_cuts(sim, from, to, mend);
+}
+
+void pwi_sim_fault_cut(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to, bool begins) {
+  change_cuts(sim, from, to, begins ? add_fault : remove_fault);
+}
 
 bool pwi_sim_is_cut(const struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to) {
   assert(from.index < sim->node_count && to.index < sim->node_count);

@@ -38,23 +38,30 @@ static pawl_status take_slot(struct pwi_sim *sim, struct sim_region *region) {
   return PAWL_OK;
 }
 
+static void release_memory(struct sim_memory *memory) {
+  if (atomic_fetch_sub_explicit(&memory->users, 1, memory_order_acq_rel) == 1) pwi_free(memory);
+}
+
 pawl_status pwi_sim_net_region_open(struct pwi_net *base, size_t size, struct pwi_region **region_out) {
   struct sim_net *net = (struct sim_net *)(void *)base;
   size_t room;
-  if (net->node->is_starved || !pwi_add_size(size, REGION_ALIGN, &room)) return PAWL_NO_MEMORY;
+  if (net->node->is_starved || !pwi_add_size(size, sizeof(struct sim_memory) + REGION_ALIGN, &room))
+    return PAWL_NO_MEMORY;
   struct sim_region *region = pwi_alloc_zero(1, sizeof *region);
   if (!region) return PAWL_NO_MEMORY;
-  region->block = pwi_alloc_zero(1, room);
-  if (!region->block) goto free_region;
-  region->region.memory = (void *)(((uintptr_t)region->block + REGION_ALIGN - 1) & ~(uintptr_t)(REGION_ALIGN - 1));
+  region->memory = pwi_alloc_zero(1, room);
+  if (!region->memory) goto free_region;
+  atomic_init(&region->memory->users, 1);
+  uintptr_t bytes = (uintptr_t)region->memory->bytes;
+  region->region.memory = region->memory->bytes + (-bytes & (uintptr_t)(REGION_ALIGN - 1));
   region->region.size = size;
-  if (take_slot(net->sim, region)) goto free_block;
+  if (take_slot(net->sim, region)) goto free_memory;
   region->next = net->regions;
   net->regions = region;
   *region_out = &region->region;
   return PAWL_OK;
-free_block:
-  pwi_free(region->block);
+free_memory:
+  pwi_free(region->memory);
 free_region:
   pwi_free(region);
   return PAWL_NO_MEMORY;
@@ -62,7 +69,7 @@ free_region:
 
 static void region_free(struct pwi_sim *sim, struct sim_region *region) {
   sim->regions[region->slot] = NULL;
-  pwi_free(region->block);
+  release_memory(region->memory);
   pwi_free(region);
 }
 
@@ -108,11 +115,24 @@ static void forget_region(struct sim_end *end, uint64_t serial) {
     if (message->body_region == serial) message->borrowed = false;
 }
 
+/* Gets that have not read everything yet would write to memory that is freed. True if there was one. */
+static bool gets_lose_region(struct sim_end *end, const struct sim_region *region) {
+  bool lost = false;
+  uintptr_t begin = (uintptr_t)region->region.memory;
+  for (struct sim_message *message = end->unfinished; message; message = message->after) {
+    uintptr_t into = (uintptr_t)message->into;
+    if (message->kind != MESSAGE_GET || !message->travelling) continue;
+    if (into >= begin + region->region.size || into + message->size <= begin) continue;
+    message->cancelled = lost = true;
+  }
+  return lost;
+}
+
 void pwi_sim_net_region_close(struct pwi_net *base, struct pwi_region *closed) {
   struct sim_net *net = (struct sim_net *)(void *)base;
   struct sim_region *region = region_of(closed);
   for (struct sim_end *end = net->ends; end; end = end->after) {
-    bool lost = false;
+    bool lost = gets_lose_region(end, region);
     for (int lane = 0; lane < PWI_SIM_LANES; lane++)
       lost |= lane_loses_region(net->sim, &end->out[lane], region->serial);
     forget_region(end, region->serial);
@@ -129,6 +149,9 @@ void pwi_sim_net_region_close(struct pwi_net *base, struct pwi_region *closed) {
 
 /* --- tokens --------------------------------------------------------------------------------------------- */
 
+/* Names the link and the end that owns the region. */
+static uint64_t name_owner(uint64_t link, bool accepted) { return link << 1 | accepted; }
+
 pawl_status pwi_sim_net_region_share(struct pwi_net *base, struct pwi_region *shared, struct pwi_link link,
                                      unsigned access, void *token, size_t *token_size_out) {
   struct sim_net *net = (struct sim_net *)(void *)base;
@@ -143,7 +166,7 @@ pawl_status pwi_sim_net_region_share(struct pwi_net *base, struct pwi_region *sh
   pwi_put_u32(bytes, region->slot);
   pwi_put_u32(bytes + 4, access);
   pwi_put_u64(bytes + 8, region->serial);
-  pwi_put_u64(bytes + 16, end->serial);
+  pwi_put_u64(bytes + 16, name_owner(end->serial, end->accepted));
   pwi_put_u64(bytes + 24, pwi_hash(bytes, 24, TOKEN_SEED));
   *token_size_out = TOKEN_SIZE;
   return PAWL_OK;
@@ -166,7 +189,7 @@ pawl_status pwi_sim_net_remote_open(struct pwi_net *base, struct pwi_link link, 
   if (!end || end->state != END_UP) return PAWL_NOT_FOUND;
   const uint8_t *bytes = token;
   if (token_size != TOKEN_SIZE || pwi_get_u64(bytes + 24) != pwi_hash(bytes, 24, TOKEN_SEED)) return PAWL_CORRUPT;
-  if (pwi_get_u64(bytes + 16) != end->serial) return PAWL_CORRUPT;
+  if (pwi_get_u64(bytes + 16) != name_owner(end->serial, !end->accepted)) return PAWL_CORRUPT;
   pawl_status status = grow_remotes(end);
   if (status) return status;
   end->remotes[end->remote_count++] = (struct sim_remote){
@@ -178,8 +201,46 @@ pawl_status pwi_sim_net_remote_open(struct pwi_net *base, struct pwi_link link, 
   return PAWL_OK;
 }
 
-const struct sim_remote *pwi_sim_remote_find(const struct sim_end *end, struct pwi_remote remote) {
+static struct sim_remote *find_remote(const struct sim_end *end, struct pwi_remote remote) {
   uint64_t number = remote.id & (REMOTES_MAX - 1);
   if (remote.id >> REMOTE_BITS != (end->id & (UINT64_MAX >> REMOTE_BITS))) return NULL;
-  return number > 0 && number <= end->remote_count ? &end->remotes[number - 1] : NULL;
+  if (number == 0 || number > end->remote_count || end->remotes[number - 1].is_closed) return NULL;
+  return &end->remotes[number - 1];
+}
+
+const struct sim_remote *pwi_sim_remote_find(const struct sim_end *end, struct pwi_remote remote) {
+  return find_remote(end, remote);
+}
+
+void pwi_sim_net_remote_close(struct pwi_net *base, struct pwi_link link, struct pwi_remote handle) {
+  struct sim_end *end = pwi_sim_end_find((struct sim_net *)(void *)base, link);
+  struct sim_remote *remote = end ? find_remote(end, handle) : NULL;
+  if (remote) remote->is_closed = true;
+}
+
+/* --- windows -------------------------------------------------------------------------------------------- */
+
+static void release_window(const struct pwi_window *window) { release_memory(window->keeper); }
+
+/* The window is the memory of the region. Puts that land in parts make torn reads. */
+pawl_status pwi_sim_net_remote_map(struct pwi_net *base, struct pwi_link link, struct pwi_remote handle,
+                                   struct pwi_window *window_out) {
+  struct sim_net *net = (struct sim_net *)(void *)base;
+  const struct sim_end *end = pwi_sim_end_find(net, link);
+  if (!end || end->state != END_UP) return PAWL_NOT_FOUND;
+  const struct sim_remote *remote = find_remote(end, handle);
+  if (!remote) return PAWL_INVALID;
+  if (!(remote->access & PWI_ACCESS_READ)) return PAWL_FORBIDDEN;
+  const struct sim_region *region = pwi_sim_region_find(net->sim, remote->region_slot, remote->region_serial);
+  if (!region) return PAWL_NOT_FOUND;
+  *window_out = (struct pwi_window){0};
+  if (!(end->link->can & PWI_LINK_IN_PLACE)) return PAWL_OK;
+  atomic_fetch_add_explicit(&region->memory->users, 1, memory_order_relaxed);
+  *window_out = (struct pwi_window){
+      .memory = region->region.memory,
+      .size = region->region.size,
+      .release = release_window,
+      .keeper = region->memory,
+  };
+  return PAWL_OK;
 }

@@ -250,7 +250,7 @@ void pwi_sim_starve(struct pwi_sim *sim, struct pwi_sim_node node, bool is_starv
 /* --- the network ---------------------------------------------------------------------------------------- */
 
 /* Nothing arrives at `to` from `from` any more, in this direction only. Either may be PWI_SIM_ALL. Cutting
- * both directions takes two calls. */
+ * both directions takes two calls. pwi_sim_mend also ends the cuts of scheduled faults. */
 void pwi_sim_cut(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to);
 void pwi_sim_mend(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to);
 bool pwi_sim_is_cut(const struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to);

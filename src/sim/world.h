@@ -11,6 +11,8 @@
 #ifndef PWI_SIM_WORLD_H
 #define PWI_SIM_WORLD_H
 
+#include <stdatomic.h>
+
 #include "net/net_ops.h"
 #include "sim/sim.h"
 
@@ -132,6 +134,7 @@ enum sim_end_state { END_NONE, END_CONNECTING, END_UP, END_CLOSING, END_GONE };
 
 /* The access of one end to a region of its peer. The id is the index plus one, and the link. */
 struct sim_remote {
+  bool is_closed;
   uint32_t region_slot;
   uint32_t access;
   uint64_t region_serial;
@@ -180,11 +183,17 @@ struct sim_timer {
   uint32_t next_free;
 };
 
+/* The memory of a region. It lives as long as the region or a window to it. */
+struct sim_memory {
+  atomic_uint users; /* windows may be closed in any thread */
+  uint8_t bytes[];
+};
+
 struct sim_region {
   struct pwi_region region;
   struct sim_region *next;
   uint64_t serial;
-  void *block;     /* the memory to free */
+  struct sim_memory *memory;
   uint64_t writer; /* serial of the link that it was shared with for writing; 0: none yet */
   uint32_t slot;
 };
@@ -263,7 +272,7 @@ struct pwi_sim {
 
   struct sim_node **nodes;
   uint32_t node_count, node_room;
-  uint8_t *cuts;            /* node_room squared: [from * node_room + to] */
+  uint8_t *cuts;            /* node_room squared: [from * node_room + to]; 0: open (sim/path.c) */
   struct sim_node *running; /* the node whose callback is running */
   struct sim_listener *listeners[PWI_SIM_BUCKETS];
   uint16_t next_port;
@@ -372,6 +381,9 @@ void pwi_sim_close_if_drained(struct sim_end *end);
 /* Recomputes whether the peer can be heard, after a change to the path or to the peer. */
 void pwi_sim_end_listen(struct sim_end *end);
 bool pwi_sim_path_is_open(const struct sim_end *to);
+
+/* A fault that cuts paths begins, or ends. The paths open when the last of their faults ends. */
+void pwi_sim_fault_cut(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to, bool begins);
 void pwi_sim_act_fin(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_down(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_silence(struct pwi_sim *sim, struct sim_event *event);
@@ -435,6 +447,9 @@ pawl_status pwi_sim_net_region_share(struct pwi_net *net, struct pwi_region *reg
                                      unsigned access, void *token, size_t *token_size_out);
 pawl_status pwi_sim_net_remote_open(struct pwi_net *net, struct pwi_link link, const void *token, size_t token_size,
                                     struct pwi_remote *remote_out);
+void pwi_sim_net_remote_close(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote);
+pawl_status pwi_sim_net_remote_map(struct pwi_net *net, struct pwi_link link, struct pwi_remote remote,
+                                   struct pwi_window *window_out);
 void pwi_sim_regions_free(struct sim_net *net);
 /* NULL if it has been closed. */
 struct sim_region *pwi_sim_region_find(const struct pwi_sim *sim, uint32_t slot, uint64_t serial);

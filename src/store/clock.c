@@ -260,7 +260,7 @@ static void see(struct seen *seen, const struct pwi_clock_claim *claim, uint64_t
   if (time < seen->lowest) seen->lowest = time;
   if (time >= claim->task) {
     seen->done = true;
-  } else if (time == claim->prior) {
+  } else if (time == claim->prior || (claim->prior == 0 && claim->may_be_anew)) {
     seen->due = true;
   } else if (time < claim->prior) {
     seen->behind = true;

@@ -76,6 +76,8 @@ struct pwi_clock_claim {
   struct pawl_range range;
   uint64_t task;
   uint64_t prior;
+  bool may_be_anew; /* With `prior` 0, the sender may have pushed to the range before, under lower numbers that it
+                       does not name: every time below `task` counts as `prior`. */
 };
 
 /* The verdict on a claim. For each key it depends on the time v of the clock:
@@ -83,7 +85,7 @@ struct pwi_clock_claim {
  *   v >= task           the key has the push already: skip it
  *   v == prior          the push is due: apply it
  *   v < prior           an earlier push is missing
- *   prior < v < task    impossible, see BROKEN
+ *   prior < v < task    impossible, see BROKEN; with `may_be_anew` and `prior` 0 the push is due
  *
  * A push is applied to all keys on which it is due, or to none: */
 enum pwi_clock_verdict {

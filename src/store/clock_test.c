@@ -36,7 +36,7 @@ static void assert_pieces(const struct pwi_clock *clock, uint64_t id, const stru
 
 static struct pwi_clock_finding check(const struct pwi_clock *clock, uint64_t begin, uint64_t end, uint64_t prior,
                                       uint64_t task) {
-  struct pwi_clock_claim claim = {sender_of(1), pawl_range_of(begin, end), task, prior};
+  struct pwi_clock_claim claim = {sender_of(1), pawl_range_of(begin, end), task, prior, false};
   struct pwi_clock_finding finding;
   assert_int_equal(pwi_clock_check(clock, &claim, &finding), PAWL_OK);
   return finding;
@@ -125,7 +125,7 @@ static void test_ranges_that_are_not_held_are_refused(void **state) {
   struct pwi_clock_finding finding;
   assert_int_equal(pwi_clock_init(&clock, held, 2), PAWL_OK);
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    struct pwi_clock_claim claim = {sender_of(1), wrong[i], 2, 1};
+    struct pwi_clock_claim claim = {sender_of(1), wrong[i], 2, 1, false};
     assert_int_equal(pwi_clock_set(&clock, sender_of(1), wrong[i], 1), PAWL_INVALID);
     assert_int_equal(pwi_clock_reserve(&clock, sender_of(1), wrong[i]), PAWL_INVALID);
     assert_int_equal(pwi_clock_check(&clock, &claim, &finding), PAWL_INVALID);
@@ -266,8 +266,33 @@ static void test_a_time_between_predecessor_and_push_breaks_the_protocol(void **
   finding = check(&clock, 0, 100, 6, 8);
   assert_int_equal(finding.verdict, PWI_CLAIM_BROKEN); /* although the other half is a gap */
   assert_int_equal(finding.found, 7);
-  const struct pwi_clock_claim backwards = {sender_of(1), pawl_range_of(0, 100), 5, 5};
+  const struct pwi_clock_claim backwards = {sender_of(1), pawl_range_of(0, 100), 5, 5, false};
   assert_int_equal(pwi_clock_check(&clock, &backwards, &finding), PAWL_INVALID);
+  pwi_clock_fini(&clock);
+}
+
+static void test_a_sender_may_begin_anew_where_that_is_allowed(void **state) {
+  (void)state;
+  struct pwi_clock clock;
+  struct pwi_clock_finding finding;
+  struct pwi_clock_claim anew = {sender_of(1), pawl_range_of(0, 100), 9, 0, true};
+  start(&clock, 0, 100);
+  set(&clock, 1, 0, 50, 7);
+  assert_int_equal(check(&clock, 0, 100, 0, 9).verdict, PWI_CLAIM_BROKEN);
+  assert_int_equal(pwi_clock_check(&clock, &anew, &finding), PAWL_OK);
+  assert_int_equal(finding.verdict, PWI_CLAIM_DUE);
+  assert_true(finding.whole);
+  anew.task = 7; /* a duplicate, on one half */
+  assert_int_equal(pwi_clock_check(&clock, &anew, &finding), PAWL_OK);
+  assert_int_equal(finding.verdict, PWI_CLAIM_DUE);
+  assert_false(finding.whole);
+  anew.range.end = 50;
+  assert_int_equal(pwi_clock_check(&clock, &anew, &finding), PAWL_OK);
+  assert_int_equal(finding.verdict, PWI_CLAIM_DONE);
+  anew.task = 9;
+  anew.prior = 6; /* it knows of an earlier one */
+  assert_int_equal(pwi_clock_check(&clock, &anew, &finding), PAWL_OK);
+  assert_int_equal(finding.verdict, PWI_CLAIM_BROKEN);
   pwi_clock_fini(&clock);
 }
 
@@ -292,7 +317,7 @@ static void test_setting_allocates_nothing_once_the_senders_are_known(void **sta
   uint64_t before = pwi_memory_counts().allocations;
   for (uint64_t task = 2; task < 50; task++) {
     for (uint64_t id = 0; id < 100; id++) {
-      struct pwi_clock_claim claim = {sender_of(id), pawl_range_of(0, 100), task, task - 1};
+      struct pwi_clock_claim claim = {sender_of(id), pawl_range_of(0, 100), task, task - 1, false};
       struct pwi_clock_finding finding;
       assert_int_equal(pwi_clock_check(&whole, &claim, &finding), PAWL_OK);
       assert_int_equal(finding.verdict, PWI_CLAIM_DUE);
@@ -421,6 +446,7 @@ int main(void) {
       cmocka_unit_test(test_a_push_that_is_in_partly_is_due_on_the_rest),
       cmocka_unit_test(test_a_gap_anywhere_holds_up_the_whole_push),
       cmocka_unit_test(test_a_time_between_predecessor_and_push_breaks_the_protocol),
+      cmocka_unit_test(test_a_sender_may_begin_anew_where_that_is_allowed),
       cmocka_unit_test(test_setting_allocates_nothing_once_the_senders_are_known),
       cmocka_unit_test(test_a_set_for_which_room_was_made_cannot_fail),
       cmocka_unit_test(test_without_memory_every_clock_stays_as_it_was),

@@ -36,7 +36,7 @@ static struct pawl_range random_range(struct world *world) {
 
 static void add_claim(struct world *world, struct pawl_range range, uint64_t task, uint64_t prior) {
   assert_true(world->count < CLAIMS);
-  world->claims[world->count++] = (struct pwi_clock_claim){client, range, task, prior};
+  world->claims[world->count++] = (struct pwi_clock_claim){client, range, task, prior, false};
 }
 
 /* A new push sends one claim per piece of the clock of sent pushes. */

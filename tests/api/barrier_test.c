@@ -30,7 +30,7 @@ static void test_a_barrier_waits_for_its_own_tick(void **state) {
   must(pawl_group_barrier(group, PATIENCE));
   assert_int_equal(find_children(getpid(), "--join", &server, 1), 1);
   halt(server);
-  must(pawl_group_await(group, 2, MOMENT));                                     /* nobody is waited for, */
+  must(pawl_group_await(group, 2, PATIENCE));                                   /* nobody is waited for, */
   must_fail(pawl_group_barrier(group, MOMENT), PAWL_TIMED_OUT, "clock of a/g"); /* but for our own tick */
   assert_int_equal(kill(server, SIGCONT), 0);
   must(pawl_group_barrier(group, PATIENCE));

@@ -31,6 +31,7 @@ run lists -- '10000 keys, 100 rounds: the first holds 100, the last 100'
 run tasks -- '100 pulls, each of them saw 100'
 run tasks -- 'refused: push to tasks/sums: key 7 at position 2 is not above the one before'
 run groups -- 'round 2: 4 workers, sum 12'
+run peers -- 'rank 0: sum 14; then 3 peers, sum 14, the last one is in rack north'
 run optimiser -- 'y = 2.00 + 3.00 x1 + -1.00 x2'
 run group_push -- '4 workers, 20 rounds: w is 2.500'
 run after -- '1 + 2 + 3 + 4 + 5 is 15'
@@ -75,7 +76,7 @@ run logistic "$folder/data.svm" -- 'iteration  0: objective 0.69315'
 
 # The same by two processes at a cluster: the same objective, whoever computes which part of it.
 started() { # FILE: the address in the line that a process says when it is ready
-  for _ in $(seq 100); do
+  for _ in $(seq 2000); do
     if grep -q '^ready' "$1" 2>/dev/null; then
       sed -n 's/^ready address=//p' "$1"
       return 0

@@ -1,6 +1,4 @@
-/* timeout: 120
- *
- * Exactly once between real processes: while a worker pushes ones, it is stopped until the cluster gives it up, a server is
+/* Exactly once between real processes: while a worker pushes ones, it is stopped until the cluster gives it up, a server is
  * stopped for longer than the silence limit, a server joins, and another is drained. In the end every key holds the number
  * of pushes. What is drawn from seeds in tests/cluster is here seen once on real clocks, sockets and shared memory. */
 #include <inttypes.h>

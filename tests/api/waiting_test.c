@@ -27,7 +27,7 @@ static void kill_server(void) {
 
 /* Everything is made while the server lives; then it dies. */
 static int begin(void **state) {
-  struct pawl_sketch_writer_options options = {.struct_size = sizeof options, .timeout_ns = 20 * MOMENT};
+  struct pawl_sketch_writer_options options = {.struct_size = sizeof options, .timeout_ns = PATIENCE};
   (void)state;
   is.session = open_embedded(1, 1);
   is.vector = create(is.session, "a/v", PAWL_F32, 100);
@@ -92,7 +92,7 @@ static void test_groups_say_it(void **state) {
   says_why(pawl_group_await(is.group, 1, MOMENT));
   says_why(pawl_group_join(is.session, "a/other", 1, MOMENT, &other));
   must(pawl_iterations_create(is.session, NULL, "sequential", &iterations));
-  must(pawl_iteration_begin(iterations, MOMENT, NULL));
+  must(pawl_iteration_begin(iterations, PATIENCE, NULL));
   must(pawl_vector_push(is.vector, pawl_at_range(0, 1), values, &task));
   must(pawl_iteration_add(iterations, task));
   must(pawl_iteration_end(iterations, 0));
@@ -120,7 +120,7 @@ static void test_counting_says_it_once(void **state) {
   says_why(pawl_sketch_flush(is.writer, MOMENT));
   int64_t began = pwi_host_now();
   assert_int_not_equal(pawl_sketch_writer_close(is.writer), PAWL_OK);
-  assert_true(pwi_host_now() - began < 20 * MOMENT); /* its own patience, which is not asked for */
+  assert_true(pwi_host_now() - began < PATIENCE); /* its own patience, which is not asked for */
   is.writer = NULL;
 }
 

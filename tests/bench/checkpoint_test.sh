@@ -1,6 +1,5 @@
 #!/bin/sh
 # `pawl-bench checkpoint` runs in a small size and prints the line that is promised. No figure is judged.
-# timeout: 120
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/../cli/scene.sh"

@@ -1,7 +1,6 @@
 #!/bin/sh
 # `pawl-bench failover` runs to its end and prints the line that is promised; no figure is judged but what was lost. And the
 # two commands that it is made of, by hand.
-# timeout: 120
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/../cli/scene.sh"
@@ -30,18 +29,10 @@ complained 'GB are free'
 
 # --- by hand: a worker, its journal, and what is found ---
 
-: >ready
-"$pawl" manager --listen 127.0.0.1:0 --http none --ready-fd 9 >manager.log 2>&1 9>ready &
-pids="$pids $!"
-for _ in $(seq 100); do
-  grep -q '^ready' ready && break
-  sleep 0.1
-done
-address=$(sed -n 's/^ready address=//p' ready)
-[ -n "$address" ] || fail "the manager is not ready: $(cat manager.log)"
-"$pawl" server --join "$address" --http none >server.log 2>&1 &
-pids="$pids $!"
-export PAWL_ADDRESS="$address"
+start manager "$pawl" manager --listen 127.0.0.1:0 --http none
+PAWL_ADDRESS=$(address_of manager)
+export PAWL_ADDRESS
+start server "$pawl" server --join "$PAWL_ADDRESS" --http none
 expect 0 "$storm" work --worker 0 --journal honest --pushes 500 --timeout 20
 said '500 pushes'
 expect 1 "$storm" work --worker 0 --journal honest --pushes 1

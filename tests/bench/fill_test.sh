@@ -1,6 +1,6 @@
 #!/bin/sh
 # `pawl-bench fill` runs in a small size and prints the line that is promised. No figure is judged.
-# timeout: 120
+# cost: 25
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/../cli/scene.sh"

@@ -1,6 +1,5 @@
 #!/bin/sh
 # `pawl-bench filters` runs in a small size: it prints the lines that are promised, and filters change no objective.
-# timeout: 120
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/../cli/scene.sh"

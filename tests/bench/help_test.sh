@@ -15,7 +15,7 @@ explains() {
 bench=${PAWL_BENCH:?the path of pawl-bench}
 storm=${PAWL_STORM:?the path of pawl-storm}
 explains "$bench" '' 'usage: pawl-bench COMMAND' 'pawl-bench net' 'pawl-bench kv' 'pawl-bench failover' 'pawl-bench wait'
-explains "$bench" net 'usage: pawl-bench net' --transport --size --json
+explains "$bench" net 'usage: pawl-bench net' --transport --size --op --peers --json
 explains "$bench" kv --case --workers --servers --transport --json
 explains "$bench" failover --servers --workers --replicas --kills --mode --gigabytes --seed --json
 explains "$bench" sketch --seconds --things --data --kill --transport --json
@@ -37,5 +37,9 @@ refuses "did you mean 'net'" "$bench" nte
 refuses "'pigeon'" "$bench" net --transport pigeon
 refuses "'1g'" "$bench" net --size 1g
 refuses "'16'" "$bench" net --rounds 16
+refuses "'poke'" "$bench" net --op poke
+refuses "'0'" "$bench" net --op put --peers 0
+refuses "'257'" "$bench" net --op put --peers 257
+refuses '--peers needs --op' "$bench" net --peers 2
 refuses 'unexpected argument' "$bench" net here
 refuses 'no command given' "$storm"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every case of `pawl-bench kv` runs, in small sizes, and prints the lines that are promised. No figure is judged.
-# timeout: 240
+# cost: 40
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/../cli/scene.sh"

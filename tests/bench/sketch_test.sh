@@ -1,7 +1,6 @@
 #!/bin/sh
 # `pawl-bench sketch` runs in a small size and prints the lines that are promised. No figure is judged, but that nothing is
 # lost when a server is killed.
-# timeout: 180
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/../cli/scene.sh"

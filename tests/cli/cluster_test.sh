@@ -1,7 +1,6 @@
 #!/bin/sh
 # A cluster of three processes, started by hand: who is let in, what is seen of it, and that a server that is told to
 # stop takes nothing with it.
-# timeout: 240
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -53,7 +52,7 @@ start first "$pawl" server --join "$address" --key-file cluster.key --shards 2
 first=$started
 start second "$pawl" server --join "$address" --key-file cluster.key --memory 1G
 second=$started
-within 20 sh -c "curl --silent --max-time 5 '${page}healthz' | grep -q ok" || fail 'the manager does not get well'
+eventually sh -c "curl --silent --max-time 5 '${page}healthz' | grep -q ok" || fail 'the manager does not get well'
 
 export PAWL_ADDRESS="$address" PAWL_KEY_FILE="$work/own.key"
 
@@ -130,7 +129,7 @@ said '^{.*"ready":true'
 grep -q '^pawl_nodes{state="up"} 3$' body || fail "not three nodes: $(cat body)"
 first_page=$(page_of first)
 [ "$(fetch "${first_page}healthz")" = 200 ] || fail "the first server is not well: $(cat body)"
-within 10 sh -c "curl --silent --max-time 5 '${first_page}metrics' | grep -q '^pawl_vector_rows{shard=\"1\",vector=\"log/ids\"} [1-9]'" ||
+eventually sh -c "curl --silent --max-time 5 '${first_page}metrics' | grep -q '^pawl_vector_rows{shard=\"1\",vector=\"log/ids\"} [1-9]'" ||
   fail 'no rows of the second shard'
 [ "$(fetch "$(page_of second)metrics")" = 200 ] || fail 'no metrics'
 grep -q '^pawl_shard_bytes_max{shard="0"} 805306368$' body || fail 'the cap is not there'
@@ -139,7 +138,7 @@ grep -q '^pawl_shard_bytes_max{shard="0"} 805306368$' body || fail 'the cap is n
 # --- the second server goes, with all it holds handed over ---
 
 kill -TERM "$second"
-within 40 is_gone "$second" || fail 'the server does not end'
+eventually is_gone "$second" || fail 'the server does not end'
 code=0
 wait "$second" || code=$?
 [ "$code" -eq 0 ] || fail "the server ends with $code"
@@ -166,16 +165,16 @@ mkfifo hold
 parent=$!
 pids="$pids $parent"
 exec 8>hold
-within 20 grep -q '^ready' child.ready || fail 'the child is not ready'
+eventually grep -q '^ready' child.ready || fail 'the child is not ready'
 child=$(cat child.pid)
 pids="$pids $child"
 exec 8>&-
-within 20 is_gone "$child" || fail 'the child outlives its parent'
+eventually is_gone "$child" || fail 'the child outlives its parent'
 
 # --- the end: the last server has nobody to hand over to, a second signal ends it ---
 
 kill -TERM "$first"
-within 10 grep -q 'handing keys over' first.log || fail 'the last server does not say what it does'
+eventually grep -q 'handing keys over' first.log || fail 'the last server does not say what it does'
 kill -TERM "$first"
 code=0
 wait "$first" || code=$?

@@ -1,7 +1,6 @@
 #!/bin/sh
 # No command that is told of no cluster counts into one of its own while there is one at the usual address; and where it does, it
 # says so. Counts that are too large to be told are told as bounds.
-# timeout: 200
 # alone: yes
 set -eu
 # shellcheck source=tests/cli/scene.sh

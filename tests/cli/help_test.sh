@@ -25,8 +25,8 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl key add' 'pawl key revoke' 'pawl key token' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl vector delete' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
-  'pawl sketch insert' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
-  'pawl train linear' 'pawl train lda' 'pawl worker' 'pawl convert' 'pawl lda topics' 'pawl lda infer'; do
+  'pawl sketch insert' 'pawl graph list' 'pawl graph show' 'pawl graph check' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
+  'pawl train linear' 'pawl train lda' 'pawl train cnn' 'pawl worker' 'pawl convert' 'pawl lda topics' 'pawl lda infer'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -72,6 +72,10 @@ explains 'sketch top' --last --until --cluster --json
 explains 'sketch distinct' --last --until --cluster --json
 explains 'sketch list' --cluster --json
 explains 'sketch drop' --cluster --json
+explains graph 'pawl graph list' 'pawl graph show' 'pawl graph check'
+explains 'graph list' --json
+explains 'graph show' --nodes --degree --racks --seed --tries --weights --bytes --svg --save --json NAME
+explains 'graph check' --nodes --racks --weights --bytes --svg --save --json FILE
 explains predict --output --scores --probabilities --format --label --hash-bits --binary --unit-rows --skip-bad --threads --l1 --l2 \
   --json 'MODEL DATA'
 explains model 'pawl model show' 'pawl model export'
@@ -83,7 +87,7 @@ explains 'lda infer' --top --all --output --alpha --iterations --vocab --format 
 explains 'lda evaluate' --alpha --iterations --seed --vocab --format --skip-bad --threads --json 'MODEL DATA'
 explains 'lda export' --output --counts --json MODEL
 explains convert --output --format --hash-bits --label --vocab --binary --unit-rows --skip-bad --threads --json INPUT
-explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear' 'pawl train lda'
+explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear' 'pawl train lda' 'pawl train cnn'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
   --class-weight --start --early-stop --rounds --epochs --passes --tolerance --rate --minibatch --seed --no-kkt --binary --unit-rows --scale \
   --format --hash-bits --label --skip-bad --threads --on-worker-loss --drop-slowest --checkpoint --checkpoint-every --resume --log \
@@ -94,14 +98,16 @@ explains 'train lda' --topics --output --vocab --held-out --alpha --beta --optim
   --memory --seed --measure-every --evaluate-every --check --batch --kappa --offset --format --skip-bad --min-documents --max-share \
   --max-words --stop --workers --threads --servers --replicas --cluster --job --dir --keep-dir --resume --log --tensorboard --json \
   --quiet --key-file DATA
-explains worker --cluster --job --wait --listen --key-file
+explains 'train cnn' --model --output --test --format --epochs --batch --rate --schedule --momentum --decay --seed --threads \
+  --log --json --quiet FILE
+explains worker --cluster --job --wait --listen --rack --key-file
 explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkpoint export'
 explains 'checkpoint list' --json DIR/NAME
 explains 'checkpoint verify' --json DIR/NAME
 explains 'checkpoint export' --format --json FILE
 explains sim 'pawl sim demo' 'pawl sim faults' 'pawl sim explore'
 explains 'sim demo' --seed --bug --json
-explains 'sim faults' --seeds --seed --replicas --jobs --bug --json
+explains 'sim faults' --seeds --seed --replicas --managers --jobs --bug --json
 explains 'sim explore' --scenario --servers --replicas --clients --pushes --crash --reset --early --merge --states --replay --bug --json
 
 # refuses HINT ARGUMENT…: exit code 2, nothing on standard output, HINT and where to read more on standard error.

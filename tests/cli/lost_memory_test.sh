@@ -1,7 +1,7 @@
 #!/bin/sh
 # All processes of a cluster are stopped and started again: the manager remembers who was there, and what was in memory is gone.
 # Every command says so, and how to begin anew; and a time-out is one.
-# timeout: 240
+# cost: 45
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -33,7 +33,7 @@ echo thing >things
 kill_all
 begin
 waits() { "$pawl" status --timeout 1 | grep -q 'arcs wait for'; }
-within 30 waits || fail "nobody waits: $("$pawl" status)"
+eventually waits || fail "nobody waits: $("$pawl" status)"
 
 # Every command says it, once, with the way out. Those that need the data fail, and keep their time-out.
 says_so() {
@@ -42,7 +42,7 @@ says_so() {
   took=$(($(date +%s) - since))
   is_told
   ! grep -q 'goes on' err || fail "nothing goes on: $(cat err)"
-  [ "$took" -le 20 ] || fail "'$*' took $took s with a time-out of 2"
+  [ "$took" -le 100 ] || fail "'$*' took $took s with a time-out of 2"
 }
 is_told() {
   complained 'have the only copy'
@@ -84,7 +84,7 @@ said 'demo/w'
 # Begin anew: with nothing,
 expect 0 "$pawl" server forget --all-lost --timeout 30
 said 'forgot 2 shards of lost servers'
-within 30 is_ready || fail "the cluster is not ready: $("$pawl" status)"
+eventually is_ready || fail "the cluster is not ready: $("$pawl" status)"
 expect 0 "$pawl" put --timeout 30 demo/w 17=2
 expect 0 "$pawl" get --timeout 30 demo/w 17
 said '17 2'
@@ -94,7 +94,7 @@ said '"forgotten": *0'
 # or with what was saved.
 kill_all
 begin
-within 30 waits || fail "nobody waits: $("$pawl" status)"
+eventually waits || fail "nobody waits: $("$pawl" status)"
 expect 0 "$pawl" checkpoint load "$work/saved" --lose-data --timeout 60
 expect 0 "$pawl" get --timeout 30 demo/w 17
 said '17 0.5'
@@ -105,9 +105,9 @@ said '17 0.5'
 training=$!
 pids="$pids $training"
 trains() { "$pawl" status --timeout 5 | grep -q '^train/w'; }
-within 30 trains || fail "nobody trains: $("$pawl" status)"
+eventually trains || fail "nobody trains: $("$pawl" status)"
 kill -KILL "$one" "$two"
-within 60 grep -q 'training waits: .*have the only copy.*pawl server forget --all-lost' train.log ||
+eventually grep -q 'training waits: .*have the only copy.*pawl server forget --all-lost' train.log ||
   fail "the training is silent: $(cat train.log)"
 kill -KILL "$training"
 
@@ -119,7 +119,7 @@ start alone "$pawl" server --join "$PAWL_ADDRESS"
 alone=$started
 expect 0 "$pawl" put --timeout 30 demo/w --create --size 1000 17=0.5
 kill -STOP "$alone"
-within 30 waits || fail "nobody waits: $("$pawl" status)"
+eventually waits || fail "nobody waits: $("$pawl" status)"
 "$pawl" put --timeout 60 demo/w 17=1 >waited 2>&1 &
 waiting=$!
 sleep 1

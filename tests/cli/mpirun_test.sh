@@ -1,6 +1,5 @@
 #!/bin/sh
 # Training under mpirun: the first process is the scheduler, the others are workers.
-# timeout: 120
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -23,7 +22,7 @@ awk 'BEGIN {
 }' >data.svm
 
 # Which process would be what.
-timeout 60 mpirun --oversubscribe --host localhost:3 -n 3 "$pawl" env --json >out
+timeout 400 mpirun --oversubscribe --host localhost:3 -n 3 "$pawl" env --json >out
 [ "$(grep -c '"role":"scheduler"' out)" -eq 1 ] || fail "one scheduler, not: $(cat out)"
 [ "$(grep -c '"role":"worker"' out)" -eq 2 ] || fail "two workers, not: $(cat out)"
 

@@ -1,7 +1,6 @@
 #!/bin/sh
 # Names that are not UTF-8, of folders and files: every answer is JSON all the same, with the bytes that are no characters shown
 # as \xHH.
-# timeout: 120
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"

@@ -1,7 +1,6 @@
 #!/bin/sh
 # The README's "Train a model", as a newcomer types it: the commands are taken from there and run one after another, and what
 # they print is what the README says they do.
-# timeout: 240
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -21,7 +20,7 @@ sed -n '/^## Train a model/,/^## A cluster/p' "$PAWL_SOURCE/README.md" |
 # A newcomer waits a few seconds before a kill, and before looking: until a further checkpoint is there, and what is to be read is.
 cat >wait_a_little <<'END'
 newest() { ls long.model.checkpoints 2>/dev/null | sed -n 's/^checkpoint-0*\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1; }
-more=$(newest) left=600
+more=$(newest) left=3000
 more=$((${more:-0} + 2))
 while [ "$(newest || true)" -lt $more ] 2>/dev/null || [ -z "$(newest)" ]; do
   [ $left -gt 0 ] && kill -0 $! || { echo 'no further checkpoint'; exit 1; }

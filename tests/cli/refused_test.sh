@@ -1,6 +1,5 @@
 #!/bin/sh
 # There is no manager where a command looks for one: each command says so by itself, soon, once, and with what to do.
-# timeout: 120
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -17,16 +16,38 @@ port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
   exit 77
 }
 
+# ask TEXT ARGUMENT…: starts a command in the background, which is to complain once, of TEXT. `asked` waits for all of them:
+# each takes seconds, and all take as long as one.
+count=0
+ask() {
+  count=$((count + 1))
+  echo "$1" >"text.$count"
+  shift
+  timeout 400 "$pawl" "$@" >"out.$count" 2>"err.$count" &
+  eval "asked$count=\$!"
+  pids="$pids $!"
+}
+asked() {
+  i=0
+  while [ $i -lt $count ]; do
+    i=$((i + 1))
+    code=0
+    eval "wait \$asked$i" || code=$?
+    cp "err.$i" err
+    [ $code -eq 1 ] || fail "a command that was to complain of '$(cat "text.$i")' exits with $code: $(cat "out.$i")"
+    once "$(cat "text.$i")"
+  done
+}
+
 printf '1 2\n' >rows
 for command in status 'get a/b' 'put a/b rows' 'vector list' 'sketch list' 'server drain 1' 'server forget 1' \
   'checkpoint save /tmp'; do
   # shellcheck disable=SC2086
-  expect 1 "$pawl" $command --cluster "127.0.0.1:$port"
-  once "no manager answers at 127.0.0.1:$port"
+  ask "no manager answers at 127.0.0.1:$port" $command --cluster "127.0.0.1:$port"
   # shellcheck disable=SC2086
-  expect 1 "$pawl" $command --cluster nobody-is-called-that.invalid:7295
-  once 'nobody-is-called-that.invalid:7295: unknown host'
+  ask 'nobody-is-called-that.invalid:7295: unknown host' $command --cluster nobody-is-called-that.invalid:7295
 done
+asked
 
 # --- somebody else listens there: one that speaks first, one that speaks when asked, and one that hangs up ---
 
@@ -53,7 +74,7 @@ PYTHON
 for service in ssh http silent; do
   python3 service.py "$service" >"$service.log" 2>&1 &
   pids="$pids $!"
-  within 20 grep -q 'listening at' "$service.log" || fail "$service does not listen"
+  eventually grep -q 'listening at' "$service.log" || fail "$service does not listen"
   other=$(sed -n 's/listening at //p' "$service.log")
   expect 1 "$pawl" status --cluster "127.0.0.1:$other"
   once "the process at 127.0.0.1:$other is not a manager"
@@ -66,5 +87,7 @@ done
   exec "$pawl" manager --listen "127.0.0.1:$port" --http none --data none >late.log 2>&1
 ) &
 pids="$pids $!"
-expect 1 "$pawl" status --cluster "127.0.0.1:$port" --timeout 20
+expect 0 "$pawl" status --cluster "127.0.0.1:$port" --timeout 200
+said 'no servers'
+expect 1 "$pawl" vector list --cluster "127.0.0.1:$port" --timeout 20
 complained 'has no servers yet'

@@ -1,6 +1,5 @@
 #!/bin/sh
 # --resume goes on with the same options and the same data, and says what differs if they are not.
-# timeout: 600
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"

@@ -1,6 +1,5 @@
 #!/bin/sh
 # --scale: features of any size train as if the file had been scaled before, and the model is of the file as it is.
-# timeout: 240
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"

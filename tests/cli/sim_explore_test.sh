@@ -1,27 +1,11 @@
 #!/bin/sh
 # All orders of small scopes from the command line: what is printed, what is found, and the replay of one order.
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
-planted=${PAWL_PLANTED_COMMAND:?the path of the command with planted bugs}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-  echo "$*" >&2
-  exit 1
-}
-
-# expect CODE COMMAND…: the exit code; what was printed is in $work/out and $work/err.
-expect() {
-  wanted=$1
-  shift
-  code=0
-  "$@" >"$work/out" 2>"$work/err" || code=$?
-  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat "$work/out" "$work/err")"
-}
-
-said() { grep -q -e "$1" "$work/out" || fail "'$1' is not in: $(cat "$work/out")"; }
-complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work/err")"; }
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+# shellcheck source=tests/cli/sim_scene.sh
+. "${0%/*}/sim_scene.sh"
+verb='sim explore'
 
 # A bound is not the end, and the output says which of the two it was.
 expect 0 "$pawl" sim explore --states 200
@@ -46,21 +30,10 @@ complained 'no planted bugs'
 expect 1 "$planted" sim explore --scenario move --bug skip_order
 said 'failed.*: '
 said 'makes its next call'
-again=$(sed -n 's/.*to replay it: pawl-planted //p' "$work/out" | head -n 1)
-what=$(sed -n 's/.*failed[^:]*: //p' "$work/out" | head -n 1)
-# shellcheck disable=SC2086
-expect 1 "$planted" $again
-grep -q -F -e "$what" "$work/out" || fail "'$again' does not show '$what' but: $(cat "$work/out")"
+replays 'failed[^:]*: '
 expect 1 "$planted" sim explore --scenario move --bug skip_order --json
 said '"failed":true,.*"failure":".*"replay":"pawl-planted sim explore --scenario move .*--bug skip_order --replay [0-9,]*"'
 
-# refuses HINT ARGUMENT…
-refuses() {
-  hint=$1
-  shift
-  expect 2 "$pawl" sim explore "$@"
-  complained "$hint"
-}
 refuses "unknown scenario 'typo'" --scenario typo
 refuses 'number from 2 to 3' --servers 4
 refuses 'number from 0 to 2' --replicas 3

@@ -1,6 +1,5 @@
 #!/bin/sh
 # Sketches from the command line: a cluster for one command alone, and one that stays; good input and bad.
-# timeout: 120
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"

@@ -1,6 +1,5 @@
 #!/bin/sh
 # Training under srun, in a Slurm of one node that this test starts for itself.
-# timeout: 180
 # labels: nosan
 set -eu
 # shellcheck source=tests/cli/scene.sh

@@ -1,6 +1,5 @@
 #!/bin/sh
 # Strange but honest data: what is trained on, and what is said of the rest.
-# timeout: 600
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"

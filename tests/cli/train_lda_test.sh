@@ -1,7 +1,6 @@
 #!/bin/sh
 # Topic models from the command line: from all formats, with what is shown, logged and written; kills on the way; good input and bad.
 # Counts are compared with the corpus wherever a model is made.
-# timeout: 240
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -54,7 +53,7 @@ complained '^sweep [0-9]*/60  .*2 workers  left '
 if grep -q "$(printf '\033')" out err; then fail 'a progress line where there is no terminal'; fi
 
 if command -v script >/dev/null; then # a terminal
-  TERM=xterm timeout 60 script -qec "'$pawl' train lda docs.ldac --topics 3 --sweeps 20 -o shown.model" shown.out </dev/null >/dev/null || fail 'a terminal'
+  TERM=xterm timeout 400 script -qec "'$pawl' train lda docs.ldac --topics 3 --sweeps 20 -o shown.model" shown.out </dev/null >/dev/null || fail 'a terminal'
   grep -q "$(printf '\033')\[K.*sweep [0-9]*/20  " shown.out || fail "no progress line: $(cat shown.out)"
 fi
 
@@ -123,7 +122,8 @@ refused() {
   shift 2
   expect "$wanted" "$pawl" train lda "$@" -o bad.model
   complained "$text"
-  [ "$(grep -c -e "$text" err)" -eq 1 ] || fail "'$*' is complained of more than once: $(cat err)"
+  # The last words of a worker that ended before its report was read come besides.
+  [ "$(grep -v '^worker [0-9]*: ' err | grep -c -e "$text")" -eq 1 ] || fail "'$*' is complained of more than once: $(cat err)"
   [ ! -e bad.model ] || fail "'$*' leaves a model"
   [ ! -e bad.model.run ] || fail "'$*' leaves a directory"
 }
@@ -193,8 +193,8 @@ goes_to_end stopped
 # A worker is killed: another takes its place.
 set_out replaced
 kill -KILL "$(children "$trainer" worker | head -n 1)"
-within 30 grep -q 'ended: signal 9' replaced.log || fail 'the loss is not told'
-within 30 sh -c "tail -n 1 replaced.jsonl | grep -q '\"workers\":2'" || fail 'nobody takes its place'
+eventually grep -q 'ended: signal 9' replaced.log || fail 'the loss is not told'
+eventually sh -c "tail -n 1 replaced.jsonl | grep -q '\"workers\":2'" || fail 'nobody takes its place'
 goes_on replaced.jsonl
 kill -INT "$trainer"
 ends 130
@@ -208,7 +208,7 @@ children "$trainer" server >>left
 [ "$(lines_of left)" -eq 3 ] || fail "two workers and a server, not: $(cat left)"
 kill -KILL "$trainer"
 ends 137
-while read -r pid; do within 20 is_gone "$pid" || fail "process $pid stays behind"; done <left
+while read -r pid; do eventually is_gone "$pid" || fail "process $pid stays behind"; done <left
 [ ! -e murdered.model ] || fail 'a run that was killed has written a model'
 before=$(lines_of murdered.jsonl)
 goes_to_end murdered

@@ -25,7 +25,7 @@ set_out() {
   "$pawl" $long -o "$name.model" --log "$name.jsonl" "$@" >"$name.out" 2>"$name.log" &
   trainer=$!
   pids="$pids $trainer"
-  within 30 test -s "$name.jsonl" || fail "$name does not begin"
+  eventually test -s "$name.jsonl" || fail "$name does not begin"
 }
 
 # ends CODE: how what was set out ended.
@@ -40,5 +40,5 @@ lines_of() { wc -l <"$1" | tr -d ' '; }
 # goes_on FILE: more rounds are being done.
 goes_on() {
   before=$(lines_of "$1")
-  within 30 sh -c "[ \"\$(wc -l <$1)\" -gt $((before + 3)) ]" || fail "$1 does not grow"
+  eventually sh -c "[ \"\$(wc -l <$1)\" -gt $((before + 3)) ]" || fail "$1 does not grow"
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Training from the command line: on this machine, on a cluster, with what is shown, logged and written; good input and bad.
-# timeout: 240
+# cost: 20
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -35,7 +35,7 @@ said '^next:  pawl predict train.model train.svm$'
 if grep -q "$(printf '\033')" out err; then fail 'a progress line where there is no terminal'; fi
 
 if command -v script >/dev/null; then # a terminal
-  TERM=xterm timeout 60 script -qec "'$pawl' train logistic train.svm -o shown.model" shown.out </dev/null >/dev/null || fail 'a terminal'
+  TERM=xterm timeout 400 script -qec "'$pawl' train logistic train.svm -o shown.model" shown.out </dev/null >/dev/null || fail 'a terminal'
   grep -q "$(printf '\033')\[K.*round [0-9]*  objective " shown.out || fail "no progress line: $(cat shown.out)"
   grep -q '^next: ' shown.out || fail 'no summary'
 fi
@@ -130,7 +130,8 @@ refused() {
   echo 'as it was' >kept.model
   expect 1 "$pawl" train logistic -o kept.model "$@"
   complained "$text"
-  [ "$(grep -c -e "$text" err)" -eq 1 ] || fail "'$*' is complained of more than once: $(cat err)"
+  # The last words of a worker that ended before its report was read come besides.
+  [ "$(grep -v '^worker [0-9]*: ' err | grep -c -e "$text")" -eq 1 ] || fail "'$*' is complained of more than once: $(cat err)"
   [ ! -s out ] || fail "'$*' fails and prints: $(cat out)"
   [ "$(cat kept.model)" = 'as it was' ] || fail "'$*' fails and changes the model"
 }
@@ -212,8 +213,8 @@ long='train logistic train.svm --rounds 1000000 --tolerance 1e-15'
 set_out replaced --workers 2
 kill -KILL "$(children $trainer worker | head -n 1)"
 goes_on replaced.jsonl
-within 30 grep -q 'worker 1 .* ended: signal 9\|worker 2 .* ended: signal 9' replaced.log || fail 'the loss is not told'
-within 30 sh -c "tail -n 1 replaced.jsonl | grep -q '\"workers\":2'" || fail 'nobody takes its place'
+eventually grep -q 'worker 1 .* ended: signal 9\|worker 2 .* ended: signal 9' replaced.log || fail 'the loss is not told'
+eventually sh -c "tail -n 1 replaced.jsonl | grep -q '\"workers\":2'" || fail 'nobody takes its place'
 kill -INT "$trainer"
 ends 130
 grep -q '^interrupted after' replaced.out || fail "what ended it is not said: $(cat replaced.out)"
@@ -223,7 +224,7 @@ grep -q 'saved to replaced.model' replaced.log || fail 'that the model is saved 
 # The others go on without it.
 set_out continued --workers 2 --on-worker-loss continue
 kill -KILL "$(children $trainer worker | head -n 1)"
-within 30 sh -c "tail -n 1 continued.jsonl | grep -q '\"workers\":1'" || fail 'two workers are left of one'
+eventually sh -c "tail -n 1 continued.jsonl | grep -q '\"workers\":1'" || fail 'two workers are left of one'
 goes_on continued.jsonl
 kill -TERM "$trainer"
 ends 130
@@ -238,7 +239,7 @@ ends 1
 set_out served --workers 2 --servers 2 --replicas 1
 kill -KILL "$(children $trainer server | head -n 1)"
 goes_on served.jsonl
-within 10 grep -q 'a server was lost' served.log || fail 'the loss is not told'
+eventually grep -q 'a server was lost' served.log || fail 'the loss is not told'
 kill -INT "$trainer"
 ends 130
 [ -s served.model ] || fail 'there is no model'
@@ -257,11 +258,11 @@ children $trainer manager >>left
 [ "$(lines_of left)" -eq 4 ] || fail "two workers, a server and a manager, not: $(cat left)"
 kill -KILL "$trainer"
 ends 137
-while read -r pid; do within 20 is_gone "$pid" || fail "process $pid stays behind"; done <left
+while read -r pid; do eventually is_gone "$pid" || fail "process $pid stays behind"; done <left
 
 # What was killed is resumed, and the log goes on.
 set_out resumed --workers 2 --checkpoint-every 0.2
-within 30 test -s resumed.model.checkpoints/train.json || fail 'there is no checkpoint'
+eventually test -s resumed.model.checkpoints/train.json || fail 'there is no checkpoint'
 kill -KILL "$trainer"
 ends 137
 [ ! -e resumed.model ] || fail 'a run that was killed has written a model'
@@ -295,7 +296,7 @@ complained 'choose another name with --job'
 "$pawl" worker --job ads >late.log 2>&1 &
 late=$!
 pids="$pids $late"
-within 30 sh -c "tail -n 1 joined.jsonl | grep -q '\"workers\":2'" || fail 'who comes late is not let in'
+eventually sh -c "tail -n 1 joined.jsonl | grep -q '\"workers\":2'" || fail 'who comes late is not let in'
 kill -INT "$trainer"
 ends 130
 wait $early || fail "a worker fails at the end: $(cat early.log)"

@@ -1,4 +1,6 @@
-/* The number of copies of each arc, regardless of the manager's view: no arc loses more copies than servers
+/* cost: 20
+ *
+ * The number of copies of each arc, regardless of the manager's view: no arc loses more copies than servers
  * were lost.
  *
  * After every event the copies of each arc are counted at the servers themselves. A copy is a running server
@@ -281,6 +283,24 @@ static void test_a_server_that_misses_a_view_keeps_its_place(void **state) {
   }
 }
 
+/* As above, and then the manager stands still for longer than it waits for such a server. Complaints have arrived
+ * meanwhile. */
+static void test_a_manager_that_stood_still_does_not_count_this_time(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 30; seed++) {
+    begin(1500 + seed, 3, 1);
+    cluster_start_late(&cluster, 0);
+    watch_views((int64_t)(60 + 3 * seed) * MS);
+    cut_manager_from(seed % 3, seed % 3 + 1);
+    watch_views(S);
+    pwi_sim_pause(cluster.sim, cluster.manager_node, 8 * S);
+    watch_views(S);
+    mend_manager_to(seed % 3, seed % 3 + 1);
+    watch_views(10 * S);
+    end();
+  }
+}
+
 /* The servers return one after the other, the last after half a minute. */
 static void test_servers_that_return_one_by_one_lose_no_copy(void **state) {
   (void)state;
@@ -520,6 +540,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_an_outage_of_the_managers_network_costs_no_copy),
       cmocka_unit_test(test_an_outage_costs_no_copy_where_there_are_two_servers),
       cmocka_unit_test(test_a_server_that_misses_a_view_keeps_its_place),
+      cmocka_unit_test(test_a_manager_that_stood_still_does_not_count_this_time),
       cmocka_unit_test(test_servers_that_return_one_by_one_lose_no_copy),
       cmocka_unit_test(test_a_manager_that_is_started_again_waits_for_slow_returners),
       cmocka_unit_test(test_a_manager_that_does_not_reach_half_of_the_servers_strikes_nobody_off),

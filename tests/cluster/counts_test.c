@@ -1,4 +1,6 @@
-/* Counts that stay exact when any process is killed (counts.h). Workers are killed, stopped and cut off at
+/* many: 1000
+ *
+ * Counts that stay exact when any process is killed (counts.h). Workers are killed, stopped and cut off at
  * any moment, also during takeovers, and replaced by new senders; links break; a server is killed and returns
  * empty. At the end every row adds up to the corpus, the totals to the sum of all rows, and the topics in the
  * files give exactly the table on the servers.
@@ -13,7 +15,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SEEDS 40
 #else
-#define SEEDS 300
+#define SEEDS 100
 #endif
 #define BUG_SEEDS 300 /* each bug must be found among so many */
 

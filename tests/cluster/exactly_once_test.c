@@ -1,4 +1,5 @@
 /* timeout: 1800
+ * cost: 20
  *
  * Exactly once, under faults: manager, servers and clients in the simulator, from very many seeds
  * (sim/campaign/campaign.h).

@@ -1,6 +1,4 @@
-/* timeout: 300
- *
- * A manager whose journal is a file is killed and restarted under traffic, also by power failures of its
+/* A manager whose journal is a file is killed and restarted under traffic, also by power failures of its
  * machine: nothing is lost, all nodes find it again, and nodes do not follow a manager that returns with
  * another or an older log.
  *

@@ -91,6 +91,7 @@ static void raw_piece(void *self, struct pwi_link link, void *context, size_t of
   if (outcome && pwi_outcome_decode(outcome, bytes, &raw->outcome)) raw->outcome = (struct pwi_outcome){0};
   if (kind == PWI_SAY_JOINED && pwi_joined_decode(payload, raw->payload_size, &raw->joined) == PAWL_OK) {
     raw->greeting.cluster = raw->joined.cluster;
+    raw->greeting.node = raw->joined.id;
     assert_int_equal(pwi_greeting_set(raw->net, &raw->greeting), PAWL_OK);
   }
   const void *asked = pwi_control_find(&raw->control, data, PWI_SECTION_TERMS, &bytes);
@@ -164,8 +165,9 @@ static struct raw_link *raw_join(struct raw *raw, struct pwi_cluster *cluster, c
 }
 
 /* Sends sections of raw bytes on the data lane. */
-static void raw_send(struct raw *raw, const struct raw_link *link, const struct pwi_message_head *head,
-                     const struct pwi_section *sections, const void *const *data, size_t count) {
+__attribute__((unused)) static void raw_send(struct raw *raw, const struct raw_link *link,
+                                             const struct pwi_message_head *head, const struct pwi_section *sections,
+                                             const void *const *data, size_t count) {
   struct pwi_message_builder builder;
   pwi_message_begin(&builder, &link->peering.data, head);
   pawl_status status = PAWL_OK;

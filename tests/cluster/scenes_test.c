@@ -122,6 +122,89 @@ static void test_a_node_serves_a_vector_that_it_opened_locally(void **state) {
   pwi_cluster_close(&cluster);
 }
 
+static void hold_locally(struct pwi_cluster_client *owner, const char *name) {
+  cluster_wait_joined(owner);
+  sync_catalogue(owner);
+  struct pwi_flow *flow = cluster_open_vector(owner, name, 0);
+  assert_int_equal(pwi_client_open_local(owner->client, pwi_flow_entry(flow)->id), PAWL_OK);
+}
+
+static bool has_ended;
+static void note_end(struct pwi_task *task) { (void)task, has_ended = true; }
+static bool is_under_way(void *context) { return (void)context, !has_ended; }
+
+/* Regression: a read was answered by the process that had taken over the address, with its own rows. */
+static void test_another_process_at_the_same_address_does_not_answer(void **state) {
+  (void)state;
+  struct pwi_cluster_client owner, writer, reader;
+  struct pwi_client_state owner_state;
+  struct pwi_task task = {.finished = note_end};
+  struct pwi_where where = {.keys = keys, .count = 4};
+  int64_t values[4];
+  open_cluster(1, 0);
+  add_client(&owner, "owner", "peers", false, true);
+  add_client(&writer, "writer", "peers", false, false);
+  add_client(&reader, "reader", "peers", false, false);
+  cluster_vector(&owner, "peers/w", &counts);
+  hold_locally(&owner, "peers/w");
+  sync_catalogue(&writer);
+  sync_catalogue(&reader);
+  pwi_client_state(owner.client, &owner_state);
+  assert_int_equal(push(&writer, cluster_open_vector(&writer, "peers/w", owner_state.sender), 3), PAWL_OK);
+  struct pwi_flow *local = cluster_open_vector(&reader, "peers/w", owner_state.sender);
+  assert_int_equal(pull(&reader, local), 3);
+  /* The reader does not hear that the owner is gone. */
+  pwi_sim_cut(cluster.sim, reader.node, cluster.manager_node);
+  pwi_sim_cut(cluster.sim, cluster.manager_node, reader.node);
+  pwi_sim_kill(cluster.sim, owner.node);
+  assert_int_equal(pwi_sim_start(cluster.sim, owner.node), PAWL_OK);
+  hold_locally(&owner, "peers/w");
+  has_ended = false;
+  assert_int_equal(pwi_client_start(reader.client, &task, local, PWI_REQUEST_PULL, &where, NULL, values), PAWL_OK);
+  cluster_run_for(&cluster, 3 * PWI_SIM_SECOND);
+  assert_false(has_ended);
+  pwi_sim_mend(cluster.sim, reader.node, cluster.manager_node);
+  pwi_sim_mend(cluster.sim, cluster.manager_node, reader.node);
+  cluster_run_while(&cluster, is_under_way, NULL, 10 * PWI_SIM_SECOND);
+  assert_int_equal(task.status, PAWL_NODE_GONE);
+  pwi_cluster_close(&cluster);
+}
+
+static bool is_under_the_same_id(void *context) {
+  const struct pwi_cluster_client *client = context;
+  struct pwi_client_state state;
+  pwi_client_state(client->client, &state);
+  return state.sender == 0 || state.sender == *(const uint64_t *)client->context;
+}
+
+/* The owner is declared dead while it stands still, and joins again under another id. Its rows are there still. */
+static void test_a_local_vector_outlives_the_id_of_its_node(void **state) {
+  (void)state;
+  struct pwi_cluster_client owner, other;
+  struct pwi_client_state owner_state;
+  open_cluster(1, 0);
+  add_client(&owner, "owner", "peers", false, true);
+  add_client(&other, "other", "peers", false, false);
+  struct pwi_flow *served = cluster_vector(&owner, "peers/w", &counts);
+  sync_catalogue(&other);
+  assert_int_equal(pwi_client_open_local(owner.client, pwi_flow_entry(served)->id), PAWL_OK);
+  int64_t sum = 0;
+  for (int life = 0; life < 3; life++) {
+    pwi_client_state(owner.client, &owner_state);
+    struct pwi_flow *local = cluster_open_vector(&other, "peers/w", owner_state.sender);
+    for (int i = 1; i <= 3; i++) assert_int_equal(push(&other, local, 10 * life + i), PAWL_OK);
+    sum += 3 * 10 * life + 6;
+    assert_int_equal(pull(&other, local) % 1000, sum);
+    owner.context = &owner_state.sender;
+    pwi_sim_pause(cluster.sim, owner.node, 60 * PWI_SIM_SECOND);
+    assert_int_equal(push(&other, local, 1000), PAWL_NODE_GONE); /* it has taken effect or not */
+    assert_int_equal(
+        pwi_sim_run_while(cluster.sim, is_under_the_same_id, &owner, pwi_sim_now(cluster.sim) + 120 * PWI_SIM_SECOND),
+        PAWL_OK);
+  }
+  pwi_cluster_close(&cluster);
+}
+
 static void test_bad_input_is_found_before_anything_is_sent(void **state) {
   (void)state;
   struct pwi_cluster_client client;
@@ -500,6 +583,8 @@ int main(void) {
       cmocka_unit_test(test_two_jobs_share_a_space),
       cmocka_unit_test(test_a_reader_pulls_a_model_while_it_is_trained_and_cannot_change_it),
       cmocka_unit_test(test_a_node_serves_a_vector_that_it_opened_locally),
+      cmocka_unit_test(test_another_process_at_the_same_address_does_not_answer),
+      cmocka_unit_test(test_a_local_vector_outlives_the_id_of_its_node),
       cmocka_unit_test(test_bad_input_is_found_before_anything_is_sent),
       cmocka_unit_test(test_a_push_larger_than_a_message_is_cut_and_arrives_whole),
       cmocka_unit_test(test_past_its_cap_a_server_refuses_to_grow_and_serves_on),

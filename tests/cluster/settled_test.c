@@ -97,15 +97,52 @@ static bool is_forgotten(uint64_t id) {
 
 static void close_scene(void) { pwi_cluster_close(&scene.cluster); }
 
+/* The worker has pushed once, and all servers know that it has the answer. */
+static void open_settled(uint32_t replicas) {
+  open_scene(replicas);
+  push_to_its_end();
+  cluster_run_for(&scene.cluster, 2000 * MS);
+}
+
+/* The worker is killed. The cluster runs for this long. */
+static void kill_worker(int64_t time_ns) {
+  pwi_sim_kill(scene.cluster.sim, scene.worker.node);
+  cluster_run_for(&scene.cluster, time_ns);
+}
+
+static void check_forgotten(uint64_t id) {
+  assert_int_equal(retired(), 0);
+  assert_true(is_forgotten(id));
+}
+
+static void check_kept(uint64_t id) {
+  assert_int_equal(retired(), 1);
+  assert_false(is_forgotten(id));
+}
+
+/* A second push is applied and its answer is lost. Then the worker is cut off altogether. */
+static void lose_an_answer(void) {
+  cut(false, true, pwi_sim_cut);
+  push();
+  cluster_run_for(&scene.cluster, 100 * MS);
+  cut(true, true, pwi_sim_cut);
+}
+
+/* The worker comes back. Its second push ends, and has been counted once. */
+static void come_back(void) {
+  cut(true, true, pwi_sim_mend);
+  cluster_run_while(&scene.cluster, is_under_way, NULL, 20000 * MS);
+  assert_int_equal(scene.task.status, PAWL_OK);
+  assert_int_equal(value(), 2);
+}
+
 static void test_a_client_that_never_pushed_is_forgotten(void **state) {
   (void)state;
   open_scene(1);
   uint64_t id = sender();
   cluster_run_for(&scene.cluster, 2000 * MS); /* it has reported that it has the replies to its asks */
-  pwi_sim_kill(scene.cluster.sim, scene.worker.node);
-  cluster_run_for(&scene.cluster, 4000 * MS);
-  assert_int_equal(retired(), 0);
-  assert_true(is_forgotten(id));
+  kill_worker(4000 * MS);
+  check_forgotten(id);
   close_scene();
 }
 
@@ -113,10 +150,8 @@ static void test_one_that_may_not_have_the_reply_to_an_ask_is_kept(void **state)
   (void)state;
   open_scene(1);
   uint64_t id = sender();
-  pwi_sim_kill(scene.cluster.sim, scene.worker.node);
-  cluster_run_for(&scene.cluster, 10000 * MS);
-  assert_int_equal(retired(), 1);
-  assert_false(is_forgotten(id));
+  kill_worker(10000 * MS);
+  check_kept(id);
   close_scene();
 }
 
@@ -125,23 +160,17 @@ static void test_one_that_was_killed_right_after_a_push_is_kept(void **state) {
   open_scene(1);
   uint64_t id = sender();
   push_to_its_end();
-  pwi_sim_kill(scene.cluster.sim, scene.worker.node);
-  cluster_run_for(&scene.cluster, 10000 * MS);
-  assert_int_equal(retired(), 1);
-  assert_false(is_forgotten(id));
+  kill_worker(10000 * MS);
+  check_kept(id);
   close_scene();
 }
 
 static void test_one_that_had_been_idle_is_forgotten(void **state) {
   (void)state;
-  open_scene(1);
+  open_settled(1);
   uint64_t id = sender();
-  push_to_its_end();
-  cluster_run_for(&scene.cluster, 2000 * MS);
-  pwi_sim_kill(scene.cluster.sim, scene.worker.node);
-  cluster_run_for(&scene.cluster, 4000 * MS);
-  assert_int_equal(retired(), 0);
-  assert_true(is_forgotten(id));
+  kill_worker(4000 * MS);
+  check_forgotten(id);
   assert_int_equal(value(), 1);
   close_scene();
 }
@@ -150,22 +179,14 @@ static void test_one_that_had_been_idle_is_forgotten(void **state) {
 static void test_a_push_whose_answer_was_lost_counts_once(void **state) {
   (void)state;
   for (uint32_t replicas = 0; replicas < 2; replicas++) {
-    open_scene(replicas);
-    push_to_its_end();
-    cluster_run_for(&scene.cluster, 2000 * MS);
+    open_settled(replicas);
     uint64_t id = sender();
-    cut(false, true, pwi_sim_cut);
-    push();
-    cluster_run_for(&scene.cluster, 100 * MS);
-    cut(true, true, pwi_sim_cut);
+    lose_an_answer();
     cluster_run_for(&scene.cluster, 5000 * MS);
     assert_int_equal(value(), 2);
     assert_int_equal(retired(), 1);
-    cut(true, true, pwi_sim_mend);
-    cluster_run_while(&scene.cluster, is_under_way, NULL, 20000 * MS);
-    assert_int_equal(scene.task.status, PAWL_OK);
+    come_back();
     assert_true(sender() != id);
-    assert_int_equal(value(), 2);
     close_scene();
   }
 }
@@ -182,23 +203,15 @@ static void cut_manager(void (*how)(struct pwi_sim *, struct pwi_sim_node, struc
 /* The worker is lost while the manager reaches no server: nobody can say what is unsettled. */
 static void test_nothing_is_forgotten_while_servers_are_not_connected(void **state) {
   (void)state;
-  open_scene(0);
-  push_to_its_end();
-  cluster_run_for(&scene.cluster, 2000 * MS);
-  cut(false, true, pwi_sim_cut);
-  push();
-  cluster_run_for(&scene.cluster, 100 * MS);
-  cut(true, true, pwi_sim_cut);
+  open_settled(0);
+  lose_an_answer();
   cut_manager(pwi_sim_cut);
   cluster_run_for(&scene.cluster, 6000 * MS);
   assert_int_equal(retired(), 1);
   cut_manager(pwi_sim_mend);
   cluster_run_for(&scene.cluster, 3000 * MS);
   assert_int_equal(value(), 2);
-  cut(true, true, pwi_sim_mend);
-  cluster_run_while(&scene.cluster, is_under_way, NULL, 20000 * MS);
-  assert_int_equal(scene.task.status, PAWL_OK);
-  assert_int_equal(value(), 2);
+  come_back();
   close_scene();
 }
 
@@ -215,10 +228,7 @@ static void test_a_client_that_waits_for_an_answer_is_not_idle(void **state) {
   cluster_run_for(&scene.cluster, 5000 * MS);
   assert_int_equal(value(), 2);
   assert_int_equal(retired(), 1);
-  cut(true, true, pwi_sim_mend);
-  cluster_run_while(&scene.cluster, is_under_way, NULL, 20000 * MS);
-  assert_int_equal(scene.task.status, PAWL_OK);
-  assert_int_equal(value(), 2);
+  come_back();
   close_scene();
 }
 
@@ -226,19 +236,14 @@ static void test_a_client_that_waits_for_an_answer_is_not_idle(void **state) {
 static void test_a_push_that_never_arrived_is_sent_again(void **state) {
   (void)state;
   for (uint32_t replicas = 0; replicas < 2; replicas++) {
-    open_scene(replicas);
-    push_to_its_end();
-    cluster_run_for(&scene.cluster, 2000 * MS);
+    open_settled(replicas);
     uint64_t id = sender();
     cut(true, true, pwi_sim_cut);
     push();
     cluster_run_for(&scene.cluster, 5000 * MS);
     assert_true(is_forgotten(id));
     assert_int_equal(value(), 1);
-    cut(true, true, pwi_sim_mend);
-    cluster_run_while(&scene.cluster, is_under_way, NULL, 20000 * MS);
-    assert_int_equal(scene.task.status, PAWL_OK);
-    assert_int_equal(value(), 2);
+    come_back();
     close_scene();
   }
 }

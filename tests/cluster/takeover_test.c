@@ -1,4 +1,4 @@
-/* timeout: 300
+/* many: 1000
  *
  * Managers that take turns, under faults: leaders are killed, stopped and cut off, from nodes and from the
  * store, while workers push and arcs move. The log never forks (checked by leaders.h), no push is lost or
@@ -19,7 +19,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SEEDS 40
 #else
-#define SEEDS 300
+#define SEEDS 100
 #endif
 
 #define WINDOW (15 * PWI_SIM_SECOND) /* time during which faults happen */

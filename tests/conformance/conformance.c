@@ -43,6 +43,10 @@ int main(int argc, char **argv) {
   failed += suite_messages();
   failed += suite_receiving();
   failed += suite_one_sided();
+  failed += suite_puts();
+  failed += suite_regions();
+  failed += suite_windows();
+  failed += suite_broken();
   failed += suite_timers();
   failed += suite_limits();
   failed += suite_closing();

@@ -1,17 +1,23 @@
 /* Regions in tests. */
 #include "share.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pattern.h"
 
 struct share share_open(struct pair *pair, size_t size, unsigned access) {
-  struct share share;
-  uint8_t token[PWI_NET_TOKEN_MAX];
-  size_t token_size = 0;
+  struct share share = {0};
   assert_status(PARTY_CALL(pair->there, pwi_net_region_open(pair->there->net, size, &share.region)), PAWL_OK);
   share.memory = pwi_net_region_memory(share.region);
+  return share_again(pair, &share, access);
+}
+
+struct share share_again(struct pair *pair, const struct share *old, unsigned access) {
+  struct share share = *old;
+  uint8_t token[PWI_NET_TOKEN_MAX];
+  size_t token_size = 0;
   assert_status(PARTY_CALL(pair->there, pwi_net_region_share(pair->there->net, share.region, pair->theirs->link, access,
                                                              token, &token_size)),
                 PAWL_OK);
@@ -21,6 +27,19 @@ struct share share_open(struct pair *pair, size_t size, unsigned access) {
       PAWL_OK);
   memset(token, 0xee, sizeof token);
   return share;
+}
+
+size_t share_token(struct scene *scene, struct pair *pair, struct pwi_region *region, unsigned access,
+                   uint8_t token[PWI_NET_TOKEN_MAX]) {
+  size_t size = 0;
+  for (;;) {
+    pawl_status status = PARTY_CALL(
+        pair->there, pwi_net_region_share(pair->there->net, region, pair->theirs->link, access, token, &size));
+    if (status == PAWL_OK) return size;
+    assert_status(status, PAWL_QUEUE_FULL);
+    pair->theirs->full = true;
+    SCENE_UNTIL(scene, !pair->theirs->full);
+  }
 }
 
 void share_close(struct pair *pair, struct share *share) {
@@ -61,6 +80,16 @@ uint64_t share_fence(struct pair *pair) {
   uint64_t cookie = party_op_begin(pair->here, pair->ours, NULL);
   assert_status(PARTY_CALL(pair->here, pwi_net_fence(pair->here->net, pair->ours->link, cookie)), PAWL_OK);
   return cookie;
+}
+
+size_t share_count_mappings(void) {
+  char line[512];
+  size_t count = 0;
+  FILE *maps = fopen("/proc/self/maps", "re");
+  assert_non_null(maps);
+  while (fgets(line, sizeof line, maps)) count += strstr(line, "memfd:pawl") != NULL;
+  fclose(maps);
+  return count;
 }
 
 bool share_holds(const struct share *share, uint64_t seed, uint64_t offset, size_t size) {

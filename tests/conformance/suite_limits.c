@@ -187,6 +187,36 @@ static void test_an_acceptor_has_a_limit_of_links(void **state) {
   scene_join(scene, here, there);
 }
 
+#define CROWD 80
+
+/* Each link of many has all that a pair can do, a data plane included. */
+static void test_eighty_links_of_a_node_have_all_that_one_has(void **state) {
+  struct scene *scene = *state;
+  struct party *there = scene_listener(scene, 1, NULL);
+  struct party *others[3] = {scene_party(scene, 0, NULL), scene_party(scene, 2, NULL), scene_party(scene, 3, NULL)};
+  static struct pair pairs[CROWD];
+  static struct share shares[CROWD];
+  static const unsigned wanted[] = {WORLD_PLANE, PWI_LINK_HAS_PLANE, WORLD_IN_PLACE, PWI_LINK_IN_PLACE};
+  for (size_t i = 0; i < CROWD; i++) {
+    pairs[i] = scene_join(scene, others[i < CROWD - 10 ? 0 : 1 + i % 2], there); /* one of them has 70 links, too */
+    for (size_t n = 0; n < 4; n += 2)
+      assert_int_equal(!!(pairs[i].ours->can & wanted[n + 1]), !!(scene_kind->traits & wanted[n]));
+    shares[i] = share_open(&pairs[i], 10 * KB, PWI_ACCESS_WRITE);
+  }
+  for (size_t round = 1; round <= 3; round++) {
+    for (size_t i = 0; i < CROWD; i++) {
+      pawl_status status;
+      assert_int_not_equal(share_put(&pairs[i], &shares[i], i + round, 0, 10 * KB, round, &status), 0);
+      struct packet packet = {.lane = PWI_LANE_DATA, .size = i % 2 ? 100 : 9 * KB};
+      assert_status(party_send(pairs[i].here, pairs[i].ours, &packet), PAWL_OK);
+    }
+    for (size_t i = 0; i < CROWD; i++) {
+      SCENE_UNTIL(scene, pairs[i].theirs->notifications == round && pairs[i].theirs->in[PWI_LANE_DATA].whole == round);
+      assert_true(share_holds(&shares[i], i + round, 0, 10 * KB));
+    }
+  }
+}
+
 static void test_the_defaults_are_those_of_the_header(void **state) {
   (void)state;
   struct pwi_net_limits limits;
@@ -214,6 +244,7 @@ int suite_limits(void) {
       SCENE_TEST(test_a_message_over_the_receivers_limit_never_begins),
       SCENE_TEST(test_a_connector_has_a_limit_of_links),
       SCENE_TEST(test_an_acceptor_has_a_limit_of_links),
+      SCENE_TEST(test_eighty_links_of_a_node_have_all_that_one_has),
       SCENE_TEST(test_the_defaults_are_those_of_the_header),
   };
   return cmocka_run_group_tests_name("limits", tests, NULL, NULL);

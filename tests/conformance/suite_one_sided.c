@@ -364,11 +364,13 @@ static void test_reaching_for_a_closed_region_ends_well_or_badly_but_ends(void *
   uint8_t *into = calloc(1, 100000);
   share_close(&pair, &share);
   pawl_status status;
-  share_put(&pair, &share, 3, 0, 50000, 0, &status);
+  share_put(&pair, &share, 3, 0, 50000, 9, &status);
   share_get(&pair, &share, 0, into, 100000);
   share_fence(&pair);
   SCENE_UNTIL(scene, pair.ours->outstanding == 0);
   free(into);
+  scene_idle(scene, 10 * WORLD_MS);
+  assert_int_equal(pair.theirs->notifications, 0); /* of a put that did not land */
 }
 
 static void test_a_remote_that_was_never_opened_cannot_be_used(void **state) {

@@ -17,7 +17,7 @@
 #include "host/clock.h"
 
 #define SECOND PWI_HOST_SECOND
-#define LIMIT (30 * SECOND) /* for what must come about; nothing here takes that long */
+#define LIMIT (200 * SECOND) /* for what must come about: nothing takes that long on a busy machine */
 #define MANAGERS 2
 #define SERVERS 2
 #define PREFIX "tests/cluster"

@@ -1,5 +1,4 @@
-/* timeout: 240
- * alone: yes
+/* alone: yes
  *
  * What managers make of an etcd that is not there, holds something else, or loses what it held. */
 #include "base/testing.h"

@@ -1,6 +1,5 @@
 /* Ten thousand connections that never send a hello.
  *
- * timeout: 600
  */
 #include <pthread.h>
 #include <stdatomic.h>

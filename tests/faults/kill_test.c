@@ -1,7 +1,6 @@
 /* A peer is killed in mid-stream, and the other side continues. kill_hundred_test.c does the same for longer.
  *
  * alone: yes
- * timeout: 600
  */
 #include "base/testing.h"
 #include "kills.h"

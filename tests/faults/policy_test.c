@@ -113,8 +113,8 @@ static void test_there_is_no_data_plane_where_encryption_is_required(void **stat
     guest.connect = node_address(listening);
     struct node *coming = node_open(&guest);
     assert_true(node_wait_pongs(coming, 3));
-    assert_int_equal(node_last_can(coming), PWI_LINK_ENCRYPTED);
-    assert_int_equal(node_last_can(listening), PWI_LINK_ENCRYPTED);
+    assert_int_equal(node_last_can(coming), PWI_LINK_ENCRYPTED | PWI_LINK_LOCAL);
+    assert_int_equal(node_last_can(listening), PWI_LINK_ENCRYPTED | PWI_LINK_LOCAL);
     node_close(coming);
     node_close(listening);
   }

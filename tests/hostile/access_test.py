@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 """Limited, revoked and greedy keys against a cluster: each has exactly its rights, and every order is audited."""
-# timeout: 300
 # labels: nosan
 import json
 import os

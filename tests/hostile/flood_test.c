@@ -4,7 +4,6 @@
  * turn. Senders that occupy memory and send slowly are dropped when others wait. An honest pair exchanges
  * messages all the time.
  */
-/* timeout: 600 */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 
 Runs against a manager and a server started as by users. Honest clients ask during every attack.
 """
-# timeout: 600
 import os
 import socket
 import ssl

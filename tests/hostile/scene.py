@@ -8,7 +8,7 @@ import tempfile
 import time
 
 PAWL = os.environ["PAWL_COMMAND"]
-PATIENCE = 60  # seconds: a limit for what must come, not a time that is measured
+PATIENCE = 200  # seconds: a limit for what must come, not a time that is measured
 WORK = tempfile.mkdtemp(prefix="pawl-hostile-")
 
 

@@ -5,7 +5,7 @@
 #include "net/tcp/tcp.h"
 
 #define MILLISECOND INT64_C(1000000)
-#define PATIENCE (10000 * MILLISECOND)
+#define PATIENCE (100000 * MILLISECOND)
 #define BODY ((size_t)18 << 20) /* several turns of the plane */
 
 struct node {

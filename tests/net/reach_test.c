@@ -1,4 +1,5 @@
-/* Where a node can be reached: IPv4 and IPv6, names, port ranges, advertised addresses, and what it does not try. */
+/* Where a node can be reached: IPv4 and IPv6, names, port ranges, advertised addresses, and what it does not try. And
+ * whether both sides know that nothing lies between them. */
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -6,12 +7,13 @@
 #include "base/testing.h"
 #include "net/tcp/tcp.h"
 
-#define PATIENCE (INT64_C(10) * 1000 * 1000 * 1000)
+#define PATIENCE (INT64_C(100) * 1000 * 1000 * 1000)
 
 struct node {
   struct pwi_net *net;
   bool is_up, is_down;
   pawl_status why;
+  unsigned can;
   char identity[64];
 };
 
@@ -19,6 +21,7 @@ static void on_up(void *self, struct pwi_link link, const struct pwi_link_info *
   struct node *node = self;
   (void)link;
   node->is_up = true;
+  node->can = info->can;
   snprintf(node->identity, sizeof node->identity, "%s", info->identity);
 }
 
@@ -41,14 +44,40 @@ static pawl_status open_node(struct node *node, const char *advertise, const str
   return pwi_tcp_create(&config, &actor, node, &node->net);
 }
 
-/* Polls both until the link of `from` is up or down. */
-static void run(struct node *from, struct node *to) {
+/* Passes the bytes of one connection on in both directions, as a proxy does. */
+struct proxy {
+  int listener, ends[2]; /* -1: none */
+  struct sockaddr_in to;
+};
+
+static void pass_on(int from, int to) {
+  char bytes[4096];
+  ssize_t size = recv(from, bytes, sizeof bytes, MSG_DONTWAIT);
+  if (size > 0) assert_int_equal(send(to, bytes, (size_t)size, MSG_NOSIGNAL), size);
+}
+
+static void run_proxy(struct proxy *proxy) {
+  if (proxy->ends[0] < 0) {
+    proxy->ends[0] = accept4(proxy->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (proxy->ends[0] < 0) return;
+    proxy->ends[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(proxy->ends[1], (struct sockaddr *)&proxy->to, sizeof proxy->to), 0);
+  }
+  pass_on(proxy->ends[0], proxy->ends[1]);
+  pass_on(proxy->ends[1], proxy->ends[0]);
+}
+
+/* Polls both until the link of `from` is up or down. `proxy` may be NULL. */
+static void run_through(struct node *from, struct node *to, struct proxy *proxy) {
   int64_t limit = pwi_net_now(from->net) + PATIENCE;
   while (!from->is_down && !(from->is_up && (!to || to->is_up)) && pwi_net_now(from->net) < limit) {
     pwi_net_poll(from->net, pwi_net_now(from->net) + 1000000);
     if (to) pwi_net_poll(to->net, pwi_net_now(to->net));
+    if (proxy) run_proxy(proxy);
   }
 }
+
+static void run(struct node *from, struct node *to) { run_through(from, to, NULL); }
 
 static void check_joins(const char *listen, const char *connect_host) {
   struct node here, there;
@@ -63,6 +92,7 @@ static void check_joins(const char *listen, const char *connect_host) {
   assert_int_equal(pwi_net_connect(here.net, address, &link), PAWL_OK);
   run(&here, &there);
   assert_true(here.is_up && there.is_up);
+  assert_true((here.can & PWI_LINK_LOCAL) && (there.can & PWI_LINK_LOCAL));
   pwi_net_destroy(here.net);
   pwi_net_destroy(there.net);
 }
@@ -89,6 +119,45 @@ static void test_ipv6_joins(void **state) {
 static void test_a_host_name_joins(void **state) {
   (void)state;
   check_joins("tcp://127.0.0.1:0", "tcp://localhost");
+}
+
+static void test_a_unix_socket_joins(void **state) {
+  (void)state;
+  char folder[] = "/tmp/pawl-reach-XXXXXX", address[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(address, sizeof address, "unix:%s/socket", folder);
+  check_joins(address, NULL);
+  rmdir(folder);
+}
+
+/* Both sides see a loopback connection, but the bytes between them pass through another process, and perhaps
+ * over a network. So messages keep their checksums. */
+static void test_a_connection_through_a_proxy_is_not_local(void **state) {
+  (void)state;
+  struct node here, there;
+  struct pwi_link link;
+  unsigned port;
+  char address[PWI_NET_ADDRESS_MAX];
+  struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof own;
+  struct proxy proxy = {socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), {-1, -1}, own};
+  assert_int_equal(bind(proxy.listener, (struct sockaddr *)&own, sizeof own), 0);
+  assert_int_equal(listen(proxy.listener, 1), 0);
+  assert_int_equal(getsockname(proxy.listener, (struct sockaddr *)&own, &size), 0);
+  assert_int_equal(open_node(&here, NULL, NULL), PAWL_OK);
+  assert_int_equal(open_node(&there, NULL, NULL), PAWL_OK);
+  assert_int_equal(pwi_net_listen(there.net, "tcp://127.0.0.1:0"), PAWL_OK);
+  assert_int_equal(sscanf(pwi_net_address(there.net), "tcp://127.0.0.1:%u", &port), 1);
+  proxy.to.sin_port = htons((uint16_t)port);
+  snprintf(address, sizeof address, "tcp://127.0.0.1:%u", (unsigned)ntohs(own.sin_port));
+  assert_int_equal(pwi_net_connect(here.net, address, &link), PAWL_OK);
+  run_through(&here, &there, &proxy);
+  assert_true(here.is_up && there.is_up);
+  assert_false((here.can & PWI_LINK_LOCAL) || (there.can & PWI_LINK_LOCAL));
+  pwi_net_destroy(here.net);
+  pwi_net_destroy(there.net);
+  close(proxy.listener);
+  for (size_t i = 0; i < 2; i++) close(proxy.ends[i]);
 }
 
 static void test_a_name_that_nobody_has_is_reported(void **state) {
@@ -196,6 +265,8 @@ int main(void) {
       cmocka_unit_test(test_ipv4_joins),
       cmocka_unit_test(test_ipv6_joins),
       cmocka_unit_test(test_a_host_name_joins),
+      cmocka_unit_test(test_a_unix_socket_joins),
+      cmocka_unit_test(test_a_connection_through_a_proxy_is_not_local),
       cmocka_unit_test(test_a_name_that_nobody_has_is_reported),
       cmocka_unit_test(test_a_range_of_ports_gives_the_first_that_is_free),
       cmocka_unit_test(test_an_advertised_address_is_what_others_are_told),

@@ -1,13 +1,14 @@
-/* A token that says more than is true: a peer may write any size into it. Where memory is mapped the size is that of the memory, or the
- * token is refused; where bytes go over the socket the owner refuses what lies beyond. */
+/* A token that says more than is true, with a valid check: a peer may write any size into it. Where memory is mapped the size is that of
+ * the memory, or the token is refused; where bytes go over the socket the owner refuses accesses that lie beyond. */
 #include "base/bytes.h"
 #include "base/testing.h"
 #include "net/tcp/tcp.h"
+#include "net/tcp/world.h"
 
-#define MILLISECOND INT64_C(1000000)
-#define PATIENCE (30000 * MILLISECOND)
+#define PATIENCE (200000 * MILLISECOND)
 #define SIZE ((size_t)4096)
-#define SIZE_AT 8 /* of the region, in the token */
+#define SIZE_AT 8   /* of the region, in the token */
+#define CHECK_AT 24 /* in the token */
 
 struct node {
   struct pwi_net *net;
@@ -48,6 +49,7 @@ static void open_node(struct node *node, enum pwi_tcp_plane plane) {
 }
 
 static bool are_up(const struct node *from, const struct node *to) { return from->is_up && to->is_up; }
+static bool are_down(const struct node *from, const struct node *to) { return from->is_down && to->is_down; }
 static bool has_got(const struct node *from, const struct node *to) {
   (void)to;
   return from->gets > 0;
@@ -88,7 +90,9 @@ static void end(struct scene *scene) {
 }
 
 static pawl_status use(struct scene *scene, uint64_t size, struct pwi_remote *remote_out) {
+  const struct tcp_link *link = pwi_tcp_find_link((struct tcp_net *)scene->from.net, scene->from.link);
   pwi_put_u64(scene->token + SIZE_AT, size);
+  pwi_put_u64(scene->token + CHECK_AT, pwi_tcp_token_check(link, false, scene->token, scene->token_size));
   return pwi_net_remote_open(scene->from.net, scene->from.link, scene->token, scene->token_size, remote_out);
 }
 
@@ -125,10 +129,34 @@ static void test_over_a_socket_the_owner_refuses_what_lies_beyond(void **state) 
   end(&scene);
 }
 
+/* The same for a put, beside a region that follows in memory. */
+static void test_over_a_socket_the_owner_refuses_a_put_beyond_the_region(void **state) {
+  struct scene scene;
+  struct pwi_remote remote;
+  char bytes[64];
+  (void)state;
+  begin(&scene, PWI_PLANE_OFF);
+  struct pwi_region *next;
+  assert_int_equal(pwi_net_region_open(scene.to.net, SIZE, &next), PAWL_OK);
+  assert_int_equal(
+      pwi_net_region_share(scene.to.net, scene.region, scene.to.link, PWI_ACCESS_WRITE, scene.token, &scene.token_size),
+      PAWL_OK);
+  assert_int_equal(use(&scene, 4 * SIZE, &remote), PAWL_OK);
+  memset(bytes, 'x', sizeof bytes);
+  assert_int_equal(pwi_net_put(scene.from.net, scene.from.link, remote, SIZE - 32, bytes, 64, 1, 0), PAWL_OK);
+  run_until(&scene.from, &scene.to, are_down);
+  for (size_t i = 0; i < SIZE; i++) {
+    assert_int_equal(((char *)pwi_net_region_memory(scene.region))[i], 0);
+    assert_int_equal(((char *)pwi_net_region_memory(next))[i], 0);
+  }
+  end(&scene);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_token_of_mapped_memory_says_how_large_it_is),
       cmocka_unit_test(test_over_a_socket_the_owner_refuses_what_lies_beyond),
+      cmocka_unit_test(test_over_a_socket_the_owner_refuses_a_put_beyond_the_region),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,12 +204,14 @@ class DeadTest(scene.Test):
         self.refused("NODE_STOPPED", "push to a/b", task.wait)
 
     def test_closing_ends_the_waiting_of_other_threads(self):
-        session, ends = pawl.Session(), []
+        session, ends, begun = pawl.Session(), [], threading.Barrier(4)
         w, group = session.ensure("a/b", size=10), session.group("a/g", 2)  # whose second member never comes
         w.push([1], [3])
         os.kill(scene.children("--join")[0], signal.SIGKILL)  # what only it had is waited for
+        unfinished = w.push([1], [3], wait=False)  # flush has something to wait for, whichever thread is first
 
         def wait(call):
+            begun.wait(scene.PATIENCE)
             try:
                 ends.append(call())
             except pawl.Error as failure:
@@ -219,11 +221,13 @@ class DeadTest(scene.Test):
         threads = [threading.Thread(target=wait, args=(call,)) for call in calls]
         for thread in threads:
             thread.start()
-        time.sleep(0.3)
+        begun.wait(scene.PATIENCE)
+        time.sleep(0.3)  # all of them are in their calls
         self.refused("TIMED_OUT", "", session.close, 2)
         for thread in threads:
             thread.join(scene.PATIENCE)
         self.assertEqual(ends, ["NODE_STOPPED"] * 3)
+        del unfinished
 
     def test_with_replicas_a_server_may_be_killed(self):
         with pawl.Session(replicas=1) as session:

@@ -1,5 +1,4 @@
 /* labels: nosan
- * timeout: 120
  *
  * The wall clock of one server and of one worker jumps an hour ahead, then an hour back, while they work.
  * Only printed times may depend on it. Uses libfaketime, with the monotonic clock left alone; skipped if

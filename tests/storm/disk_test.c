@@ -1,6 +1,4 @@
-/* timeout: 120
- *
- * Checkpoints on disks that are full or fail, while servers work: the save ends with a message that names
+/* Checkpoints on disks that are full or fail, while servers work: the save ends with a message that names
  * the cause, leaves nothing that could be mistaken for a checkpoint, and does not affect pushes; with a
  * good disk the next save succeeds.
  *

@@ -1,6 +1,4 @@
-/* timeout: 120
- *
- * SIGKILL to servers and workers under load, with one replica: no acknowledged push is lost, and none is
+/* SIGKILL to servers and workers under load, with one replica: no acknowledged push is lost, and none is
  * doubled. storm.kill_hundred does it a hundred times. */
 #include "kit.h"
 

@@ -14,10 +14,10 @@
 #include "tests/storm/harness/field.h"
 #include "host/clock.h"
 
-#define KIT_START_NS (30 * PWI_HOST_SECOND)
-#define KIT_WHOLE_NS (60 * PWI_HOST_SECOND)
+#define KIT_START_NS (200 * PWI_HOST_SECOND)
+#define KIT_WHOLE_NS (200 * PWI_HOST_SECOND)
 #define KIT_CALM_NS (180 * PWI_HOST_SECOND)
-#define KIT_PULL_NS (20 * PWI_HOST_SECOND)
+#define KIT_PULL_NS (100 * PWI_HOST_SECOND)
 
 /* Whether `pawl COMMAND --help` names the option. */
 bool kit_knows(const char *command, const char *option);

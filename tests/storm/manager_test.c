@@ -1,6 +1,4 @@
-/* timeout: 120
- *
- * The manager is killed with SIGKILL and started again with its log. Without a manager pushes and pulls
+/* The manager is killed with SIGKILL and started again with its log. Without a manager pushes and pulls
  * continue; afterwards the cluster is the same, and a server may die. The pulls are those of the workers,
  * each of which checks its keys now and then; a stale key would be in the verdict. */
 #include "kit.h"

@@ -1,6 +1,5 @@
 /* labels: nosan
  * alone: yes
- * timeout: 120
  *
  * A server whose address space is limited while it runs (RLIMIT_AS), and a vector that grows beyond the
  * limit. As the only server it refuses pushes that do not fit, and reports them as refused; existing data

@@ -1,9 +1,9 @@
-/* timeout: 900
+/* cost: 35
  *
  * A nemesis (nemesis.h) on a small scale: every kind of fault alone, and a few rounds of several. */
 #include "nemesis.h"
 
-#define SECONDS 20
+#define SECONDS 10
 #define LONGEST_MS 2500
 
 /* The account permits k servers in all, or more if all of them come back and none was hit before. */

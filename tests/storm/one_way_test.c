@@ -1,5 +1,4 @@
 /* labels: long nosan
- * timeout: 900
  *
  * Between two servers, both of which the manager and all workers can reach, one direction is silent for a
  * while; then between two others. Only these two notice, and neither may be trusted over the other while

@@ -1,6 +1,4 @@
-/* timeout: 180
- *
- * Network links that are cut, in both directions or in one: every server has a network namespace of its
+/* Network links that are cut, in both directions or in one: every server has a network namespace of its
  * own, and manager and workers share one (tests/storm/harness/cells.h). Needs root, iproute2, veth and
  * bridge devices; else the cases are skipped. */
 #include "kit.h"

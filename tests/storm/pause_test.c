@@ -1,6 +1,4 @@
-/* timeout: 120
- *
- * Processes that are stopped for five seconds and then continue: a server and a worker, both of which the
+/* Processes that are stopped for five seconds and then continue: a server and a worker, both of which the
  * cluster declares dead in the meantime. No push is lost or doubled. */
 #include "kit.h"
 

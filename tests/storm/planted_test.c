@@ -1,6 +1,4 @@
-/* timeout: 600
- *
- * The verifier against real processes: a worker that records pushes as done and never sends them, one that
+/* The verifier against real processes: a worker that records pushes as done and never sends them, one that
  * sends some twice, servers that are killed without a replica, and servers that answer before their
  * replica has the push (`pawl-planted`, see src/protocol/planted.h). All of them must be reported, and an
  * honest worker beside them must not be. */

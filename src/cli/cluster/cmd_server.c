@@ -1,5 +1,6 @@
 /* `pawl server`: runs a server. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -145,6 +146,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   order.options.http = DEFAULT_HTTP;
   order.config.memory_max = UINT64_MAX;
   order.config.drain_ns = DRAIN_NS;
+  order.config.rack = getenv("PAWL_RACK");
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_own(&order, letter, args.value, &exit_code)) return exit_code;
@@ -177,7 +179,8 @@ static const struct pwi_cli_option options[] = {
     {LETTER_MEMORY, "memory", "SIZE", "memory limit for data, e.g. 8G, divided among the shards (default: none)"},
     {LETTER_HOST, "host", "LABEL",
      "label of the machine; copies of a key are kept on different machines if possible (default: the host name)"},
-    {LETTER_RACK, "rack", "LABEL", "label of the rack; copies of a key are kept in different racks if possible"},
+    {LETTER_RACK, "rack", "LABEL",
+     "label of the rack; copies of a key are kept in different racks if possible (default: PAWL_RACK)"},
     {PWI_ROLE_HTTP, "http", "ADDRESS",
      "serve /metrics and /healthz on ADDRESS, or none (default: " DEFAULT_HTTP ", any port)"},
     {LETTER_DRAIN_TIMEOUT, "drain-timeout", "SECONDS",

@@ -9,6 +9,7 @@
 #include "cli/role_options.h"
 #include "cli/session_options.h"
 
+#define HOSTS_SHOWN 40 /* lines of the table of clients */
 #define LETTER_WATCH 300
 #define RING 18446744073709551616.0 /* 2^64 positions */
 
@@ -125,9 +126,14 @@ static void print_not_made(const struct pwi_paint *paint, const json_t *root) {
 }
 
 static void print_head(const struct status *status, const struct pwi_paint *paint, const json_t *root) {
-  bool ready = json_is_true(json_object_get(root, "ready"));
+  bool ready = json_is_true(json_object_get(root, "ready")), is_served = whole_of(root, "processes") > 0;
   printf("cluster %s at %s: %s%s%s\n", text_of(root, "cluster"), pwi_role_short(status->choice.options.address),
-         pwi_paint_ink(paint, ready ? PWI_INK_GREEN : PWI_INK_RED), ready ? "ready" : "not ready",
+         pwi_paint_ink(paint, ready       ? PWI_INK_GREEN
+                              : is_served ? PWI_INK_RED
+                                          : PWI_INK_YELLOW),
+         ready       ? "ready"
+         : is_served ? "not ready"
+                     : "no servers",
          pwi_paint_ink(paint, PWI_INK_PLAIN));
   if (*text_of(root, "stopped"))
     printf("  %sthe manager has stopped making decisions: %s%s\n", pwi_paint_ink(paint, PWI_INK_RED),
@@ -217,11 +223,29 @@ static void print_jobs(const struct pwi_paint *paint, const json_t *root) {
         printf("%-32s %7lld\n", text_of(item, "name"), whole_of(item, "clients"));
   }
   if (count_of(root, "groups") > 0) {
-    printf("\n%s%-32s %7s %7s%s\n", pwi_paint_ink(paint, PWI_INK_BOLD), "group", "members", "size",
+    printf("\n%s%-32s %7s %7s  %s%s\n", pwi_paint_ink(paint, PWI_INK_BOLD), "group", "members", "size", "kind",
            pwi_paint_ink(paint, PWI_INK_PLAIN));
     json_array_foreach(json_object_get(root, "groups"), i, item)
-        printf("%-32s %7lld %7lld\n", text_of(item, "name"), whole_of(item, "members"), whole_of(item, "size"));
+        printf("%-32s %7lld %7lld  %s\n", text_of(item, "name"), whole_of(item, "members"), whole_of(item, "size"),
+               text_of(item, "kind"));
   }
+}
+
+static const char *or_dash(const char *label) { return *label ? label : "-"; }
+
+/* Prints where clients are; at most HOSTS_SHOWN lines. */
+static void print_hosts(const struct pwi_paint *paint, const json_t *root) {
+  size_t i, count = count_of(root, "client_hosts");
+  json_t *item;
+  if (count == 0) return;
+  printf("\n%s%-32s %7s %-24s %s%s\n", pwi_paint_ink(paint, PWI_INK_BOLD), "clients of", "number", "host", "rack",
+         pwi_paint_ink(paint, PWI_INK_PLAIN));
+  json_array_foreach(json_object_get(root, "client_hosts"), i, item) {
+    if (i == HOSTS_SHOWN) break;
+    printf("%-32s %7lld %-24s %s\n", text_of(item, "job"), whole_of(item, "clients"), or_dash(text_of(item, "host")),
+           or_dash(text_of(item, "rack")));
+  }
+  if (count > HOSTS_SHOWN) printf("and %zu more lines; --json shows all of them\n", count - HOSTS_SHOWN);
 }
 
 static void print_moves(const struct pwi_paint *paint, const json_t *root) {
@@ -249,6 +273,7 @@ static int print_tables(const struct status *status, const char *text) {
   print_vectors(&paint, root);
   print_filters(&paint, root);
   print_jobs(&paint, root);
+  print_hosts(&paint, root);
   print_moves(&paint, root);
   json_decref(root);
   return PWI_EXIT_OK;
@@ -292,6 +317,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   int letter, exit_code = PWI_EXIT_OK;
   pwi_session_choice_init(&status.choice, "status", true);
   status.choice.deals_with_loss = true;
+  status.choice.options.peers_only = true; /* a cluster without servers has a status, too */
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == PWI_CLI_LETTER_JSON) status.json = true;
@@ -314,7 +340,8 @@ const struct pwi_command pwi_command_status = {
     .name = "status",
     .summary = "show a cluster: servers, ring, vectors, jobs, rates",
     .text = "Prints what the manager knows: the servers and their shards with state, share\n"
-            "of the ring, memory and rates; the vectors; jobs and groups; arcs being moved.\n\n"
+            "of the ring, memory and rates; the vectors; jobs and groups; hosts and racks\n"
+            "of clients; arcs being moved.\n\n"
             "  pawl status --cluster node1:7295\n"
             "  PAWL_ADDRESS=node1:7295 pawl status --watch 1\n"
             "  pawl status --json | jq '.nodes[] | {node, state, bytes}'\n",

@@ -1,4 +1,4 @@
-/* `pawl model`: inspects and converts linear models. */
+/* `pawl model`: inspects models, and converts linear ones. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pawl/cnn.h>
 #include <pawl/linear_model.h>
 
 #include "base/json.h"
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "cli/models/model_cnn.h"
 
 #define LETTER_VOCABULARY 300
 #define LETTER_FORMAT 301
@@ -193,6 +195,7 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
   show.path = argv[args.rest];
+  if (pawl_cnn_model_is(show.path)) return pwi_model_cnn_show(command, show.path, show.json);
   if (pawl_linear_model_read(show.path, &model, error)) return pwi_cli_failure(command, "%s", error);
   int exit_code = show_model(&show, model);
   pawl_linear_model_destroy(model);
@@ -213,7 +216,7 @@ static const struct pwi_command command_show = {
     .arguments = "MODEL",
     .summary = "print the options of a model and its largest weights",
     .text = "Prints the options that a linear model was trained with, and its weights with\n"
-            "the largest absolute values.\n\n"
+            "the largest absolute values; or the tensors of a convolutional net.\n\n"
             "  pawl model show spam.model --vocabulary words.txt --top 50\n",
     .options = show_options,
     .run = run_show,
@@ -310,7 +313,7 @@ static const struct pwi_command *const children[] = {&command_show, &command_exp
 
 const struct pwi_command pwi_command_model = {
     .name = "model",
-    .summary = "inspect and convert linear models",
+    .summary = "inspect models, and convert linear ones",
     .text = "A model is a file written by 'pawl train' and read by 'pawl predict'.\n",
     .children = children,
 };

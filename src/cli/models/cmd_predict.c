@@ -1,4 +1,4 @@
-/* `pawl predict`: predicts data with a linear model, and evaluates the model. */
+/* `pawl predict`: predicts data with a model, and evaluates the model. Convolutional nets are in predict_cnn.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pawl/cnn.h>
 #include <pawl/session.h>
 
 #include "cli/cli.h"
+#include "cli/models/predict_cnn.h"
 #include "cli/models/predict_run.h"
 #include "cli/reading.h"
 #include "cli/spool.h"
@@ -45,8 +47,10 @@ struct predict_run {
   uint64_t threads;
   double l1, l2; /* NAN: as the model says */
   bool json;
-  struct pawl_linear_model *model; /* NULL before it is read */
-  struct pawl_linear_about about;  /* of the model */
+  enum pawl_images_format image_format; /* AUTO: none was given */
+  bool has_row_options;                 /* an option was given that images do not have */
+  struct pawl_linear_model *model;      /* NULL before it is read */
+  struct pawl_linear_about about;       /* of the model */
   struct pawl_linear_point penalty;
   struct pawl_data *data;
   struct pwi_spool spool;
@@ -71,8 +75,10 @@ static const char *take_value(struct predict_run *run, int letter, const char *v
   uint64_t count;
   switch (letter) {
   case LETTER_FORMAT:
-    return pawl_data_format_parse(value, &run->reading.format) ? "libsvm, vw, criteo, csv, ldac, uci, text or cache"
-                                                               : NULL;
+    if (!pawl_images_format_parse(value, &run->image_format)) return NULL;
+    return pawl_data_format_parse(value, &run->reading.format)
+               ? "libsvm, vw, criteo, csv, ldac, uci, text or cache; or idx or cifar for images"
+               : NULL;
   case LETTER_HASH_BITS:
     if (!read_count(value, 1, 62, &count)) return "a number from 1 to 62";
     run->reading.hash_bits = (uint32_t)count;
@@ -127,6 +133,8 @@ static bool read_options(struct predict_run *run, struct pwi_cli_args *args, int
   while ((letter = pwi_cli_next(args)) >= 0) {
     enum pwi_predict_what before = run->what;
     const char *wanted = take_switch(run, letter) ? NULL : take_value(run, letter, args->value);
+    run->has_row_options |= letter != 'o' && letter != PWI_CLI_LETTER_JSON && letter != LETTER_PROBABILITIES &&
+                            !(letter == LETTER_FORMAT && run->image_format);
     if (wanted) *exit_out = pwi_cli_bad_value(run->command, args->value, "%s", wanted);
     if (before && run->what != before)
       *exit_out = pwi_cli_usage(run->command, "--scores and --probabilities exclude each other");
@@ -374,6 +382,23 @@ static void close_all(struct predict_run *run) {
   pwi_spool_fini(&run->spool);
 }
 
+static int predict_images(const struct predict_run *run, char **paths, size_t count) {
+  if (run->has_row_options)
+    return pwi_cli_usage(run->command,
+                         "%s is a convolutional net; of the options only -o, --probabilities, --json and "
+                         "--format idx or cifar apply to it",
+                         run->model_path);
+  struct pwi_predict_cnn predict = {.command = run->command,
+                                    .model = run->model_path,
+                                    .output = run->output,
+                                    .probabilities = run->what == PWI_PREDICT_PROBABILITIES,
+                                    .format = run->image_format,
+                                    .paths = (const char *const *)paths,
+                                    .count = count,
+                                    .json = run->json};
+  return pwi_predict_cnn(&predict);
+}
+
 static int run_predict(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   struct predict_run run = {.command = command, .binary = -1, .unit_rows = -1, .l1 = (double)NAN, .l2 = (double)NAN};
@@ -382,6 +407,11 @@ static int run_predict(const struct pwi_command *command, int argc, char **argv)
   pwi_cli_begin(&args, command, argc, argv);
   if (!read_options(&run, &args, &exit_code)) return exit_code;
   run.model_path = argv[args.rest];
+  if (pawl_cnn_model_is(run.model_path))
+    return predict_images(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
+  if (run.image_format)
+    return pwi_cli_usage(command, "idx and cifar are formats of images, but %s is not a convolutional net",
+                         run.model_path);
   exit_code = open_model(&run);
   if (exit_code == PWI_EXIT_OK) exit_code = open_data(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
   if (exit_code == PWI_EXIT_OK) exit_code = open_output(&run);
@@ -396,9 +426,11 @@ static const struct pwi_cli_option options[] = {
      "error"},
     {LETTER_SCORES, "scores", NULL, "write scores instead of labels"},
     {LETTER_PROBABILITIES, "probabilities", NULL,
-     "write the label and the probability of the model's second label (logistic models only)"},
+     "write the label and the probability of the model's second label (logistic models); of a convolutional net: the "
+     "label and the probabilities of all classes"},
     {LETTER_FORMAT, "format", "NAME",
-     "format of the data: libsvm, vw, criteo, csv, ldac, uci, text or cache (default: detected)"},
+     "format of the data: libsvm, vw, criteo, csv, ldac, uci, text or cache; of images: idx or cifar (default: "
+     "detected)"},
     {LETTER_LABEL, "label", "COLUMN",
      "csv: column of the label, by name or by number from 1 (default: as in training, else 1)"},
     {LETTER_SEPARATOR, "separator", "C",
@@ -425,7 +457,8 @@ const struct pwi_command pwi_command_predict = {
             "fits it: accuracy, the area under the ROC curve, log-loss, and the objective.\n"
             "With -o writes the predictions, one per line, in the order of the data. Rows\n"
             "without labels are predicted too. DATA may be - for standard input. MODEL is\n"
-            "in pawl's own format, LIBLINEAR's or .npy.\n\n"
+            "in pawl's own format, LIBLINEAR's or .npy. With a convolutional net, DATA are\n"
+            "images, with or without their labels.\n\n"
             "  pawl predict spam.model test.svm.zst\n"
             "  pawl predict spam.model 'day*.vw.gz' -o - --probabilities\n",
     .options = options,

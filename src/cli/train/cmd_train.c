@@ -1,5 +1,7 @@
 /* `pawl train`: trains a model on this machine or on a cluster. cli/train/run.h describes a run. */
 #include "cli/cli.h"
+#include "cli/train/cnn.h"
+#include "cli/train/cnn_options.h"
 #include "cli/train/lda.h"
 #include "cli/train/lda_options.h"
 #include "cli/train/linear.h"
@@ -78,14 +80,32 @@ static const struct pwi_command command_lda = {
     .run = pwi_train_lda_run,
 };
 
-static const struct pwi_command *const children[] = {&command_logistic, &command_svm, &command_linear, &command_lda,
-                                                     NULL};
+static const struct pwi_command command_cnn = {
+    .name = "train cnn",
+    .arguments = "FILE...",
+    .summary = "train a convolutional net on images",
+    .text = "Trains a small net to classify images, by stochastic gradient descent with\n"
+            "momentum, in this process. FILE are images and labels in the idx format of\n"
+            "MNIST, or in the binary version of CIFAR-10; they may be compressed. lenet is\n"
+            "for MNIST, vgg for CIFAR-10. Ctrl-C stops training and saves the model (exit\n"
+            "code 130).\n\n"
+            "  pawl train cnn --model lenet train-images-idx3-ubyte.gz \\\n"
+            "    train-labels-idx1-ubyte.gz --test t10k-images-idx3-ubyte.gz \\\n"
+            "    --test t10k-labels-idx1-ubyte.gz -o mnist.model\n"
+            "  pawl train cnn --model vgg 'data_batch_*.bin' --test test_batch.bin\n"
+            "  pawl predict mnist.model t10k-*.gz\n",
+    .options = pwi_train_cnn_list,
+    .run = pwi_train_cnn_run,
+};
+
+static const struct pwi_command *const children[] = {&command_logistic, &command_svm, &command_linear,
+                                                     &command_lda,      &command_cnn, NULL};
 
 const struct pwi_command pwi_command_train = {
     .name = "train",
     .summary = "train a model on data",
     .text = "Trains a linear model on labelled rows, or a topic model on documents, with\n"
-            "several processes on this machine or on a cluster, and writes it to a file for\n"
-            "'pawl predict' or 'pawl lda'.\n",
+            "several processes on this machine or on a cluster, or a convolutional net on\n"
+            "images, and writes it to a file for 'pawl predict' or 'pawl lda'.\n",
     .children = children,
 };

@@ -22,7 +22,7 @@
 #define CLOSE_NS (2 * PAWL_SECOND)
 #define TEXT_MAX 1024
 
-enum { LETTER_JOB = 800, LETTER_WAIT, LETTER_LISTEN, LETTER_READY_FD, LETTER_PARENT };
+enum { LETTER_JOB = 800, LETTER_WAIT, LETTER_LISTEN, LETTER_RACK, LETTER_READY_FD, LETTER_PARENT };
 
 void pwi_worker_init(struct pwi_worker *worker, const struct pwi_command *command) {
   *worker = (struct pwi_worker){.command = command, .job = JOB, .wait_ns = PAWL_FOREVER, .ready_fd = UINT64_MAX};
@@ -38,6 +38,9 @@ static bool read_option(struct pwi_worker *worker, int letter, const char *value
     break;
   case LETTER_LISTEN:
     worker->listen = value;
+    break;
+  case LETTER_RACK:
+    worker->choice.options.rack = value;
     break;
   case LETTER_WAIT:
     if (!pwi_role_seconds(value, &worker->wait_ns)) wanted = "a number of seconds";
@@ -167,6 +170,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_LISTEN, "listen", "ADDRESS",
      "address that the scheduler and other workers connect to (default: any port, on the interface that leads to the "
      "manager)"},
+    {LETTER_RACK, "rack", "LABEL", "label of the rack of this machine (default: PAWL_RACK)"},
     PWI_SESSION_OPTIONS,
     {LETTER_READY_FD, "ready-fd", "FD", "write 'ready' to the file descriptor FD when ready"},
     {LETTER_PARENT, "parent", "PID", "end when the parent process PID has ended"},

@@ -1,5 +1,5 @@
-/* The letters of the options of `pawl train`, for the lists and for cli/train/base.c, cli/train/options.c and
- * cli/train/lda_options.c. */
+/* The letters of the options of `pawl train`, for the lists and for cli/train/base.c, cli/train/options.c,
+ * cli/train/lda_options.c and cli/train/cnn_options.c. */
 #ifndef PWI_CLI_TRAIN_LETTERS_H
 #define PWI_CLI_TRAIN_LETTERS_H
 
@@ -67,6 +67,12 @@ enum pwi_train_letter {
   PWI_TRAIN_BATCH,
   PWI_TRAIN_KAPPA,
   PWI_TRAIN_OFFSET,
+  PWI_TRAIN_NET,
+  PWI_TRAIN_TEST,
+  PWI_TRAIN_EPOCHS,
+  PWI_TRAIN_MOMENTUM,
+  PWI_TRAIN_DECAY,
+  PWI_TRAIN_SCHEDULE,
   PWI_TRAIN_OUTPUT = 'o',
   PWI_TRAIN_QUIET = 'q',
 };

@@ -31,7 +31,7 @@ static void interrupt(int signal_number) {
   errno = saved;
 }
 
-static void catch_interrupts(void) {
+void pwi_train_run_catch(void) {
   struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
@@ -182,7 +182,7 @@ bool pwi_train_run_is_follower(const struct pwi_train_run *run) {
 }
 
 int pwi_train_run_session(struct pwi_train_run *run, int (*learn)(void *context), void *context) {
-  catch_interrupts();
+  pwi_train_run_catch();
   pwi_cli_log_calm();
   int exit_code = open_session(run);
   if (exit_code == PWI_EXIT_OK) exit_code = start_workers(run);

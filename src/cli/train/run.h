@@ -70,6 +70,10 @@ void pwi_train_run_board(struct pwi_train_run *run, const char *mark, uint64_t s
 /* After training: workers that end from now on are not reported. Returns the seconds since the start. */
 double pwi_train_run_conclude(struct pwi_train_run *run);
 
+/* From now on the first Ctrl-C or SIGTERM is remembered, and the second ends the process. For runs without a session;
+ * pwi_train_run_session does it by itself. */
+void pwi_train_run_catch(void);
+
 /* Whether the run was interrupted. */
 bool pwi_train_run_was_interrupted(void);
 

@@ -107,6 +107,8 @@ void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const char *s
   pwi_write_text(record, sender->address);
   pwi_write_bytes(record, sender->key, sizeof sender->key);
   pwi_write_text(record, space);
+  pwi_write_text(record, sender->host);
+  pwi_write_text(record, sender->rack);
 }
 
 void pwi_record_retire(struct pwi_writer *record, uint64_t sender) {
@@ -269,7 +271,7 @@ static pawl_status make_sender_room(struct pwi_ledger *ledger) {
   return PWI_GROW(ledger->senders, ledger->sender_room, ledger->sender_count + 1) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *reader, bool is_plain) {
   struct pwi_membership_sender sender = {.sender = {pwi_read_u64(reader)}};
   struct pwi_ledger_sender known = {.id = sender.sender.id, .secret = pwi_read_u64(reader)};
   pwi_read_text(reader, sender.job, sizeof sender.job);
@@ -277,6 +279,8 @@ static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *re
   const void *key = pwi_read_bytes(reader, sizeof sender.key);
   if (key) memcpy(sender.key, key, sizeof sender.key);
   pwi_read_text(reader, known.space, sizeof known.space);
+  if (!is_plain) pwi_read_text(reader, sender.host, sizeof sender.host);
+  if (!is_plain) pwi_read_text(reader, sender.rack, sizeof sender.rack);
   pawl_status status = pwi_reader_end(reader);
   if (status) return status;
   if (sender.sender.id <= ledger->last_sender) return PAWL_INVALID;
@@ -428,7 +432,7 @@ static pawl_status apply_member(struct pwi_ledger *ledger, struct pwi_reader *re
   pawl_status status = pwi_reader_end(reader);
   if (status) return status;
   const struct pwi_entry *entry = pwi_catalogue_find(&ledger->catalogue, group);
-  if (!entry || entry->kind != PWI_ENTRY_GROUP) return PAWL_NOT_FOUND;
+  if (!entry || entry->kind == PWI_ENTRY_VECTOR) return PAWL_NOT_FOUND;
   return pwi_membership_join(&ledger->membership, group, size, sender);
 }
 
@@ -532,7 +536,9 @@ static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_rea
   case PWI_RECORD_VIEW:
     return apply_view(ledger, reader);
   case PWI_RECORD_SENDER:
-    return apply_sender(ledger, reader);
+    return apply_sender(ledger, reader, false);
+  case PWI_RECORD_PLAIN_SENDER:
+    return apply_sender(ledger, reader, true);
   case PWI_RECORD_RETIRE:
     return apply_retire(ledger, reader);
   case PWI_RECORD_FORGET:

@@ -121,7 +121,7 @@ bool pwi_ledger_refused(pawl_status status);
   X(BORN, 1, "u64 cluster; the view has epoch 1 and is empty")                                                         \
   X(NODE, 2, "u64 id, u64 secret, u64 nonce, u32 shard count, u64 memory max; the view that adds it")                  \
   X(VIEW, 3, "u64 last move id given out; the view")                                                                   \
-  X(SENDER, 4, "u64 id, u64 secret, text job, text address, 32 bytes key, text space")                                 \
+  X(PLAIN_SENDER, 4, "as SENDER, without host and rack; still read, never written")                                    \
   X(RETIRE, 5, "u64 sender")                                                                                           \
   X(FORGET, 6, "u32 count and u64 senders in ascending order; all are retired")                                        \
   X(PLAIN_ENTRY, 7, "u64 id, u8 kind, text name, options of an earlier version; still read, never written")            \
@@ -135,7 +135,8 @@ bool pwi_ledger_refused(pawl_status status);
   X(ANSWER, 18,                                                                                                        \
     "u64 sender, u64 ask, u64 heard, u32 status, u64 id; u32 size and a record that is applied with it, or 0")         \
   X(SETTLED, 19, "as FORGET, for senders without unsettled tasks")                                                     \
-  X(QUOTA, 20, "text space, u64 bytes of memory that its vectors may use; 0: no limit")
+  X(QUOTA, 20, "text space, u64 bytes of memory that its vectors may use; 0: no limit")                                \
+  X(SENDER, 21, "u64 id, u64 secret, text job, text address, 32 bytes key, text space, text host, text rack")
 
 enum pwi_record_kind {
 #define PWI_RECORD_ENUM(name, number, fields) PWI_RECORD_##name = (number),

@@ -229,7 +229,7 @@ static bool are_sound_lists(const struct pwi_ledger *ledger) {
   const struct pwi_catalogue *catalogue = &ledger->catalogue;
   for (size_t i = 0; i < ledger->membership.group_count; i++) {
     const struct pwi_entry *entry = pwi_catalogue_find(catalogue, ledger->membership.groups[i].group);
-    if (!entry || entry->kind != PWI_ENTRY_GROUP) return false;
+    if (!entry || entry->kind == PWI_ENTRY_VECTOR) return false;
   }
   return catalogue->count == 0 || catalogue->entries[catalogue->count - 1].id.id <= ledger->last_vector;
 }

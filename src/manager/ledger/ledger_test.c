@@ -112,7 +112,7 @@ static void tell_entry(struct story *story, uint64_t id, enum pwi_entry_kind kin
 }
 
 static void tell_sender(struct story *story, uint64_t id) {
-  struct pwi_membership_sender sender = {.sender = {id}, .job = "job"};
+  struct pwi_membership_sender sender = {.sender = {id}, .job = "job", .host = "h1", .rack = "r1"};
   pwi_record_sender(next_record(story), 1000 + id, "ads", &sender);
 }
 
@@ -195,6 +195,8 @@ static void test_records_have_their_documented_effects(void **state) {
   assert_true(pwi_membership_is_live(&ledger->membership, (struct pwi_sender){1}));
   assert_true(pwi_membership_is_retired(&ledger->membership, (struct pwi_sender){3}));
   assert_string_equal(pwi_membership_find(&ledger->membership, (struct pwi_sender){1})->address, "there:9");
+  assert_string_equal(pwi_membership_find(&ledger->membership, (struct pwi_sender){1})->rack, "r1");
+  assert_int_equal(ledger->membership.groups[0].changed, 6); /* when sender 2 left */
   close_story(&story);
 }
 
@@ -328,6 +330,130 @@ static void test_a_group_is_not_removed_as_a_vector(void **state) {
   tell_all(&story);
   pwi_record_remove(next_record(&story), 2);
   assert_int_equal(apply_last(&story), PAWL_FORBIDDEN);
+  close_story(&story);
+}
+
+static void test_a_peer_group_has_members(void **state) {
+  struct story story;
+  (void)state;
+  tell_all(&story);
+  tell_entry(&story, 7, PWI_ENTRY_PEERS, "a/.p");
+  assert_int_equal(apply_last(&story), PAWL_OK);
+  tell_entry(&story, 8, PWI_ENTRY_GROUP, "a/.p");
+  assert_int_equal(apply_last(&story), PAWL_EXISTS);
+  pwi_record_member(next_record(&story), 7, 2, 1);
+  assert_int_equal(apply_last(&story), PAWL_OK);
+  const struct pwi_membership *membership = &story.ledger.membership;
+  assert_int_equal(pwi_membership_group(membership, (struct pwi_vector_id){7})->changed, membership->number);
+  pwi_record_member(next_record(&story), 4, 2, 1); /* a vector */
+  assert_int_equal(apply_last(&story), PAWL_NOT_FOUND);
+  pwi_record_remove(next_record(&story), 7);
+  assert_int_equal(apply_last(&story), PAWL_FORBIDDEN);
+  struct pwi_writer snapshot = {0};
+  struct pwi_ledger again = {0};
+  pwi_record_snapshot(&snapshot, &story.ledger);
+  assert_int_equal(pwi_ledger_apply(&again, snapshot.data, snapshot.size), PAWL_OK);
+  assert_true(are_equal(&story.ledger, &again));
+  pwi_writer_fini(&snapshot);
+  pwi_ledger_fini(&again);
+  close_story(&story);
+}
+
+/* --- journals of an earlier version, without hosts and racks -------------------------------------------- */
+
+static void write_plain_sender(struct pwi_writer *writer, const struct pwi_membership_sender *sender) {
+  pwi_write_text(writer, sender->job);
+  pwi_write_text(writer, sender->address);
+  pwi_write_bytes(writer, sender->key, sizeof sender->key);
+}
+
+static void test_a_sender_record_of_an_earlier_version_is_read(void **state) {
+  struct story story = {0};
+  struct pwi_membership_sender sender = {.sender = {1}, .job = "job", .address = "there:9"};
+  (void)state;
+  pwi_record_born(next_record(&story), 42);
+  assert_int_equal(apply_last(&story), PAWL_OK);
+  struct pwi_writer *record = next_record(&story);
+  pwi_write_u8(record, 1);
+  pwi_write_u8(record, 4);
+  pwi_write_u64(record, 1);
+  pwi_write_u64(record, 1001);
+  write_plain_sender(record, &sender);
+  pwi_write_text(record, "ads");
+  assert_int_equal(apply_last(&story), PAWL_OK);
+  assert_int_equal(pwi_ledger_sender(&story.ledger, 1)->secret, 1001);
+  assert_string_equal(pwi_ledger_sender(&story.ledger, 1)->space, "ads");
+  assert_string_equal(story.ledger.membership.senders[0].address, "there:9");
+  assert_string_equal(story.ledger.membership.senders[0].rack, "");
+  close_story(&story);
+}
+
+static void write_plain_membership(struct pwi_writer *writer, const struct pwi_membership *membership) {
+  pwi_write_u8(writer, 1);
+  pwi_write_u64(writer, membership->number);
+  pwi_write_u64(writer, membership->last);
+  pwi_write_u32(writer, (uint32_t)membership->sender_count);
+  for (size_t i = 0; i < membership->sender_count; i++) {
+    pwi_write_u64(writer, membership->senders[i].sender.id);
+    pwi_write_u8(writer, membership->senders[i].retired);
+    write_plain_sender(writer, &membership->senders[i]);
+  }
+  pwi_write_u32(writer, (uint32_t)membership->group_count);
+  for (size_t i = 0; i < membership->group_count; i++) {
+    pwi_write_u64(writer, membership->groups[i].group.id);
+    pwi_write_u32(writer, membership->groups[i].size);
+    pwi_write_u8(writer, membership->groups[i].complete);
+  }
+  pwi_write_u32(writer, (uint32_t)membership->member_count);
+  for (size_t i = 0; i < membership->member_count; i++) {
+    pwi_write_u64(writer, membership->members[i].group.id);
+    pwi_write_u64(writer, membership->members[i].sender.id);
+    pwi_write_u8(writer, membership->members[i].founder);
+  }
+}
+
+/* The snapshot with its membership as an earlier version wrote it. */
+static struct pwi_writer plain_snapshot(const struct pwi_ledger *ledger) {
+  struct pwi_writer snapshot = {0}, part = {0}, plain = {0}, made = {0};
+  pwi_record_snapshot(&snapshot, ledger);
+  pwi_membership_encode(&ledger->membership, &part);
+  write_plain_membership(&plain, &ledger->membership);
+  const unsigned char *at = memmem(snapshot.data, snapshot.size, part.data, part.size);
+  assert_non_null(at);
+  size_t before = (size_t)(at - snapshot.data) - 8, after = before + 8 + part.size;
+  pwi_write_bytes(&made, snapshot.data, before);
+  pwi_write_u64(&made, plain.size);
+  pwi_write_bytes(&made, plain.data, plain.size);
+  pwi_write_bytes(&made, snapshot.data + after, snapshot.size - after);
+  pwi_writer_fini(&snapshot);
+  pwi_writer_fini(&part);
+  pwi_writer_fini(&plain);
+  assert_int_equal(made.status, PAWL_OK);
+  return made;
+}
+
+static void test_a_snapshot_of_an_earlier_version_is_read_and_continued(void **state) {
+  struct story story;
+  struct pwi_ledger ledger = {0}, again = {0};
+  struct pwi_writer record = {0}, snapshot = {0};
+  (void)state;
+  tell_all(&story);
+  struct pwi_writer plain = plain_snapshot(&story.ledger);
+  assert_int_equal(pwi_ledger_apply(&ledger, plain.data, plain.size), PAWL_OK);
+  assert_int_equal(ledger.membership.number, story.ledger.membership.number);
+  assert_string_equal(ledger.membership.senders[0].host, "");
+  assert_int_equal(ledger.membership.groups[0].changed, 0);
+  pwi_record_unmember(&record, 2, 1);
+  assert_int_equal(pwi_ledger_apply(&ledger, record.data, record.size), PAWL_OK);
+  assert_int_equal(ledger.membership.groups[0].changed, ledger.membership.number);
+  pwi_record_snapshot(&snapshot, &ledger);
+  assert_int_equal(pwi_ledger_apply(&again, snapshot.data, snapshot.size), PAWL_OK);
+  assert_true(are_equal(&ledger, &again));
+  pwi_writer_fini(&plain);
+  pwi_writer_fini(&record);
+  pwi_writer_fini(&snapshot);
+  pwi_ledger_fini(&ledger);
+  pwi_ledger_fini(&again);
   close_story(&story);
 }
 
@@ -538,6 +664,9 @@ int main(void) {
       cmocka_unit_test(test_ids_are_never_used_again),
       cmocka_unit_test(test_a_node_that_leaves_the_view_is_forgotten),
       cmocka_unit_test(test_a_group_is_not_removed_as_a_vector),
+      cmocka_unit_test(test_a_peer_group_has_members),
+      cmocka_unit_test(test_a_sender_record_of_an_earlier_version_is_read),
+      cmocka_unit_test(test_a_snapshot_of_an_earlier_version_is_read_and_continued),
       cmocka_unit_test(test_move_numbers_do_not_run_back),
       cmocka_unit_test(test_a_journal_must_begin_with_the_birth_record),
       cmocka_unit_test(test_every_record_that_is_cut_short_is_corrupt),

@@ -65,16 +65,17 @@ static const struct pwi_view_node *of_process(const struct pwi_manager *manager,
   return NULL;
 }
 
-/* A node that is up, of a process that is neither in the chain nor in the goal; 0 if there is none. The
+/* A node that is up, of a process that is in neither the chain, the plan nor the goal; 0 if there is none. The
  * choice depends on the position, so that not all arcs go to one node. */
-static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_arc *arc, const struct chain_goal *goal,
-                          uint64_t position) {
+static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_arc *arc, const struct pwi_arc *planned,
+                          const struct chain_goal *goal, uint64_t position) {
   const struct pwi_view *view = manager->ledger.view;
   size_t start = (size_t)(((unsigned __int128)position * view->node_count) >> 64);
   for (size_t i = 0; i < view->node_count; i++) {
     const struct pwi_view_node *node = &view->nodes[(start + i) % view->node_count];
     if (node->state != PWI_NODE_UP || of_process(manager, arc, node->process)) continue;
-    if (!names_process(manager, goal, node->process)) return node->node.id;
+    if (of_process(manager, planned, node->process) || names_process(manager, goal, node->process)) continue;
+    return node->node.id;
   }
   return 0;
 }
@@ -101,12 +102,13 @@ static bool may_hold_arcs(const struct pwi_manager *manager, const struct pwi_vi
 }
 
 static bool has_died(const struct pwi_manager *manager, const struct pwi_view_node *node, int64_t since) {
-  return node->state == PWI_NODE_DOWN && pwi_manager_node(manager, node->node.id)->lost_at >= since;
+  return node->state == PWI_NODE_DOWN && pwi_manager_node(manager, node->node.id)->declared_at >= since;
 }
 
-/* The others were enough for whole chains when the server began to leave, and are not since some of them have
- * died. Then it stays until new servers have joined: it has copies that the dead servers had, too. If there
- * were too few others from the beginning, the operator wants shorter chains. */
+/* The others were enough for whole chains when the server began to leave, and are not since some of them were
+ * declared dead. Then it stays until new servers have joined: it has copies that the dead servers had, too. If
+ * there were too few others from the beginning, the operator wants shorter chains. A manager that starts while
+ * a server leaves does not know which of the dead servers died before. It counts all of them. */
 static bool is_needed(const struct pwi_manager *manager, uint64_t id) {
   if (find_node(manager, id)->state != PWI_NODE_DRAINING) return false;
   size_t whole = (size_t)manager->config.replicas + 1, up = count_processes(manager, may_hold_arcs, 0);
@@ -122,26 +124,43 @@ static void keep_needed(const struct pwi_manager *manager, const struct pwi_arc 
   }
 }
 
+/* Keeps members of the chain in a goal that is shorter than the plan: first those that are up, then those that
+ * are leaving. The goal is shorter if the plan names processes whose shard in the chain is leaving, and all
+ * other processes have a member, too. At least one member goes. Then its process is free, and the next plan
+ * can name it. */
+static void keep_for_now(const struct pwi_manager *manager, const struct pwi_arc *arc, size_t length,
+                         struct chain_goal *goal) {
+  static const enum pwi_node_state states[] = {PWI_NODE_UP, PWI_NODE_DRAINING};
+  size_t going = 0;
+  for (size_t i = 0; i < arc->count; i++) going += !names(goal, arc->chain[i].node.id);
+  for (size_t k = 0; k < 2; k++) {
+    for (size_t i = 0; i < arc->count && goal->count < length && going > 1; i++) {
+      uint64_t id = arc->chain[i].node.id;
+      if (find_node(manager, id)->state != states[k] || names(goal, id)) continue;
+      goal->nodes[goal->count++] = id;
+      going--;
+    }
+  }
+}
+
 /* The goal of a part of an arc. No two members of a chain are ever in one process, not even during a move. So
- * where the plan moves a member to another shard of the same process, the member stays where it is or, if the
- * process is draining, moves to another process. */
+ * where the plan moves a member to another shard of the same process, the member stays where it is or, if it
+ * is leaving, moves to another process. */
 static struct chain_goal make_goal(const struct pwi_manager *manager, const struct pwi_arc *arc,
                                    const struct pwi_arc *planned, uint64_t position) {
-  struct chain_goal goal = {.count = 0}, first = {.count = 0};
-  for (size_t i = 0; i < planned->count; i++) first.nodes[first.count++] = planned->chain[i].node.id;
+  struct chain_goal goal = {.count = 0};
   for (size_t i = 0; i < planned->count; i++) {
     uint64_t id = planned->chain[i].node.id;
     const struct pwi_view_node *node = find_node(manager, id);
     const struct pwi_view_node *instead = of_process(manager, arc, node->process);
     bool leaves = instead && instead->node.id != id && instead->state == PWI_NODE_DRAINING;
     if (leaves)
-      id = elsewhere(manager, arc, &first, position);
+      id = elsewhere(manager, arc, planned, &goal, position);
     else if (instead)
       id = instead->node.id;
-    if (id == 0 || names(&goal, id)) continue;
-    goal.nodes[goal.count++] = id;
-    if (leaves) first.nodes[first.count++ % PWI_CHAIN_MAX] = id;
+    if (id != 0 && !names(&goal, id)) goal.nodes[goal.count++] = id;
   }
+  keep_for_now(manager, arc, planned->count, &goal);
   keep_needed(manager, arc, &goal);
   return goal;
 }

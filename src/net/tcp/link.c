@@ -96,11 +96,19 @@ void pwi_tcp_link_fail(struct tcp_link *link, pawl_status why, const char *detai
   link->detail = detail;
 }
 
+/* The peer has closed its side, but not everything that it sent on the data plane has arrived. */
+static bool awaits_plane(const struct tcp_link *link) {
+  if (!link->bye_came || !link->plane || link->stage != STAGE_UP) return false;
+  return link->plane_received < link->bye_plane_count || link->plane_incoming.active;
+}
+
 void pwi_tcp_link_hung_up(struct tcp_link *link, pawl_status why, const char *detail) {
   bool we_closed =
       link->stage == STAGE_LEAVING || (link->stage == STAGE_CLOSING && (link->bye_written || link->bye_came));
   if (we_closed)
     pwi_tcp_link_fail(link, link->verdict, detail);
+  else if (awaits_plane(link) && why != PAWL_LINK_PLANE)
+    link->can_read = link->can_write = false; /* the rest of the data plane or the deadline ends the link */
   else if (link->bye_came)
     pwi_tcp_link_fail(link, link->why, detail); /* the peer has stated its reason before */
   else
@@ -227,7 +235,7 @@ static struct pwi_link_info info_of(const struct tcp_link *link) {
 static void send_bye(struct tcp_link *link, pawl_status why) {
   uint8_t fields[BYE_FIELDS] = {0};
   pwi_put_u32(fields, (uint32_t)why);
-  pwi_put_u64(fields + 8, link->plane_sent);
+  pwi_put_u64(fields + 8, link->plane_sent + (link->plane ? pwi_plane_notifications(link->plane) : 0));
   if (pwi_tcp_queue_frame(link, PWI_FRAME_BYE, fields, NULL, 0, 0, false, 0) != PAWL_OK)
     pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
   link->bye_queued = true;
@@ -325,7 +333,8 @@ void pwi_tcp_link_step_closing(struct tcp_link *link) {
   if (link->bye_came) pwi_tcp_link_fail(link, link->verdict, NULL);
 }
 
-/* The BYE of the peer has arrived, and so has every message that it sent on the data plane. */
+/* The BYE of the peer has arrived, and so have all messages and notifications that it sent on the data
+ * plane. */
 void pwi_tcp_link_check_bye(struct tcp_link *link) {
   if (!link->bye_came || link->plane_received < link->bye_plane_count || link->plane_incoming.active) return;
   pwi_tcp_link_fail(link, link->why, "bye");

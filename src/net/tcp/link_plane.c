@@ -20,7 +20,8 @@
 #include "net/tcp/world.h"
 
 /* Fields of a PLANE frame: step u32, flags u32; of an offer also nonce (16 bytes), door (16 bytes), link u64.
- * The body of an offer with a fabric: tag u64, address. */
+ * The upper 24 bits of an offer's flags are a hash of the ends of the connection (owner.c). The body of an
+ * offer with a fabric: tag u64, address. */
 enum plane_step {
   PLANE_OFFER = 1,
   PLANE_WORKS = 2,
@@ -32,6 +33,7 @@ enum plane_step {
 #define OFFER_HAS_PLANE 1u
 #define OFFER_HAS_FABRIC 2u
 #define OFFER_MUST 4u
+#define OFFER_ENDS_SHIFT 8
 #define PLANE_FIELDS 48
 #define FABRIC_HEAD 8
 
@@ -73,7 +75,8 @@ void pwi_tcp_plane_offer(struct tcp_link *link) {
   struct tcp_net *net = link->net;
   uint8_t fields[PLANE_FIELDS] = {0}, tag[FABRIC_HEAD];
   struct iovec body[2] = {{0}};
-  uint32_t flags = net->plane_wish == PWI_PLANE_MUST ? OFFER_MUST : 0;
+  uint32_t flags = pwi_tcp_hash_ends(link) << OFFER_ENDS_SHIFT;
+  if (net->plane_wish == PWI_PLANE_MUST) flags |= OFFER_MUST;
   if (RAND_bytes(link->nonce, sizeof link->nonce) != 1 ||
       RAND_bytes((unsigned char *)&link->our_tag, sizeof link->our_tag) != 1)
     pwi_tcp_link_fail(link, PAWL_IO, "no random numbers");
@@ -174,7 +177,8 @@ static void begin_plane(struct tcp_link *link) {
 }
 
 static void got_offer(struct tcp_link *link) {
-  uint32_t flags = pwi_get_u32(link->fields + 4);
+  uint32_t flags = pwi_get_u32(link->fields + 4), ends = pwi_tcp_hash_ends(link);
+  if (ends != 0 && flags >> OFFER_ENDS_SHIFT == ends) link->can |= PWI_LINK_LOCAL;
   memcpy(link->their_nonce, link->fields + 8, sizeof link->their_nonce);
   link->peer_insists = (flags & OFFER_MUST) != 0;
   if ((flags & OFFER_HAS_FABRIC) && link->port && link->frame.body_size > FABRIC_HEAD) {
@@ -288,9 +292,13 @@ static void plane_notified(void *owner, uint64_t value) {
   struct tcp_link *link = owner;
   struct pwi_net *base = &link->net->base;
   link->net->moved = true;
-  if (link->stage == STAGE_UP && !link->is_failed && base->actor->notified)
+  link->plane_received++;
+  if (value != 0 && link->stage == STAGE_UP && !link->is_failed && base->actor->notified)
     base->actor->notified(base->self, link->id, value);
+  pwi_tcp_link_check_bye(link);
 }
+
+static void plane_taken(void *owner) { pwi_tcp_mark_dirty(owner); }
 
 static void plane_failed(void *owner, const char *why) {
   struct tcp_link *link = owner;
@@ -309,5 +317,6 @@ const struct pwi_plane_events pwi_tcp_link_plane_events = {
     .end = plane_end,
     .done = plane_done,
     .notified = plane_notified,
+    .taken = plane_taken,
     .failed = plane_failed,
 };

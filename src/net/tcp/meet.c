@@ -39,8 +39,8 @@
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
-#define DOOR_PATIENCE (1000 * MILLISECOND)
-#define DOOR_BACKLOG 64
+#define DOOR_PATIENCE PWI_PLANE_PATIENCE
+#define DOOR_BACKLOG 1024 /* all peers of a host may come at once */
 #define EXPORT_LABEL "EXPORTER-pawl-data-plane"
 
 /* A card: magic 8 bytes, the acceptor's number of the link u64, proof 32 bytes, host 16 bytes, address of the
@@ -143,8 +143,10 @@ static void let_in(struct tcp_net *net, int socket) {
   if (epoll_ctl(net->epoll, EPOLL_CTL_ADD, socket, &event) != 0) send_away(net, index);
 }
 
+/* Guests that have just come are heard before others take their places; the others wait outside. */
 void pwi_tcp_door_accept(struct tcp_net *net) {
-  for (int i = 0; i < DOOR_BACKLOG; i++) {
+  size_t free_places = PWI_GUESTS_MAX - net->guest_count;
+  for (size_t i = 0; i == 0 || i < free_places; i++) {
     int socket = accept4(net->door, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket < 0) return;
     let_in(net, socket);

@@ -11,11 +11,13 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
-/* A token: region u64, size u64, access u32, size of the plane's key u32, key. */
-#define TOKEN_HEAD 24
+/* A token: region u64, size u64, access u32, size of the plane's key u32, check u64, key. */
+#define TOKEN_CHECK 24
+#define TOKEN_HEAD 32
 #define HUGE_FROM ((size_t)4 << 20)
 
 pawl_status pwi_tcp_region_open(struct pwi_net *base, size_t size, struct pwi_region **region_out) {
@@ -50,6 +52,20 @@ static struct tcp_share *find_share(struct tcp_link *link, uint64_t number) {
   return NULL;
 }
 
+static bool overlaps(const struct tcp_region *region, const char *begin, size_t size) {
+  const char *memory = region->base.memory;
+  return size > 0 && begin < memory + region->base.size && begin + size > memory;
+}
+
+/* True if the answer to a get will be written to the region. */
+static bool is_filled_by(const struct tcp_region *region, const struct tcp_link *link) {
+  for (size_t i = 0; i < pwi_fifo_count(&link->questions); i++) {
+    const struct tcp_question *question = pwi_fifo_at(&link->questions, i);
+    if (question->kind == PWI_FRAME_GET && overlaps(region, question->into, question->size)) return true;
+  }
+  return false;
+}
+
 /* The memory of the region is about to be freed: links that use it are taken down. */
 static void cut_off(struct tcp_link *link, struct tcp_region *region) {
   struct tcp_share *share = find_share(link, region->number);
@@ -57,7 +73,7 @@ static void cut_off(struct tcp_link *link, struct tcp_region *region) {
                     pwi_get_u64(link->fields) == region->number;
   bool is_read = pwi_tcp_output_uses(link, region->base.memory, region->base.size) ||
                  (link->plane && region->memory && pwi_plane_memory_is_read_by(region->memory, link->plane));
-  if (is_written || is_read) {
+  if (is_written || is_read || is_filled_by(region, link)) {
     pwi_tcp_link_fail(link, PAWL_CANCELLED, "region closed");
     pwi_tcp_drop_output(link, PAWL_CANCELLED);
   }
@@ -84,14 +100,25 @@ void pwi_tcp_region_close(struct pwi_net *base, struct pwi_region *closing) {
 static pawl_status add_share(struct tcp_link *link, struct tcp_region *region, unsigned access) {
   struct tcp_share *share = find_share(link, region->number);
   if (!share) {
-    struct tcp_share *shares = pwi_resize_array(link->shares, link->share_count + 1, sizeof *shares);
-    if (!shares) return PAWL_NO_MEMORY;
-    link->shares = shares;
-    share = &shares[link->share_count++];
+    if (!PWI_GROW(link->shares, link->share_room, link->share_count + 1)) return PAWL_NO_MEMORY;
+    share = &link->shares[link->share_count++];
     *share = (struct tcp_share){region, 0};
   }
   share->access |= access;
   return PAWL_OK;
+}
+
+/* Tokens. */
+
+uint64_t pwi_tcp_token_check(const struct tcp_link *link, bool is_ours, const uint8_t *token, size_t size) {
+  uint8_t challenges[2 * PWI_CHALLENGE_SIZE];
+  memcpy(challenges, link->accepted ? link->theirs.challenge : link->ours.challenge, PWI_CHALLENGE_SIZE);
+  memcpy(challenges + PWI_CHALLENGE_SIZE, link->accepted ? link->ours.challenge : link->theirs.challenge,
+         PWI_CHALLENGE_SIZE);
+  bool of_acceptor = is_ours == link->accepted;
+  uint64_t check = pwi_hash(challenges, sizeof challenges, of_acceptor ? 2 : 1);
+  check = pwi_hash(token, TOKEN_CHECK, check);
+  return pwi_hash(token + TOKEN_HEAD, size - TOKEN_HEAD, check);
 }
 
 pawl_status pwi_tcp_region_share(struct pwi_net *base, struct pwi_region *shared, struct pwi_link id, unsigned access,
@@ -107,6 +134,7 @@ pawl_status pwi_tcp_region_share(struct pwi_net *base, struct pwi_region *shared
   if (link->plane) {
     pawl_status status = pwi_plane_memory_key(link->plane, region->memory, bytes + TOKEN_HEAD,
                                               PWI_NET_TOKEN_MAX - TOKEN_HEAD, &key_size);
+    if (status == PAWL_QUEUE_FULL) link->was_full = true;
     if (status != PAWL_OK) return status;
   }
   pawl_status status = add_share(link, region, access);
@@ -116,8 +144,16 @@ pawl_status pwi_tcp_region_share(struct pwi_net *base, struct pwi_region *shared
   pwi_put_u64(bytes + 8, region->base.size);
   pwi_put_u32(bytes + 16, access);
   pwi_put_u32(bytes + 20, (uint32_t)key_size);
+  pwi_put_u64(bytes + TOKEN_CHECK, pwi_tcp_token_check(link, true, bytes, TOKEN_HEAD + key_size));
   *token_size_out = TOKEN_HEAD + key_size;
   return PAWL_OK;
+}
+
+static bool is_token(const struct tcp_link *link, const uint8_t *token, size_t size) {
+  if (size < TOKEN_HEAD || size > PWI_NET_TOKEN_MAX) return false;
+  size_t key_size = pwi_get_u32(token + 20);
+  if (key_size != size - TOKEN_HEAD || (key_size > 0) != (link->plane != NULL)) return false;
+  return pwi_get_u64(token + TOKEN_CHECK) == pwi_tcp_token_check(link, false, token, size);
 }
 
 pawl_status pwi_tcp_remote_open(struct pwi_net *base, struct pwi_link id, const void *token, size_t token_size,
@@ -125,21 +161,62 @@ pawl_status pwi_tcp_remote_open(struct pwi_net *base, struct pwi_link id, const 
   struct tcp_link *link = pwi_tcp_find_link((struct tcp_net *)base, id);
   if (!link || link->stage != STAGE_UP) return PAWL_NOT_FOUND;
   const uint8_t *bytes = token;
-  if (token_size < TOKEN_HEAD || token_size > PWI_NET_TOKEN_MAX) return PAWL_CORRUPT;
-  size_t key_size = pwi_get_u32(bytes + 20);
-  if (key_size != token_size - TOKEN_HEAD || (key_size > 0) != (link->plane != NULL)) return PAWL_CORRUPT;
-  struct tcp_remote remote = {pwi_get_u64(bytes), pwi_get_u64(bytes + 8), pwi_get_u32(bytes + 16), 0};
-  struct tcp_remote *remotes = pwi_resize_array(link->remotes, link->remote_count + 1, sizeof *remotes);
-  if (!remotes) return PAWL_NO_MEMORY;
-  link->remotes = remotes;
+  if (!is_token(link, bytes, token_size)) return PAWL_CORRUPT;
+  struct tcp_remote remote = {
+      .region = pwi_get_u64(bytes), .size = pwi_get_u64(bytes + 8), .access = pwi_get_u32(bytes + 16)};
+  if (!PWI_GROW(link->remotes, link->remote_room, link->remote_count + 1)) return PAWL_NO_MEMORY;
   if (link->plane) {
     bool writable = (remote.access & PWI_ACCESS_WRITE) != 0;
-    pawl_status status =
-        pwi_plane_remote_open(link->plane, bytes + TOKEN_HEAD, key_size, remote.size, writable, &remote.plane_remote);
+    pawl_status status = pwi_plane_remote_open(link->plane, bytes + TOKEN_HEAD, token_size - TOKEN_HEAD, remote.size,
+                                               writable, &remote.plane_remote);
     if (status != PAWL_OK) return status;
   }
-  remotes[link->remote_count++] = remote;
-  remote_out->id = link->remote_count;
+  remote.id = ++link->net->last_remote;
+  link->remotes[link->remote_count++] = remote;
+  remote_out->id = remote.id;
+  return PAWL_OK;
+}
+
+/* The remotes of a link are sorted by their numbers. */
+static struct tcp_remote *find_remote(const struct tcp_link *link, struct pwi_remote remote) {
+  size_t low = 0, high = link->remote_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (link->remotes[middle].id < remote.id)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < link->remote_count && link->remotes[low].id == remote.id ? &link->remotes[low] : NULL;
+}
+
+void pwi_tcp_remote_close(struct pwi_net *base, struct pwi_link id, struct pwi_remote remote) {
+  struct tcp_link *link = pwi_tcp_find_link((struct tcp_net *)base, id);
+  struct tcp_remote *found = link ? find_remote(link, remote) : NULL;
+  if (!found) return;
+  if (link->plane) pwi_plane_remote_close(link->plane, found->plane_remote);
+  size_t behind = link->remote_count - (size_t)(found - link->remotes) - 1;
+  memmove(found, found + 1, behind * sizeof *found);
+  link->remote_count--;
+}
+
+static void release_window(const struct pwi_window *window) { munmap(window->keeper, window->size); }
+
+pawl_status pwi_tcp_remote_map(struct pwi_net *base, struct pwi_link id, struct pwi_remote remote,
+                               struct pwi_window *window_out) {
+  struct tcp_link *link = pwi_tcp_find_link((struct tcp_net *)base, id);
+  if (!link || link->stage != STAGE_UP || link->is_failed) return PAWL_NOT_FOUND;
+  const struct tcp_remote *found = find_remote(link, remote);
+  if (!found) return PAWL_INVALID;
+  if (!(found->access & PWI_ACCESS_READ)) return PAWL_FORBIDDEN;
+  struct pwi_window window = {0};
+  if (link->can & PWI_LINK_IN_PLACE) {
+    pawl_status status = pwi_plane_remote_map(link->plane, found->plane_remote, &window.keeper, &window.size);
+    if (status != PAWL_OK) return status;
+    window.memory = window.keeper;
+    window.release = release_window;
+  }
+  *window_out = window;
   return PAWL_OK;
 }
 
@@ -150,8 +227,8 @@ static pawl_status check_access(struct tcp_net *net, struct pwi_link id, struct 
                                 const struct tcp_remote **remote_out) {
   struct tcp_link *link = pwi_tcp_find_link(net, id);
   if (!link || link->stage != STAGE_UP || link->is_failed) return PAWL_NOT_FOUND;
-  if (remote.id == 0 || remote.id > link->remote_count) return PAWL_INVALID;
-  const struct tcp_remote *found = &link->remotes[remote.id - 1];
+  const struct tcp_remote *found = find_remote(link, remote);
+  if (!found) return PAWL_INVALID;
   if (!pwi_tcp_has_room(link, size)) return PAWL_QUEUE_FULL;
   *link_out = link;
   *remote_out = found;
@@ -187,10 +264,10 @@ pawl_status pwi_tcp_put(struct pwi_net *base, struct pwi_link id, struct pwi_rem
     pwi_tcp_end_operation(link, cookie, PAWL_LINK_PROTOCOL);
     return PAWL_OK;
   }
-  base->counts.bytes_sent += size;
   if (link->plane) {
     count_plane(link, size);
     status = pwi_plane_put(link->plane, remote->plane_remote, offset, from, size, notify, cookie);
+    if (status == PAWL_OK) base->counts.bytes_sent += size;
     return check_plane(link, status, size, cookie);
   }
   uint8_t fields[32] = {0};
@@ -199,7 +276,9 @@ pawl_status pwi_tcp_put(struct pwi_net *base, struct pwi_link id, struct pwi_rem
   pwi_put_u64(fields + 16, notify);
   struct iovec body = {(void *)(uintptr_t)from, size};
   if (cookie) link->net->owed--; /* pwi_tcp_queue_frame counts it again */
-  return pwi_tcp_queue_frame(link, PWI_FRAME_PUT, fields, &body, 1, size, size > PWI_NET_COPY_MAX, cookie);
+  status = pwi_tcp_queue_frame(link, PWI_FRAME_PUT, fields, &body, 1, size, size > PWI_NET_COPY_MAX, cookie);
+  if (status == PAWL_OK) base->counts.bytes_sent += size;
+  return status;
 }
 
 static pawl_status ask(struct tcp_link *link, enum pwi_frame_kind kind, uint8_t *fields, size_t number_at, void *into,

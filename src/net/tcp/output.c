@@ -33,6 +33,7 @@ void pwi_tcp_check_writable(struct tcp_link *link) {
   const struct pwi_net_limits *limits = &link->net->base.limits;
   if (!link->was_full || link->stage != STAGE_UP) return;
   if (link->queued_operations > limits->queue_count / 2 || link->queued_bytes > limits->queue_bytes / 2) return;
+  if (link->plane && pwi_plane_is_stuffed(link->plane)) return;
   link->was_full = false;
   link->net->moved = true;
   if (link->net->base.actor->writable) link->net->base.actor->writable(link->net->base.self, link->id);

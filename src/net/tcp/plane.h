@@ -47,8 +47,9 @@ struct pwi_plane_events {
   void (*end)(void *owner);
 
   void (*done)(void *owner, uint64_t cookie, pawl_status status, size_t bytes);
-  void (*notified)(void *owner, uint64_t value);
-  void (*failed)(void *owner, const char *why); /* the plane to this peer failed; close it */
+  void (*notified)(void *owner, uint64_t value); /* 0: its put was lost, because the region is closed */
+  void (*taken)(void *owner);                    /* pwi_plane_is_stuffed has become false */
+  void (*failed)(void *owner, const char *why);  /* the plane to this peer failed; close it */
 };
 
 /* With `fabric`, an RDMA device is used if there is one. PAWL_UNSUPPORTED if this build or machine has no
@@ -69,6 +70,7 @@ const void *pwi_plane_port_address(const struct pwi_plane_port *port, size_t *si
 const char *pwi_plane_kind(void);
 
 bool pwi_plane_is_full(const struct pwi_plane *plane); /* no more ports can be opened */
+size_t pwi_plane_port_count(const struct pwi_plane *plane);
 
 /* True if an RDMA device is used, so that peers on other hosts can be reached too. */
 bool pwi_plane_has_fabric(const struct pwi_plane *plane);
@@ -129,12 +131,21 @@ void pwi_plane_memory_close(struct pwi_plane *plane, struct pwi_plane_memory *me
 bool pwi_plane_memory_is_read_by(const struct pwi_plane_memory *memory, const struct pwi_plane_peer *peer);
 
 /* Creates a key to the memory for a peer; and opens the memory of a peer by such a key and its stated `size`.
- * The remote is a number for this peer. PAWL_QUEUE_FULL if the peer has not yet taken too many earlier
- * ones. */
+ * The remote is a number for this peer, until it is closed. PAWL_QUEUE_FULL if the peer has not yet taken
+ * too many earlier ones; the peer is then stuffed until it has. */
 pawl_status pwi_plane_memory_key(struct pwi_plane_peer *peer, const struct pwi_plane_memory *memory, void *key,
                                  size_t capacity, size_t *size_out);
 pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, size_t key_size, uint64_t size,
                                   bool writable, size_t *remote_out);
+void pwi_plane_remote_close(struct pwi_plane_peer *peer, size_t remote);
+bool pwi_plane_is_stuffed(const struct pwi_plane_peer *peer);
+
+/* Maps the memory of the peer another time, for reading; the caller unmaps it. Only on one host.
+ * PAWL_NOT_FOUND if the peer has closed it, PAWL_NO_MEMORY. */
+pawl_status pwi_plane_remote_map(struct pwi_plane_peer *peer, size_t remote, void **memory_out, size_t *size_out);
+
+/* The number of notifications sent to the peer so far. */
+uint64_t pwi_plane_notifications(const struct pwi_plane_peer *peer);
 pawl_status pwi_plane_put(struct pwi_plane_peer *peer, size_t remote, uint64_t offset, const void *from, size_t size,
                           uint64_t notify, uint64_t cookie);
 pawl_status pwi_plane_get(struct pwi_plane_peer *peer, size_t remote, uint64_t offset, void *into, size_t size,

@@ -18,6 +18,7 @@
 #define SPIN_SKIP_MAX 63                /* maximum number of waits without spinning after useless spins */
 #define PENDING_SLEEP INT64_C(50000)    /* 50 us: time until a peer may have room */
 #define PLANE_SPINS 64                  /* polls of the data plane for each poll of the sockets */
+#define PORT_SPINS 512  /* polls of ports in all of these, so that many ports do not delay the sockets */
 #define PLANE_ROUNDS 32 /* rounds with progress only on the data plane before the sockets have their turn */
 
 int64_t pwi_tcp_now(void) {
@@ -282,7 +283,9 @@ static int64_t sleep_time(struct tcp_net *net, int64_t now, int64_t deadline) {
 
 static bool look_at_plane(struct tcp_net *net) {
   if (!net->plane) return false;
-  for (int i = 0; i < PLANE_SPINS; i++)
+  size_t ports = pwi_plane_port_count(net->plane);
+  size_t spins = ports > PORT_SPINS / PLANE_SPINS ? PORT_SPINS / ports + 1 : PLANE_SPINS;
+  for (size_t i = 0; i < spins; i++)
     if (pwi_plane_progress(net->plane)) return true;
   return false;
 }
@@ -399,6 +402,8 @@ static const struct pwi_net_ops ops = {
     .region_close = pwi_tcp_region_close,
     .region_share = pwi_tcp_region_share,
     .remote_open = pwi_tcp_remote_open,
+    .remote_close = pwi_tcp_remote_close,
+    .remote_map = pwi_tcp_remote_map,
     .put = pwi_tcp_put,
     .get = pwi_tcp_get,
     .fence = pwi_tcp_fence,

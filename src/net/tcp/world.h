@@ -41,8 +41,8 @@
 #define PWI_DOOR_SIZE 16 /* bytes of the name of a door: meet.c */
 #define PWI_NONCE_SIZE 16
 #define PWI_PROOF_SIZE 32
-#define PWI_GUESTS_MAX 64                       /* connections to the door at the same time */
-#define PWI_PLANE_PATIENCE (1000 * MILLISECOND) /* until a connector does without a plane */
+#define PWI_GUESTS_MAX 256                      /* connections to the door at the same time */
+#define PWI_PLANE_PATIENCE (2000 * MILLISECOND) /* until a connector does without a plane */
 
 /* The sources of epoll events besides links, whose numbers are smaller than all of these. */
 #define PWI_EVENT_WAKER UINT64_MAX
@@ -93,6 +93,7 @@ struct tcp_share {
 };
 
 struct tcp_remote {
+  uint64_t id;     /* for the actor; unique in its net */
   uint64_t region; /* number of the region at the peer */
   uint64_t size;
   unsigned access;
@@ -155,7 +156,8 @@ struct tcp_link {
   struct pwi_plane_peer *plane;
   int64_t plane_deadline;
   bool probed, peer_probed, plane_blocked, plane_wanted, plane_ready;
-  uint64_t plane_sent, plane_received; /* messages */
+  uint64_t plane_sent;     /* messages */
+  uint64_t plane_received; /* messages and notifications */
   bool bye_came;
   uint64_t bye_plane_count;
   unsigned can;
@@ -194,9 +196,9 @@ struct tcp_link {
   struct pwi_fifo questions;
   uint64_t last_question;
   struct tcp_share *shares;
-  size_t share_count;
+  size_t share_count, share_room;
   struct tcp_remote *remotes;
-  size_t remote_count;
+  size_t remote_count, remote_room;
 };
 
 struct tcp_region {
@@ -287,7 +289,7 @@ struct tcp_net {
   struct pwi_link exempt; /* the link that may receive beyond the limit */
   int64_t waiting_since;  /* since when links wait for memory */
   struct tcp_region *regions;
-  uint64_t last_region;
+  uint64_t last_region, last_remote;
   struct pwi_plane *plane;
   char *scratch;
 };
@@ -311,6 +313,12 @@ void pwi_tcp_forget_stranger(struct tcp_link *link);
 /* owner.c */
 bool pwi_tcp_is_same_user(int socket); /* true if the peer is a process of the same user or root on this host;
                                           false if unknown */
+
+/* A hash of this host and of both ends of the connection; 0 if they are unknown. Both sides of a link compute
+ * the same value if they are the ends of one connection on one host. If a proxy or a network address
+ * translation is between them, each side sees other ends. */
+#define PWI_ENDS_MASK 0xffffffu
+uint32_t pwi_tcp_hash_ends(const struct tcp_link *link);
 
 /* connect.c */
 pawl_status pwi_tcp_connect(struct pwi_net *base, const char *address, struct pwi_link *link_out);
@@ -399,6 +407,12 @@ pawl_status pwi_tcp_region_share(struct pwi_net *base, struct pwi_region *region
                                  void *token, size_t *token_size_out);
 pawl_status pwi_tcp_remote_open(struct pwi_net *base, struct pwi_link link, const void *token, size_t token_size,
                                 struct pwi_remote *remote_out);
+void pwi_tcp_remote_close(struct pwi_net *base, struct pwi_link link, struct pwi_remote remote);
+pawl_status pwi_tcp_remote_map(struct pwi_net *base, struct pwi_link link, struct pwi_remote remote,
+                               struct pwi_window *window_out);
+/* The check of a token of this side (`is_ours`) or of the peer. It depends on the link, so that a token of
+ * another link is noticed. */
+uint64_t pwi_tcp_token_check(const struct tcp_link *link, bool is_ours, const uint8_t *token, size_t size);
 pawl_status pwi_tcp_put(struct pwi_net *base, struct pwi_link link, struct pwi_remote remote, uint64_t offset,
                         const void *from, size_t size, uint64_t notify, uint64_t cookie);
 pawl_status pwi_tcp_get(struct pwi_net *base, struct pwi_link link, struct pwi_remote remote, uint64_t offset,

@@ -41,6 +41,7 @@ void pwi_plane_port_close(struct pwi_plane_port *port) { (void)port; }
 pawl_status pwi_plane_port_open(struct pwi_plane *plane, struct pwi_plane_port **port_out) { NOBODY_CALLS; }
 const void *pwi_plane_port_address(const struct pwi_plane_port *port, size_t *size_out) { NOBODY_CALLS; }
 bool pwi_plane_is_full(const struct pwi_plane *plane) { NOBODY_CALLS; }
+size_t pwi_plane_port_count(const struct pwi_plane *plane) { NOBODY_CALLS; }
 bool pwi_plane_has_fabric(const struct pwi_plane *plane) { NOBODY_CALLS; }
 bool pwi_plane_progress(struct pwi_plane *plane) { NOBODY_CALLS; }
 int pwi_plane_descriptor(const struct pwi_plane *plane) { NOBODY_CALLS; }
@@ -73,6 +74,12 @@ pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, 
                                   bool writable, size_t *remote_out) {
   NOBODY_CALLS;
 }
+void pwi_plane_remote_close(struct pwi_plane_peer *peer, size_t remote) { NOBODY_CALLS; }
+bool pwi_plane_is_stuffed(const struct pwi_plane_peer *peer) { NOBODY_CALLS; }
+pawl_status pwi_plane_remote_map(struct pwi_plane_peer *peer, size_t remote, void **memory_out, size_t *size_out) {
+  NOBODY_CALLS;
+}
+uint64_t pwi_plane_notifications(const struct pwi_plane_peer *peer) { NOBODY_CALLS; }
 pawl_status pwi_plane_put(struct pwi_plane_peer *peer, size_t remote, uint64_t offset, const void *from, size_t size,
                           uint64_t notify, uint64_t cookie) {
   NOBODY_CALLS;

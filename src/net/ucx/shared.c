@@ -143,3 +143,15 @@ pawl_status pwi_mapping_open_for_writing(const struct pwi_mapping *mapping) {
 }
 
 void pwi_mapping_close(const struct pwi_mapping *mapping) { munmap(mapping->memory, mapping->size); }
+
+/* The descriptor is closed, but mremap with an old size of 0 maps the pages of a shared mapping again. */
+pawl_status pwi_mapping_again(const struct pwi_mapping *mapping, void **memory_out) {
+  void *memory = mremap(mapping->memory, 0, mapping->size, MREMAP_MAYMOVE);
+  if (memory == MAP_FAILED) return PAWL_NO_MEMORY;
+  if (mprotect(memory, mapping->size, PROT_READ) != 0) {
+    munmap(memory, mapping->size);
+    return PAWL_NO_MEMORY;
+  }
+  *memory_out = memory;
+  return PAWL_OK;
+}

@@ -46,4 +46,7 @@ pawl_status pwi_shared_take(int channel, struct pwi_mapping *mapping_out);
 pawl_status pwi_mapping_open_for_writing(const struct pwi_mapping *mapping);
 void pwi_mapping_close(const struct pwi_mapping *mapping);
 
+/* Maps the same memory at another address, for reading. The caller unmaps it. PAWL_NO_MEMORY. */
+pawl_status pwi_mapping_again(const struct pwi_mapping *mapping, void **memory_out);
+
 #endif

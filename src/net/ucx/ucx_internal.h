@@ -41,7 +41,8 @@
 #define PARTS_MAX PWI_NET_IOV_MAX
 #define INLINE_MAX 4096        /* bytes of inline parts in a LARGE message; all private parts are inline if they fit */
 #define INLINE_PART 1024       /* if private parts do not fit: largest single part that is inline */
-#define PORTS_MAX 64           /* a worker takes about a megabyte; further links have no data plane */
+#define PORTS_MAX 1024         /* of one net; a worker takes about a megabyte */
+#define PORT_FILES 16          /* descriptors for each port; a port and its link take about 11 of them */
 #define TURN ((size_t)4 << 20) /* bytes of one peer that are delivered before others have their turn */
 
 enum packet_kind {
@@ -54,7 +55,7 @@ enum packet_kind {
   PACKET_ACK,       /* number: of the large message */
   PACKET_REGION,    /* number: of a memory whose descriptor was just sent over the channel */
   PACKET_FORGET,    /* number: of the memory */
-  PACKET_NOTIFY,    /* number: the value */
+  PACKET_NOTIFY,    /* number: the value; size: the number of the memory that was put to, on one host */
 };
 
 /* Little-endian on the wire; every machine UCX runs on is. */
@@ -109,15 +110,11 @@ struct arrival {
   bool is_ours; /* a copy, to be freed by us; otherwise released to UCX */
 };
 
-/* A peer's region. */
-struct mapped_region {
-  struct pwi_mapping mapping; /* number 0: the peer has closed it */
-  bool is_remote;             /* used by put and get: stays mapped until the link ends */
-};
-
 /* A region of a peer for put and get: mapped on the same host, otherwise through UCX. */
 struct plane_remote {
-  char *memory;
+  bool is_open;
+  uint64_t number; /* on the same host: of its mapping */
+  char *memory;    /* on the same host: NULL if the peer has closed the region */
   ucp_rkey_h key;
   uint64_t address;
 };
@@ -145,6 +142,7 @@ struct pwi_plane_peer {
   struct pwi_process process; /* on the same host: the process, confirmed by the kernel */
   int channel;                /* on the same host: the unix socket to it, for descriptors */
   bool same_host, is_busy, has_failed, is_closing;
+  bool is_stuffed; /* the channel had no room for another descriptor */
   ucp_ep_h endpoint;
   uint64_t probe_value;
   struct operation *operations;
@@ -171,10 +169,11 @@ struct pwi_plane_peer {
                                buffer */
   char *bounce;             /* for alignment: up to CHUNK + 64 bytes */
   size_t bounced;
-  struct mapped_region *regions;
-  size_t region_count;
+  struct pwi_mapping *regions; /* mapped regions of the peer */
+  size_t region_count, region_room;
   struct plane_remote *remotes;
-  size_t remote_count;
+  size_t remote_count, remote_room;
+  uint64_t notifications; /* sent to the peer */
 };
 
 struct pwi_plane_memory {
@@ -189,7 +188,7 @@ struct pwi_plane {
   const struct pwi_log *log;
   ucp_context_h context;
   struct pwi_plane_port *ports;
-  size_t port_count;
+  size_t port_count, port_limit;
   int descriptor; /* an epoll of the ports' descriptors */
   bool has_fabric;
   bool moved;
@@ -230,5 +229,7 @@ pawl_status pwi_ucx_introduce(struct pwi_plane_peer *peer, const struct pwi_plan
 void pwi_ucx_regions_came(struct pwi_plane_peer *peer);
 void pwi_ucx_region_left(struct pwi_plane_peer *peer, uint64_t number);
 void pwi_ucx_release_regions(struct pwi_plane_peer *peer);
+bool pwi_ucx_is_introduced(const struct pwi_plane_peer *peer, uint64_t number);
+void pwi_ucx_check_room(struct pwi_plane_peer *peer); /* the peer may have taken descriptors */
 
 #endif

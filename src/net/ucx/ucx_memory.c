@@ -4,6 +4,7 @@
  * in place, and put and get are copies that are complete when the call returns. Between hosts UCX transfers
  * the bytes by RDMA.
  */
+#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -46,18 +47,31 @@ free_memory:
   return status;
 }
 
-static bool was_introduced(const struct pwi_plane_peer *peer, uint64_t number) {
-  for (size_t i = 0; i < pwi_fifo_count(&peer->introduced); i++)
-    if (*(uint64_t *)pwi_fifo_at(&peer->introduced, i) == number) return true;
-  return false;
+/* The place of the number among the memories that the peer has mapped, or NULL. */
+static uint64_t *find_introduced(const struct pwi_plane_peer *peer, uint64_t number) {
+  for (size_t i = 0; i < pwi_fifo_count(&peer->introduced); i++) {
+    uint64_t *introduced = pwi_fifo_at(&peer->introduced, i);
+    if (*introduced == number) return introduced;
+  }
+  return NULL;
+}
+
+bool pwi_ucx_is_introduced(const struct pwi_plane_peer *peer, uint64_t number) {
+  return find_introduced(peer, number) != NULL;
+}
+
+/* The peer unmaps the memory. */
+static void withdraw(struct pwi_plane_peer *peer, uint64_t number) {
+  uint64_t *introduced = find_introduced(peer, number);
+  if (!introduced) return;
+  *introduced = *(uint64_t *)pwi_fifo_at(&peer->introduced, 0);
+  pwi_fifo_pop(&peer->introduced);
+  if (!peer->is_closing && !peer->has_failed) (void)pwi_ucx_tell(peer, PACKET_FORGET, number, NULL, 0);
 }
 
 void pwi_plane_memory_close(struct pwi_plane *plane, struct pwi_plane_memory *memory) {
-  for (struct pwi_plane_port *port = plane->ports; port; port = port->next) {
-    struct pwi_plane_peer *peer = port->peer;
-    if (peer && !peer->is_closing && !peer->has_failed && was_introduced(peer, memory->number))
-      (void)pwi_ucx_tell(peer, PACKET_FORGET, memory->number, NULL, 0);
-  }
+  for (struct pwi_plane_port *port = plane->ports; port; port = port->next)
+    if (port->peer) withdraw(port->peer, memory->number);
   for (struct pwi_plane_memory **at = &plane->memories; *at; at = &(*at)->next)
     if (*at == memory) {
       *at = memory->next;
@@ -86,7 +100,7 @@ bool pwi_plane_memory_is_read_by(const struct pwi_plane_memory *memory, const st
 
 /* The descriptor is sent first, so that it is available when the packet arrives. */
 pawl_status pwi_ucx_introduce(struct pwi_plane_peer *peer, const struct pwi_plane_memory *memory) {
-  if (was_introduced(peer, memory->number)) return PAWL_OK;
+  if (find_introduced(peer, memory->number)) return PAWL_OK;
   pawl_status status = pwi_fifo_reserve(&peer->introduced, pwi_fifo_count(&peer->introduced) + 1);
   if (status == PAWL_OK) status = pwi_shared_give(peer->channel, memory->number, &memory->shared);
   if (status != PAWL_OK) return status;
@@ -94,19 +108,17 @@ pawl_status pwi_ucx_introduce(struct pwi_plane_peer *peer, const struct pwi_plan
   return pwi_ucx_tell(peer, PACKET_REGION, memory->number, NULL, 0);
 }
 
-static struct mapped_region *find_region(const struct pwi_plane_peer *peer, uint64_t number) {
+static struct pwi_mapping *find_region(const struct pwi_plane_peer *peer, uint64_t number) {
   for (size_t i = 0; i < peer->region_count; i++)
-    if (peer->regions[i].mapping.number == number) return &peer->regions[i];
+    if (peer->regions[i].number == number) return &peer->regions[i];
   return NULL;
 }
 
 static pawl_status add_region(struct pwi_plane_peer *peer, const struct pwi_mapping *mapping) {
   if (mapping->number == 0 || find_region(peer, mapping->number)) return PAWL_CORRUPT;
   if (peer->region_count == REGIONS_MAX) return PAWL_NO_MEMORY;
-  struct mapped_region *regions = pwi_resize_array(peer->regions, peer->region_count + 1, sizeof *regions);
-  if (!regions) return PAWL_NO_MEMORY;
-  peer->regions = regions;
-  regions[peer->region_count++] = (struct mapped_region){.mapping = *mapping};
+  if (!PWI_GROW(peer->regions, peer->region_room, peer->region_count + 1)) return PAWL_NO_MEMORY;
+  peer->regions[peer->region_count++] = *mapping;
   return PAWL_OK;
 }
 
@@ -123,22 +135,38 @@ void pwi_ucx_regions_came(struct pwi_plane_peer *peer) {
 }
 
 void pwi_ucx_region_left(struct pwi_plane_peer *peer, uint64_t number) {
-  struct mapped_region *region = find_region(peer, number);
-  if (!region || number == 0) return;
-  if (region->is_remote) {
-    region->mapping.number = 0;
-    return;
-  }
-  pwi_mapping_close(&region->mapping);
+  struct pwi_mapping *region = find_region(peer, number);
+  if (!region) return;
+  for (size_t i = 0; i < peer->remote_count; i++)
+    if (peer->remotes[i].number == number) peer->remotes[i].memory = NULL;
+  pwi_mapping_close(region);
   *region = peer->regions[--peer->region_count];
 }
 
 void pwi_ucx_release_regions(struct pwi_plane_peer *peer) {
-  for (size_t i = 0; i < peer->region_count; i++) pwi_mapping_close(&peer->regions[i].mapping);
+  for (size_t i = 0; i < peer->region_count; i++) pwi_mapping_close(&peer->regions[i]);
   for (size_t i = 0; i < peer->remote_count; i++)
     if (peer->remotes[i].key) ucp_rkey_destroy(peer->remotes[i].key);
   peer->region_count = peer->remote_count = 0;
 }
+
+/* No event reports that the peer has taken descriptors, so this counts as pending: the net does not sleep
+ * long. */
+static void stuff(struct pwi_plane_peer *peer) {
+  if (peer->is_stuffed) return;
+  peer->is_stuffed = true;
+  peer->plane->pending++;
+}
+
+void pwi_ucx_check_room(struct pwi_plane_peer *peer) {
+  struct pollfd channel = {.fd = peer->channel, .events = POLLOUT};
+  if (!peer->is_closing && poll(&channel, 1, 0) == 0) return;
+  peer->is_stuffed = false;
+  peer->plane->pending--;
+  if (!peer->is_closing) peer->plane->events->taken(peer->owner);
+}
+
+bool pwi_plane_is_stuffed(const struct pwi_plane_peer *peer) { return peer->is_stuffed; }
 
 /* A key: the number of the memory, its address, and with a fabric the UCX key to it. */
 #define KEY_HEAD 16
@@ -149,6 +177,7 @@ pawl_status pwi_plane_memory_key(struct pwi_plane_peer *peer, const struct pwi_p
   size_t packed_size = 0;
   if (capacity < KEY_HEAD) return PAWL_TOO_LARGE;
   pawl_status status = peer->same_host ? pwi_ucx_introduce(peer, memory) : PAWL_OK;
+  if (status == PAWL_QUEUE_FULL) stuff(peer);
   if (status != PAWL_OK) return status;
   if (!peer->same_host && memory->handle &&
       ucp_rkey_pack(peer->plane->context, memory->handle, &packed, &packed_size) != UCS_OK)
@@ -170,24 +199,28 @@ pawl_status pwi_plane_memory_key(struct pwi_plane_peer *peer, const struct pwi_p
 static pawl_status reach_mapped(struct pwi_plane_peer *peer, uint64_t number, uint64_t size, bool writable,
                                 struct plane_remote *remote) {
   pwi_ucx_regions_came(peer);
-  struct mapped_region *region = find_region(peer, number);
-  if (!region || number == 0) return PAWL_NOT_FOUND;
-  if (region->mapping.size != size) return PAWL_CORRUPT;
-  pawl_status status = writable ? pwi_mapping_open_for_writing(&region->mapping) : PAWL_OK;
+  struct pwi_mapping *region = find_region(peer, number);
+  if (!region) return PAWL_NOT_FOUND;
+  if (region->size != size) return PAWL_CORRUPT;
+  pawl_status status = writable ? pwi_mapping_open_for_writing(region) : PAWL_OK;
   if (status != PAWL_OK) return status;
-  region->is_remote = true;
-  remote->memory = region->mapping.memory;
+  remote->number = number;
+  remote->memory = region->memory;
   return PAWL_OK;
+}
+
+static size_t find_free_remote(const struct pwi_plane_peer *peer) {
+  size_t i = 0;
+  while (i < peer->remote_count && peer->remotes[i].is_open) i++;
+  return i;
 }
 
 pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, size_t key_size, uint64_t size,
                                   bool writable, size_t *remote_out) {
-  struct plane_remote remote = {0};
+  struct plane_remote remote = {.is_open = true};
   const char *at = key;
   if (key_size < KEY_HEAD) return PAWL_CORRUPT;
-  struct plane_remote *remotes = pwi_resize_array(peer->remotes, peer->remote_count + 1, sizeof *remotes);
-  if (!remotes) return PAWL_NO_MEMORY;
-  peer->remotes = remotes;
+  if (!PWI_GROW(peer->remotes, peer->remote_room, peer->remote_count + 1)) return PAWL_NO_MEMORY;
   pawl_status status = PAWL_OK;
   remote.address = pwi_get_u64(at + 8);
   if (peer->same_host)
@@ -195,14 +228,34 @@ pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, 
   else if (key_size == KEY_HEAD || ucp_ep_rkey_unpack(peer->endpoint, at + KEY_HEAD, &remote.key) != UCS_OK)
     status = PAWL_CORRUPT;
   if (status != PAWL_OK) return status;
-  *remote_out = peer->remote_count;
-  remotes[peer->remote_count++] = remote;
+  size_t place = find_free_remote(peer);
+  if (place == peer->remote_count) peer->remote_count++;
+  peer->remotes[place] = remote;
+  *remote_out = place;
   return PAWL_OK;
 }
+
+/* The region stays mapped until the peer closes it, because the peer may send bodies in it. A UCX key may be
+ * in use until the link ends. */
+void pwi_plane_remote_close(struct pwi_plane_peer *peer, size_t remote) {
+  if (!peer->remotes[remote].key) peer->remotes[remote] = (struct plane_remote){0};
+}
+
+pawl_status pwi_plane_remote_map(struct pwi_plane_peer *peer, size_t remote, void **memory_out, size_t *size_out) {
+  const struct plane_remote *target = &peer->remotes[remote];
+  const struct pwi_mapping *region = target->memory ? find_region(peer, target->number) : NULL;
+  if (!region) return PAWL_NOT_FOUND;
+  pawl_status status = pwi_mapping_again(region, memory_out);
+  if (status == PAWL_OK) *size_out = region->size;
+  return status;
+}
+
+uint64_t pwi_plane_notifications(const struct pwi_plane_peer *peer) { return peer->notifications; }
 
 /* The notification is part of the operation of the put, so that notifications that the peer does not fetch
  * count in the queue. */
 static void notify_peer(struct operation *operation) {
+  operation->peer->notifications++;
   operation->packet.kind = PACKET_NOTIFY;
   operation->packet.number = operation->notify;
   pwi_ucx_send_packet(operation, &operation->packet, NULL, 0, UCP_AM_SEND_FLAG_EAGER);
@@ -233,15 +286,23 @@ static void put_by_fabric(struct operation *operation, const struct plane_remote
   if (operation->notify) flush_and_notify(operation);
 }
 
+/* The peer has closed the region. */
+static bool is_gone(const struct pwi_plane_peer *peer, const struct plane_remote *remote) {
+  return peer->same_host && !remote->memory;
+}
+
 pawl_status pwi_plane_put(struct pwi_plane_peer *peer, size_t remote, uint64_t offset, const void *from, size_t size,
                           uint64_t notify, uint64_t cookie) {
   struct operation *operation = pwi_ucx_begin(peer, cookie, size, true);
   if (!operation) return PAWL_NO_MEMORY;
   operation->notify = notify;
   const struct plane_remote *target = &peer->remotes[remote];
-  if (target->memory) {
+  if (is_gone(peer, target)) {
+    operation->status = PAWL_NOT_FOUND;
+  } else if (target->memory) {
     if (size > 0) memcpy(target->memory + offset, from, size);
     atomic_thread_fence(memory_order_release); /* the notification must not overtake the bytes */
+    operation->packet.size = target->number;
     if (notify) notify_peer(operation);
   } else {
     put_by_fabric(operation, target, offset, from, size);
@@ -255,7 +316,9 @@ pawl_status pwi_plane_get(struct pwi_plane_peer *peer, size_t remote, uint64_t o
   struct operation *operation = pwi_ucx_begin(peer, cookie, size, true);
   if (!operation) return PAWL_NO_MEMORY;
   const struct plane_remote *target = &peer->remotes[remote];
-  if (target->memory) {
+  if (is_gone(peer, target)) {
+    operation->status = PAWL_NOT_FOUND;
+  } else if (target->memory) {
     atomic_thread_fence(memory_order_acquire);
     if (size > 0) memcpy(into, target->memory + offset, size);
   } else if (size > 0) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <openssl/rand.h>
@@ -145,6 +146,13 @@ static ucs_status_t open_context(struct pwi_plane *plane) {
   return status;
 }
 
+/* Ports must not take the descriptors that sockets need. */
+static size_t find_port_limit(void) {
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur / PORT_FILES >= PORTS_MAX) return PORTS_MAX;
+  return (size_t)files.rlim_cur / PORT_FILES;
+}
+
 pawl_status pwi_plane_create(const struct pwi_plane_events *events, const struct pwi_log *log, bool fabric,
                              struct pwi_plane **plane_out, const char **why_out) {
   struct pwi_plane *plane = pwi_alloc_zero(1, sizeof *plane);
@@ -152,6 +160,7 @@ pawl_status pwi_plane_create(const struct pwi_plane_events *events, const struct
   plane->events = events;
   plane->log = log;
   plane->has_fabric = fabric && has_rdma_device();
+  plane->port_limit = find_port_limit();
   plane->descriptor = epoll_create1(EPOLL_CLOEXEC);
   ucs_status_t status = plane->descriptor >= 0 ? open_context(plane) : UCS_ERR_NO_RESOURCE;
   if (status != UCS_OK) {
@@ -191,7 +200,9 @@ const char *pwi_plane_about(bool *available_out) {
 
 const char *pwi_plane_kind(void) { return ucp_get_version_string(); }
 
-bool pwi_plane_is_full(const struct pwi_plane *plane) { return plane->port_count >= PORTS_MAX; }
+bool pwi_plane_is_full(const struct pwi_plane *plane) { return plane->port_count >= plane->port_limit; }
+
+size_t pwi_plane_port_count(const struct pwi_plane *plane) { return plane->port_count; }
 
 bool pwi_plane_has_fabric(const struct pwi_plane *plane) { return plane->has_fabric; }
 
@@ -223,6 +234,7 @@ bool pwi_plane_progress(struct pwi_plane *plane) {
   for (struct pwi_plane_port *port = plane->ports; port; port = port->next) {
     count += ucp_worker_progress(port->worker);
     if (port->peer && port->has_early) pwi_ucx_probed(port->peer, port->early_tag, &port->early);
+    if (port->peer && port->peer->is_stuffed) pwi_ucx_check_room(port->peer);
   }
   if (plane->busy) continue_busy(plane);
   return count > 0 || plane->moved;
@@ -374,6 +386,7 @@ static void leave_busy(struct pwi_plane_peer *peer) {
 void pwi_plane_close(struct pwi_plane_peer *peer, pawl_status why) {
   if (!peer) return;
   peer->is_closing = true;
+  if (peer->is_stuffed) pwi_ucx_check_room(peer);
   leave_busy(peer);
   pwi_ucx_drop_arrivals(peer);
   pwi_ucx_release_regions(peer);

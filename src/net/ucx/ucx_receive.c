@@ -97,8 +97,8 @@ static bool check_parts(struct pwi_plane_peer *peer, const struct packet *packet
 
 static const char *shared_part(const struct pwi_plane_peer *peer, const struct plane_part *part) {
   for (size_t i = 0; i < peer->region_count; i++) {
-    const struct pwi_mapping *mapping = &peer->regions[i].mapping;
-    if (mapping->number != part->memory || mapping->number == 0) continue;
+    const struct pwi_mapping *mapping = &peer->regions[i];
+    if (mapping->number != part->memory) continue;
     return pwi_span_fits(part->offset, part->size, mapping->size) ? (const char *)mapping->memory + part->offset : NULL;
   }
   return NULL;
@@ -401,6 +401,11 @@ static void probe_came(struct pwi_plane_port *port, uint64_t tag, const void *da
   port->has_early = true; /* processed at the end of this round, or once the peer is connected */
 }
 
+/* The put of this notification may have come after the region was closed. */
+static bool is_put_lost(const struct pwi_plane_peer *peer, const struct packet *packet) {
+  return peer->same_host && !pwi_ucx_is_introduced(peer, packet->size);
+}
+
 /* Processes packets that need no order at once; true if it did. */
 static bool deal_at_once(struct pwi_plane_peer *peer, const struct packet *packet) {
   switch (packet->kind) {
@@ -414,7 +419,7 @@ static bool deal_at_once(struct pwi_plane_peer *peer, const struct packet *packe
     pwi_ucx_region_left(peer, packet->number);
     return true;
   case PACKET_NOTIFY:
-    peer->plane->events->notified(peer->owner, packet->number);
+    peer->plane->events->notified(peer->owner, is_put_lost(peer, packet) ? 0 : packet->number);
     return true;
   case PACKET_SMALL:
   case PACKET_LARGE:

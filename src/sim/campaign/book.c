@@ -62,6 +62,17 @@ struct pawl_vector_options pwi_book_options(const struct campaign *campaign, siz
   return options;
 }
 
+void pwi_book_note_dead(struct campaign *campaign, const struct pwi_cluster_client *client, uint32_t session) {
+  struct pwi_client_state state;
+  struct pwi_client_figures figures;
+  if (!client->client) return;
+  pwi_client_state(client->client, &state);
+  pwi_client_figures(client->client, &figures);
+  if (figures.retirements > 0 ||
+      !pwi_membership_is_live(&pwi_campaign_ledger(campaign)->membership, (struct pwi_sender){state.sender}))
+    pwi_history_gone(campaign->history, session);
+}
+
 static bool is_refusal(pawl_status status) {
   return status == PAWL_REFUSED || status == PAWL_NODE_FULL || status == PAWL_QUOTA_MEMORY || status == PAWL_TOO_LARGE;
 }

@@ -4,33 +4,90 @@
  * campaign knows these faults because it has caused them. So it can check the promise without believing
  * anything that the manager says of servers: whenever a view takes full members out of a chain and leaves it
  * with fewer than it should have, the servers of these members must have been silenced, each by a fault in
- * this account. A link that breaks silences nobody, and neither does a fault of the manager. */
+ * this account. A link that breaks silences no server, and neither does a fault of the manager.
+ *
+ * A server that is very slow answers its neighbours too late, and reads their answers too late. So it may lose its own
+ * place, and cost the member behind it its place (docs/replication.md, "Complaints"). On real machines roles are more
+ * patient with servers that are late (pwi_net_allowance); the simulator has no such allowance.
+ *
+ * A server that was isolated for less than the silence limit has kept its link to the manager. If it had no way to the
+ * member behind it for 200 ms, because their link was reset before, the manager receives its complaint and drops the
+ * member behind (docs/faults.md, "two servers do not reach one another"). */
 #include <stdio.h>
 
 #include "sim/campaign/inside.h"
 
 #define SETTLE_NS (1300 * MS) /* time until all nodes have drawn their conclusions from a healed fault */
+#define SILENCE_NS (280 * MS) /* the silence limit of 250 ms, by a slow clock */
+#define SLOW_FACTOR 25        /* callbacks of half a millisecond: from here on a server may fall behind */
 
-static void silence(struct campaign *campaign, uint64_t node, int64_t until) {
-  struct budget *budget = &campaign->budget;
+static uint64_t node_of(const struct pwi_server *server) {
+  struct pwi_server_state state = {0};
+  if (server) pwi_server_state(server, &state);
+  return state.node;
+}
+
+static struct silenced *account_of(struct budget *budget, uint64_t node, const struct pwi_server *server) {
   for (size_t i = 0; i < budget->count; i++)
-    if (budget->silenced[i].node == node) {
-      if (until > budget->silenced[i].until) budget->silenced[i].until = until;
-      return;
-    }
-  if (budget->count < SILENCED_MAX)
-    budget->silenced[budget->count++] = (struct silenced){node, until};
-  else
+    if (budget->silenced[i].node == node && budget->silenced[i].server == server) return &budget->silenced[i];
+  if (budget->count == SILENCED_MAX) return NULL;
+  budget->silenced[budget->count] = (struct silenced){.node = node, .server = server};
+  return &budget->silenced[budget->count++];
+}
+
+/* Returns NULL if there is nothing to account for. */
+static struct silenced *silence(struct campaign *campaign, const struct pwi_server *server, int64_t until) {
+  uint64_t node = node_of(server);
+  if (!server || (node == 0 && until == INT64_MAX)) return NULL;
+  struct silenced *account = account_of(&campaign->budget, node, node != 0 ? NULL : server);
+  if (!account)
     CAMPAIGN_FAIL(campaign, "more servers than the campaign can account for");
+  else if (until > account->until)
+    account->until = until;
+  return account;
 }
 
 void pwi_budget_silence(struct campaign *campaign, size_t process, int64_t until) {
   const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
+  for (size_t i = is->first; i < is->first + is->shards; i++)
+    silence(campaign, campaign->cluster.servers[i].server, until);
+}
+
+void pwi_budget_cut_off(struct campaign *campaign, size_t process, int64_t duration) {
+  const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
+  int64_t until = pwi_campaign_now(campaign) + duration;
   for (size_t i = is->first; i < is->first + is->shards; i++) {
-    struct pwi_server_state state = {0};
-    if (campaign->cluster.servers[i].server) pwi_server_state(campaign->cluster.servers[i].server, &state);
-    if (state.node) silence(campaign, state.node, until);
+    struct silenced *account = silence(campaign, campaign->cluster.servers[i].server, until);
+    if (account && duration < SILENCE_NS && until > account->cut_off_until) account->cut_off_until = until;
   }
+}
+
+void pwi_budget_slow(struct campaign *campaign, struct pwi_sim_node node, double factor, int64_t until) {
+  for (size_t i = 0; i < campaign->cluster.server_count && factor >= SLOW_FACTOR; i++) {
+    if (campaign->cluster.servers[i].node.index != node.index) continue;
+    struct silenced *account = silence(campaign, campaign->cluster.servers[i].server, until);
+    if (account && until > account->slow_until) account->slow_until = until;
+  }
+}
+
+/* True if the entry is about this node. A server that was silenced before it knew its id has one by now. */
+static bool is_about(const struct campaign *campaign, const struct silenced *silenced, uint64_t node) {
+  if (silenced->node != 0) return silenced->node == node;
+  for (size_t i = 0; i < campaign->cluster.server_count; i++)
+    if (campaign->cluster.servers[i].server == silenced->server && node_of(silenced->server) == node) return true;
+  return false;
+}
+
+/* True if the server was slow or cut off, so that it may have cost the member behind it its place. */
+static bool was_harmful(const struct campaign *campaign, uint64_t node) {
+  const struct budget *budget = &campaign->budget;
+  for (size_t i = 0; i < budget->count; i++) {
+    const struct silenced *account = &budget->silenced[i];
+    int64_t until = account->slow_until > account->cut_off_until ? account->slow_until : account->cut_off_until;
+    if (until == 0 || !is_about(campaign, account, node)) continue;
+    if (pwi_campaign_now(campaign) <= until + SETTLE_NS) return true;
+  }
+  return false;
 }
 
 /* A manager that was away learns of earlier silence when it is back. */
@@ -39,8 +96,8 @@ static bool was_silenced(const struct campaign *campaign, uint64_t node) {
   int64_t now = pwi_campaign_now(campaign), well_at = campaign->havoc.manager_well_at;
   for (size_t i = 0; i < budget->count; i++) {
     int64_t until = budget->silenced[i].until;
-    if (budget->silenced[i].node != node) continue;
-    return until == INT64_MAX || now <= (until > well_at ? until : well_at) + SETTLE_NS;
+    if (!is_about(campaign, &budget->silenced[i], node)) continue;
+    if (until == INT64_MAX || now <= (until > well_at ? until : well_at) + SETTLE_NS) return true;
   }
   return false;
 }
@@ -66,7 +123,8 @@ static void check_arc(struct campaign *campaign, const struct pwi_arc *was, cons
   if (after >= before || after > campaign->config.replicas) return;
   for (size_t i = 0; i < before; i++) {
     uint64_t node = was->chain[i].node.id;
-    explained += !is_full_in(is, node) && was_silenced(campaign, node);
+    bool is_explained = was_silenced(campaign, node) || (i > 0 && was_harmful(campaign, was->chain[i - 1].node.id));
+    explained += !is_full_in(is, node) && is_explained;
   }
   if (before - after <= explained) return;
   char chains[2][96];

@@ -53,6 +53,7 @@ enum pwi_campaign_paced_bug {
   PWI_PACED_SOUND,
   PWI_PACED_HASTY, /* iterations begin without regard to the policy */
   PWI_PACED_LAZY,  /* iterations begin later than the policy permits */
+  PWI_PACED_TWICE, /* pushes count twice */
 };
 
 /* Clients that exercise other requests than push, pull and barriers (workloads/workload.h). X(name, text) */
@@ -66,6 +67,7 @@ enum pwi_campaign_paced_bug {
   X(SAVER, "saver")                                                                                                    \
   X(TRIGGER, "trigger")                                                                                                \
   X(LOCAL, "local")                                                                                                    \
+  X(GATE, "gate")                                                                                                      \
   X(LOSS, "loss")
 
 enum pwi_campaign_workload {
@@ -121,6 +123,9 @@ struct pwi_campaign_config {
 /* The campaign of a seed. `replicas` below 0: draws their number, too. */
 void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *config_out);
 
+/* Gives a drawn campaign so many managers, 1 to 3. 0: as drawn. */
+void pwi_campaign_set_managers(uint32_t managers, struct pwi_campaign_config *config);
+
 /* Describes the campaign in one line, truncated to `size`. */
 void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text, size_t size);
 
@@ -143,6 +148,7 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(folds, "folds")                                                                                                    \
   X(calls, "calls between clients")                                                                                    \
   X(triggers, "pushes that waited for a group")                                                                        \
+  X(entries, "newcomers that entered a group behind a lost head")                                                      \
   X(local_pushes, "pushes to local vectors")                                                                           \
   X(local_pulls, "pulls from local vectors")                                                                           \
   X(saves, "checkpoints saved")                                                                                        \
@@ -206,6 +212,7 @@ void pwi_campaign_run(const struct pwi_campaign_config *config, struct pwi_campa
 struct pwi_campaigns_config {
   uint64_t first, last; /* seeds */
   int replicas;         /* below 0: drawn */
+  uint32_t managers;    /* 0: drawn */
   unsigned jobs;        /* threads; 0: 1 */
   enum pwi_planted bug; /* in a library that was built with planted bugs */
   size_t failures_max;  /* stop after so many failures; 0: PWI_CAMPAIGNS_FAILURES */

@@ -136,6 +136,45 @@ static void test_two_of_three_may_be_lost_but_no_more_than_the_view_accounts_for
   pwi_view_release(poor);
 }
 
+/* The chain of nodes 1, 2 and 3 has lost `lost`, and node 1 has this account. */
+static bool is_explained(struct silenced account, int lost) {
+  static struct campaign campaign;
+  const int whole[][5] = {{1, 2, 3}}, after[][5] = {{lost == 1 ? 2 : 1, lost == 3 ? 2 : 3}};
+  struct pwi_view *view = make_view(whole, 1), *next = make_view(after, 1);
+  struct pwi_sim_config config;
+  memset(&campaign, 0, sizeof campaign);
+  pwi_sim_config_init(&config);
+  assert_int_equal(pwi_sim_create(&config, &campaign.cluster.sim), PAWL_OK);
+  assert_int_equal(pwi_sim_run_until(campaign.cluster.sim, 10 * PWI_SIM_SECOND), PAWL_OK);
+  campaign.config.replicas = 2;
+  campaign.budget.silenced[campaign.budget.count++] = account;
+  pwi_budget_check(&campaign, view, next);
+  bool has_failed = pwi_sim_failure(campaign.cluster.sim) != NULL;
+  pwi_sim_destroy(campaign.cluster.sim);
+  pwi_view_release(view);
+  pwi_view_release(next);
+  return !has_failed;
+}
+
+static void test_only_injected_faults_explain_a_lost_copy(void **state) {
+  (void)state;
+  const struct silenced silent = {.node = 1, .until = 9 * PWI_SIM_SECOND}, long_ago = {.node = 1, .until = 1};
+  const struct silenced slow = {.node = 1, .until = 9 * PWI_SIM_SECOND, .slow_until = 9 * PWI_SIM_SECOND};
+  const struct silenced cut_off = {.node = 1, .until = 9 * PWI_SIM_SECOND, .cut_off_until = 9 * PWI_SIM_SECOND};
+  const struct silenced dead = {.node = 1, .until = INT64_MAX, .slow_until = 1};
+  assert_true(is_explained(silent, 1));
+  assert_true(is_explained(slow, 1));
+  assert_true(is_explained(dead, 1));
+  assert_false(is_explained(long_ago, 1));
+  assert_true(is_explained(slow, 2)); /* the member behind it */
+  assert_false(is_explained(silent, 2));
+  assert_false(is_explained(dead, 2));
+  assert_false(is_explained(slow, 3));
+  assert_true(is_explained(cut_off, 1));
+  assert_true(is_explained(cut_off, 2));
+  assert_false(is_explained(cut_off, 3));
+}
+
 /* --- bugs that are found -------------------------------------------------------------------------------- */
 
 static void test_a_server_that_dies_without_a_replica_is_missed(void **state) {
@@ -213,6 +252,22 @@ static void test_many_seeds_in_several_threads_give_what_they_give_in_one(void *
   assert_int_equal(pwi_campaigns_run(&config, &one), PAWL_INVALID);
 }
 
+static void test_servers_leave_while_managers_take_turns(void **state) {
+  (void)state;
+  static struct pwi_campaigns_result result;
+  struct pwi_campaigns_config config = {.first = 1, .last = 12, .replicas = 1, .managers = 2, .jobs = 1};
+  assert_int_equal(pwi_campaigns_run(&config, &result), PAWL_OK);
+  assert_int_equal(result.failure_count, 0);
+  assert_true(result.figures.leaves > 0 && result.figures.takeovers > 0);
+  struct pwi_campaign_config several = config_of(1), one = several;
+  pwi_campaign_set_managers(3, &several);
+  assert_int_equal(several.managers, 3);
+  pwi_campaign_set_managers(0, &several);
+  assert_int_equal(several.managers, 3);
+  pwi_campaign_set_managers(1, &one);
+  assert_int_equal(one.managers, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_seed_draws_the_same_campaign_each_time_and_others_draw_others),
@@ -221,10 +276,12 @@ int main(void) {
       cmocka_unit_test(test_no_fault_is_drawn_without_replicas_or_before_there_are_arcs),
       cmocka_unit_test(test_one_of_two_members_may_be_lost_and_no_other_before_it_is_replaced),
       cmocka_unit_test(test_two_of_three_may_be_lost_but_no_more_than_the_view_accounts_for),
+      cmocka_unit_test(test_only_injected_faults_explain_a_lost_copy),
       cmocka_unit_test(test_a_server_that_dies_without_a_replica_is_missed),
       cmocka_unit_test(test_servers_meet_faults_of_all_kinds_and_the_run_ends),
       cmocka_unit_test(test_a_campaign_without_memory_ends_and_leaves_nothing_behind),
       cmocka_unit_test(test_many_seeds_in_several_threads_give_what_they_give_in_one),
+      cmocka_unit_test(test_servers_leave_while_managers_take_turns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,26 +36,12 @@ static struct pwi_task *record(struct crew_member *member, struct crew_call *cal
   return &call->task;
 }
 
-/* Members of which the manager has decided that they are dead. */
-static void note_dead(struct campaign *campaign) {
-  for (uint32_t i = 0; i < campaign->config.crew; i++) {
-    const struct crew_member *member = &campaign->crew[i];
-    struct pwi_client_state state;
-    struct pwi_client_figures figures;
-    if (!member->client.client) continue;
-    pwi_client_state(member->client.client, &state);
-    pwi_client_figures(member->client.client, &figures);
-    if (figures.retirements > 0 ||
-        !pwi_membership_is_live(&pwi_campaign_ledger(campaign)->membership, (struct pwi_sender){state.sender}))
-      pwi_history_gone(campaign->history, member->session);
-  }
-}
-
 /* Records the end of a call; NULL if it failed. */
 static struct crew_member *end(struct pwi_task *task, const char *what) {
   struct crew_call *call = (struct crew_call *)((char *)task - offsetof(struct crew_call, task));
   struct crew_member *member = call->member;
-  note_dead(member->campaign);
+  for (uint32_t i = 0; i < member->campaign->config.crew; i++)
+    pwi_book_note_dead(member->campaign, &member->campaign->crew[i].client, member->campaign->crew[i].session);
   struct pwi_history_answer answer = {.status = task->status, .rows = member->seen, .tick = task->found};
   pwi_history_end(member->campaign->history, pwi_campaign_now(member->campaign), call->number, &answer);
   if (task->status) broken(member, what, task->status);
@@ -182,6 +168,10 @@ pawl_status pwi_campaign_crew_make_vectors(struct campaign *campaign) {
   struct pwi_flow *flow;
   campaign->book.sums = pwi_history_vector(campaign->history, &vector);
   return campaign->config.crew ? pwi_cluster_vector(&campaign->checker, SUMS, &options, &flow) : PAWL_OK;
+}
+
+pawl_status pwi_campaign_crew_read(struct campaign *campaign) {
+  return campaign->config.crew ? pwi_campaign_read(campaign, SUMS, campaign->book.sums, &key, 1) : PAWL_OK;
 }
 
 pawl_status pwi_campaign_crew_add(struct campaign *campaign) {

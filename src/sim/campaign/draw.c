@@ -73,14 +73,21 @@ static void draw_outages(uint64_t seed, struct pwi_campaign_config *config) {
   if (pwi_random_chance(&random, 0.25)) add_outages(config);
 }
 
-/* Takeovers last as long as leases, so these campaigns have more time, and faults of managers. */
+/* Takeovers last as long as leases, so campaigns with several managers have more time, and faults of
+ * managers. */
+void pwi_campaign_set_managers(uint32_t managers, struct pwi_campaign_config *config) {
+  if (managers == 0) return;
+  if (managers > 1 && config->managers == 0) {
+    config->gap_manager_ns = 1500 * MS;
+    config->window_ns += 4000 * MS;
+  }
+  config->managers = managers > 1 ? managers : 0;
+}
+
 static void draw_managers(uint64_t seed, struct pwi_campaign_config *config) {
   struct pwi_random random;
   pwi_random_init(&random, seed, STREAM_MANAGERS_DRAWN);
-  if (!pwi_random_chance(&random, 0.1)) return;
-  config->managers = between(&random, 2, MANAGERS_MAX);
-  config->gap_manager_ns = 1500 * MS;
-  config->window_ns += 4000 * MS;
+  if (pwi_random_chance(&random, 0.1)) pwi_campaign_set_managers(between(&random, 2, MANAGERS_MAX), config);
 }
 
 /* A server without a replica dies. Other clients would lose pushes, too, so there are none. */

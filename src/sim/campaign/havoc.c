@@ -51,6 +51,7 @@ void pwi_havoc_do(struct campaign *campaign, enum pwi_sim_fault_kind kind, struc
       .at = pwi_campaign_now(campaign), .duration = duration, .kind = kind, .node = node, .other = other};
   if (kind == PWI_SIM_FAULT_BREAK || kind == PWI_SIM_FAULT_MUTE) fault.duration = 0;
   if (kind == PWI_SIM_FAULT_SLOW) fault.amount = floor(2 + 98 * pwi_random_unit(&campaign->havoc.random));
+  if (kind == PWI_SIM_FAULT_SLOW) pwi_budget_slow(campaign, node, fault.amount, fault.at + duration);
   if (kind == PWI_SIM_FAULT_DISK_IO) fault.amount = pwi_random_chance(&campaign->havoc.random, 0.5) ? 1 : 0.1;
   if (kind == PWI_SIM_FAULT_DISK_SLOW) fault.amount = floor(1 + 30 * pwi_random_unit(&campaign->havoc.random));
   schedule(campaign, &fault);
@@ -198,17 +199,24 @@ static void part_server(struct campaign *campaign, size_t process, enum pwi_sim_
   }
 }
 
-static void silence_server(struct campaign *campaign, size_t process, enum pwi_sim_fault_kind kind) {
+static bool silence_server(struct campaign *campaign, size_t process, enum pwi_sim_fault_kind kind) {
   bool is_death = kind == PWI_SIM_FAULT_KILL;
   int64_t duration = pwi_havoc_duration(campaign, is_death ? 20 * MS : MS, 1500 * MS);
   struct trouble trouble = {.is_death = is_death, .heals_at = pwi_campaign_now(campaign) + duration};
   add_nodes(campaign, process, &trouble);
-  if (!open_trouble(campaign, &trouble)) return;
+  if (!open_trouble(campaign, &trouble)) return false;
   pwi_budget_silence(campaign, process, is_death ? INT64_MAX : trouble.heals_at);
+  if (kind == PWI_SIM_FAULT_ISOLATE) pwi_budget_cut_off(campaign, process, duration);
   if (is_death && campaign->havoc.leaving == process) campaign->havoc.leaving = PWI_CLUSTER_PROCESSES;
   campaign->figures.server_kills += is_death;
   campaign->figures.server_faults += !is_death;
   pwi_havoc_do_process(campaign, kind, process, duration);
+  return true;
+}
+
+bool pwi_havoc_kill(struct campaign *campaign, size_t process) {
+  close_troubles(campaign);
+  return pwi_cluster_is_up(&campaign->cluster, process) && silence_server(campaign, process, PWI_SIM_FAULT_KILL);
 }
 
 static void trouble_servers(void *context) {

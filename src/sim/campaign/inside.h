@@ -44,7 +44,7 @@
 enum { DENSE, SPARSE, MIXED, LATEST, FILTERED };
 
 /* Random streams of the seed, for pwi_sim_stream. */
-enum { STREAM_KEEPER = 78, STREAM_HAVOC, STREAM_OUTAGES, STREAM_SAVED_DISK, STREAM_WORKLOADS = 100 };
+enum { STREAM_KEEPER = 78, STREAM_HAVOC, STREAM_OUTAGES, STREAM_SAVED_DISK, STREAM_SAVED_JOBS, STREAM_WORKLOADS = 100 };
 
 struct campaign;
 struct pwi_workload;
@@ -90,6 +90,7 @@ struct book {
   uint64_t universe[VECTORS][KEYS];
   uint32_t recorded[VECTORS]; /* the vectors in the history */
   uint32_t sums;              /* vector of the crew in the history */
+  uint32_t paced_rows;        /* vector of paced workers in the history */
 };
 
 /* --- the crew ------------------------------------------------------------------------------------------- */
@@ -118,6 +119,7 @@ struct crew_member {
 
 /* --- workers whose iterations follow a policy ----------------------------------------------------------- */
 
+#define PACED_WIDTH 3 /* columns of the vector that they push to */
 #define TRACED_MAX 16 /* most iterations and ticks; more than are made */
 #define STEPS_MAX 16  /* most iterations under way */
 
@@ -135,8 +137,9 @@ struct paced_step {
   bool is_busy, is_current;
   uint64_t iteration, group_needed;
   int pending;
-  int64_t one, seen[PACED_MAX];
+  int64_t pushed[PACED_WIDTH], seen[PACED_MAX][PACED_WIDTH];
   struct pwi_task push, pull;
+  uint32_t push_call, pull_call; /* in the history */
   struct pwi_clock_list clocks;
 };
 
@@ -144,12 +147,14 @@ struct ticking {
   struct pwi_task task;
   struct paced *paced;
   uint64_t tick;
+  uint32_t call; /* in the history */
 };
 
 struct listening {
   struct pwi_task task;
   struct paced *paced;
   uint64_t tick;
+  uint32_t call; /* in the history */
   bool is_busy;
 };
 
@@ -157,8 +162,10 @@ struct paced {
   struct campaign *campaign;
   struct pwi_cluster_client client;
   uint32_t index;
+  uint32_t session; /* in the history */
   struct pwi_asking asking;
   struct pwi_task enter;
+  uint32_t enter_call; /* in the history */
   struct pwi_flow *group, *rows;
   struct pwi_pace pace;
   bool has_pace, is_in, is_over;
@@ -225,8 +232,11 @@ struct outages {
 
 /* A server that a fault keeps, or kept, from others. */
 struct silenced {
-  uint64_t node;
-  int64_t until; /* when the fault healed, or will; INT64_MAX: the server is dead */
+  uint64_t node;                   /* 0: it had not joined yet */
+  const struct pwi_server *server; /* that had not joined yet */
+  int64_t until;                   /* when the fault healed, or will; INT64_MAX: the server is dead */
+  int64_t slow_until;              /* when the server got, or will get, fast again; 0: it was never slow */
+  int64_t cut_off_until;           /* when a short isolation healed, or will; 0: there was none */
 };
 
 struct budget {
@@ -272,10 +282,14 @@ struct campaign_leaders {
   size_t count; /* 0: the campaign has one manager, with a journal of its own */
 };
 
-/* The disk to which all nodes save checkpoints; disk jobs are done at once. */
+/* The disk to which all nodes save checkpoints. A slow disk does one job after another, each after a while. */
 struct campaign_disk {
   struct pwi_disk_queue queue; /* must be first */
   struct pwi_sim_disk *disk;
+  struct campaign *campaign;
+  struct pwi_random random;
+  bool is_slow, is_running; /* `is_running`: the next job of a slow disk is due */
+  struct pwi_disk_job *jobs, **jobs_end;
 };
 
 /* --- the watch ------------------------------------------------------------------------------------------ */
@@ -326,7 +340,7 @@ struct campaign {
   struct havoc havoc;
   struct outages outages;
   struct budget budget;
-  struct pwi_history *history; /* of all calls of workers and of the crew */
+  struct pwi_history *history; /* of all calls of workers, of the crew, of paced workers and of the workload `names` */
   struct book book;
   struct campaign_worker workers[WORKERS_MAX];
   struct crew_member crew[CREW_MAX];
@@ -363,7 +377,8 @@ void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(v
 PAWL_MUST_USE pawl_status pwi_campaign_client_add(struct campaign *campaign, struct pwi_cluster_client *client,
                                                   bool is_mortal);
 
-/* campaign.c: adds all clients and their vectors to an open cluster; at the end, checks the history. */
+/* campaign.c: adds all clients and their vectors to an open cluster; at the end, lets workloads compare, and checks
+ * the history. */
 PAWL_MUST_USE pawl_status pwi_campaign_work(struct campaign *campaign);
 PAWL_MUST_USE pawl_status pwi_campaign_compare(struct campaign *campaign);
 
@@ -380,13 +395,22 @@ struct pawl_vector_options pwi_book_options(const struct campaign *campaign, siz
 /* Records the end of a call in the history; `rows` are those that it read. */
 void pwi_campaign_ended(struct campaign *campaign, uint32_t call, const struct pwi_task *task, const int64_t *rows);
 
+/* Tells the history that groups no longer wait for the session, if the manager has declared its client dead. */
+void pwi_book_note_dead(struct campaign *campaign, const struct pwi_cluster_client *client, uint32_t session);
+
+/* campaign.c: reads rows with the checker, in the end, and records the call. `vector`: in the history. */
+PAWL_MUST_USE pawl_status pwi_campaign_read(struct campaign *campaign, const char *name, uint32_t vector,
+                                            const uint64_t *keys, size_t count);
+
 /* crew.c */
 PAWL_MUST_USE pawl_status pwi_campaign_crew_make_vectors(struct campaign *campaign);
+PAWL_MUST_USE pawl_status pwi_campaign_crew_read(struct campaign *campaign); /* in the end */
 PAWL_MUST_USE pawl_status pwi_campaign_crew_add(struct campaign *campaign);
 bool pwi_campaign_crew_is_busy(const struct campaign *campaign);
 
 /* paced.c */
 PAWL_MUST_USE pawl_status pwi_paced_make_vectors(struct campaign *campaign);
+PAWL_MUST_USE pawl_status pwi_paced_read(struct campaign *campaign); /* in the end */
 PAWL_MUST_USE pawl_status pwi_paced_add(struct campaign *campaign);
 bool pwi_paced_are_busy(const struct campaign *campaign);
 void pwi_paced_fini(struct campaign *campaign);
@@ -457,6 +481,9 @@ int64_t pwi_havoc_duration(struct campaign *campaign, int64_t least, int64_t mos
 /* Calls `call` again after a time with this mean, unless the window is over by then. */
 void pwi_havoc_again(struct campaign *campaign, int64_t gap, void (*call)(void *context));
 
+/* Kills a server process, which comes back as a new one. False if chains would not survive it now. */
+bool pwi_havoc_kill(struct campaign *campaign, size_t process);
+
 /* Begins an outage of servers that heals at this time: no other fault of servers begins before it is over. False if
  * chains are not whole now. Without replicas always true. */
 bool pwi_havoc_claim(struct campaign *campaign, int64_t heals_at);
@@ -469,6 +496,9 @@ void pwi_outages_begin(struct campaign *campaign);
 
 /* budget.c: servers of the process are silenced until this time; INT64_MAX: they die. */
 void pwi_budget_silence(struct campaign *campaign, size_t process, int64_t until);
+/* Servers of the process are isolated from now on, for this long. */
+void pwi_budget_cut_off(struct campaign *campaign, size_t process, int64_t duration);
+void pwi_budget_slow(struct campaign *campaign, struct pwi_sim_node node, double factor, int64_t until);
 /* Fails if a chain has lost copies that no fault explains. */
 void pwi_budget_check(struct campaign *campaign, const struct pwi_view *before, const struct pwi_view *view);
 

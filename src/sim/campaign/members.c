@@ -43,7 +43,6 @@ static bool can_spare(const struct campaign *campaign, size_t process) {
 static void let_leave(struct campaign *campaign, size_t process) {
   const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
   if (campaign->havoc.leaving != PWI_CLUSTER_PROCESSES || campaign->config.memory_max) return;
-  if (campaign->leaders.count > 0) return; /* a new leader that misses a shard may let others go too early */
   if (!pwi_cluster_is_up(&campaign->cluster, process) || !can_spare(campaign, process)) return;
   if (pwi_havoc_is_troubled(campaign)) return; /* nobody drains a server while another one is missing */
   for (size_t i = is->first; i < is->first + is->shards; i++) pwi_server_leave(campaign->cluster.servers[i].server);

@@ -81,19 +81,17 @@ static void separate_groups(struct campaign *campaign, int64_t duration) {
   campaign->figures.partitions++;
 }
 
-/* More servers than there are replicas stop, or are cut off, and all of them come back. Another fault that heals may
- * let a server that is cut off reach the manager before it reaches its neighbours; then these lose their places. */
+/* More servers than there are replicas stop, or are cut off, and all of them come back. */
 static void silence_many(struct campaign *campaign, int64_t duration) {
   size_t count = campaign->cluster.process_count, wanted = campaign->config.replicas + 1;
   bool is_pause = pwi_random_chance(random_of(campaign), 0.5);
   wanted += (size_t)pwi_random_below(random_of(campaign), count - wanted + 1);
   size_t first = draw_process(campaign);
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < count && i < wanted; i++) {
     size_t process = (first + i) % count;
-    if (!pwi_cluster_is_up(&campaign->cluster, process) || (is_pause && i >= wanted)) continue;
+    if (!pwi_cluster_is_up(&campaign->cluster, process)) continue;
     silence_process(campaign, process, pwi_campaign_now(campaign) + duration);
-    if (i < wanted)
-      pwi_havoc_do_process(campaign, is_pause ? PWI_SIM_FAULT_PAUSE : PWI_SIM_FAULT_ISOLATE, process, duration);
+    pwi_havoc_do_process(campaign, is_pause ? PWI_SIM_FAULT_PAUSE : PWI_SIM_FAULT_ISOLATE, process, duration);
   }
   campaign->figures.mass_silences++;
 }

@@ -12,8 +12,11 @@
  *   - that no iteration began too late: it began at the moment when the last demand of the policy was met,
  *     or when the worker was told of it. Without faults it is told at once.
  *
- * A worker that was killed restarts at the others' iteration. As with the crew, a worker without the
- * newest view may be shown old values. */
+ * A worker that was killed restarts at the others' iteration. A worker without the newest view may be shown
+ * old values.
+ *
+ * The workers also record their calls in the history of the campaign, which checks rows and barriers by its
+ * own rules. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +35,49 @@
 static void broken(struct paced *paced, const char *what, pawl_status status) {
   CAMPAIGN_FAIL(paced->campaign, "paced worker %u %s: iteration %llu status %s", paced->index, what,
                 (unsigned long long)paced->pace.begun, pawl_status_name(status));
+}
+
+/* --- the history ---------------------------------------------------------------------------------------- */
+
+static uint32_t begin_call(struct paced *paced, const struct pwi_history_call *call) {
+  struct campaign *campaign = paced->campaign;
+  return pwi_history_begin(campaign->history, pwi_campaign_now(campaign), call);
+}
+
+static uint32_t begin_group_call(struct paced *paced, enum pwi_history_verb verb, uint64_t tick) {
+  return begin_call(paced,
+                    &(struct pwi_history_call){.session = paced->session, .verb = verb, .name = GROUP, .tick = tick});
+}
+
+static uint32_t begin_rows_call(struct paced *paced, enum pwi_history_verb verb, const uint64_t *keys, size_t count,
+                                const int64_t *rows) {
+  return begin_call(paced, &(struct pwi_history_call){.session = paced->session,
+                                                      .verb = verb,
+                                                      .vector = paced->campaign->book.paced_rows,
+                                                      .keys = keys,
+                                                      .count = count,
+                                                      .rows = rows});
+}
+
+static void end_call(struct paced *paced, uint32_t call, const struct pwi_task *task, const int64_t *rows) {
+  struct campaign *campaign = paced->campaign;
+  struct pwi_history_answer answer = {.status = task->status, .rows = rows, .tick = task->found};
+  for (uint32_t i = 0; i < campaign->config.paced; i++)
+    pwi_book_note_dead(campaign, &campaign->paced[i].client, campaign->paced[i].session);
+  pwi_history_end(campaign->history, pwi_campaign_now(campaign), call, &answer);
+}
+
+static void paced_heard(void *context, const struct pwi_message *message) {
+  const struct paced *paced = context;
+  pwi_watch_heard(paced->campaign, paced->session, message);
+}
+
+/* The number of pushes that a row contains, each in a field of two bits. */
+static uint64_t pushes_in(const int64_t *row) {
+  uint64_t count = 0;
+  for (size_t c = 0; c < PACED_WIDTH; c++)
+    for (uint64_t rest = (uint64_t)row[c]; rest; rest >>= 2) count += rest & 3;
+  return count;
 }
 
 /* --- the trace ------------------------------------------------------------------------------------------ */
@@ -165,7 +211,7 @@ static void check_seen(struct paced *paced, const struct paced_step *step) {
     const struct traced *item = is_loyal(other) ? traced(other, needed) : NULL;
     if (!item) continue;
     if (clock_of(step, other) < item->number) broken(paced, "read values older than its policy permits", PAWL_OK);
-    if (step->seen[i] < (int64_t)needed) broken(paced, "did not see the pushes that the clocks claim", PAWL_OK);
+    if (pushes_in(step->seen[i]) < needed) broken(paced, "did not see the pushes that the clocks claim", PAWL_OK);
   }
 }
 
@@ -186,6 +232,7 @@ static void step_over(struct paced *paced, struct paced_step *step) {
 
 static void pushed(struct pwi_task *task) {
   struct paced_step *step = (struct paced_step *)((char *)task - offsetof(struct paced_step, push));
+  end_call(step->paced, step->push_call, task, NULL);
   if (task->status)
     broken(step->paced, "could not push", task->status);
   else
@@ -195,6 +242,7 @@ static void pushed(struct pwi_task *task) {
 static void pulled(struct pwi_task *task) {
   struct paced_step *step = (struct paced_step *)((char *)task - offsetof(struct paced_step, pull));
   struct paced *paced = step->paced;
+  end_call(paced, step->pull_call, task, step->seen[0]);
   if (task->status) {
     broken(paced, "could not pull", task->status);
     return;
@@ -216,13 +264,18 @@ static pawl_status start_calls(struct paced *paced, struct paced_step *step) {
   struct pwi_where all = {.range = pawl_range_of(0, PACED_MAX)};
   struct pwi_where own = {.range = pawl_range_of(paced->index, paced->index + 1)};
   step->is_current = view && view->epoch == pwi_campaign_ledger(paced->campaign)->view->epoch;
-  step->one = 1;
+  uint64_t keys[PACED_MAX], *key = &keys[paced->index];
+  for (uint64_t i = 0; i < PACED_MAX; i++) keys[i] = i;
+  pwi_history_row(paced->campaign->history, paced->campaign->book.paced_rows, *key, step->pushed);
   step->push = (struct pwi_task){.finished = pushed};
   step->pull = (struct pwi_task){.finished = pulled, .clocks = &step->clocks};
   pwi_pace_add(&paced->pace);
   pwi_pace_add(&paced->pace);
+  step->pull_call = begin_rows_call(paced, PWI_HISTORY_PULL, keys, PACED_MAX, NULL);
   pawl_status status = pwi_client_start(client, &step->pull, paced->rows, PWI_REQUEST_PULL, &all, NULL, step->seen);
-  if (!status) status = pwi_client_start(client, &step->push, paced->rows, PWI_REQUEST_PUSH, &own, &step->one, NULL);
+  step->push_call = begin_rows_call(paced, PWI_HISTORY_PUSH, key, 1, step->pushed);
+  for (size_t c = 0; c < PACED_WIDTH && paced->campaign->config.paced_bug == PWI_PACED_TWICE; c++) step->pushed[c] *= 2;
+  if (!status) status = pwi_client_start(client, &step->push, paced->rows, PWI_REQUEST_PUSH, &own, step->pushed, NULL);
   struct traced *item = traced(paced, step->iteration);
   if (!status) item->number = step->push.number;
   return status;
@@ -255,6 +308,7 @@ static void heard(struct pwi_task *task) {
   struct listening *listening = (struct listening *)((char *)task - offsetof(struct listening, task));
   struct paced *paced = listening->paced;
   listening->is_busy = false;
+  end_call(paced, listening->call, task, NULL);
   if (task->status) {
     broken(paced, "could not wait", task->status);
     return;
@@ -275,6 +329,7 @@ static void listen(struct paced *paced, uint64_t tick) {
   pawl_status status = place ? PAWL_OK : PAWL_NODE_LIMIT;
   if (!status) {
     *place = (struct listening){.task = {.finished = heard}, .paced = paced, .tick = tick, .is_busy = true};
+    place->call = begin_group_call(paced, PWI_HISTORY_AWAIT, tick);
     status = pwi_client_await(paced->client.client, &place->task, paced->group, tick);
   }
   if (status) broken(paced, "could not ask for the ticks of the others", status);
@@ -328,6 +383,7 @@ static void want(struct paced *paced) {
 static void ticked(struct pwi_task *task) {
   struct ticking *ticking = (struct ticking *)((char *)task - offsetof(struct ticking, task));
   struct paced *paced = ticking->paced;
+  end_call(paced, ticking->call, task, NULL);
   if (task->status) {
     broken(paced, "could not tick", task->status);
     return;
@@ -345,6 +401,7 @@ static void end_iteration(struct paced *paced) {
   if (pwi_pace_end(&paced->pace, 1, 1, gain)) {
     struct ticking *ticking = &paced->ticking[++paced->ticked];
     *ticking = (struct ticking){.task = {.finished = ticked}, .paced = paced, .tick = paced->pace.ticked};
+    ticking->call = begin_group_call(paced, PWI_HISTORY_TICK, ticking->tick);
     paced->ticks_pending++;
     pawl_status status = pwi_client_tick(paced->client.client, &ticking->task, paced->group, ticking->tick);
     if (status) broken(paced, "could not start its tick", status);
@@ -365,6 +422,7 @@ static void paced_timer(void *context, uint64_t cookie) {
 static void entered(struct pwi_task *task) {
   struct paced *paced = (struct paced *)((char *)task - offsetof(struct paced, enter));
   struct pwi_policy policy;
+  end_call(paced, paced->enter_call, task, NULL);
   if (task->status || pwi_policy_parse(paced->campaign->config.policy, &policy, NULL)) {
     broken(paced, "could not enter", task->status);
     return;
@@ -392,7 +450,10 @@ static void joined(struct pwi_asking *asking, pawl_status status, const void *pa
   if (!status) status = pwi_client_flow(client, group->id, 0, &paced->group);
   if (!status) status = pwi_client_flow(client, rows->id, 0, &paced->rows);
   paced->enter = (struct pwi_task){.finished = entered};
-  if (!status) status = pwi_client_enter(client, &paced->enter, paced->group);
+  if (!status) {
+    paced->enter_call = begin_group_call(paced, PWI_HISTORY_ENTER, 0);
+    status = pwi_client_enter(client, &paced->enter, paced->group);
+  }
   if (status == PAWL_IO)
     ask_to_join(paced); /* the manager's store has failed; another manager will follow */
   else if (status)
@@ -421,15 +482,29 @@ static void forget(struct paced *paced) {
 
 static void paced_started(void *context) {
   struct paced *paced = context;
+  paced->session = pwi_history_session(paced->campaign->history, paced->client.name);
   if (!paced->is_over) ask_to_join(paced); /* else it was restarted in the meantime */
 }
 
-static void paced_stopped(void *context) { forget(context); }
+static void paced_stopped(void *context) {
+  struct paced *paced = context;
+  forget(paced);
+  pwi_history_gone(paced->campaign->history, paced->session);
+}
 
 pawl_status pwi_paced_make_vectors(struct campaign *campaign) {
-  struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = PACED_MAX};
+  struct pawl_vector_options options = {.type = PAWL_I64, .width = PACED_WIDTH, .size = PACED_MAX};
+  struct pwi_history_vector vector = {.name = ROWS, .width = PACED_WIDTH, .place.size = PACED_MAX};
   struct pwi_flow *flow;
+  campaign->book.paced_rows = pwi_history_vector(campaign->history, &vector);
   return campaign->config.paced ? pwi_cluster_vector(&campaign->checker, ROWS, &options, &flow) : PAWL_OK;
+}
+
+pawl_status pwi_paced_read(struct campaign *campaign) {
+  uint64_t keys[PACED_MAX];
+  for (uint64_t i = 0; i < PACED_MAX; i++) keys[i] = i;
+  if (campaign->config.paced == 0) return PAWL_OK;
+  return pwi_campaign_read(campaign, ROWS, campaign->book.paced_rows, keys, PACED_MAX);
 }
 
 pawl_status pwi_paced_add(struct campaign *campaign) {
@@ -442,6 +517,7 @@ pawl_status pwi_paced_add(struct campaign *campaign) {
     paced->client.started = paced_started;
     paced->client.stopped = paced_stopped;
     paced->client.timer = paced_timer;
+    paced->client.heard = paced_heard;
     paced->client.context = paced;
     status = pwi_campaign_client_add(campaign, &paced->client, true);
   }

@@ -83,6 +83,11 @@ static void test_an_iteration_that_begins_too_late_is_found(void **state) {
     assert_true(finds(PWI_PACED_LAZY, policies[i], true, "later than its policy permitted"));
 }
 
+static void test_a_push_that_counts_twice_is_found_in_the_history(void **state) {
+  (void)state;
+  assert_true(finds(PWI_PACED_TWICE, "ssp 2", true, "rule value: sim/rows"));
+}
+
 static void test_a_seed_gives_the_same_run_each_time(void **state) {
   (void)state;
   struct pwi_campaign_config config = config_of(3, "ssp 2");
@@ -95,6 +100,7 @@ int main(void) {
       cmocka_unit_test(test_with_faults_every_policy_is_kept),
       cmocka_unit_test(test_an_iteration_that_begins_too_early_is_found),
       cmocka_unit_test(test_an_iteration_that_begins_too_late_is_found),
+      cmocka_unit_test(test_a_push_that_counts_twice_is_found_in_the_history),
       cmocka_unit_test(test_a_seed_gives_the_same_run_each_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

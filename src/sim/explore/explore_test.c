@@ -1,4 +1,6 @@
-/* The explorer: two orders with one hash are one state; small scopes are explored completely; the replay of a
+/* cost: 18
+ *
+ * The explorer: two orders with one hash are one state; small scopes are explored completely; the replay of a
  * list of choices. */
 #include "base/testing.h"
 #include "ring/place.h"

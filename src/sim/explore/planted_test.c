@@ -1,5 +1,4 @@
 /* planted: yes
- * timeout: 900
  *
  * Bugs that are planted in the roles on purpose (protocol/planted.h) are found by the explorer, in the
  * smallest scope that shows them. The order that it prints fails again when it is replayed, and holds

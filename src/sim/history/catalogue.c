@@ -138,7 +138,11 @@ static bool go_on(struct catalogue_search *search, size_t first, uint64_t done, 
 
 /* --- names ---------------------------------------------------------------------------------------------- */
 
-static bool is_ask(const struct call *call) { return call->verb >= PWI_HISTORY_CREATE && call->name; }
+/* A call that changes nothing and was not answered says nothing. */
+static bool is_ask(const struct call *call) {
+  bool is_look = call->verb == PWI_HISTORY_LOOK || call->verb == PWI_HISTORY_MISS;
+  return call->verb >= PWI_HISTORY_CREATE && call->name && (!is_look || call->ended != NEVER);
+}
 
 /* True if an earlier call is about the same name. */
 static bool is_known(const struct pwi_history *history, size_t index) {

@@ -269,6 +269,7 @@ void pwi_history_end(struct pwi_history *history, int64_t now, uint32_t index,
   call->id = answer->id;
   call->incarnation = answer->incarnation;
   if (call->verb == PWI_HISTORY_ENTER) call->tick = answer->tick;
+  if (call->verb == PWI_HISTORY_AWAIT && answer->tick > call->tick) call->tick = answer->tick;
   if (is_push(call->verb) && call->count > 0) end_push(call, answer);
   if (answer->status) return;
   if (call->verb == PWI_HISTORY_SCAN) end_scan(history, call, answer);

@@ -31,8 +31,9 @@
  *               that another read had returned before it began. For a REGISTER: the history is linearizable
  *               (Gibbons and Korach, "Testing shared memories", 1997)
  *   part        if two keys were in one arc all the time, a read sees both with a push or both without it
- *   barrier     an AWAIT ends only after every member that is in the group has begun the tick; from then on
- *               every push that a member began before its tick counts as answered (see `recent`)
+ *   barrier     an AWAIT ends only after every member that is in the group has begun the tick of the call, and
+ *               that of the answer; from then on every push that a member began before its tick counts as
+ *               answered (see `recent`)
  *   catalogue   for each name, CREATE, DELETE, RESTORE, LOOK and MISS are linearizable, and each takes effect
  *               once
  *   scan        a scan returns no key twice and none outside of its range; it is a read of all keys in the
@@ -108,7 +109,9 @@ enum pwi_history_verb {
   PWI_HISTORY_DELETE,
   PWI_HISTORY_RESTORE, /* creates the vector, or begins its next incarnation */
   PWI_HISTORY_LOOK,    /* PAWL_OK: the newest catalogue has the name; PAWL_NOT_FOUND: it has not */
-  PWI_HISTORY_MISS,    /* PAWL_OK: a server did not have the vector with this id */
+  /* PAWL_OK: a server did not have the vector with this id. A request that the server answered in another way
+   * is a MISS without an answer, which says nothing */
+  PWI_HISTORY_MISS,
 };
 
 /* A call. Everything is copied. */
@@ -146,7 +149,9 @@ struct pwi_history_answer {
   size_t count;         /* SCAN */
   uint64_t next;        /* SCAN: the scan covered the range up to this stored key */
 
-  uint64_t tick;        /* ENTER: the tick at which the session entered */
+  /* ENTER: the tick at which the session entered. AWAIT: a tick that all members have reached, if it is higher
+   * than the one that was awaited */
+  uint64_t tick;
   uint64_t id;          /* CREATE, RESTORE, LOOK, MISS: id of the vector; 0: unknown */
   uint32_t incarnation; /* LOOK: of the vector; checked if the id is known */
 };

@@ -416,6 +416,18 @@ static void test_barrier_waits_for_every_member(void **state) {
   expect("barrier");
 }
 
+static void test_barrier_tells_only_ticks_that_all_have_reached(void **state) {
+  (void)state;
+  both_enter();
+  begin_group(ann, PWI_HISTORY_TICK, 1);
+  begin_group(bob, PWI_HISTORY_TICK, 1);
+  begin_group(bob, PWI_HISTORY_TICK, 2);
+  pwi_history_end(history, now++, begin_group(ann, PWI_HISTORY_AWAIT, 1), &(struct pwi_history_answer){.tick = 1});
+  expect_good();
+  pwi_history_end(history, now++, begin_group(ann, PWI_HISTORY_AWAIT, 1), &(struct pwi_history_answer){.tick = 2});
+  expect("barrier");
+}
+
 static void test_a_barrier_does_not_wait_for_members_that_are_gone(void **state) {
   (void)state;
   both_enter();
@@ -501,6 +513,47 @@ static void test_catalogue_a_server_misses_only_deleted_vectors(void **state) {
   expect_good();
   pwi_history_end(history, now++, begin_ask(bob, PWI_HISTORY_MISS, 0), &(struct pwi_history_answer){.id = 5});
   expect("catalogue");
+}
+
+/* If the search tried all places for them, it would not end. */
+static void test_catalogue_a_miss_without_an_answer_says_nothing(void **state) {
+  (void)state;
+  pwi_history_end(history, now++, begin_ask(ann, PWI_HISTORY_CREATE, 1), &(struct pwi_history_answer){.id = 5});
+  for (int i = 0; i < 40; i++) begin_ask(bob, PWI_HISTORY_MISS, 0);
+  ask(ann, PWI_HISTORY_DELETE, 0, PAWL_OK);
+  expect_good();
+  ask(ann, PWI_HISTORY_DELETE, 0, PAWL_OK);
+  expect("catalogue");
+}
+
+/* It may take effect late, or never. */
+static void delete_without_an_answer(void) {
+  pwi_history_end(history, now++, begin_ask(ann, PWI_HISTORY_CREATE, 1), &(struct pwi_history_answer){.id = 5});
+  begin_ask(bob, PWI_HISTORY_DELETE, 0);
+  ask(ann, PWI_HISTORY_CREATE, 1, PAWL_EXISTS);
+}
+
+static void test_an_ask_without_an_answer_takes_effect_at_any_time(void **state) {
+  (void)state;
+  delete_without_an_answer();
+  expect_good();
+  ask(ann, PWI_HISTORY_LOOK, 0, PAWL_NOT_FOUND);
+  expect_good();
+}
+
+static void test_catalogue_an_ask_without_an_answer_takes_effect_once(void **state) {
+  (void)state;
+  delete_without_an_answer();
+  pwi_history_end(history, now++, begin_ask(ann, PWI_HISTORY_CREATE, 1), &(struct pwi_history_answer){.id = 6});
+  ask(ann, PWI_HISTORY_LOOK, 0, PAWL_NOT_FOUND);
+  expect("catalogue");
+}
+
+static void test_an_unanswered_create_explains_a_look(void **state) {
+  (void)state;
+  begin_ask(ann, PWI_HISTORY_CREATE, 1);
+  pwi_history_end(history, now++, begin_ask(bob, PWI_HISTORY_LOOK, 0), &(struct pwi_history_answer){.id = 7});
+  expect_good();
 }
 
 static void test_catalogue_a_restore_answers_with_the_id_of_the_vector(void **state) {
@@ -704,6 +757,7 @@ int main(void) {
       TEST(test_keys_of_two_arcs_change_one_by_one),
       TEST(test_a_barrier_opens_when_all_have_ticked),
       TEST(test_barrier_waits_for_every_member),
+      TEST(test_barrier_tells_only_ticks_that_all_have_reached),
       TEST(test_a_barrier_does_not_wait_for_members_that_are_gone),
       TEST(test_recent_reads_after_a_barrier_contain_pushes_before_it),
       TEST(test_asks_take_effect_in_some_order),
@@ -711,6 +765,10 @@ int main(void) {
       TEST(test_catalogue_a_delete_takes_effect_once),
       TEST(test_catalogue_a_restore_takes_effect_once),
       TEST(test_catalogue_a_server_misses_only_deleted_vectors),
+      TEST(test_catalogue_a_miss_without_an_answer_says_nothing),
+      TEST(test_an_ask_without_an_answer_takes_effect_at_any_time),
+      TEST(test_catalogue_an_ask_without_an_answer_takes_effect_once),
+      TEST(test_an_unanswered_create_explains_a_look),
       TEST(test_catalogue_a_restore_answers_with_the_id_of_the_vector),
       TEST(test_a_scan_reads_the_keys_that_it_covers),
       TEST(test_own_write_is_scanned),

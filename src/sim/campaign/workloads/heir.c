@@ -4,7 +4,10 @@
  * soon as the heir's membership says that the worker is retired, the heir reads all rows with a PUSHPULL of zeros.
  * From then on no push of that worker may change anything, whenever the worker continues, whatever servers have heard
  * of the membership, and every push of which the worker ever gets an acknowledgement must be in the rows that the
- * heir has read. The worker's process is then started again, as another sender. */
+ * heir has read. The worker's process is then started again, as another sender.
+ *
+ * The workload causes the dangerous situations by itself: for a while the manager does not reach the worker, and
+ * perhaps not the servers, which the worker does reach. Then the heir knows of the death, and they do not. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -14,7 +17,9 @@
 #define WILL_KEYS 12
 #define PUSHES 6 /* under way */
 #define ROUNDS 5
-#define CALLS 40 /* pushes of a worker in a round, at most */
+#define CALLS 40           /* pushes of a worker in a round, at most */
+#define CUT_CALLS 300      /* and while it is cut off from the manager */
+#define CUT_NS (2200 * MS) /* longer than the manager waits for servers that lack a membership */
 
 struct heir;
 
@@ -32,6 +37,7 @@ struct heir {
   struct pwi_flow *worker_flow, *flow;
   struct doomed_push pushes[PUSHES];
   uint32_t rounds_left, calls;
+  int64_t cut_until;       /* until then the worker does not hear the manager */
   uint64_t sender;         /* the worker's, from its first push on; 0: it has not pushed in this round */
   bool is_fenced;          /* the heir has read the rows of this round */
   int64_t base[WILL_KEYS]; /* before this round */
@@ -107,8 +113,9 @@ static void worker_timer(void *context, uint64_t cookie) {
     (void)status; /* inside a callback it is PAWL_OK */
     return;
   }
+  size_t most = pwi_campaign_now(heir->workload.campaign) < heir->cut_until ? 1 : PUSHES;
   if (!pwi_cluster_open_vector(&heir->worker, WILL, 0, &heir->worker_flow) && may_push(heir))
-    for (size_t i = 0; i < PUSHES && heir->calls > 0; i++)
+    for (size_t i = 0; i < most && heir->calls > 0; i++)
       if (!heir->pushes[i].is_busy) {
         heir->calls--;
         if (!push_one(heir, &heir->pushes[i])) break;
@@ -201,6 +208,22 @@ static void ask_to_retire(struct heir *heir) {
   pwi_writer_fini(&writer);
 }
 
+/* The worker does not hear the manager from now on, and goes on pushing. Perhaps no server hears it, either. */
+static void cut_off(struct heir *heir) {
+  struct campaign *campaign = heir->workload.campaign;
+  const struct pwi_cluster *cluster = &campaign->cluster;
+  struct pwi_sim_node manager = cluster->manager_node;
+  int64_t until = pwi_campaign_now(campaign) + CUT_NS;
+  bool is_of_all = pwi_random_chance(&heir->workload.random, 0.6);
+  if (campaign->is_quiet || until > campaign->havoc.end || (is_of_all && !pwi_havoc_claim(campaign, until))) return;
+  for (size_t i = 0; i < cluster->server_count && is_of_all; i++)
+    pwi_havoc_do(campaign, PWI_SIM_FAULT_PART, manager, cluster->servers[i].node, CUT_NS);
+  pwi_havoc_do(campaign, PWI_SIM_FAULT_PART, manager, heir->worker.node, CUT_NS);
+  campaign->figures.manager_cuts += is_of_all;
+  heir->cut_until = until;
+  heir->calls = CUT_CALLS;
+}
+
 /* A sender that the membership does not list is dead if an earlier membership has listed it. */
 static bool knows_death(struct heir *heir) {
   const struct pwi_membership *membership = pwi_client_membership(heir->client.client);
@@ -222,8 +245,10 @@ static void heir_timer(void *context, uint64_t cookie) {
   if (!pwi_cluster_open_vector(&heir->client, WILL, 0, &heir->flow) && !heir->is_reading) {
     if (knows_death(heir))
       read_rows(heir); /* again and again: the rows must not change any more */
-    else if (heir->sender != 0 && !heir->is_asking && pwi_random_chance(random, 0.05))
+    else if (heir->sender != 0 && !heir->is_asking && pwi_random_chance(random, 0.05)) {
+      if (pwi_random_chance(&heir->workload.random, 0.5)) cut_off(heir);
       ask_to_retire(heir);
+    }
   }
   pwi_cluster_timer(&heir->client, 1 + (int64_t)pwi_random_below(random, heir->is_fenced ? 60 * MS : 10 * MS), 0);
 }

@@ -1,4 +1,4 @@
-/* A vector that a client holds locally, and two others that push to it and pull from it.
+/* A vector that a client holds locally, two others that push to it and pull from it, and one that only pulls.
  *
  * The rows live in one process: they are lost with it, and survive when the process is declared dead and joins again
  * under another id. While the process lives, its rows contain every acknowledged push to it once, and a pull shows at
@@ -9,9 +9,10 @@
 #include "sim/campaign/workloads/workload.h"
 
 #define ROWS "local/rows"
-#define VISITORS 2
-#define CALLS 30 /* of each visitor */
-#define LIVES 16 /* of the process that holds the rows */
+#define VISITORS 3 /* the last only pulls: no earlier push of its own protects its reads */
+#define CALLS 30   /* of each visitor */
+#define LIVES 64   /* of the process that holds the rows */
+#define APART_NS (700 * MS)
 
 struct local;
 
@@ -65,11 +66,8 @@ static void host_stopped(void *context) { ((struct local *)context)->is_open = f
 /* --- visitors ------------------------------------------------------------------------------------------- */
 
 /* Calls fail with the node that they name, and only then. A visitor that pushed to an earlier id of the same process
- * numbers its pushes anew under the new id, and the process, which still has the visitor's clock, answers BROKEN: such
- * a visitor cannot push there any more. */
-static bool is_gone(const struct local *local, pawl_status status) {
-  if (status == PAWL_CLUSTER_HISTORY || status == PAWL_CLUSTER_LOST)
-    return pwi_cluster_client_figures(&local->host).retirements > 0;
+ * can push to the new one. */
+static bool is_gone(pawl_status status) {
   return status == PAWL_NODE_GONE || status == PAWL_UNSUPPORTED || status == PAWL_OUTCOME_UNKNOWN ||
          status == PAWL_NOT_FOUND;
 }
@@ -82,8 +80,7 @@ static void pulled(struct pwi_task *task) {
   struct visitor *visitor = (struct visitor *)((char *)task - offsetof(struct visitor, pull));
   struct local *local = visitor->local;
   visitor->is_pulling = false;
-  if (task->status && !is_gone(local, task->status))
-    broken(local, "a local vector cannot be read", (int64_t)task->status, 0);
+  if (task->status && !is_gone(task->status)) broken(local, "a local vector cannot be read", (int64_t)task->status, 0);
   if (!task->status) {
     int64_t most = local->lives[visitor->pull_life].called;
     local->workload.campaign->figures.local_pulls++;
@@ -97,7 +94,7 @@ static void pushed(struct pwi_task *task) {
   struct visitor *visitor = (struct visitor *)((char *)task - offsetof(struct visitor, push));
   struct local *local = visitor->local;
   visitor->is_pushing = false;
-  if (task->status && !is_gone(local, task->status))
+  if (task->status && !is_gone(task->status))
     broken(local, "a push to a local vector failed", (int64_t)task->status, 0);
   if (!task->status) {
     local->lives[visitor->push_life].acknowledged++;
@@ -110,20 +107,34 @@ static void visit(struct visitor *visitor, struct pwi_flow *flow) {
   struct local *local = visitor->local;
   struct pwi_where where = {.keys = &key, .count = 1};
   uint32_t life = local->host.incarnation % LIVES;
+  bool pushes = visitor != &local->visitors[VISITORS - 1];
   visitor->push_life = visitor->pull_life = life;
   visitor->one = 1;
-  visitor->is_pushing = visitor->is_pulling = true;
-  visitor->least = local->lives[life].acknowledged + 1;
-  local->lives[life].called++;
+  visitor->is_pushing = pushes;
+  visitor->is_pulling = true;
+  visitor->least = local->lives[life].acknowledged + pushes;
+  local->lives[life].called += pushes;
   visitor->push = (struct pwi_task){.finished = pushed};
   visitor->pull = (struct pwi_task){.finished = pulled};
   struct pwi_client *client = visitor->client.client;
-  pawl_status status = pwi_client_start(client, &visitor->push, flow, PWI_REQUEST_PUSH, &where, &visitor->one, NULL);
+  pawl_status status = PAWL_OK;
+  if (pushes) status = pwi_client_start(client, &visitor->push, flow, PWI_REQUEST_PUSH, &where, &visitor->one, NULL);
   visitor->is_pushing &= !status;
   if (!status) status = pwi_client_start(client, &visitor->pull, flow, PWI_REQUEST_PULL, &where, NULL, &visitor->seen);
   visitor->is_pulling &= !status;
-  if (status && !is_gone(local, status)) broken(local, "a call to a local vector was refused", (int64_t)status, 0);
+  if (status && !is_gone(status)) broken(local, "a call to a local vector was refused", (int64_t)status, 0);
   if (status && !visitor->is_pushing) rest(visitor);
+}
+
+/* Another process takes the address of the one that holds the rows. The last visitor, whose pull is under way, does not
+ * hear of it, and reaches that address before it reaches the manager. */
+static void replace_holder(struct local *local) {
+  struct campaign *campaign = local->workload.campaign;
+  struct pwi_sim_node visitor = local->visitors[VISITORS - 1].client.node;
+  if (campaign->is_quiet || pwi_campaign_now(campaign) + APART_NS > campaign->havoc.end) return;
+  pwi_havoc_do(campaign, PWI_SIM_FAULT_PART, visitor, campaign->cluster.manager_node, APART_NS);
+  pwi_havoc_do(campaign, PWI_SIM_FAULT_PART, visitor, local->host.node, APART_NS / 2);
+  pwi_havoc_do(campaign, PWI_SIM_FAULT_KILL, local->host.node, PWI_SIM_ALL, 20 * MS);
 }
 
 /* The present id of the process, if it holds the rows. */
@@ -147,6 +158,8 @@ static void visitor_timer(void *context, uint64_t cookie) {
   }
   visitor->calls_left--;
   visit(visitor, flow);
+  bool is_last = visitor == &local->visitors[VISITORS - 1];
+  if (is_last && pwi_random_chance(&local->workload.random, 0.1)) replace_holder(local);
 }
 
 static void visitor_started(void *context) { rest(context); }
@@ -196,8 +209,8 @@ static bool is_busy(const struct pwi_workload *workload) {
 
 static void describe(const struct pwi_workload *workload, char *text, size_t size) {
   const struct local *local = (const struct local *)workload;
-  snprintf(text, size, "visitors of a local vector, with %u and %u calls left", local->visitors[0].calls_left,
-           local->visitors[1].calls_left);
+  snprintf(text, size, "visitors of a local vector, with %u, %u and %u calls left", local->visitors[0].calls_left,
+           local->visitors[1].calls_left, local->visitors[2].calls_left);
 }
 
 const struct pwi_workload_ops pwi_workload_local = {

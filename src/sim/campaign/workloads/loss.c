@@ -42,9 +42,9 @@ struct loss {
   struct pwi_cluster_client client; /* the operator */
   struct pwi_asking asking;
   bool is_asking, is_given_up;
-  uint64_t dead;                       /* id of a shard of the server; 0: it lives */
+  bool is_dead;                        /* the server */
   uint64_t nodes[PWI_CLUSTER_SERVERS]; /* ids of all its shards */
-  size_t node_count;
+  size_t node_count, gone_count;       /* the manager does not know the first `gone_count` shards any more */
   int64_t died_at;
   bool is_lost[LOSS_KEYS];
   int64_t sure[LOSS_KEYS], called[LOSS_KEYS];
@@ -62,7 +62,7 @@ static void pushed(struct pwi_task *task) {
   struct pusher *pusher = push->pusher;
   struct loss *loss = pusher->loss;
   push->is_busy = false;
-  if (task->status == PAWL_CLUSTER_LOST && loss->dead != 0) { /* this session cannot push there any more */
+  if (task->status == PAWL_CLUSTER_LOST && loss->is_dead) { /* this session cannot push there any more */
     pawl_status status = pwi_sim_restart(loss->workload.campaign->cluster.sim, pusher->client.node);
     (void)status; /* inside a callback it is PAWL_OK */
     return;
@@ -129,7 +129,7 @@ static void mark_lost(struct loss *loss, const struct pwi_view *view) {
 
 static void view_made(struct pwi_workload *workload, const struct pwi_view *view) {
   struct loss *loss = (struct loss *)workload;
-  if (loss->dead != 0 && view->arc_count > 0) mark_lost(loss, view);
+  if (loss->is_dead && view->arc_count > 0) mark_lost(loss, view);
 }
 
 static void note_nodes(struct loss *loss, size_t process) {
@@ -143,18 +143,20 @@ static void note_nodes(struct loss *loss, size_t process) {
   }
 }
 
-/* The process does not come back; another may start in its place. */
+/* The process does not come back; another may start in its place. One process must stay that is not leaving: a server
+ * that leaves keeps its arcs until another server takes them. */
 static void kill_server(struct loss *loss) {
   struct campaign *campaign = loss->workload.campaign;
   struct havoc *havoc = &campaign->havoc;
-  size_t count = campaign->cluster.process_count, up = 0;
+  size_t count = campaign->cluster.process_count, staying = 0;
   size_t process = (size_t)pwi_random_below(loss->client.random, count);
-  for (size_t i = 0; i < count; i++) up += havoc->is_started[i] && pwi_cluster_is_up(&campaign->cluster, i);
-  if (up < 2 || !pwi_cluster_is_up(&campaign->cluster, process)) return;
+  for (size_t i = 0; i < count; i++)
+    staying += i != process && i != havoc->leaving && havoc->is_started[i] && pwi_cluster_is_up(&campaign->cluster, i);
+  if (staying == 0 || !pwi_cluster_is_up(&campaign->cluster, process)) return;
   note_nodes(loss, process);
   if (loss->node_count == 0) return;
   mark_lost(loss, pwi_campaign_ledger(campaign)->view);
-  loss->dead = loss->nodes[0];
+  loss->is_dead = true;
   loss->died_at = pwi_campaign_now(campaign);
   havoc->is_started[process] = false;
   if (havoc->leaving == process) havoc->leaving = PWI_CLUSTER_PROCESSES;
@@ -164,18 +166,23 @@ static void kill_server(struct loss *loss) {
 
 /* --- the operator --------------------------------------------------------------------------------------- */
 
-/* The manager may not have noticed the death yet. A server that is not in the view was given up before. */
+static void give_up(struct loss *loss);
+
+/* The manager may not have noticed the death yet. A shard that is not in the view has left, or was given up before.
+ * If one shard has left, another may still have data. An order about one shard is about its whole process. */
 static void given_up(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct loss *loss = (struct loss *)((char *)asking - offsetof(struct loss, asking));
   (void)payload, (void)size;
   loss->is_asking = false;
-  loss->is_given_up = status == PAWL_OK || status == PAWL_NODE_GONE;
+  loss->gone_count += status == PAWL_NODE_GONE;
+  loss->is_given_up = status == PAWL_OK || loss->gone_count == loss->node_count;
   loss->workload.campaign->figures.given_up += loss->is_given_up;
+  if (status == PAWL_NODE_GONE && !loss->is_given_up) give_up(loss);
 }
 
 static void give_up(struct loss *loss) {
   struct pwi_writer writer = {0};
-  pwi_write_u64(&writer, loss->dead);
+  pwi_write_u64(&writer, loss->nodes[loss->gone_count]);
   pwi_write_u8(&writer, 1);
   loss->asking = (struct pwi_asking){.replied = given_up};
   pawl_status status = writer.status;
@@ -190,8 +197,8 @@ static void operator_timer(void *context, uint64_t cookie) {
   (void)cookie;
   if (loss->is_given_up) return;
   bool is_early = !loss->workload.campaign->is_quiet && !pwi_random_chance(loss->client.random, 0.06);
-  if (loss->dead == 0 && !is_early) kill_server(loss);
-  if (loss->dead != 0 && !loss->is_asking && !is_early) give_up(loss);
+  if (!loss->is_dead && !is_early) kill_server(loss);
+  if (loss->is_dead && !loss->is_asking && !is_early) give_up(loss);
   pwi_cluster_timer(&loss->client, 50 * MS, 0);
 }
 
@@ -237,7 +244,7 @@ static bool is_busy(const struct pwi_workload *workload) {
 static void describe(const struct pwi_workload *workload, char *text, size_t size) {
   const struct loss *loss = (const struct loss *)workload;
   snprintf(text, size, "clients of a lost server, with %u and %u calls left; server %llu is %s",
-           loss->pushers[0].calls_left, loss->pushers[1].calls_left, (unsigned long long)loss->dead,
+           loss->pushers[0].calls_left, loss->pushers[1].calls_left, (unsigned long long)loss->nodes[0],
            loss->is_given_up ? "given up" : "not given up");
 }
 

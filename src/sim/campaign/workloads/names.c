@@ -2,14 +2,14 @@
  * find under the names.
  *
  * Every ask is carried out at most once, however often it is sent, and its reply is that of the time when it was
- * carried out. So for each name an order of all asks must explain all replies (name_history.c). A server may say that
- * it does not have a vector only after an ask has deleted the vector; so such an answer belongs to the history, too.
- * In the end a vector that is left contains every acknowledged push of its last incarnation, once. */
+ * carried out. A server may say that it does not have a vector only after an ask has deleted the vector. The history
+ * of the campaign has all asks, these answers, the pushes, and a last look at each name; so its rule `catalogue`
+ * checks the names. Each incarnation of a vector is a vector of its own in the history. In the end a vector that is
+ * left contains every acknowledged push of its last incarnation, once. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/campaign/workloads/name_history.h"
 #include "sim/campaign/workloads/workload.h"
 
 #define FIGHTERS 2
@@ -18,11 +18,11 @@
 #define PUSHES 3
 #define CALLS 36     /* of each fighter */
 #define HELD_MAX 128 /* incarnations of vectors */
+#define WIDTH 4      /* columns; enough for the history to tell all pushes to an incarnation apart */
 
 static const struct pawl_vector_options fought_options = {
-    .type = PAWL_I64, .width = 1, .size = 10, .placement = PAWL_PLACE_ORDERED, .layout = PAWL_LAYOUT_DENSE};
+    .type = PAWL_I64, .width = WIDTH, .size = 10, .placement = PAWL_PLACE_ORDERED, .layout = PAWL_LAYOUT_DENSE};
 static const uint64_t key = 7;
-static const int64_t one = 1;
 
 struct fighter;
 
@@ -31,38 +31,37 @@ struct fought_ask {
   struct fighter *fighter;
   bool is_busy;
   enum pwi_ask what;
-  size_t name;
-  int64_t begun;
+  uint32_t call; /* in the history */
 };
 
 struct fought_push {
   struct pwi_task task;
   struct fighter *fighter;
   bool is_busy;
-  size_t name, held;
-  int64_t begun, value;
+  uint64_t id;         /* of the vector */
+  uint32_t call, miss; /* in the history: the push; that a server does not have the vector */
+  int64_t row[WIDTH];
 };
 
 struct fighter {
   struct names *names;
   struct pwi_cluster_client client;
+  uint32_t session; /* in the history */
   uint32_t calls_left;
   struct fought_ask asks[ASKS];
   struct fought_push pushes[PUSHES];
 };
 
-/* One incarnation of a vector, and the pushes to it. */
+/* One incarnation of a vector. */
 struct held {
   uint64_t id;
   uint32_t incarnation;
-  int64_t acknowledged, unknown;
+  uint32_t vector; /* in the history */
 };
 
 struct names {
   struct pwi_workload workload;
   struct fighter fighters[FIGHTERS];
-  struct pwi_name_op ops[NAMES][PWI_NAME_OPS_MAX];
-  size_t op_count[NAMES];
   struct held held[HELD_MAX];
   size_t held_count;
 };
@@ -71,41 +70,44 @@ static void name_of(size_t name, char text[16]) { snprintf(text, 16, "fight/v%u"
 
 /* --- the history ---------------------------------------------------------------------------------------- */
 
-static void note(struct names *names, size_t name, const struct pwi_name_op *op) {
-  if (names->op_count[name] == PWI_NAME_OPS_MAX)
-    CAMPAIGN_FAIL(names->workload.campaign, "the history of a name is full");
-  else
-    names->ops[name][names->op_count[name]++] = *op;
+static uint32_t begin_call(struct names *names, const struct pwi_history_call *call) {
+  struct campaign *campaign = names->workload.campaign;
+  return pwi_history_begin(campaign->history, pwi_campaign_now(campaign), call);
 }
 
-static enum pwi_name_op_kind kind_of(enum pwi_ask what) {
-  return what == PWI_ASK_CREATE ? PWI_NAME_CREATE : what == PWI_ASK_DELETE ? PWI_NAME_DELETE : PWI_NAME_RESTORE;
+static void end_call(struct names *names, uint32_t call, const struct pwi_history_answer *answer) {
+  struct campaign *campaign = names->workload.campaign;
+  pwi_history_end(campaign->history, pwi_campaign_now(campaign), call, answer);
 }
 
-static void note_ask(const struct fought_ask *ask, enum pwi_name_op_end end, uint64_t id) {
-  struct names *names = ask->fighter->names;
-  note(names, ask->name,
-       &(struct pwi_name_op){.kind = kind_of(ask->what),
-                             .end = end,
-                             .id = id,
-                             .begun = ask->begun,
-                             .ended = pwi_campaign_now(names->workload.campaign)});
+static enum pwi_history_verb verb_of(enum pwi_ask what) {
+  return what == PWI_ASK_CREATE   ? PWI_HISTORY_CREATE
+         : what == PWI_ASK_DELETE ? PWI_HISTORY_DELETE
+                                  : PWI_HISTORY_RESTORE;
 }
 
-static size_t find_held(struct names *names, uint64_t id, uint32_t incarnation) {
+/* The vector of the history that stands for this incarnation. */
+static uint32_t find_held(struct names *names, uint64_t id, uint32_t incarnation) {
   size_t i = 0;
   while (i < names->held_count && (names->held[i].id != id || names->held[i].incarnation != incarnation)) i++;
   if (i == HELD_MAX) {
     CAMPAIGN_FAIL(names->workload.campaign, "too many vectors of the same names");
     return 0;
   }
-  if (i == names->held_count) names->held[names->held_count++] = (struct held){.id = id, .incarnation = incarnation};
-  return i;
+  if (i == names->held_count) {
+    char text[32];
+    snprintf(text, sizeof text, "fight/%llu.%u", (unsigned long long)id, incarnation);
+    struct pwi_history_vector vector = {.name = text, .width = WIDTH, .place.size = fought_options.size};
+    uint32_t added = pwi_history_vector(names->workload.campaign->history, &vector);
+    names->held[names->held_count++] = (struct held){id, incarnation, added};
+  }
+  return names->held[i].vector;
 }
 
 /* --- asks ----------------------------------------------------------------------------------------------- */
 
-/* A manager whose journal fails cannot know whether the record is there. */
+/* A manager whose journal fails cannot know whether the record is there. The ask then stays without an answer in the
+ * history: it may take effect later. */
 static bool is_unknown(pawl_status status) {
   return status == PAWL_IO || status == PAWL_NO_SPACE || status == PAWL_OUTCOME_UNKNOWN;
 }
@@ -125,7 +127,8 @@ static void replied(struct pwi_asking *asking, pawl_status status, const void *p
     return;
   }
   uint64_t id = !status && ask->what != PWI_ASK_DELETE ? pwi_read_u64(&reader) : 0;
-  note_ask(ask, is_refused ? PWI_NAME_REFUSED : status ? PWI_NAME_UNKNOWN : PWI_NAME_DONE, id);
+  if (!is_unknown(status))
+    end_call(fighter->names, ask->call, &(struct pwi_history_answer){.status = status, .id = id});
   campaign->figures.creates += !status && ask->what == PWI_ASK_CREATE;
   campaign->figures.deletes += !status && ask->what == PWI_ASK_DELETE;
   campaign->figures.restores += !status && ask->what == PWI_ASK_RESTORE_BEGIN;
@@ -140,9 +143,10 @@ static void ask_something(struct fighter *fighter, struct fought_ask *ask) {
   char name[16];
   *ask = (struct fought_ask){.fighter = fighter, .is_busy = true, .asking.replied = replied};
   ask->what = kinds[pwi_random_below(random, sizeof kinds / sizeof *kinds)];
-  ask->name = (size_t)pwi_random_below(random, NAMES);
-  ask->begun = pwi_campaign_now(fighter->names->workload.campaign);
-  name_of(ask->name, name);
+  name_of((size_t)pwi_random_below(random, NAMES), name);
+  ask->call =
+      begin_call(fighter->names,
+                 &(struct pwi_history_call){.session = fighter->session, .verb = verb_of(ask->what), .name = name});
   pwi_write_text(&writer, name);
   if (ask->what != PWI_ASK_DELETE) pwi_options_write(&writer, &fought_options);
   pawl_status status = writer.status;
@@ -157,43 +161,50 @@ static void pushed(struct pwi_task *task) {
   struct fought_push *push = (struct fought_push *)((char *)task - offsetof(struct fought_push, task));
   struct fighter *fighter = push->fighter;
   struct names *names = fighter->names;
-  struct held *held = &names->held[push->held];
   push->is_busy = false;
+  end_call(names, push->call, &(struct pwi_history_answer){.status = task->status});
   if (!task->status) {
-    held->acknowledged++;
     names->workload.campaign->figures.pushes++;
   } else if (task->status == PAWL_NOT_FOUND) {
-    note(names, push->name,
-         &(struct pwi_name_op){.kind = PWI_NAME_MISSING,
-                               .id = held->id,
-                               .begun = push->begun,
-                               .ended = pwi_campaign_now(names->workload.campaign)});
+    end_call(names, push->miss, &(struct pwi_history_answer){.id = push->id});
   } else if (task->status != PAWL_RESTORED) {
     CAMPAIGN_FAIL(names->workload.campaign, "%s cannot push to vector %llu: %s", fighter->client.name,
-                  (unsigned long long)held->id, pawl_status_name(task->status));
+                  (unsigned long long)push->id, pawl_status_name(task->status));
   }
+}
+
+static void record_push(struct fought_push *push, const char *name, const struct pwi_entry *entry) {
+  struct fighter *fighter = push->fighter;
+  uint32_t vector = find_held(fighter->names, entry->id.id, entry->incarnation);
+  push->id = entry->id.id;
+  pwi_history_row(fighter->names->workload.campaign->history, vector, key, push->row);
+  push->call = begin_call(fighter->names, &(struct pwi_history_call){.session = fighter->session,
+                                                                     .verb = PWI_HISTORY_PUSH,
+                                                                     .vector = vector,
+                                                                     .keys = &key,
+                                                                     .count = 1,
+                                                                     .rows = push->row});
+  push->miss = begin_call(
+      fighter->names, &(struct pwi_history_call){.session = fighter->session, .verb = PWI_HISTORY_MISS, .name = name});
 }
 
 /* Pushes to the vector that has the name, as far as this client knows. */
 static void push_something(struct fighter *fighter, struct fought_push *push) {
-  struct names *names = fighter->names;
   struct pwi_flow *flow;
   char name[16];
-  *push = (struct fought_push){.fighter = fighter, .task.finished = pushed, .value = one};
-  push->name = (size_t)pwi_random_below(fighter->client.random, NAMES);
-  name_of(push->name, name);
-  if (names->op_count[push->name] + 8 > PWI_NAME_OPS_MAX) return; /* leaves room for asks */
+  *push = (struct fought_push){.fighter = fighter, .task.finished = pushed};
+  name_of((size_t)pwi_random_below(fighter->client.random, NAMES), name);
   if (pwi_cluster_open_vector(&fighter->client, name, 0, &flow)) return;
-  const struct pwi_entry *entry = pwi_flow_entry(flow);
-  push->held = find_held(names, entry->id.id, entry->incarnation);
-  push->begun = pwi_campaign_now(names->workload.campaign);
+  record_push(push, name, pwi_flow_entry(flow));
   push->is_busy = true;
   struct pwi_where where = {.keys = &key, .count = 1};
   pawl_status status =
-      pwi_client_start(fighter->client.client, &push->task, flow, PWI_REQUEST_PUSH, &where, &push->value, NULL);
-  if (status) push->is_busy = false;
-  if (status && status != PAWL_NOT_FOUND)
-    CAMPAIGN_FAIL(names->workload.campaign, "a push to %s was refused: %s", name, pawl_status_name(status));
+      pwi_client_start(fighter->client.client, &push->task, flow, PWI_REQUEST_PUSH, &where, push->row, NULL);
+  if (!status) return;
+  push->is_busy = false;
+  end_call(fighter->names, push->call, &(struct pwi_history_answer){.status = status});
+  if (status != PAWL_NOT_FOUND)
+    CAMPAIGN_FAIL(fighter->names->workload.campaign, "a push to %s was refused: %s", name, pawl_status_name(status));
 }
 
 /* --- a fighter's life ----------------------------------------------------------------------------------- */
@@ -217,20 +228,14 @@ static void fighter_timer(void *context, uint64_t cookie) {
 
 static void fighter_started(void *context) {
   struct fighter *fighter = context;
+  fighter->session = pwi_history_session(fighter->names->workload.campaign->history, fighter->client.name);
   pwi_cluster_timer(&fighter->client, (int64_t)pwi_random_below(fighter->client.random, 50 * MS), 0);
 }
 
 static void fighter_stopped(void *context) {
   struct fighter *fighter = context;
-  for (size_t i = 0; i < ASKS; i++) {
-    if (fighter->asks[i].is_busy) note_ask(&fighter->asks[i], PWI_NAME_UNKNOWN, 0);
-    fighter->asks[i].is_busy = false;
-  }
-  for (size_t i = 0; i < PUSHES; i++) {
-    struct fought_push *push = &fighter->pushes[i];
-    if (push->is_busy) fighter->names->held[push->held].unknown++;
-    push->is_busy = false;
-  }
+  for (size_t i = 0; i < ASKS; i++) fighter->asks[i].is_busy = false;
+  for (size_t i = 0; i < PUSHES; i++) fighter->pushes[i].is_busy = false;
 }
 
 static pawl_status begin(struct pwi_workload *workload) {
@@ -273,45 +278,31 @@ static void describe(const struct pwi_workload *workload, char *text, size_t siz
 
 /* --- the end -------------------------------------------------------------------------------------------- */
 
-static pawl_status check_value(struct names *names, const char *name, const struct pwi_entry *entry) {
-  const struct held *held = &names->held[find_held(names, entry->id.id, entry->incarnation)];
+static pawl_status read_row(struct names *names, const char *name, const struct pwi_entry *entry) {
   struct pwi_where where = {.keys = &key, .count = 1};
-  int64_t value = 0;
-  pawl_status status = pwi_workload_pull(&names->workload, name, &where, &value);
-  if (!status && (value < held->acknowledged || value > held->acknowledged + held->unknown))
-    CAMPAIGN_FAIL(names->workload.campaign, "%s (%llu.%u) contains %lld pushes, of which %lld were acknowledged", name,
-                  (unsigned long long)held->id, held->incarnation, (long long)value, (long long)held->acknowledged);
+  int64_t row[WIDTH] = {0};
+  uint32_t call =
+      begin_call(names, &(struct pwi_history_call){.session = names->workload.campaign->checker_session,
+                                                   .verb = PWI_HISTORY_PULL,
+                                                   .vector = find_held(names, entry->id.id, entry->incarnation),
+                                                   .keys = &key,
+                                                   .count = 1});
+  pawl_status status = pwi_workload_pull(&names->workload, name, &where, row);
+  if (!status) end_call(names, call, &(struct pwi_history_answer){.rows = row});
   return status;
 }
 
-static void describe_history(const struct pwi_name_op *ops, size_t count, char *text, size_t size) {
-  static const char letters[] = {[PWI_NAME_CREATE] = 'C',
-                                 [PWI_NAME_DELETE] = 'D',
-                                 [PWI_NAME_RESTORE] = 'R',
-                                 [PWI_NAME_MISSING] = 'M',
-                                 [PWI_NAME_SEEN] = 'S'};
-  static const char ends[] = {[PWI_NAME_DONE] = '+', [PWI_NAME_REFUSED] = '-', [PWI_NAME_UNKNOWN] = '?'};
-  size_t used = 0;
-  text[0] = 0;
-  for (size_t i = 0; i < count && used < size; i++)
-    used += (size_t)snprintf(text + used, size - used, " %c%c%llu", letters[ops[i].kind], ends[ops[i].end],
-                             (unsigned long long)ops[i].id);
-}
-
-static pawl_status check_name(struct names *names, size_t i) {
-  struct pwi_cluster_client *checker = &names->workload.campaign->checker;
-  int64_t now = pwi_campaign_now(names->workload.campaign);
-  char name[16], text[200];
+static pawl_status look_at(struct names *names, size_t i) {
+  struct campaign *campaign = names->workload.campaign;
+  struct pwi_history_answer answer = {.status = PAWL_NOT_FOUND};
+  char name[16];
   name_of(i, name);
-  const struct pwi_entry *entry = pwi_catalogue_named(pwi_client_catalogue(checker->client), name);
-  struct pwi_name_op seen = {.kind = PWI_NAME_SEEN, .begun = now, .ended = now};
-  if (entry) seen.id = entry->id.id, seen.incarnation = entry->incarnation;
-  pawl_status status = entry ? check_value(names, name, entry) : PAWL_OK;
-  note(names, i, &seen);
-  if (pwi_name_history_is_possible(names->ops[i], names->op_count[i])) return status;
-  describe_history(names->ops[i], names->op_count[i], text, sizeof text);
-  CAMPAIGN_FAIL(names->workload.campaign, "no order explains the asks about %s:%s", name, text);
-  return status;
+  const struct pwi_entry *entry = pwi_catalogue_named(pwi_client_catalogue(campaign->checker.client), name);
+  if (entry) answer = (struct pwi_history_answer){.id = entry->id.id, .incarnation = entry->incarnation};
+  uint32_t call = begin_call(
+      names, &(struct pwi_history_call){.session = campaign->checker_session, .verb = PWI_HISTORY_LOOK, .name = name});
+  end_call(names, call, &answer);
+  return entry ? read_row(names, name, entry) : PAWL_OK;
 }
 
 static pawl_status check(struct pwi_workload *workload) {
@@ -319,7 +310,7 @@ static pawl_status check(struct pwi_workload *workload) {
   pawl_status said = PAWL_OK;
   pawl_status status = pwi_cluster_ask(&workload->campaign->checker, PWI_ASK_SYNC, NULL, &said);
   if (!status) status = said;
-  for (size_t i = 0; i < NAMES && !status; i++) status = check_name(names, i);
+  for (size_t i = 0; i < NAMES && !status; i++) status = look_at(names, i);
   return status;
 }
 

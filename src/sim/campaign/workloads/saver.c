@@ -3,8 +3,9 @@
  * Every push adds {1, -1} to all rows, so a row says how many pushes it contains. A checkpoint whose name exists is
  * whole: its files verify; rows contain at least the pushes that were acknowledged before the checkpoint was ordered,
  * and at most those that were called before its name appeared. The rows of one arc were cut at one moment and contain
- * the same pushes, unless a view changed meanwhile: a client with another view cuts its pushes at other places. A save may fail while disks fail, arcs move and servers die; then its name does not appear. After a
- * checkpoint was loaded the vector is exactly the checkpoint. Saved checkpoints stay whole to the end.
+ * the same pushes, unless a view changed meanwhile: a client with another view cuts its pushes at other places. A save
+ * may fail while disks fail, arcs move and servers die; then its name does not appear. After a checkpoint was loaded
+ * the vector is exactly the checkpoint. Saved checkpoints stay whole to the end.
  *
  * All nodes save to one disk, as on a shared file system. Faults do not kill the session: half a load would leave
  * rows that nothing explains. */
@@ -22,6 +23,7 @@
 #define WIDTH 2
 #define PUSHES 2
 #define ROUNDS 4
+#define JOB_MAX (2 * MS)        /* of a slow disk */
 #define PATIENCE_NS (1500 * MS) /* for a checkpoint to appear */
 
 static const struct pawl_vector_options saved_options = {
@@ -82,19 +84,57 @@ static pawl_status queue_open(struct pwi_disk_queue *queue, const char *director
 
 static void queue_close(struct pwi_disk_queue *queue, struct pwi_files *files) { (void)queue, (void)files; }
 
-static void queue_send(struct pwi_disk_queue *queue, struct pwi_disk_job *job) {
-  (void)queue;
+static bool run_job(struct campaign_disk *disk) {
+  struct pwi_disk_job *job = disk->jobs;
+  if (!job) return false;
+  disk->jobs = job->next;
+  if (!disk->jobs) disk->jobs_end = &disk->jobs;
   pwi_disk_job_do(job);
+  return true;
 }
 
-static void queue_settle(struct pwi_disk_queue *queue) { (void)queue; }
+static void run_later(struct campaign_disk *disk);
+
+static void run_next(void *context) {
+  struct campaign_disk *disk = &((struct campaign *)context)->saved;
+  disk->is_running = false;
+  if (run_job(disk) && disk->jobs) run_later(disk);
+}
+
+static void run_later(struct campaign_disk *disk) {
+  if (disk->is_running) return;
+  disk->is_running = true;
+  pwi_campaign_later(disk->campaign, 1 + (int64_t)pwi_random_below(&disk->random, JOB_MAX), run_next);
+}
+
+/* Time passes while a slow disk works. So pushes change rows that a save has copied, before it cuts the arc. */
+static void queue_send(struct pwi_disk_queue *queue, struct pwi_disk_job *job) {
+  struct campaign_disk *disk = disk_of(queue);
+  job->next = NULL;
+  *disk->jobs_end = job;
+  disk->jobs_end = &job->next;
+  if (disk->is_slow)
+    run_later(disk);
+  else
+    run_job(disk);
+}
+
+static void queue_settle(struct pwi_disk_queue *queue) {
+  while (run_job(disk_of(queue))) continue;
+}
+
 static int64_t queue_wall(struct pwi_disk_queue *queue) { return (void)queue, 1700000000; }
 
 static const struct pwi_disk_queue_ops queue_ops = {queue_open, queue_close, queue_send, queue_settle, queue_wall};
 
 pawl_status pwi_saver_disk_open(struct campaign *campaign) {
   struct pwi_sim_disk_host host = {.seed = campaign->config.seed, .stream = STREAM_SAVED_DISK};
-  campaign->saved.queue.ops = &queue_ops;
+  struct campaign_disk *saved = &campaign->saved;
+  saved->queue.ops = &queue_ops;
+  saved->campaign = campaign;
+  saved->jobs_end = &saved->jobs;
+  pwi_random_init(&saved->random, campaign->config.seed, STREAM_SAVED_JOBS);
+  saved->is_slow = pwi_random_chance(&saved->random, 0.6);
   return pwi_sim_disk_create(&host, &campaign->saved.disk);
 }
 

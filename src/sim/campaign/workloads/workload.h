@@ -11,13 +11,13 @@
  *   workload.c      the list of workloads
  *   scanner.c       SCAN
  *   names.c         CREATE, DELETE and RESTORE_BEGIN of the same names by two clients
- *   name_history.c  decides whether a history of such asks is possible
  *   sums.c          pushes and pushpulls of a group
  *   heir.c          a client that stays dead, and a client that takes over its work
  *   linear.c        linear algebra and folds
  *   caller.c        calls between clients
  *   trigger.c       pushes that wait for a group
  *   local.c         a vector that a client holds locally
+ *   gate.c          a barrier that was passed, when its head dies
  *   loss.c          a server that dies for good and is given up; the only workload of its campaign
  *   saver.c         checkpoints
  */
@@ -58,7 +58,7 @@ struct pwi_workload_ops {
 
 extern const struct pwi_workload_ops pwi_workload_scanner, pwi_workload_names, pwi_workload_heir, pwi_workload_sums,
     pwi_workload_linear, pwi_workload_caller, pwi_workload_saver, pwi_workload_trigger, pwi_workload_local,
-    pwi_workload_loss;
+    pwi_workload_gate, pwi_workload_loss;
 
 /* True if the client is in its first life and was never declared dead, by the manager's durable decisions. */
 bool pwi_workload_is_loyal(const struct pwi_workload *workload, const struct pwi_cluster_client *client);

@@ -1,0 +1,85 @@
+"""Peer groups: processes that share parameters without servers."""
+
+import ctypes
+from collections import namedtuple
+
+from . import _abi
+from ._errors import check, invalid, last_error
+from ._gate import Handle, Patience, nanoseconds
+from ._library import lib
+from ._vector import Owned, _text
+
+PeersState = namedtuple("PeersState", "number size rank founders complete")
+PeersState.__doc__ = "A peer group at one moment. `rank` is None while this session is not a member."
+
+Member = namedtuple("Member", "rank node host rack number")
+Member.__doc__ = "A member of a peer group. It has this rank at that number of the group."
+
+
+class Peers(Owned):
+    """A membership in a peer group. `close`, or the end of a with block, leaves the group."""
+
+    def __init__(self, session, name, size, timeout):
+        pointer = ctypes.c_void_p()
+        with session._gate.inside() as opened:
+            check(lib.pawl_peers_join(opened, _text(name, "peers"), size, nanoseconds(timeout), ctypes.byref(pointer)))
+        super().__init__(session, Handle(pointer.value, lib.pawl_peers_leave, "peers %s" % name))
+        self.name = name
+
+    def _state(self):
+        state = _abi.PeersState()
+        lib.pawl_peers_state(self._handle.pointer, ctypes.byref(state))
+        rank = None if state.rank == _abi.CONSTANTS["PAWL_PEERS_NONE"] else state.rank
+        return PeersState(state.number, state.size, rank, state.founders, state.complete)
+
+    def state(self):
+        """Number, size, rank, founders and complete, all of the same moment."""
+        with self._gate.inside(self._handle):
+            return self._state()
+
+    @property
+    def number(self):
+        """Rises whenever a member joins, leaves or is declared dead. All members that know a number know the
+        same members."""
+        return self.state().number
+
+    @property
+    def size(self):
+        """The number of members."""
+        return self.state().size
+
+    @property
+    def rank(self):
+        """The rank of this member, counted from 0; None while this session is not a member."""
+        return self.state().rank
+
+    def members(self):
+        """All members by rank, of the same moment."""
+        while True:
+            with self._gate.inside(self._handle):
+                state, found, member = self._state(), [], _abi.PeerMember()
+                for rank in range(state.size):
+                    if lib.pawl_peers_member(self._handle.pointer, rank, ctypes.byref(member)):
+                        break
+                    found.append(Member(rank, member.node.id, member.host.decode(), member.rack.decode(), member.number))
+            if len(found) == state.size and all(one.number == state.number for one in found):
+                return found  # otherwise the group has changed meanwhile
+
+    def wait(self, after=0, timeout=None):
+        """Waits until the group is complete or, if `after` is not 0, until its number exceeds `after`. This is
+        pawl_peers_await; `await` is a keyword of Python."""
+        if not isinstance(after, int) or not 0 <= after < 2**64:
+            raise invalid("wait for %s: %r is not a number of the group", self.name, after)
+        patience = Patience(timeout, 0.25)
+        while True:
+            with self._gate.inside(self._handle):
+                status = lib.pawl_peers_await(self._handle.pointer, after, nanoseconds(patience.slice()))
+                failure = last_error(status) if status else None
+            if failure is None:
+                return
+            if status != _abi.TIMED_OUT or patience.is_over():
+                raise failure
+            patience.grow()
+
+    def __repr__(self):
+        return "<pawl.Peers %s>" % self.name

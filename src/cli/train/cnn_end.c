@@ -1,0 +1,74 @@
+#include "cli/train/cnn_end.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/train/log.h"
+
+/* --- an epoch ----------------------------------------------------------------------------------------------------- */
+
+void pwi_train_cnn_line(const struct pawl_cnn_progress *is, char text_out[PWI_TRAIN_LINE_MAX]) {
+  char number[32];
+  double share = (double)is->done / (double)is->images;
+  text_out[0] = '\0';
+  pwi_train_line_add(text_out, "epoch %" PRIu64 "/%" PRIu64, is->epoch, is->epochs);
+  if (!is->is_epoch_over) pwi_train_line_add(text_out, " %.0f%%", 100 * share);
+  pwi_train_line_add(text_out, "  loss %.4f", is->loss);
+  if (!isnan(is->test_error)) pwi_train_line_add(text_out, "  test error %.2f %%", 100 * is->test_error);
+  pwi_train_line_add(text_out, "  %s images/s", pwi_train_short(is->images_per_s, number));
+  pwi_train_line_add(text_out, "  %s", pwi_train_time(is->seconds, number));
+}
+
+json_t *pwi_train_cnn_json(const struct pawl_cnn_progress *is) {
+  return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)is->epoch, "epochs",
+                   (json_int_t)is->epochs, "images", (json_int_t)is->images, "loss", pwi_train_json_number(is->loss),
+                   "train_error", pwi_train_json_number(is->train_error), "test_error",
+                   pwi_train_json_number(is->test_error), "rate", pwi_train_json_number(is->rate), "seconds",
+                   pwi_train_json_number(is->seconds), "images_per_s", pwi_train_json_number(is->images_per_s));
+}
+
+/* --- the result --------------------------------------------------------------------------------------------------- */
+
+int pwi_train_cnn_end_json(const struct pwi_train_cnn_end *end) {
+  const struct pawl_cnn_result *result = end->result;
+  struct pawl_cnn_about about;
+  pawl_cnn_model_about(end->model, &about);
+  json_t *object = json_pack(
+      "{s:o, s:s, s:I, s:I, s:I, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "model",
+      pwi_json_string(end->output), "net", about.net, "parameters", (json_int_t)about.parameters, "images",
+      (json_int_t)about.images, "test_images", (json_int_t)end->test_images, "why", result->why, "epochs",
+      (json_int_t)result->epochs, "steps", (json_int_t)result->steps, "loss", pwi_train_json_number(result->loss),
+      "train_error", pwi_train_json_number(result->train_error), "test_error",
+      pwi_train_json_number(result->test_error), "seconds", pwi_train_json_number(result->seconds), "train_seconds",
+      pwi_train_json_number(result->train_s), "images_per_s", pwi_train_json_number(result->images_per_s), "batch",
+      (json_int_t)result->batch, "rate", pwi_train_json_number(result->rate), "momentum",
+      pwi_train_json_number(result->momentum), "decay", pwi_train_json_number(result->decay), "seed",
+      json_sprintf("%" PRIu64, about.seed), "total_seconds", pwi_train_json_number(end->seconds));
+  return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK
+                                              : pwi_cli_failure(end->options->command, "cannot print the result");
+}
+
+void pwi_train_cnn_end_print(const struct pwi_train_cnn_end *end) {
+  const struct pawl_cnn_result *result = end->result;
+  struct pawl_cnn_about about;
+  char whole[32], training[32], speed[32];
+  pawl_cnn_model_about(end->model, &about);
+  printf("%s after %" PRIu64 " epoch%s\n", strcmp(result->why, "epochs") == 0 ? "done" : result->why, result->epochs,
+         result->epochs == 1 ? "" : "s");
+  printf("  %-12s %s, with %" PRIu64 " parameters\n", "net", about.net, about.parameters);
+  printf("  %-12s %" PRIu64 " of %" PRIu32 " x %" PRIu32 " x %" PRIu32 ", in %" PRIu32 " classes\n", "images",
+         about.images, about.channels, about.height, about.width, about.classes);
+  printf("  %-12s %.5f, error %.2f %%, of the training images during the last epoch\n", "loss", result->loss,
+         100 * result->train_error);
+  if (!isnan(result->test_error))
+    printf("  %-12s %.2f %% of %" PRIu64 " images\n", "test error", 100 * result->test_error, end->test_images);
+  printf("  %-12s %s: %s training, %s images/s\n", "time", pwi_train_time(end->seconds, whole),
+         pwi_train_time(result->train_s, training), pwi_train_short(result->images_per_s, speed));
+  printf("  %-12s %s%s\n", "model", end->output, end->options->output ? "" : " (choose another name with -o)");
+  printf("\nnext:  pawl predict");
+  pwi_train_word_print(end->output);
+  printf(" FILE…\n");
+}

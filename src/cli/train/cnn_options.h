@@ -1,0 +1,35 @@
+/* The options of `pawl train cnn`, parsed and checked. */
+#ifndef PWI_CLI_TRAIN_CNN_OPTIONS_H
+#define PWI_CLI_TRAIN_CNN_OPTIONS_H
+
+#include <pawl/cnn.h>
+
+#include "cli/cli.h"
+#include "cli/train/letters.h"
+
+#define PWI_TRAIN_TESTS_MAX 64 /* files */
+
+struct pwi_train_cnn_options {
+  const struct pwi_command *command;
+  struct pawl_cnn_options cnn; /* without callbacks */
+  struct pawl_images_options reading;
+
+  /* File names as given. */
+  const char *const *data;
+  size_t data_count;
+  const char *test[PWI_TRAIN_TESTS_MAX];
+  size_t test_count;
+  const char *output; /* NULL: named after the data */
+  const char *log;    /* NULL: none */
+
+  bool json, quiet;
+};
+
+/* The options, for --help and parsing. */
+extern const struct pwi_cli_option pwi_train_cnn_list[];
+
+/* Parses a command line. Keeps pointers into `argv`. If it returns false, return `*exit_out`. */
+bool pwi_train_cnn_options_read(struct pwi_train_cnn_options *options, const struct pwi_command *command, int argc,
+                                char **argv, int *exit_out);
+
+#endif
