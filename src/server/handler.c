@@ -595,22 +595,22 @@ static pawl_status deal_with(struct pwi_handler_link *link) {
     request.refusal = status;
     status = PAWL_OK;
   }
+  if (is_garbage(status)) return status;
   struct pwi_chain *chain = NULL;
   bool is_ours = route(link, &request, entry, &chain);
-  if (status && !is_garbage(status)) {
-    say_failed(link, is_ours ? chain : NULL, &request, status);
-    return PAWL_OK;
-  }
-  if (status) return status;
   if (chain && is_aggregate(&request)) {
     struct pwi_place place = pwi_entry_place(entry);
     request.arc = pwi_place_keys(&place, chain->positions);
     /* Otherwise the client cut it by another view. */
     is_ours = pawl_range_contains(request.arc, request.terms.claim);
   }
-  if (!is_ours) {
+  if (!is_ours) { /* also without memory for the request: another server may have both */
     outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
     pwi_handler_say(link, request.terms.number, request.task, &outcome);
+    return PAWL_OK;
+  }
+  if (status) {
+    say_failed(link, chain, &request, status);
     return PAWL_OK;
   }
   serve(link, &request, entry, chain);

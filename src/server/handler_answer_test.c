@@ -1,4 +1,5 @@
-/* Deferred replies: they wait for the chain, and outlive neither their link nor the handler. */
+/* Deferred replies: they wait for the chain, and outlive neither their link nor the handler. Answers to requests for
+ * which there is no memory. */
 #include "net/stub_testing.h"
 #include "server/chain_testing.h"
 #include "server/handler_inside.h"
@@ -6,12 +7,22 @@
 static const struct pwi_message_terms terms = {
     .body_max = (size_t)1 << 30, .unpacked_max = (size_t)1 << 30, .version = 1};
 
+static const struct pwi_entry vector = {.id = {1},
+                                        .kind = PWI_ENTRY_VECTOR,
+                                        .name = "a/w",
+                                        .is = {.type = PAWL_F32,
+                                               .width = 1,
+                                               .size = PAWL_KEY_END,
+                                               .placement = PAWL_PLACE_ORDERED,
+                                               .layout = PAWL_LAYOUT_SPARSE}};
+
 /* A head with one follower, and two clients. */
 struct scene {
   struct stub_net net;
   struct member member;
   struct pwi_catalogue catalogue;
   struct pwi_membership membership;
+  struct pwi_shard *shard; /* with one vector */
   struct pwi_handler_numbers numbers;
   struct pwi_handler *handler;
   struct pwi_handler_link *links[2];
@@ -25,8 +36,12 @@ static void start_scene(struct scene *s) {
   s->member.chains.answer = pwi_handler_answer_deferred;
   assert_int_equal(pwi_chains_hold(&s->member.chains, RING, NULL), PAWL_OK);
   see_view(&s->member, &arc, 1);
+  assert_int_equal(pwi_catalogue_add(&s->catalogue, &vector), PAWL_OK);
+  assert_int_equal(pwi_shard_create(&(struct pwi_shard_config){.memory_max = UINT64_MAX}, &s->shard), PAWL_OK);
+  assert_int_equal(pwi_shard_open(s->shard, &vector), PAWL_OK);
   s->numbers = (struct pwi_handler_numbers){.catalogue = &s->catalogue, .membership = &s->membership};
-  struct pwi_handler_config config = {.net = &s->net.net, .numbers = &s->numbers, .chains = &s->member.chains};
+  struct pwi_handler_config config = {
+      .net = &s->net.net, .numbers = &s->numbers, .chains = &s->member.chains, .shard = s->shard};
   assert_int_equal(pwi_handler_create(&config, &s->handler), PAWL_OK);
   struct pwi_peering peering = {.link = terms, .data = terms};
   for (uint64_t i = 0; i < 2; i++)
@@ -38,6 +53,8 @@ static void start_scene(struct scene *s) {
 static void stop_scene(struct scene *s) {
   stop_member(&s->member);
   pwi_handler_destroy(s->handler);
+  pwi_shard_destroy(s->shard);
+  pwi_catalogue_fini(&s->catalogue);
   stub_stop(&s->net);
 }
 
@@ -131,12 +148,66 @@ static void test_the_memory_of_replies_is_used_again(void **state) {
   stop_scene(&s);
 }
 
+/* A client asks for the values of many keys, and there is no memory for its message. */
+static void pull_without_memory(struct scene *s) {
+  static uint8_t body[64 << 10];
+  struct pwi_message_builder builder;
+  struct pwi_message_head head = {.kind = PWI_SAY_REQUEST, .sender = 7, .catalogue = (uint32_t)s->catalogue.number};
+  struct pwi_terms pull = {.kind = PWI_REQUEST_PULL,
+                           .keys = PWI_KEYS_LIST,
+                           .vector = vector.id,
+                           .number = 11,
+                           .rows = 4096,
+                           .claim = pawl_range_of(0, 4096),
+                           .range = pawl_range_of(0, 4096)};
+  uint8_t bytes[PWI_TERMS_SIZE];
+  static uint64_t keys[4096];
+  size_t at = 0;
+  for (uint64_t i = 0; i < 4096; i++) keys[i] = i;
+  pwi_terms_encode(&pull, bytes);
+  pwi_message_begin(&builder, &terms, &head);
+  struct pwi_section section = {.type = PWI_SECTION_TERMS, .count = 1, .length = sizeof bytes};
+  assert_int_equal(pwi_message_copy(&builder, &section, bytes), PAWL_OK);
+  section = (struct pwi_section){.type = PWI_SECTION_KEYS, .count = 4096, .length = sizeof keys};
+  assert_int_equal(pwi_message_add(&builder, &section, keys), PAWL_OK);
+  assert_int_equal(pwi_message_finish(&builder), PAWL_OK);
+  assert_true(builder.body_size <= sizeof body);
+  for (size_t i = 0; i < builder.part_count; at += builder.parts[i++].iov_len)
+    memcpy(body + at, builder.parts[i].iov_base, builder.parts[i].iov_len);
+  struct pwi_message message = {.head = builder.head, .body_size = builder.body_size, .lane = PWI_LANE_DATA};
+  pwi_memory_fail_after(0);
+  struct pwi_receive receive = pwi_handler_message(s->links[0], &message);
+  assert_true(pwi_memory_fail_cancel());
+  assert_int_equal(receive.how, PWI_RECEIVE_PIECES);
+  pwi_inbox_piece(&s->links[0]->inbox, 0, body, builder.body_size);
+  pwi_handler_message_end(s->links[0], PAWL_OK);
+}
+
+/* The client's view is old, and the new head has memory: NO_MEMORY would be the end of the client's call. */
+static void test_a_server_without_memory_that_is_not_the_head_says_so(void **state) {
+  (void)state;
+  struct scene s;
+  enum pwi_code code;
+  struct pwi_arc arc = arc_of(0, 2, "23");
+  start_scene(&s);
+  pull_without_memory(&s); /* the head: the following member takes its place */
+  assert_int_equal(head_of(&s, 0, &code).tick, 11);
+  assert_int_equal(code, PWI_CODE_NOT_HERE);
+  see_view(&s.member, &arc, 1);
+  pull_without_memory(&s);
+  assert_int_equal(s.net.sent_count, 2);
+  assert_int_equal(head_of(&s, 1, &code).tick, 11);
+  assert_int_equal(code, PWI_CODE_NOT_HERE);
+  stop_scene(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_deferred_reply_is_sent_when_its_version_is_confirmed),
       cmocka_unit_test(test_a_reply_that_is_lost_says_so),
       cmocka_unit_test(test_replies_of_a_lost_link_are_forgotten),
       cmocka_unit_test(test_the_memory_of_replies_is_used_again),
+      cmocka_unit_test(test_a_server_without_memory_that_is_not_the_head_says_so),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
