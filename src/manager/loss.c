@@ -8,7 +8,7 @@
  */
 #include "manager/inside.h"
 
-#define RETRY_NS INT64_C(100000000)      /* after memory ran out */
+#define RETRY_NS INT64_C(100000000)      /* after memory ran out, or when a loss became doubtful */
 #define LACK_NS INT64_C(600000000)       /* to answer; longer than the silence limit of an idle machine */
 #define CONFLICT_NS INT64_C(60000000000) /* how long a pair is not made neighbours again */
 
@@ -82,17 +82,18 @@ static void declare(struct pwi_manager *manager, struct manager_node *node) {
   pwi_manager_moves_unwanted(manager, node->id);
 }
 
-/* The lost nodes are marked down, or have come back meanwhile, or there was no memory for the view. */
+/* The lost nodes are marked down. Or they have come back, or the manager suspects itself meanwhile, or there was no
+ * memory for the view: a node whose timer has fired is then looked at again. */
 static void conclude_losses(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   bool any = false;
-  (void)decision;
+  (void)decision, (void)status;
   manager->losses_queued = false;
   for (size_t i = 0; i < manager->node_count; i++) {
     struct manager_node *node = &manager->nodes[i];
     if (node->peer || node->declared) continue;
     bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
     if (down) declare(manager, node);
-    if (!down && status && pwi_manager_is_lost(manager, node)) pwi_manager_look_after(manager, node, RETRY_NS);
+    if (!down && node->timer.id == 0) pwi_manager_look_after(manager, node, RETRY_NS);
     any |= down;
   }
   if (!any) return;
