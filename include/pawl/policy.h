@@ -10,12 +10,15 @@
  *   "a-bsp 4"         4 iterations form a tick, within which no worker waits; a tick starts when all workers
  *                     have finished the previous one
  *   "adaptive 0 16"   as bounded, with a bound that is adapted to measurements between these two limits
+ *   "notify-ack"      one version of this worker may be in progress: a worker computes while its last results travel,
+ *                     and sends the next ones (pawl_iteration_ready) when those were acknowledged (ASAP, section 4)
  *   a function        pawl_iterations_create_user
  *
  *   pawl_iterations_create(session, group, "bounded 8", &iterations);
  *   for (…) {
  *     pawl_iteration_begin(iterations, PAWL_FOREVER, &number);   waits until the policy permits it
  *     … compute …
+ *     pawl_iteration_ready(iterations, PAWL_FOREVER);            waits under notify-ack only
  *     pawl_vector_push(vector, where, values, &task);
  *     pawl_iteration_add(iterations, task);                      the iteration includes this task
  *     pawl_task_release(task);
@@ -87,6 +90,14 @@ PAWL_API void pawl_iterations_destroy(struct pawl_iterations *iterations);
 PAWL_API PAWL_MUST_USE pawl_status pawl_iteration_begin(struct pawl_iterations *iterations, int64_t timeout_ns,
                                                         uint64_t *number_out);
 
+/* Waits until the policy permits that the current iteration sends its results: under "notify-ack" until all
+ * earlier iterations of this worker have finished, otherwise not at all. Call it between computing and pushing.
+ *   PAWL_TIMED_OUT   call it again to continue waiting
+ *   PAWL_INVALID     no iteration was begun
+ *   other            the status of a task of an earlier iteration that failed. It is reported once; call
+ *                    again to go on */
+PAWL_API PAWL_MUST_USE pawl_status pawl_iteration_ready(struct pawl_iterations *iterations, int64_t timeout_ns);
+
 /* Adds a task to the current iteration, which finishes no earlier than the task. The caller keeps the handle.
  * PAWL_INVALID (no current iteration, or a task of another session), PAWL_EXISTS (the task is already in an
  * iteration). */
@@ -106,7 +117,7 @@ struct pawl_iterations_figures {
   uint64_t begun, finished; /* numbers of the last iterations begun and finished */
   uint64_t slowest;         /* as in struct pawl_progress */
   uint64_t bound;           /* present bound; 0 for policies without a bound */
-  int64_t waited_ns;        /* total time in pawl_iteration_begin */
+  int64_t waited_ns;        /* total time in pawl_iteration_begin and pawl_iteration_ready */
   int64_t worked_ns;        /* total time between begin and end */
 };
 

@@ -215,46 +215,53 @@ static void describe_group(struct pawl_iterations *iterations, uint64_t until, c
 
 /* The deadline has passed. After the text is set nothing may leave the gate, because callbacks of the user
  * set texts, too. */
-static pawl_status explain(struct pawl_iterations *iterations, struct pwi_policy_wait wait) {
+static pawl_status explain(struct pawl_iterations *iterations, bool to_send, struct pwi_policy_wait wait) {
   struct pwi_driver *driver = &iterations->session->driver;
   char what[320] = "its function to permit it", policy[PWI_POLICY_TEXT_MAX], why[PWI_ERROR_TEXT_MAX + 1] = "";
   if (wait.cause == PWI_WAITS_OWN) describe_own(iterations, wait.until, what, sizeof what);
   if (wait.cause == PWI_WAITS_GROUP) describe_group(iterations, wait.until, what, sizeof what);
   pwi_driver_enter(driver);
   pwi_policy_print(&iterations->pace.policy, policy);
-  uint64_t next = iterations->pace.begun + 1;
+  uint64_t number = iterations->pace.begun + !to_send;
   pwi_driver_leave(driver);
   bool waits = pwi_session_waits(iterations->session, why, sizeof why);
-  return pwi_error(PAWL_TIMED_OUT, "iteration %" PRIu64 " may not start: policy '%s' waits for %s%s%s", next, policy,
-                   what, waits ? "; " : "", why);
+  return pwi_error(PAWL_TIMED_OUT, "iteration %" PRIu64 " may not %s: policy '%s' waits for %s%s%s", number,
+                   to_send ? "send" : "start", policy, what, waits ? "; " : "", why);
 }
 
 /* --- iterations ----------------------------------------------------------------------------------------- */
 
-/* Inside the gate: begins the iteration if it may, else makes sure that news will come. */
-static pawl_status try_begin(struct pawl_iterations *iterations, struct pwi_policy_wait *wait_out) {
+/* Inside the gate: makes sure that news will come. */
+static pawl_status await_news(struct pawl_iterations *iterations, struct pwi_policy_wait wait) {
+  atomic_store(&iterations->news.is_set, false);
+  if (wait.cause == PWI_WAITS_GROUP) return await(iterations, wait.until);
+  if (wait.cause == PWI_WAITS_USER && iterations->group) return await(iterations, iterations->pace.slowest + 1);
+  return PAWL_OK;
+}
+
+/* Inside the gate: begins the next iteration if it may, or lets the current one send its results if it may. */
+static pawl_status try_step(struct pawl_iterations *iterations, bool to_send, struct pwi_policy_wait *wait_out) {
   struct pwi_pace *pace = &iterations->pace;
   if (iterations->session->is_closed) return PAWL_NODE_STOPPED;
-  if (pace->is_open) return PAWL_INVALID;
+  if (pace->is_open != to_send) return PAWL_INVALID;
   if (iterations->failure) return iterations->failure;
-  *wait_out = pwi_pace_ask(pace);
-  if (wait_out->cause == PWI_WAITS_NOT) return pwi_pace_begin(pace);
-  atomic_store(&iterations->news.is_set, false);
-  if (wait_out->cause == PWI_WAITS_GROUP) return await(iterations, wait_out->until);
-  if (wait_out->cause == PWI_WAITS_USER && iterations->group) return await(iterations, pace->slowest + 1);
-  return PAWL_OK;
+  *wait_out = to_send ? pwi_pace_ask_to_send(pace) : pwi_pace_ask(pace);
+  if (wait_out->cause != PWI_WAITS_NOT) return await_news(iterations, *wait_out);
+  return to_send ? PAWL_OK : pwi_pace_begin(pace);
 }
 
 /* Inside the gate. A failure of an earlier iteration is reported once. */
 static void describe_failure(struct pawl_iterations *iterations, pawl_status status, char *text, size_t size) {
-  uint64_t next = iterations->pace.begun + 1;
-  if (status == PAWL_INVALID) {
-    snprintf(text, size, "iteration %" PRIu64 " was not ended", next - 1);
+  uint64_t begun = iterations->pace.begun;
+  if (status == PAWL_INVALID && iterations->pace.is_open) {
+    snprintf(text, size, "iteration %" PRIu64 " was not ended", begun);
+  } else if (status == PAWL_INVALID) {
+    snprintf(text, size, "no iteration was begun");
   } else if (status == iterations->failure) {
     snprintf(text, size, "%s", iterations->failure_text);
     iterations->failure = PAWL_OK;
   } else {
-    snprintf(text, size, "iteration %" PRIu64 ": %s", next, pawl_status_text(status));
+    snprintf(text, size, "after iteration %" PRIu64 ": %s", begun, pawl_status_text(status));
   }
 }
 
@@ -266,29 +273,36 @@ static void count_waiting(struct pawl_iterations *iterations, int64_t *since) {
   *since = now;
 }
 
-static pawl_status begin_until(struct pawl_iterations *iterations, int64_t deadline, uint64_t *number_out) {
+static pawl_status step_until(struct pawl_iterations *iterations, bool to_send, int64_t deadline,
+                              uint64_t *number_out) {
   struct pwi_driver *driver = &iterations->session->driver;
   struct pwi_policy_wait wait = {0};
   char text[sizeof iterations->failure_text] = "";
-  int64_t since = pwi_host_now();
+  int64_t start = pwi_host_now(), since = start;
   for (bool is_late = false;; is_late = !pwi_driver_wait(driver, &iterations->news, deadline)) {
     pwi_driver_enter(driver);
-    pawl_status status = try_begin(iterations, &wait);
+    pawl_status status = try_step(iterations, to_send, &wait);
     count_waiting(iterations, &since);
     if (status) describe_failure(iterations, status, text, sizeof text);
-    bool has_begun = !status && wait.cause == PWI_WAITS_NOT;
-    if (has_begun) iterations->began = since;
-    if (has_begun && number_out) *number_out = iterations->pace.begun;
+    bool is_done = !status && wait.cause == PWI_WAITS_NOT;
+    iterations->began = to_send ? iterations->began + since - start : since; /* waiting is not working */
+    start = since;
+    if (is_done && number_out) *number_out = iterations->pace.begun;
     pwi_driver_leave(driver);
     if (status) return pwi_error(status, "%s", text);
-    if (has_begun) return PAWL_OK;
-    if (is_late) return explain(iterations, wait);
+    if (is_done) return PAWL_OK;
+    if (is_late) return explain(iterations, to_send, wait);
   }
 }
 
 pawl_status pawl_iteration_begin(struct pawl_iterations *iterations, int64_t timeout_ns, uint64_t *number_out) {
   if (!iterations) return pwi_error(PAWL_INVALID, "iteration: iterations is NULL");
-  return begin_until(iterations, pwi_driver_deadline(timeout_ns), number_out);
+  return step_until(iterations, false, pwi_driver_deadline(timeout_ns), number_out);
+}
+
+pawl_status pawl_iteration_ready(struct pawl_iterations *iterations, int64_t timeout_ns) {
+  if (!iterations) return pwi_error(PAWL_INVALID, "iteration: iterations is NULL");
+  return step_until(iterations, true, pwi_driver_deadline(timeout_ns), NULL);
 }
 
 pawl_status pawl_iteration_add(struct pawl_iterations *iterations, struct pawl_task *task) {

@@ -25,9 +25,19 @@ static uint64_t number_for_policy(const struct pwi_pace *pace) {
   return pace->ticked * pace->policy.bound + 1;
 }
 
+static struct pwi_progress progress_of(const struct pwi_pace *pace) {
+  return (struct pwi_progress){pace->finished, pace->has_group ? pace->slowest : UINT64_MAX};
+}
+
 struct pwi_policy_wait pwi_pace_ask(const struct pwi_pace *pace) {
-  struct pwi_progress progress = {pace->finished, pace->has_group ? pace->slowest : UINT64_MAX};
+  struct pwi_progress progress = progress_of(pace);
   return pwi_policy_ask(&pace->policy, number_for_policy(pace), &progress);
+}
+
+struct pwi_policy_wait pwi_pace_ask_to_send(const struct pwi_pace *pace) {
+  struct pwi_progress progress = progress_of(pace);
+  assert(pace->is_open);
+  return pwi_policy_ask_to_send(&pace->policy, pace->begun, &progress);
 }
 
 void pwi_pace_heard(struct pwi_pace *pace, uint64_t slowest) {

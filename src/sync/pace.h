@@ -45,6 +45,9 @@ void pwi_pace_fini(struct pwi_pace *pace);
  * never occurs. */
 struct pwi_policy_wait pwi_pace_ask(const struct pwi_pace *pace);
 
+/* Tells what the open iteration waits for before it may send its results. */
+struct pwi_policy_wait pwi_pace_ask_to_send(const struct pwi_pace *pace);
+
 /* Begins the next iteration, without asking the policy. No iteration may be open. PAWL_NO_MEMORY: the
  * iteration has not begun. */
 PAWL_MUST_USE pawl_status pwi_pace_begin(struct pwi_pace *pace);

@@ -31,6 +31,8 @@ struct pwi_policy_wait pwi_policy_ask(const struct pwi_policy *policy, uint64_t 
   case PWI_POLICY_BOUNDED:
   case PWI_POLICY_ADAPTIVE:
     return own(needed(iteration, policy->bound), progress);
+  case PWI_POLICY_NOTIFY_ACK:
+    return own(needed(iteration, 1), progress);
   case PWI_POLICY_SSP:
     return group(needed(iteration, policy->bound), progress);
   case PWI_POLICY_ABSP:
@@ -42,6 +44,11 @@ struct pwi_policy_wait pwi_policy_ask(const struct pwi_policy *policy, uint64_t 
     break;
   }
   return (struct pwi_policy_wait){PWI_WAITS_NOT, 0};
+}
+
+struct pwi_policy_wait pwi_policy_ask_to_send(const struct pwi_policy *policy, uint64_t iteration,
+                                              const struct pwi_progress *progress) {
+  return own(policy->kind == PWI_POLICY_NOTIFY_ACK ? needed(iteration, 0) : 0, progress);
 }
 
 uint64_t pwi_policy_tick(const struct pwi_policy *policy, uint64_t iteration) {
@@ -96,6 +103,7 @@ static const struct {
     [PWI_POLICY_SSP] = {"ssp", 1},
     [PWI_POLICY_ABSP] = {"a-bsp", 1},
     [PWI_POLICY_ADAPTIVE] = {"adaptive", 2},
+    [PWI_POLICY_NOTIFY_ACK] = {"notify-ack", 0},
 };
 #define NAMES (sizeof names / sizeof *names)
 #define BOUNDS_MAX 2
@@ -136,7 +144,8 @@ pawl_status pwi_policy_parse(const char *text, struct pwi_policy *policy_out, ch
   size_t size = strcspn(text, " "), kind = 0;
   uint64_t bounds[BOUNDS_MAX] = {0};
   while (kind < NAMES && !is_word(text, size, names[kind].name)) kind++;
-  if (kind == NAMES) return complain(why_out, "expected sequential, bounded, eventual, ssp, a-bsp or adaptive");
+  if (kind == NAMES)
+    return complain(why_out, "expected sequential, bounded, eventual, ssp, a-bsp, adaptive or notify-ack");
   text += size;
   for (size_t i = 0; i < names[kind].bounds; i++)
     if (!read_bound(&text, &bounds[i])) return complain(why_out, "expected a number of at most 2^32");

@@ -12,6 +12,8 @@
  *   a-bsp(n)      n iterations form a tick, within which no worker waits; a tick starts when every member has
  *                 finished the previous one
  *   adaptive      bounded(tau), where tau is adapted to measurements between two limits (pwi_policy_learn)
+ *   notify-ack    one version of this worker may be under way: iteration t computes while t - 1 travels, and sends
+ *                 its results when t - 1 has finished (ASAP, Kadav and Kruus 2016, section 4)
  *   user          a function of the caller
  *
  * A policy is a pure function of the progress. It uses no clock and is monotonic: an iteration that may start
@@ -28,7 +30,7 @@
 
 #include <pawl/status.h>
 
-#define PWI_POLICY_TEXT_MAX 64
+#define PWI_POLICY_TEXT_MAX 96
 
 enum pwi_policy_kind {
   PWI_POLICY_SEQUENTIAL,
@@ -37,6 +39,7 @@ enum pwi_policy_kind {
   PWI_POLICY_SSP,
   PWI_POLICY_ABSP,
   PWI_POLICY_ADAPTIVE,
+  PWI_POLICY_NOTIFY_ACK,
   PWI_POLICY_USER,
 };
 
@@ -72,6 +75,10 @@ struct pwi_policy_wait {
 struct pwi_policy_wait pwi_policy_ask(const struct pwi_policy *policy, uint64_t iteration,
                                       const struct pwi_progress *progress);
 
+/* Decides whether an iteration that has started may send its results. Only notify-ack makes it wait. */
+struct pwi_policy_wait pwi_policy_ask_to_send(const struct pwi_policy *policy, uint64_t iteration,
+                                              const struct pwi_progress *progress);
+
 /* The tick, from 1, of an iteration. It is clocked when its last iteration has finished. */
 uint64_t pwi_policy_tick(const struct pwi_policy *policy, uint64_t iteration);
 
@@ -85,8 +92,8 @@ PAWL_MUST_USE pawl_status pwi_policy_set_bound(struct pwi_policy *policy, uint64
  * 5.1: the best tau is neither 0 nor the largest). Other policies ignore the report. */
 void pwi_policy_learn(struct pwi_policy *policy, double waited, double worked, double gain);
 
-/* Parses "sequential", "bounded 8", "eventual", "ssp 2", "a-bsp 4" or "adaptive 0 16". PAWL_INVALID with a
- * message in `why_out`, which has PWI_POLICY_TEXT_MAX bytes and may be NULL. */
+/* Parses "sequential", "bounded 8", "eventual", "ssp 2", "a-bsp 4", "adaptive 0 16" or
+ * "notify-ack". PAWL_INVALID with a message in `why_out`, which has PWI_POLICY_TEXT_MAX bytes and may be NULL. */
 PAWL_MUST_USE pawl_status pwi_policy_parse(const char *text, struct pwi_policy *policy_out, char *why_out);
 
 /* Writes the policy as text, in the form that pwi_policy_parse reads. */

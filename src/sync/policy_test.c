@@ -36,6 +36,23 @@ static void test_a_bound_lets_so_many_be_under_way_besides(void **state) {
   assert_true(lets("bounded 4294967296", 4294967297, 0, 0));
 }
 
+static bool lets_send(const char *text, uint64_t iteration, uint64_t finished) {
+  struct pwi_policy policy = policy_of(text);
+  struct pwi_progress progress = {finished, 0};
+  return pwi_policy_ask_to_send(&policy, iteration, &progress).cause == PWI_WAITS_NOT;
+}
+
+static void test_notify_ack_computes_beside_one_version_and_sends_after_it(void **state) {
+  (void)state;
+  assert_true(lets("notify-ack", 1, 0, 0) && lets_send("notify-ack", 1, 0));
+  assert_true(lets("notify-ack", 2, 0, 0));
+  assert_false(lets_send("notify-ack", 2, 0));
+  assert_true(lets_send("notify-ack", 2, 1));
+  assert_false(lets("notify-ack", 3, 0, 0));
+  assert_false(lets_send("notify-ack", 9, 7));
+  assert_true(lets_send("bounded 4", 9, 0) && lets_send("eventual", 9, 0) && lets_send("ssp 0", 9, 0));
+}
+
 static void test_eventual_never_waits(void **state) {
   (void)state;
   assert_true(lets("eventual", UINT64_MAX, 0, 0));
@@ -166,7 +183,8 @@ static void test_waiting_raises_an_adaptive_bound_and_losing_lowers_it(void **st
 
 static void test_texts_come_back_as_they_were(void **state) {
   (void)state;
-  static const char *const texts[] = {"sequential", "bounded 8", "eventual", "ssp 0", "a-bsp 4", "adaptive 0 16"};
+  static const char *const texts[] = {"sequential", "bounded 8",     "eventual",  "ssp 0",
+                                      "a-bsp 4",    "adaptive 0 16", "notify-ack"};
   char text[PWI_POLICY_TEXT_MAX];
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     struct pwi_policy policy = policy_of(texts[i]);
@@ -195,6 +213,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sequential_waits_for_the_one_before),
       cmocka_unit_test(test_a_bound_lets_so_many_be_under_way_besides),
+      cmocka_unit_test(test_notify_ack_computes_beside_one_version_and_sends_after_it),
       cmocka_unit_test(test_eventual_never_waits),
       cmocka_unit_test(test_ssp_waits_for_the_slowest_of_the_group),
       cmocka_unit_test(test_iterations_of_one_tick_do_not_wait_for_others),

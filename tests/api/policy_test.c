@@ -57,6 +57,31 @@ static void test_a_bound_lets_so_many_be_under_way(void **state) {
   pawl_iterations_destroy(iterations);
 }
 
+/* The worker computes the second iteration while the first one travels, and sends nothing before its ACK. */
+static void test_notify_ack_sends_one_version_at_a_time(void **state) {
+  (void)state;
+  struct pawl_iterations *iterations = make(NULL, "notify-ack");
+  struct pawl_task *first, *second;
+  must_fail(pawl_iteration_ready(iterations, 0), PAWL_INVALID, "no iteration was begun");
+  must_fail(pawl_iteration_ready(NULL, 0), PAWL_INVALID, "iterations is NULL");
+  must(pawl_iteration_begin(iterations, PATIENCE, NULL));
+  must(pawl_iteration_ready(iterations, 0));
+  must(pawl_task_begin(session, "step", &first));
+  must(pawl_iteration_add(iterations, first));
+  must(pawl_iteration_end(iterations, NAN));
+  must(pawl_iteration_begin(iterations, PATIENCE, NULL));
+  must_fail(pawl_iteration_ready(iterations, BRIEF), PAWL_TIMED_OUT,
+            "iteration 2 may not send: policy 'notify-ack' waits for iteration 1 of our own, of which call");
+  end(first, PAWL_IO);
+  must_fail(pawl_iteration_ready(iterations, 0), PAWL_IO, "iteration 1: task step: input or output error");
+  must(pawl_iteration_ready(iterations, 0));
+  must(pawl_task_begin(session, "step", &second));
+  must(pawl_iteration_add(iterations, second));
+  must(pawl_iteration_end(iterations, NAN));
+  end(second, PAWL_OK);
+  pawl_iterations_destroy(iterations);
+}
+
 static void test_tasks_of_iterations_that_are_gone_go_on(void **state) {
   (void)state;
   struct pawl_iterations *iterations = make(NULL, "eventual");
@@ -288,6 +313,7 @@ static void test_who_joins_late_begins_where_the_others_are(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_bound_lets_so_many_be_under_way),
+      cmocka_unit_test(test_notify_ack_sends_one_version_at_a_time),
       cmocka_unit_test(test_tasks_of_iterations_that_are_gone_go_on),
       cmocka_unit_test(test_a_failure_is_told_once_and_the_next_one_may_start),
       cmocka_unit_test(test_what_is_called_wrongly_is_refused),
