@@ -274,7 +274,8 @@ static pawl_status start_calls(struct paced *paced, struct paced_step *step) {
   step->pull_call = begin_rows_call(paced, PWI_HISTORY_PULL, keys, PACED_MAX, NULL);
   pawl_status status = pwi_client_start(client, &step->pull, paced->rows, PWI_REQUEST_PULL, &all, NULL, step->seen);
   step->push_call = begin_rows_call(paced, PWI_HISTORY_PUSH, key, 1, step->pushed);
-  for (size_t c = 0; c < PACED_WIDTH && paced->campaign->config.paced_bug == PWI_PACED_TWICE; c++) step->pushed[c] *= 2;
+  for (size_t c = 0; c < PACED_WIDTH && paced->campaign->config.paced_bug == PWI_PACED_TWICE; c++)
+    step->pushed[c] = (int64_t)(2 * (uint64_t)step->pushed[c]); /* each bit is an iteration: the highest is lost */
   if (!status) status = pwi_client_start(client, &step->push, paced->rows, PWI_REQUEST_PUSH, &own, step->pushed, NULL);
   struct traced *item = traced(paced, step->iteration);
   if (!status) item->number = step->push.number;
