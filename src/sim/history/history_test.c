@@ -79,10 +79,13 @@ static void end_read(uint32_t call, const int64_t *rows) {
   pwi_history_end(history, now++, call, &(struct pwi_history_answer){.rows = rows});
 }
 
+/* As the servers add: modulo 2^64. */
+static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+
 /* The read returns the sum of these pushes, up to the first NULL. */
 static void end_pull(uint32_t call, const struct deed *a, const struct deed *b) {
   int64_t row[WIDTH] = {0};
-  for (size_t c = 0; c < WIDTH; c++) row[c] = (a ? a->rows[0][c] : 0) + (b ? b->rows[0][c] : 0);
+  for (size_t c = 0; c < WIDTH; c++) row[c] = sum(a ? a->rows[0][c] : 0, b ? b->rows[0][c] : 0);
   end_read(call, row);
 }
 
@@ -145,7 +148,7 @@ static void test_value_a_push_counts_once(void **state) {
 static void test_value_a_row_has_all_columns_of_a_push(void **state) {
   (void)state;
   struct deed a = {0}, b = begin_push(ann, added), c = begin_push(ann, added);
-  for (size_t i = 0; i < WIDTH; i++) a.rows[0][i] = b.rows[0][i] + c.rows[0][i]; /* as filters join pushes */
+  for (size_t i = 0; i < WIDTH; i++) a.rows[0][i] = sum(b.rows[0][i], c.rows[0][i]); /* as filters join pushes */
   end_push(b);
   end_push(c);
   uint64_t key = 7;
@@ -665,7 +668,7 @@ static size_t draw_tiny(struct pwi_random *random, bool is_counted, struct tiny 
       calls[i].ended = step;
       int64_t row[WIDTH] = {0};
       for (size_t p = 0; p < count && !calls[i].is_push; p++)
-        for (size_t c = 0; calls[i].seen >> p & 1 && c < WIDTH; c++) row[c] += deeds[p].rows[0][c];
+        for (size_t c = 0; calls[i].seen >> p & 1 && c < WIDTH; c++) row[c] = sum(row[c], deeds[p].rows[0][c]);
       end_read(deeds[i].call, row);
     }
   }
