@@ -81,8 +81,8 @@ static bool is_empty(void *host) { return node_counts(host).inbound_bytes == 0; 
 struct crowd {
   struct raw raws[CROWD];
   atomic_bool is_over;
-  atomic_uint fallen;
-  size_t most; /* that was ever counted */
+  atomic_size_t count; /* links that have announced a body */
+  size_t most;         /* that was ever counted */
   struct node *host;
   pthread_t thread;
 };
@@ -92,14 +92,12 @@ static void note_most(struct crowd *crowd, struct node *host) {
   if (now > crowd->most) crowd->most = now;
 }
 
-/* Sends a little on each link, again and again: enough not to be silent. */
+/* Sends a little on each link, again and again: enough not to be silent, also while others connect. */
 static void *trickle(void *argument) {
   struct crowd *crowd = argument;
   while (!atomic_load(&crowd->is_over)) {
-    unsigned fallen = 0;
-    for (size_t i = 0; i < CROWD; i++)
-      if (!raw_send(&crowd->raws[i], block, 256)) fallen++;
-    atomic_store(&crowd->fallen, fallen);
+    size_t count = atomic_load(&crowd->count);
+    for (size_t i = 0; i < count; i++) (void)raw_send(&crowd->raws[i], block, 256);
     note_most(crowd, crowd->host);
     kit_sleep_ms(10);
   }
@@ -115,12 +113,13 @@ static uint64_t play_crowd(size_t sent) {
   scene_begin(&scene, true, bound);
   crowd.host = scene.host;
   size_t before = kit_resident();
+  assert_int_equal(pthread_create(&crowd.thread, NULL, trickle, &crowd), 0);
   for (size_t i = 0; i < CROWD; i++) {
     scene_attack(&scene, &crowd.raws[i]);
     assert_true(raw_come_up(&crowd.raws[i]));
     begin_body(&crowd.raws[i], BODY, sent < START ? sent : START);
+    atomic_store(&crowd.count, i + 1);
   }
-  assert_int_equal(pthread_create(&crowd.thread, NULL, trickle, &crowd), 0);
   struct pusher pusher = {.scene = &scene, .key = scene.key};
   push_thrice(&pusher);
   if (!atomic_load(&pusher.went_well)) kit_log_print();
