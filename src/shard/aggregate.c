@@ -23,7 +23,8 @@
  *
  * NEW HEADS. Senders that were answered by a previous head do not resend their parts. So a part that was
  * applied before this head took over is answered without waiting, and a sender whose later push is due has
- * already contributed to this tick.
+ * already contributed to this tick. The last tick of each client is kept with the rows (contributed.c), so a
+ * member that comes late does not wait for those that were answered.
  *
  * DEAD SENDERS. A part of a sender that is no longer live stays in the sum and is applied with the others; a
  * COLLECT about that sender must be retried meanwhile. Its early parts have taken no effect and never will.
@@ -202,13 +203,6 @@ bool pwi_aggregate_has_sender(const struct pwi_shard *shard, struct pwi_sender s
   return false;
 }
 
-void pwi_aggregate_examine(struct pwi_shard *shard) {
-  for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next) {
-    drop_early_of_the_dead(shard, it);
-    examine(shard, it);
-  }
-}
-
 /* --- arriving parts ------------------------------------------------------------------------------------- */
 
 /* Returns true if no answer waits for the end of the tick. */
@@ -251,6 +245,23 @@ static pawl_status count_in(struct pwi_aggregate *aggregate, struct pwi_sender s
   return status;
 }
 
+/* A member whose part of this tick or of a later one was applied before this head took over, or under an earlier id of
+ * its client, has contributed. */
+static pawl_status recall(const struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
+  const struct pwi_vector *vector = pwi_shard_vector(shard, aggregate->vector);
+  size_t count = 0;
+  const struct pwi_membership_member *members = pwi_membership_members(shard->membership, aggregate->group, &count);
+  struct pwi_clock_pieces pieces;
+  struct pwi_clock_piece piece;
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; vector && i < count && !status; i++) {
+    if (!pwi_contributed_walk(shard, vector, aggregate->group, members[i].sender, aggregate->arc, &pieces)) continue;
+    while (!status && pwi_clock_next(&pieces, &piece))
+      if (piece.time >= aggregate->tick) status = count_in(aggregate, members[i].sender, piece.range);
+  }
+  return status;
+}
+
 /* A sender with a part in a later tick has contributed to this one. */
 static pawl_status inherit(const struct pwi_shard *shard, struct pwi_aggregate *aggregate) {
   pawl_status status = PAWL_OK;
@@ -273,13 +284,23 @@ static struct pwi_aggregate *open_aggregate(struct pwi_shard *shard, const struc
   aggregate = pwi_alloc_zero(1, sizeof *aggregate);
   if (!aggregate) return NULL;
   *aggregate = *place;
-  if (inherit(shard, aggregate)) {
+  if (inherit(shard, aggregate) || recall(shard, aggregate)) {
     destroy(aggregate);
     return NULL;
   }
   aggregate->next = shard->aggregates;
   shard->aggregates = aggregate;
   return aggregate;
+}
+
+/* Without memory a member that has returned is waited for until its next part. */
+void pwi_aggregate_examine(struct pwi_shard *shard) {
+  for (struct pwi_aggregate *it = shard->aggregates; it; it = it->next) {
+    pawl_status status = recall(shard, it);
+    (void)status;
+    drop_early_of_the_dead(shard, it);
+    examine(shard, it);
+  }
 }
 
 /* Returns true if pushes to the vector may be summed. */

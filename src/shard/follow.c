@@ -115,6 +115,9 @@ static pawl_status follow_rows(struct pwi_shard *shard, struct pwi_vector *vecto
   if (clock) status = pwi_clock_set(clock, request->sender, keys, request->task);
   for (size_t i = 0; i < change->stamp_count && status == PAWL_OK && clock; i++)
     status = pwi_clock_set(clock, change->stamps[i].sender, keys, change->stamps[i].task);
+  pwi_contributed(shard, clock, request, request->sender, keys);
+  for (size_t i = 0; i < change->stamp_count; i++)
+    pwi_contributed(shard, clock, request, change->stamps[i].sender, keys);
   return status;
 }
 
@@ -131,9 +134,11 @@ static pawl_status follow_tick(struct pwi_vector *group, const struct pwi_reques
 }
 
 /* If the times have not arrived, the refusals that arrive with them include this one. */
-static pawl_status follow_refusal(struct pwi_vector *vector, const struct pwi_change *change, struct pawl_range keys) {
+static pawl_status follow_refusal(const struct pwi_shard *shard, struct pwi_vector *vector,
+                                  const struct pwi_change *change, struct pawl_range keys) {
   struct pwi_clock *clock = clock_of(vector, PWI_TASKS, keys);
   if (pwi_is_planted(PWI_PLANTED_LOST_REFUSAL)) return PAWL_OK;
+  pwi_contributed(shard, clock, &change->request, change->request.sender, keys);
   return clock ? pwi_refusals_record(vector, clock, &change->request, keys, change->status) : PAWL_OK;
 }
 
@@ -145,7 +150,7 @@ static pawl_status follow(struct pwi_shard *shard, struct pwi_vector *vector, co
   case PWI_EFFECT_TICK:
     return follow_tick(vector, &change->request, keys);
   case PWI_EFFECT_REFUSAL:
-    return follow_refusal(vector, change, keys);
+    return follow_refusal(shard, vector, change, keys);
   case PWI_EFFECT_NONE:
     break;
   }

@@ -16,6 +16,7 @@
  *   aggregate.c  collects the pushes of a group in a tick
  *   sum.c        applies an aggregate as one change
  *   bundle.c     rows of an aggregate, summed outside the table
+ *   contributed.c the last tick to which each client has contributed
  *   move.c       contents of positions as chunks, out and in
  *   save.c       tracks changes for checkpoints
  *   loads.c      figures, and load by position
@@ -231,6 +232,7 @@ struct pwi_shard {
   struct pwi_pages linear_rows;  /* rows of two vectors, copied side by side */
   struct pwi_slots linear_slots; /* slots of the other vector */
 
+  size_t forgotten;         /* senders since the ticks of clients that are gone were discarded */
   uint64_t aggregate_steps; /* pieces of other ticks examined by pushes, for tests */
   struct pwi_aggregate *aggregates;
   struct pwi_samples samples;
@@ -274,6 +276,10 @@ PAWL_MUST_USE pawl_status pwi_times_leave(struct pwi_clock *clock, struct pawl_r
 
 /* Discards staged times of these keys: they are in force now, or not wanted. */
 void pwi_vector_forget_staged(struct pwi_vector *vector, struct pawl_range keys);
+
+/* Removes the senders for which `is_gone` is true. */
+void pwi_times_strike(struct pwi_clock *clock, bool (*is_gone)(const void *context, struct pwi_sender sender),
+                      const void *context);
 
 /* The first run of keys at or after `from` that lies in `keys` and in the clock. */
 bool pwi_times_next_run(const struct pwi_clock *clock, struct pawl_range keys, uint64_t from,
@@ -417,6 +423,18 @@ enum pwi_aggregate_action {
 enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_vector *vector,
                                               const struct pwi_request *request, enum pwi_clock_verdict verdict,
                                               bool whole);
+
+/* Of shard/contributed.c. A push of a group was applied or refused: records in the clock of tasks that the client of
+ * `sender` has contributed to its tick, on these keys. Ignores other requests, and a clock that is NULL. */
+void pwi_contributed(const struct pwi_shard *shard, struct pwi_clock *clock, const struct pwi_request *request,
+                     struct pwi_sender sender, struct pawl_range keys);
+
+/* Iterates over the last ticks to which the client of a sender has contributed. Returns false if none is known. */
+bool pwi_contributed_walk(const struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_vector_id group,
+                          struct pwi_sender sender, struct pawl_range keys, struct pwi_clock_pieces *pieces_out);
+
+/* Discards the ticks of clients that are gone, if the membership has forgotten many senders since the last time. */
+void pwi_contributed_strike(struct pwi_shard *shard);
 
 /* Returns true if a push of the sender for any of these keys waits in an aggregate. */
 bool pwi_aggregate_has_part(const struct pwi_shard *shard, struct pwi_vector_id vector, struct pwi_sender sender,

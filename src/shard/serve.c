@@ -103,6 +103,7 @@ static void apply(struct pwi_shard *shard, struct pwi_vector *vector, const stru
   }
   if (status == PAWL_OK) status = pwi_clock_set(clock, request->sender, request->terms.claim, request->task);
   assert(status == PAWL_OK);
+  pwi_contributed(shard, clock, request, request->sender, request->terms.claim);
 }
 
 #define REFUSALS_MAX 65536 /* unsettled refusals of a sender; a client has far fewer pushes in flight */
@@ -127,6 +128,7 @@ void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_vector *vector, const 
     pwi_served_fail(served, status);
     return;
   }
+  pwi_contributed(shard, &vector->clocks[PWI_TASKS], request, request->sender, request->terms.claim);
   shard->totals.refused++;
   served->effect = PWI_EFFECT_REFUSAL;
   say_refused(vector, request, why, served);

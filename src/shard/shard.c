@@ -275,20 +275,22 @@ pawl_status pwi_shard_block(struct pwi_shard *shard, uint64_t first, size_t coun
 
 /* --- the membership ------------------------------------------------------------------------------------- */
 
-static bool is_forgotten(const struct pwi_membership *membership, struct pwi_sender sender) {
+static bool is_forgotten(const void *context, struct pwi_sender sender) {
+  const struct pwi_membership *membership = context;
   if (pwi_is_planted(PWI_PLANTED_DROP_RETIRED)) return !pwi_membership_is_live(membership, sender);
   return pwi_membership_has_forgotten(membership, sender);
 }
 
 /* Changing a clock ends the iteration over its senders, so they are removed in batches. */
-static void strike_senders(struct pwi_clock *clock, const struct pwi_membership *membership) {
+void pwi_times_strike(struct pwi_clock *clock, bool (*is_gone)(const void *context, struct pwi_sender sender),
+                      const void *context) {
   struct pwi_sender struck[64], sender;
   size_t count;
   do {
     size_t at = 0;
     count = 0;
     while (count < sizeof struck / sizeof *struck && pwi_clock_next_sender(clock, &at, &sender)) {
-      if (is_forgotten(membership, sender)) struck[count++] = sender;
+      if (is_gone(context, sender)) struck[count++] = sender;
     }
     for (size_t i = 0; i < count; i++) pwi_clock_retire(clock, struck[i]);
   } while (count == sizeof struck / sizeof *struck);
@@ -297,8 +299,8 @@ static void strike_senders(struct pwi_clock *clock, const struct pwi_membership 
 static void strike_all(struct pwi_shard *shard) {
   for (size_t i = 0; i < shard->vector_count; i++) {
     for (int which = 0; which < PWI_CLOCKS; which++) {
-      strike_senders(&shard->vectors[i]->clocks[which], shard->membership);
-      strike_senders(&shard->vectors[i]->staged[which], shard->membership);
+      pwi_times_strike(&shard->vectors[i]->clocks[which], is_forgotten, shard->membership);
+      pwi_times_strike(&shard->vectors[i]->staged[which], is_forgotten, shard->membership);
     }
   }
 }
@@ -306,12 +308,14 @@ static void strike_all(struct pwi_shard *shard) {
 void pwi_shard_set_membership(struct pwi_shard *shard, const struct pwi_membership *membership) {
   shard->membership = membership;
   strike_all(shard);
+  shard->forgotten += PWI_MEMBERSHIP_MAX; /* it may have forgotten any number of senders */
   pwi_shard_membership_changed(shard);
 }
 
 void pwi_shard_renewed(struct pwi_shard *shard) { shard->is_renewed = true; }
 
 void pwi_shard_forget(struct pwi_shard *shard, struct pwi_sender sender) {
+  shard->forgotten++;
   for (size_t i = 0; i < shard->vector_count; i++) {
     for (int which = 0; which < PWI_CLOCKS; which++) {
       pwi_clock_retire(&shard->vectors[i]->clocks[which], sender);
@@ -321,6 +325,7 @@ void pwi_shard_forget(struct pwi_shard *shard, struct pwi_sender sender) {
 }
 
 void pwi_shard_membership_changed(struct pwi_shard *shard) {
+  pwi_contributed_strike(shard);
   if (pwi_is_planted(PWI_PLANTED_DROP_RETIRED)) strike_all(shard);
   for (size_t i = 0; i < shard->vector_count; i++) {
     struct pwi_vector *vector = shard->vectors[i];

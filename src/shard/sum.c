@@ -139,6 +139,7 @@ pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_aggregate *a
     if (!is_stamped(aggregate, part)) continue;
     status = pwi_clock_set(&vector->clocks[PWI_TASKS], part->sender, aggregate->now, part->task);
     assert(status == PAWL_OK);
+    pwi_contributed(shard, &vector->clocks[PWI_TASKS], request, part->sender, aggregate->now);
     vector->pushes++;
     shard->totals.pushes++;
     shard->totals.keys_pushed += named.count;

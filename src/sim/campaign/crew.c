@@ -128,8 +128,8 @@ static void joined(struct pwi_asking *asking, pawl_status status, const void *pa
   if (!status) status = pwi_client_flow(client, sums->id, 0, &member->sums);
   if (!status)
     status = pwi_client_enter(client, record(member, &member->enter, PWI_HISTORY_ENTER, entered), member->flow);
-  if (status == PAWL_IO)
-    ask_to_join(member); /* the manager's store has failed; another manager will follow */
+  if (pwi_campaign_is_journal_failure(status))
+    ask_to_join(member);
   else if (status)
     broken(member, "could not join", status);
 }

@@ -448,6 +448,12 @@ static inline const struct pwi_ledger *pwi_campaign_ledger(const struct campaign
   return &campaign->keeper.ledger;
 }
 
+/* True for the answer of a manager whose journal has failed: its disk or store fails, or the disk is full. Another
+ * manager follows, so the client asks again. */
+static inline bool pwi_campaign_is_journal_failure(pawl_status status) {
+  return status == PAWL_IO || status == PAWL_NO_SPACE;
+}
+
 /* watch.c */
 void pwi_watch_begin(struct campaign *campaign);
 void pwi_watch_fini(struct campaign *campaign);

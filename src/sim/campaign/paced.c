@@ -455,8 +455,8 @@ static void joined(struct pwi_asking *asking, pawl_status status, const void *pa
     paced->enter_call = begin_group_call(paced, PWI_HISTORY_ENTER, 0);
     status = pwi_client_enter(client, &paced->enter, paced->group);
   }
-  if (status == PAWL_IO)
-    ask_to_join(paced); /* the manager's store has failed; another manager will follow */
+  if (pwi_campaign_is_journal_failure(status))
+    ask_to_join(paced);
   else if (status)
     broken(paced, "could not join", status);
 }

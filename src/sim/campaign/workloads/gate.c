@@ -174,7 +174,7 @@ static void entered(struct pwi_task *task) {
 static void joined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct gate *gate = (struct gate *)((char *)asking - offsetof(struct gate, asking));
   (void)payload, (void)size;
-  if (status == PAWL_IO || status == PAWL_NO_SPACE) { /* another manager will follow */
+  if (pwi_campaign_is_journal_failure(status)) {
     status = ask_to_join(&gate->member, &gate->asking, 1, joined);
     if (status) broken(gate, "the member cannot ask", 0, status);
     return;

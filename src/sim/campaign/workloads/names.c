@@ -109,7 +109,7 @@ static uint32_t find_held(struct names *names, uint64_t id, uint32_t incarnation
 /* A manager whose journal fails cannot know whether the record is there. The ask then stays without an answer in the
  * history: it may take effect later. */
 static bool is_unknown(pawl_status status) {
-  return status == PAWL_IO || status == PAWL_NO_SPACE || status == PAWL_OUTCOME_UNKNOWN;
+  return pwi_campaign_is_journal_failure(status) || status == PAWL_OUTCOME_UNKNOWN;
 }
 
 static void replied(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {

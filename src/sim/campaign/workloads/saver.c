@@ -252,7 +252,7 @@ static void load_begun(struct pwi_asking *asking, pawl_status status, const void
   struct pwi_where where = {.range = {0, SAVED_KEYS}};
   (void)payload, (void)size;
   saver->is_asking = false;
-  if (status == PAWL_IO || status == PAWL_NO_SPACE || status == PAWL_OUTCOME_UNKNOWN) {
+  if (pwi_campaign_is_journal_failure(status) || status == PAWL_OUTCOME_UNKNOWN) {
     load(saver); /* another incarnation does no harm */
     return;
   }

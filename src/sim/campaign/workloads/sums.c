@@ -150,7 +150,7 @@ static void ask_to_join(struct summer *member);
 static void joined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct summer *member = (struct summer *)((char *)asking - offsetof(struct summer, asking));
   (void)payload, (void)size;
-  if (status == PAWL_IO || status == PAWL_NO_SPACE) { /* another manager will follow */
+  if (pwi_campaign_is_journal_failure(status)) {
     ask_to_join(member);
     return;
   }

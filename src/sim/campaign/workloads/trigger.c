@@ -91,7 +91,7 @@ static void ask_to_join(struct ticker *member);
 static void joined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct ticker *member = (struct ticker *)((char *)asking - offsetof(struct ticker, asking));
   (void)payload, (void)size;
-  if (status == PAWL_IO || status == PAWL_NO_SPACE) { /* another manager will follow */
+  if (pwi_campaign_is_journal_failure(status)) {
     ask_to_join(member);
     return;
   }

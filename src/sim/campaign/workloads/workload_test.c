@@ -128,10 +128,12 @@ static void test_managers_take_turns(void **state) {
 static void test_seeds_that_failed_once(void **state) {
   (void)state;
   static const uint64_t seeds[] = {
-      9904,                            /* a pull of a forgotten sender met a gap */
-      4479, 6814, 10471, 16377, 16559, /* `loss` killed the last server that was not leaving */
-      8357, /* `loss` gave up a shard that had left, and not the other shard of its process */
-      7716, /* a head that was isolated for 176 ms complained about the member behind it */
+      9904,                              /* a pull of a forgotten sender met a gap */
+      4479,  6814,  10471, 16377, 16559, /* `loss` killed the last server that was not leaving */
+      8357,         /* `loss` gave up a shard that had left, and not the other shard of its process */
+      11955, 19494, /* a member that came back late waited for members that had their answers, and they for it */
+      18024,        /* the crew took the full disk of the manager for an error of its own */
+      7716,         /* a head that was isolated for 176 ms complained about the member behind it */
   };
   for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
     struct pwi_campaign_config config;
