@@ -26,6 +26,7 @@
 
 #include "net/tcp/frame.h"
 #include "net/tcp/tcp.h"
+#include "net/tcp/world.h"
 
 #define STREAM_MAX 16384
 #define MESSAGE_MAX 4096
@@ -88,7 +89,7 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
 static void link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   (void)self;
   (void)info;
-  uint8_t token[PWI_NET_TOKEN_MAX], theirs[24] = {0};
+  uint8_t token[PWI_NET_TOKEN_MAX], theirs[32] = {0};
   size_t size;
   struct pwi_remote remote;
   world.is_up = true;
@@ -100,6 +101,8 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
   pwi_put_u64(theirs, 1);
   pwi_put_u64(theirs + 8, REGION_SIZE);
   pwi_put_u32(theirs + 16, PWI_ACCESS_READ | PWI_ACCESS_WRITE);
+  const struct tcp_link *inside = pwi_tcp_find_link((struct tcp_net *)world.net, link);
+  pwi_put_u64(theirs + 24, pwi_tcp_token_check(inside, false, theirs, sizeof theirs));
   assert(pwi_net_remote_open(world.net, link, theirs, sizeof theirs, &remote) == PAWL_OK);
   assert(pwi_net_get(world.net, link, remote, 0, asked, ASKED_SIZE, 1) == PAWL_OK);
   assert(pwi_net_fence(world.net, link, 2) == PAWL_OK);
