@@ -176,12 +176,14 @@ void pwi_tcp_body_memory_close(struct tcp_link *link) {
 /* Pace. */
 
 /* A sender whose bytes accumulate in the socket is not slow: this side does not read them. */
-static bool is_late(struct tcp_link *link, int64_t now) {
-  size_t waits = unread(link), delivered = link->received + waits;
+static bool is_behind_us(size_t waits) { return waits < PACE_BYTES / 2; }
+
+static bool is_late(struct tcp_link *link, size_t waits, int64_t now) {
+  size_t delivered = link->received + waits;
   int64_t interval = PACE_NS + pwi_net_allowance(&link->net->base);
   if (link->pace_at >= link->net->waiting_since && now - link->pace_at < interval) return false;
   bool is_first = link->pace_at < link->net->waiting_since;
-  bool is_little = delivered < link->pace_delivered + PACE_BYTES && waits < PACE_BYTES / 2;
+  bool is_little = delivered < link->pace_delivered + PACE_BYTES && is_behind_us(waits);
   link->pace_at = now;
   link->pace_delivered = delivered;
   return !is_first && is_little;
@@ -191,8 +193,9 @@ static bool is_slow(struct tcp_link *link, int64_t now) {
   int64_t since = link->body_at > link->net->waiting_since ? link->body_at : link->net->waiting_since;
   int64_t whole = BODY_NS + (int64_t)(link->frame.body_size / BODY_BYTES_PER_MS) * MILLISECOND +
                   pwi_net_allowance(&link->net->base);
-  if (!link->is_waiting && now - since > whole) return true;
-  return is_late(link, now);
+  size_t waits = unread(link);
+  if (!link->is_waiting && now - since > whole && is_behind_us(waits)) return true;
+  return is_late(link, waits, now);
 }
 
 void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now) {
