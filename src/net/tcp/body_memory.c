@@ -6,7 +6,7 @@
  * continue, even beyond the limit, until its body is complete.
  *
  * While a link waits for memory, the peers of other links must use the memory that they hold. An accepted
- * link goes down if its peer delivers too little in half a second, or takes too long for a whole body
+ * link goes down if its peer delivers too little in two seconds, or takes too long for a whole body
  * although this side reads it. While no link waits, peers may be slow. Peers that this node has connected to
  * may always be slow, because this node has asked for the bodies that they send.
  */
@@ -18,9 +18,10 @@
 
 #define STEP_MIN ((size_t)16 << 10)            /* minimum charge of a step */
 #define STEP_MAX ((size_t)1 << 20)             /* maximum charge of a step */
-#define PACE_NS (500 * MILLISECOND)            /* while others wait: interval for checking the pace */
-#define PACE_BYTES ((size_t)128 << 10)         /* minimum bytes per interval */
-#define BODY_NS (1000 * MILLISECOND)           /* time that every body may take */
+#define PACE_NS (2000 * MILLISECOND)           /* while others wait: interval for checking the pace. A busy machine
+                                                  stops honest senders for a good part of a second */
+#define PACE_BYTES ((size_t)512 << 10)         /* minimum bytes per interval */
+#define BODY_NS (4000 * MILLISECOND)           /* time that every body may take */
 #define BODY_BYTES_PER_MS ((uint64_t)16 << 10) /* additional time of a body: its size at 16 MiB per second */
 
 /* Accounts: one for each identity that has a link. */
@@ -176,7 +177,7 @@ void pwi_tcp_body_memory_close(struct tcp_link *link) {
 /* Pace. */
 
 /* A sender whose bytes accumulate in the socket is not slow: this side does not read them. */
-static bool is_behind_us(size_t waits) { return waits < PACE_BYTES / 2; }
+static bool is_behind_us(size_t waits) { return waits < PACE_BYTES / 8; }
 
 static bool is_late(struct tcp_link *link, size_t waits, int64_t now) {
   size_t delivered = link->received + waits;
