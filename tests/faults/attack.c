@@ -21,7 +21,7 @@ void scene_begin(struct scene *scene, bool is_secret, void (*edit)(struct node_p
   scene->host = node_open(&host);
   node_plan_init(&honest, "honest");
   honest.config.keys = scene->keys;
-  honest.config.limits.silence_ns = 2 * PATIENCE_NS;
+  honest.config.limits.silence_ns = 2 * host.config.limits.silence_ns; /* hosts say less often that they live, too */
   honest.connect = node_address(scene->host);
   honest.insists = true; /* strangers have little time here, and others may have the processor */
   scene->honest = node_open(&honest);

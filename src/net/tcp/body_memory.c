@@ -16,9 +16,10 @@
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
-#define STEP_MIN ((size_t)16 << 10)            /* minimum charge of a step */
-#define STEP_MAX ((size_t)1 << 20)             /* maximum charge of a step */
-#define PACE_NS (2000 * MILLISECOND)           /* while others wait: interval for checking the pace. A busy machine
+#define STEP_MIN ((size_t)16 << 10) /* minimum charge of a step */
+#define STEP_MAX ((size_t)1 << 20)  /* maximum charge of a step */
+#define PACE_NS                                                                                                        \
+  (2000 * MILLISECOND)                         /* while others wait: interval for checking the pace. A busy machine
                                                   stops honest senders for a good part of a second */
 #define PACE_BYTES ((size_t)512 << 10)         /* minimum bytes per interval */
 #define BODY_NS (4000 * MILLISECOND)           /* time that every body may take */
