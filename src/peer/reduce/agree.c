@@ -354,7 +354,8 @@ void pwi_reduce_agree_completed(struct pwi_reduce *engine) {
 
 static void set_neighbours(struct pwi_reduce *engine, const struct reduce_go *go) {
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
-    peer->is_in = peer->is_out = peer->is_served = peer->has_stopped = false;
+    peer->is_in = peer->is_out = peer->is_served = false;
+    peer->stops_after = UINT64_MAX;
     peer->model_next = 0;
   }
   for (uint32_t i = 0; i < go->in_count; i++) {

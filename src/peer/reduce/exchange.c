@@ -287,7 +287,7 @@ static bool is_member(const struct pwi_reduce *engine, const struct reduce_peer 
 
 /* A member that cannot send in this epoch any more, or never will. */
 static bool is_over(const struct pwi_reduce *engine, const struct reduce_peer *peer) {
-  return peer->is_gone || peer->has_stopped || !is_member(engine, peer);
+  return peer->is_gone || engine->completed + 1 > peer->stops_after || !is_member(engine, peer);
 }
 
 /* A step of an epoch that is over is finished all the same if all inputs can still arrive, so that no work is lost
@@ -305,10 +305,11 @@ bool pwi_reduce_may_finish(const struct pwi_reduce *engine) {
   return true;
 }
 
-/* This member agrees on another epoch. Neighbours that need its next tensors in this one must do so, too. */
+/* This member agrees on another epoch. Neighbours that need a later version of it in this one must do so, too. */
 void pwi_reduce_say_stop(struct pwi_reduce *engine) {
-  struct reduce_message message = {.epoch = engine->epoch};
-  if (engine->epoch.number == 0 || engine->staged == engine->completed + 1) return;
+  bool is_staged = engine->staged == engine->completed + 1;
+  struct reduce_message message = {.epoch = engine->epoch, .version = engine->completed + is_staged};
+  if (engine->epoch.number == 0) return;
   for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
     if (peer->is_out && peer->is_linked) pwi_reduce_say(engine, peer, REDUCE_STOP, &message);
 }

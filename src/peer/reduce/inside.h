@@ -92,9 +92,9 @@ struct reduce_peer {
   struct reduce_peer *next;
   struct pwi_sender sender;
   bool is_linked;
-  bool is_gone;       /* it has closed the reduce; or its tensors do not fit */
-  bool is_in, is_out; /* a neighbour in the present epoch */
-  bool has_stopped;   /* it sends no more in this epoch */
+  bool is_gone;         /* it has closed the reduce; or its tensors do not fit */
+  bool is_in, is_out;   /* a neighbour in the present epoch */
+  uint64_t stops_after; /* the last version that it sends in this epoch; UINT64_MAX: it goes on */
 
   struct reduce_slot *slot; /* NULL: none */
   struct reduce_target target;

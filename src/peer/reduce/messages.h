@@ -14,7 +14,7 @@
  *   PASS     from the caller: all have; BSP
  *   MODEL    to the donor: the region that follows, with this tag, is for its tensors
  *   GOT      to the donor: they are there
- *   STOP     to an out-neighbour: this member sends no more tensors in this epoch
+ *   STOP     to an out-neighbour: this member sends no later version in this epoch
  *   BYE      to all that are linked: this member closes the reduce, after this iteration
  *   PING, PONG
  *

@@ -448,7 +448,7 @@ static void hear(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t k
     hear_bye(engine, peer, message);
     break;
   case REDUCE_STOP:
-    if (pwi_reduce_epoch_compare(message->epoch, engine->epoch) == 0) peer->has_stopped = true;
+    if (pwi_reduce_epoch_compare(message->epoch, engine->epoch) == 0) peer->stops_after = message->version;
     break;
   case REDUCE_PING:
     pwi_reduce_say(engine, peer, REDUCE_PONG, &none);
