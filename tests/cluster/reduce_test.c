@@ -101,11 +101,10 @@ static void test_async_never_waits_for_a_slow_member(void **state) {
 
 /* --- filters -------------------------------------------------------------------------------------------- */
 
-static uint64_t bytes_sent(double significant, enum pawl_reduce_what what, uint64_t seed, double *spread_out) {
+static uint64_t bytes_sent(double significant, uint64_t seed, double *spread_out) {
   uint64_t bytes = 0;
   begin();
   team.significant = significant;
-  team.what = what;
   team.graph = "complete";
   team.still = true;
   team.iterations = 40;
@@ -130,20 +129,12 @@ static void test_values_that_have_not_changed_are_not_sent(void **state) {
   double spread;
   (void)state;
   for (uint64_t seed = 1; seed <= 6; seed++) {
-    uint64_t all = bytes_sent(0, PAWL_REDUCE_MIX, seed, &spread);
+    uint64_t all = bytes_sent(0, seed, &spread);
     assert_true(spread == 0);
-    uint64_t some = bytes_sent(0.01, PAWL_REDUCE_MIX, seed, &spread);
+    uint64_t some = bytes_sent(0.01, seed, &spread);
     assert_true(spread <= 0.03);
     assert_true(some < all / 4);
   }
-}
-
-/* A value below the threshold is not lost: it is sent when it has grown. */
-static void test_gradients_that_are_not_sent_are_kept(void **state) {
-  double spread;
-  (void)state;
-  (void)bytes_sent(0.01, PAWL_REDUCE_MEAN, 3, &spread);
-  assert_true(spread >= 0);
 }
 
 static void test_filters_survive_lost_links_and_members(void **state) {
@@ -390,7 +381,6 @@ int main(void) {
       cmocka_unit_test(test_bsp_uses_inputs_of_the_iteration_only),
       cmocka_unit_test(test_async_never_waits_for_a_slow_member),
       cmocka_unit_test(test_values_that_have_not_changed_are_not_sent),
-      cmocka_unit_test(test_gradients_that_are_not_sent_are_kept),
       cmocka_unit_test(test_filters_survive_lost_links_and_members),
       cmocka_unit_test(test_survivors_go_on_without_a_member_that_was_killed),
       cmocka_unit_test(test_half_of_the_members_are_lost_at_once),
