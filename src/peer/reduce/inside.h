@@ -10,7 +10,8 @@
  *   model.c      how a member that is behind takes over the tensors of another
  *   exchange.c   slots, puts, acknowledgements, the barrier
  *   patience.c   members that do not answer
- *   reduce.c     the life of an engine, its channel, and the phases of a step
+ *   events.c     what the channel tells the engine
+ *   reduce.c     the life of an engine, and the phases of a step
  *
  * VERSIONS. The version of tensors is the iteration for which they were sent; versions begin with 1. `completed`
  * is the number of completed iterations, so the present or next step sends version completed + 1.
@@ -293,7 +294,12 @@ void pwi_reduce_patience_look(struct pwi_reduce *engine, int64_t now);
 bool pwi_reduce_is_waited_for(const struct pwi_reduce *engine, const struct reduce_peer *peer);
 void pwi_reduce_patience_learn(struct pwi_reduce *engine, int64_t waited);
 
+/* events.c */
+extern const struct pwi_channel_events pwi_reduce_events;
+void pwi_reduce_look_at_members(struct pwi_reduce *engine);
+
 /* reduce.c */
+void pwi_reduce_say_bye(struct pwi_reduce *engine, struct reduce_peer *peer);
 void pwi_reduce_enter_epoch(struct pwi_reduce *engine, uint64_t iteration, uint64_t donor);
 uint64_t pwi_reduce_version(const struct pwi_reduce *engine); /* that this member sends, or needs, next */
 struct reduce_peer *pwi_reduce_find(const struct pwi_reduce *engine, uint64_t id); /* NULL: none */
