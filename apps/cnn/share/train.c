@@ -16,6 +16,13 @@
 #define FIRST_STEPS 4 /* of the first round, before the speed is known */
 #define GROWTH 4      /* a round has at most so many times the steps of the one before */
 
+/* Parameters that a worker sends. */
+struct cnn_given {
+  float *values;
+  size_t count;
+  bool is_there;
+};
+
 struct cnn_scheduler {
   struct apps_run common;
   struct pawl_cnn_sharing sharing;
@@ -75,14 +82,35 @@ static void plan_part(struct cnn_scheduler *scheduler, uint64_t taken, double se
   scheduler->steps = (uint64_t)fmax(1, fmin(wanted, GROWTH * (double)taken));
 }
 
+/* Reduce: all workers should begin with the same members. After a change they meet once; each tells which number of the
+ * group it knows, and waits for the highest of them before the next reduce. */
+static pawl_status meet(struct cnn_scheduler *scheduler) {
+  struct cnn_order order = {.what = CNN_MEET};
+  struct cnn_reply sum;
+  if (scheduler->spec.share != PAWL_CNN_REDUCE) return PAWL_OK;
+  while (scheduler->has_changed) {
+    scheduler->has_changed = false;
+    pawl_status status = do_round(scheduler, &order, &sum);
+    if (status) return status;
+    scheduler->number = sum.number;
+    scheduler->adopts = scheduler->run->result.steps > 0 && scheduler->spec.means_gradients;
+  }
+  return PAWL_OK;
+}
+
 static pawl_status take(struct cnn_run *run, uint64_t step, uint64_t most, uint64_t *taken_out,
                         struct cnn_tally *tally) {
   struct cnn_scheduler *scheduler = run->state;
   struct cnn_order order = {.what = CNN_STEPS, .step = step};
   struct cnn_reply sum;
+  pawl_status status = meet(scheduler);
+  if (status) return status;
   order.count = scheduler->steps < most ? scheduler->steps : most;
+  order.number = scheduler->number;
+  order.adopts = scheduler->adopts;
+  scheduler->adopts = false;
   int64_t begun = apps_now();
-  pawl_status status = do_round(scheduler, &order, &sum);
+  status = do_round(scheduler, &order, &sum);
   if (status) return status;
   if (sum.diverged) {
     run->result.steps = sum.diverged;
@@ -131,6 +159,48 @@ static pawl_status push_model(struct cnn_run *run) {
   if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   return status ? apps_fail(&scheduler->common, status, "cannot store the first weights: %s", apps_error_text(status))
                 : PAWL_OK;
+}
+
+static pawl_status add_given(void *context, size_t index, const struct pawl_report *report) {
+  struct cnn_given *given = context;
+  (void)index;
+  if (report->size == 0) return PAWL_OK;
+  if (report->size != given->count * sizeof *given->values || given->is_there) return PAWL_CORRUPT;
+  memcpy(given->values, report->bytes, report->size);
+  given->is_there = true;
+  return PAWL_OK;
+}
+
+/* One round in which the first worker reports some parameters. */
+static pawl_status receive(struct cnn_scheduler *scheduler, uint64_t begin, uint64_t end, bool *is_there_out) {
+  struct cnn_order order = {.what = CNN_GIVE, .begin = begin, .end = end};
+  struct cnn_given given = {.values = scheduler->run->model->parameters + begin, .count = (size_t)(end - begin)};
+  struct pawl_round *round = NULL;
+  size_t workers;
+  pawl_status status = apps_round(&scheduler->common, cnn_order_write(&order), &round);
+  if (!status) status = apps_reports(&scheduler->common, round, add_given, &given, &workers);
+  pawl_round_destroy(round);
+  *is_there_out = given.is_there;
+  return status;
+}
+
+/* Reduce: the workers compute the mean of their models, and the first one sends it. Again, if it was lost. */
+static pawl_status collect_model(struct cnn_run *run) {
+  struct cnn_scheduler *scheduler = run->state;
+  uint64_t count = run->model->net->parameters;
+  bool is_there = false;
+  while (!is_there) {
+    struct cnn_order order = {.what = CNN_AGREE};
+    struct cnn_reply sum;
+    pawl_status status = meet(scheduler);
+    order.number = scheduler->number;
+    if (!status) status = do_round(scheduler, &order, &sum);
+    is_there = true;
+    for (uint64_t begin = 0; begin < count && is_there && !status; begin += CNN_GIVEN)
+      status = receive(scheduler, begin, count - begin < CNN_GIVEN ? count : begin + CNN_GIVEN, &is_there);
+    if (status) return status;
+  }
+  return PAWL_OK;
 }
 
 /* --- the job ---------------------------------------------------------------------------------------------- */
@@ -193,7 +263,10 @@ static pawl_status begin(struct cnn_run *run) {
   return status ? apps_fail_as_said(&scheduler->common, status) : PAWL_OK;
 }
 
-static pawl_status fetch(struct cnn_run *run) { return pull_model(run); }
+static pawl_status fetch(struct cnn_run *run) {
+  const struct cnn_scheduler *scheduler = run->state;
+  return scheduler->spec.share == PAWL_CNN_SERVERS ? pull_model(run) : collect_model(run);
+}
 
 static void end(struct cnn_run *run) {
   struct cnn_scheduler *scheduler = run->state;

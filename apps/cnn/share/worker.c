@@ -79,11 +79,25 @@ static pawl_status report(struct cnn_worker *worker, struct cnn_reply *reply) {
   return status;
 }
 
+/* The first worker reports parameters, all others nothing. A worker that came after the last CNN_AGREE has none; the
+ * first one has been there the longest. */
+static pawl_status give(struct cnn_worker *worker, const struct cnn_order *order) {
+  if (order->begin > order->end || order->end > worker->model->net->parameters) return PAWL_CORRUPT;
+  if (pawl_worker_rank(worker->worker) > 0 || !worker->mean) return PAWL_OK;
+  return pawl_worker_report(worker->worker, worker->mean + order->begin,
+                            (size_t)(order->end - order->begin) * sizeof *worker->mean);
+}
+
 static pawl_status obey(struct cnn_worker *worker, const struct cnn_order *order) {
   struct cnn_reply reply = {0};
-  pawl_status status = PAWL_UNSUPPORTED;
-  if (order->what == CNN_STEPS && worker->spec.share == PAWL_CNN_SERVERS)
-    status = cnn_servers_steps(worker, order, &reply);
+  struct pawl_peers *peers = pawl_worker_peers(worker->worker);
+  pawl_status status = PAWL_OK;
+  if (order->what == CNN_GIVE) return give(worker, order);
+  if (order->what == CNN_MEET) reply.number = peers ? pawl_peers_number(peers) : 0;
+  if (order->what == CNN_AGREE) status = cnn_reduce_agree(worker, order);
+  if (order->what == CNN_STEPS)
+    status = worker->spec.share == PAWL_CNN_SERVERS ? cnn_servers_steps(worker, order, &reply)
+                                                    : cnn_reduce_steps(worker, order, &reply);
   return status ? status : report(worker, &reply);
 }
 
@@ -99,6 +113,7 @@ static void finish(struct pawl_worker *handle, void *context) {
   struct cnn_worker *worker = context;
   (void)handle;
   cnn_servers_end(worker);
+  cnn_reduce_end(worker);
   cnn_solver_fini(&worker->solver);
   pawl_cnn_model_destroy(worker->model);
   pawl_images_destroy(worker->images);
