@@ -187,19 +187,22 @@ static void check_result(struct reducer *reducer) {
     broken(reducer, "not the average of what was sent", report->iteration);
 }
 
-/* The first packing of an epoch shows from which iteration the member begins. */
+/* The first work in an epoch shows from which iteration the member begins. */
 static void check_epoch(struct reducer *reducer) {
   struct team *team = reducer->team;
   const struct pwi_reduce *engine = reducer->engine;
-  if (team->mode == PAWL_REDUCE_ASYNC) return;
+  uint64_t iteration = engine->phase == PHASE_ADOPT ? engine->base : engine->completed;
+  if (team->mode == PAWL_REDUCE_ASYNC || pwi_reduce_epoch_compare(reducer->epoch, engine->epoch) == 0) return;
+  if (pwi_reduce_epoch_compare(reducer->epoch, engine->epoch) > 0) broken(reducer, "an older epoch", iteration);
+  reducer->epoch = engine->epoch;
   for (size_t i = 0; i < team->epoch_count; i++) {
     if (pwi_reduce_epoch_compare(team->epochs[i].epoch, engine->epoch) != 0) continue;
-    if (engine->completed < team->epochs[i].iteration) broken(reducer, "an epoch begins twice", engine->completed);
+    if (iteration != team->epochs[i].iteration) broken(reducer, "an epoch has two iterations", iteration);
     return;
   }
   if (team->epoch_count == 1024) return;
   team->epochs[team->epoch_count].epoch = engine->epoch;
-  team->epochs[team->epoch_count++].iteration = engine->completed;
+  team->epochs[team->epoch_count++].iteration = iteration;
 }
 
 /* A member that has taken over a model packs what another one has packed for the same version. */
@@ -285,7 +288,7 @@ static void work(struct reducer *reducer) {
   struct pwi_reduce *engine = reducer->engine;
   reducer->is_working = false;
   bool is_pack = engine->phase == PHASE_STAGE, is_adopt = engine->phase == PHASE_ADOPT;
-  if (is_pack) check_epoch(reducer);
+  check_epoch(reducer);
   pawl_status status = pwi_reduce_work(engine);
   if (is_pack && !status) note_sent(reducer);
   pwi_reduce_worked(engine, status);
@@ -392,7 +395,7 @@ void reducer_close(struct reducer *reducer) {
 static void tick(struct reducer *reducer) {
   note_owner(reducer);
   bool is_renewed = id_of(reducer).id != 0 && id_of(reducer).id != reducer->joined_as.id;
-  if (is_renewed && !reducer->is_asking) join(reducer);
+  if (is_renewed && !reducer->is_asking && !reducer->must_not_open) join(reducer);
   note_membership(reducer);
   if (!reducer->engine && !reducer->must_not_open && is_complete(reducer)) open_engine(reducer);
   struct pwi_reduce *engine = reducer->engine;
@@ -423,6 +426,7 @@ static void stopped(void *context) {
   if (reducer->engine) reducer->engine->is_closed = false; /* its net is gone with all regions */
   pwi_reduce_destroy(reducer->engine);
   reducer->engine = NULL;
+  reducer->epoch = (struct reduce_epoch){0};
   reducer->group.id = 0;
   reducer->joined_as.id = 0;
   reducer->is_asking = reducer->is_working = reducer->is_computing = false;

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "peer/reduce/inside.h"
+#include "protocol/planted.h"
 
 /* The participants are the members that have not closed the reduce. */
 static bool is_caller(const struct pwi_reduce *engine) {
@@ -82,7 +83,10 @@ static void heard_of(struct pwi_reduce *engine, struct reduce_epoch epoch, uint6
   engine->called_after = after;
   engine->has_given_state = false;
   pwi_reduce_want_links(engine);
-  if (engine->phase == PHASE_AGREE) pwi_reduce_give_state(engine);
+  if (engine->phase == PHASE_AGREE) {
+    pwi_reduce_say_stop(engine, NULL);
+    pwi_reduce_give_state(engine);
+  }
 }
 
 /* A member that has closed has delivered the tensors of its last iteration: the others complete that first. */
@@ -355,7 +359,6 @@ void pwi_reduce_agree_completed(struct pwi_reduce *engine) {
 static void set_neighbours(struct pwi_reduce *engine, const struct reduce_go *go) {
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
     peer->is_in = peer->is_out = peer->is_served = false;
-    peer->stops_after = UINT64_MAX;
     peer->model_next = 0;
   }
   for (uint32_t i = 0; i < go->in_count; i++) {
@@ -402,7 +405,8 @@ void pwi_reduce_hear_go(struct pwi_reduce *engine, struct reduce_peer *peer, con
     pwi_reduce_fail(engine, PAWL_NO_MEMORY, "%s", "");
     return;
   }
-  for (struct reduce_peer *at = engine->peers; at; at = at->next) pwi_reduce_retire_slot(engine, at);
+  for (struct reduce_peer *at = engine->peers; at; at = at->next)
+    if (!pwi_is_planted(PWI_PLANTED_REDUCE_OLD_SLOT) || !at->is_linked) pwi_reduce_retire_slot(engine, at);
   set_neighbours(engine, go);
   engine->epoch = go->head.epoch;
   engine->own_id = pwi_reduce_self(engine);

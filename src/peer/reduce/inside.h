@@ -88,13 +88,21 @@ struct reduce_target {
 /* Closing: whether everything that was put has landed. */
 enum reduce_farewell { FAREWELL_NONE, FAREWELL_FENCE, FAREWELL_LANDED };
 
+/* A peer agrees on another epoch. It sends nothing in older ones, except for versions up to this one in the epoch
+ * that it was in. */
+struct reduce_stop {
+  struct reduce_epoch called;
+  uint64_t mark; /* of the epoch that it was in */
+  uint64_t version;
+};
+
 struct reduce_peer {
   struct reduce_peer *next;
   struct pwi_sender sender;
   bool is_linked;
-  bool is_gone;         /* it has closed the reduce; or its tensors do not fit */
-  bool is_in, is_out;   /* a neighbour in the present epoch */
-  uint64_t stops_after; /* the last version that it sends in this epoch; UINT64_MAX: it goes on */
+  bool is_gone;       /* it has closed the reduce; or its tensors do not fit */
+  bool is_in, is_out; /* a neighbour in the present epoch */
+  struct reduce_stop stop;
 
   struct reduce_slot *slot; /* NULL: none */
   struct reduce_target target;
@@ -182,7 +190,7 @@ struct pwi_reduce {
   bool is_send_skipped; /* ASYNC: no buffer was free */
   bool must_pack;       /* although the version is staged */
   uint64_t donor;       /* in PHASE_ADOPT; 0: none */
-  uint64_t adopted;     /* the iteration of the donor */
+  uint64_t base;        /* the iteration with which the epoch began */
   struct pwi_region *model;
   uint64_t model_tag;
   bool has_model;
@@ -238,6 +246,7 @@ void pwi_reduce_forget_decision(struct pwi_reduce *engine);
 
 /* model.c */
 void pwi_reduce_ask_model(struct pwi_reduce *engine);
+void pwi_reduce_hear_model(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message);
 void pwi_reduce_serve(struct pwi_reduce *engine, struct reduce_peer *peer);
 bool pwi_reduce_is_serving(const struct pwi_reduce *engine);
 void pwi_reduce_end_model(struct pwi_reduce *engine); /* the region is not needed any more */
@@ -253,7 +262,7 @@ void pwi_reduce_pump(struct pwi_reduce *engine);
 bool pwi_reduce_can_stage(const struct pwi_reduce *engine);
 bool pwi_reduce_has_inputs(struct pwi_reduce *engine);
 bool pwi_reduce_may_finish(const struct pwi_reduce *engine); /* all inputs can still arrive */
-void pwi_reduce_say_stop(struct pwi_reduce *engine);
+void pwi_reduce_say_stop(struct pwi_reduce *engine, const struct reduce_peer *to);
 void pwi_reduce_acknowledge(struct pwi_reduce *engine);
 void pwi_reduce_notified(struct pwi_reduce *engine, struct reduce_peer *peer, uint64_t value);
 void pwi_reduce_inspect(struct pwi_reduce *engine, struct reduce_peer *peer); /* it says that all has landed */
