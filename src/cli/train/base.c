@@ -67,6 +67,7 @@ static bool read_on_loss(struct pwi_train_base *base, const char *value) {
   int how;
   if (!pwi_train_word_read(words, value, &how)) return false;
   base->on_loss = (enum pawl_on_loss)how;
+  base->has_on_loss = true;
   return true;
 }
 
@@ -173,6 +174,7 @@ static int check_share(const struct pwi_train_base *base) {
 int pwi_train_base_settle(struct pwi_train_base *base) {
   const struct pwi_command *command = base->command;
   settle_workers(base);
+  if (pwi_train_base_reduces(base) && !base->has_on_loss) base->on_loss = PAWL_LOSS_CONTINUE;
   int exit_code = check_share(base);
   if (exit_code != PWI_EXIT_OK) return exit_code;
   if (base->has_cluster && base->has_servers)

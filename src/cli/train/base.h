@@ -42,6 +42,7 @@ struct pwi_train_base {
   uint32_t least, most;           /* minimum and maximum of workers of the job */
   uint32_t threads;               /* threads of each worker; 0: its share of the processors */
   enum pawl_on_loss on_loss;
+  bool has_on_loss;
   double drop_slowest;
   uint32_t servers, replicas; /* of a temporary cluster */
   bool has_servers;
