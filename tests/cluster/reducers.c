@@ -126,6 +126,7 @@ struct expectation {
   const struct sent *parts[REDUCERS_MAX + 1]; /* by ascending id */
   size_t count, own;
   uint32_t inputs;
+  bool is_forgotten; /* what was sent is not remembered any more */
 };
 
 static void expect(struct reducer *reducer, struct expectation *expectation) {
@@ -147,6 +148,9 @@ static void expect(struct reducer *reducer, struct expectation *expectation) {
     if (i == own) expectation->own = expectation->count;
     if (i != own) expectation->inputs++;
     if (sent) expectation->parts[expectation->count++] = sent;
+    const struct reducer *other =
+        ids[i] < 4096 && team->owners[ids[i]] ? &team->reducers[team->owners[ids[i]] - 1] : NULL;
+    if (!sent && other && other->sent_next > SENT_MAX) expectation->is_forgotten = true; /* this node stood still */
   }
   pwi_graph_destroy(graph);
 }
@@ -175,6 +179,7 @@ static void check_result(struct reducer *reducer) {
   if (report->used > report->expected || report->current > report->used) broken(reducer, "more used than expected", 0);
   if (team->has_closed || team->mode == PAWL_REDUCE_ASYNC || team->significant > 0) return;
   expect(reducer, &expectation);
+  if (expectation.is_forgotten) return;
   if (report->expected != expectation.inputs) broken(reducer, "another number of inputs", report->expected);
   if (team->mode == PAWL_REDUCE_BSP) {
     if (!is_average_of_some(reducer, &expectation)) broken(reducer, "no average of what was sent", report->iteration);
@@ -503,12 +508,11 @@ void team_print(const struct team *team) {
     print_message(
         "  phase=%d outside=%d closing=%d bye=%d completed=%llu staged=%llu called=%llu.%u.%llu epoch=%llu.%u.%llu "
         "given=%d donor=%llu users=%zu,%zu passed=%llu arrived=%d %s\n",
-        engine->phase, engine->is_outside, engine->is_closing, engine->has_said_bye,
-        (unsigned long long)engine->completed, (unsigned long long)engine->staged,
-        (unsigned long long)engine->called.number, engine->called.round, (unsigned long long)engine->called.caller,
-        (unsigned long long)engine->epoch.number, engine->epoch.round, (unsigned long long)engine->epoch.caller,
-        engine->has_given_state, (unsigned long long)engine->donor, engine->users[0], engine->users[1],
-        (unsigned long long)engine->passed, engine->has_arrived, engine->problem);
+        engine->phase, engine->is_outside, engine->is_closing, engine->has_left, (unsigned long long)engine->completed,
+        (unsigned long long)engine->staged, (unsigned long long)engine->called.number, engine->called.round,
+        (unsigned long long)engine->called.caller, (unsigned long long)engine->epoch.number, engine->epoch.round,
+        (unsigned long long)engine->epoch.caller, engine->has_given_state, (unsigned long long)engine->donor,
+        engine->users[0], engine->users[1], (unsigned long long)engine->passed, engine->has_arrived, engine->problem);
     for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next) print_peer(peer);
   }
 }

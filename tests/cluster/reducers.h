@@ -22,7 +22,7 @@
 
 #define REDUCERS_MAX 8
 #define REDUCERS_GROUP "sim/.reducers"
-#define SENT_MAX 200 /* packed tensors that are remembered of each member */
+#define SENT_MAX 100 /* packed tensors that are remembered of each member */
 
 struct team;
 

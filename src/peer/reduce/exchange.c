@@ -117,6 +117,10 @@ static void say_ack(struct pwi_reduce *engine, const struct reduce_peer *peer, u
 void pwi_reduce_notified(struct pwi_reduce *engine, struct reduce_peer *peer, uint64_t value) {
   struct reduce_slot *slot = peer->slot;
   if (!is_acked_mode(engine) || !slot || slot->is_orphan || value >> 32 != notification(slot->tag, 0) >> 32) return;
+  /* After BYE the version was found without its notification, and may be used by now. */
+  bool was_found = slot->is_full ? value == notification(slot->tag, slot->wanted)
+                                 : peer->is_gone && value == notification(slot->tag, slot->wanted - 1);
+  if (was_found) return;
   if (slot->is_full || value != notification(slot->tag, slot->wanted) || !holds(engine, slot, slot->wanted)) {
     pwi_reduce_fail(engine, PAWL_CORRUPT, "node %" PRIu64 " announced version %" PRIu64 ", which is not there",
                     peer->sender.id, value & UINT32_MAX);
@@ -297,17 +301,17 @@ bool pwi_reduce_has_inputs(struct pwi_reduce *engine) {
   return true;
 }
 
-static bool is_member(const struct pwi_reduce *engine, const struct reduce_peer *peer) {
+bool pwi_reduce_is_member(const struct pwi_reduce *engine, uint64_t id) {
   size_t count;
   const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
   for (size_t i = 0; i < count; i++)
-    if (members[i].sender.id == peer->sender.id) return true;
+    if (members[i].sender.id == id) return true;
   return false;
 }
 
 /* A member that cannot send in this epoch any more, or never will. */
 static bool is_over(const struct pwi_reduce *engine, const struct reduce_peer *peer) {
-  if (peer->is_gone || !is_member(engine, peer)) return true;
+  if (peer->is_gone || !pwi_reduce_is_member(engine, peer->sender.id)) return true;
   if (peer->stop.mark == pwi_reduce_epoch_mark(engine->epoch)) return engine->completed + 1 > peer->stop.version;
   return pwi_reduce_epoch_compare(peer->stop.called, engine->epoch) > 0;
 }
@@ -399,7 +403,7 @@ void pwi_reduce_hear_barrier(struct pwi_reduce *engine, struct reduce_peer *peer
 
 static bool has_delivered(struct pwi_reduce *engine, struct reduce_peer *peer) {
   const struct reduce_target *target = &peer->target;
-  if (!peer->is_out || peer->is_gone || !is_member(engine, peer)) return true;
+  if (!peer->is_out || peer->is_gone || !pwi_reduce_is_member(engine, peer->sender.id)) return true;
   if (is_acked_mode(engine) && peer->acked >= engine->staged) return true;
   if (peer->farewell == FAREWELL_LANDED) return true;
   if (!peer->is_linked || !target->has_remote || target->sent != engine->staged || peer->part < peer->parts)
@@ -409,13 +413,16 @@ static bool has_delivered(struct pwi_reduce *engine, struct reduce_peer *peer) {
   return false;
 }
 
-/* Both members of a mismatch are to hear of it. */
-static bool knows(const struct reduce_peer *peer) { return !peer->is_linked || !peer->is_pinged || peer->pongs > 0; }
+/* A peer that has answered a PING has heard everything that was said before it. */
+bool pwi_reduce_have_answered(const struct pwi_reduce *engine) {
+  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
+    if (peer->is_linked && peer->is_pinged && peer->pongs == 0) return false;
+  return true;
+}
 
 bool pwi_reduce_deliver(struct pwi_reduce *engine) {
   bool is_delivered = true;
-  for (const struct reduce_peer *peer = engine->peers; peer && engine->failed == PAWL_MISMATCH; peer = peer->next)
-    if (!knows(peer)) return false;
+  if (engine->failed == PAWL_MISMATCH) return pwi_reduce_have_answered(engine); /* both are to hear of it */
   if (engine->staged == 0 || engine->config.mode == PAWL_REDUCE_ASYNC || engine->failed) return true;
   pwi_reduce_pump(engine);
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next)

@@ -139,24 +139,36 @@ static void advance_step(struct pwi_reduce *engine) {
   }
 }
 
-static void say_bye(struct pwi_reduce *engine) {
-  const struct reduce_message bye = {.version = engine->completed};
-  if (engine->has_said_bye) return;
-  engine->has_said_bye = true;
-  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
-    if (peer->is_linked) pwi_reduce_say(engine, peer, REDUCE_BYE, &bye);
+static void say_bye_to(struct pwi_reduce *engine, struct reduce_peer *peer) {
+  const struct reduce_message bye = {.version = engine->completed}, none = {0};
+  if (!peer->is_linked) return;
+  pwi_reduce_say(engine, peer, REDUCE_BYE, &bye);
+  pwi_reduce_say(engine, peer, REDUCE_PING, &none);
+  peer->is_pinged = true;
+  peer->pongs = 0;
+}
+
+/* This member may leave the group next, which ends its links at once. So it waits until its last messages were
+ * heard. */
+static void close_step(struct pwi_reduce *engine, bool is_late) {
+  if (!engine->has_said_bye && (is_late || pwi_reduce_deliver(engine))) {
+    engine->has_said_bye = true;
+    for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) say_bye_to(engine, peer);
+  }
+  if (!engine->has_said_bye || (!is_late && !pwi_reduce_have_answered(engine))) return;
+  engine->has_left = true;
   pwi_channel_close(engine->channel); /* may call `closed` */
 }
 
 /* Does all that can be done now. */
 void pwi_reduce_advance(struct pwi_reduce *engine) {
   enum pwi_reduce_want before = pwi_reduce_want(engine);
-  if (engine->has_said_bye) return;
+  if (engine->has_left) return;
   pwi_reduce_sweep(engine);
   if (!engine->failed) pwi_reduce_open_slots(engine);
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) pwi_reduce_serve(engine, peer);
   if (engine->is_closing) {
-    if (pwi_reduce_deliver(engine)) say_bye(engine);
+    close_step(engine, false);
     return;
   }
   pwi_reduce_pump(engine);
@@ -311,11 +323,11 @@ static struct reduce_peer *add_peer(struct pwi_reduce *engine, struct pwi_sender
   return peer;
 }
 
+/* A member that has closed is remembered as long as the epoch in which it took part lasts. */
 static bool is_needed(const struct pwi_reduce *engine, const struct reduce_peer *peer) {
-  size_t count;
-  const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
-  for (size_t i = 0; i < count; i++)
-    if (members[i].sender.id == peer->sender.id) return true;
+  if (pwi_reduce_is_member(engine, peer->sender.id)) return true;
+  for (size_t i = 0; peer->is_gone && i < engine->member_count; i++)
+    if (engine->members[i] == peer->sender.id) return true;
   return peer->is_linked || peer->is_in || peer->is_out || peer->slot || peer->puts > 0 || peer->model_puts > 0;
 }
 
@@ -370,6 +382,7 @@ static void linked(void *self, struct pwi_sender sender, const void *description
   peer->is_linked = true;
   peer->is_pinged = false;
   peer->farewell = FAREWELL_NONE;
+  if (engine->has_said_bye) say_bye_to(engine, peer);
   if (fits(engine, peer, description, size)) {
     pwi_reduce_agree_linked(engine, peer);
     if (engine->phase == PHASE_AGREE) pwi_reduce_say_stop(engine, peer); /* it may be lost */
@@ -586,7 +599,7 @@ pawl_status pwi_reduce_resume(struct pwi_reduce *engine, uint64_t iteration) {
 
 void pwi_reduce_look(struct pwi_reduce *engine, int64_t at) {
   if (engine->is_closing) {
-    if (at >= engine->close_by) say_bye(engine);
+    if (at >= engine->close_by && !engine->has_left) close_step(engine, true);
     return;
   }
   if (at >= pwi_reduce_look_at(engine)) pwi_reduce_patience_look(engine, at);
@@ -631,6 +644,7 @@ void pwi_reduce_destroy(struct pwi_reduce *engine) {
   pwi_free(engine->scratch);
   pwi_free(engine->sum);
   pwi_free(engine->inputs_used);
+  pwi_free(engine->members);
   pwi_free(engine->description);
   pwi_free((char *)engine->config.name);
   pwi_free(engine);
