@@ -121,10 +121,10 @@ static bool adopt(struct pwi_reduce *engine) {
     agree(engine);
     return true;
   }
-  if (engine->has_model)
-    go_outside(engine);
-  else
+  if (!engine->has_model)
     pwi_reduce_ask_model(engine);
+  else if (!pwi_reduce_are_tensors_read(engine))
+    go_outside(engine);
   return false;
 }
 
@@ -188,8 +188,14 @@ void pwi_reduce_enter_epoch(struct pwi_reduce *engine, uint64_t iteration, uint6
   engine->passed = base;
   engine->base = base;
   engine->donor = donor;
+  engine->got_from = 0;
   engine->has_model = false;
   if (donor || engine->staged != base + 1) engine->staged = 0;
+  if (engine->staged && engine->staged_header[engine->staged % 2].kind == REDUCE_SPARSE &&
+      engine->config.what == PAWL_REDUCE_MIX) { /* nobody has the values before it */
+    engine->staged = 0;
+    engine->must_pack = true;
+  }
   enter_phase(engine, donor ? PHASE_ADOPT : PHASE_STAGE);
   pwi_reduce_want_links(engine);
   pwi_log(
@@ -243,6 +249,7 @@ static void packed(struct pwi_reduce *engine, pawl_status status) {
 static void took_model(struct pwi_reduce *engine) {
   struct reduce_message message = {.epoch = engine->epoch};
   const struct reduce_peer *donor = pwi_reduce_find(engine, engine->donor);
+  engine->got_from = engine->donor;
   engine->completed = engine->base;
   engine->report.is_adopted = true;
   engine->must_pack = true;
@@ -341,6 +348,7 @@ static void forget_peers(struct pwi_reduce *engine) {
     }
     *at = peer->next;
     pwi_idmap_remove(&engine->by_id, peer->sender.id);
+    pwi_free(peer->mirror);
     pwi_free(peer);
   }
 }
@@ -385,6 +393,10 @@ static void linked(void *self, struct pwi_sender sender, const void *description
   if (engine->has_said_bye) say_bye_to(engine, peer);
   if (fits(engine, peer, description, size)) {
     pwi_reduce_agree_linked(engine, peer);
+    if (sender.id == engine->got_from) {
+      struct reduce_message message = {.epoch = engine->epoch};
+      pwi_reduce_say(engine, peer, REDUCE_GOT, &message); /* may be lost */
+    }
     if (engine->phase == PHASE_AGREE) pwi_reduce_say_stop(engine, peer); /* it may be lost */
     if (engine->has_arrived && sender.id == engine->epoch.caller && engine->phase == PHASE_EXCHANGE) {
       struct reduce_message message = {.epoch = engine->epoch, .version = engine->completed + 1};
@@ -555,12 +567,18 @@ static pawl_status make_memory(struct pwi_reduce *engine) {
   engine->staging[0] = pwi_alloc(size);
   engine->staging[1] = pwi_alloc(size);
   if (!engine->staging[0] || !engine->staging[1]) return PAWL_NO_MEMORY;
-  if (engine->config.mode != PAWL_REDUCE_NOTIFY_ACK) {
-    engine->scratch = pwi_alloc(engine->layout.capacity + 8);
+  if (engine->config.significant > 0) {
+    engine->last_sent = pwi_alloc_zero(engine->layout.raw + 8, 1);
+    engine->saved = pwi_alloc_zero(engine->layout.raw + 8, 1);
+    if (!engine->last_sent || !engine->saved) return PAWL_NO_MEMORY;
+  }
+  if (engine->config.mode != PAWL_REDUCE_NOTIFY_ACK || engine->config.significant > 0) {
+    engine->scratch = pwi_alloc(engine->layout.capacity + engine->layout.values / 8 + 16);
     engine->sum = pwi_alloc(engine->layout.raw + 8);
     if (!engine->scratch || !engine->sum) return PAWL_NO_MEMORY;
   }
-  return engine->layout.codec == PWI_CODEC_RAW ? PAWL_OK : pwi_codec_create(&engine->codec);
+  bool is_raw = engine->layout.codec == PWI_CODEC_RAW && engine->config.significant == 0;
+  return is_raw ? PAWL_OK : pwi_codec_create(&engine->codec);
 }
 
 static pawl_status open_channel(struct pwi_reduce *engine) {
@@ -627,6 +645,7 @@ void pwi_reduce_destroy(struct pwi_reduce *engine) {
     struct reduce_peer *peer = engine->peers;
     engine->peers = peer->next;
     pwi_free(peer->slot);
+    pwi_free(peer->mirror);
     pwi_free(peer);
   }
   while (engine->retired) {
@@ -643,6 +662,8 @@ void pwi_reduce_destroy(struct pwi_reduce *engine) {
   pwi_free(engine->staging[1]);
   pwi_free(engine->scratch);
   pwi_free(engine->sum);
+  pwi_free(engine->last_sent);
+  pwi_free(engine->saved);
   pwi_free(engine->inputs_used);
   pwi_free(engine->members);
   pwi_free(engine->description);
