@@ -8,8 +8,8 @@
  * only the features of a minibatch, a worker applies the penalty to all weights: it has them at hand.
  *
  * All workers make the same number of steps in a pass. A worker whose rows are used up only averages. Rows are kept in
- * memory, because their number must be known before the first step. apps/cnn/share/reduce.c explains why a worker
- * closes the reduce at the end of each pass.
+ * memory, because their number must be known before the first step. apps/cnn/share/reduce.c explains when a reduce is
+ * closed, and what happens if workers are lost.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@
 #include "apps/linear/inside.h"
 #include "apps/linear/minibatch.h"
 
-#define LOOK_NS PAWL_SECOND /* between two checks whether the job has ended */
+#define LOOK_NS PAWL_SECOND           /* between two checks whether the job has ended */
+#define GIVE_UP_NS (60 * PAWL_SECOND) /* for one step: apps/cnn/share/reduce.c */
 
 struct held_piece {
   size_t number;
@@ -39,11 +40,12 @@ struct linear_average {
   size_t cut_count;
   bool is_loaded;
 
-  size_t point;       /* of the weights */
-  double *w;          /* by id, the bias last; NULL: none yet */
-  size_t size;        /* of `w` */
-  uint64_t iteration; /* steps that these weights have made */
-  double *mean;       /* of the weights of all workers */
+  size_t point;               /* of the weights */
+  double *w;                  /* by id, the bias last; NULL: none yet */
+  size_t size;                /* of `w` */
+  uint64_t iteration;         /* steps that these weights have made */
+  double *mean;               /* of the weights of all workers */
+  struct pawl_reduce *reduce; /* of the last round; NULL: none */
   struct linear_minibatch minibatch;
 };
 
@@ -69,6 +71,7 @@ void linear_average_forget(struct linear_worker *worker) {
 void linear_average_fini(struct linear_worker *worker) {
   struct linear_average *average = worker->average;
   if (!average) return;
+  pawl_reduce_close(average->reduce); /* before its tensors go */
   linear_average_forget(worker);
   linear_minibatch_fini(&average->minibatch);
   apps_free(average->w);
@@ -145,6 +148,11 @@ pawl_status linear_average_meet(struct linear_worker *worker, struct linear_repl
   return PAWL_OK;
 }
 
+static void close_reduce(struct linear_average *average) {
+  pawl_reduce_close(average->reduce);
+  average->reduce = NULL;
+}
+
 /* --- weights ---------------------------------------------------------------------------------------------- */
 
 /* Weights of zero for a new point. The data of a new worker may have no row with the highest id, so the scheduler names
@@ -160,6 +168,7 @@ static pawl_status prepare(struct linear_worker *worker, const struct linear_ord
       if (batch->ids[k] >= order->features) return PAWL_CORRUPT;
   }
   if (average->w && average->point == order->point && average->size == order->features + 1) return PAWL_OK;
+  close_reduce(average);
   apps_free(average->w);
   apps_free(average->mean);
   worker->dense = NULL;
@@ -203,11 +212,11 @@ static pawl_status await_peers(struct linear_worker *worker, uint64_t number) {
   return status;
 }
 
-static pawl_status step_on(struct linear_worker *worker, struct pawl_reduce *reduce,
-                           struct pawl_reduce_report *report) {
+static pawl_status step_on(struct linear_worker *worker, struct pawl_reduce_report *report) {
+  int64_t begun = apps_now();
   pawl_status status;
-  do status = pawl_reduce_step(reduce, LOOK_NS, report);
-  while (status == PAWL_TIMED_OUT && !pawl_worker_is_ending(worker->worker));
+  do status = pawl_reduce_step(worker->average->reduce, LOOK_NS, report);
+  while (status == PAWL_TIMED_OUT && !pawl_worker_is_ending(worker->worker) && apps_now() - begun < GIVE_UP_NS);
   if (status != PAWL_DIVERGED) return status;
   pawl_worker_say(worker->worker, "the training diverged: a weight is not finite; use a lower --rate");
   worker->has_said = true;
@@ -215,8 +224,7 @@ static pawl_status step_on(struct linear_worker *worker, struct pawl_reduce *red
 }
 
 static pawl_status open_reduce(struct linear_worker *worker, const struct linear_order *order, const char *what,
-                               double *values, const char *graph, enum pawl_reduce_mode mode,
-                               struct pawl_reduce **reduce_out) {
+                               double *values, const char *graph, enum pawl_reduce_mode mode) {
   struct linear_average *average = worker->average;
   struct pawl_tensor tensor = {.values = values, .count = average->size, .type = PAWL_F64};
   struct pawl_reduce_options options;
@@ -226,7 +234,8 @@ static pawl_status open_reduce(struct linear_worker *worker, const struct linear
   options.mode = mode;
   options.first = average->iteration; /* a new worker has made none, and takes over the weights of another one */
   snprintf(name, sizeof name, "%s.%llu", what, (unsigned long long)order->serial);
-  return pawl_reduce_open(pawl_worker_peers(worker->worker), name, &tensor, 1, &options, LINEAR_TIMEOUT, reduce_out);
+  return pawl_reduce_open(pawl_worker_peers(worker->worker), name, &tensor, 1, &options, LINEAR_TIMEOUT,
+                          &average->reduce);
 }
 
 static double rate_at(const struct linear_spec *spec, const struct linear_order *order, uint64_t step) {
@@ -236,7 +245,7 @@ static double rate_at(const struct linear_spec *spec, const struct linear_order 
 }
 
 static pawl_status take_steps(struct linear_worker *worker, const struct linear_order *order,
-                              struct pawl_reduce *reduce, struct linear_reply *reply) {
+                              struct linear_reply *reply) {
   struct linear_average *average = worker->average;
   struct pawl_reduce_report report = {.size = pawl_peers_size(pawl_worker_peers(worker->worker))};
   pawl_status status = PAWL_OK;
@@ -249,9 +258,9 @@ static pawl_status take_steps(struct linear_worker *worker, const struct linear_
       learn(worker, order, rate, reply);
     }
     int64_t before = apps_now();
-    status = step_on(worker, reduce, &report);
+    status = step_on(worker, &report);
     reply->waited_s += apps_seconds_since(before);
-    if (status) return status;
+    if (status) return status == PAWL_TIMED_OUT ? PAWL_OK : status; /* behind */
     average->iteration = report.iteration;
     if (pawl_worker_is_ending(worker->worker)) status = PAWL_CANCELLED;
   }
@@ -260,28 +269,27 @@ static pawl_status take_steps(struct linear_worker *worker, const struct linear_
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   struct linear_average *average = worker->average;
-  struct pawl_reduce *reduce = NULL;
   int64_t begun = apps_now();
+  close_reduce(average);
   pawl_status status = await_peers(worker, order->number);
   if (!status)
     status = open_reduce(worker, order, "steps", average->w, *worker->spec.graph ? worker->spec.graph : NULL,
-                         worker->spec.mode, &reduce);
-  if (!status) status = take_steps(worker, order, reduce, reply);
-  pawl_reduce_close(reduce);
+                         worker->spec.mode);
+  if (!status) status = take_steps(worker, order, reply);
+  reply->steps = average->iteration;
   reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
   return status;
 }
 
 pawl_status linear_average_agree(struct linear_worker *worker, const struct linear_order *order) {
-  struct pawl_reduce *reduce = NULL;
+  if (worker->average) close_reduce(worker->average);
   pawl_status status = prepare(worker, order);
   if (!status) status = await_peers(worker, order->number);
   if (status) return status;
   struct linear_average *average = worker->average;
   memcpy(average->mean, average->w, average->size * sizeof *average->mean);
-  status = open_reduce(worker, order, "mean", average->mean, "complete", PAWL_REDUCE_NOTIFY_ACK, &reduce);
-  if (!status) status = step_on(worker, reduce, NULL);
-  pawl_reduce_close(reduce);
+  status = open_reduce(worker, order, "mean", average->mean, "complete", PAWL_REDUCE_NOTIFY_ACK);
+  if (!status) status = step_on(worker, NULL);
   if (status) return status;
   worker->dense = average->mean;
   worker->dense_size = average->size;

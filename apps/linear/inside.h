@@ -131,9 +131,9 @@ struct linear_reply {
   double slopes[2];
   double conjugates[2][LINEAR_SHRINKS]; /* DERIVE: certificate.h */
   double trials[LINEAR_TRIALS];         /* SEARCH: losses */
-  uint64_t steps;                       /* MEET: of this worker's rows. The sum of replies has the maximum */
-  uint64_t number;                      /* MEET: of the peer group, as the worker knows it; likewise */
-  bool lacks;                           /* EVALUATE: this worker came after the weights were averaged */
+  uint64_t steps;  /* MEET: of this worker's rows; SWEEP by average.c: made so far. A sum has the maximum */
+  uint64_t number; /* MEET: of the peer group, as the worker knows it; likewise */
+  bool lacks;      /* EVALUATE: this worker came after the weights were averaged */
 };
 
 /* JSON texts, which the caller frees; NULL without memory. Readers return false for a text that is incomplete

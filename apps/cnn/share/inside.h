@@ -61,7 +61,7 @@ struct cnn_order {
 struct cnn_reply {
   struct cnn_tally tally;
   uint64_t diverged; /* the first step whose loss is not finite, from 1; 0: none */
-  uint64_t number;   /* MEET */
+  uint64_t number;   /* MEET: of the peer group. STEPS by reduce: steps that the model of this worker has made */
   double waited_s, worked_s;
   uint64_t bytes_sent, bytes_received; /* of the session so far */
 };
@@ -94,8 +94,9 @@ struct cnn_worker {
   float *change, *pulled; /* memory shared with servers on this machine */
 
   /* reduce.c */
-  uint64_t iteration; /* steps that the model has made */
-  float *mean;        /* of the models of all workers; NULL: none yet */
+  uint64_t iteration;         /* steps that the model has made */
+  struct pawl_reduce *reduce; /* of the last round; NULL: none */
+  float *mean;                /* of the models of all workers; NULL: none yet */
 };
 
 /* The images of the batch that are those of one of `count` workers. */

@@ -7,10 +7,11 @@
  * all have the same parameters and the same momentum. A worker scales the gradient of its share of the images, so that
  * the mean of the gradients of n workers is the gradient of the mean loss of the whole batch.
  *
- * A worker closes the reduce at the end of a part. Otherwise workers that still make their last step could not go on
- * when another one is lost: they need the agreement of all, and those that have finished wait for the next round. A
- * reduce of the next part has another name. The number of steps that a worker has made tells the others whether it is
- * behind: a new worker has made none, and takes over the parameters of another one.
+ * Each round has a reduce of its own, with another name. A worker closes it when the next round begins: then all have
+ * made their last step. If a worker is lost while others have finished already, the rest cannot go on, because a change
+ * of the members needs the agreement of all. A step that waits for GIVE_UP_NS is therefore left, and the round ends
+ * without it. The number of steps that a worker has made tells the others that it is behind: in the next round it takes
+ * over the parameters of another worker. So does a new worker, which has made none.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,9 +22,16 @@
 #include "apps/common/errors.h"
 #include "apps/common/memory.h"
 
-#define LOOK_NS PAWL_SECOND /* between two checks whether the job has ended */
+#define LOOK_NS PAWL_SECOND           /* between two checks whether the job has ended */
+#define GIVE_UP_NS (60 * PAWL_SECOND) /* for one step */
+
+static void close_reduce(struct cnn_worker *worker) {
+  pawl_reduce_close(worker->reduce);
+  worker->reduce = NULL;
+}
 
 void cnn_reduce_end(struct cnn_worker *worker) {
+  close_reduce(worker);
   apps_free(worker->mean);
   worker->mean = NULL;
 }
@@ -40,11 +48,12 @@ static pawl_status await_peers(struct cnn_worker *worker, uint64_t number) {
   return status;
 }
 
-/* A step that ends early if the job ends. */
-static pawl_status step_on(struct cnn_worker *worker, struct pawl_reduce *reduce, struct pawl_reduce_report *report) {
+/* A step that ends early if the job ends. PAWL_TIMED_OUT. */
+static pawl_status step_on(struct cnn_worker *worker, struct pawl_reduce_report *report) {
+  int64_t begun = apps_now();
   pawl_status status;
-  do status = pawl_reduce_step(reduce, LOOK_NS, report);
-  while (status == PAWL_TIMED_OUT && !pawl_worker_is_ending(worker->worker));
+  do status = pawl_reduce_step(worker->reduce, LOOK_NS, report);
+  while (status == PAWL_TIMED_OUT && !pawl_worker_is_ending(worker->worker) && apps_now() - begun < GIVE_UP_NS);
   return status;
 }
 
@@ -57,7 +66,6 @@ static struct pawl_tensor tensor_of(float *values, size_t count) {
 struct part {
   struct cnn_worker *worker;
   struct cnn_reply *reply;
-  struct pawl_reduce *reduce;
   struct pawl_reduce_report last; /* its rank and size divide the batch of the next step */
 };
 
@@ -84,7 +92,7 @@ static pawl_status open_part(struct part *part, const struct cnn_order *order) {
   if (order->adopts && state.rank > 0) worker->iteration = 0;
   options.first = worker->iteration;
   snprintf(name, sizeof name, "steps.%llu", (unsigned long long)order->serial);
-  return pawl_reduce_open(peers, name, is_mean ? &gradient : &model, 1, &options, CNN_TIMEOUT, &part->reduce);
+  return pawl_reduce_open(peers, name, is_mean ? &gradient : &model, 1, &options, CNN_TIMEOUT, &worker->reduce);
 }
 
 /* Computes with this worker's images of the step. False: the loss is not finite. */
@@ -111,7 +119,7 @@ static pawl_status combine(struct part *part) {
   struct cnn_worker *worker = part->worker;
   struct cnn_solver *solver = &worker->solver;
   int64_t before = apps_now();
-  pawl_status status = step_on(worker, part->reduce, &part->last);
+  pawl_status status = step_on(worker, &part->last);
   part->reply->waited_s += apps_seconds_since(before);
   if (status) return status;
   worker->iteration = part->last.iteration;
@@ -132,6 +140,7 @@ static pawl_status take_steps(struct part *part, const struct cnn_order *order) 
       part->reply->diverged = step + 1;
       return PAWL_OK;
     }
+    if (status == PAWL_TIMED_OUT) return PAWL_OK; /* behind */
     step = worker->iteration;
     if (!status && pawl_worker_is_ending(worker->worker)) status = PAWL_CANCELLED;
   }
@@ -141,10 +150,11 @@ static pawl_status take_steps(struct part *part, const struct cnn_order *order) 
 pawl_status cnn_reduce_steps(struct cnn_worker *worker, const struct cnn_order *order, struct cnn_reply *reply) {
   struct part part = {.worker = worker, .reply = reply};
   int64_t begun = apps_now();
+  close_reduce(worker);
   pawl_status status = await_peers(worker, order->number);
   if (!status) status = open_part(&part, order);
   if (!status) status = take_steps(&part, order);
-  pawl_reduce_close(part.reduce);
+  reply->number = worker->iteration;
   reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
   return status;
 }
@@ -155,9 +165,9 @@ pawl_status cnn_reduce_steps(struct cnn_worker *worker, const struct cnn_order *
  * models. */
 pawl_status cnn_reduce_agree(struct cnn_worker *worker, const struct cnn_order *order) {
   size_t count = worker->model->net->parameters;
-  struct pawl_reduce *reduce = NULL;
   struct pawl_reduce_options options;
   char name[PAWL_REDUCE_NAME_MAX + 1];
+  close_reduce(worker);
   if (!worker->mean) worker->mean = apps_alloc_zero(count, sizeof *worker->mean);
   if (!worker->mean) return PAWL_NO_MEMORY;
   memcpy(worker->mean, worker->model->parameters, count * sizeof *worker->mean);
@@ -168,8 +178,7 @@ pawl_status cnn_reduce_agree(struct cnn_worker *worker, const struct cnn_order *
   snprintf(name, sizeof name, "mean.%llu", (unsigned long long)order->serial);
   pawl_status status = await_peers(worker, order->number);
   if (!status)
-    status = pawl_reduce_open(pawl_worker_peers(worker->worker), name, &mean, 1, &options, CNN_TIMEOUT, &reduce);
-  if (!status) status = step_on(worker, reduce, NULL);
-  pawl_reduce_close(reduce);
-  return status;
+    status =
+        pawl_reduce_open(pawl_worker_peers(worker->worker), name, &mean, 1, &options, CNN_TIMEOUT, &worker->reduce);
+  return status ? status : step_on(worker, NULL);
 }

@@ -118,6 +118,10 @@ static pawl_status take(struct cnn_run *run, uint64_t step, uint64_t most, uint6
   }
   if (sum.tally.done == 0)
     return apps_fail(&scheduler->common, PAWL_NODE_GONE, "all workers were lost in the same part of an epoch");
+  if (scheduler->spec.share == PAWL_CNN_REDUCE && sum.number < step + order.count)
+    return apps_fail(&scheduler->common, PAWL_TIMED_OUT,
+                     "no worker could complete step %llu: the workers did not agree",
+                     (unsigned long long)(sum.number + 1));
   plan_part(scheduler, order.count, apps_seconds_since(begun));
   scheduler->waited_s += sum.waited_s;
   scheduler->worked_s += sum.worked_s;

@@ -113,7 +113,7 @@ static void finish(struct pawl_worker *handle, void *context) {
   struct cnn_worker *worker = context;
   (void)handle;
   cnn_servers_end(worker);
-  cnn_reduce_end(worker);
+  cnn_reduce_end(worker); /* before its tensors go */
   cnn_solver_fini(&worker->solver);
   pawl_cnn_model_destroy(worker->model);
   pawl_images_destroy(worker->images);

@@ -99,6 +99,9 @@ pawl_status linear_average_round(struct linear_run *run, struct linear_reply *su
   begin_pass(run);
   status = linear_round(run, sum_out, &is_whole);
   if (status) return status;
+  if (sum_out->steps < run->order.iteration + run->order.steps)
+    return apps_fail(&run->common, PAWL_TIMED_OUT, "no worker could complete step %llu: the workers did not agree",
+                     (unsigned long long)(sum_out->steps + 1));
   run->order.iteration += run->order.steps;
   status = linear_average_collect(run);
   if (!status) status = linear_read_penalty(run, &penalty, &nonzeros);
