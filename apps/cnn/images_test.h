@@ -10,7 +10,9 @@
 #include "apps/cnn/random.h"
 #include "base/testing.h"
 
+#ifndef APPS_COMMON_SCENE_TEST_H /* which has a folder, too */
 static char folder[] = "/tmp/pawl-cnn-XXXXXX";
+#endif
 
 static inline int make_folder(void **state) {
   (void)state;

@@ -54,6 +54,10 @@ static pawl_status evaluate_piece(void *context, size_t piece, struct pawl_batch
 pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_order *order,
                             struct linear_reply *reply) {
   if (!worker->spec.method->streams) return evaluate_share(worker, order, reply);
+  if (worker->spec.reduces && !worker->dense) {
+    reply->lacks = true;
+    return PAWL_OK;
+  }
   struct evaluation reading = {.worker = worker, .order = order, .reply = reply};
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < worker->piece_count && !status; i++)

@@ -58,6 +58,12 @@ struct linear_spec {
   enum pawl_linear_scale scale;
   uint32_t tau, threads, minibatch;
   double rate;
+
+  /* Workers average their weights (average.c), and there are no vectors */
+  bool reduces;
+  char graph[PAWL_REDUCE_GRAPH_MAX + 1]; /* "": the default */
+  enum pawl_reduce_mode mode;
+  bool falls; /* the learning rate falls along half a cosine wave */
 };
 
 void linear_spec_fini(struct linear_spec *spec);
@@ -70,6 +76,9 @@ enum linear_do {
   LINEAR_DERIVE = 5,   /* derivatives at the weights on the servers, and sums for a bound: derive.c */
   LINEAR_SEARCH = 6,   /* losses at some points along a step that the scheduler proposes: derive.c */
   LINEAR_MEASURE = 7,  /* sizes of features: scale.h */
+  LINEAR_MEET = 8,     /* average.c: load the rows, and tell how many steps they need */
+  LINEAR_AGREE = 9,    /* average.c: compute the mean of the weights of all workers */
+  LINEAR_GIVE = 10,    /* average.c: the first worker reports a part of that mean */
 };
 
 /* Points of a search: steps of `rate`, half of it, a quarter, … */
@@ -98,6 +107,12 @@ struct linear_order {
   uint64_t serial; /* DERIVE: part of the names of the vectors of derivatives */
   bool is_first;   /* SWEEP: also report the loss before the sweep */
   bool is_curved;  /* DERIVE: also compute the Hessian */
+
+  /* average.c */
+  uint64_t iteration, steps; /* SWEEP: steps before it, and of it */
+  uint64_t total;            /* steps of all passes of the point, for a rate that falls */
+  uint64_t number;           /* of the peer group: a reduce begins with at least this one */
+  uint64_t begin, end;       /* GIVE */
 };
 
 struct linear_reply {
@@ -116,6 +131,9 @@ struct linear_reply {
   double slopes[2];
   double conjugates[2][LINEAR_SHRINKS]; /* DERIVE: certificate.h */
   double trials[LINEAR_TRIALS];         /* SEARCH: losses */
+  uint64_t steps;  /* MEET: of this worker's rows; SWEEP by average.c: made so far. A sum has the maximum */
+  uint64_t number; /* MEET: of the peer group, as the worker knows it; likewise */
+  bool lacks;      /* EVALUATE: this worker came after the weights were averaged */
 };
 
 /* JSON texts, which the caller frees; NULL without memory. Readers return false for a text that is incomplete
@@ -149,6 +167,9 @@ void linear_vector_name(const struct linear_spec *spec, const struct linear_orde
 bool linear_vector_options(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
                            struct pawl_vector_options *options_out);
 
+struct linear_minibatch;
+struct linear_average;
+
 /* --- methods -------------------------------------------------------------------------------------------- */
 
 /* The state of derivatives: derive.c. */
@@ -172,7 +193,10 @@ struct linear_worker {
   size_t point; /* point of the open vectors; SIZE_MAX: none are open */
   uint32_t generation;
   struct pawl_vector *weights, *bias, *alpha;
-  void *state; /* of the method */
+  const double *dense; /* in place of vectors: a weight for each id, and the bias last; NULL: none */
+  size_t dense_size;
+  struct linear_average *average; /* average.c; NULL: none yet */
+  void *state;                    /* of the method */
   bool is_begun;
   bool has_said; /* pawl_worker_say has given the reason of a failure */
 };
@@ -193,6 +217,22 @@ pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_or
 pawl_status linear_derive(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
 pawl_status linear_search(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
 void linear_derived_forget(struct linear_worker *worker); /* when the share changes, and at the end */
+
+/* SGD by workers that average: average.c. `load` reads the rows of this worker's pieces, and adds them to the census.
+ * `forget` is called when the pieces change. */
+pawl_status linear_average_load(struct linear_worker *worker, struct linear_census *census);
+pawl_status linear_average_meet(struct linear_worker *worker, struct linear_reply *reply);
+pawl_status linear_average_agree(struct linear_worker *worker, const struct linear_order *order);
+pawl_status linear_average_give(struct linear_worker *worker, const struct linear_order *order);
+void linear_average_forget(struct linear_worker *worker);
+void linear_average_fini(struct linear_worker *worker);
+
+/* The losses of the rows of a minibatch at its weights, and their gradient: stream.c. */
+void linear_stream_learn(const struct linear_worker *worker, const struct linear_order *order,
+                         struct linear_minibatch *minibatch, struct linear_reply *reply);
+
+/* One pass, in the scheduler: train/average.c. */
+pawl_status linear_average_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome);
 
 /* Pulls the weights of features, by ascending keys of the vector, and the bias. */
 pawl_status linear_pull_weights(struct linear_worker *worker, const uint64_t *keys, size_t count, double *weights,

@@ -81,6 +81,7 @@ struct linear_method_descriptor {
 
 #define LINEAR_METHOD_DESCRIPTOR(NAME, descriptor) extern const struct linear_method_descriptor descriptor;
 LINEAR_METHODS(LINEAR_METHOD_DESCRIPTOR)
+extern const struct linear_method_descriptor linear_averaged; /* SGD, if workers share by reduce */
 
 #define LINEAR_NEEDS_CURVATURE "the hinge loss has no curvature; use --method dual, or --loss squared-hinge"
 

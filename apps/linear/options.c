@@ -45,6 +45,28 @@ static bool check_points(const struct pawl_linear_options *options, const struct
   return true;
 }
 
+static bool check_share(const struct pawl_linear_options *options, const struct linear_method_descriptor *method,
+                        char error[PAWL_LINEAR_TEXT]) {
+  if (options->share == PAWL_LINEAR_SERVERS) {
+    if (options->graph || options->mode != 0 || options->falls)
+      return wrong(error, "servers use no graph, and their learning rate does not fall; --graph, --mode and --schedule "
+                          "need --share reduce");
+    return true;
+  }
+  if (options->share != PAWL_LINEAR_REDUCE) return wrong(error, "unknown way to share; expected servers or reduce");
+  if (method != &linear_averaged) return wrong(error, "--share reduce needs --method sgd");
+  if (options->mode < 0 || options->mode > PAWL_REDUCE_ASYNC)
+    return wrong(error, "unknown mode of reduce; expected notify-ack, bsp or async");
+  if (options->checkpoints)
+    return wrong(error, "servers keep checkpoints, and --share reduce has none; omit --checkpoint, --checkpoint-every "
+                        "and --resume");
+  if (options->patience)
+    return wrong(error, "workers that share by reduce cannot go back to an earlier model; omit --early-stop");
+  if (options->graph && strlen(options->graph) > PAWL_REDUCE_GRAPH_MAX)
+    return wrong(error, "the name in --graph is too long");
+  return true;
+}
+
 static bool check_method(const struct pawl_linear_options *options, const struct linear_method_descriptor *method,
                          char error[PAWL_LINEAR_TEXT]) {
   if (!(method->losses & LINEAR_LOSS_BIT(options->loss))) return wrong(error, method->other_loss);
@@ -52,6 +74,7 @@ static bool check_method(const struct pawl_linear_options *options, const struct
   if (options->scale != PAWL_LINEAR_SCALE_NONE && method->streams)
     return wrong(error, "--scale reads all data first, which sgd, adagrad and ftrl stream only once; use another "
                         "method, or scale the files");
+  if (!check_share(options, method, error)) return false;
   if (options->blocks > 1 << 20) return wrong(error, "--blocks must be at most 1048576");
   if (options->tau > 1000) return wrong(error, "--tau must be at most 1000");
   return true;

@@ -54,8 +54,8 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
 
 /* --- a minibatch ---------------------------------------------------------------------------------------- */
 
-static void learn(const struct linear_worker *worker, const struct linear_order *order,
-                  struct linear_minibatch *minibatch, struct linear_reply *reply) {
+void linear_stream_learn(const struct linear_worker *worker, const struct linear_order *order,
+                         struct linear_minibatch *minibatch, struct linear_reply *reply) {
   const struct pawl_batch *batch = minibatch->batch;
   for (size_t i = 0; i < minibatch->rows; i++) {
     size_t row = minibatch->begin + i;
@@ -112,7 +112,7 @@ static pawl_status learn_batch(struct linear_worker *worker, const struct linear
                                  &slot->minibatch.bias);
     reply->waited_s += (double)(waited + apps_now() - before) * 1e-9;
     if (status) break;
-    learn(worker, order, &slot->minibatch, reply);
+    linear_stream_learn(worker, order, &slot->minibatch, reply);
     status = push(worker, slot);
     if (!status && pawl_worker_is_ending(worker->worker)) status = PAWL_CANCELLED;
   }

@@ -72,6 +72,11 @@ static pawl_status pull_first(struct pawl_vector *vector, struct pawl_where wher
 
 pawl_status linear_pull_weights(struct linear_worker *worker, const uint64_t *keys, size_t count, double *weights,
                                 double *bias) {
+  if (worker->dense) {
+    for (size_t i = 0; i < count; i++) weights[i] = keys[i] + 1 < worker->dense_size ? worker->dense[keys[i]] : 0;
+    *bias = worker->dense[worker->dense_size - 1];
+    return PAWL_OK;
+  }
   pawl_status status = count ? pull_first(worker->weights, pawl_at_keys(keys, count), count, weights) : PAWL_OK;
   *bias = 0;
   if (!status && worker->bias) status = pull_first(worker->bias, pawl_at_range(0, 1), 1, bias);

@@ -55,6 +55,7 @@ static pawl_status take(struct pawl_worker *handle, void *context, const struct 
   pawl_status status = worker->spec.method->streams
                            ? remember(worker, pieces, count)
                            : linear_share_take(&worker->share, worker->data, pieces, count, worker->spec.threads);
+  linear_average_forget(worker);
   if (status) pawl_worker_say(handle, "%s", apps_error_text(status));
   return status;
 }
@@ -87,6 +88,7 @@ static pawl_status drop(struct pawl_worker *handle, void *context, const struct 
   if (!worker->spec.method->streams) return linear_share_drop(&worker->share, pieces, count);
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < count && !status; i++) status = forget(worker, pieces[i]);
+  linear_average_forget(worker);
   return status;
 }
 
@@ -131,6 +133,7 @@ static pawl_status describe(struct linear_worker *worker, struct linear_reply *r
     linear_share_count(&worker->share, &reply->census);
     return PAWL_OK;
   }
+  if (worker->spec.reduces) return linear_average_load(worker, &reply->census);
   uint64_t pieces = 0;
   struct pawl_batch *batch;
   for (size_t i = 0; i < worker->piece_count; i++) pieces += pawl_range_size(worker->pieces[i]);
@@ -146,7 +149,8 @@ static pawl_status describe(struct linear_worker *worker, struct linear_reply *r
 
 static pawl_status prepare(struct linear_worker *worker, const struct linear_order *order) {
   if (worker->scatter.size != order->features) linear_scatter_init(&worker->scatter, order->features);
-  pawl_status status = order->what == LINEAR_MEASURE ? PAWL_OK : open_vectors(worker, order);
+  bool has_vectors = order->what != LINEAR_MEASURE && !worker->spec.reduces;
+  pawl_status status = has_vectors ? open_vectors(worker, order) : PAWL_OK;
   if (!status && !worker->spec.method->streams) {
     if (worker->share.is_stale) {
       worker->is_begun = false;
@@ -167,11 +171,13 @@ static pawl_status prepare(struct linear_worker *worker, const struct linear_ord
 
 static pawl_status obey(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   if (order->what == LINEAR_DESCRIBE) return describe(worker, reply);
+  if (order->what == LINEAR_MEET) return linear_average_meet(worker, reply);
   pawl_status status = prepare(worker, order);
   if (status) return status;
   if (order->what == LINEAR_GATHER)
     return worker->spec.method->gather ? worker->spec.method->gather(worker, order) : PAWL_OK;
   if (order->what == LINEAR_MEASURE) return linear_scale_measure(worker, order);
+  if (order->what == LINEAR_AGREE) return linear_average_agree(worker, order);
   if (order->what == LINEAR_SWEEP) return worker->spec.method->sweep(worker, order, reply);
   if (order->what == LINEAR_EVALUATE || worker->spec.method->streams) return linear_evaluate(worker, order, reply);
   return order->what == LINEAR_DERIVE ? linear_derive(worker, order, reply) : linear_search(worker, order, reply);
@@ -184,6 +190,7 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
   struct pawl_session_figures figures;
   if (!linear_order_read(argument, size, &order)) return PAWL_CORRUPT;
   worker->has_said = false;
+  if (order.what == LINEAR_GIVE) return linear_average_give(worker, &order);
   pawl_status status = obey(worker, &order, &reply);
   if (status) {
     if (!worker->has_said) pawl_worker_say(handle, "%s", apps_error_text(status));
@@ -204,6 +211,7 @@ static void finish(struct pawl_worker *handle, void *context) {
   (void)handle;
   if (worker->spec.method) worker->spec.method->end(worker);
   close_vectors(worker);
+  linear_average_fini(worker);
   linear_share_fini(&worker->share);
   linear_rows_fini(&worker->rows);
   linear_derived_forget(worker);

@@ -31,6 +31,8 @@
 
 #include <pawl/export.h>
 #include <pawl/images.h>
+#include <pawl/job.h>
+#include <pawl/reduce.h>
 #include <pawl/status.h>
 
 #ifdef __cplusplus
@@ -38,6 +40,7 @@ extern "C" {
 #endif
 
 struct pawl_cnn_model;
+struct pawl_session;
 
 #define PAWL_CNN_TEXT 512        /* bytes of an error message */
 #define PAWL_CNN_CHANNELS_MAX 16 /* of an image */
@@ -134,6 +137,12 @@ struct pawl_cnn_result {
   double images_per_s; /* images trained on per second of train_s */
   uint64_t batch;      /* options as they were used: defaults are those of the net */
   double rate, momentum, decay;
+
+  /* Training by workers; 0 in one process. */
+  uint32_t workers;                    /* that made the last steps */
+  uint32_t workers_lost;               /* during training */
+  double wait_pct;                     /* share of their time in which workers waited for servers or for one another */
+  uint64_t bytes_sent, bytes_received; /* by all workers */
 };
 
 struct pawl_cnn_options {
@@ -170,6 +179,72 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_train(const struct pawl_images *imag
                                                   const struct pawl_cnn_options *options,
                                                   struct pawl_cnn_model **model_out, struct pawl_cnn_result *result_out,
                                                   char error[PAWL_CNN_TEXT]);
+
+/* --- training by several workers ------------------------------------------------------------------------- */
+
+/* How workers share the parameters. */
+enum pawl_cnn_share {
+  PAWL_CNN_SERVERS =
+      0, /* in a vector on servers. A step of all workers equals a step of one process, but for rounding */
+  PAWL_CNN_REDUCE = 1, /* each worker has its own, and averages with its neighbours in a graph (<pawl/reduce.h>). The
+                           sessions should be opened with `peers_only`: no servers are needed */
+};
+
+/* What workers average with PAWL_CNN_REDUCE. */
+enum pawl_cnn_average {
+  PAWL_CNN_AVERAGE_AUTO = 0,   /* gradients if the graph is "complete" and the mode NOTIFY_ACK, else models */
+  PAWL_CNN_AVERAGE_MODELS = 1, /* each worker makes a step by itself, and mixes its parameters with its neighbours' */
+  PAWL_CNN_AVERAGE_GRADIENTS = 2, /* the complete graph and NOTIFY_ACK only: as PAWL_CNN_SERVERS, without servers */
+};
+
+struct pawl_cnn_sharing {
+  size_t struct_size; /* set by pawl_cnn_sharing_init */
+  enum pawl_cnn_share share;
+  const char *job; /* name by which workers find this training; NULL: "cnn" */
+
+  /* The files from which workers read the training images, which every worker needs at the same paths. They must have
+   * the images that pawl_cnn_train_shared gets. */
+  const char *const *paths;
+  size_t path_count;
+  enum pawl_images_format format;
+
+  uint32_t workers, workers_most; /* minimum and maximum of workers; 0: 1, and the minimum */
+  enum pawl_on_loss on_loss;      /* <pawl/job.h> */
+  double drop_slowest;
+
+  /* PAWL_CNN_REDUCE. */
+  const char *graph; /* as in struct pawl_reduce_options; NULL: the default */
+  enum pawl_reduce_mode mode;
+  enum pawl_cnn_average average;
+
+  /* Called with the context of struct pawl_cnn_options. Both may be NULL. */
+  void (*tell)(void *context, const char *line); /* a line of news */
+  pawl_status (*start_worker)(void *context);    /* asks for one more worker; NULL: workers come by themselves */
+};
+
+PAWL_API void pawl_cnn_sharing_init_sized(struct pawl_cnn_sharing *sharing, size_t struct_size);
+static inline void pawl_cnn_sharing_init(struct pawl_cnn_sharing *sharing) {
+  pawl_cnn_sharing_init_sized(sharing, sizeof *sharing);
+}
+
+/* Checks how workers should share. Returns false, with a message, if they cannot. */
+PAWL_API bool pawl_cnn_sharing_check(const struct pawl_cnn_sharing *sharing, char error[PAWL_CNN_TEXT]);
+
+/* As pawl_cnn_train, but workers make the steps (pawl_cnn_work). This process is the scheduler of their job, and tests
+ * the model. Each worker computes the gradient of its share of the images of every batch; the seed gives the same order
+ * of images as in one process. A batch may have fewer images than there are workers. If workers are lost, the images
+ * of their share are left out until the next part of the epoch, which takes about a second.
+ *
+ * The session needs `listen`. Also returns the errors of <pawl/job.h> and <pawl/reduce.h>. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_train_shared(
+    struct pawl_session *session, const struct pawl_cnn_sharing *sharing, const struct pawl_images *images,
+    const struct pawl_images *test, const struct pawl_cnn_options *options, struct pawl_cnn_model **model_out,
+    struct pawl_cnn_result *result_out, char error[PAWL_CNN_TEXT]);
+
+/* Works for the training `job` (NULL: "cnn") until it ends. Waits up to `timeout_ns` for it. The session needs `listen`,
+ * and should be opened with `stays_dead`. Errors as pawl_worker_run. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
+                                                 char error[PAWL_CNN_TEXT]);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,10 @@
  * round begins. Workers join only between rounds; so if all members clock the group equally often in a round,
  * they are at the same tick when the next round begins.
  *
+ * WITHOUT SERVERS. If the sessions of the scheduler and of all workers are for peers only (`peers_only`), a job
+ * needs no servers. Its workers are members of one peer group (<pawl/peer.h>) instead of a group. There are no
+ * ticks then. A job of such sessions and one of other sessions do not see each other.
+ *
  * NAMES. Workers find the scheduler through the cluster by the name of the job. Only one job of a name can
  * exist at a time (PAWL_EXISTS). The sessions of the scheduler and of the workers must have been opened with
  * `listen`.
@@ -50,6 +54,7 @@ extern "C" {
 
 struct pawl_session;
 struct pawl_group;
+struct pawl_peers;
 struct pawl_job;
 struct pawl_round;
 struct pawl_worker;
@@ -187,7 +192,10 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_job_spec(struct pawl_session *session, c
 
 /* For use inside the callbacks. */
 PAWL_API struct pawl_session *pawl_worker_session(const struct pawl_worker *worker);
-PAWL_API struct pawl_group *pawl_worker_group(const struct pawl_worker *worker); /* NULL in `begin` */
+/* The group of the workers; NULL in `begin`, and if the session is for peers only. */
+PAWL_API struct pawl_group *pawl_worker_group(const struct pawl_worker *worker);
+/* Their peer group, if the session is for peers only; NULL in `begin`, and otherwise. */
+PAWL_API struct pawl_peers *pawl_worker_peers(const struct pawl_worker *worker);
 /* Number of workers in this round. */
 PAWL_API uint32_t pawl_worker_count(const struct pawl_worker *worker);
 /* Rank of this worker, from 0. */

@@ -48,6 +48,7 @@
 #include <pawl/data.h>
 #include <pawl/export.h>
 #include <pawl/job.h>
+#include <pawl/reduce.h>
 #include <pawl/status.h>
 
 #ifdef __cplusplus
@@ -284,6 +285,12 @@ struct pawl_linear_result {
   uint64_t rows, features, entries;    /* size of the data */
   uint64_t skipped;                    /* number of bad rows */
   uint32_t workers_lost;               /* number of workers lost on the way */
+  uint32_t workers;                    /* that took part in the last round */
+};
+
+enum pawl_linear_share {
+  PAWL_LINEAR_SERVERS = 0, /* they lie in vectors on servers */
+  PAWL_LINEAR_REDUCE = 1,  /* each worker has its own (<pawl/reduce.h>) */
 };
 
 struct pawl_linear_options {
@@ -346,6 +353,15 @@ struct pawl_linear_options {
   pawl_status (*found)(void *context, size_t point, const struct pawl_linear_model *model,
                        const struct pawl_linear_result *result);
   void *context;
+
+  /* How workers share the weights. REDUCE is for `method` SGD (or AUTO, which then is SGD) and sessions that are for
+   * peers only: no servers are needed. Each worker keeps its rows in memory, has its own weights, makes steps with its
+   * own minibatches, and averages with its neighbours in a graph after each step. It takes no `start` and no
+   * `checkpoints`. */
+  enum pawl_linear_share share;
+  const char *graph;          /* as in struct pawl_reduce_options; NULL: the default */
+  enum pawl_reduce_mode mode; /* of reduce */
+  bool falls;                 /* REDUCE: the rate falls along half a cosine wave, to 0 at the end of the last pass */
 };
 
 PAWL_API void pawl_linear_options_init_sized(struct pawl_linear_options *options, size_t struct_size);

@@ -13,6 +13,8 @@
 #include "api/session.h"
 #include "client/client.h"
 
+struct pawl_peers;
+
 struct pawl_group {
   struct pwi_owned owned; /* must be first */
   struct pawl_session *session;
@@ -36,6 +38,9 @@ PAWL_MUST_USE pawl_status pwi_group_join(struct pawl_session *session, enum pwi_
  * this session. */
 const struct pwi_membership_member *pwi_group_members(const struct pawl_group *group, size_t *count_out,
                                                       size_t *before_out);
+
+/* The same struct, which must be a peer group. NULL is allowed. */
+struct pawl_peers *pwi_group_peers(struct pawl_group *group);
 
 struct pwi_flow *pwi_group_flow(const struct pawl_group *group);
 /* as the user writes it; lives as long as the pool */

@@ -17,6 +17,10 @@ struct pawl_peers {
 
 static_assert(sizeof(struct pawl_peers) == sizeof(struct pawl_group), "a group can be used as a peer group");
 
+struct pawl_peers *pwi_group_peers(struct pawl_group *group) {
+  return (struct pawl_peers *)group;
+}
+
 pawl_status pawl_peers_join(struct pawl_session *session, const char *name, uint32_t size, int64_t timeout_ns,
                             struct pawl_peers **peers_out) {
   struct pawl_group *group;

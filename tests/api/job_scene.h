@@ -8,6 +8,10 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#ifndef JOB_PEERS
+#define JOB_PEERS false /* true: all sessions are for peers only, and there are no servers */
+#endif
+
 static struct pawl_session *session;
 
 static inline struct pawl_session *open_listening(const char *address) {
@@ -16,17 +20,27 @@ static inline struct pawl_session *open_listening(const char *address) {
   pawl_session_options_init(&options);
   options.address = address;
   options.listen = "127.0.0.1:0";
+  options.peers_only = JOB_PEERS;
   must(pawl_session_open(&options, &opened));
   return opened;
 }
 
 static struct pawl_session *base; /* it embeds the cluster, and outlives all others */
 
+static inline struct pawl_session *open_peers(void) {
+  struct pawl_session_options options;
+  struct pawl_session *opened = NULL;
+  pawl_session_options_init(&options);
+  options.peers_only = true;
+  must(pawl_session_open(&options, &opened));
+  return opened;
+}
+
 static inline int open_cluster(void **state) {
   (void)state;
   /* Processes find the key in their environment, as they would anywhere. */
   setenv("PAWL_KEY", "pawl1-00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", 1);
-  base = open_embedded(1, 1);
+  base = JOB_PEERS ? open_peers() : open_embedded(1, 1);
   session = open_listening(pawl_session_address(base));
   return 0;
 }
@@ -110,13 +124,15 @@ static inline pawl_status work(struct pawl_worker *worker, void *context, const 
   struct report report = {.rank = pawl_worker_rank(worker), .count = pawl_worker_count(worker)};
   if (size == sizeof report.argument) memcpy(&report.argument, argument, size);
   report.pid = (uint64_t)getpid();
-  report.tick = pawl_group_tick(pawl_worker_group(worker));
+  if ((pawl_worker_group(worker) == NULL) != JOB_PEERS || (pawl_worker_peers(worker) == NULL) == JOB_PEERS)
+    return PAWL_CORRUPT;
+  report.tick = JOB_PEERS ? 0 : pawl_group_tick(pawl_worker_group(worker));
   atomic_fetch_add(&hand->working, 1);
   while (atomic_load(&hand->hold) && !pawl_worker_is_ending(worker)) nap(1000000);
   int64_t count = 0;
   for (int i = 0; i < PIECES; i++) count += report.has[i] = hand->has[i];
   if (hand->slow_ns) nap(hand->slow_ns * count);
-  pawl_status status = pawl_group_clock(pawl_worker_group(worker), NULL);
+  pawl_status status = JOB_PEERS ? PAWL_OK : pawl_group_clock(pawl_worker_group(worker), NULL);
   if (!status) status = pawl_worker_report(worker, &report, sizeof report);
   if (hand->fail_work) pawl_worker_say(worker, "the %s is wet", "powder");
   return status ? status : hand->fail_work;

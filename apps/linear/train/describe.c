@@ -53,7 +53,7 @@ static pawl_status settle(struct linear_run *run, const struct linear_census *ce
   if (status) return status;
   bool streams = run->spec.method->streams;
   double per_row = (double)census->entries / (double)census->rows;
-  run->order.features = streams ? PAWL_ID_MAX : census->max_id + 1;
+  run->order.features = streams && !run->spec.reduces ? PAWL_ID_MAX : census->max_id + 1;
   run->order.rows = run->progress.rows = run->result.rows = census->rows;
   run->zero_based = census->has_zero || run->options->zero_based;
   run->progress.features = run->result.features = census->max_id + run->zero_based;

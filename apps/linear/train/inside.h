@@ -47,6 +47,9 @@ struct linear_run {
   struct pawl_vector *weights, *bias, *alpha;
   struct pawl_vector *scales; /* NULL: features are not scaled */
   struct linear_kept kept;
+  double *mean;                 /* of the weights of workers that average, by id, the bias last; NULL: none yet */
+  size_t mean_size;             /* of `mean` */
+  uint64_t met_moved;           /* `moved` when workers that average last met */
   struct linear_newton *newton; /* NULL before the first Newton step */
   bool has_vectors;
   struct pawl_linear_progress progress;
@@ -103,6 +106,11 @@ pawl_status linear_delete_leftovers(struct linear_run *run);
  * order before. */
 pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
                                  struct pawl_vector *bias, bool with_alpha);
+
+/* Workers that average: `collect` brings their mean to the scheduler, where it takes the place of the vectors; the rest
+ * reads it. average.c. */
+pawl_status linear_average_collect(struct linear_run *run);
+pawl_status linear_average_penalty(const struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out);
 
 /* The penalty of the weights on the servers. */
 pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out);

@@ -38,6 +38,16 @@ static pawl_status sort_weights(struct pawl_linear_model *model) {
   return PAWL_OK;
 }
 
+/* The weights of workers that average. */
+static pawl_status copy_weights(const struct linear_run *run, struct pawl_linear_model *model) {
+  pawl_status status = run->mean ? PAWL_OK : PAWL_NOT_FOUND;
+  size_t room = 0;
+  for (size_t j = 0; !status && j + 1 < run->mean_size; j++)
+    if (run->mean[j] != 0) status = linear_model_append(model, &room, j, run->mean[j]);
+  if (!status && run->spec.bias) model->about.bias = run->mean[run->mean_size - 1];
+  return status;
+}
+
 static pawl_status scan_weights(struct linear_run *run, struct pawl_linear_model *model) {
   struct pawl_vector_info info;
   struct linear_scatter scatter;
@@ -122,7 +132,7 @@ pawl_status linear_read_model(struct linear_run *run, struct pawl_linear_model *
   model.about.columns = info.columns;
   model.about.label_column = info.label_column;
   name_label(run->data, &model);
-  pawl_status status = scan_weights(run, &model);
+  pawl_status status = run->spec.reduces ? copy_weights(run, &model) : scan_weights(run, &model);
   if (!status && run->bias) status = linear_read_bias(run, &model.about.bias);
   model.about.zero_based =
       run->zero_based || (model.about.nonzeros && model.ids[0] == 0); /* a stream may meet id 0 late */

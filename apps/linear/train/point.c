@@ -181,6 +181,10 @@ static pawl_status evaluate(struct linear_run *run) {
   while (!is_whole) {
     run->order.what = LINEAR_EVALUATE;
     pawl_status status = linear_round(run, &sum, &is_whole);
+    if (!status && sum.lacks) { /* a new worker came after the weights were averaged */
+      is_whole = false;
+      status = linear_average_collect(run);
+    }
     if (status) return status;
   }
   pawl_status status = linear_read_penalty(run, &penalty, &run->result.nonzeros);

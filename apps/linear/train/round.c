@@ -61,6 +61,9 @@ static void add_reply(struct linear_reply *sum, const struct linear_reply *part)
     for (size_t k = 0; k < LINEAR_SHRINKS; k++) sum->conjugates[class][k] += part->conjugates[class][k];
   }
   for (size_t k = 0; k < LINEAR_TRIALS; k++) sum->trials[k] += part->trials[k];
+  if (part->steps > sum->steps) sum->steps = part->steps;
+  if (part->number > sum->number) sum->number = part->number;
+  sum->lacks |= part->lacks;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -104,7 +107,9 @@ static bool is_loading(const struct linear_run *run) { return run->order.what ==
 bool linear_wait(void *application) {
   struct linear_run *run = application;
   if (is_loading(run)) linear_show(run, "loading");
-  return apps_is_stopping(&run->common) && (is_loading(run) || run->spec.method->streams);
+  /* workers that average are needed for the model */
+  bool can_leave = run->spec.method->streams && !run->spec.reduces;
+  return apps_is_stopping(&run->common) && (is_loading(run) || can_leave);
 }
 
 pawl_status linear_round(struct linear_run *run, struct linear_reply *sum_out, bool *whole_out) {
@@ -115,7 +120,7 @@ pawl_status linear_round(struct linear_run *run, struct linear_reply *sum_out, b
   pawl_status status = apps_round(&run->common, linear_order_write(&run->order), &round);
   if (status) return status;
   status = apps_reports(&run->common, round, add_report, &sum, &workers);
-  if (!status) run->progress.workers = (uint32_t)workers;
+  if (!status) run->progress.workers = run->result.workers = (uint32_t)workers;
   find_slowest(run, round);
   *whole_out = pawl_round_is_whole(round);
   pawl_round_destroy(round);

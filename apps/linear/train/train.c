@@ -33,6 +33,10 @@ static pawl_status write_spec(struct linear_run *run) {
   spec->tau = options->tau;
   spec->threads = options->threads;
   spec->minibatch = options->minibatch ? options->minibatch : 1000;
+  spec->reduces = options->share == PAWL_LINEAR_REDUCE;
+  if (options->graph) snprintf(spec->graph, sizeof spec->graph, "%s", options->graph);
+  spec->mode = options->mode;
+  spec->falls = options->falls;
   spec->rate = options->rate > 0 ? options->rate : spec->method->rate;
   return PAWL_OK;
 }
@@ -58,7 +62,7 @@ static uint64_t count_bytes(const struct linear_run *run) {
  * by name. */
 static bool is_for_one(const struct linear_run *run) {
   const struct pawl_linear_options *options = run->options;
-  return options->method == PAWL_LINEAR_METHOD_AUTO && options->loss == PAWL_LINEAR_HINGE &&
+  return !run->spec.reduces && options->method == PAWL_LINEAR_METHOD_AUTO && options->loss == PAWL_LINEAR_HINGE &&
          count_bytes(run) <= LINEAR_DUAL_ALONE;
 }
 
@@ -137,6 +141,7 @@ static void fini(struct linear_run *run) {
   pawl_vector_close(run->scales);
   if (run->has_vectors) linear_delete_vectors(run, &run->order);
   if (run->scales) linear_delete_vector(run, &run->order, LINEAR_SCALES);
+  apps_free(run->mean);
   linear_validation_fini(run);
   linear_spec_fini(&run->spec);
   pawl_data_close(run->data);

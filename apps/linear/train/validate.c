@@ -80,7 +80,8 @@ static int by_key(const void *a, const void *b) {
 
 static pawl_status pull(struct linear_run *run, double *w, double *bias) {
   const struct linear_share *share = &run->validation.share;
-  struct linear_worker reader = {.weights = run->weights, .bias = run->bias};
+  struct linear_worker reader = {.weights = run->weights, .bias = run->bias, .dense = run->mean};
+  reader.dense_size = run->mean_size;
   struct linear_scatter scatter;
   bool streams = run->spec.method->streams;
   size_t count = known_features(share, run->order.features);

@@ -12,6 +12,7 @@ pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which,
 
 pawl_status linear_make_vectors(struct linear_run *run) {
   linear_close_vectors(run);
+  if (run->spec.reduces) return PAWL_OK; /* there are no servers */
   run->has_vectors = true;
   pawl_status status = linear_make_vector(run, LINEAR_WEIGHTS, &run->weights);
   if (!status) status = linear_make_vector(run, LINEAR_BIAS, &run->bias);
@@ -35,6 +36,7 @@ void linear_delete_vector(struct linear_run *run, const struct linear_order *ord
 }
 
 void linear_delete_vectors(struct linear_run *run, const struct linear_order *order) {
+  if (run->spec.reduces) return;
   linear_delete_vector(run, order, LINEAR_WEIGHTS);
   linear_delete_vector(run, order, LINEAR_BIAS);
   if (order->point != run->order.point || order == &run->order) linear_delete_vector(run, order, LINEAR_ALPHA);
@@ -44,6 +46,7 @@ void linear_delete_vectors(struct linear_run *run, const struct linear_order *or
 pawl_status linear_delete_leftovers(struct linear_run *run) {
   struct pawl_vector_info *infos;
   size_t count;
+  if (run->spec.reduces) return PAWL_OK;
   pawl_status status = pawl_vector_list(run->common.session, run->spec.job, LINEAR_TIMEOUT, &infos, &count);
   if (status) return status == PAWL_NOT_FOUND ? PAWL_OK : status;
   for (size_t i = 0; i < count && !status; i++)
@@ -74,6 +77,7 @@ pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t 
 pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out) {
   const struct pawl_range all = PAWL_ALL;
   double count = 0, sum = 0, root = 0;
+  if (run->spec.reduces) return linear_average_penalty(run, penalty_out, nonzeros_out);
   pawl_status status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_COUNT, PAWL_FOREVER, &count);
   if (!status && run->order.l1 > 0)
     status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_1, PAWL_FOREVER, &sum);

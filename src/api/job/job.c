@@ -14,10 +14,12 @@
 
 #include <pawl/group.h>
 
+#include "api/group.h"
 #include "api/job/input_queue.h"
 #include "api/job/fence.h"
 #include "api/job/round.h"
 #include "api/options.h"
+#include "api/job/names.h"
 #include "api/session.h"
 #include "base/memory.h"
 #include "host/clock.h"
@@ -335,13 +337,19 @@ static pawl_status make_queue(struct pawl_job *job) {
   return PAWL_OK;
 }
 
+static pawl_status join_name(struct pawl_job *job, int64_t deadline) {
+  int64_t left = deadline == PWI_NET_NEVER ? PAWL_FOREVER : deadline - pwi_host_now();
+  if (job->session->is_peers_only)
+    return pwi_group_join(job->session, PWI_ENTRY_PEERS, job->names.scheduler, 1, deadline, &job->name_group);
+  return pawl_group_join(job->session, job->names.scheduler, 1, left > 0 ? left : 0, &job->name_group);
+}
+
 static pawl_status build(struct pawl_job *job, const struct pawl_job_options *options, int64_t deadline) {
   pawl_status status = copy_options(job, options);
   if (!status) status = make_queue(job);
   if (!status) status = pwi_job_queue_open(job->queue);
   if (!status) {
-    int64_t left = deadline == PWI_NET_NEVER ? PAWL_FOREVER : deadline - pwi_host_now();
-    status = pawl_group_join(job->session, job->names.scheduler, 1, left > 0 ? left : 0, &job->name_group);
+    status = join_name(job, deadline);
   }
   if (!status) status = pwi_job_queue_contest(job->queue, deadline);
   if (!status) {
@@ -360,7 +368,7 @@ pawl_status pawl_job_create(struct pawl_session *session, const struct pawl_job_
   pawl_status status = pwi_take_options("job", options, &is, sizeof is);
   if (status) return status;
   options = &is;
-  if (pwi_job_names(options->name, &names) || (!options->spec && options->spec_size > 0))
+  if (pwi_session_job_names(session, options->name, &names) || (!options->spec && options->spec_size > 0))
     return pwi_error(
         PAWL_INVALID,
         "job '%s': the name must be a word of at most %d characters, and spec must not be NULL if its size is above 0",

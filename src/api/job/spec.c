@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "job/messages.h"
+#include "api/job/names.h"
 #include "api/session.h"
 #include "base/memory.h"
 #include "host/clock.h"
@@ -58,7 +58,7 @@ pawl_status pawl_job_spec(struct pawl_session *session, const char *name, int64_
   struct pwi_job_names names;
   if (!session || !size_out || (!spec_out && room > 0))
     return pwi_error(PAWL_INVALID, "job: session or size_out is NULL, or spec_out is NULL but room > 0");
-  if (pwi_job_names(name, &names))
+  if (pwi_session_job_names(session, name, &names))
     return pwi_error(PAWL_INVALID, "job '%s': the name must be a word of at most %d characters", name ? name : "",
                      PWI_JOB_NAME_MAX);
   int64_t deadline = pwi_driver_deadline(timeout_ns);

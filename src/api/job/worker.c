@@ -15,6 +15,7 @@
 
 #include "api/group.h"
 #include "job/messages.h"
+#include "api/job/names.h"
 #include "api/session.h"
 #include "base/memory.h"
 #include "host/clock.h"
@@ -50,7 +51,7 @@ struct pawl_worker {
   bool has_begun;           /* `begin` was called */
   bool is_done;             /* that order was the last one */
   pawl_status outcome;      /* valid if is_done */
-  struct pawl_group *group; /* changes inside the gate */
+  struct pawl_group *group; /* a peer group if the session is for peers only; changes inside the gate */
   uint32_t rank, count;
 
   /* State of one order. */
@@ -65,7 +66,10 @@ struct pawl_session *pawl_worker_session(const struct pawl_worker *worker) {
   return worker->session;
 }
 struct pawl_group *pawl_worker_group(const struct pawl_worker *worker) {
-  return worker->group;
+  return worker->session->is_peers_only ? NULL : worker->group;
+}
+struct pawl_peers *pawl_worker_peers(const struct pawl_worker *worker) {
+  return worker->session->is_peers_only ? pwi_group_peers(worker->group) : NULL;
 }
 uint32_t pawl_worker_count(const struct pawl_worker *worker) { return worker->count; }
 uint32_t pawl_worker_rank(const struct pawl_worker *worker) { return worker->rank; }
@@ -227,12 +231,23 @@ static pawl_status join(struct pawl_worker *worker, int64_t deadline) {
 
 /* --- orders --------------------------------------------------------------------------------------------- */
 
+static pawl_status join_group(struct pawl_worker *worker, struct pawl_group **group_out) {
+  struct pawl_session *session = worker->session;
+  if (!session->is_peers_only) return pawl_group_join(session, worker->welcome.group, 1, GROUP_NS, group_out);
+  return pwi_group_join(session, PWI_ENTRY_PEERS, worker->welcome.group, 1, pwi_host_after(GROUP_NS), group_out);
+}
+
+/* Without servers there are no ticks. */
+static uint64_t tick_of(const struct pawl_worker *worker) {
+  return worker->group && !worker->session->is_peers_only ? pawl_group_tick(worker->group) : 0;
+}
+
 static pawl_status begin(struct pawl_worker *worker, const struct pwi_job_order *order) {
   worker->has_begun = true;
   pawl_status status =
       worker->calls->begin ? worker->calls->begin(worker, worker->context, order->bytes, order->size) : PAWL_OK;
   struct pawl_group *group = NULL;
-  if (!status) status = pawl_group_join(worker->session, worker->welcome.group, 1, GROUP_NS, &group);
+  if (!status) status = join_group(worker, &group);
   if (status) return status;
   pwi_driver_enter(&worker->session->driver);
   worker->group = group;
@@ -255,7 +270,7 @@ static pawl_status move(struct pawl_worker *worker, const struct pwi_job_order *
 /* A worker that is behind, because it is new or its work failed, catches up first: all begin at the same
  * tick. */
 static pawl_status work(struct pawl_worker *worker, const struct pwi_job_order *order) {
-  while (pawl_group_tick(worker->group) < order->tick) {
+  while (tick_of(worker) < order->tick) {
     pawl_status status = pawl_group_clock(worker->group, NULL);
     if (status) return status;
   }
@@ -281,8 +296,7 @@ static pawl_status obey(struct pawl_worker *worker, const struct pwi_job_order *
 /* If memory does not suffice to send a report, the answer says so. */
 static pawl_status answer(struct pawl_worker *worker, struct pawl_invocation *invocation, pawl_status status,
                           int64_t took_ns) {
-  struct pwi_job_answer said = {
-      .status = status, .took_ns = took_ns, .tick = worker->group ? pawl_group_tick(worker->group) : 0};
+  struct pwi_job_answer said = {.status = status, .took_ns = took_ns, .tick = tick_of(worker)};
   if (status) memcpy(said.text, worker->said, sizeof said.text);
   if (worker->report.status) pwi_writer_reset(&worker->report);
   pwi_job_answer_write(&worker->report, &said);
@@ -384,7 +398,7 @@ pawl_status pawl_worker_run(struct pawl_session *session, const char *name, cons
   if (!worker) return pwi_error_status(PAWL_NO_MEMORY, "worker");
   *worker = (struct pawl_worker){.session = session, .name = name, .calls = calls, .context = context};
   if (gethostname(worker->host, sizeof worker->host - 1) != 0) worker->host[0] = '\0';
-  pawl_status status = pwi_job_names(name, &worker->names);
+  pawl_status status = pwi_session_job_names(session, name, &worker->names);
   if (status)
     status = pwi_error(status, "worker of '%s': the name must be a word of at most %d characters", name ? name : "",
                        PWI_JOB_NAME_MAX);

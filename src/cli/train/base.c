@@ -18,6 +18,7 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_TENSORBOARD, PWI_TRAIN_TEXT, PLACE(board), 0, 0, NULL},
     {PWI_TRAIN_LISTEN, PWI_TRAIN_TEXT, PLACE(listen), 0, 0, NULL},
     {PWI_TRAIN_JOB, PWI_TRAIN_TEXT, PLACE(job), 0, 0, NULL},
+    {PWI_TRAIN_GRAPH, PWI_TRAIN_TEXT, PLACE(graph), 0, 0, NULL},
     {PWI_TRAIN_RESUME, PWI_TRAIN_FLAG, PLACE(resume), 0, 0, NULL},
     {PWI_CLI_LETTER_JSON, PWI_TRAIN_FLAG, PLACE(json), 0, 0, NULL},
     {PWI_TRAIN_QUIET, PWI_TRAIN_FLAG, PLACE(quiet), 0, 0, NULL},
@@ -66,11 +67,42 @@ static bool read_on_loss(struct pwi_train_base *base, const char *value) {
   int how;
   if (!pwi_train_word_read(words, value, &how)) return false;
   base->on_loss = (enum pawl_on_loss)how;
+  base->has_on_loss = true;
+  return true;
+}
+
+static const struct pwi_train_word shares[] = {
+    {"none", PWI_TRAIN_SHARE_NONE}, {"servers", PWI_TRAIN_SHARE_SERVERS}, {"reduce", PWI_TRAIN_SHARE_REDUCE}, {0}};
+
+const char *pwi_train_share_name(enum pwi_train_share share) {
+  for (const struct pwi_train_word *word = shares; word->name; word++)
+    if (word->value == (int)share) return word->name;
+  return "";
+}
+
+static bool read_share(struct pwi_train_base *base, const char *value) {
+  int share;
+  if (!pwi_train_word_read(shares, value, &share)) return false;
+  base->share = (enum pwi_train_share)share;
+  return true;
+}
+
+static bool read_mode(struct pwi_train_base *base, const char *value) {
+  static const struct pwi_train_word words[] = {
+      {"notify-ack", PAWL_REDUCE_NOTIFY_ACK}, {"bsp", PAWL_REDUCE_BSP}, {"async", PAWL_REDUCE_ASYNC}, {0}};
+  int mode;
+  if (!pwi_train_word_read(words, value, &mode)) return false;
+  base->mode = (enum pawl_reduce_mode)mode;
+  base->has_mode = true;
   return true;
 }
 
 static const char *read_other(struct pwi_train_base *base, int letter, const char *value) {
   switch (letter) {
+  case PWI_TRAIN_SHARE:
+    return read_share(base, value) ? NULL : "servers or reduce";
+  case PWI_TRAIN_MODE:
+    return read_mode(base, value) ? NULL : "notify-ack, bsp or async";
   case PWI_TRAIN_ON_LOSS:
     return read_on_loss(base, value) ? NULL : "replace, continue or stop";
   case PWI_TRAIN_WORKERS:
@@ -80,6 +112,7 @@ static const char *read_other(struct pwi_train_base *base, int letter, const cha
                : "a number of workers, or MIN:MAX, up to 1024";
   default:
     base->has_cluster |= letter == PWI_SESSION_CLUSTER;
+    base->names_cluster |= letter == PWI_SESSION_CLUSTER;
     base->has_servers |= letter == PWI_TRAIN_SERVERS || letter == PWI_TRAIN_REPLICAS;
     return NULL;
   }
@@ -128,9 +161,22 @@ static void warn_of_crowd(const struct pwi_train_base *base) {
           base->workers, count, count == 1 ? "" : "s", count);
 }
 
+/* Options that belong to one way of sharing, with another one. */
+static int check_share(const struct pwi_train_base *base) {
+  bool reduces = pwi_train_base_reduces(base);
+  if (reduces && base->has_servers)
+    return pwi_cli_usage(base->command, "--share reduce uses no servers; omit --servers and --replicas");
+  if (!reduces && (base->graph || base->has_mode))
+    return pwi_cli_usage(base->command, "--graph and --mode need --share reduce");
+  return PWI_EXIT_OK;
+}
+
 int pwi_train_base_settle(struct pwi_train_base *base) {
   const struct pwi_command *command = base->command;
   settle_workers(base);
+  if (pwi_train_base_reduces(base) && !base->has_on_loss) base->on_loss = PAWL_LOSS_CONTINUE;
+  int exit_code = check_share(base);
+  if (exit_code != PWI_EXIT_OK) return exit_code;
   if (base->has_cluster && base->has_servers)
     return pwi_cli_usage(command,
                          "--servers and --replicas need a cluster started by this command; the one at %s has its own",

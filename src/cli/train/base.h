@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <pawl/job.h>
+#include <pawl/reduce.h>
 
 #include "cli/cli.h"
 #include "cli/ranks.h"
@@ -14,6 +15,14 @@
 #include "cli/train/letters.h"
 
 #define PWI_TRAIN_WORKERS_MAX 1024
+
+/* How workers share the parameters. */
+enum pwi_train_share {
+  PWI_TRAIN_SHARE_AUTO = 0, /* not given */
+  PWI_TRAIN_SHARE_NONE,     /* this process trains by itself */
+  PWI_TRAIN_SHARE_SERVERS,
+  PWI_TRAIN_SHARE_REDUCE,
+};
 
 struct pwi_train_base {
   const struct pwi_command *command;
@@ -24,7 +33,8 @@ struct pwi_train_base {
   bool json, quiet;
 
   struct pwi_session_choice choice;
-  bool has_cluster; /* false: a temporary cluster is started */
+  bool has_cluster;   /* false: a temporary cluster is started */
+  bool names_cluster; /* by --cluster, not by PAWL_ADDRESS */
   const char *listen;
   bool has_workers;
   uint32_t workers, workers_most; /* minimum and maximum of workers; 0: none are started */
@@ -32,9 +42,15 @@ struct pwi_train_base {
   uint32_t least, most;           /* minimum and maximum of workers of the job */
   uint32_t threads;               /* threads of each worker; 0: its share of the processors */
   enum pawl_on_loss on_loss;
+  bool has_on_loss;
   double drop_slowest;
   uint32_t servers, replicas; /* of a temporary cluster */
   bool has_servers;
+
+  enum pwi_train_share share;
+  const char *graph; /* NULL: the default */
+  enum pawl_reduce_mode mode;
+  bool has_mode;
 
   bool is_launched; /* by mpirun or srun; `ranks` is then set */
   struct pwi_ranks ranks;
@@ -60,6 +76,16 @@ struct pwi_train_base {
        "address that workers connect to (default: from the route to the manager)"},                                    \
       PWI_SESSION_PROOFS
 
+/* For methods that can share by reduce. */
+#define PWI_TRAIN_SHARE_REDUCING                                                                                       \
+  {PWI_TRAIN_GRAPH, "graph", "NAME",                                                                                   \
+   "reduce: who sends to whom: a topology of 'pawl graph list', such as root, ring or complete, or a file (default: "  \
+   "root up to about 400 workers)"},                                                                                   \
+  {                                                                                                                    \
+    PWI_TRAIN_MODE, "mode", "NAME",                                                                                    \
+        "reduce: notify-ack (default) waits for the neighbours, bsp for all workers, async for none"                   \
+  }
+
 #define PWI_TRAIN_SHOWN                                                                                                \
   {PWI_TRAIN_LOG, "log", "FILE", "write a JSON object for each round to FILE"},                                        \
       {PWI_TRAIN_TENSORBOARD, "tensorboard", "DIR", "write event files for TensorBoard to DIR"},                       \
@@ -76,6 +102,14 @@ bool pwi_train_base_option(struct pwi_train_base *base, int letter, const char *
 
 /* Resolves defaults and checks that the options are compatible. Returns PWI_EXIT_OK, or prints an error. */
 int pwi_train_base_settle(struct pwi_train_base *base);
+
+/* Whether workers average among themselves, so that no servers are needed. */
+static inline bool pwi_train_base_reduces(const struct pwi_train_base *base) {
+  return base->share == PWI_TRAIN_SHARE_REDUCE;
+}
+
+/* The name of a way to share: "servers", "reduce" or "none". */
+const char *pwi_train_share_name(enum pwi_train_share share);
 
 /* Parses `N` or `MIN:MAX`. */
 bool pwi_train_workers_read(const char *text, uint32_t *least_out, uint32_t *most_out);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <pawl/cnn.h>
 #include <pawl/lda.h>
 #include <pawl/linear_model.h>
 
@@ -22,7 +23,7 @@
 #define CLOSE_NS (2 * PAWL_SECOND)
 #define TEXT_MAX 1024
 
-enum { LETTER_JOB = 800, LETTER_WAIT, LETTER_LISTEN, LETTER_RACK, LETTER_READY_FD, LETTER_PARENT };
+enum { LETTER_JOB = 800, LETTER_WAIT, LETTER_LISTEN, LETTER_RACK, LETTER_PEERS, LETTER_READY_FD, LETTER_PARENT };
 
 void pwi_worker_init(struct pwi_worker *worker, const struct pwi_command *command) {
   *worker = (struct pwi_worker){.command = command, .job = JOB, .wait_ns = PAWL_FOREVER, .ready_fd = UINT64_MAX};
@@ -41,6 +42,9 @@ static bool read_option(struct pwi_worker *worker, int letter, const char *value
     break;
   case LETTER_RACK:
     worker->choice.options.rack = value;
+    break;
+  case LETTER_PEERS:
+    worker->choice.options.peers_only = true;
     break;
   case LETTER_WAIT:
     if (!pwi_role_seconds(value, &worker->wait_ns)) wanted = "a number of seconds";
@@ -82,9 +86,10 @@ typedef pawl_status work_function(struct pawl_session *session, const char *job,
 static const struct app {
   const char *name;
   work_function *work;
-} apps[] = {{"linear", pawl_linear_work}, {"lda", pawl_lda_work}};
+} apps[] = {{"linear", pawl_linear_work}, {"lda", pawl_lda_work}, {"cnn", pawl_cnn_work}};
 
-_Static_assert(PAWL_LINEAR_TEXT <= TEXT_MAX && PAWL_LDA_TEXT <= TEXT_MAX, "a sentence of either fits");
+_Static_assert(PAWL_LINEAR_TEXT <= TEXT_MAX && PAWL_LDA_TEXT <= TEXT_MAX && PAWL_CNN_TEXT <= TEXT_MAX,
+               "a sentence of each fits");
 
 static work_function *function_of(const char *spec, size_t size) {
   const char *name = "";
@@ -171,6 +176,7 @@ static const struct pwi_cli_option options[] = {
      "address that the scheduler and other workers connect to (default: any port, on the interface that leads to the "
      "manager)"},
     {LETTER_RACK, "rack", "LABEL", "label of the rack of this machine (default: PAWL_RACK)"},
+    {LETTER_PEERS, "peers", NULL, "the job shares by reduce ('pawl train --share reduce'): use no servers"},
     PWI_SESSION_OPTIONS,
     {LETTER_READY_FD, "ready-fd", "FD", "write 'ready' to the file descriptor FD when ready"},
     {LETTER_PARENT, "parent", "PID", "end when the parent process PID has ended"},

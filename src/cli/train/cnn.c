@@ -1,8 +1,7 @@
-/* `pawl train cnn`: trains in this process. The method is in apps/cnn; this file reads images, shows and logs epochs,
- * and writes the model. */
+/* `pawl train cnn`: trains in this process, or is the scheduler of workers. The method is in apps/cnn; this file reads
+ * images, shows and logs epochs, and writes the model. */
 #include "cli/train/cnn.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,55 +11,52 @@
 #include "cli/spool.h"
 #include "cli/train/cnn_end.h"
 #include "cli/train/keep.h"
-#include "cli/train/log.h"
 #include "cli/train/paths.h"
 #include "cli/train/run.h"
-#include "host/clock.h"
 
 struct cnn_train {
+  struct pwi_train_run run; /* without sharing, it has no session */
   struct pwi_train_cnn_options options;
   struct pwi_spool spool, test_spool; /* files of a pipe are copied */
   struct pawl_images *images, *test;  /* test NULL: none */
   char *output;
-  struct pwi_train_show show;
-  struct pwi_train_log log;
-  int64_t began_ns;
+  double seconds; /* at the end of training */
+  char **paths;   /* absolute paths of the training images, for workers */
 };
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
 
-static void record(struct cnn_train *train, const struct pawl_cnn_progress *is) {
-  char line[PWI_TRAIN_LINE_MAX];
-  if (!train->log.path || pwi_train_log_write(&train->log, pwi_train_cnn_json(is))) return;
-  snprintf(line, sizeof line, "stopped writing the log %.300s: %s", train->options.log, strerror(errno));
-  pwi_train_show_say(&train->show, line);
-}
+static void tell(void *context, const char *line) { pwi_train_run_tell(&((struct cnn_train *)context)->run, line); }
+static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct cnn_train *)context)->run); }
+
+static bool is_alone(const struct cnn_train *train) { return train->options.base.share == PWI_TRAIN_SHARE_NONE; }
 
 /* A line for each epoch stays; on a terminal another one shows the progress of the current epoch. */
 static void progress(void *context, const struct pawl_cnn_progress *is) {
   struct cnn_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
-  if (is->is_epoch_over) record(train, is);
-  if (!is->is_epoch_over && !pwi_train_show_is_due(&train->show)) return;
+  if (!is_alone(train)) pwi_train_run_beat(&train->run);
+  if (is->is_epoch_over && pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_cnn_json(is));
+  if (!is->is_epoch_over && !pwi_train_show_is_due(&train->run.show)) return;
   pwi_train_cnn_line(is, line);
   if (is->is_epoch_over)
-    pwi_train_show_say(&train->show, line);
+    pwi_train_show_say(&train->run.show, line);
   else
-    pwi_train_show_draw(&train->show, line);
+    pwi_train_show_draw(&train->run.show, line);
 }
 
 static bool stopping(void *context) {
-  (void)context;
-  return pwi_train_run_was_interrupted();
+  struct cnn_train *train = context;
+  return is_alone(train) ? pwi_train_run_was_interrupted() : pwi_train_run_is_stopping(&train->run);
 }
 
 /* --- before ------------------------------------------------------------------------------------------------------- */
 
 static int read_images(struct cnn_train *train, const char *const *paths, size_t count, struct pwi_spool *spool,
                        struct pawl_images **images_out) {
-  const struct pwi_command *command = train->options.command;
+  const struct pwi_command *command = train->options.base.command;
   int exit_code;
-  if (!pwi_spool_init(spool, command, paths, count, train->options.quiet, &exit_code)) return exit_code;
+  if (!pwi_spool_init(spool, command, paths, count, train->options.base.quiet, &exit_code)) return exit_code;
   pawl_status status = pawl_images_read(spool->paths, count, &train->options.reading, images_out);
   return status ? pwi_cli_failure(command, "%s", pawl_error_text()) : PWI_EXIT_OK;
 }
@@ -68,14 +64,16 @@ static int read_images(struct cnn_train *train, const char *const *paths, size_t
 static int prepare(struct cnn_train *train) {
   const struct pwi_train_cnn_options *options = &train->options;
   train->output =
-      options->output ? pwi_copy_string(options->output) : pwi_train_path_beside(options->data[0], ".model");
-  if (!train->output) return pwi_cli_failure(options->command, "out of memory");
-  int exit_code = pwi_train_path_output(options->command, train->output);
+      options->base.output ? pwi_copy_string(options->base.output) : pwi_train_path_beside(options->data[0], ".model");
+  if (!train->output) return pwi_cli_failure(options->base.command, "out of memory");
+  int exit_code = pwi_train_path_output(options->base.command, train->output);
   if (exit_code == PWI_EXIT_OK)
     exit_code = read_images(train, options->data, options->data_count, &train->spool, &train->images);
   if (exit_code == PWI_EXIT_OK && options->test_count > 0)
     exit_code = read_images(train, options->test, options->test_count, &train->test_spool, &train->test);
-  return exit_code;
+  if (exit_code != PWI_EXIT_OK || is_alone(train)) return exit_code;
+  train->paths = pwi_train_paths_absolute(train->spool.paths, options->data_count);
+  return train->paths ? PWI_EXIT_OK : pwi_cli_failure(options->base.command, "out of memory, or a name is too long");
 }
 
 /* --- after -------------------------------------------------------------------------------------------------------- */
@@ -92,26 +90,46 @@ static int print_result(const struct cnn_train *train, const struct pawl_cnn_mod
   struct pawl_images_info info = {0};
   if (train->test) pawl_images_info(train->test, &info);
   end.test_images = info.count;
-  end.seconds = (double)(pwi_host_now() - train->began_ns) / (double)PWI_HOST_SECOND;
-  if (train->options.json) return pwi_train_cnn_end_json(&end);
-  if (!train->options.quiet) pwi_train_cnn_end_print(&end);
+  end.seconds = train->seconds;
+  if (train->options.base.json) return pwi_train_cnn_end_json(&end);
+  if (!train->options.base.quiet) pwi_train_cnn_end_print(&end);
   return PWI_EXIT_OK;
 }
 
 static int keep(struct cnn_train *train, struct pawl_cnn_model *model, const struct pawl_cnn_result *result) {
   char error[PWI_TRAIN_KEEP_TEXT] = "", line[PWI_TRAIN_LINE_MAX];
   if (pwi_train_keep(train->output, write_model, model, error))
-    return pwi_cli_failure(train->options.command, "%s", error);
+    return pwi_cli_failure(train->options.base.command, "%s", error);
   bool is_interrupted = strcmp(result->why, "interrupted") == 0;
   if (is_interrupted) {
     snprintf(line, sizeof line, "the unfinished model was saved to %.400s", train->output);
-    pwi_train_show_say(&train->show, line);
+    pwi_train_show_say(&train->run.show, line);
   }
   int printed = print_result(train, model, result);
   return is_interrupted ? PWI_TRAIN_INTERRUPTED : printed;
 }
 
-static int learn(struct cnn_train *train) {
+static int fail(struct cnn_train *train, pawl_status status, const char *error) {
+  if (status != PAWL_CANCELLED || !pwi_train_run_was_interrupted())
+    return pwi_train_run_explain(&train->run, status, error);
+  tell(train, "interrupted before there was a model; no model was written");
+  return PWI_TRAIN_INTERRUPTED;
+}
+
+static pawl_status call_method(struct cnn_train *train, struct pawl_cnn_model **model_out,
+                               struct pawl_cnn_result *result_out, char error[PAWL_CNN_TEXT]) {
+  struct pawl_cnn_options *cnn = &train->options.cnn;
+  struct pawl_cnn_sharing sharing;
+  if (is_alone(train)) return pawl_cnn_train(train->images, train->test, cnn, model_out, result_out, error);
+  pwi_train_cnn_sharing(&train->options, (const char *const *)train->paths, &sharing);
+  sharing.tell = tell;
+  if (pwi_train_run_has_workers(&train->run)) sharing.start_worker = start_worker;
+  return pawl_cnn_train_shared(train->run.session, &sharing, train->images, train->test, cnn, model_out, result_out,
+                               error);
+}
+
+static int learn(void *context) {
+  struct cnn_train *train = context;
   struct pawl_cnn_options *cnn = &train->options.cnn;
   struct pawl_cnn_model *model = NULL;
   struct pawl_cnn_result result;
@@ -119,31 +137,36 @@ static int learn(struct cnn_train *train) {
   cnn->progress = progress;
   cnn->stopping = stopping;
   cnn->context = train;
-  pawl_status status = pawl_cnn_train(train->images, train->test, cnn, &model, &result, error);
-  pwi_train_show_clear(&train->show);
-  if (status) return pwi_cli_failure(train->options.command, "%s", *error ? error : pawl_status_text(status));
-  int exit_code = keep(train, model, &result);
+  pawl_status status = call_method(train, &model, &result, error);
+  train->seconds = pwi_train_run_conclude(&train->run);
+  int exit_code = status ? fail(train, status, error) : keep(train, model, &result);
   pawl_cnn_model_destroy(model);
   return exit_code;
 }
 
+static int run(struct cnn_train *train) {
+  if (pwi_train_run_is_follower(&train->run) && !is_alone(train)) return pwi_train_follow(&train->options.base);
+  int exit_code = prepare(train);
+  if (exit_code != PWI_EXIT_OK) return exit_code;
+  if (!is_alone(train)) return pwi_train_run_session(&train->run, learn, train);
+  pwi_train_run_catch();
+  return learn(train);
+}
+
 int pwi_train_cnn_run(const struct pwi_command *command, int argc, char **argv) {
-  struct cnn_train train = {.began_ns = pwi_host_now()};
+  struct cnn_train train = {.output = NULL};
   int exit_code = PWI_EXIT_OK;
   if (!pwi_train_cnn_options_read(&train.options, command, argc, argv, &exit_code)) return exit_code;
-  pwi_train_show_init(&train.show, train.options.quiet);
-  train.log = (struct pwi_train_log){.path = train.options.log};
-  exit_code = prepare(&train);
-  if (exit_code == PWI_EXIT_OK) {
-    pwi_train_run_catch();
-    exit_code = learn(&train);
-  }
+  pwi_train_run_init(&train.run, &train.options.base);
+  train.run.advice = ", so no model can be saved; to survive such a loss, use --replicas 1";
+  exit_code = run(&train);
   fflush(stdout);
-  pwi_train_log_close(&train.log);
+  pwi_train_run_fini(&train.run);
   pawl_images_destroy(train.images);
   pawl_images_destroy(train.test);
   pwi_spool_fini(&train.spool);
   pwi_spool_fini(&train.test_spool);
+  pwi_train_paths_free(train.paths, train.options.data_count);
   pwi_free(train.output);
   return exit_code;
 }

@@ -32,6 +32,26 @@ json_t *pwi_train_cnn_json(const struct pawl_cnn_progress *is) {
 
 /* --- the result --------------------------------------------------------------------------------------------------- */
 
+static void add_workers(const struct pwi_train_cnn_end *end, json_t *object) {
+  const struct pawl_cnn_result *result = end->result;
+  json_t *more = json_pack("{s:s, s:I, s:I, s:o, s:I, s:I}", "share", pwi_train_share_name(end->options->base.share),
+                           "workers", (json_int_t)result->workers, "workers_lost", (json_int_t)result->workers_lost,
+                           "wait_pct", pwi_train_json_number(result->wait_pct), "bytes_sent",
+                           (json_int_t)result->bytes_sent, "bytes_received", (json_int_t)result->bytes_received);
+  (void)json_object_update(object, more);
+  json_decref(more);
+}
+
+static void print_workers(const struct pwi_train_cnn_end *end) {
+  const struct pawl_cnn_result *result = end->result;
+  char sent[32], received[32];
+  if (end->options->base.share == PWI_TRAIN_SHARE_NONE) return;
+  printf("  %-12s %" PRIu32 " finished, %" PRIu32 " lost; shared by %s, waited %.1f %%\n", "workers", result->workers,
+         result->workers_lost, pwi_train_share_name(end->options->base.share), result->wait_pct);
+  printf("  %-12s %sB sent, %sB received by workers\n", "network", pwi_train_short((double)result->bytes_sent, sent),
+         pwi_train_short((double)result->bytes_received, received));
+}
+
 int pwi_train_cnn_end_json(const struct pwi_train_cnn_end *end) {
   const struct pawl_cnn_result *result = end->result;
   struct pawl_cnn_about about;
@@ -47,8 +67,9 @@ int pwi_train_cnn_end_json(const struct pwi_train_cnn_end *end) {
       (json_int_t)result->batch, "rate", pwi_train_json_number(result->rate), "momentum",
       pwi_train_json_number(result->momentum), "decay", pwi_train_json_number(result->decay), "seed",
       json_sprintf("%" PRIu64, about.seed), "total_seconds", pwi_train_json_number(end->seconds));
+  if (end->options->base.share != PWI_TRAIN_SHARE_NONE) add_workers(end, object);
   return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK
-                                              : pwi_cli_failure(end->options->command, "cannot print the result");
+                                              : pwi_cli_failure(end->options->base.command, "cannot print the result");
 }
 
 void pwi_train_cnn_end_print(const struct pwi_train_cnn_end *end) {
@@ -67,7 +88,8 @@ void pwi_train_cnn_end_print(const struct pwi_train_cnn_end *end) {
     printf("  %-12s %.2f %% of %" PRIu64 " images\n", "test error", 100 * result->test_error, end->test_images);
   printf("  %-12s %s: %s training, %s images/s\n", "time", pwi_train_time(end->seconds, whole),
          pwi_train_time(result->train_s, training), pwi_train_short(result->images_per_s, speed));
-  printf("  %-12s %s%s\n", "model", end->output, end->options->output ? "" : " (choose another name with -o)");
+  print_workers(end);
+  printf("  %-12s %s%s\n", "model", end->output, end->options->base.output ? "" : " (choose another name with -o)");
   printf("\nnext:  pawl predict");
   pwi_train_word_print(end->output);
   printf(" FILE…\n");

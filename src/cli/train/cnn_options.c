@@ -23,7 +23,27 @@ const struct pwi_cli_option pwi_train_cnn_list[] = {
     {PWI_TRAIN_MOMENTUM, "momentum", "X", "share of the last step that is repeated, below 1 (default: 0.9)"},
     {PWI_TRAIN_DECAY, "decay", "X", "weight decay (default: 0.0005)"},
     {PWI_TRAIN_SEED, "seed", "N", "seed of first weights, order and dropout (default: 1)"},
-    {PWI_TRAIN_THREADS, "threads", "N", "number of threads of OpenBLAS, if it was built with threads (default: 1)"},
+    {PWI_TRAIN_THREADS, "threads", "N",
+     "number of threads of OpenBLAS in each worker, if it was built with threads (default: 1)"},
+    PWI_CLI_HEADING("workers"),
+    {PWI_TRAIN_WORKERS, "workers", "N|MIN:MAX",
+     "number of worker processes, which divide each batch among them (default: 1, this process); with --cluster, 0 "
+     "starts none, and 'pawl worker' starts them elsewhere"},
+    {PWI_TRAIN_SHARE, "share", "HOW",
+     "how workers share the parameters: servers (default), or reduce: they average with their neighbours in a graph"},
+    PWI_TRAIN_SHARE_REDUCING,
+    {PWI_TRAIN_AVERAGE, "average", "WHAT",
+     "reduce: average models, or gradients (default: gradients on the complete graph with notify-ack, else models)"},
+    {PWI_TRAIN_ON_LOSS, "on-worker-loss", "HOW",
+     "what to do if a worker dies: replace it (default), continue without it, or stop"},
+    {PWI_TRAIN_DROP_SLOWEST, "drop-slowest", "X", "drop a worker that takes X times the median, three times in a row"},
+    {PWI_TRAIN_SERVERS, "servers", "N", "number of server processes (default: 1, and 1 for each replica)"},
+    {PWI_TRAIN_REPLICAS, "replicas", "N", "number of further copies of the model: N servers may die (default: 0)"},
+    {PWI_SESSION_CLUSTER, "cluster", "ADDRESS[,…]",
+     "address of the manager of the cluster to use (default: PAWL_ADDRESS, or a temporary cluster is started)"},
+    {PWI_TRAIN_JOB, "job", "NAME", "name by which workers find this run in the cluster (default: train)"},
+    {PWI_TRAIN_LISTEN, "listen", "ADDRESS", "address that workers connect to (default: from the route to the manager)"},
+    PWI_SESSION_PROOFS,
     PWI_CLI_HEADING("output"),
     {PWI_TRAIN_LOG, "log", "FILE", "write a JSON object for each epoch to FILE"},
     {PWI_CLI_LETTER_JSON, "json", NULL, "print the result as one JSON object"},
@@ -35,8 +55,6 @@ const struct pwi_cli_option pwi_train_cnn_list[] = {
 
 static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_NET, PWI_TRAIN_TEXT, PLACE(cnn.net), 0, 0, NULL},
-    {PWI_TRAIN_OUTPUT, PWI_TRAIN_TEXT, PLACE(output), 0, 0, NULL},
-    {PWI_TRAIN_LOG, PWI_TRAIN_TEXT, PLACE(log), 0, 0, NULL},
     {PWI_TRAIN_EPOCHS, PWI_TRAIN_COUNT64, PLACE(cnn.epochs), 1, 1e6, "a number of epochs, up to 1000000"},
     {PWI_TRAIN_BATCH, PWI_TRAIN_COUNT64, PLACE(cnn.batch), 1, 65536, "a number of images, up to 65536"},
     {PWI_TRAIN_RATE, PWI_TRAIN_REAL, PLACE(cnn.rate), 1e-300, 1e300, "a number above 0"},
@@ -44,8 +62,6 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_DECAY, PWI_TRAIN_REAL, PLACE(cnn.decay), 0, 1e300, "a number, at least 0"},
     {PWI_TRAIN_SEED, PWI_TRAIN_COUNT64, PLACE(cnn.seed), 0, 2e19, "a whole number"},
     {PWI_TRAIN_THREADS, PWI_TRAIN_COUNT32, PLACE(cnn.threads), 1, 1024, "a number of threads, up to 1024"},
-    {PWI_CLI_LETTER_JSON, PWI_TRAIN_FLAG, PLACE(json), 0, 0, NULL},
-    {PWI_TRAIN_QUIET, PWI_TRAIN_FLAG, PLACE(quiet), 0, 0, NULL},
     {0},
 };
 
@@ -63,8 +79,19 @@ static bool read_test(struct pwi_train_cnn_options *options, const char *value) 
   return true;
 }
 
+static bool read_average(struct pwi_train_cnn_options *options, const char *value) {
+  static const struct pwi_train_word words[] = {
+      {"models", PAWL_CNN_AVERAGE_MODELS}, {"gradients", PAWL_CNN_AVERAGE_GRADIENTS}, {0}};
+  int average;
+  if (!pwi_train_word_read(words, value, &average)) return false;
+  options->average = (enum pawl_cnn_average)average;
+  return true;
+}
+
 static const char *read_other(struct pwi_train_cnn_options *options, int letter, const char *value) {
   switch (letter) {
+  case PWI_TRAIN_AVERAGE:
+    return read_average(options, value) ? NULL : "models or gradients";
   case PWI_TRAIN_SCHEDULE:
     return read_schedule(options, value) ? NULL : "cosine or constant";
   case PWI_TRAIN_TEST:
@@ -76,32 +103,85 @@ static const char *read_other(struct pwi_train_cnn_options *options, int letter,
   }
 }
 
+static bool read_option(struct pwi_train_cnn_options *options, int letter, const char *value, int *exit_out) {
+  const char *wanted = pwi_train_rules_follow(rules, options, letter, value);
+  if (!wanted) wanted = read_other(options, letter, value);
+  if (!wanted) return pwi_train_base_option(&options->base, letter, value, exit_out);
+  *exit_out = pwi_cli_bad_value(options->base.command, value, "%s", wanted);
+  return false;
+}
+
+/* --- what was left open ------------------------------------------------------------------------------------------- */
+
+/* Without --share: one worker is this process, and several use servers, unless an option belongs to reduce. */
+static void settle_share(struct pwi_train_cnn_options *options) {
+  struct pwi_train_base *base = &options->base;
+  bool has_many = base->has_workers && base->workers_most != 1;
+  bool has_others = has_many || base->names_cluster || (base->is_launched && base->ranks.size > 1);
+  if (base->share != PWI_TRAIN_SHARE_AUTO) return;
+  if (base->graph || base->has_mode || options->average)
+    base->share = PWI_TRAIN_SHARE_REDUCE;
+  else
+    base->share = has_others ? PWI_TRAIN_SHARE_SERVERS : PWI_TRAIN_SHARE_NONE;
+}
+
+static int check_alone(const struct pwi_train_base *base) {
+  if (base->has_workers && base->workers_most != 1)
+    return pwi_cli_usage(base->command, "several workers have to share the parameters; give --share servers or reduce");
+  if (base->has_servers || base->names_cluster)
+    return pwi_cli_usage(base->command, "one process needs no servers and no cluster; give --share servers");
+  return PWI_EXIT_OK;
+}
+
+static int check(struct pwi_train_cnn_options *options) {
+  struct pwi_train_base *base = &options->base;
+  struct pawl_cnn_sharing sharing;
+  char error[PAWL_CNN_TEXT];
+  if (!options->cnn.net) return pwi_cli_usage(base->command, "no net was named; give --model lenet or --model vgg");
+  if (!pawl_cnn_check(&options->cnn, error)) return pwi_cli_usage(base->command, "%s", error);
+  settle_share(options);
+  if (base->share == PWI_TRAIN_SHARE_NONE) return check_alone(base);
+  int exit_code = pwi_train_base_settle(base);
+  if (exit_code != PWI_EXIT_OK) return exit_code;
+  pwi_train_cnn_sharing(options, options->data, &sharing);
+  return pawl_cnn_sharing_check(&sharing, error) ? PWI_EXIT_OK : pwi_cli_usage(base->command, "%s", error);
+}
+
+void pwi_train_cnn_sharing(const struct pwi_train_cnn_options *options, const char *const *paths,
+                           struct pawl_cnn_sharing *sharing_out) {
+  const struct pwi_train_base *base = &options->base;
+  pawl_cnn_sharing_init(sharing_out);
+  sharing_out->share = pwi_train_base_reduces(base) ? PAWL_CNN_REDUCE : PAWL_CNN_SERVERS;
+  sharing_out->job = base->job;
+  sharing_out->paths = paths;
+  sharing_out->path_count = options->data_count;
+  sharing_out->format = options->reading.format;
+  sharing_out->workers = base->least;
+  sharing_out->workers_most = base->most;
+  sharing_out->on_loss = base->on_loss;
+  sharing_out->drop_slowest = base->drop_slowest;
+  sharing_out->graph = base->graph;
+  sharing_out->mode = base->mode;
+  sharing_out->average = options->average;
+}
+
 bool pwi_train_cnn_options_read(struct pwi_train_cnn_options *options, const struct pwi_command *command, int argc,
                                 char **argv, int *exit_out) {
   struct pwi_cli_args args;
-  char error[PAWL_CNN_TEXT];
   int letter;
-  *options = (struct pwi_train_cnn_options){.command = command};
+  *options = (struct pwi_train_cnn_options){.average = PAWL_CNN_AVERAGE_AUTO};
+  pwi_train_base_init(&options->base, command);
   pawl_cnn_options_init(&options->cnn);
   pawl_images_options_init(&options->reading);
   pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0) {
-    const char *wanted = pwi_train_rules_follow(rules, options, letter, args.value);
-    if (!wanted) wanted = read_other(options, letter, args.value);
-    if (!wanted) continue;
-    *exit_out = pwi_cli_bad_value(command, args.value, "%s", wanted);
-    return false;
-  }
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!read_option(options, letter, args.value, exit_out)) return false;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, INT32_MAX)) {
     *exit_out = args.exit_code;
     return false;
   }
   options->data = (const char *const *)argv + args.rest;
   options->data_count = (size_t)(argc - args.rest);
-  *exit_out = PWI_EXIT_OK;
-  if (!options->cnn.net)
-    *exit_out = pwi_cli_usage(command, "no net was named; give --model lenet or --model vgg");
-  else if (!pawl_cnn_check(&options->cnn, error))
-    *exit_out = pwi_cli_usage(command, "%s", error);
+  *exit_out = check(options);
   return *exit_out == PWI_EXIT_OK;
 }

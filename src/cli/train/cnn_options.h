@@ -5,13 +5,14 @@
 #include <pawl/cnn.h>
 
 #include "cli/cli.h"
-#include "cli/train/letters.h"
+#include "cli/train/base.h"
 
 #define PWI_TRAIN_TESTS_MAX 64 /* files */
 
 struct pwi_train_cnn_options {
-  const struct pwi_command *command;
+  struct pwi_train_base base;  /* its share is settled: not AUTO */
   struct pawl_cnn_options cnn; /* without callbacks */
+  enum pawl_cnn_average average;
   struct pawl_images_options reading;
 
   /* File names as given. */
@@ -19,10 +20,6 @@ struct pwi_train_cnn_options {
   size_t data_count;
   const char *test[PWI_TRAIN_TESTS_MAX];
   size_t test_count;
-  const char *output; /* NULL: named after the data */
-  const char *log;    /* NULL: none */
-
-  bool json, quiet;
 };
 
 /* The options, for --help and parsing. */
@@ -31,5 +28,9 @@ extern const struct pwi_cli_option pwi_train_cnn_list[];
 /* Parses a command line. Keeps pointers into `argv`. If it returns false, return `*exit_out`. */
 bool pwi_train_cnn_options_read(struct pwi_train_cnn_options *options, const struct pwi_command *command, int argc,
                                 char **argv, int *exit_out);
+
+/* How workers share, without callbacks. `paths` are those of the training images. */
+void pwi_train_cnn_sharing(const struct pwi_train_cnn_options *options, const char *const *paths,
+                           struct pawl_cnn_sharing *sharing_out);
 
 #endif

@@ -104,6 +104,8 @@ static json_t *describe(const struct pwi_train_end *end, size_t point) {
   set_number(object, "train_seconds", result->train_s);
   set_number(object, "valid_loss", result->valid_loss);
   set_number(object, "valid_accuracy", result->valid_accuracy);
+  set(object, "share", text_or_null(pwi_train_base_reduces(&end->options->base) ? "reduce" : "servers"));
+  set_count(object, "workers", result->workers);
   set_count(object, "workers_lost", result->workers_lost);
   return object;
 }
@@ -170,7 +172,9 @@ static void print_costs(const struct pwi_train_end *end, const struct pawl_linea
          pwi_train_short((double)result->bytes_received, received));
   if (result->skipped)
     printf("  %-12s %" PRIu64 " bad row%s\n", "skipped", result->skipped, result->skipped == 1 ? "" : "s");
-  if (result->workers_lost)
+  if (pwi_train_base_reduces(&end->options->base))
+    printf("  %-12s %u finished, %u lost; shared by reduce\n", "workers", result->workers, result->workers_lost);
+  else if (result->workers_lost)
     printf("  %-12s %u worker%s during training\n", "lost", result->workers_lost, result->workers_lost == 1 ? "" : "s");
 }
 

@@ -41,6 +41,8 @@
       {PWI_TRAIN_BLOCKS, "blocks", "N", "blocks: number of blocks of features (default: chosen from the data)"},       \
       {PWI_TRAIN_NO_KKT, "no-kkt", NULL, "blocks: visit every feature in every round"},                                \
       {PWI_TRAIN_RATE, "rate", "X", "learning rate, for methods that need one (default: chosen)"},                     \
+      {PWI_TRAIN_SCHEDULE, "schedule", "NAME",                                                                         \
+       "sgd with --share reduce: the rate is constant (default), or falls along half a cosine wave to 0: cosine"},     \
       {PWI_TRAIN_MINIBATCH, "minibatch", "N", "sgd, adagrad, ftrl: number of rows in a step (default: 1000)"}, {       \
     PWI_TRAIN_SEED, "seed", "N", "seed of the order of blocks and rows"                                                \
   }
@@ -60,6 +62,15 @@
     PWI_TRAIN_SKIP_BAD, "skip-bad", "N", "skip up to N rows that cannot be parsed (default: 0)"                        \
   }
 
+/* Who holds the weights. */
+#define SHARING                                                                                                        \
+  PWI_CLI_HEADING("sharing"),                                                                                          \
+      {PWI_TRAIN_SHARE, "share", "HOW",                                                                                \
+       "how workers share the weights: servers (default), or, for sgd, reduce: each has its own, and averages with "   \
+       "its "                                                                                                          \
+       "neighbours in a graph"},                                                                                       \
+      PWI_TRAIN_SHARE_REDUCING
+
 #define KEEPING                                                                                                        \
   PWI_CLI_HEADING("state and output"),                                                                                 \
       {PWI_TRAIN_CHECKPOINT, "checkpoint", "DIR",                                                                      \
@@ -67,20 +78,16 @@
       {PWI_TRAIN_CHECKPOINT_EVERY, "checkpoint-every", "S", "save a checkpoint every S seconds (default: 60)"},        \
       {PWI_TRAIN_RESUME, "resume", NULL, "continue from the newest checkpoint"}, PWI_TRAIN_SHOWN
 
-const struct pwi_cli_option pwi_train_logistic_options[] = {PENALTY, CLASSES,         FURTHER, METHOD,
-                                                            DATA,    PWI_TRAIN_PLACE, KEEPING, {0}};
+const struct pwi_cli_option pwi_train_logistic_options[] = {PENALTY, CLASSES,         FURTHER, METHOD, DATA,
+                                                            SHARING, PWI_TRAIN_PLACE, KEEPING, {0}};
 
 const struct pwi_cli_option pwi_train_svm_options[] = {
-    PENALTY,
-    {PWI_TRAIN_LOSS, "loss", "NAME", "loss: " PWI_TRAIN_LOSSES " (default: hinge)"},
-    CLASSES,
-    FURTHER,
-    METHOD,
-    DATA,
-    PWI_TRAIN_PLACE,
-    KEEPING,
-    {0},
+    PENALTY, {PWI_TRAIN_LOSS, "loss", "NAME", "loss: " PWI_TRAIN_LOSSES " (default: hinge)"},
+    CLASSES, FURTHER,
+    METHOD,  DATA,
+    SHARING, PWI_TRAIN_PLACE,
+    KEEPING, {0},
 };
 
-const struct pwi_cli_option pwi_train_linear_options[] = {PENALTY,         FURTHER, METHOD, DATA,
-                                                          PWI_TRAIN_PLACE, KEEPING, {0}};
+const struct pwi_cli_option pwi_train_linear_options[] = {PENALTY, FURTHER,         METHOD,  DATA,
+                                                          SHARING, PWI_TRAIN_PLACE, KEEPING, {0}};

@@ -143,8 +143,18 @@ static bool read_valid(struct pwi_train_options *options, const char *value) {
   return true;
 }
 
+static bool read_schedule(struct pwi_train_options *options, const char *value) {
+  static const struct pwi_train_word words[] = {{"constant", false}, {"cosine", true}, {0}};
+  int falls;
+  if (!pwi_train_word_read(words, value, &falls)) return false;
+  options->linear.falls = falls;
+  return true;
+}
+
 static const char *read_other(struct pwi_train_options *options, int letter, const char *value) {
   switch (letter) {
+  case PWI_TRAIN_SCHEDULE:
+    return read_schedule(options, value) ? NULL : "constant or cosine";
   case PWI_TRAIN_L1:
   case PWI_TRAIN_L2:
     return pwi_train_values_read(value, letter == PWI_TRAIN_L1 ? &options->l1 : &options->l2)
@@ -224,6 +234,9 @@ static void hand_over(struct pwi_train_options *options) {
   options->linear.threads = base->threads;
   options->linear.on_loss = base->on_loss;
   options->linear.drop_slowest = base->drop_slowest;
+  options->linear.share = pwi_train_base_reduces(base) ? PAWL_LINEAR_REDUCE : PAWL_LINEAR_SERVERS;
+  options->linear.graph = base->graph;
+  options->linear.mode = base->mode;
 }
 
 static int check(struct pwi_train_options *options) {
@@ -233,7 +246,9 @@ static int check(struct pwi_train_options *options) {
     return pwi_cli_usage(command, "--class-weight is either balanced or LABEL=WEIGHT, not both");
   if (options->linear.patience && !options->valid_count && options->linear.valid_split == 0)
     return pwi_cli_usage(command, "--early-stop needs validation data; give --valid FILE or --valid-split SHARE");
-  options->linear.checkpoints = options->checkpoints ? options->checkpoints : "beside the model"; /* settled later */
+  bool has_checkpoints = options->checkpoints || options->base.resume || options->linear.checkpoint_every_s > 0;
+  if (has_checkpoints || !pwi_train_base_reduces(&options->base))
+    options->linear.checkpoints = options->checkpoints ? options->checkpoints : "beside the model"; /* settled later */
   if (!pawl_linear_check(&options->linear, error)) return pwi_cli_usage(command, "%s", error);
   return PWI_EXIT_OK;
 }
@@ -268,6 +283,11 @@ bool pwi_train_options_read(struct pwi_train_options *options, const struct pwi_
   options->linear.valid_count = options->valid_count;
   if (!make_points(options)) {
     *exit_out = pwi_cli_failure(command, "out of memory");
+    return false;
+  }
+  if (options->base.share == PWI_TRAIN_SHARE_NONE) {
+    *exit_out =
+        pwi_cli_usage(command, "linear models are shared by servers or by reduce; give --share servers or reduce");
     return false;
   }
   *exit_out = pwi_train_base_settle(&options->base);

@@ -83,6 +83,6 @@ void pwi_train_watch_beat(struct pwi_train_watch *watch) { atomic_store(&watch->
 /* Checks by itself: a run may be over before the thread checks again. */
 uint32_t pwi_train_watch_lost(const struct pwi_train_watch *watch) {
   uint32_t lost = 0, servers;
-  if (!watch->session) pwi_embedded_look(watch->address, &lost, &servers);
+  if (watch->address && !watch->session) pwi_embedded_look(watch->address, &lost, &servers);
   return lost;
 }

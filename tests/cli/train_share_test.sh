@@ -1,0 +1,78 @@
+#!/bin/sh
+# Methods whose workers share parameters by servers: one process and several give the same net; workers that die; options
+# that do not fit together.
+# timeout: 600
+set -eu
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+# shellcheck source=tests/cli/train_scene.sh
+. "${0%/*}/train_scene.sh"
+
+# Images of 16 x 16 pixels with a bright bar, whose place is the label.
+python3 - <<'END'
+import random, struct
+random.seed(7)
+for name, count in (('train', 120), ('test', 80)):
+    labels = bytes(random.randrange(4) for _ in range(count))
+    pixels = bytes(random.randrange(120) + (110 if at // 64 == label else 0) for label in labels for at in range(256))
+    open(name + '-images', 'wb').write(struct.pack('>4I', 0x803, count, 16, 16) + pixels)
+    open(name + '-labels', 'wb').write(struct.pack('>2I', 0x801, count) + labels)
+END
+cnn='train cnn --model lenet train-images train-labels'
+tested='--test test-images --test test-labels'
+
+# near A B: two numbers differ by at most 2 %, or 0.001.
+near() {
+  awk -v a="$1" -v b="$2" 'BEGIN { d = a < b ? b - a : a - b; exit !(d <= 0.001 || d <= 0.02 * (b < 0 ? -b : b)) }' ||
+    fail "$1 is not near $2"
+}
+
+# --- nets on servers -----------------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086 # several words
+expect 0 "$pawl" $cnn $tested --epochs 2 --batch 16 --rate 0.001 -o alone.model --json
+alone=$(figure loss)
+# shellcheck disable=SC2086
+expect 0 "$pawl" $cnn $tested --epochs 2 --batch 16 --rate 0.001 -o shared.model --json --workers 2 --log shared.jsonl
+near "$(figure loss)" "$alone"
+said '"share":"servers","workers":2,"workers_lost":0,"wait_pct":[0-9.]*,"bytes_sent":[1-9]'
+said '"steps":16,'
+[ "$(wc -l <shared.jsonl)" -eq 2 ] || fail 'the log has not two lines'
+expect 0 "$pawl" predict shared.model test-images test-labels
+
+# shellcheck disable=SC2086
+expect 0 "$pawl" $cnn --epochs 1 --batch 16 -o one.model --share servers --workers 1
+said '^  workers  *1 finished, 0 lost; shared by servers, waited [0-9.]* %$'
+said '^  network  .* sent, .* received by workers$'
+
+# shellcheck disable=SC2086
+expect 1 "$pawl" $cnn --rate 1e10 -o no.model --workers 2
+complained 'the training diverged in epoch 1, step [0-9]*: the loss is not finite; use a lower learning rate than 1e+10'
+[ ! -e no.model ] || fail 'a run that diverged writes a model'
+
+# A worker that is killed is replaced; Ctrl-C ends the run and saves the model.
+long="$cnn --epochs 1000000 --batch 16 --rate 0.001"
+set_out killed --workers 2
+victim=$(children "$trainer" worker | head -n 1)
+kill -9 "$victim"
+goes_on killed.jsonl
+kill -INT "$trainer"
+ends 130
+grep -q "worker $victim at .* was lost" killed.log || fail "no word about the lost worker: $(cat killed.log)"
+grep -q 'the unfinished model was saved to killed.model' killed.log || fail "no word about the model: $(cat killed.log)"
+grep -q '^  workers  *2 finished, 1 lost' killed.out || fail "the summary: $(cat killed.out)"
+expect 0 "$pawl" predict killed.model test-images test-labels
+
+# refuses TEXT ARGUMENT…: a wrong command line.
+refuses() {
+  text=$1
+  shift
+  # shellcheck disable=SC2086
+  expect 2 "$pawl" $cnn -o no.model "$@"
+  complained "$text"
+}
+refuses "invalid value 'mpi' for --share; expected servers or reduce" --share mpi
+refuses '--graph and --mode need --share reduce' --share servers --workers 2 --graph root
+refuses '--share reduce uses no servers' --share reduce --workers 2 --servers 2
+refuses 'one process needs no servers' --servers 2
+refuses 'gradients can be averaged on the complete graph' --workers 2 --graph ring --average gradients
