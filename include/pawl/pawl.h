@@ -59,6 +59,7 @@
 #include <pawl/peer.h>
 #include <pawl/policy.h>
 #include <pawl/range.h>
+#include <pawl/reduce.h>
 #include <pawl/session.h>
 #include <pawl/sketch.h>
 #include <pawl/status.h>
