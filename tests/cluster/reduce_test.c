@@ -1,0 +1,166 @@
+/* Reduce in the simulator: a manager, members, and no servers. Each test is a scene that the applications of
+ * reducers.h check from the inside. */
+#include "base/testing.h"
+#include "reducers.h"
+
+static struct team team;
+
+static void begin(void) { memset(&team, 0, sizeof team); }
+
+static void open_scene(uint64_t seed, uint32_t count) {
+  struct pwi_cluster_config config = {.seed = seed, .shared_hosts = seed % 2, .client_grace_ns = 500 * MS};
+  team.count = count;
+  if (team.iterations == 0) team.iterations = 30;
+  if (team.compute_max == 0) team.compute_max = 3 * MS;
+  if (getenv("PAWL_SEED") && strtoull(getenv("PAWL_SEED"), NULL, 10) == seed) cluster_print_log();
+  team_open(&team, &config);
+}
+
+static void end(void) { team_close(&team); }
+
+/* --- modes and graphs ----------------------------------------------------------------------------------- */
+
+static void test_every_input_of_an_iteration_is_used_once(void **state) {
+  static const char *const graphs[] = {NULL, "complete", "ring", "star", "root"};
+  (void)state;
+  for (uint64_t seed = 1; seed <= 35; seed++) {
+    begin();
+    team.graph = graphs[seed % 5];
+    open_scene(seed, 2 + (uint32_t)(seed % 7));
+    team_run(&team, 60 * PWI_SIM_SECOND);
+    assert_int_equal(team.checked, 30 * team.count);
+    assert_int_equal(team.current, team.expected);
+    for (uint32_t i = 0; i < team.count; i++) {
+      assert_int_equal(team.reducers[i].status, PAWL_OK);
+      assert_int_equal(team.reducers[i].adopted, 0);
+    }
+    end();
+  }
+}
+
+static void test_one_member_alone_keeps_its_tensors(void **state) {
+  (void)state;
+  begin();
+  open_scene(5, 1);
+  team_run(&team, 60 * PWI_SIM_SECOND);
+  assert_int_equal(team.checked, 30);
+  end();
+}
+
+static void test_bsp_uses_inputs_of_the_iteration_only(void **state) {
+  (void)state;
+  uint64_t used = 0, expected = 0;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    begin();
+    team.mode = PAWL_REDUCE_BSP;
+    team.graph = seed % 3 == 0 ? "complete" : NULL;
+    open_scene(seed, 2 + (uint32_t)(seed % 7));
+    team_run(&team, 60 * PWI_SIM_SECOND);
+    assert_int_equal(team.checked, 30 * team.count);
+    assert_int_equal(team.current, team.used);
+    used += team.used;
+    expected += team.expected;
+    end();
+  }
+  assert_true(used > expected / 2); /* the rest had not landed at the barrier, or was overwritten */
+}
+
+static void test_async_never_waits_for_a_slow_member(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    begin();
+    team.mode = PAWL_REDUCE_ASYNC;
+    team.graph = "complete";
+    team.slow[1] = 2000 * MS;
+    team.iterations = 100;
+    team.lingers = true;
+    open_scene(seed, 3);
+    for (int i = 0; team.reducers[0].steps < 100 && i < 1000; i++) cluster_run_for(&team.cluster, 10 * MS);
+    assert_true(team.reducers[0].steps >= 100);
+    assert_true(team.reducers[1].steps <= 1);
+    assert_true(team.used > 0);
+    end();
+  }
+}
+
+/* --- members that are lost ------------------------------------------------------------------------------ */
+
+static bool is_before(void *context) {
+  uint64_t until = *(uint64_t *)context;
+  for (uint32_t i = 0; i < team.count; i++)
+    if (team.reducers[i].client.client && !team.reducers[i].must_not_open && team.reducers[i].report.iteration < until)
+      return true;
+  return false;
+}
+
+static void run_until(uint64_t iteration) {
+  pawl_status status = pwi_cluster_run_while(&team.cluster, is_before, &iteration, 60 * PWI_SIM_SECOND);
+  if (status) team_print(&team);
+  cluster_check(&team.cluster, status, "running");
+}
+
+static void test_survivors_go_on_without_a_member_that_was_killed(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    begin();
+    team.mode = (enum pawl_reduce_mode)(seed % 3);
+    open_scene(seed, 3 + (uint32_t)(seed % 5));
+    run_until(1 + seed % 10);
+    cluster_run_for(&team.cluster, (int64_t)(seed % 7) * MS);
+    uint32_t victim = (uint32_t)(seed % team.count);
+    pwi_sim_kill(team.cluster.sim, team.reducers[victim].client.node);
+    team_run(&team, 60 * PWI_SIM_SECOND);
+    for (uint32_t i = 0; i < team.count; i++) {
+      if (i == victim) continue;
+      assert_int_equal(team.reducers[i].status, PAWL_OK);
+      assert_true(team.reducers[i].regenerated >= 2);
+    }
+    end();
+  }
+}
+
+static void test_half_of_the_members_are_lost_at_once(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    begin();
+    team.mode = (enum pawl_reduce_mode)(seed % 3);
+    open_scene(seed, 8);
+    run_until(5);
+    for (uint32_t i = 0; i < 4; i++) pwi_sim_kill(team.cluster.sim, team.reducers[(seed + 2 * i) % 8].client.node);
+    team_run(&team, 60 * PWI_SIM_SECOND);
+    end();
+  }
+}
+
+static void test_a_member_that_joins_takes_over_a_model(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 30; seed++) {
+    begin();
+    team.mode = (enum pawl_reduce_mode)(seed % 3);
+    team.lingers = true;
+    team.iterations = 60;
+    open_scene(seed, 4);
+    run_until(10);
+    uint32_t victim = (uint32_t)(seed % 4);
+    pwi_sim_kill(team.cluster.sim, team.reducers[victim].client.node);
+    cluster_run_for(&team.cluster, (int64_t)(seed % 5) * 200 * MS);
+    assert_int_equal(pwi_sim_restart(team.cluster.sim, team.reducers[victim].client.node), PAWL_OK);
+    team.reducers[victim].report.iteration = 0;
+    run_until(60);
+    assert_int_equal(team.reducers[victim].adopted, 1);
+    end();
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_input_of_an_iteration_is_used_once),
+      cmocka_unit_test(test_one_member_alone_keeps_its_tensors),
+      cmocka_unit_test(test_bsp_uses_inputs_of_the_iteration_only),
+      cmocka_unit_test(test_async_never_waits_for_a_slow_member),
+      cmocka_unit_test(test_survivors_go_on_without_a_member_that_was_killed),
+      cmocka_unit_test(test_half_of_the_members_are_lost_at_once),
+      cmocka_unit_test(test_a_member_that_joins_takes_over_a_model),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

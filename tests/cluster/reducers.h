@@ -1,0 +1,106 @@
+/* Members of a reduce in the simulator: applications that compute for a while, call a step, and check its result.
+ *
+ * The checker remembers the tensors of every member when it packs them, by version and epoch. When a step is over,
+ * it finds the in-neighbours with the module `graph` from the members that the group had, adds what these have
+ * sent, and compares every bit. So it knows from what members have sent, and not from the engine, what a step must
+ * return:
+ *
+ *   - in NOTIFY-ACK mode every input of the iteration is used once, whole, and nothing else;
+ *   - in BSP mode the result is the average of the own tensors and a subset of these inputs;
+ *   - in ASYNC mode of the own tensors and of any versions of in-neighbours;
+ *   - a member that takes over a model has the tensors of a member of the same iteration;
+ *   - iterations rise by one, except when a model is taken over; and all members of an epoch begin it with the
+ *     same iteration.
+ *
+ * A violation fails the simulation.
+ */
+#ifndef TESTS_CLUSTER_REDUCERS_H
+#define TESTS_CLUSTER_REDUCERS_H
+
+#include "cluster.h"
+#include "peer/reduce/inside.h"
+
+#define REDUCERS_MAX 8
+#define REDUCERS_GROUP "sim/.reducers"
+#define SENT_MAX 24 /* packed tensors that are remembered of each member */
+
+struct team;
+
+/* Tensors of a member when it packed them. */
+struct sent {
+  uint64_t version;
+  struct reduce_epoch epoch;
+  uint64_t id; /* sender id of the member */
+  float *values;
+};
+
+struct reducer {
+  struct team *team;
+  struct pwi_cluster_client client;
+  uint32_t index;
+  struct pwi_peers *peers;
+  struct pwi_asking asking;
+  bool is_asking;
+  struct pwi_sender joined_as;
+  struct pwi_vector_id group;
+  struct pwi_reduce *engine;
+  bool is_computing, is_working, is_closed, must_close, must_not_open;
+  float *values;   /* the tensor */
+  float bias[3];   /* another one */
+  double carried;  /* completed iterations, as the application counts them */
+  uint64_t steps;  /* that are over */
+  uint64_t target; /* of iterations; then it closes, or waits if `lingers` */
+  struct pawl_reduce_report report;
+  pawl_status status; /* of the last step that failed */
+  pawl_status failed; /* at opening */
+  uint64_t adopted, regenerated, diverged;
+  float poison; /* is written into the tensor before the next step, once; 0: none */
+  struct sent sent[SENT_MAX];
+  size_t sent_next;
+  uint64_t missed; /* complaints about other members */
+};
+
+struct team {
+  struct pwi_cluster cluster;
+  struct reducer reducers[REDUCERS_MAX];
+  uint32_t count;
+  uint32_t founders;                 /* 0: count */
+  size_t values;                     /* of the tensor */
+  size_t other_values[REDUCERS_MAX]; /* of one member; 0: as the others */
+  uint64_t iterations;
+  enum pawl_reduce_mode mode;
+  enum pawl_reduce_narrow narrow;
+  double significant;
+  enum pawl_reduce_what what;
+  const char *graph; /* the name of a topology; NULL: default */
+  int64_t compute_max;
+  int64_t slow[REDUCERS_MAX]; /* time to compute of one member; 0: as the others */
+  bool lingers;               /* members that have reached the target wait instead of closing */
+  bool has_closed;            /* a member has closed early: the checker does not know the graph any more */
+  uint64_t owners[4096];      /* index + 1 of the member that has, or had, a sender id */
+  struct {
+    uint64_t number;
+    size_t count;
+    uint64_t ids[REDUCERS_MAX + 1];
+  } memberships[512];
+  size_t membership_count;
+  struct {
+    struct reduce_epoch epoch;
+    uint64_t iteration;
+  } epochs[1024];
+  size_t epoch_count;
+  uint64_t checked; /* steps */
+  uint64_t used, expected, current;
+};
+
+/* Adds the nodes; `team` has its fields up to `lingers` set. */
+void team_open(struct team *team, const struct pwi_cluster_config *config);
+void team_close(struct team *team);
+
+/* For pwi_sim_run_while: a member that is up has not reached the target. */
+bool team_is_running(void *team);
+void team_run(struct team *team, int64_t limit);
+void team_print(const struct team *team); /* for people */
+void reducer_close(struct reducer *reducer);
+
+#endif
