@@ -140,7 +140,10 @@ struct pawl_reduce_options {
 };
 
 /* Sets struct_size and the defaults. */
-PAWL_API void pawl_reduce_options_init(struct pawl_reduce_options *options);
+PAWL_API void pawl_reduce_options_init_sized(struct pawl_reduce_options *options, size_t struct_size);
+static inline void pawl_reduce_options_init(struct pawl_reduce_options *options) {
+  pawl_reduce_options_init_sized(options, sizeof *options);
+}
 
 /* One step. */
 struct pawl_reduce_report {

@@ -314,12 +314,6 @@ static void has_closed(void *context) {
   reducer->is_closed = true;
 }
 
-static void misses(void *context, struct pwi_sender peer) {
-  struct reducer *reducer = context;
-  (void)peer;
-  reducer->missed++;
-}
-
 static struct pwi_reduce_graph graph_option(const struct team *team) {
   struct pwi_reduce_graph graph = {.seed = 1, .is_default = !team->graph};
   snprintf(graph.name, sizeof graph.name, "%s", team->graph ? team->graph : "default");
@@ -346,8 +340,7 @@ static void open_engine(struct reducer *reducer) {
                                      .graph = graph_option(team),
                                      .context = reducer,
                                      .wakes = wakes,
-                                     .closed = has_closed,
-                                     .missing = misses};
+                                     .closed = has_closed};
   for (size_t i = 0; i < value_count(reducer); i++) reducer->values[i] = (float)(reducer->index + 1);
   reducer->carried = 0;
   reducer->status = PAWL_OK;

@@ -57,7 +57,6 @@ struct reducer {
   float poison; /* is written into the tensor before the next step, once; 0: none */
   struct sent sent[SENT_MAX];
   size_t sent_next;
-  uint64_t missed; /* complaints about other members */
 };
 
 struct team {

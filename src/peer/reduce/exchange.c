@@ -386,8 +386,13 @@ static bool has_delivered(struct pwi_reduce *engine, struct reduce_peer *peer) {
   return false;
 }
 
+/* Both members of a mismatch are to hear of it. */
+static bool knows(const struct reduce_peer *peer) { return !peer->is_linked || !peer->is_pinged || peer->pongs > 0; }
+
 bool pwi_reduce_deliver(struct pwi_reduce *engine) {
   bool is_delivered = true;
+  for (const struct reduce_peer *peer = engine->peers; peer && engine->failed == PAWL_MISMATCH; peer = peer->next)
+    if (!knows(peer)) return false;
   if (engine->staged == 0 || engine->config.mode == PAWL_REDUCE_ASYNC || engine->failed) return true;
   pwi_reduce_pump(engine);
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next)

@@ -39,7 +39,7 @@ bool pwi_reduce_is_waited_for(const struct pwi_reduce *engine, const struct redu
 static void ask(struct pwi_reduce *engine, struct reduce_peer *peer) {
   const struct reduce_message none = {0};
   bool is_silent = !peer->is_linked || (peer->is_pinged && peer->pongs == 0);
-  if (is_silent && engine->config.missing) engine->config.missing(engine->config.context, peer->sender);
+  if (is_silent) pwi_channel_miss(engine->channel, peer->sender);
   peer->is_pinged = peer->is_linked;
   peer->pongs = 0;
   if (peer->is_linked) pwi_reduce_say(engine, peer, REDUCE_PING, &none);

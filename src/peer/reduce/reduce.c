@@ -349,9 +349,13 @@ static void changed(void *self) {
 static bool fits(struct pwi_reduce *engine, struct reduce_peer *peer, const void *description, size_t size) {
   char problem[PWI_REDUCE_PROBLEM_MAX];
   if (pwi_reduce_compare(engine, peer->sender.id, description, size, problem, sizeof problem) == PAWL_OK) return true;
-  if (!engine->was_in_epoch)
+  if (!engine->was_in_epoch) {
+    const struct reduce_message none = {0};
     pwi_reduce_fail(engine, PAWL_MISMATCH, "%s", problem);
-  else
+    pwi_reduce_say(engine, peer, REDUCE_PING, &none); /* its answer shows that it knows as well */
+    peer->is_pinged = true;
+    peer->pongs = 0;
+  } else
     pwi_log(engine->config.log, PAWL_LOG_WARN, "reduce.mismatch", "reduce=%s why=\"%s\"", engine->config.name, problem);
   return false;
 }
@@ -466,7 +470,7 @@ static void heard(void *self, struct pwi_sender sender, uint32_t kind, const voi
   struct reduce_peer *peer = pwi_reduce_find(engine, sender.id);
   struct reduce_message message;
   struct reduce_go go;
-  if (!peer || engine->failed) return;
+  if (!peer || (engine->failed && kind != REDUCE_PING && kind != REDUCE_PONG)) return;
   pawl_status status =
       kind == REDUCE_GO ? pwi_reduce_go_decode(bytes, size, &go) : pwi_reduce_message_decode(bytes, size, &message);
   if (status)

@@ -63,8 +63,6 @@ struct pwi_reduce_config {
   void (*closed)(void *context); /* the last callback: pwi_reduce_destroy may be called, but not from here */
   void (*enter)(void *context);  /* pwi_reduce_work enters the actor for a moment; NULL: it may read at any time */
   void (*leave)(void *context);
-  /* This member waits for the peer, which does not answer: ask the manager. May be NULL. */
-  void (*missing)(void *context, struct pwi_sender peer);
 };
 
 enum pwi_reduce_want {

@@ -1,0 +1,368 @@
+/* Reduce between real sessions: threads of this process, and other processes. There is no server. */
+#include "scene.h"
+
+#include <math.h>
+#include <pthread.h>
+
+#include "base/memory.h"
+#include "host/children.h"
+#include "host/clock.h"
+#include "net/key.h"
+
+#define MEMBERS_MAX 6
+
+static char key[PWI_KEY_TEXT_MAX];
+static struct pawl_session *session; /* embedded, with a manager and no servers */
+static int group_number;             /* every test has a group of its own */
+
+static struct pawl_session *open_peer(const char *address) {
+  struct pawl_session_options options;
+  struct pawl_session *opened = NULL;
+  pawl_session_options_init(&options);
+  options.address = address;
+  options.peers_only = true;
+  must(pawl_session_open(&options, &opened));
+  return opened;
+}
+
+/* --- members as threads --------------------------------------------------------------------------------- */
+
+struct member {
+  pthread_t thread;
+  struct pawl_session *session;
+  struct pawl_peers *peers;
+  struct pawl_reduce *reduce;
+  struct pawl_reduce_options options;
+  char group[32];
+  uint32_t index, size;
+  size_t count;
+  uint64_t iterations;
+  float *values;
+  double bias[2];
+  pawl_status status;
+  char text[512];
+  struct pawl_reduce_report report;
+  uint64_t used, expected, current, bytes;
+};
+
+static float start_value(uint32_t index, size_t i) { return (float)(index + 1) * 0.25f + (float)(i % 17); }
+
+static void note(struct member *member, pawl_status status) {
+  member->status = status;
+  snprintf(member->text, sizeof member->text, "%s", pawl_error_text());
+}
+
+static pawl_status open_member(struct member *member) {
+  struct pawl_tensor tensors[] = {{member->values, member->count, PAWL_F32}, {member->bias, 2, PAWL_F64}};
+  pawl_status status = pawl_peers_join(member->session, member->group, member->size, PATIENCE, &member->peers);
+  if (!status)
+    status = pawl_reduce_open(member->peers, "model", tensors, 2, &member->options, PATIENCE, &member->reduce);
+  return status;
+}
+
+static void *run_member(void *context) {
+  struct member *member = context;
+  pawl_status status = open_member(member);
+  while (!status && member->report.iteration < member->iterations) {
+    status = pawl_reduce_step(member->reduce, PATIENCE, &member->report);
+    member->used += member->report.used;
+    member->expected += member->report.expected;
+    member->current += member->report.current;
+    member->bytes += member->report.bytes_sent;
+  }
+  note(member, status);
+  pawl_reduce_close(member->reduce);
+  pawl_peers_leave(member->peers);
+  return NULL;
+}
+
+static void prepare(struct member *members, uint32_t size, size_t count) {
+  memset(members, 0, size * sizeof *members);
+  group_number++;
+  for (uint32_t i = 0; i < size; i++) {
+    struct member *member = &members[i];
+    pawl_reduce_options_init(&member->options);
+    member->session = open_peer(pawl_session_address(session));
+    snprintf(member->group, sizeof member->group, "r/group%d", group_number);
+    member->index = i;
+    member->size = size;
+    member->count = count;
+    member->iterations = 20;
+    member->values = pwi_alloc_zero(count, sizeof(float));
+    assert_non_null(member->values);
+    for (size_t k = 0; k < count; k++) member->values[k] = start_value(i, k);
+    member->bias[0] = i;
+    member->bias[1] = -1.0;
+  }
+}
+
+static void start(struct member *members, uint32_t size) {
+  for (uint32_t i = 0; i < size; i++)
+    assert_int_equal(pthread_create(&members[i].thread, NULL, run_member, &members[i]), 0);
+}
+
+static void finish(struct member *members, uint32_t size) {
+  for (uint32_t i = 0; i < size; i++) {
+    pthread_join(members[i].thread, NULL);
+    must(pawl_session_close(members[i].session, PATIENCE));
+  }
+}
+
+static void release(struct member *members, uint32_t size) {
+  for (uint32_t i = 0; i < size; i++) pwi_free(members[i].values);
+}
+
+static void must_all(const struct member *members, uint32_t size) {
+  for (uint32_t i = 0; i < size; i++)
+    if (members[i].status) fail_msg("member %u: %s: %s", i, pawl_status_name(members[i].status), members[i].text);
+}
+
+/* In a complete graph one step is enough, and all members have the same bits. */
+static void test_a_complete_graph_averages_in_one_step(void **state) {
+  struct member members[4];
+  (void)state;
+  prepare(members, 4, 100000);
+  for (int i = 0; i < 4; i++) {
+    members[i].options.graph = "complete";
+    members[i].iterations = 3;
+  }
+  start(members, 4);
+  finish(members, 4);
+  must_all(members, 4);
+  for (size_t k = 0; k < members[0].count; k++) {
+    float sum = start_value(0, k) + start_value(1, k) + start_value(2, k) + start_value(3, k);
+    assert_true(fabsf(members[0].values[k] - sum / 4) < 1e-4f);
+  }
+  for (int i = 1; i < 4; i++)
+    assert_memory_equal(members[i].values, members[0].values, members[0].count * sizeof(float));
+  assert_true(members[2].bias[0] == 1.5 && members[2].bias[1] == -1.0);
+  assert_int_equal(members[1].report.size, 4);
+  assert_int_equal(members[1].report.expected, 3);
+  assert_int_equal(members[1].current, 9);
+  release(members, 4);
+}
+
+static void test_sparse_graphs_converge_to_the_average(void **state) {
+  static const char *const graphs[] = {"root", "ring", "default"};
+  struct member members[5];
+  (void)state;
+  for (int round = 0; round < 3; round++) {
+    prepare(members, 5, 300);
+    for (int i = 0; i < 5; i++) {
+      members[i].options.graph = graphs[round];
+      members[i].iterations = 60;
+    }
+    start(members, 5);
+    finish(members, 5);
+    must_all(members, 5);
+    for (int i = 0; i < 5; i++) {
+      assert_true(fabsf(members[i].values[3] - 3.75f) < 1e-2f); /* 0.75 and 3 */
+      assert_int_equal(members[i].current, members[i].expected);
+    }
+    release(members, 5);
+  }
+}
+
+static void test_every_mode_and_narrowing_works(void **state) {
+  struct member members[3];
+  (void)state;
+  for (int mode = 0; mode < 3; mode++) {
+    for (int narrow = 0; narrow < 4; narrow++) {
+      prepare(members, 3, 5000);
+      for (int i = 0; i < 3; i++) {
+        members[i].options.mode = (enum pawl_reduce_mode)mode;
+        members[i].options.narrow = (enum pawl_reduce_narrow)narrow;
+        members[i].options.graph = "complete";
+      }
+      start(members, 3);
+      finish(members, 3);
+      must_all(members, 3);
+      for (int i = 0; i < 3; i++) {
+        assert_int_equal(members[i].report.iteration, 20);
+        assert_true(members[i].current <= members[i].used && members[i].used <= members[i].expected);
+        if (mode == PAWL_REDUCE_NOTIFY_ACK) assert_true(fabsf(members[i].values[0] - 0.5f) < 0.1f);
+      }
+      release(members, 3);
+    }
+  }
+}
+
+static void test_different_tensors_are_a_mismatch_at_both(void **state) {
+  struct member members[2];
+  (void)state;
+  prepare(members, 2, 50);
+  members[1].count = 49;
+  start(members, 2);
+  finish(members, 2);
+  for (int i = 0; i < 2; i++) assert_int_equal(members[i].status, PAWL_MISMATCH);
+  assert_non_null(strstr(members[0].text, "tensor 0 has 50 values of type f32"));
+  assert_non_null(strstr(members[1].text, "tensor 0 has 49 values of type f32"));
+  release(members, 2);
+}
+
+static void test_members_that_are_alone_keep_their_values(void **state) {
+  struct member members[1];
+  (void)state;
+  prepare(members, 1, 10);
+  start(members, 1);
+  finish(members, 1);
+  must_all(members, 1);
+  assert_true(members[0].values[3] == start_value(0, 3));
+  release(members, 1);
+}
+
+/* --- one thread ----------------------------------------------------------------------------------------- */
+
+static void test_values_that_are_not_finite_are_refused_before_they_are_sent(void **state) {
+  struct member members[2];
+  struct pawl_reduce_report report;
+  (void)state;
+  prepare(members, 2, 100);
+  assert_int_equal(pthread_create(&members[1].thread, NULL, run_member, &members[1]), 0);
+  must(open_member(&members[0]));
+  members[0].values[7] = NAN;
+  must_fail(pawl_reduce_step(members[0].reduce, PATIENCE, &report), PAWL_DIVERGED, "NaN or an infinity");
+  members[0].values[7] = INFINITY;
+  must_fail(pawl_reduce_step(members[0].reduce, PATIENCE, &report), PAWL_DIVERGED, "nothing was sent");
+  members[0].values[7] = 1;
+  must(pawl_reduce_step(members[0].reduce, PATIENCE, &report));
+  assert_int_equal(report.iteration, 1);
+  pawl_reduce_close(members[0].reduce);
+  pawl_peers_leave(members[0].peers);
+  pthread_join(members[1].thread, NULL);
+  must_all(members + 1, 1); /* goes on alone */
+  must(pawl_session_close(members[0].session, PATIENCE));
+  must(pawl_session_close(members[1].session, PATIENCE));
+  release(members, 2);
+}
+
+static void test_a_step_ends_at_its_deadline_and_can_be_continued(void **state) {
+  struct member members[2];
+  struct pawl_reduce_report report;
+  struct pawl_reduce_state now;
+  (void)state;
+  prepare(members, 2, 100);
+  struct pawl_peers *theirs = NULL;
+  must(pawl_peers_join(members[1].session, members[1].group, 2, PATIENCE, &theirs));
+  must(open_member(&members[0]));
+  must_fail(pawl_reduce_step(members[0].reduce, PAWL_SECOND / 20, &report), PAWL_TIMED_OUT, "waits for");
+  pawl_reduce_state(members[0].reduce, &now);
+  assert_true(now.iteration == 0 && now.number == 0 && now.graph[0] == '\0');
+  pawl_peers_leave(theirs); /* alone now */
+  must(pawl_reduce_step(members[0].reduce, PATIENCE, &report));
+  assert_int_equal(report.iteration, 1);
+  assert_int_equal(report.size, 1);
+  pawl_reduce_close(members[0].reduce);
+  for (int i = 0; i < 2; i++) must(pawl_session_close(members[i].session, PATIENCE));
+  release(members, 2);
+}
+
+static pawl_status try_open(struct member *member, const char *name, const struct pawl_tensor *tensors, size_t count) {
+  struct pawl_reduce *reduce = NULL;
+  pawl_status status = pawl_reduce_open(member->peers, name, tensors, count, &member->options, PATIENCE, &reduce);
+  pawl_reduce_close(reduce);
+  return status;
+}
+
+static void write_file(const char *path, const char *text) {
+  FILE *file = fopen(path, "we");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+static void test_bad_arguments_and_graphs_are_refused(void **state) {
+  struct member members[1];
+  struct pawl_reduce *reduce = NULL;
+  float value = 1;
+  struct pawl_tensor tensor = {&value, 1, PAWL_F32}, bad = {&value, 1, PAWL_I32}, missing = {NULL, 4, PAWL_F32};
+  char path[] = "/tmp/pawl-reduce-XXXXXX";
+  (void)state;
+  prepare(members, 1, 10);
+  struct member *member = &members[0];
+  must(pawl_peers_join(member->session, member->group, 1, PATIENCE, &member->peers));
+  must_fail(pawl_reduce_open(NULL, "x", &tensor, 1, NULL, 0, &reduce), PAWL_INVALID, "NULL");
+  must_fail(try_open(member, "two words", &tensor, 1), PAWL_INVALID, "two words");
+  must_fail(try_open(member, "", &tensor, 1), PAWL_INVALID, "a name has");
+  must_fail(try_open(member, "x", &tensor, 0), PAWL_INVALID, "no tensors");
+  must_fail(try_open(member, "x", &bad, 1), PAWL_UNSUPPORTED, "only PAWL_F32 and PAWL_F64");
+  must_fail(try_open(member, "x", &missing, 1), PAWL_INVALID, "values is NULL but count is 4");
+  member->options.graph = "hedgehog";
+  must_fail(try_open(member, "x", &tensor, 1), PAWL_INVALID, "hedgehog");
+  member->options.graph = "/nowhere/graph";
+  must_fail(try_open(member, "x", &tensor, 1), PAWL_NOT_FOUND, "/nowhere/graph");
+  int handle = mkstemp(path);
+  assert_true(handle >= 0);
+  close(handle);
+  member->options.graph = path;
+  write_file(path, "nodes 3\n0: 1\n1: 2\n2: 0\n");
+  must_fail(try_open(member, "x", &tensor, 1), PAWL_MISMATCH, "has 3 nodes, but the group has 1 founding members");
+  write_file(path, "nodes 3\n0: 7\n");
+  must_fail(try_open(member, "x", &tensor, 1), PAWL_CORRUPT, ":2:");
+  unlink(path);
+  member->options.graph = NULL;
+  member->options.significant = NAN;
+  must_fail(try_open(member, "x", &tensor, 1), PAWL_INVALID, "significant");
+  member->options.significant = 0.5;
+  member->options.mode = PAWL_REDUCE_BSP;
+  must_fail(try_open(member, "x", &tensor, 1), PAWL_UNSUPPORTED, "NOTIFY_ACK");
+  member->options.significant = 0;
+  member->options.mode = (enum pawl_reduce_mode)9;
+  must_fail(try_open(member, "x", &tensor, 1), PAWL_INVALID, "unknown mode");
+  member->options.mode = PAWL_REDUCE_NOTIFY_ACK;
+  must(pawl_reduce_open(member->peers, "x", &tensor, 1, NULL, PATIENCE, &reduce));
+  must_fail(try_open(member, "x", &tensor, 1), PAWL_EXISTS, "x");
+  pawl_reduce_close(reduce);
+  must(try_open(member, "x", &tensor, 1)); /* again */
+  pawl_reduce_close(NULL);
+  must(pawl_session_close(member->session, PATIENCE));
+  release(members, 1);
+}
+
+/* A graph that is possible for one number of members but not strongly connected. */
+static void test_a_graph_that_is_not_strongly_connected_is_refused(void **state) {
+  struct member members[2];
+  (void)state;
+  prepare(members, 2, 10);
+  for (int i = 0; i < 2; i++) members[i].options.graph = "chain";
+  start(members, 2);
+  finish(members, 2);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(members[i].status, PAWL_INVALID);
+    assert_non_null(strstr(members[i].text, "not strongly connected"));
+  }
+  release(members, 2);
+}
+
+static int open_cluster(void **state) {
+  struct pawl_session_options options;
+  (void)state;
+  must(pwi_key_new(key));
+  setenv("PAWL_KEY", key, 1); /* so that other processes can join */
+  unsetenv("PAWL_ADDRESS");
+  pawl_session_options_init(&options);
+  options.peers_only = true;
+  must(pawl_session_open(&options, &session));
+  return 0;
+}
+
+static int close_cluster(void **state) {
+  (void)state;
+  must(pawl_session_close(session, PATIENCE));
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_complete_graph_averages_in_one_step),
+      cmocka_unit_test(test_sparse_graphs_converge_to_the_average),
+      cmocka_unit_test(test_every_mode_and_narrowing_works),
+      cmocka_unit_test(test_different_tensors_are_a_mismatch_at_both),
+      cmocka_unit_test(test_members_that_are_alone_keep_their_values),
+      cmocka_unit_test(test_values_that_are_not_finite_are_refused_before_they_are_sent),
+      cmocka_unit_test(test_a_step_ends_at_its_deadline_and_can_be_continued),
+      cmocka_unit_test(test_bad_arguments_and_graphs_are_refused),
+      cmocka_unit_test(test_a_graph_that_is_not_strongly_connected_is_refused),
+  };
+  return cmocka_run_group_tests(tests, open_cluster, close_cluster);
+}
