@@ -1,7 +1,7 @@
 /* The commands of pawl-bench. */
 #include "commands.h"
 
-#include "asap.h"
+#include "asap/asap.h"
 #include "busy.h"
 #include "checkpoint.h"
 #include "failover.h"

@@ -1,5 +1,6 @@
 /* Figures 8, 9 and 10 of ASAP: the modes of synchronisation. Figure 8 is the share of reduces that used so many
- * inputs; 9 and 10 are steps a second and the time to an accuracy, with and without stragglers. */
+ * inputs; 9 and 10 are steps a second and the time to an accuracy, with and without stragglers. In async mode a
+ * run may miss the accuracy, as in the paper: that is a result and no failure. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -115,7 +116,9 @@ static void print_row(const struct scene *scene, size_t mode, const struct row *
   printf("%-10s %-10s %10.0f %8.2fx   %8.2f s %8.2fx %8" PRIu64 "%s\n", mode == 0 ? scene->name : "",
          pwi_asap_mode_name(modes[mode]), rate_of(row), rate_of(row) / rate_of(&rows[1]), row->time.seconds,
          rows[1].time.seconds / row->time.seconds, row->time.rounds,
-         row->time.is_reached ? "" : "   the accuracy was not reached");
+         row->time.is_reached               ? ""
+         : modes[mode] == PAWL_REDUCE_ASYNC ? "   does not converge"
+                                            : "   the accuracy was not reached");
 }
 
 static const char *order_of(const struct row *rows) {
@@ -137,7 +140,7 @@ static int figure_9_or_10(const struct pwi_asap_plan *plan) {
     for (size_t k = 0; k < MODES; k++) {
       if (!measure(plan, workers, graph, k, scenes[i], &rows[i][k])) return PWI_EXIT_FAILURE;
       chart.values[i][k] = rate_of(&rows[i][k]);
-      are_reached = are_reached && rows[i][k].time.is_reached;
+      are_reached = are_reached && (rows[i][k].time.is_reached || modes[k] == PAWL_REDUCE_ASYNC);
     }
     for (size_t k = 0; k < MODES && !plan->json; k++) print_row(scenes[i], k, rows[i]);
     fflush(stdout);

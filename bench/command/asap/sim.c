@@ -100,7 +100,7 @@ static void look_at_objective(struct hand *hand) {
 static bool is_finished(const struct run *run) {
   const struct pwi_asap_setup *setup = run->setup;
   if (!is_learning(run)) return false; /* by its time */
-  if (run->outcome.is_reached && !setup->is_whole) return true;
+  if (!setup->is_whole && (run->outcome.is_reached || run->outcome.rounds >= setup->rounds)) return true;
   for (uint32_t i = 0; i < setup->workers; i++)
     if (run->hands[i].steps < setup->rounds) return false;
   return true;

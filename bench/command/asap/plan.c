@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "asap.h"
-#include "bench.h"
+#include "bench/command/bench.h"
 
 #define STEP_NS 1000000
 #define JITTER 0.1

@@ -27,7 +27,7 @@
 
 #define PWI_ASAP_WORKERS_MAX 128
 
-/* --- the problem (asap_problem.c, asap_optimum.c) ------------------------------------------------------- */
+/* --- the problem (problem.c, optimum.c) ------------------------------------------------------- */
 
 struct pwi_asap_shape {
   uint32_t examples, features, per_example;
@@ -64,7 +64,7 @@ double pwi_asap_objective(const struct pwi_asap_problem *problem, const float *w
  * passes. The result is in optimum and gap. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_asap_solve(struct pwi_asap_problem *problem, double gap, uint32_t passes);
 
-/* --- a worker's learning (asap_learn.c) ----------------------------------------------------------------- */
+/* --- a worker's learning (learn.c) ----------------------------------------------------------------- */
 
 /* Bottou's SVM-SGD on a share of the examples, in an order of its own. The step size after t examples is
  * rate / (1 + lambda * rate * t). */
@@ -83,7 +83,7 @@ PAWL_MUST_USE pawl_status pwi_asap_learner_init(struct pwi_asap_learner *learner
 void pwi_asap_learner_fini(struct pwi_asap_learner *learner);
 void pwi_asap_learn(struct pwi_asap_learner *learner, uint32_t examples, float *weights);
 
-/* --- a simulated run (asap_sim.c, asap_cards.c) --------------------------------------------------------- */
+/* --- a simulated run (sim.c, cards.c) --------------------------------------------------------- */
 
 /* One run: N members of a peer group without servers. A worker computes for `step_ns` of virtual time, or for a
  * multiple of it, and reduces. Every network card sends one thing at a time and receives one at a time. */
@@ -135,7 +135,7 @@ struct pwi_sim_packet;
 int64_t pwi_asap_delivery_time(void *cards, const struct pwi_sim_packet *packet, int64_t now,
                                struct pwi_random *random);
 
-/* --- pictures (asap_picture.c) --------------------------------------------------------------------------- */
+/* --- pictures (picture.c) --------------------------------------------------------------------------- */
 
 #define PWI_ASAP_GROUPS_MAX 16
 #define PWI_ASAP_SERIES_MAX 4
@@ -172,13 +172,13 @@ struct pwi_asap_plan {
   const char *svg; /* NULL: none */
 };
 
-/* asap_figures.c: 5, 6 and 7, bytes to an accuracy by graph; asap_modes.c: 8, 9 and 10, by mode. Each runs the
+/* graphs.c: 5, 6 and 7, bytes to an accuracy by graph; modes.c: 8, 9 and 10, by mode. Each runs the
  * figure in the simulator, prints and draws it, and returns an exit code: PWI_EXIT_FAILURE also if a run has not
  * reached its accuracy. */
 int pwi_asap_by_graph(const struct pwi_asap_plan *plan);
 int pwi_asap_by_mode(const struct pwi_asap_plan *plan);
 
-/* asap_plan.c. */
+/* plan.c. */
 const char *pwi_asap_mode_name(enum pawl_reduce_mode mode);
 /* What all runs of a plan have in common. */
 struct pwi_asap_setup pwi_asap_setup_of(const struct pwi_asap_plan *plan, uint32_t workers);
