@@ -13,7 +13,7 @@ int64_t pwi_asap_delivery_time(void *context, const struct pwi_sim_packet *packe
                                struct pwi_random *random) {
   struct pwi_asap_cards *cards = context;
   int64_t latency = LATENCY_MIN + (int64_t)pwi_random_below(random, LATENCY_MORE);
-  if (packet->size < cards->bytes / 2 || packet->from.index >= cards->nodes || packet->to.index >= cards->nodes)
+  if (packet->size < cards->bytes || packet->from.index >= cards->nodes || packet->to.index >= cards->nodes)
     return now + latency;
   int64_t takes = (int64_t)((double)cards->put_ns * (double)packet->size / (double)cards->bytes);
   int64_t *sends = &cards->sends_until[packet->from.index], *receives = &cards->receives_until[packet->to.index];

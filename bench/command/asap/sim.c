@@ -91,7 +91,8 @@ static void look_at_objective(struct hand *hand) {
     struct hand *other = &run->hands[i];
     if (!hand->is_good && !setup->is_whole && other != hand) other->is_good = false;
     are_good = are_good && other->is_good;
-    if (other->is_good && other->objective > run->outcome.objective) run->outcome.objective = other->objective;
+    bool counts = other->is_good || setup->is_whole; /* others have looked too long ago */
+    if (counts && other->objective > run->outcome.objective) run->outcome.objective = other->objective;
   }
   if (!hand->is_good) run->witness = hand->index;
   run->outcome.is_reached = are_good;
