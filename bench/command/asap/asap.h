@@ -170,6 +170,11 @@ struct pwi_asap_plan {
   uint64_t seed;
   bool json;
   const char *svg; /* NULL: none */
+  bool is_real;    /* between processes of this machine */
+
+  /* Where the problem comes from, for processes that must make it again. */
+  struct pwi_asap_shape shape;
+  const char *data; /* NULL: generated */
 };
 
 /* graphs.c: 5, 6 and 7, bytes to an accuracy by graph; modes.c: 8, 9 and 10, by mode. Each runs the

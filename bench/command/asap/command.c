@@ -6,6 +6,7 @@
 
 #include "asap.h"
 #include "bench/command/bench.h"
+#include "real.h"
 
 enum {
   LETTER_FIGURE = 300,
@@ -21,7 +22,8 @@ enum {
   LETTER_GIGABITS,
   LETTER_SECONDS,
   LETTER_SEED,
-  LETTER_SVG
+  LETTER_SVG,
+  LETTER_REAL
 };
 
 #define FIGURE_FIRST 5
@@ -29,12 +31,12 @@ enum {
 #define GAP 1e-5 /* of the reference */
 #define PASSES 20000
 #define COUNT_MAX 100000000
+#define ROUNDS 5000
+#define ROUNDS_REAL 1000
 
 struct asap_options {
   struct pwi_asap_plan plan;
-  struct pwi_asap_shape shape;
-  const char *data;
-  uint32_t rounds;
+  uint32_t rounds; /* 0: the default */
 };
 
 static bool read_percent(const char *text, double *share_out) {
@@ -51,9 +53,9 @@ static bool read_size(struct asap_options *options, int letter, const char *valu
   case LETTER_WORKERS:
     return pwi_bench_count(value, 2, PWI_ASAP_WORKERS_MAX, &options->plan.workers);
   case LETTER_EXAMPLES:
-    return pwi_bench_count(value, PWI_ASAP_WORKERS_MAX, COUNT_MAX, &options->shape.examples);
+    return pwi_bench_count(value, PWI_ASAP_WORKERS_MAX, COUNT_MAX, &options->plan.shape.examples);
   case LETTER_FEATURES:
-    return pwi_bench_count(value, 1, COUNT_MAX, &options->shape.features);
+    return pwi_bench_count(value, 1, COUNT_MAX, &options->plan.shape.features);
   case LETTER_BATCH:
     return pwi_bench_count(value, 1, COUNT_MAX, &options->plan.batch);
   default:
@@ -65,10 +67,10 @@ static bool read_option(void *context, int letter, const char *value) {
   struct asap_options *options = context;
   switch (letter) {
   case LETTER_DATA:
-    options->data = value;
+    options->plan.data = value;
     return true;
   case LETTER_LAMBDA:
-    return pwi_bench_positive(value, 1, &options->shape.lambda);
+    return pwi_bench_positive(value, 1, &options->plan.shape.lambda);
   case LETTER_RATE:
     return pwi_bench_positive(value, 1000, &options->plan.rate);
   case LETTER_ACCURACY:
@@ -82,6 +84,8 @@ static bool read_option(void *context, int letter, const char *value) {
   case LETTER_SVG:
     options->plan.svg = value;
     return true;
+  case LETTER_REAL:
+    return options->plan.is_real = true;
   case PWI_CLI_LETTER_JSON:
     return options->plan.json = true;
   default:
@@ -93,16 +97,17 @@ static bool read_option(void *context, int letter, const char *value) {
 static int prepare(const struct pwi_command *command, struct asap_options *options,
                    struct pwi_asap_problem **problem_out) {
   struct pwi_asap_problem *problem = NULL;
-  options->shape.seed = options->plan.seed;
-  pawl_status status = options->data ? pwi_asap_load(options->data, options->shape.lambda, &problem)
-                                     : pwi_asap_generate(&options->shape, &problem);
+  options->plan.shape.seed = options->plan.seed;
+  pawl_status status = options->plan.data ? pwi_asap_load(options->plan.data, options->plan.shape.lambda, &problem)
+                                          : pwi_asap_generate(&options->plan.shape, &problem);
   if (status == PAWL_NO_MEMORY) return pwi_cli_failure(command, "not enough memory for the data");
-  if (status == PAWL_TOO_LARGE) return pwi_cli_failure(command, "'%s' has too many rows or features", options->data);
+  if (status == PAWL_TOO_LARGE)
+    return pwi_cli_failure(command, "'%s' has too many rows or features", options->plan.data);
   if (status) return pwi_cli_failure(command, "%s", pawl_error_text());
   int exit_code = PWI_EXIT_OK;
   if (problem->examples < PWI_ASAP_WORKERS_MAX)
-    exit_code = pwi_cli_failure(command, "'%s' has %" PRIu32 " rows; %d are needed", options->data, problem->examples,
-                                PWI_ASAP_WORKERS_MAX);
+    exit_code = pwi_cli_failure(command, "'%s' has %" PRIu32 " rows; %d are needed", options->plan.data,
+                                problem->examples, PWI_ASAP_WORKERS_MAX);
   else if (pwi_asap_solve(problem, GAP, PASSES))
     exit_code = pwi_cli_failure(command, "not enough memory for the optimum");
   else if (problem->gap > 10 * GAP && problem->gap > options->plan.tolerance / 10)
@@ -115,21 +120,36 @@ static int prepare(const struct pwi_command *command, struct asap_options *optio
   return exit_code;
 }
 
+static int run_figure(const struct pwi_asap_plan *plan) {
+  if (plan->is_real && plan->figure == 5) return pwi_asap_beside(plan);
+  return plan->figure < 8 ? pwi_asap_by_graph(plan) : pwi_asap_by_mode(plan);
+}
+
 static int run(const struct pwi_command *command, int argc, char **argv) {
   struct asap_options options = {
-      .plan = {.command = command, .rate = 4, .tolerance = 0.01, .gigabits = 10, .seconds = 2, .seed = 1},
-      .shape = {.examples = 12800, .features = 2000, .per_example = 30, .topics = 1, .noise = 0.05, .lambda = 3e-4},
-      .rounds = 5000};
+      .plan = {
+          .command = command,
+          .rate = 4,
+          .tolerance = 0.01,
+          .gigabits = 10,
+          .seconds = 2,
+          .seed = 1,
+          .shape = {
+              .examples = 12800, .features = 2000, .per_example = 30, .topics = 1, .noise = 0.05, .lambda = 3e-4}}};
+  struct pwi_asap_plan *plan = &options.plan;
   struct pwi_asap_problem *problem = NULL;
   int exit_code;
   if (!pwi_bench_read(command, argc, argv, read_option, &options, &exit_code)) return exit_code;
-  if (options.plan.figure == 0)
+  if (plan->figure == 0)
     return pwi_cli_usage(command, "no figure given; name one with --figure, from %d to %d", FIGURE_FIRST, FIGURE_LAST);
-  options.plan.rounds = options.rounds;
+  if (plan->is_real && plan->figure != 5 && plan->figure != 8)
+    return pwi_cli_usage(command, "--real needs --figure 5 or 8");
+  if (options.rounds == 0) options.rounds = plan->is_real ? ROUNDS_REAL : ROUNDS;
+  plan->rounds = options.rounds;
   exit_code = prepare(command, &options, &problem);
   if (exit_code) return exit_code;
-  options.plan.problem = problem;
-  exit_code = options.plan.figure < 8 ? pwi_asap_by_graph(&options.plan) : pwi_asap_by_mode(&options.plan);
+  plan->problem = problem;
+  exit_code = run_figure(plan);
   pwi_asap_problem_destroy(problem);
   return exit_code;
 }
@@ -149,10 +169,12 @@ static const struct pwi_cli_option cli_options[] = {
     {LETTER_BATCH, "batch", "N", "examples between two reduces (default: 20; figure 7: a worker's share)"},
     {LETTER_RATE, "rate", "R", "first step size of SGD (default: 4)"},
     {LETTER_ACCURACY, "accuracy", "P", "per cent above the optimum that all workers must reach (default: 1)"},
-    {LETTER_ROUNDS, "rounds", "N", "steps of a worker after which a run without success ends (default: 5000)"},
+    {LETTER_ROUNDS, "rounds", "N",
+     "steps of a worker after which a run without success ends (default: 5000; with --real 1000)"},
     PWI_CLI_HEADING("Machines"),
     {LETTER_GIGABITS, "gigabits", "G", "Gbit/s of a simulated network card (default: 10)"},
-    {LETTER_SECONDS, "seconds", "S", "virtual seconds in which steps are counted (default: 2)"},
+    {LETTER_SECONDS, "seconds", "S", "seconds in which steps are counted, virtual ones without --real (default: 2)"},
+    {LETTER_REAL, "real", NULL, "figures 5 and 8: between processes of this machine"},
     {0},
 };
 
@@ -167,11 +189,14 @@ const struct pwi_command pwi_command_bench_asap = {
             "  8        inputs that a reduce uses, by mode, with 8 workers, one slow\n"
             "  9, 10    steps a second and time to an accuracy by mode, with and without\n"
             "           stragglers: 8 workers on all-reduce, 25 on the root graph\n\n"
-            "The roles and the numbers are real, network and time are simulated: the same\n"
+            "With --real, processes of this machine take part instead. Figure 8 is the same;\n"
+            "figure 5 is then the time to the accuracy, beside servers and MPI_Allreduce.\n\n"
+            "The roles and the numbers are real, network and time are simulated: without --real the same\n"
             "seed gives the same figures on any machine. The exit code is 1 if a run did not\n"
             "reach its accuracy; only async runs may fail to, as they do in the paper.\n\n"
             "  pawl-bench asap --figure 6\n"
             "  pawl-bench asap --figure 8 --json\n"
+            "  pawl-bench asap --figure 5 --real --workers 2\n"
             "  pawl-bench asap --figure 7 --data rcv1.svm --lambda 1e-3 --svg 7.svg\n",
     .options = cli_options,
     .run = run,

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "asap.h"
+#include "real.h"
 
 #define MODES 3
 #define SLOW 4
@@ -82,7 +82,9 @@ static int figure_8(const struct pwi_asap_plan *plan) {
   for (size_t k = 0; k < MODES; k++) {
     struct pwi_asap_setup setup = setup_of(plan, workers, PWI_TOPOLOGY_COMPLETE, modes[k], &one_slow);
     setup.seconds = plan->seconds;
-    if (!pwi_asap_try(plan, &setup, &outcomes[k])) return PWI_EXIT_FAILURE;
+    bool is_fine = plan->is_real ? pwi_asap_run_real(plan, &setup, PWI_ASAP_REDUCE, &outcomes[k])
+                                 : pwi_asap_try(plan, &setup, &outcomes[k]);
+    if (!is_fine) return PWI_EXIT_FAILURE;
     print_inputs(plan, &setup, &outcomes[k]);
   }
   if (!plan->json)

@@ -45,6 +45,11 @@ void pwi_asap_print_head(const struct pwi_asap_plan *plan, const char *title) {
   printf("Figure %" PRIu32 ": %s\n", plan->figure, title);
   printf("%" PRIu32 " examples, %" PRIu32 " features, lambda %g; optimum %.6f (duality gap %.1e); accuracy %g %%\n",
          problem->examples, problem->features, problem->lambda, problem->optimum, problem->gap, 100 * plan->tolerance);
+  if (plan->is_real) {
+    pwi_bench_print_machine();
+    printf("a step sleeps for %g ms +- %g %%\n\n", STEP_NS / 1e6, 100 * JITTER);
+    return;
+  }
   printf("virtual time: a step computes for %g ms +- %g %%, a card moves a model in %.1f us (%g Gbit/s), a message "
          "takes 20 to 60 us\n\n",
          STEP_NS / 1e6, 100 * JITTER, (double)setup.put_ns / 1e3, plan->gigabits);
@@ -58,16 +63,17 @@ void pwi_asap_print_json(const struct pwi_asap_plan *plan, const char *scene, co
     json_array_append_new(used, json_integer((json_int_t)outcome->by_used[i]));
     json_array_append_new(current, json_integer((json_int_t)outcome->by_current[i]));
   }
-  json_t *object =
-      json_pack("{s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:o, s:o, s:I}",
-                "bench", "asap", "figure", (int)plan->figure, "graph", pwi_topology_info(setup->graph)->name, "mode",
-                pwi_asap_mode_name(setup->mode), "scene", scene, "workers", (int)setup->workers, "batch",
-                (int)setup->batch, "reached", counts ? json_null() : json_boolean(outcome->is_reached), "excess",
-                counts ? json_null() : json_real(outcome->objective / plan->problem->optimum - 1), "rounds",
-                (json_int_t)outcome->rounds, "steps", (json_int_t)outcome->steps, "seconds", outcome->seconds,
-                "steps_per_s", (double)outcome->steps / outcome->seconds, "bytes", (json_int_t)outcome->bytes, "inputs",
-                (json_int_t)outcome->expected, "used", (json_int_t)outcome->used, "current",
-                (json_int_t)outcome->current, "by_used", used, "by_current", current, "seed", (json_int_t)setup->seed);
+  json_t *object = json_pack(
+      "{s:s, s:i, s:b, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:o, s:o, s:I}",
+      "bench", "asap", "figure", (int)plan->figure, "real", plan->is_real, "graph",
+      pwi_topology_info(setup->graph)->name, "mode", pwi_asap_mode_name(setup->mode), "scene", scene, "workers",
+      (int)setup->workers, "batch", (int)setup->batch, "reached",
+      counts ? json_null() : json_boolean(outcome->is_reached), "excess",
+      counts ? json_null() : json_real(outcome->objective / plan->problem->optimum - 1), "rounds",
+      (json_int_t)outcome->rounds, "steps", (json_int_t)outcome->steps, "seconds", outcome->seconds, "steps_per_s",
+      (double)outcome->steps / outcome->seconds, "bytes", (json_int_t)outcome->bytes, "inputs",
+      (json_int_t)outcome->expected, "used", (json_int_t)outcome->used, "current", (json_int_t)outcome->current,
+      "by_used", used, "by_current", current, "seed", (json_int_t)setup->seed);
   pwi_cli_print_json(plan->command, object);
 }
 
