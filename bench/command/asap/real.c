@@ -35,7 +35,7 @@ struct look {
 };
 
 struct result {
-  uint64_t steps, expected, used, current;
+  uint64_t steps, bytes, expected, used, current;
   uint64_t by_used[PWI_ASAP_WORKERS_MAX], by_current[PWI_ASAP_WORKERS_MAX];
   uint32_t looks;
   struct look at[LOOKS_MAX];
@@ -188,6 +188,7 @@ static pawl_status work(struct pwi_asap_member *member) {
   if (!status) {
     pwi_asap_meet(member, &gates->ready);
     status = run_steps(&worker);
+    worker.result->bytes = bytes_of(&worker) - worker.bytes;
   }
   pawl_reduce_close(worker.reduce);
   for (uint32_t i = 0; i < worker.result->looks && !status; i++)
@@ -202,7 +203,12 @@ static pawl_status work(struct pwi_asap_member *member) {
 
 /* --- the outcome ---------------------------------------------------------------------------------------- */
 
-static void add_counts(struct pwi_asap_outcome *outcome, const struct result *result) {
+/* Without looks the figures are those of the whole run. */
+static void add_counts(struct pwi_asap_outcome *outcome, const struct result *result, bool has_no_looks) {
+  if (has_no_looks) {
+    outcome->bytes += result->bytes;
+    if (result->steps > outcome->rounds) outcome->rounds = result->steps;
+  }
   outcome->steps += result->steps;
   outcome->expected += result->expected;
   outcome->used += result->used;
@@ -244,7 +250,7 @@ bool pwi_asap_run_real(const struct pwi_asap_plan *plan, const struct pwi_asap_s
     uint32_t looks = ((const struct result *)pwi_asap_crew_result(&crew, 0))->looks;
     *outcome_out = (struct pwi_asap_outcome){.seconds = setup->seconds};
     for (uint32_t i = 0; i < looks && !outcome_out->is_reached; i++) sum_up(&crew, &task, i, outcome_out);
-    for (uint32_t i = 0; i < crew.count; i++) add_counts(outcome_out, pwi_asap_crew_result(&crew, i));
+    for (uint32_t i = 0; i < crew.count; i++) add_counts(outcome_out, pwi_asap_crew_result(&crew, i), looks == 0);
   }
   pwi_asap_crew_free(&crew);
   return is_fine;
