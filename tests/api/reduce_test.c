@@ -334,12 +334,179 @@ static void test_a_graph_that_is_not_strongly_connected_is_refused(void **state)
   release(members, 2);
 }
 
+/* --- checkpoints ---------------------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/pawl-reduce-XXXXXX";
+
+static void path_of(char path[64], const char *name) { snprintf(path, 64, "%s/%s", folder, name); }
+
+static void change_byte(const char *path, long at) {
+  FILE *file = fopen(path, "r+be");
+  assert_non_null(file);
+  assert_int_equal(fseek(file, at, SEEK_SET), 0);
+  int byte = fgetc(file);
+  assert_int_equal(fseek(file, at, SEEK_SET), 0);
+  fputc(byte ^ 1, file);
+  fclose(file);
+}
+
+static void test_a_checkpoint_is_loaded_whole_or_not_at_all(void **state) {
+  struct member members[1];
+  struct member *member = &members[0];
+  char path[64], other[64];
+  uint64_t iteration = 0;
+  float before[100];
+  (void)state;
+  prepare(members, 1, 100);
+  path_of(path, "one");
+  path_of(other, "notes");
+  must(open_member(member));
+  must_fail(pawl_reduce_load(member->reduce, path, &iteration), PAWL_NOT_FOUND, "one");
+  for (int i = 0; i < 3; i++) must(pawl_reduce_step(member->reduce, PATIENCE, NULL));
+  must(pawl_reduce_save(member->reduce, path));
+  must(pawl_reduce_save(member->reduce, path)); /* replaces its own */
+  must_fail(pawl_reduce_load(member->reduce, path, NULL), PAWL_INVALID, "a step was made already");
+  write_file(other, "keep me");
+  must_fail(pawl_reduce_save(member->reduce, other), PAWL_EXISTS, "is not a checkpoint");
+  must_fail(pawl_reduce_save(member->reduce, "/nowhere/at/all"), PAWL_NOT_FOUND, "/nowhere/at/all");
+  memcpy(before, member->values, sizeof before);
+  pawl_reduce_close(member->reduce);
+  pawl_peers_leave(member->peers);
+  for (size_t k = 0; k < 100; k++) member->values[k] = -5;
+  must(open_member(member));
+  must_fail(pawl_reduce_load(member->reduce, other, NULL), PAWL_TRUNCATED, "notes");
+  for (long at = 0; at < 496; at += 7) { /* any changed byte */
+    change_byte(path, at);
+    pawl_status status = pawl_reduce_load(member->reduce, path, NULL);
+    assert_true(status == PAWL_CORRUPT || status == PAWL_UNSUPPORTED || status == PAWL_MISMATCH);
+    assert_true(member->values[7] == -5);
+    change_byte(path, at);
+  }
+  must(pawl_reduce_load(member->reduce, path, &iteration));
+  assert_int_equal(iteration, 3);
+  assert_memory_equal(member->values, before, sizeof before);
+  assert_int_equal(truncate(path, 300), 0);
+  must_fail(pawl_reduce_load(member->reduce, path, NULL), PAWL_TRUNCATED, "one");
+  must(pawl_reduce_step(member->reduce, PATIENCE, &member->report));
+  assert_int_equal(member->report.iteration, 4);
+  pawl_reduce_close(member->reduce);
+  must(pawl_session_close(member->session, PATIENCE));
+  release(members, 1);
+  unlink(path);
+  unlink(other);
+}
+
+static void *resume_member(void *context) {
+  struct member *member = context;
+  uint64_t iteration = 0;
+  pawl_status status = open_member(member);
+  if (!status) status = pawl_reduce_load(member->reduce, member->options.checkpoint, &iteration);
+  if (status == PAWL_NOT_FOUND) status = PAWL_OK;
+  for (int i = 0; !status && i < 5; i++) status = pawl_reduce_step(member->reduce, PATIENCE, &member->report);
+  note(member, status);
+  pawl_reduce_close(member->reduce);
+  pawl_peers_leave(member->peers);
+  return NULL;
+}
+
+/* Two members have the same iteration, one an older file, and one has none. */
+static void test_a_whole_job_is_resumed_from_its_checkpoints(void **state) {
+  struct member members[4];
+  char paths[4][64];
+  (void)state;
+  prepare(members, 4, 200);
+  for (int i = 0; i < 4; i++) {
+    snprintf(paths[i], sizeof paths[i], "%s/member%d", folder, i);
+    members[i].options.checkpoint = paths[i];
+    members[i].options.checkpoint_period = i == 2 ? 4 : 5;
+    members[i].iterations = 10;
+  }
+  start(members, 4);
+  finish(members, 4);
+  must_all(members, 4);
+  float mean = members[0].values[3];
+  release(members, 4);
+  unlink(paths[1]);
+  prepare(members, 4, 200);
+  for (int i = 0; i < 4; i++) {
+    members[i].options.checkpoint = paths[i];
+    assert_int_equal(pthread_create(&members[i].thread, NULL, resume_member, &members[i]), 0);
+  }
+  finish(members, 4);
+  must_all(members, 4);
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(members[i].report.iteration, 15);
+    assert_true(fabsf(members[i].values[3] - mean) < 0.05f);
+    unlink(paths[i]);
+  }
+  release(members, 4);
+}
+
+/* --- other processes ------------------------------------------------------------------------------------ */
+
+/* Joins, makes steps for ever, and is killed. */
+static int run_process(const char *address, const char *group) {
+  struct member member = {.size = 3, .count = 20000, .iterations = UINT64_MAX};
+  pawl_reduce_options_init(&member.options);
+  snprintf(member.group, sizeof member.group, "%s", group);
+  member.session = open_peer(address);
+  member.values = pwi_alloc_zero(member.count, sizeof(float));
+  must(open_member(&member));
+  for (;;) {
+    must(pawl_reduce_step(member.reduce, PATIENCE, &member.report));
+    if (member.report.iteration == 3 && dprintf(PWI_CHILD_READY_FD, "ready\n") < 0) return 1;
+  }
+}
+
+static struct pwi_child *start_process(const char *group) {
+  char address[256], name[64];
+  snprintf(address, sizeof address, "%s", pawl_session_address(session));
+  snprintf(name, sizeof name, "%s", group);
+  char *const words[] = {"reduce_test", address, name, NULL};
+  struct pwi_child_config config = {
+      .path = "/proc/self/exe", .argv = words, .output_fd = PWI_CHILD_OUTPUT_INHERIT, .own_group = true};
+  struct pwi_child *child;
+  must(pwi_child_start(&config, &child));
+  return child;
+}
+
+static void *run_until_alone(void *context) {
+  struct member *member = context;
+  pawl_status status = open_member(member);
+  while (!status && (member->report.iteration < 50 || member->report.size != 1))
+    status = pawl_reduce_step(member->reduce, PATIENCE, &member->report);
+  note(member, status);
+  pawl_reduce_close(member->reduce);
+  pawl_peers_leave(member->peers);
+  return NULL;
+}
+
+static void test_processes_that_are_killed_do_not_stop_the_others(void **state) {
+  struct member members[1];
+  struct pwi_child *children[2];
+  const char *line;
+  (void)state;
+  prepare(members, 1, 20000);
+  members[0].size = 3;
+  members[0].bias[0] = 0;
+  for (int i = 0; i < 2; i++) children[i] = start_process(members[0].group);
+  assert_int_equal(pthread_create(&members[0].thread, NULL, run_until_alone, &members[0]), 0);
+  for (int i = 0; i < 2; i++) {
+    must(pwi_child_ready(children[i], pwi_host_after(PATIENCE), &line));
+    pwi_child_stop(children[i], 0); /* killed, in the middle of a step */
+  }
+  finish(members, 1);
+  must_all(members, 1);
+  release(members, 1);
+}
+
 static int open_cluster(void **state) {
   struct pawl_session_options options;
   (void)state;
   must(pwi_key_new(key));
   setenv("PAWL_KEY", key, 1); /* so that other processes can join */
   unsetenv("PAWL_ADDRESS");
+  assert_non_null(mkdtemp(folder));
   pawl_session_options_init(&options);
   options.peers_only = true;
   must(pawl_session_open(&options, &session));
@@ -349,10 +516,11 @@ static int open_cluster(void **state) {
 static int close_cluster(void **state) {
   (void)state;
   must(pawl_session_close(session, PATIENCE));
+  assert_int_equal(rmdir(folder), 0); /* nothing was left behind */
   return 0;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_complete_graph_averages_in_one_step),
       cmocka_unit_test(test_sparse_graphs_converge_to_the_average),
@@ -363,6 +531,10 @@ int main(void) {
       cmocka_unit_test(test_a_step_ends_at_its_deadline_and_can_be_continued),
       cmocka_unit_test(test_bad_arguments_and_graphs_are_refused),
       cmocka_unit_test(test_a_graph_that_is_not_strongly_connected_is_refused),
+      cmocka_unit_test(test_a_checkpoint_is_loaded_whole_or_not_at_all),
+      cmocka_unit_test(test_a_whole_job_is_resumed_from_its_checkpoints),
+      cmocka_unit_test(test_processes_that_are_killed_do_not_stop_the_others),
   };
+  if (argc > 2) return run_process(argv[1], argv[2]);
   return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }

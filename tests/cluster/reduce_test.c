@@ -1,5 +1,7 @@
 /* Reduce in the simulator: a manager, members, and no servers. Each test is a scene that the applications of
  * reducers.h check from the inside. */
+#include <math.h>
+
 #include "base/testing.h"
 #include "reducers.h"
 
@@ -152,6 +154,168 @@ static void test_a_member_that_joins_takes_over_a_model(void **state) {
   }
 }
 
+/* Pairs lose their links again and again; nothing is lost and nothing is used twice. */
+static void test_links_that_break_lose_no_version(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    begin();
+    team.mode = seed % 4 == 0 ? PAWL_REDUCE_BSP : PAWL_REDUCE_NOTIFY_ACK;
+    team.graph = seed % 2 ? "complete" : NULL;
+    team.iterations = 60;
+    open_scene(seed, 3 + (uint32_t)(seed % 3));
+    for (uint64_t until = 2; until < 60; until += 3) {
+      run_until(until);
+      cluster_run_for(&team.cluster, (int64_t)(seed % 5) * 300000);
+      uint32_t a = (uint32_t)(until % team.count), b = (uint32_t)((until / team.count + a + 1) % team.count);
+      if (a != b) pwi_sim_break(team.cluster.sim, team.reducers[a].client.node, team.reducers[b].client.node);
+    }
+    team_run(&team, 60 * PWI_SIM_SECOND);
+    for (uint32_t i = 0; i < team.count; i++) {
+      assert_int_equal(team.reducers[i].status, PAWL_OK);
+      assert_int_equal(team.reducers[i].adopted, 0);
+    }
+    end();
+  }
+}
+
+/* Declared dead meanwhile, it comes back as another member and is behind. */
+static void test_a_member_that_stands_still_for_five_seconds_comes_back(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    begin();
+    team.mode = (enum pawl_reduce_mode)(seed % 3);
+    team.lingers = true;
+    open_scene(seed, 4);
+    run_until(5);
+    uint32_t victim = (uint32_t)(seed % 4);
+    pwi_sim_pause(team.cluster.sim, team.reducers[victim].client.node, 5 * PWI_SIM_SECOND);
+    uint64_t before = team.reducers[(victim + 1) % 4].report.iteration;
+    cluster_run_for(&team.cluster, 4 * PWI_SIM_SECOND);
+    assert_true(team.reducers[(victim + 1) % 4].report.iteration > before + 20); /* the others went on */
+    run_until(team.reducers[(victim + 1) % 4].report.iteration + 200);
+    for (uint32_t i = 0; i < 4; i++) {
+      assert_int_equal(team.reducers[i].status, PAWL_OK);
+      assert_int_equal(team.reducers[i].engine->size, 4);
+    }
+    end();
+  }
+}
+
+static void test_a_member_is_killed_while_the_graph_is_regenerated(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    begin();
+    team.mode = (enum pawl_reduce_mode)(seed % 3);
+    open_scene(seed, 6);
+    run_until(3);
+    pwi_sim_kill(team.cluster.sim, team.reducers[seed % 6].client.node);
+    uint64_t number = team.membership_count;
+    for (int i = 0; team.membership_count == number && i < 10000; i++) cluster_run_for(&team.cluster, 200000);
+    cluster_run_for(&team.cluster, (int64_t)(seed % 20) * 200000); /* calls, states, GO, slots, models */
+    pwi_sim_kill(team.cluster.sim, team.reducers[(seed + 1 + seed / 6 % 5) % 6].client.node);
+    team_run(&team, 60 * PWI_SIM_SECOND);
+    for (uint32_t i = 0; i < 6; i++) assert_int_equal(team.reducers[i].status, PAWL_OK);
+    end();
+  }
+}
+
+static void test_survivors_use_the_default_graph_if_theirs_is_impossible(void **state) {
+  (void)state;
+  begin();
+  team.graph = "hypercube";
+  team.lingers = true;
+  open_scene(3, 8);
+  run_until(5);
+  assert_string_equal(team.reducers[1].engine->graph, "hypercube");
+  assert_int_equal(team.reducers[1].report.expected, 3);
+  pwi_sim_kill(team.cluster.sim, team.reducers[0].client.node);
+  run_until(team.reducers[1].report.iteration + 20);
+  assert_string_equal(team.reducers[1].engine->graph, "root");
+  assert_int_equal(team.reducers[1].report.size, 7);
+  end();
+}
+
+/* --- bad values and shapes ------------------------------------------------------------------------------ */
+
+static void test_a_member_with_nan_sends_nothing_and_the_others_wait(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    begin();
+    team.graph = "complete";
+    open_scene(seed, 3);
+    run_until(5);
+    team.reducers[1].poison = NAN;
+    team_run(&team, 60 * PWI_SIM_SECOND);
+    for (uint32_t i = 0; i < 3; i++) assert_int_equal(team.reducers[i].status, PAWL_OK);
+    assert_int_equal(team.reducers[1].diverged, 1);
+    assert_int_equal(team.checked, 90);
+    end();
+  }
+}
+
+static void test_different_shapes_are_a_mismatch_at_both(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    begin();
+    team.other_values[1] = 1400;
+    open_scene(seed, 2);
+    for (int i = 0; !(team.reducers[0].status && team.reducers[1].status) && i < 3000; i++)
+      cluster_run_for(&team.cluster, 10 * MS);
+    for (uint32_t i = 0; i < 2; i++) {
+      assert_int_equal(team.reducers[i].status, PAWL_MISMATCH);
+      assert_non_null(strstr(team.reducers[i].engine->problem, "tensor 0 has 1"));
+    }
+    end();
+  }
+}
+
+/* A member that does not fit cannot stop a job that runs. */
+static void test_a_joiner_of_another_shape_fails_alone(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 15; seed++) {
+    begin();
+    team.mode = (enum pawl_reduce_mode)(seed % 3);
+    team.lingers = true;
+    team.has_closed = true; /* the group has a member that takes no part */
+    team.founders = 3;
+    team.other_values[3] = 1400;
+    team.reducers[3].must_not_open = true;
+    open_scene(seed, 4);
+    run_until(5);
+    team.reducers[3].must_not_open = false;
+    for (int i = 0; !team.reducers[3].status && i < 3000; i++) cluster_run_for(&team.cluster, 10 * MS);
+    assert_int_equal(team.reducers[3].status, PAWL_MISMATCH);
+    team.reducers[3].must_not_open = true;
+    run_until(team.reducers[0].report.iteration + 20);
+    for (uint32_t i = 0; i < 3; i++) assert_int_equal(team.reducers[i].status, PAWL_OK);
+    end();
+  }
+}
+
+/* --- closing -------------------------------------------------------------------------------------------- */
+
+static void test_the_others_go_on_without_a_member_that_has_closed(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 30; seed++) {
+    begin();
+    team.mode = (enum pawl_reduce_mode)(seed % 3);
+    team.lingers = true;
+    open_scene(seed, 4);
+    run_until(5);
+    uint32_t one = (uint32_t)(seed % 4);
+    team.has_closed = true;
+    team.reducers[one].must_close = true;
+    team.reducers[one].must_not_open = true; /* run_until does not wait for it */
+    run_until(team.reducers[(one + 1) % 4].report.iteration + 20);
+    assert_true(team.reducers[one].is_closed);
+    for (uint32_t i = 0; i < 4; i++) {
+      if (i != one) assert_int_equal(team.reducers[i].report.size, 3);
+      assert_int_equal(team.reducers[i].status, PAWL_OK);
+    }
+    end();
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_input_of_an_iteration_is_used_once),
@@ -161,6 +325,14 @@ int main(void) {
       cmocka_unit_test(test_survivors_go_on_without_a_member_that_was_killed),
       cmocka_unit_test(test_half_of_the_members_are_lost_at_once),
       cmocka_unit_test(test_a_member_that_joins_takes_over_a_model),
+      cmocka_unit_test(test_links_that_break_lose_no_version),
+      cmocka_unit_test(test_a_member_that_stands_still_for_five_seconds_comes_back),
+      cmocka_unit_test(test_a_member_is_killed_while_the_graph_is_regenerated),
+      cmocka_unit_test(test_survivors_use_the_default_graph_if_theirs_is_impossible),
+      cmocka_unit_test(test_a_member_with_nan_sends_nothing_and_the_others_wait),
+      cmocka_unit_test(test_different_shapes_are_a_mismatch_at_both),
+      cmocka_unit_test(test_a_joiner_of_another_shape_fails_alone),
+      cmocka_unit_test(test_the_others_go_on_without_a_member_that_has_closed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,6 +126,7 @@ struct expectation {
   const struct sent *parts[REDUCERS_MAX + 1]; /* by ascending id */
   size_t count, own;
   uint32_t inputs;
+  bool is_forgotten; /* what was sent is not remembered any more */
 };
 
 static void expect(struct reducer *reducer, struct expectation *expectation) {
@@ -147,6 +148,9 @@ static void expect(struct reducer *reducer, struct expectation *expectation) {
     if (i == own) expectation->own = expectation->count;
     if (i != own) expectation->inputs++;
     if (sent) expectation->parts[expectation->count++] = sent;
+    const struct reducer *other =
+        ids[i] < 4096 && team->owners[ids[i]] ? &team->reducers[team->owners[ids[i]] - 1] : NULL;
+    if (!sent && other && other->sent_next > SENT_MAX) expectation->is_forgotten = true; /* this node stood still */
   }
   pwi_graph_destroy(graph);
 }
@@ -175,6 +179,7 @@ static void check_result(struct reducer *reducer) {
   if (report->used > report->expected || report->current > report->used) broken(reducer, "more used than expected", 0);
   if (team->has_closed || team->mode == PAWL_REDUCE_ASYNC || team->significant > 0) return;
   expect(reducer, &expectation);
+  if (expectation.is_forgotten) return;
   if (report->expected != expectation.inputs) broken(reducer, "another number of inputs", report->expected);
   if (team->mode == PAWL_REDUCE_BSP) {
     if (!is_average_of_some(reducer, &expectation)) broken(reducer, "no average of what was sent", report->iteration);
@@ -187,19 +192,22 @@ static void check_result(struct reducer *reducer) {
     broken(reducer, "not the average of what was sent", report->iteration);
 }
 
-/* The first packing of an epoch shows from which iteration the member begins. */
+/* The first work in an epoch shows from which iteration the member begins. */
 static void check_epoch(struct reducer *reducer) {
   struct team *team = reducer->team;
   const struct pwi_reduce *engine = reducer->engine;
-  if (team->mode == PAWL_REDUCE_ASYNC) return;
+  uint64_t iteration = engine->phase == PHASE_ADOPT ? engine->base : engine->completed;
+  if (team->mode == PAWL_REDUCE_ASYNC || pwi_reduce_epoch_compare(reducer->epoch, engine->epoch) == 0) return;
+  if (pwi_reduce_epoch_compare(reducer->epoch, engine->epoch) > 0) broken(reducer, "an older epoch", iteration);
+  reducer->epoch = engine->epoch;
   for (size_t i = 0; i < team->epoch_count; i++) {
     if (pwi_reduce_epoch_compare(team->epochs[i].epoch, engine->epoch) != 0) continue;
-    if (engine->completed < team->epochs[i].iteration) broken(reducer, "an epoch begins twice", engine->completed);
+    if (iteration != team->epochs[i].iteration) broken(reducer, "an epoch has two iterations", iteration);
     return;
   }
   if (team->epoch_count == 1024) return;
   team->epochs[team->epoch_count].epoch = engine->epoch;
-  team->epochs[team->epoch_count++].iteration = engine->completed;
+  team->epochs[team->epoch_count++].iteration = iteration;
 }
 
 /* A member that has taken over a model packs what another one has packed for the same version. */
@@ -285,7 +293,7 @@ static void work(struct reducer *reducer) {
   struct pwi_reduce *engine = reducer->engine;
   reducer->is_working = false;
   bool is_pack = engine->phase == PHASE_STAGE, is_adopt = engine->phase == PHASE_ADOPT;
-  if (is_pack) check_epoch(reducer);
+  check_epoch(reducer);
   pawl_status status = pwi_reduce_work(engine);
   if (is_pack && !status) note_sent(reducer);
   pwi_reduce_worked(engine, status);
@@ -392,7 +400,7 @@ void reducer_close(struct reducer *reducer) {
 static void tick(struct reducer *reducer) {
   note_owner(reducer);
   bool is_renewed = id_of(reducer).id != 0 && id_of(reducer).id != reducer->joined_as.id;
-  if (is_renewed && !reducer->is_asking) join(reducer);
+  if (is_renewed && !reducer->is_asking && !reducer->must_not_open) join(reducer);
   note_membership(reducer);
   if (!reducer->engine && !reducer->must_not_open && is_complete(reducer)) open_engine(reducer);
   struct pwi_reduce *engine = reducer->engine;
@@ -423,6 +431,7 @@ static void stopped(void *context) {
   if (reducer->engine) reducer->engine->is_closed = false; /* its net is gone with all regions */
   pwi_reduce_destroy(reducer->engine);
   reducer->engine = NULL;
+  reducer->epoch = (struct reduce_epoch){0};
   reducer->group.id = 0;
   reducer->joined_as.id = 0;
   reducer->is_asking = reducer->is_working = reducer->is_computing = false;
@@ -499,12 +508,11 @@ void team_print(const struct team *team) {
     print_message(
         "  phase=%d outside=%d closing=%d bye=%d completed=%llu staged=%llu called=%llu.%u.%llu epoch=%llu.%u.%llu "
         "given=%d donor=%llu users=%zu,%zu passed=%llu arrived=%d %s\n",
-        engine->phase, engine->is_outside, engine->is_closing, engine->has_said_bye,
-        (unsigned long long)engine->completed, (unsigned long long)engine->staged,
-        (unsigned long long)engine->called.number, engine->called.round, (unsigned long long)engine->called.caller,
-        (unsigned long long)engine->epoch.number, engine->epoch.round, (unsigned long long)engine->epoch.caller,
-        engine->has_given_state, (unsigned long long)engine->donor, engine->users[0], engine->users[1],
-        (unsigned long long)engine->passed, engine->has_arrived, engine->problem);
+        engine->phase, engine->is_outside, engine->is_closing, engine->has_left, (unsigned long long)engine->completed,
+        (unsigned long long)engine->staged, (unsigned long long)engine->called.number, engine->called.round,
+        (unsigned long long)engine->called.caller, (unsigned long long)engine->epoch.number, engine->epoch.round,
+        (unsigned long long)engine->epoch.caller, engine->has_given_state, (unsigned long long)engine->donor,
+        engine->users[0], engine->users[1], (unsigned long long)engine->passed, engine->has_arrived, engine->problem);
     for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next) print_peer(peer);
   }
 }

@@ -22,7 +22,7 @@
 
 #define REDUCERS_MAX 8
 #define REDUCERS_GROUP "sim/.reducers"
-#define SENT_MAX 24 /* packed tensors that are remembered of each member */
+#define SENT_MAX 100 /* packed tensors that are remembered of each member */
 
 struct team;
 
@@ -51,8 +51,9 @@ struct reducer {
   uint64_t steps;  /* that are over */
   uint64_t target; /* of iterations; then it closes, or waits if `lingers` */
   struct pawl_reduce_report report;
-  pawl_status status; /* of the last step that failed */
-  pawl_status failed; /* at opening */
+  pawl_status status;        /* of the last step that failed */
+  pawl_status failed;        /* at opening */
+  struct reduce_epoch epoch; /* of the last work */
   uint64_t adopted, regenerated, diverged;
   float poison; /* is written into the tensor before the next step, once; 0: none */
   struct sent sent[SENT_MAX];

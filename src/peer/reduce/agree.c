@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "peer/reduce/inside.h"
+#include "protocol/planted.h"
 
 /* The participants are the members that have not closed the reduce. */
 static bool is_caller(const struct pwi_reduce *engine) {
@@ -29,9 +30,7 @@ static bool is_caller(const struct pwi_reduce *engine) {
 }
 
 bool pwi_reduce_is_stale(const struct pwi_reduce *engine) {
-  if (engine->epoch.number == 0 || engine->epoch.number != pwi_channel_number(engine->channel) ||
-      engine->own_id != pwi_reduce_self(engine))
-    return true;
+  if (engine->epoch.number == 0 || engine->own_id != pwi_reduce_self(engine)) return true;
   return pwi_reduce_epoch_compare(engine->called, engine->epoch) > 0 && engine->completed >= engine->called_after;
 }
 
@@ -82,7 +81,10 @@ static void heard_of(struct pwi_reduce *engine, struct reduce_epoch epoch, uint6
   engine->called_after = after;
   engine->has_given_state = false;
   pwi_reduce_want_links(engine);
-  if (engine->phase == PHASE_AGREE) pwi_reduce_give_state(engine);
+  if (engine->phase == PHASE_AGREE) {
+    pwi_reduce_say_stop(engine, NULL);
+    pwi_reduce_give_state(engine);
+  }
 }
 
 /* A member that has closed has delivered the tensors of its last iteration: the others complete that first. */
@@ -98,11 +100,36 @@ static void call(struct pwi_reduce *engine, uint64_t after) {
   heard_of(engine, engine->called, after);
 }
 
+static bool was_member(const struct pwi_reduce *engine, uint64_t id) {
+  for (size_t i = 0; i < engine->member_count; i++)
+    if (engine->members[i] == id) return true;
+  return false;
+}
+
+/* The number of the group has changed. If the only change is that members have left which had closed the reduce, the
+ * others first complete the last iteration of these. */
+static uint64_t changed_after(const struct pwi_reduce *engine) {
+  size_t count;
+  uint64_t after = 0;
+  const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
+  if (engine->config.mode == PAWL_REDUCE_ASYNC) return 0;
+  for (size_t i = 0; i < count; i++)
+    if (!was_member(engine, members[i].sender.id)) return 0;
+  for (size_t i = 0; i < engine->member_count; i++) {
+    const struct reduce_peer *peer = pwi_reduce_find(engine, engine->members[i]);
+    if (engine->members[i] == pwi_reduce_self(engine)) continue;
+    if (peer && peer->is_gone && peer->gone_after > after) after = peer->gone_after;
+    if (!(peer && peer->is_gone) && !pwi_reduce_is_member(engine, engine->members[i])) return 0;
+  }
+  return after;
+}
+
 void pwi_reduce_agree(struct pwi_reduce *engine) {
   uint64_t number = pwi_channel_number(engine->channel), self = pwi_reduce_self(engine);
   if (number == 0 || pwi_channel_rank(engine->channel) == UINT32_MAX) return;
   pwi_reduce_want_links(engine);
-  if (is_caller(engine) && (engine->called.number != number || engine->called.caller != self)) call(engine, 0);
+  if (is_caller(engine) && (engine->called.number != number || engine->called.caller != self))
+    call(engine, changed_after(engine));
 }
 
 /* A member that is behind: in ASYNC mode members differ, and only new ones take over a model. */
@@ -335,6 +362,7 @@ void pwi_reduce_agree_linked(struct pwi_reduce *engine, struct reduce_peer *peer
 void pwi_reduce_agree_gone(struct pwi_reduce *engine, struct reduce_peer *peer, uint64_t after) {
   if (peer->is_gone) return;
   peer->is_gone = true;
+  peer->gone_after = after;
   if (engine->config.mode == PAWL_REDUCE_ASYNC) after = 0; /* iterations differ */
   if (after > engine->completed) {
     if (engine->call_after < after) engine->call_after = after;
@@ -355,7 +383,6 @@ void pwi_reduce_agree_completed(struct pwi_reduce *engine) {
 static void set_neighbours(struct pwi_reduce *engine, const struct reduce_go *go) {
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
     peer->is_in = peer->is_out = peer->is_served = false;
-    peer->stops_after = UINT64_MAX;
     peer->model_next = 0;
   }
   for (uint32_t i = 0; i < go->in_count; i++) {
@@ -370,6 +397,18 @@ static void set_neighbours(struct pwi_reduce *engine, const struct reduce_go *go
     struct reduce_peer *peer = pwi_reduce_find(engine, pwi_reduce_go_id(go->serves, i));
     if (peer) peer->is_served = true;
   }
+}
+
+/* The members of the epoch. */
+static pawl_status note_members(struct pwi_reduce *engine) {
+  size_t count;
+  const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
+  uint64_t *ids = pwi_resize_array(engine->members, count, sizeof *ids);
+  if (!ids) return PAWL_NO_MEMORY;
+  for (size_t i = 0; i < count; i++) ids[i] = members[i].sender.id;
+  engine->members = ids;
+  engine->member_count = count;
+  return PAWL_OK;
 }
 
 static pawl_status make_room(struct pwi_reduce *engine, uint32_t inputs) {
@@ -390,6 +429,7 @@ static bool knows_all(const struct pwi_reduce *engine, const unsigned char *ids,
 
 void pwi_reduce_hear_go(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_go *go) {
   if (pwi_reduce_epoch_compare(go->head.epoch, engine->called) != 0 || engine->phase != PHASE_AGREE ||
+      go->head.epoch.number != pwi_channel_number(engine->channel) || /* another one will be called */
       !engine->has_given_state || (peer && peer->sender.id != engine->called.caller) ||
       pwi_reduce_epoch_compare(go->head.epoch, engine->epoch) == 0)
     return;
@@ -398,11 +438,12 @@ void pwi_reduce_hear_go(struct pwi_reduce *engine, struct reduce_peer *peer, con
     pwi_reduce_fail(engine, PAWL_CORRUPT, "the member with the lowest rank names a node that is no member");
     return;
   }
-  if (make_room(engine, go->in_count)) {
+  if (note_members(engine) || make_room(engine, go->in_count)) {
     pwi_reduce_fail(engine, PAWL_NO_MEMORY, "%s", "");
     return;
   }
-  for (struct reduce_peer *at = engine->peers; at; at = at->next) pwi_reduce_retire_slot(engine, at);
+  for (struct reduce_peer *at = engine->peers; at; at = at->next)
+    if (!pwi_is_planted(PWI_PLANTED_REDUCE_OLD_SLOT) || !at->is_linked) pwi_reduce_retire_slot(engine, at);
   set_neighbours(engine, go);
   engine->epoch = go->head.epoch;
   engine->own_id = pwi_reduce_self(engine);

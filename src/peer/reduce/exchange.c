@@ -30,8 +30,10 @@ void pwi_reduce_retire(struct pwi_reduce *engine, struct reduce_peer *peer, stru
 void pwi_reduce_retire_slot(struct pwi_reduce *engine, struct reduce_peer *peer) {
   struct reduce_slot *slot = peer->slot;
   if (!slot || engine->is_outside) return;
-  peer->slot = NULL;
+  const struct reduce_message none = {.epoch = slot->epoch};
   bool was_orphan = slot->is_orphan;
+  peer->slot = NULL;
+  if (peer->is_linked && !was_orphan) pwi_reduce_say(engine, peer, REDUCE_SLOT, &none);
   pwi_reduce_retire(engine, peer, slot->region, slot->tag);
   if (was_orphan && engine->retired && engine->retired->region == slot->region) engine->retired->is_over = true;
   pwi_free(slot);
@@ -74,10 +76,28 @@ static void open_slot(struct pwi_reduce *engine, struct reduce_peer *peer) {
   peer->slot = slot;
 }
 
+/* The planted bug: a slot of the old epoch is used in the new one. */
+static void use_again(struct pwi_reduce *engine, struct reduce_peer *peer) {
+  struct reduce_slot *slot = peer->slot;
+  if (pwi_reduce_epoch_compare(slot->epoch, engine->epoch) == 0 || slot->is_orphan) return;
+  slot->epoch = engine->epoch;
+  slot->wanted = pwi_reduce_version(engine);
+  slot->is_full = false;
+  struct reduce_message message = {
+      .epoch = slot->epoch, .version = slot->wanted, .tag = slot->tag, .size = pwi_reduce_slot_size(engine)};
+  pwi_reduce_say(engine, peer, REDUCE_SLOT, &message);
+  (void)!pwi_channel_share(engine->channel, peer->sender, slot->tag, slot->region, PWI_ACCESS_WRITE);
+}
+
 void pwi_reduce_open_slots(struct pwi_reduce *engine) {
   if (engine->epoch.number == 0 || engine->is_closing) return;
-  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
-    if (peer->is_in && peer->is_linked && !peer->slot && !engine->failed) open_slot(engine, peer);
+  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
+    if (!peer->is_in || !peer->is_linked || engine->failed) continue;
+    if (!peer->slot)
+      open_slot(engine, peer);
+    else if (pwi_is_planted(PWI_PLANTED_REDUCE_OLD_SLOT))
+      use_again(engine, peer);
+  }
 }
 
 static bool holds(const struct pwi_reduce *engine, const struct reduce_slot *slot, uint64_t version) {
@@ -97,6 +117,10 @@ static void say_ack(struct pwi_reduce *engine, const struct reduce_peer *peer, u
 void pwi_reduce_notified(struct pwi_reduce *engine, struct reduce_peer *peer, uint64_t value) {
   struct reduce_slot *slot = peer->slot;
   if (!is_acked_mode(engine) || !slot || slot->is_orphan || value >> 32 != notification(slot->tag, 0) >> 32) return;
+  /* After BYE the version was found without its notification, and may be used by now. */
+  bool was_found = slot->is_full ? value == notification(slot->tag, slot->wanted)
+                                 : peer->is_gone && value == notification(slot->tag, slot->wanted - 1);
+  if (was_found) return;
   if (slot->is_full || value != notification(slot->tag, slot->wanted) || !holds(engine, slot, slot->wanted)) {
     pwi_reduce_fail(engine, PAWL_CORRUPT, "node %" PRIu64 " announced version %" PRIu64 ", which is not there",
                     peer->sender.id, value & UINT32_MAX);
@@ -277,17 +301,19 @@ bool pwi_reduce_has_inputs(struct pwi_reduce *engine) {
   return true;
 }
 
-static bool is_member(const struct pwi_reduce *engine, const struct reduce_peer *peer) {
+bool pwi_reduce_is_member(const struct pwi_reduce *engine, uint64_t id) {
   size_t count;
   const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
   for (size_t i = 0; i < count; i++)
-    if (members[i].sender.id == peer->sender.id) return true;
+    if (members[i].sender.id == id) return true;
   return false;
 }
 
 /* A member that cannot send in this epoch any more, or never will. */
 static bool is_over(const struct pwi_reduce *engine, const struct reduce_peer *peer) {
-  return peer->is_gone || engine->completed + 1 > peer->stops_after || !is_member(engine, peer);
+  if (peer->is_gone || !pwi_reduce_is_member(engine, peer->sender.id)) return true;
+  if (peer->stop.mark == pwi_reduce_epoch_mark(engine->epoch)) return engine->completed + 1 > peer->stop.version;
+  return pwi_reduce_epoch_compare(peer->stop.called, engine->epoch) > 0;
 }
 
 /* A step of an epoch that is over is finished all the same if all inputs can still arrive, so that no work is lost
@@ -305,13 +331,14 @@ bool pwi_reduce_may_finish(const struct pwi_reduce *engine) {
   return true;
 }
 
-/* This member agrees on another epoch. Neighbours that need a later version of it in this one must do so, too. */
-void pwi_reduce_say_stop(struct pwi_reduce *engine) {
+/* This member agrees on another epoch. Members that need tensors of it in an older one must do so, too. NULL: says it
+ * to all. */
+void pwi_reduce_say_stop(struct pwi_reduce *engine, const struct reduce_peer *to) {
   bool is_staged = engine->staged == engine->completed + 1;
-  struct reduce_message message = {.epoch = engine->epoch, .version = engine->completed + is_staged};
-  if (engine->epoch.number == 0) return;
+  struct reduce_message message = {
+      .epoch = engine->called, .version = engine->completed + is_staged, .tag = pwi_reduce_epoch_mark(engine->epoch)};
   for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
-    if (peer->is_out && peer->is_linked) pwi_reduce_say(engine, peer, REDUCE_STOP, &message);
+    if (peer->is_linked && (!to || to == peer)) pwi_reduce_say(engine, peer, REDUCE_STOP, &message);
 }
 
 /* --- the barrier of BSP --------------------------------------------------------------------------------- */
@@ -376,7 +403,7 @@ void pwi_reduce_hear_barrier(struct pwi_reduce *engine, struct reduce_peer *peer
 
 static bool has_delivered(struct pwi_reduce *engine, struct reduce_peer *peer) {
   const struct reduce_target *target = &peer->target;
-  if (!peer->is_out || peer->is_gone || !is_member(engine, peer)) return true;
+  if (!peer->is_out || peer->is_gone || !pwi_reduce_is_member(engine, peer->sender.id)) return true;
   if (is_acked_mode(engine) && peer->acked >= engine->staged) return true;
   if (peer->farewell == FAREWELL_LANDED) return true;
   if (!peer->is_linked || !target->has_remote || target->sent != engine->staged || peer->part < peer->parts)
@@ -386,13 +413,16 @@ static bool has_delivered(struct pwi_reduce *engine, struct reduce_peer *peer) {
   return false;
 }
 
-/* Both members of a mismatch are to hear of it. */
-static bool knows(const struct reduce_peer *peer) { return !peer->is_linked || !peer->is_pinged || peer->pongs > 0; }
+/* A peer that has answered a PING has heard everything that was said before it. */
+bool pwi_reduce_have_answered(const struct pwi_reduce *engine) {
+  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
+    if (peer->is_linked && peer->is_pinged && peer->pongs == 0) return false;
+  return true;
+}
 
 bool pwi_reduce_deliver(struct pwi_reduce *engine) {
   bool is_delivered = true;
-  for (const struct reduce_peer *peer = engine->peers; peer && engine->failed == PAWL_MISMATCH; peer = peer->next)
-    if (!knows(peer)) return false;
+  if (engine->failed == PAWL_MISMATCH) return pwi_reduce_have_answered(engine); /* both are to hear of it */
   if (engine->staged == 0 || engine->config.mode == PAWL_REDUCE_ASYNC || engine->failed) return true;
   pwi_reduce_pump(engine);
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next)

@@ -88,13 +88,22 @@ struct reduce_target {
 /* Closing: whether everything that was put has landed. */
 enum reduce_farewell { FAREWELL_NONE, FAREWELL_FENCE, FAREWELL_LANDED };
 
+/* A peer agrees on another epoch. It sends nothing in older ones, except for versions up to this one in the epoch
+ * that it was in. */
+struct reduce_stop {
+  struct reduce_epoch called;
+  uint64_t mark; /* of the epoch that it was in */
+  uint64_t version;
+};
+
 struct reduce_peer {
   struct reduce_peer *next;
   struct pwi_sender sender;
   bool is_linked;
-  bool is_gone;         /* it has closed the reduce; or its tensors do not fit */
-  bool is_in, is_out;   /* a neighbour in the present epoch */
-  uint64_t stops_after; /* the last version that it sends in this epoch; UINT64_MAX: it goes on */
+  uint64_t gone_after; /* the iteration after which it closed */
+  bool is_gone;        /* it has closed the reduce; or its tensors do not fit */
+  bool is_in, is_out;  /* a neighbour in the present epoch */
+  struct reduce_stop stop;
 
   struct reduce_slot *slot; /* NULL: none */
   struct reduce_target target;
@@ -162,7 +171,9 @@ struct pwi_reduce {
   uint64_t call_after;        /* the caller calls another one when it has completed this iteration; 0: no need */
   struct reduce_epoch epoch;  /* whose graph is in use */
   uint64_t own_id;            /* the sender id of this node in that epoch */
-  bool has_given_state;       /* for `called` */
+  uint64_t *members;          /* of the group in that epoch */
+  size_t member_count;
+  bool has_given_state; /* for `called` */
   bool was_in_epoch;
   struct reduce_decision decision;
   struct pwi_writer writer;
@@ -182,7 +193,7 @@ struct pwi_reduce {
   bool is_send_skipped; /* ASYNC: no buffer was free */
   bool must_pack;       /* although the version is staged */
   uint64_t donor;       /* in PHASE_ADOPT; 0: none */
-  uint64_t adopted;     /* the iteration of the donor */
+  uint64_t base;        /* the iteration with which the epoch began */
   struct pwi_region *model;
   uint64_t model_tag;
   bool has_model;
@@ -192,7 +203,7 @@ struct pwi_reduce {
   unsigned char *scratch, *sum; /* BSP and ASYNC: a copied slot; the sum of inputs */
   struct pwi_codec *codec;
 
-  bool is_closing, is_closed, has_said_bye;
+  bool is_closing, has_said_bye, has_left, is_closed; /* in this order */
   int64_t close_by;
   pawl_status status; /* of the step */
   pawl_status failed; /* for good */
@@ -238,6 +249,7 @@ void pwi_reduce_forget_decision(struct pwi_reduce *engine);
 
 /* model.c */
 void pwi_reduce_ask_model(struct pwi_reduce *engine);
+void pwi_reduce_hear_model(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message);
 void pwi_reduce_serve(struct pwi_reduce *engine, struct reduce_peer *peer);
 bool pwi_reduce_is_serving(const struct pwi_reduce *engine);
 void pwi_reduce_end_model(struct pwi_reduce *engine); /* the region is not needed any more */
@@ -253,11 +265,13 @@ void pwi_reduce_pump(struct pwi_reduce *engine);
 bool pwi_reduce_can_stage(const struct pwi_reduce *engine);
 bool pwi_reduce_has_inputs(struct pwi_reduce *engine);
 bool pwi_reduce_may_finish(const struct pwi_reduce *engine); /* all inputs can still arrive */
-void pwi_reduce_say_stop(struct pwi_reduce *engine);
+void pwi_reduce_say_stop(struct pwi_reduce *engine, const struct reduce_peer *to);
+bool pwi_reduce_is_member(const struct pwi_reduce *engine, uint64_t id);
 void pwi_reduce_acknowledge(struct pwi_reduce *engine);
 void pwi_reduce_notified(struct pwi_reduce *engine, struct reduce_peer *peer, uint64_t value);
 void pwi_reduce_inspect(struct pwi_reduce *engine, struct reduce_peer *peer); /* it says that all has landed */
 bool pwi_reduce_deliver(struct pwi_reduce *engine); /* closing: true when neighbours have what they need */
+bool pwi_reduce_have_answered(const struct pwi_reduce *engine);
 void pwi_reduce_done(struct pwi_reduce *engine, struct reduce_peer *peer, uint64_t cookie);
 void pwi_reduce_hear_barrier(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t kind,
                              const struct reduce_message *message);

@@ -2,6 +2,7 @@
 #include "peer/reduce/messages.h"
 
 #include "base/bytes.h"
+#include "base/hash.h"
 
 void pwi_reduce_message_encode(const struct reduce_message *message, unsigned char bytes[REDUCE_MESSAGE_SIZE]) {
   pwi_put_u64(bytes, message->epoch.number);
@@ -10,6 +11,14 @@ void pwi_reduce_message_encode(const struct reduce_message *message, unsigned ch
   pwi_put_u64(bytes + 20, message->version);
   pwi_put_u64(bytes + 28, message->tag);
   pwi_put_u64(bytes + 36, message->size);
+}
+
+uint64_t pwi_reduce_epoch_mark(struct reduce_epoch epoch) {
+  unsigned char bytes[20];
+  pwi_put_u64(bytes, epoch.number);
+  pwi_put_u32(bytes + 8, epoch.round);
+  pwi_put_u64(bytes + 12, epoch.caller);
+  return pwi_hash(bytes, sizeof bytes, 0);
 }
 
 static void read_head(struct pwi_reader *reader, struct reduce_message *message) {

@@ -7,14 +7,16 @@
  *   STATE    to the caller, from inside a step: the iterations that this member has completed
  *   GO       from the caller: the common iteration, and the neighbours of the receiver
  *   SLOT     to an in-neighbour: the region that follows, with this tag, is the slot for its tensors; the version
- *            that this member needs next
+ *            that this member needs next. Tag 0: there is no slot any more
  *   RELEASE  to the owner of an older slot: nothing will be put into it any more
  *   ACK      to an in-neighbour: the version was used
  *   ARRIVED  to the caller: this member has sent the version; BSP
  *   PASS     from the caller: all have; BSP
- *   MODEL    to the donor: the region that follows, with this tag, is for its tensors
+ *   MODEL    to the donor: the region that follows, with this tag, is for its tensors. Tag 0: there is none any
+ *            more
  *   GOT      to the donor: they are there
- *   STOP     to an out-neighbour: this member sends no later version in this epoch
+ *   STOP     to all that are linked: this member agrees on this epoch; it sends nothing in older ones, except for
+ *            versions up to this one in the epoch whose mark is the tag
  *   BYE      to all that are linked: this member closes the reduce, after this iteration
  *   PING, PONG
  *
@@ -63,12 +65,15 @@ static inline int pwi_reduce_epoch_compare(struct reduce_epoch a, struct reduce_
   return a.caller == b.caller ? 0 : a.caller < b.caller ? -1 : 1;
 }
 
+/* A number that stands for an epoch. */
+uint64_t pwi_reduce_epoch_mark(struct reduce_epoch epoch);
+
 /* Every message has the same fields: u64 number, u32 round, u64 caller, u64 version, u64 tag, u64 size. A GO has
  * more. Fields that a message does not need are 0. */
 struct reduce_message {
   struct reduce_epoch epoch;
   uint64_t version; /* an iteration */
-  uint64_t tag;     /* SLOT, RELEASE, MODEL; STATE: 1 if the member was in no epoch yet */
+  uint64_t tag;     /* SLOT, RELEASE, MODEL; STOP: a mark; STATE: 1 if the member was in no epoch yet */
   uint64_t size;    /* SLOT, MODEL: bytes of the region; GO: participants */
 };
 

@@ -8,10 +8,13 @@
 void pwi_reduce_end_model(struct pwi_reduce *engine) {
   struct reduce_peer *donor = engine->model ? pwi_reduce_find(engine, engine->donor) : NULL;
   if (engine->is_outside || !engine->model) return;
-  if (donor && donor->is_linked && !engine->has_model)
-    pwi_reduce_retire(engine, donor, engine->model, engine->model_tag); /* it may still be put into */
-  else
+  if (donor && donor->is_linked && !engine->has_model) { /* it may still be put into */
+    const struct reduce_message none = {.epoch = engine->epoch};
+    pwi_reduce_retire(engine, donor, engine->model, engine->model_tag);
+    pwi_reduce_say(engine, donor, REDUCE_MODEL, &none);
+  } else {
     pwi_net_region_close(engine->config.net, engine->model);
+  }
   engine->model = NULL;
 }
 
@@ -32,6 +35,18 @@ void pwi_reduce_ask_model(struct pwi_reduce *engine) {
     pwi_net_region_close(engine->config.net, engine->model);
     engine->model = NULL;
   }
+}
+
+/* The donor hears of a region for its tensors, or that the last one is of no use any more. */
+void pwi_reduce_hear_model(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
+  struct reduce_message release = {.tag = peer->model_tag};
+  if (peer->model_tag != 0 && peer->model_next == 0)
+    pwi_reduce_say(engine, peer, REDUCE_RELEASE, &release);
+  else if (peer->model_tag != 0)
+    (void)!pwi_channel_fence(engine->channel, peer->sender, COOKIE_FENCE | peer->model_tag << COOKIE_BITS);
+  peer->model_tag = message->tag;
+  peer->has_model_remote = false;
+  peer->model_next = 0;
 }
 
 /* Puts as many tensors as the link takes; the last put notifies. Tensors without values are skipped. */

@@ -52,7 +52,7 @@ void pwi_reduce_patience_look(struct pwi_reduce *engine, int64_t now) {
 }
 
 int64_t pwi_reduce_look_at(const struct pwi_reduce *engine) {
-  if (engine->is_closing) return engine->is_closed ? PWI_NET_NEVER : engine->close_by;
+  if (engine->is_closing) return engine->has_left ? PWI_NET_NEVER : engine->close_by;
   if (pwi_reduce_want(engine) != PWI_REDUCE_WAIT) return PWI_NET_NEVER;
   int64_t since = engine->waited_since > engine->looked_at ? engine->waited_since : engine->looked_at;
   return since + patience(engine);

@@ -40,8 +40,9 @@ void pwi_reduce_fail(struct pwi_reduce *engine, pawl_status status, const char *
           pawl_status_name(status), engine->problem);
 }
 
+/* A member that is behind its epoch takes over a model of iteration `base` before it sends. */
 uint64_t pwi_reduce_version(const struct pwi_reduce *engine) {
-  return (engine->phase == PHASE_ADOPT ? engine->adopted : engine->completed) + 1;
+  return (engine->completed > engine->base ? engine->completed : engine->base) + 1;
 }
 
 static int64_t now(const struct pwi_reduce *engine) { return pwi_net_now(engine->config.net); }
@@ -72,7 +73,7 @@ static void agree(struct pwi_reduce *engine) {
   if (engine->phase == PHASE_ADOPT) pwi_reduce_end_model(engine);
   engine->donor = 0;
   enter_phase(engine, PHASE_AGREE);
-  pwi_reduce_say_stop(engine);
+  pwi_reduce_say_stop(engine, NULL);
   pwi_reduce_give_state(engine);
 }
 
@@ -96,6 +97,8 @@ static bool stage(struct pwi_reduce *engine) {
   }
   engine->is_send_skipped = engine->config.mode == PAWL_REDUCE_ASYNC && !pwi_reduce_can_stage(engine);
   if (!engine->is_send_skipped && !pwi_reduce_can_stage(engine)) return false;
+  /* An older version in the same buffer, after a send was skipped, must not be sent while it is packed. */
+  if (!engine->is_send_skipped && engine->staged % 2 == (engine->completed + 1) % 2) engine->staged = 0;
   go_outside(engine);
   return false;
 }
@@ -136,24 +139,36 @@ static void advance_step(struct pwi_reduce *engine) {
   }
 }
 
-static void say_bye(struct pwi_reduce *engine) {
-  const struct reduce_message bye = {.version = engine->completed};
-  if (engine->has_said_bye) return;
-  engine->has_said_bye = true;
-  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
-    if (peer->is_linked) pwi_reduce_say(engine, peer, REDUCE_BYE, &bye);
+static void say_bye_to(struct pwi_reduce *engine, struct reduce_peer *peer) {
+  const struct reduce_message bye = {.version = engine->completed}, none = {0};
+  if (!peer->is_linked) return;
+  pwi_reduce_say(engine, peer, REDUCE_BYE, &bye);
+  pwi_reduce_say(engine, peer, REDUCE_PING, &none);
+  peer->is_pinged = true;
+  peer->pongs = 0;
+}
+
+/* This member may leave the group next, which ends its links at once. So it waits until its last messages were
+ * heard. */
+static void close_step(struct pwi_reduce *engine, bool is_late) {
+  if (!engine->has_said_bye && (is_late || pwi_reduce_deliver(engine))) {
+    engine->has_said_bye = true;
+    for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) say_bye_to(engine, peer);
+  }
+  if (!engine->has_said_bye || (!is_late && !pwi_reduce_have_answered(engine))) return;
+  engine->has_left = true;
   pwi_channel_close(engine->channel); /* may call `closed` */
 }
 
 /* Does all that can be done now. */
 void pwi_reduce_advance(struct pwi_reduce *engine) {
   enum pwi_reduce_want before = pwi_reduce_want(engine);
-  if (engine->has_said_bye) return;
+  if (engine->has_left) return;
   pwi_reduce_sweep(engine);
   if (!engine->failed) pwi_reduce_open_slots(engine);
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) pwi_reduce_serve(engine, peer);
   if (engine->is_closing) {
-    if (pwi_reduce_deliver(engine)) say_bye(engine);
+    close_step(engine, false);
     return;
   }
   pwi_reduce_pump(engine);
@@ -171,7 +186,7 @@ void pwi_reduce_enter_epoch(struct pwi_reduce *engine, uint64_t iteration, uint6
   }
   engine->has_arrived = false;
   engine->passed = base;
-  engine->adopted = base;
+  engine->base = base;
   engine->donor = donor;
   engine->has_model = false;
   if (donor || engine->staged != base + 1) engine->staged = 0;
@@ -228,7 +243,7 @@ static void packed(struct pwi_reduce *engine, pawl_status status) {
 static void took_model(struct pwi_reduce *engine) {
   struct reduce_message message = {.epoch = engine->epoch};
   const struct reduce_peer *donor = pwi_reduce_find(engine, engine->donor);
-  engine->completed = engine->adopted;
+  engine->completed = engine->base;
   engine->report.is_adopted = true;
   engine->must_pack = true;
   if (donor && donor->is_linked) pwi_reduce_say(engine, donor, REDUCE_GOT, &message);
@@ -308,11 +323,11 @@ static struct reduce_peer *add_peer(struct pwi_reduce *engine, struct pwi_sender
   return peer;
 }
 
+/* A member that has closed is remembered as long as the epoch in which it took part lasts. */
 static bool is_needed(const struct pwi_reduce *engine, const struct reduce_peer *peer) {
-  size_t count;
-  const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
-  for (size_t i = 0; i < count; i++)
-    if (members[i].sender.id == peer->sender.id) return true;
+  if (pwi_reduce_is_member(engine, peer->sender.id)) return true;
+  for (size_t i = 0; peer->is_gone && i < engine->member_count; i++)
+    if (engine->members[i] == peer->sender.id) return true;
   return peer->is_linked || peer->is_in || peer->is_out || peer->slot || peer->puts > 0 || peer->model_puts > 0;
 }
 
@@ -367,9 +382,10 @@ static void linked(void *self, struct pwi_sender sender, const void *description
   peer->is_linked = true;
   peer->is_pinged = false;
   peer->farewell = FAREWELL_NONE;
+  if (engine->has_said_bye) say_bye_to(engine, peer);
   if (fits(engine, peer, description, size)) {
     pwi_reduce_agree_linked(engine, peer);
-    if (engine->phase == PHASE_AGREE) pwi_reduce_say_stop(engine); /* it may be lost */
+    if (engine->phase == PHASE_AGREE) pwi_reduce_say_stop(engine, peer); /* it may be lost */
     if (engine->has_arrived && sender.id == engine->epoch.caller && engine->phase == PHASE_EXCHANGE) {
       struct reduce_message message = {.epoch = engine->epoch, .version = engine->completed + 1};
       pwi_reduce_say(engine, peer, REDUCE_ARRIVED, &message); /* it, or its answer, may be lost */
@@ -388,7 +404,7 @@ static void lost(void *self, struct pwi_sender sender, pawl_status why) {
   peer->is_linked = false;
   pwi_reduce_drop_target(engine, peer);
   peer->has_model_remote = false;
-  peer->model_next = 0;
+  peer->model_next = peer->model_tag = 0;
   for (struct reduce_retired *at = engine->retired; at; at = at->next)
     if (at->peer.id == sender.id) at->is_over = true;
   if (peer->slot) peer->slot->is_orphan = true;
@@ -406,13 +422,6 @@ static void hear_ack(struct pwi_reduce *engine, struct reduce_peer *peer, const 
 static void hear_release(struct pwi_reduce *engine, struct pwi_sender sender, uint64_t tag) {
   for (struct reduce_retired *at = engine->retired; at; at = at->next)
     if (at->peer.id == sender.id && at->tag == tag) at->is_over = true;
-}
-
-static void hear_model(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
-  (void)engine;
-  peer->model_tag = message->tag;
-  peer->has_model_remote = false;
-  peer->model_next = 0;
 }
 
 static void hear_bye(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
@@ -443,7 +452,7 @@ static void hear(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t k
     pwi_reduce_hear_barrier(engine, peer, kind, message);
     break;
   case REDUCE_MODEL:
-    hear_model(engine, peer, message);
+    pwi_reduce_hear_model(engine, peer, message);
     break;
   case REDUCE_GOT:
     if (pwi_reduce_epoch_compare(message->epoch, engine->epoch) == 0) peer->is_served = false;
@@ -452,7 +461,7 @@ static void hear(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t k
     hear_bye(engine, peer, message);
     break;
   case REDUCE_STOP:
-    if (pwi_reduce_epoch_compare(message->epoch, engine->epoch) == 0) peer->stops_after = message->version;
+    peer->stop = (struct reduce_stop){message->epoch, message->tag, message->version};
     break;
   case REDUCE_PING:
     pwi_reduce_say(engine, peer, REDUCE_PONG, &none);
@@ -590,7 +599,7 @@ pawl_status pwi_reduce_resume(struct pwi_reduce *engine, uint64_t iteration) {
 
 void pwi_reduce_look(struct pwi_reduce *engine, int64_t at) {
   if (engine->is_closing) {
-    if (at >= engine->close_by) say_bye(engine);
+    if (at >= engine->close_by && !engine->has_left) close_step(engine, true);
     return;
   }
   if (at >= pwi_reduce_look_at(engine)) pwi_reduce_patience_look(engine, at);
@@ -635,6 +644,7 @@ void pwi_reduce_destroy(struct pwi_reduce *engine) {
   pwi_free(engine->scratch);
   pwi_free(engine->sum);
   pwi_free(engine->inputs_used);
+  pwi_free(engine->members);
   pwi_free(engine->description);
   pwi_free((char *)engine->config.name);
   pwi_free(engine);
