@@ -172,6 +172,11 @@ struct pwi_asap_plan {
   const char *svg; /* NULL: none */
   bool is_real;    /* between processes of this machine */
 
+  /* Figures 8 to 10. */
+  bool has_graph; /* else the one of the paper */
+  enum pwi_topology graph;
+  double stall, stall_times; /* as in struct pwi_asap_setup */
+
   /* Where the problem comes from, for processes that must make it again. */
   struct pwi_asap_shape shape;
   const char *data; /* NULL: generated */

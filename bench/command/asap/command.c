@@ -23,7 +23,10 @@ enum {
   LETTER_SECONDS,
   LETTER_SEED,
   LETTER_SVG,
-  LETTER_REAL
+  LETTER_REAL,
+  LETTER_GRAPH,
+  LETTER_STALL,
+  LETTER_STALL_TIMES
 };
 
 #define FIGURE_FIRST 5
@@ -84,6 +87,12 @@ static bool read_option(void *context, int letter, const char *value) {
   case LETTER_SVG:
     options->plan.svg = value;
     return true;
+  case LETTER_GRAPH:
+    return options->plan.has_graph = pwi_topology_find(value, &options->plan.graph);
+  case LETTER_STALL:
+    return pwi_bench_positive(value, 1, &options->plan.stall);
+  case LETTER_STALL_TIMES:
+    return pwi_bench_positive(value, 1000, &options->plan.stall_times);
   case LETTER_REAL:
     return options->plan.is_real = true;
   case PWI_CLI_LETTER_JSON:
@@ -173,6 +182,9 @@ static const struct pwi_cli_option cli_options[] = {
      "steps of a worker after which a run without success ends (default: 5000; with --real 1000)"},
     PWI_CLI_HEADING("Machines"),
     {LETTER_GIGABITS, "gigabits", "G", "Gbit/s of a simulated network card (default: 10)"},
+    {LETTER_GRAPH, "graph", "NAME", "figures 8 to 10: a topology of `pawl graph list` (default: as in the paper)"},
+    {LETTER_STALL, "stall", "P", "figures 9 and 10: chance that a step stalls (default: 0.04)"},
+    {LETTER_STALL_TIMES, "stall-times", "T", "such a step takes so many times as long (default: 10)"},
     {LETTER_SECONDS, "seconds", "S", "seconds in which steps are counted, virtual ones without --real (default: 2)"},
     {LETTER_REAL, "real", NULL, "figures 5 and 8: between processes of this machine"},
     {0},

@@ -84,7 +84,7 @@ static struct pwi_asap_setup setup_of(uint32_t workers) {
                                  .seed = 1};
 }
 
-/* On the complete graph the order of workers does not matter but for rounding. Servers compute the same average. */
+/* Servers add up in another order, and compute the same average but for rounding. */
 static void test_processes_compute_what_the_simulator_computes(void **state) {
   (void)state;
   struct pwi_asap_plan plan = {.command = &command, .problem = make()};
@@ -92,15 +92,19 @@ static void test_processes_compute_what_the_simulator_computes(void **state) {
   struct pwi_asap_outcome simulated, reduced, served;
   char why[256];
   setup.is_whole = true;
-  assert_int_equal(pwi_asap_simulate(plan.problem, &setup, &simulated, why, sizeof why), PAWL_OK);
-  assert_true(pwi_asap_run_real(&plan, &setup, PWI_ASAP_REDUCE, &reduced));
   assert_true(pwi_asap_run_real(&plan, &setup, PWI_ASAP_SERVERS, &served));
-  assert_int_equal(reduced.rounds, 40);
-  assert_int_equal(reduced.steps, 120);
-  assert_float_equal(reduced.objective, simulated.objective, 1e-5);
+  for (int i = 0; i < 2; i++) {
+    setup.graph = i == 0 ? PWI_TOPOLOGY_RING : PWI_TOPOLOGY_COMPLETE;
+    assert_int_equal(pwi_asap_simulate(plan.problem, &setup, &simulated, why, sizeof why), PAWL_OK);
+    assert_true(pwi_asap_run_real(&plan, &setup, PWI_ASAP_REDUCE, &reduced));
+    assert_int_equal(reduced.rounds, 40);
+    assert_int_equal(reduced.steps, 120);
+    assert_true(reduced.objective == simulated.objective);
+    /* when a worker looks, its last puts may still wait for acknowledgements */
+    assert_true(reduced.bytes <= simulated.bytes / 40 * 41 && reduced.bytes >= simulated.bytes / 40 * 39);
+    assert_int_equal(reduced.current, reduced.expected);
+  }
   assert_float_equal(served.objective, simulated.objective, 1e-5);
-  assert_int_equal(reduced.bytes, simulated.bytes);
-  assert_int_equal(reduced.current, reduced.expected);
   pwi_asap_problem_destroy((struct pwi_asap_problem *)(uintptr_t)plan.problem);
 }
 

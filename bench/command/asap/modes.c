@@ -9,27 +9,26 @@
 
 #define MODES 3
 #define SLOW 4
-#define STALL 0.04
-#define STALL_TIMES 10
 
 static const enum pawl_reduce_mode modes[MODES] = {PAWL_REDUCE_NOTIFY_ACK, PAWL_REDUCE_BSP, PAWL_REDUCE_ASYNC};
 
 /* What disturbs the workers. */
 struct scene {
   const char *name;
-  double slow, stall;
+  double slow;
+  bool has_stalls;
 };
 
-static const struct scene calm = {"none", 1, 0}, one_slow = {"one slow", SLOW, 0}, stalls = {"stalls", 1, STALL};
+static const struct scene calm = {"none", 1, false}, one_slow = {"one slow", SLOW, false}, stalls = {"stalls", 1, true};
 
 static struct pwi_asap_setup setup_of(const struct pwi_asap_plan *plan, uint32_t workers, enum pwi_topology graph,
                                       enum pawl_reduce_mode mode, const struct scene *scene) {
   struct pwi_asap_setup setup = pwi_asap_setup_of(plan, workers);
-  setup.graph = graph;
+  setup.graph = plan->has_graph ? plan->graph : graph;
   setup.mode = mode;
   setup.slow = scene->slow;
-  setup.stall = scene->stall;
-  setup.stall_times = STALL_TIMES;
+  setup.stall = scene->has_stalls ? plan->stall : 0;
+  setup.stall_times = plan->stall_times;
   return setup;
 }
 
@@ -136,6 +135,9 @@ static int figure_9_or_10(const struct pwi_asap_plan *plan) {
   struct pwi_asap_chart chart = {.title = "Steps a second of all workers", .axis = "stragglers"};
   name_modes(&chart);
   pwi_asap_print_head(plan, is_9 ? "modes on all-reduce" : "modes on the root graph");
+  if (!plan->json)
+    printf("%" PRIu32 " workers, graph %s\n\n", workers,
+           pwi_topology_info(plan->has_graph ? plan->graph : graph)->name);
   if (!plan->json) printf("stragglers mode        steps a s  of bsp   to accuracy of bsp    rounds\n");
   for (size_t i = 0; i < 3; i++) {
     snprintf(chart.groups[i], sizeof chart.groups[i], "%s", scenes[i]->name);
@@ -149,11 +151,11 @@ static int figure_9_or_10(const struct pwi_asap_plan *plan) {
   }
   chart.group_count = 3;
   if (!plan->json)
-    printf("\none slow: the last worker computes %d times longer; stalls: a step of any worker takes %d times as long "
+    printf("\none slow: the last worker computes %d times longer; stalls: a step of any worker takes %g times as long "
            "with\nprobability %g. async > notify-ack > bsp in steps a second: %s without stragglers, %s with a slow "
            "worker, %s with\nstalls.\n\nThe paper leaves open: stragglers, the time of a step and of a model on the "
            "network%s.\n",
-           SLOW, STALL_TIMES, STALL, order_of(rows[0]), order_of(rows[1]), order_of(rows[2]),
+           SLOW, plan->stall_times, plan->stall, order_of(rows[0]), order_of(rows[1]), order_of(rows[2]),
            is_9 ? "; it trains a convolutional net" : "");
   return pwi_asap_finish(plan, &chart, are_reached ? PWI_EXIT_OK : PWI_EXIT_FAILURE);
 }

@@ -7,8 +7,10 @@
 #define HEIGHT 280
 #define TOP 64
 #define LEFT 30
-#define BAR 46
-#define GAP 30 /* between two groups */
+#define BAR 46      /* width of a bar with its margin */
+#define BAR_MANY 26 /* if there are many */
+#define MANY 12
+#define GAP 24 /* between two groups */
 
 static const char *const colours[PWI_ASAP_SERIES_MAX] = {"#4a7ab5", "#d9a441", "#6a9a5b", "#a05a78"};
 
@@ -20,6 +22,10 @@ static double highest(const struct pwi_asap_chart *chart) {
   return most > 0 ? most : 1;
 }
 
+static int bar_width(const struct pwi_asap_chart *chart) {
+  return chart->group_count * chart->series_count > MANY ? BAR_MANY : BAR;
+}
+
 static void draw_names(FILE *file, const struct pwi_asap_chart *chart) {
   double x = LEFT;
   for (size_t k = 0; k < chart->series_count && chart->series_count > 1; k++, x += 110) {
@@ -29,21 +35,22 @@ static void draw_names(FILE *file, const struct pwi_asap_chart *chart) {
 }
 
 static void draw_group(FILE *file, const struct pwi_asap_chart *chart, size_t group, double x, double scale) {
-  double width = (double)chart->series_count * BAR;
+  int bar = bar_width(chart);
+  double width = (double)chart->series_count * bar;
   for (size_t k = 0; k < chart->series_count; k++) {
-    double value = chart->values[group][k], height = value * scale, at = x + (double)k * BAR;
+    double value = chart->values[group][k], height = value * scale, at = x + (double)k * bar;
     if (isnan(value)) continue;
     fprintf(file, "<rect x=\"%.0f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/>\n", at, TOP + HEIGHT - height,
-            BAR - 4, height, colours[k]);
+            bar - 4, height, colours[k]);
     fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"10\">%.*f</text>\n",
-            at + BAR / 2.0 - 2, TOP + HEIGHT - height - 4, chart->digits, value);
+            at + bar / 2.0 - 2, TOP + HEIGHT - height - 4, chart->digits, value);
   }
   fprintf(file, "<text x=\"%.0f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x + width / 2, TOP + HEIGHT + 18,
           chart->groups[group]);
 }
 
 bool pwi_asap_draw(const char *path, const struct pwi_asap_chart *chart) {
-  double group = (double)chart->series_count * BAR + GAP, scale = HEIGHT / highest(chart);
+  double group = (double)chart->series_count * bar_width(chart) + GAP, scale = HEIGHT / highest(chart);
   double width = LEFT * 2 + (double)chart->group_count * group;
   FILE *file = fopen(path, "we");
   if (!file) return false;

@@ -176,8 +176,15 @@ static pawl_status prepare(struct worker *worker) {
   if (!worker->weights || !worker->before || !worker->copies) return PAWL_NO_MEMORY;
   memset(worker->copies, 1, (task->setup.seconds > 0 ? 1 : looks + 1) * features * sizeof(float)); /* no page faults */
   pwi_random_init(&worker->random, task->setup.seed, 100 + worker->member->index);
-  return pwi_asap_learner_init(&worker->learner, task->problem, worker->member->index, task->setup.workers,
-                               task->setup.rate, task->setup.seed);
+  return PAWL_OK;
+}
+
+/* The place of a worker in the graph is its rank, so its share is, too: the simulator computes the same. */
+static pawl_status begin_learning(struct worker *worker) {
+  const struct task *task = worker->task;
+  uint32_t share = worker->peers ? pawl_peers_rank(worker->peers) : worker->member->index;
+  return pwi_asap_learner_init(&worker->learner, task->problem, share, task->setup.workers, task->setup.rate,
+                               task->setup.seed);
 }
 
 static pawl_status work(struct pwi_asap_member *member) {
@@ -185,6 +192,7 @@ static pawl_status work(struct pwi_asap_member *member) {
   struct gates *gates = member->shared;
   pawl_status status = prepare(&worker);
   if (!status) status = worker.task->way == PWI_ASAP_REDUCE ? open_reduce(&worker) : open_vector(&worker);
+  if (!status) status = begin_learning(&worker);
   if (!status) {
     pwi_asap_meet(member, &gates->ready);
     status = run_steps(&worker);
