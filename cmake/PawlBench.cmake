@@ -10,7 +10,7 @@ add_executable(pawl_storm tests/storm/harness/main.c)
 target_link_libraries(pawl_storm PRIVATE pawl_storm_harness pawl_cli pawl_inside)
 set_target_properties(pawl_storm PROPERTIES OUTPUT_NAME pawl-storm)
 
-file(GLOB bench_command_sources CONFIGURE_DEPENDS bench/command/*.c)
+file(GLOB bench_command_sources CONFIGURE_DEPENDS bench/command/*.c bench/command/asap/*.c)
 list(FILTER bench_command_sources EXCLUDE REGEX "_test\\.c$")
 add_executable(pawl_bench ${bench_command_sources})
 target_include_directories(pawl_bench PRIVATE .)
@@ -35,7 +35,7 @@ foreach(source ${bench_sources})
   add_dependencies(bench bench_${name})
 endforeach()
 
-# `pawl-bench net --op` runs it beside pawl, if Open MPI is there. Tests do not need it.
+# `pawl-bench net --op`, `asap --real` and `reduce` run them beside pawl, if Open MPI is there. Tests do not need them.
 pkg_check_modules(OPENMPI QUIET IMPORTED_TARGET ompi-c)
 if(OPENMPI_FOUND)
   add_executable(bench_mpi_onesided EXCLUDE_FROM_ALL bench/mpi/onesided.c)
@@ -44,4 +44,14 @@ if(OPENMPI_FOUND)
   set_target_properties(bench_mpi_onesided PROPERTIES
     OUTPUT_NAME mpi_onesided RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   add_dependencies(bench bench_mpi_onesided)
+
+  # The same learning as `pawl-bench asap --real`.
+  add_executable(bench_mpi_allreduce EXCLUDE_FROM_ALL bench/mpi/allreduce.c
+    bench/command/asap/learn.c bench/command/asap/problem.c)
+  target_include_directories(bench_mpi_allreduce PRIVATE .)
+  target_compile_options(bench_mpi_allreduce PRIVATE -O3)
+  target_link_libraries(bench_mpi_allreduce PRIVATE PkgConfig::OPENMPI pawl_inside)
+  set_target_properties(bench_mpi_allreduce PROPERTIES
+    OUTPUT_NAME mpi_allreduce RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  add_dependencies(bench bench_mpi_allreduce)
 endif()

@@ -1,5 +1,6 @@
 #include "bench.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,18 @@ bool pwi_bench_positive(const char *text, double most, double *value_out) {
   double value = strtod(text, &end);
   if (end == text || *end || !(value > 0) || value > most) return false;
   *value_out = value;
+  return true;
+}
+
+bool pwi_bench_size(const char *text, size_t *size_out) {
+  char *end;
+  double value = strtod(text, &end);
+  double unit = 1;
+  if (tolower((unsigned char)*end) == 'k') unit = 1024;
+  if (tolower((unsigned char)*end) == 'm') unit = 1024 * 1024;
+  if (unit > 1) end++;
+  if (end == text || *end || !(value * unit >= 1) || value * unit > 256 * 1024 * 1024) return false;
+  *size_out = (size_t)(value * unit);
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/cli.h"
@@ -16,6 +17,7 @@ bool pwi_bench_read(const struct pwi_command *command, int argc, char **argv,
 /* Each reads the value of one option. False: it is malformed or out of bounds. */
 bool pwi_bench_count(const char *text, uint64_t least, uint64_t most, uint32_t *count_out);
 bool pwi_bench_positive(const char *text, double most, double *value_out); /* above 0, up to `most` */
+bool pwi_bench_size(const char *text, size_t *size_out);                   /* bytes, such as 64k or 4m, up to 256m */
 bool pwi_bench_transport(const char *text, bool *is_tcp_out);              /* "tcp" or "auto" */
 
 double pwi_bench_now(void); /* wall time, in seconds */

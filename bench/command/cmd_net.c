@@ -1,6 +1,5 @@
 /* `pawl-bench net`: the network between two processes of this machine, compared with the limits of the
  * machine. */
-#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -33,18 +32,6 @@ struct plan {
   bool json, all;
 };
 
-static bool read_size(const char *text, size_t *size_out) {
-  char *end;
-  double value = strtod(text, &end);
-  double unit = 1;
-  if (tolower((unsigned char)*end) == 'k') unit = 1024;
-  if (tolower((unsigned char)*end) == 'm') unit = 1024 * 1024;
-  if (unit > 1) end++;
-  if (end == text || *end || !(value * unit >= 1) || value * unit > 256 * 1024 * 1024) return false;
-  *size_out = (size_t)(value * unit);
-  return true;
-}
-
 /* Parsing a list modifies its text. */
 static bool add_transports(struct plan *plan, char *list) {
   for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
@@ -58,7 +45,7 @@ static bool add_transports(struct plan *plan, char *list) {
 
 static bool add_sizes(struct plan *plan, char *list) {
   for (char *text = strtok(list, ","); text; text = strtok(NULL, ",")) {
-    if (plan->size_count == LIST_MAX || !read_size(text, &plan->sizes[plan->size_count])) return false;
+    if (plan->size_count == LIST_MAX || !pwi_bench_size(text, &plan->sizes[plan->size_count])) return false;
     plan->size_count++;
   }
   return true;

@@ -1,6 +1,8 @@
 /* The commands of pawl-bench. */
 #include "commands.h"
 
+#include "asap/asap.h"
+#include "asap/speed.h"
 #include "busy.h"
 #include "checkpoint.h"
 #include "failover.h"
@@ -12,11 +14,10 @@
 #include "wait.h"
 #include "cli/cli.h"
 
-static const struct pwi_command *const children[] = {&pwi_command_bench_net,      &pwi_command_bench_kv,
-                                                     &pwi_command_bench_failover, &pwi_command_bench_checkpoint,
-                                                     &pwi_command_bench_fill,     &pwi_command_bench_sketch,
-                                                     &pwi_command_bench_filters,  &pwi_command_bench_wait,
-                                                     &pwi_command_bench_busy,     NULL};
+static const struct pwi_command *const children[] = {
+    &pwi_command_bench_net,  &pwi_command_bench_kv,     &pwi_command_bench_failover, &pwi_command_bench_checkpoint,
+    &pwi_command_bench_fill, &pwi_command_bench_sketch, &pwi_command_bench_filters,  &pwi_command_bench_wait,
+    &pwi_command_bench_busy, &pwi_command_bench_asap,   &pwi_command_bench_reduce,   NULL};
 
 const struct pwi_command pwi_bench_root = {
     .name = "",

@@ -19,6 +19,8 @@ explains "$bench" net 'usage: pawl-bench net' --transport --size --op --peers --
 explains "$bench" kv --case --workers --servers --transport --json
 explains "$bench" failover --servers --workers --replicas --kills --mode --gigabytes --seed --json
 explains "$bench" sketch --seconds --things --data --kill --transport --json
+explains "$bench" asap --figure --workers --data --accuracy --real --seed --svg --json
+explains "$bench" reduce --size --peers --seconds --rounds --json
 explains "$storm" '' 'pawl-storm work' 'pawl-storm verify'
 explains "$storm" work --worker --journal --plant --cluster
 explains "$storm" verify JOURNAL --cluster --json
