@@ -317,8 +317,8 @@ const char *pwi_reduce_problem(const struct pwi_reduce *engine) { return engine-
 static pawl_status make_memory(struct pwi_reduce *engine) {
   size_t size = pwi_reduce_slot_size(engine);
   if (size < engine->layout.capacity) return PAWL_OVERFLOW;
-  engine->staging[0] = pwi_alloc(size);
-  engine->staging[1] = pwi_alloc(size);
+  engine->staging[0] = pwi_alloc_zero(size, 1); /* gaps between tensors are sent, too */
+  engine->staging[1] = pwi_alloc_zero(size, 1);
   if (!engine->staging[0] || !engine->staging[1]) return PAWL_NO_MEMORY;
   if (engine->config.significant > 0) {
     engine->last_sent = pwi_alloc_zero(engine->layout.raw + 8, 1);
