@@ -34,7 +34,8 @@
  * such as one that has just joined, takes over the tensors of a member that is not, and goes on from there:
  * report.is_adopted. No step is repeated whose result was returned. All members must call pawl_reduce_step for
  * that, also in ASYNC mode. A member that computes for long delays the others for so long, and a member that
- * does not call pawl_reduce_step any more should close the reduce or leave the group.
+ * does not call pawl_reduce_step any more must close the reduce and leave the group, and a member of the group that
+ * never opens the reduce must leave the group: the others wait for it.
  *
  * LOSS. A step that waits for a member for much longer than steps usually take asks that member for a sign of
  * life, and then the manager. Only the manager removes members: at once if the process has ended, after
@@ -45,8 +46,9 @@
  * reduce can open one of the same name again, and joins it like a new member.
  *
  * MEMORY. The tensors are borrowed from open to close. Between two steps they belong to the caller; during a
- * step no other thread may use them. A reduce allocates four times the bytes of the tensors and once more for
- * each in-neighbour. All of it is allocated by open and when the graph changes: a step allocates nothing.
+ * step no other thread may use them. A reduce allocates twice the bytes of the tensors and once more for each
+ * in-neighbour; four times and once more in the other modes and with `significant`, which also needs a copy for each
+ * in-neighbour. All of it is allocated by open and when the graph changes: other steps allocate nothing.
  *
  * ROUNDING. Values are added in the order of ranks, in the type of the tensor. The same inputs give the same
  * bits on every transport; in a complete graph without narrowing all members compute the same bits.

@@ -187,6 +187,44 @@ static void test_every_mode_and_narrowing_works(void **state) {
   }
 }
 
+#define SMALL 0.4 /* a gradient below the threshold of 1 */
+
+/* Member 0 has the same small gradient in every step, member 1 has none, and adds up what it receives. */
+static void *run_gradients(void *context) {
+  struct member *member = context;
+  pawl_status status = open_member(member);
+  double sum = 0;
+  for (int i = 0; !status && i < 30; i++) {
+    for (size_t k = 0; k < member->count; k++) member->values[k] = 0;
+    member->values[5] = member->index == 0 ? (float)SMALL : 0;
+    status = pawl_reduce_step(member->reduce, PATIENCE, &member->report);
+    sum += 2.0 * (double)member->values[5];
+    member->bytes += member->report.bytes_sent;
+  }
+  member->bias[1] = sum;
+  note(member, status);
+  pawl_reduce_close(member->reduce);
+  pawl_peers_leave(member->peers);
+  return NULL;
+}
+
+static void test_gradients_that_are_not_sent_are_kept_until_they_are_large(void **state) {
+  struct member members[2];
+  (void)state;
+  prepare(members, 2, 1000);
+  for (int i = 0; i < 2; i++) {
+    members[i].options.what = PAWL_REDUCE_MEAN;
+    members[i].options.significant = 1;
+    assert_int_equal(pthread_create(&members[i].thread, NULL, run_gradients, &members[i]), 0);
+  }
+  finish(members, 2);
+  must_all(members, 2);
+  assert_true(members[1].bias[1] <= 30 * SMALL + 1e-4);
+  assert_true(members[1].bias[1] >= 30 * SMALL - 1 - 1e-4);
+  assert_true(members[0].bytes < 30 * 4000 / 4); /* a bit for each value, and few values */
+  release(members, 2);
+}
+
 static void test_different_tensors_are_a_mismatch_at_both(void **state) {
   struct member members[2];
   (void)state;
@@ -525,6 +563,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_a_complete_graph_averages_in_one_step),
       cmocka_unit_test(test_sparse_graphs_converge_to_the_average),
       cmocka_unit_test(test_every_mode_and_narrowing_works),
+      cmocka_unit_test(test_gradients_that_are_not_sent_are_kept_until_they_are_large),
       cmocka_unit_test(test_different_tensors_are_a_mismatch_at_both),
       cmocka_unit_test(test_members_that_are_alone_keep_their_values),
       cmocka_unit_test(test_values_that_are_not_finite_are_refused_before_they_are_sent),

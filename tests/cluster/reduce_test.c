@@ -20,6 +20,20 @@ static void open_scene(uint64_t seed, uint32_t count) {
 
 static void end(void) { team_close(&team); }
 
+static bool is_before(void *context) {
+  uint64_t until = *(uint64_t *)context;
+  for (uint32_t i = 0; i < team.count; i++)
+    if (team.reducers[i].client.client && !team.reducers[i].must_not_open && team.reducers[i].report.iteration < until)
+      return true;
+  return false;
+}
+
+static void run_until(uint64_t iteration) {
+  pawl_status status = pwi_cluster_run_while(&team.cluster, is_before, &iteration, 60 * PWI_SIM_SECOND);
+  if (status) team_print(&team);
+  cluster_check(&team.cluster, status, "running");
+}
+
 /* --- modes and graphs ----------------------------------------------------------------------------------- */
 
 static void test_every_input_of_an_iteration_is_used_once(void **state) {
@@ -85,21 +99,65 @@ static void test_async_never_waits_for_a_slow_member(void **state) {
   }
 }
 
+/* --- filters -------------------------------------------------------------------------------------------- */
+
+static uint64_t bytes_sent(double significant, uint64_t seed, double *spread_out) {
+  uint64_t bytes = 0;
+  begin();
+  team.significant = significant;
+  team.graph = "complete";
+  team.still = true;
+  team.iterations = 40;
+  team.lingers = true;
+  open_scene(seed, 3);
+  run_until(40);
+  double least = 1e9, most = -1e9;
+  for (uint32_t i = 0; i < 3; i++) {
+    struct pawl_reduce_state now;
+    pwi_reduce_state(team.reducers[i].engine, &now);
+    bytes += now.bytes_sent;
+    least = fmin(least, (double)team.reducers[i].values[7]);
+    most = fmax(most, (double)team.reducers[i].values[7]);
+  }
+  *spread_out = most - least;
+  end();
+  return bytes;
+}
+
+/* Members that do not compute agree, as far as the threshold lets them, and then hardly send anything. */
+static void test_values_that_have_not_changed_are_not_sent(void **state) {
+  double spread;
+  (void)state;
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    uint64_t all = bytes_sent(0, seed, &spread);
+    assert_true(spread == 0);
+    uint64_t some = bytes_sent(0.01, seed, &spread);
+    assert_true(spread <= 0.03);
+    assert_true(some < all / 4);
+  }
+}
+
+static void test_filters_survive_lost_links_and_members(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    begin();
+    team.significant = 0.5;
+    team.what = (enum pawl_reduce_what)(seed % 2);
+    team.narrow = (enum pawl_reduce_narrow)(seed % 4);
+    team.iterations = 60;
+    open_scene(seed, 4);
+    for (uint64_t until = 2; until < 40; until += 5) {
+      run_until(until);
+      pwi_sim_break(team.cluster.sim, team.reducers[until % 3].client.node, team.reducers[until % 3 + 1].client.node);
+    }
+    if (seed % 3 == 0) pwi_sim_kill(team.cluster.sim, team.reducers[seed % 4].client.node);
+    team_run(&team, 60 * PWI_SIM_SECOND);
+    for (uint32_t i = 0; i < 4; i++) assert_int_equal(team.reducers[i].status, PAWL_OK);
+    end();
+  }
+}
+
 /* --- members that are lost ------------------------------------------------------------------------------ */
-
-static bool is_before(void *context) {
-  uint64_t until = *(uint64_t *)context;
-  for (uint32_t i = 0; i < team.count; i++)
-    if (team.reducers[i].client.client && !team.reducers[i].must_not_open && team.reducers[i].report.iteration < until)
-      return true;
-  return false;
-}
-
-static void run_until(uint64_t iteration) {
-  pawl_status status = pwi_cluster_run_while(&team.cluster, is_before, &iteration, 60 * PWI_SIM_SECOND);
-  if (status) team_print(&team);
-  cluster_check(&team.cluster, status, "running");
-}
 
 static void test_survivors_go_on_without_a_member_that_was_killed(void **state) {
   (void)state;
@@ -322,6 +380,8 @@ int main(void) {
       cmocka_unit_test(test_one_member_alone_keeps_its_tensors),
       cmocka_unit_test(test_bsp_uses_inputs_of_the_iteration_only),
       cmocka_unit_test(test_async_never_waits_for_a_slow_member),
+      cmocka_unit_test(test_values_that_have_not_changed_are_not_sent),
+      cmocka_unit_test(test_filters_survive_lost_links_and_members),
       cmocka_unit_test(test_survivors_go_on_without_a_member_that_was_killed),
       cmocka_unit_test(test_half_of_the_members_are_lost_at_once),
       cmocka_unit_test(test_a_member_that_joins_takes_over_a_model),

@@ -234,6 +234,7 @@ static void check_adopted(struct reducer *reducer) {
 
 /* The next tensors depend on all that was received. */
 static void compute(struct reducer *reducer) {
+  if (reducer->team->still) return;
   for (size_t i = 0; i < value_count(reducer); i++) {
     uint64_t key[3] = {reducer->index, (uint64_t)reducer->carried, i};
     float noise = (float)(pwi_hash(key, sizeof key, 7) % 2001) / 1000.0f - 1.0f;

@@ -75,6 +75,7 @@ struct team {
   const char *graph; /* the name of a topology; NULL: default */
   int64_t compute_max;
   int64_t slow[REDUCERS_MAX]; /* time to compute of one member; 0: as the others */
+  bool still;                 /* members do not change their tensors */
   bool lingers;               /* members that have reached the target wait instead of closing */
   bool has_closed;            /* a member has closed early: the checker does not know the graph any more */
   uint64_t owners[4096];      /* index + 1 of the member that has, or had, a sender id */

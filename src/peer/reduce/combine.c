@@ -261,11 +261,39 @@ static pawl_status combine_copies(struct pwi_reduce *engine) {
   return store_sum(engine, parts);
 }
 
+/* Values that were received now or earlier. */
+static pawl_status combine_significant(struct pwi_reduce *engine) {
+  struct sources sources = {.engine = engine};
+  const struct reduce_peer *peer;
+  size_t parts = 0;
+  for (size_t i = 0; i < engine->input_count; i++) {
+    if (pwi_reduce_take_significant(engine, engine->inputs_used[i])) continue;
+    snprintf(engine->problem, sizeof engine->problem,
+             "the input of node %" PRIu64 " is malformed, or contains NaN or an infinity",
+             engine->inputs_used[i]->sender.id);
+    return PAWL_CORRUPT;
+  }
+  while (next_source(&sources, &peer)) {
+    size_t offset = 0;
+    for (size_t i = 0; peer && i < engine->layout.count; i++) {
+      const struct reduce_piece *piece = &engine->layout.pieces[i];
+      if (parts == 0)
+        memcpy(engine->sum + offset, peer->mirror + offset, piece->size);
+      else
+        add(piece->type, engine->sum + offset, peer->mirror + offset, piece->count);
+      offset += (piece->size + 7) & ~(size_t)7;
+    }
+    if (!peer) add_own(engine, parts == 0);
+    parts++;
+  }
+  return store_sum(engine, parts);
+}
+
 pawl_status pwi_reduce_combine(struct pwi_reduce *engine) {
   engine->report.used = engine->report.current = 0;
   if (engine->config.mode != PAWL_REDUCE_NOTIFY_ACK) return combine_copies(engine);
   engine->report.used = engine->report.current = (uint32_t)engine->input_count;
-  return combine_in_place(engine);
+  return engine->config.significant > 0 ? combine_significant(engine) : combine_in_place(engine);
 }
 
 void pwi_reduce_take_model(struct pwi_reduce *engine) {

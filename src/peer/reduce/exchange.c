@@ -58,6 +58,13 @@ static void open_slot(struct pwi_reduce *engine, struct reduce_peer *peer) {
   struct reduce_slot *slot = pwi_alloc_zero(1, sizeof *slot);
   size_t size = pwi_reduce_slot_size(engine);
   pawl_status status = slot ? pwi_net_region_open(engine->config.net, size, &slot->region) : PAWL_NO_MEMORY;
+  if (!status && engine->config.significant > 0 && !peer->mirror) {
+    peer->mirror = pwi_alloc_zero(engine->layout.raw + 8, 1);
+    if (!peer->mirror) {
+      pwi_net_region_close(engine->config.net, slot->region);
+      status = PAWL_NO_MEMORY;
+    }
+  }
   if (status) {
     pwi_free(slot);
     pwi_reduce_fail(engine, status, "no memory for the tensors of node %" PRIu64, peer->sender.id);
@@ -104,7 +111,10 @@ static bool holds(const struct pwi_reduce *engine, const struct reduce_slot *slo
   const unsigned char *memory = pwi_net_region_memory(slot->region);
   struct reduce_header header;
   pwi_reduce_header_decode(memory, &header);
-  return header.version == version && header.size == engine->layout.capacity && header.kind == REDUCE_DENSE &&
+  bool is_sparse = header.kind == REDUCE_SPARSE && engine->config.significant > 0;
+  bool is_sound = is_sparse ? header.size <= engine->layout.capacity
+                            : header.kind == REDUCE_DENSE && header.size == engine->layout.capacity;
+  return header.version == version && is_sound &&
          pwi_get_u64(memory + REDUCE_HEADER_SIZE + engine->layout.capacity) == version;
 }
 
@@ -202,6 +212,12 @@ static unsigned split(const struct pwi_reduce *engine, const struct reduce_peer 
     parts[1] = (struct part){0, REDUCE_HEADER_SIZE, notify};
     parts[2] = (struct part){REDUCE_HEADER_SIZE, capacity, 0};
     return 3;
+  }
+  size_t size = engine->staged_header[peer->buffer].size;
+  if (size < capacity) {
+    parts[0] = (struct part){0, REDUCE_HEADER_SIZE + size, 0};
+    parts[1] = (struct part){whole - REDUCE_FOOTER_SIZE, REDUCE_FOOTER_SIZE, notify};
+    return 2;
   }
   parts[0] = (struct part){0, whole, notify};
   return 1;

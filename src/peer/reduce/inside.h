@@ -4,12 +4,14 @@
  *   layout.c     where each tensor lies in a payload, and the description of the channel
  *   pack.c       the own tensors into a payload
  *   combine.c    inputs into the own tensors
+ *   significant.c  values that have changed enough to be sent
  *   plan.c       the graph of an epoch
  *   agree.c      how members agree on an epoch
  *   model.c      how a member that is behind takes over the tensors of another
  *   exchange.c   slots, puts, acknowledgements, the barrier
  *   patience.c   members that do not answer
- *   reduce.c     the life of an engine, its channel, and the phases of a step
+ *   events.c     what the channel tells the engine
+ *   reduce.c     the life of an engine, and the phases of a step
  *
  * VERSIONS. The version of tensors is the iteration for which they were sent; versions begin with 1. `completed`
  * is the number of completed iterations, so the present or next step sends version completed + 1.
@@ -114,6 +116,8 @@ struct reduce_peer {
   size_t puts;     /* under way, from the staging buffers */
   enum reduce_farewell farewell;
 
+  unsigned char *mirror; /* `significant`: its values as far as they were received; NULL: none yet */
+
   /* for the caller */
   bool has_state, is_new;
   uint64_t iteration;
@@ -197,10 +201,12 @@ struct pwi_reduce {
   struct pwi_region *model;
   uint64_t model_tag;
   bool has_model;
+  uint64_t got_from; /* the donor whose tensors were taken over in this epoch; 0: none */
 
   struct reduce_peer **inputs_used; /* during combining: by ascending id; room for all in-neighbours */
   size_t input_room, input_count;
-  unsigned char *scratch, *sum; /* BSP and ASYNC: a copied slot; the sum of inputs */
+  unsigned char *scratch, *sum;     /* BSP, ASYNC and `significant`: a copied slot; the sum of inputs */
+  unsigned char *last_sent, *saved; /* `significant`: values as pieces lie in `sum` */
   struct pwi_codec *codec;
 
   bool is_closing, has_said_bye, has_left, is_closed; /* in this order */
@@ -230,6 +236,11 @@ PAWL_MUST_USE pawl_status pwi_reduce_combine(struct pwi_reduce *engine);
 void pwi_reduce_take_model(struct pwi_reduce *engine);
 bool pwi_reduce_is_finite(enum pawl_type type, const void *values, size_t count);
 
+/* significant.c; outside */
+PAWL_MUST_USE pawl_status pwi_reduce_pack_significant(struct pwi_reduce *engine, unsigned char *payload,
+                                                      struct reduce_header *header);
+bool pwi_reduce_take_significant(struct pwi_reduce *engine, struct reduce_peer *peer);
+
 /* plan.c: the graph of `count` participants; `*graph_out` is NULL for one. Writes the name of the graph. */
 PAWL_MUST_USE pawl_status pwi_reduce_plan(const struct pwi_reduce *engine, const uint64_t *ids, size_t count,
                                           char name[PAWL_REDUCE_GRAPH_MAX + 1], struct pwi_graph **graph_out);
@@ -252,7 +263,8 @@ void pwi_reduce_ask_model(struct pwi_reduce *engine);
 void pwi_reduce_hear_model(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message);
 void pwi_reduce_serve(struct pwi_reduce *engine, struct reduce_peer *peer);
 bool pwi_reduce_is_serving(const struct pwi_reduce *engine);
-void pwi_reduce_end_model(struct pwi_reduce *engine); /* the region is not needed any more */
+bool pwi_reduce_are_tensors_read(const struct pwi_reduce *engine); /* by puts of a model, also of an older epoch */
+void pwi_reduce_end_model(struct pwi_reduce *engine);              /* the region is not needed any more */
 
 /* exchange.c */
 void pwi_reduce_open_slots(struct pwi_reduce *engine); /* for all linked in-neighbours that have none */
@@ -282,7 +294,12 @@ void pwi_reduce_patience_look(struct pwi_reduce *engine, int64_t now);
 bool pwi_reduce_is_waited_for(const struct pwi_reduce *engine, const struct reduce_peer *peer);
 void pwi_reduce_patience_learn(struct pwi_reduce *engine, int64_t waited);
 
+/* events.c */
+extern const struct pwi_channel_events pwi_reduce_events;
+void pwi_reduce_look_at_members(struct pwi_reduce *engine);
+
 /* reduce.c */
+void pwi_reduce_say_bye(struct pwi_reduce *engine, struct reduce_peer *peer);
 void pwi_reduce_enter_epoch(struct pwi_reduce *engine, uint64_t iteration, uint64_t donor);
 uint64_t pwi_reduce_version(const struct pwi_reduce *engine); /* that this member sends, or needs, next */
 struct reduce_peer *pwi_reduce_find(const struct pwi_reduce *engine, uint64_t id); /* NULL: none */

@@ -53,7 +53,9 @@ void pwi_reduce_hear_model(struct pwi_reduce *engine, struct reduce_peer *peer, 
 void pwi_reduce_serve(struct pwi_reduce *engine, struct reduce_peer *peer) {
   static const unsigned char end[REDUCE_MODEL_END];
   const struct reduce_layout *layout = &engine->layout;
-  if (!peer->is_served || !peer->is_linked || !peer->has_model_remote || engine->phase < PHASE_STAGE) return;
+  bool is_stable = engine->phase == PHASE_STAGE || (engine->phase == PHASE_EXCHANGE && !engine->is_outside);
+  if (!peer->is_served || !peer->is_linked || !peer->has_model_remote || !is_stable || pwi_reduce_is_stale(engine))
+    return;
   for (; peer->model_next <= layout->all; peer->model_next++) {
     bool is_last = peer->model_next == layout->all;
     const struct reduce_piece *piece = &layout->pieces[is_last ? 0 : peer->model_next];
@@ -72,5 +74,11 @@ bool pwi_reduce_is_serving(const struct pwi_reduce *engine) {
   bool is_stale = pwi_reduce_is_stale(engine);
   for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
     if ((peer->is_served && !peer->is_gone && !is_stale) || peer->model_puts > 0) return true;
+  return false;
+}
+
+bool pwi_reduce_are_tensors_read(const struct pwi_reduce *engine) {
+  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
+    if (peer->model_puts > 0) return true;
   return false;
 }

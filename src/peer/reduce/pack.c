@@ -60,19 +60,25 @@ static pawl_status narrow_piece(struct pwi_reduce *engine, const struct reduce_p
   return has_infinity(codec, to, piece->count) ? PAWL_OVERFLOW : PAWL_OK;
 }
 
+static pawl_status check_finite(const struct reduce_layout *layout) {
+  for (size_t i = 0; i < layout->count; i++)
+    if (!pwi_reduce_is_finite(layout->pieces[i].type, layout->pieces[i].values, layout->pieces[i].count))
+      return PAWL_DIVERGED;
+  return PAWL_OK;
+}
+
 pawl_status pwi_reduce_pack(struct pwi_reduce *engine) {
   const struct reduce_layout *layout = &engine->layout;
   unsigned buffer = (unsigned)(engine->completed + 1) % 2;
   unsigned char *memory = engine->staging[buffer];
   struct reduce_header header = {engine->completed + 1, layout->capacity, REDUCE_DENSE};
   pawl_status status = PAWL_OK;
-  if (engine->is_send_skipped) { /* the buffers are in use */
-    for (size_t i = 0; i < layout->count; i++)
-      if (!pwi_reduce_is_finite(layout->pieces[i].type, layout->pieces[i].values, layout->pieces[i].count))
-        return PAWL_DIVERGED;
-    return PAWL_OK;
+  if (engine->is_send_skipped) return check_finite(layout); /* the buffers are in use */
+  if (engine->config.significant > 0) {
+    status = check_finite(layout);
+    if (!status) status = pwi_reduce_pack_significant(engine, memory + REDUCE_HEADER_SIZE, &header);
   }
-  for (size_t i = 0; !status && i < layout->count; i++) {
+  for (size_t i = 0; !status && engine->config.significant == 0 && i < layout->count; i++) {
     const struct reduce_piece *piece = &layout->pieces[i];
     unsigned char *to = memory + REDUCE_HEADER_SIZE + piece->offset;
     status = layout->codec == PWI_CODEC_RAW ? copy_piece(piece, to) : narrow_piece(engine, piece, to);

@@ -1,4 +1,4 @@
-/* The life of an engine, its channel, and the phases of a step. */
+/* The life of an engine, and the phases of a step. */
 #include "peer/reduce/reduce.h"
 
 #include <inttypes.h>
@@ -121,10 +121,10 @@ static bool adopt(struct pwi_reduce *engine) {
     agree(engine);
     return true;
   }
-  if (engine->has_model)
-    go_outside(engine);
-  else
+  if (!engine->has_model)
     pwi_reduce_ask_model(engine);
+  else if (!pwi_reduce_are_tensors_read(engine))
+    go_outside(engine);
   return false;
 }
 
@@ -139,7 +139,7 @@ static void advance_step(struct pwi_reduce *engine) {
   }
 }
 
-static void say_bye_to(struct pwi_reduce *engine, struct reduce_peer *peer) {
+void pwi_reduce_say_bye(struct pwi_reduce *engine, struct reduce_peer *peer) {
   const struct reduce_message bye = {.version = engine->completed}, none = {0};
   if (!peer->is_linked) return;
   pwi_reduce_say(engine, peer, REDUCE_BYE, &bye);
@@ -153,7 +153,7 @@ static void say_bye_to(struct pwi_reduce *engine, struct reduce_peer *peer) {
 static void close_step(struct pwi_reduce *engine, bool is_late) {
   if (!engine->has_said_bye && (is_late || pwi_reduce_deliver(engine))) {
     engine->has_said_bye = true;
-    for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) say_bye_to(engine, peer);
+    for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) pwi_reduce_say_bye(engine, peer);
   }
   if (!engine->has_said_bye || (!is_late && !pwi_reduce_have_answered(engine))) return;
   engine->has_left = true;
@@ -188,8 +188,14 @@ void pwi_reduce_enter_epoch(struct pwi_reduce *engine, uint64_t iteration, uint6
   engine->passed = base;
   engine->base = base;
   engine->donor = donor;
+  engine->got_from = 0;
   engine->has_model = false;
   if (donor || engine->staged != base + 1) engine->staged = 0;
+  if (engine->staged && engine->staged_header[engine->staged % 2].kind == REDUCE_SPARSE &&
+      engine->config.what == PAWL_REDUCE_MIX) { /* nobody has the values before it */
+    engine->staged = 0;
+    engine->must_pack = true;
+  }
   enter_phase(engine, donor ? PHASE_ADOPT : PHASE_STAGE);
   pwi_reduce_want_links(engine);
   pwi_log(
@@ -243,6 +249,7 @@ static void packed(struct pwi_reduce *engine, pawl_status status) {
 static void took_model(struct pwi_reduce *engine) {
   struct reduce_message message = {.epoch = engine->epoch};
   const struct reduce_peer *donor = pwi_reduce_find(engine, engine->donor);
+  engine->got_from = engine->donor;
   engine->completed = engine->base;
   engine->report.is_adopted = true;
   engine->must_pack = true;
@@ -305,248 +312,6 @@ pawl_status pwi_reduce_end(struct pwi_reduce *engine, struct pawl_reduce_report 
 
 const char *pwi_reduce_problem(const struct pwi_reduce *engine) { return engine->problem; }
 
-/* --- events of the channel ------------------------------------------------------------------------------ */
-
-static struct reduce_peer *add_peer(struct pwi_reduce *engine, struct pwi_sender sender) {
-  struct reduce_peer **at = &engine->peers, *peer = pwi_reduce_find(engine, sender.id);
-  if (peer) return peer;
-  peer = pwi_alloc_zero(1, sizeof *peer);
-  if (!peer || pwi_idmap_put(&engine->by_id, sender.id, peer)) {
-    pwi_free(peer);
-    pwi_reduce_fail(engine, PAWL_NO_MEMORY, "no memory for %d more peers", 1);
-    return NULL;
-  }
-  while (*at && (*at)->sender.id < sender.id) at = &(*at)->next;
-  peer->sender = sender;
-  peer->next = *at;
-  *at = peer;
-  return peer;
-}
-
-/* A member that has closed is remembered as long as the epoch in which it took part lasts. */
-static bool is_needed(const struct pwi_reduce *engine, const struct reduce_peer *peer) {
-  if (pwi_reduce_is_member(engine, peer->sender.id)) return true;
-  for (size_t i = 0; peer->is_gone && i < engine->member_count; i++)
-    if (engine->members[i] == peer->sender.id) return true;
-  return peer->is_linked || peer->is_in || peer->is_out || peer->slot || peer->puts > 0 || peer->model_puts > 0;
-}
-
-static void forget_peers(struct pwi_reduce *engine) {
-  struct reduce_peer **at = &engine->peers;
-  while (*at && !engine->is_outside) {
-    struct reduce_peer *peer = *at;
-    if (is_needed(engine, peer)) {
-      at = &peer->next;
-      continue;
-    }
-    *at = peer->next;
-    pwi_idmap_remove(&engine->by_id, peer->sender.id);
-    pwi_free(peer);
-  }
-}
-
-static void look_at_members(struct pwi_reduce *engine) {
-  size_t count;
-  const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
-  for (size_t i = 0; i < count; i++)
-    if (members[i].sender.id != pwi_reduce_self(engine)) (void)add_peer(engine, members[i].sender);
-  forget_peers(engine);
-  pwi_reduce_agree(engine);
-}
-
-static void changed(void *self) {
-  struct pwi_reduce *engine = self;
-  look_at_members(engine);
-  pwi_reduce_advance(engine);
-}
-
-/* Before the first epoch nobody can say who is wrong; later it is the one that has joined. */
-static bool fits(struct pwi_reduce *engine, struct reduce_peer *peer, const void *description, size_t size) {
-  char problem[PWI_REDUCE_PROBLEM_MAX];
-  if (pwi_reduce_compare(engine, peer->sender.id, description, size, problem, sizeof problem) == PAWL_OK) return true;
-  if (!engine->was_in_epoch) {
-    const struct reduce_message none = {0};
-    pwi_reduce_fail(engine, PAWL_MISMATCH, "%s", problem);
-    pwi_reduce_say(engine, peer, REDUCE_PING, &none); /* its answer shows that it knows as well */
-    peer->is_pinged = true;
-    peer->pongs = 0;
-  } else
-    pwi_log(engine->config.log, PAWL_LOG_WARN, "reduce.mismatch", "reduce=%s why=\"%s\"", engine->config.name, problem);
-  return false;
-}
-
-static void linked(void *self, struct pwi_sender sender, const void *description, size_t size) {
-  struct pwi_reduce *engine = self;
-  struct reduce_peer *peer = add_peer(engine, sender);
-  if (!peer) return;
-  peer->is_linked = true;
-  peer->is_pinged = false;
-  peer->farewell = FAREWELL_NONE;
-  if (engine->has_said_bye) say_bye_to(engine, peer);
-  if (fits(engine, peer, description, size)) {
-    pwi_reduce_agree_linked(engine, peer);
-    if (engine->phase == PHASE_AGREE) pwi_reduce_say_stop(engine, peer); /* it may be lost */
-    if (engine->has_arrived && sender.id == engine->epoch.caller && engine->phase == PHASE_EXCHANGE) {
-      struct reduce_message message = {.epoch = engine->epoch, .version = engine->completed + 1};
-      pwi_reduce_say(engine, peer, REDUCE_ARRIVED, &message); /* it, or its answer, may be lost */
-    }
-  } else {
-    pwi_reduce_agree_gone(engine, peer, 0);
-  }
-  pwi_reduce_advance(engine);
-}
-
-static void lost(void *self, struct pwi_sender sender, pawl_status why) {
-  struct pwi_reduce *engine = self;
-  struct reduce_peer *peer = pwi_reduce_find(engine, sender.id);
-  (void)why;
-  if (!peer) return;
-  peer->is_linked = false;
-  pwi_reduce_drop_target(engine, peer);
-  peer->has_model_remote = false;
-  peer->model_next = peer->model_tag = 0;
-  for (struct reduce_retired *at = engine->retired; at; at = at->next)
-    if (at->peer.id == sender.id) at->is_over = true;
-  if (peer->slot) peer->slot->is_orphan = true;
-  if (peer->slot && !peer->slot->is_full) pwi_reduce_retire_slot(engine, peer);
-  if (engine->model && sender.id == engine->donor && !engine->has_model) pwi_reduce_end_model(engine);
-  forget_peers(engine);
-  pwi_reduce_advance(engine);
-}
-
-static void hear_ack(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
-  if (pwi_reduce_epoch_compare(message->epoch, engine->epoch) != 0) return;
-  if (message->version == peer->acked + 1 && message->version <= peer->target.sent) peer->acked = message->version;
-}
-
-static void hear_release(struct pwi_reduce *engine, struct pwi_sender sender, uint64_t tag) {
-  for (struct reduce_retired *at = engine->retired; at; at = at->next)
-    if (at->peer.id == sender.id && at->tag == tag) at->is_over = true;
-}
-
-static void hear_bye(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
-  pwi_reduce_inspect(engine, peer);
-  pwi_reduce_agree_gone(engine, peer, message->version);
-}
-
-static void hear(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t kind,
-                 const struct reduce_message *message) {
-  const struct reduce_message none = {0};
-  switch (kind) {
-  case REDUCE_CALL:
-  case REDUCE_LATER:
-  case REDUCE_STATE:
-    pwi_reduce_hear_agree(engine, peer, kind, message);
-    break;
-  case REDUCE_SLOT:
-    pwi_reduce_hear_slot(engine, peer, message);
-    break;
-  case REDUCE_RELEASE:
-    hear_release(engine, peer->sender, message->tag);
-    break;
-  case REDUCE_ACK:
-    hear_ack(engine, peer, message);
-    break;
-  case REDUCE_ARRIVED:
-  case REDUCE_PASS:
-    pwi_reduce_hear_barrier(engine, peer, kind, message);
-    break;
-  case REDUCE_MODEL:
-    pwi_reduce_hear_model(engine, peer, message);
-    break;
-  case REDUCE_GOT:
-    if (pwi_reduce_epoch_compare(message->epoch, engine->epoch) == 0) peer->is_served = false;
-    break;
-  case REDUCE_BYE:
-    hear_bye(engine, peer, message);
-    break;
-  case REDUCE_STOP:
-    peer->stop = (struct reduce_stop){message->epoch, message->tag, message->version};
-    break;
-  case REDUCE_PING:
-    pwi_reduce_say(engine, peer, REDUCE_PONG, &none);
-    break;
-  case REDUCE_PONG:
-    peer->pongs++;
-    break;
-  default: /* of a later version */
-    break;
-  }
-}
-
-static void heard(void *self, struct pwi_sender sender, uint32_t kind, const void *bytes, size_t size) {
-  struct pwi_reduce *engine = self;
-  struct reduce_peer *peer = pwi_reduce_find(engine, sender.id);
-  struct reduce_message message;
-  struct reduce_go go;
-  if (!peer || (engine->failed && kind != REDUCE_PING && kind != REDUCE_PONG)) return;
-  pawl_status status =
-      kind == REDUCE_GO ? pwi_reduce_go_decode(bytes, size, &go) : pwi_reduce_message_decode(bytes, size, &message);
-  if (status)
-    pwi_log(engine->config.log, PAWL_LOG_WARN, "reduce.bad", "reduce=%s peer=%" PRIu64 " kind=%" PRIu32 " status=%s",
-            engine->config.name, sender.id, kind, pawl_status_name(status));
-  else if (kind == REDUCE_GO)
-    pwi_reduce_hear_go(engine, peer, &go);
-  else
-    hear(engine, peer, kind, &message);
-  pwi_reduce_advance(engine);
-}
-
-static void shared(void *self, struct pwi_sender sender, uint64_t tag, struct pwi_remote remote, uint64_t size) {
-  struct pwi_reduce *engine = self;
-  struct reduce_peer *peer = pwi_reduce_find(engine, sender.id);
-  if (!peer) return;
-  if (tag == peer->target.tag && size == pwi_reduce_slot_size(engine)) {
-    peer->target.remote = remote;
-    peer->target.has_remote = true;
-  } else if (tag == peer->model_tag && size == pwi_reduce_model_size(engine)) {
-    peer->model_remote = remote;
-    peer->has_model_remote = true;
-  }
-  pwi_reduce_advance(engine);
-}
-
-static void notified(void *self, struct pwi_sender sender, uint64_t value) {
-  struct pwi_reduce *engine = self;
-  struct reduce_peer *peer = pwi_reduce_find(engine, sender.id);
-  if (!peer || engine->failed) return;
-  if (engine->model && sender.id == engine->donor && value == (engine->model_tag & 0xffff) << 32)
-    engine->has_model = true;
-  else
-    pwi_reduce_notified(engine, peer, value);
-  pwi_reduce_advance(engine);
-}
-
-static void done(void *self, struct pwi_sender sender, uint64_t cookie, pawl_status status) {
-  struct pwi_reduce *engine = self;
-  struct reduce_peer *peer = pwi_reduce_find(engine, sender.id);
-  if (!peer) return;
-  (void)status; /* a failure is followed by `lost` */
-  pwi_reduce_done(engine, peer, cookie);
-  pwi_reduce_advance(engine);
-}
-
-static void writable(void *self, struct pwi_sender sender) {
-  (void)sender;
-  pwi_reduce_advance(self);
-}
-
-static void closed(void *self) {
-  struct pwi_reduce *engine = self;
-  engine->is_closed = true;
-  engine->config.closed(engine->config.context);
-}
-
-static const struct pwi_channel_events events = {.changed = changed,
-                                                 .linked = linked,
-                                                 .lost = lost,
-                                                 .heard = heard,
-                                                 .shared = shared,
-                                                 .notified = notified,
-                                                 .done = done,
-                                                 .writable = writable,
-                                                 .closed = closed};
-
 /* --- life ----------------------------------------------------------------------------------------------- */
 
 static pawl_status make_memory(struct pwi_reduce *engine) {
@@ -555,12 +320,18 @@ static pawl_status make_memory(struct pwi_reduce *engine) {
   engine->staging[0] = pwi_alloc(size);
   engine->staging[1] = pwi_alloc(size);
   if (!engine->staging[0] || !engine->staging[1]) return PAWL_NO_MEMORY;
-  if (engine->config.mode != PAWL_REDUCE_NOTIFY_ACK) {
-    engine->scratch = pwi_alloc(engine->layout.capacity + 8);
+  if (engine->config.significant > 0) {
+    engine->last_sent = pwi_alloc_zero(engine->layout.raw + 8, 1);
+    engine->saved = pwi_alloc_zero(engine->layout.raw + 8, 1);
+    if (!engine->last_sent || !engine->saved) return PAWL_NO_MEMORY;
+  }
+  if (engine->config.mode != PAWL_REDUCE_NOTIFY_ACK || engine->config.significant > 0) {
+    engine->scratch = pwi_alloc(engine->layout.capacity + engine->layout.values / 8 + 16);
     engine->sum = pwi_alloc(engine->layout.raw + 8);
     if (!engine->scratch || !engine->sum) return PAWL_NO_MEMORY;
   }
-  return engine->layout.codec == PWI_CODEC_RAW ? PAWL_OK : pwi_codec_create(&engine->codec);
+  bool is_raw = engine->layout.codec == PWI_CODEC_RAW && engine->config.significant == 0;
+  return is_raw ? PAWL_OK : pwi_codec_create(&engine->codec);
 }
 
 static pawl_status open_channel(struct pwi_reduce *engine) {
@@ -568,7 +339,7 @@ static pawl_status open_channel(struct pwi_reduce *engine) {
   if (strlen(engine->config.name) > PAWL_REDUCE_NAME_MAX) return PAWL_TOO_LARGE;
   snprintf(name, sizeof name, "reduce/%s", engine->config.name);
   return pwi_channel_open(engine->config.peers, engine->config.group, name, engine->description,
-                          engine->description_size, &events, engine, &engine->channel);
+                          engine->description_size, &pwi_reduce_events, engine, &engine->channel);
 }
 
 pawl_status pwi_reduce_create(const struct pwi_reduce_config *config, struct pwi_reduce **engine_out) {
@@ -586,7 +357,7 @@ pawl_status pwi_reduce_create(const struct pwi_reduce_config *config, struct pwi
     pwi_reduce_destroy(engine);
     return status;
   }
-  look_at_members(engine);
+  pwi_reduce_look_at_members(engine);
   *engine_out = engine;
   return PAWL_OK;
 }
@@ -627,6 +398,7 @@ void pwi_reduce_destroy(struct pwi_reduce *engine) {
     struct reduce_peer *peer = engine->peers;
     engine->peers = peer->next;
     pwi_free(peer->slot);
+    pwi_free(peer->mirror);
     pwi_free(peer);
   }
   while (engine->retired) {
@@ -643,6 +415,8 @@ void pwi_reduce_destroy(struct pwi_reduce *engine) {
   pwi_free(engine->staging[1]);
   pwi_free(engine->scratch);
   pwi_free(engine->sum);
+  pwi_free(engine->last_sent);
+  pwi_free(engine->saved);
   pwi_free(engine->inputs_used);
   pwi_free(engine->members);
   pwi_free(engine->description);
