@@ -37,6 +37,7 @@ figure 7 3
 figure 8 3
 grep -q '^notify-ack .* 100.0 %   *100.0 %   *100.0 %   *100.0 %' "$folder/table" || fail 'notify-ack lacks inputs:' "$folder/table"
 figure 9 18
+grep -q 'takes 10 times as long' "$folder/table" || fail 'there are no stalls:' "$folder/table"
 figure 10 18
 
 awk 'BEGIN { for (i = 1; i <= 300; i++) print i % 3 ? 1 : 0, i % 7 + 1 ":1", i % 3 + 10 ":2" }' >"$folder/rows.svm"
@@ -50,7 +51,7 @@ if measure --figure 5 --svg "$folder/no/such/folder.svg" >"$folder/out" 2>&1; th
 fi
 
 for bad in '--figure 4' '--figure 11' '--figure x' '--figure 5 --workers 1' '--figure 5 --workers 129' '--figure 5 --lambda 0' \
-  '--figure 5 --accuracy -1' ''; do
+  '--figure 5 --accuracy -1' '--figure 8 --graph cube' '--figure 9 --stall 2' ''; do
   code=0
   # shellcheck disable=SC2086
   measure $bad >"$folder/out" 2>&1 || code=$?

@@ -143,6 +143,8 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
           .gigabits = 10,
           .seconds = 2,
           .seed = 1,
+          .stall = 0.04,
+          .stall_times = 10,
           .shape = {
               .examples = 12800, .features = 2000, .per_example = 30, .topics = 1, .noise = 0.05, .lambda = 3e-4}}};
   struct pwi_asap_plan *plan = &options.plan;

@@ -39,9 +39,9 @@ static const struct figure figures[] = {
      .count = 3,
      .has_whole_share = true,
      .open = "the data (webspam there), the regularisation, the step size and the accuracy; how many examples are\n"
-             "between two reduces (here a worker's whole share: with few examples the ring sends fewer bytes than\n"
-             "the root graph, try --batch 20); and whether the chain is closed (its gap of 0.008 is that of the "
-             "ring;\nno worker would hear the end of an open chain)"},
+             "between two reduces (here a worker's whole share: with few of them the ring sends no more bytes than\n"
+             "the root graph, try --batch 20); whether the chain is closed (its gap of 0.008 is that of the ring, and "
+             "no\nworker would hear the end of an open chain)"},
 };
 
 static const struct figure *find(uint32_t number) {
