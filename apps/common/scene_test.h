@@ -19,6 +19,8 @@ static char folder[] = "/tmp/pawl-train-XXXXXX";
 
 static struct pawl_session *base, *session; /* base embeds the cluster, and outlives all others */
 
+static bool opens_peers; /* sessions are for peers only */
+
 static inline struct pawl_session *open_as(const char *address, bool stays_dead) {
   struct pawl_session_options options;
   struct pawl_session *opened = NULL;
@@ -26,6 +28,7 @@ static inline struct pawl_session *open_as(const char *address, bool stays_dead)
   options.address = address;
   options.listen = "127.0.0.1:0";
   options.stays_dead = stays_dead;
+  options.peers_only = opens_peers;
   must(pawl_session_open(&options, &opened));
   return opened;
 }

@@ -268,10 +268,12 @@ static pawl_status take_steps(struct linear_worker *worker, const struct linear_
 }
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
-  struct linear_average *average = worker->average;
   int64_t begun = apps_now();
+  pawl_status status = prepare(worker, order);
+  if (status) return status;
+  struct linear_average *average = worker->average;
   close_reduce(average);
-  pawl_status status = await_peers(worker, order->number);
+  status = await_peers(worker, order->number);
   if (!status)
     status = open_reduce(worker, order, "steps", average->w, *worker->spec.graph ? worker->spec.graph : NULL,
                          worker->spec.mode);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Methods whose workers share parameters by servers: one process and several give the same net; workers that die; options
+# Methods whose workers share parameters by servers or by reduce: one process and several give the same net; workers that die; options
 # that do not fit together.
 # timeout: 600
 set -eu
@@ -76,3 +76,81 @@ refuses '--graph and --mode need --share reduce' --share servers --workers 2 --g
 refuses '--share reduce uses no servers' --share reduce --workers 2 --servers 2
 refuses 'one process needs no servers' --servers 2
 refuses 'gradients can be averaged on the complete graph' --workers 2 --graph ring --average gradients
+
+# --- nets by reduce ------------------------------------------------------------------------------------------------
+
+# Gradients that are averaged on the complete graph give the steps of one process. No server is started.
+# shellcheck disable=SC2086
+expect 0 "$pawl" $cnn $tested --epochs 2 --batch 16 --rate 0.001 -o mean.model --json --workers 2 --share reduce --graph complete
+near "$(figure loss)" "$alone"
+said '"share":"reduce","workers":2,"workers_lost":0'
+for how in 'root' 'ring --mode bsp' 'root --mode async'; do
+  # shellcheck disable=SC2086
+  expect 0 "$pawl" $cnn $tested --epochs 3 --batch 16 --rate 0.001 -o mixed.model --workers 3 --graph $how
+  said '^  workers  *3 finished, 0 lost; shared by reduce, waited [0-9.]* %$'
+  expect 0 "$pawl" predict mixed.model test-images test-labels
+done
+
+# Survivors go on without a worker that is killed.
+set_out survived --workers 3 --share reduce --graph root
+children "$trainer" server | grep . && fail 'reduce starts a server'
+victim=$(children "$trainer" worker | head -n 1)
+kill -9 "$victim"
+goes_on survived.jsonl
+kill -INT "$trainer"
+ends 130
+grep -q '^  workers  *2 finished, 1 lost; shared by reduce' survived.out || fail "the summary: $(cat survived.out)"
+expect 0 "$pawl" predict survived.model test-images test-labels
+# shellcheck disable=SC2086
+expect 1 "$pawl" $cnn --rate 1e10 -o no.model --workers 2 --share reduce
+complained 'the training diverged in epoch 1, step [0-9]*: the loss is not finite'
+# shellcheck disable=SC2086
+expect 1 "$pawl" $cnn -o no.model --workers 2 --share reduce --graph spiral
+complained "spiral"
+
+# --- linear models by reduce ---------------------------------------------------------------------------------------
+
+python3 - <<'END'
+import random
+random.seed(3)
+with open('rows.svm', 'w') as file:
+    for i in range(4000):
+        x = {j: random.gauss(0, 1) for j in random.sample(range(1, 41), 8)}
+        z = sum(v * (j % 3 - 1) for j, v in x.items()) + random.gauss(0, 0.5)
+        print(1 if z > 0 else -1, *(f'{j}:{v:.4f}' for j, v in sorted(x.items())), file=file)
+END
+expect 0 "$pawl" train svm rows.svm --method dual --workers 1 --no-bias -o best.model --json
+best=$(figure objective)
+sgd='train svm rows.svm --no-bias --unit-rows --method sgd --minibatch 50'
+# shellcheck disable=SC2086
+expect 0 "$pawl" train svm rows.svm --no-bias --method sgd --minibatch 50 --rate 0.5 --schedule cosine --passes 20 --share reduce \
+  --graph complete --workers 2 -o reduced.model --json
+awk -v is="$(figure objective)" -v best="$best" 'BEGIN { exit !(is < 1.05 * best) }' || fail "$(figure objective) instead of $best"
+said '"share":"reduce","workers":2,"workers_lost":0'
+expect 0 "$pawl" predict reduced.model rows.svm
+
+# The model is that of the survivors, and the objective that of all rows.
+long="$sgd --passes 1000000"
+set_out averaged --workers 3 --share reduce --graph root
+victim=$(children "$trainer" worker | head -n 1)
+kill -9 "$victim"
+goes_on averaged.jsonl
+kill -INT "$trainer"
+ends 130
+grep -q '^  workers  *2 finished, 1 lost; shared by reduce' averaged.out || fail "the summary: $(cat averaged.out)"
+grep -q '^  accuracy  .* of 4000 rows' averaged.out || fail "not all rows: $(cat averaged.out)"
+expect 0 "$pawl" predict averaged.model rows.svm
+
+# refuses_svm TEXT ARGUMENT…: a wrong command line.
+refuses_svm() {
+  text=$1
+  shift
+  expect 2 "$pawl" train svm rows.svm -o no.model "$@"
+  complained "$text"
+}
+refuses_svm '--share reduce needs --method sgd' --share reduce --method dual
+refuses_svm '--graph and --mode need --share reduce' --method sgd --graph root
+refuses_svm 'need --share reduce' --method sgd --schedule cosine
+refuses_svm 'omit --checkpoint' --method sgd --share reduce --checkpoint-every 5
+refuses_svm 'give --share servers or reduce' --share none
+refuses_svm 'omit --servers and --replicas' --method sgd --share reduce --servers 2

@@ -85,14 +85,16 @@ static const struct pwi_command command_cnn = {
     .arguments = "FILE...",
     .summary = "train a convolutional net on images",
     .text = "Trains a small net to classify images, by stochastic gradient descent with\n"
-            "momentum, in this process. FILE are images and labels in the idx format of\n"
-            "MNIST, or in the binary version of CIFAR-10; they may be compressed. lenet is\n"
-            "for MNIST, vgg for CIFAR-10. Ctrl-C stops training and saves the model (exit\n"
-            "code 130).\n\n"
+            "momentum, in this process or by several workers. FILE are images and labels in\n"
+            "the idx format of MNIST, or in the binary version of CIFAR-10; they may be\n"
+            "compressed. lenet is for MNIST, vgg for CIFAR-10. Workers share the parameters\n"
+            "by servers, or without servers by averaging with their neighbours in a graph.\n"
+            "Ctrl-C stops training and saves the model (exit code 130).\n\n"
             "  pawl train cnn --model lenet train-images-idx3-ubyte.gz \\\n"
             "    train-labels-idx1-ubyte.gz --test t10k-images-idx3-ubyte.gz \\\n"
             "    --test t10k-labels-idx1-ubyte.gz -o mnist.model\n"
             "  pawl train cnn --model vgg 'data_batch_*.bin' --test test_batch.bin\n"
+            "  pawl train cnn --model vgg 'data_batch_*.bin' --workers 4 --share reduce\n"
             "  pawl predict mnist.model t10k-*.gz\n",
     .options = pwi_train_cnn_list,
     .run = pwi_train_cnn_run,
