@@ -261,7 +261,7 @@ static void test_specs_with_senseless_values_are_refused(void **state) {
 static void test_orders_with_senseless_values_are_refused(void **state) {
   (void)state;
   must_not_read(ORDER, "\"do\":2", "\"do\":0");
-  must_not_read(ORDER, "\"do\":2", "\"do\":8");
+  must_not_read(ORDER, "\"do\":2", "\"do\":11");
   must_not_read(ORDER, "\"point\":12", "\"point\":-1");
   must_not_read(ORDER, "\"generation\":4294967295", "\"generation\":4294967296");
   must_not_read(ORDER, "\"blocks\":1048576", "\"blocks\":0");
