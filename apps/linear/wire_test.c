@@ -271,7 +271,7 @@ static void test_orders_with_senseless_values_are_refused(void **state) {
   must_not_read(ORDER, "\"do\":2", "\"do\":0");
   must_not_read(ORDER, "\"do\":2", "\"do\":11");
   must_not_read(ORDER, "\"average\":[\"", "\"average\":[0,\"");
-  must_not_read(ORDER, "\"fffff\"", "\"100000000\""); /* more steps than 32 bits */
+  must_not_read(ORDER, "\"fffff\"", "\"100000000\"");                   /* more steps than 32 bits */
   must_not_read(ORDER, "\"fffffffffff00000\"", "\"ffffffffffffffff\""); /* steps beyond the last */
   must_not_read(ORDER, "\"point\":12", "\"point\":-1");
   must_not_read(ORDER, "\"generation\":4294967295", "\"generation\":4294967296");

@@ -63,13 +63,13 @@ static struct pawl_tensor tensor_of(float *values, size_t count) {
 
 /* --- steps ------------------------------------------------------------------------------------------------ */
 
-struct part {
+struct cnn_part {
   struct cnn_worker *worker;
   struct cnn_reply *reply;
   struct pawl_reduce_report last; /* its rank and size divide the batch of the next step */
 };
 
-static pawl_status open_part(struct part *part, const struct cnn_order *order) {
+static pawl_status open_part(struct cnn_part *part, const struct cnn_order *order) {
   struct cnn_worker *worker = part->worker;
   struct cnn_solver *solver = &worker->solver;
   size_t count = worker->model->net->parameters;
@@ -96,7 +96,7 @@ static pawl_status open_part(struct part *part, const struct cnn_order *order) {
 }
 
 /* Computes with this worker's images of the step. False: the loss is not finite. */
-static bool compute(struct part *part, uint64_t step) {
+static bool compute(struct cnn_part *part, uint64_t step) {
   struct cnn_worker *worker = part->worker;
   struct cnn_solver *solver = &worker->solver;
   size_t images = cnn_plan_size(&solver->plan, step), parameters = worker->model->net->parameters;
@@ -115,7 +115,7 @@ static bool compute(struct part *part, uint64_t step) {
 }
 
 /* Averages, and completes the step. */
-static pawl_status combine(struct part *part) {
+static pawl_status combine(struct cnn_part *part) {
   struct cnn_worker *worker = part->worker;
   struct cnn_solver *solver = &worker->solver;
   int64_t before = apps_now();
@@ -129,7 +129,7 @@ static pawl_status combine(struct part *part) {
   return PAWL_OK;
 }
 
-static pawl_status take_steps(struct part *part, const struct cnn_order *order) {
+static pawl_status take_steps(struct cnn_part *part, const struct cnn_order *order) {
   struct cnn_worker *worker = part->worker;
   uint64_t step = order->step, end = order->step + order->count;
   pawl_status status = PAWL_OK;
@@ -148,7 +148,7 @@ static pawl_status take_steps(struct part *part, const struct cnn_order *order) 
 }
 
 pawl_status cnn_reduce_steps(struct cnn_worker *worker, const struct cnn_order *order, struct cnn_reply *reply) {
-  struct part part = {.worker = worker, .reply = reply};
+  struct cnn_part part = {.worker = worker, .reply = reply};
   int64_t begun = apps_now();
   close_reduce(worker);
   pawl_status status = await_peers(worker, order->number);

@@ -188,5 +188,5 @@ int main(void) {
       cmocka_unit_test(test_divergence_is_reported),
       cmocka_unit_test(test_options_that_reduce_cannot_do),
   };
-  return cmocka_run_group_tests_name("apps.linear.average", tests, begin, close_cluster);
+  return cmocka_run_group_tests_name("apps.linear.train.average", tests, begin, close_cluster);
 }
