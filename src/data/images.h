@@ -10,7 +10,7 @@ struct pawl_images {
   struct pawl_images_info info;
   size_t image_size; /* bytes of an image */
   uint8_t *pixels;   /* info.count images */
-  uint8_t *labels;   /* info.count labels; NULL: there are none */
+  uint8_t *labels;   /* info.count labels; NULL: the file has no labels */
 };
 
 PAWL_MUST_USE pawl_status pwi_images_read(const char *const *paths, size_t count,

@@ -28,7 +28,7 @@ bool cnn_sharing_means_gradients(const struct pawl_cnn_sharing *is) {
 static bool check(const struct pawl_cnn_sharing *is, char *error) {
   if (is->share != PAWL_CNN_SERVERS && is->share != PAWL_CNN_REDUCE)
     return bad(error, "unknown way to share; expected servers or reduce");
-  if (is->path_count == 0 || !is->paths) return bad(error, "workers need the paths of the images, and there are none");
+  if (is->path_count == 0 || !is->paths) return bad(error, "workers need the paths of the images, but paths is empty");
   if (is->workers_most > 0 && is->workers_most < is->workers)
     return bad(error, "the maximum of workers is below the minimum");
   if (is->share == PAWL_CNN_SERVERS && (is->graph || is->mode != 0 || is->average != 0))

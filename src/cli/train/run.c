@@ -124,7 +124,7 @@ static int open_session(struct pwi_train_run *run) {
 }
 
 static void watch_servers(struct pwi_train_run *run) {
-  if (pwi_train_base_reduces(run->base)) return; /* there are none */
+  if (pwi_train_base_reduces(run->base)) return; /* workers that average have no servers */
   if (run->base->has_cluster) run->watch.session = run->session;
   run->watch.address = pawl_session_address(run->session);
   run->watch.name = run->base->command->name;
