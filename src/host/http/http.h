@@ -5,7 +5,7 @@
  * Without a host it listens on this machine only. Every answer forbids caching.
  *
  * Health checks are answered under any load: when all PWI_HTTP_CONNECTIONS places are taken, a new
- * connection replaces the one that has waited longest, and slow requests are cut off
+ * connection replaces one that has had an answer or has waited longest, and slow requests are cut off
  * (host/http/http_crowd.h).
  *
  * An address that other machines can reach needs a guard. Then only clients that the guard accepts

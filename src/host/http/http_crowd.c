@@ -13,6 +13,7 @@
 
 struct pwi_http_guest {
   bool is_here, is_shown_out;
+  bool is_served; /* it has read an answer */
   int socket;
   struct in6_addr from; /* IPv4 as a mapped address */
   int64_t since;        /* start of its wait */
@@ -55,7 +56,12 @@ static size_t weight(const struct pwi_http_crowd *crowd, const struct pwi_http_g
   return same;
 }
 
-/* The connection to close first. */
+/* The connection to close first. One that sends request after request has always waited for the shortest time, so
+ * those that have had an answer go before those that still wait for their first. */
+static bool is_before(const struct pwi_http_guest *a, const struct pwi_http_guest *b) {
+  return a->is_served != b->is_served ? a->is_served : a->since < b->since;
+}
+
 static struct pwi_http_guest *burden(struct pwi_http_crowd *crowd) {
   struct pwi_http_guest *found = NULL;
   size_t most = 0;
@@ -63,7 +69,7 @@ static struct pwi_http_guest *burden(struct pwi_http_crowd *crowd) {
     struct pwi_http_guest *guest = &crowd->guests[i];
     if (!counts(guest)) continue;
     size_t has = weight(crowd, guest);
-    if (has < most || (has == most && found && guest->since >= found->since)) continue;
+    if (has < most || (has == most && found && !is_before(guest, found))) continue;
     found = guest;
     most = has;
   }
@@ -98,8 +104,9 @@ struct pwi_http_guest *pwi_http_crowd_enter(struct pwi_http_crowd *crowd, int so
   return guest;
 }
 
-static void begin(struct pwi_http_crowd *crowd, struct pwi_http_guest *guest, int64_t seconds) {
+static void begin(struct pwi_http_crowd *crowd, struct pwi_http_guest *guest, int64_t seconds, bool is_served) {
   pthread_mutex_lock(&crowd->mutex);
+  guest->is_served |= is_served;
   guest->since = pwi_host_now();
   guest->until = guest->since + seconds * PWI_HOST_SECOND;
   pthread_cond_signal(&crowd->changed);
@@ -107,11 +114,11 @@ static void begin(struct pwi_http_crowd *crowd, struct pwi_http_guest *guest, in
 }
 
 void pwi_http_guest_is_answered(struct pwi_http_crowd *crowd, struct pwi_http_guest *guest) {
-  begin(crowd, guest, PWI_HTTP_ANSWER_SECONDS);
+  begin(crowd, guest, PWI_HTTP_ANSWER_SECONDS, false);
 }
 
 void pwi_http_guest_is_done(struct pwi_http_crowd *crowd, struct pwi_http_guest *guest) {
-  begin(crowd, guest, PWI_HTTP_REQUEST_SECONDS);
+  begin(crowd, guest, PWI_HTTP_REQUEST_SECONDS, true);
 }
 
 void pwi_http_crowd_leave(struct pwi_http_crowd *crowd, struct pwi_http_guest *guest) {

@@ -1,9 +1,9 @@
 /* The connections of an HTTP endpoint: limits their number and duration.
  *
  * An endpoint must answer a health check under any load, so no client can keep a place that another one
- * needs. When all places are taken a new connection gets one; the endpoint then closes the connection that
- * has waited longest, of the address that has the most connections. A client that sends a complete request
- * at once is served long before that.
+ * needs. When all places are taken a new connection gets one; the endpoint then closes a connection of the
+ * address that has the most: one that has had an answer, or else the one that has waited longest. A client that
+ * sends a complete request at once is served long before that.
  *
  * In addition, each connection has PWI_HTTP_REQUEST_SECONDS to send a complete request, however slowly it
  * trickles, and PWI_HTTP_ANSWER_SECONDS to read the answer; then it is closed.

@@ -352,29 +352,60 @@ static void test_slow_connections_do_not_keep_others_out(void **state) {
   for (size_t i = 0; i < 4 * PWI_HTTP_CONNECTIONS; i++) close(slow[i]);
 }
 
+/* Connections of a crowd whose other ends the test has. */
+struct seats {
+  struct pwi_http_crowd *crowd;
+  struct pwi_http_guest *guests[PWI_HTTP_CONNECTIONS + 1];
+  int ends[PWI_HTTP_CONNECTIONS + 1][2];
+};
+
+static void take_seat(struct seats *seats, size_t i, uint32_t address) {
+  struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, seats->ends[i]), 0);
+  seats->guests[i] = pwi_http_crowd_enter(seats->crowd, seats->ends[i][0], (const struct sockaddr *)&from);
+  assert_non_null(seats->guests[i]);
+}
+
+static bool is_hung_up(const struct seats *seats, size_t i) {
+  struct pollfd about = {.fd = seats->ends[i][1], .events = POLLIN};
+  return poll(&about, 1, 0) == 1;
+}
+
+static void leave_seats(struct seats *seats) {
+  for (size_t i = 0; i <= PWI_HTTP_CONNECTIONS; i++) {
+    pwi_http_crowd_leave(seats->crowd, seats->guests[i]);
+    close(seats->ends[i][0]);
+    close(seats->ends[i][1]);
+  }
+  pwi_http_crowd_close(seats->crowd);
+}
+
 /* All places are taken: one connection of an address that has few, which came first, and many of another. The
  * oldest of the many gives way at once, and not only at its deadline. */
 static void test_a_new_connection_takes_the_place_of_the_oldest_of_the_largest_crowd(void **state) {
   (void)state;
-  struct pwi_http_guest *guests[PWI_HTTP_CONNECTIONS + 1];
-  int ends[PWI_HTTP_CONNECTIONS + 1][2];
-  struct pwi_http_crowd *crowd;
-  assert_int_equal(pwi_http_crowd_open(&crowd), PAWL_OK);
-  for (size_t i = 0; i <= PWI_HTTP_CONNECTIONS; i++) {
-    bool is_of_many = i > 0 && i < PWI_HTTP_CONNECTIONS;
-    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(is_of_many ? 0x0a000001 : 0x0a000002)};
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[i]), 0);
-    guests[i] = pwi_http_crowd_enter(crowd, ends[i][0], (const struct sockaddr *)&from);
-    assert_non_null(guests[i]);
+  struct seats seats;
+  assert_int_equal(pwi_http_crowd_open(&seats.crowd), PAWL_OK);
+  for (size_t i = 0; i <= PWI_HTTP_CONNECTIONS; i++)
+    take_seat(&seats, i, i > 0 && i < PWI_HTTP_CONNECTIONS ? 0x0a000001 : 0x0a000002);
+  for (size_t i = 0; i <= PWI_HTTP_CONNECTIONS; i++) assert_int_equal(is_hung_up(&seats, i), i == 1);
+  leave_seats(&seats);
+}
+
+/* A client that sends requests without end is always the last that began to wait. It does not outlast one that waits for
+ * its first answer. */
+static void test_a_connection_that_was_answered_gives_way_first(void **state) {
+  (void)state;
+  struct seats seats;
+  assert_int_equal(pwi_http_crowd_open(&seats.crowd), PAWL_OK);
+  for (size_t i = 0; i < PWI_HTTP_CONNECTIONS; i++) take_seat(&seats, i, 0x0a000001);
+  for (size_t i = 1; i < PWI_HTTP_CONNECTIONS; i++) {
+    pwi_http_guest_is_answered(seats.crowd, seats.guests[i]);
+    pwi_http_guest_is_done(seats.crowd, seats.guests[i]);
   }
-  struct pollfd about = {.fd = ends[1][1], .events = POLLIN};
-  assert_int_equal(poll(&about, 1, 0), 1);
-  for (size_t i = 0; i <= PWI_HTTP_CONNECTIONS; i++) {
-    pwi_http_crowd_leave(crowd, guests[i]);
-    close(ends[i][0]);
-    close(ends[i][1]);
-  }
-  pwi_http_crowd_close(crowd);
+  take_seat(&seats, PWI_HTTP_CONNECTIONS, 0x0a000001);
+  for (size_t i = 0; i <= PWI_HTTP_CONNECTIONS; i++) assert_int_equal(is_hung_up(&seats, i), i == 1);
+  leave_seats(&seats);
 }
 
 /* A byte now and then does not reset the deadline of a request. */
@@ -607,6 +638,7 @@ int main(void) {
       cmocka_unit_test(test_a_full_endpoint_serves_again_when_others_go),
       cmocka_unit_test(test_slow_connections_do_not_keep_others_out),
       cmocka_unit_test(test_a_new_connection_takes_the_place_of_the_oldest_of_the_largest_crowd),
+      cmocka_unit_test(test_a_connection_that_was_answered_gives_way_first),
       cmocka_unit_test(test_a_request_that_trickles_is_hung_up_on),
       cmocka_unit_test(test_a_guard_asks_for_a_token),
       cmocka_unit_test(test_files_without_good_tokens_are_refused),
