@@ -83,7 +83,9 @@ bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_comm
   return true;
 }
 
-static int explain_open(const struct pwi_command *command, const char *address, pawl_status status) {
+static int explain_open(const struct pwi_command *command, const struct pawl_session_options *options,
+                        pawl_status status) {
+  const char *address = options->address;
   switch (status) {
   case PAWL_LINK_REFUSED:
   case PAWL_LINK_UNREACHABLE:
@@ -112,8 +114,10 @@ static int explain_open(const struct pwi_command *command, const char *address, 
                            "start it with the newest log of this cluster",
                            address);
   case PAWL_TIMED_OUT:
-    return pwi_cli_failure(command, "%s; add one with 'pawl server --join %s', or wait longer with --timeout",
-                           pawl_error_text(), pwi_role_short(address));
+    if (options->peers_only) return pwi_cli_failure(command, "%s; wait longer with --timeout", pawl_error_text());
+    return pwi_cli_failure(
+        command, "%s; wait longer with --timeout, or add a server with 'pawl server --join %s' if there is none",
+        pawl_error_text(), pwi_role_short(address));
   default:
     return pwi_session_failure(command, status);
   }
@@ -135,7 +139,7 @@ int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_
   options.timeout_ns = choice->timeout_ns;
   options.impatient = !choice->is_patient;
   pawl_status status = pawl_session_open(&options, session_out);
-  if (status) return explain_open(command, options.address, status);
+  if (status) return explain_open(command, &options, status);
   opened = *session_out;
   has_told = choice->deals_with_loss;
   tell_waiting(command);
