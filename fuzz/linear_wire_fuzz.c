@@ -1,5 +1,5 @@
-/* Specs, orders and replies of linear jobs, all decoded from the same bytes; and orders and replies made from
- * these bytes, encoded and decoded again.
+/* Specs, orders and replies of linear jobs, all decoded from the same bytes; and others made from these bytes,
+ * encoded and decoded again.
  *
  * covers: apps/linear/wire.c apps/linear/spec.c
  */
@@ -34,9 +34,9 @@ static void check_order(const void *bytes, size_t size) {
   struct linear_order order, again;
   struct linear_scatter scatter;
   if (!linear_order_read(bytes, size, &order)) return;
-  assert(order.what >= LINEAR_DESCRIBE && order.what <= LINEAR_MEASURE);
+  assert(order.what >= LINEAR_DESCRIBE && order.what <= LINEAR_GIVE);
   assert(isfinite(order.l1) && isfinite(order.l2) && isfinite(order.slack) && isfinite(order.damping));
-  if (order.what != LINEAR_DESCRIBE) { /* a span of valid keys */
+  if (order.what != LINEAR_DESCRIBE && order.what != LINEAR_MEET) { /* a span of valid keys */
     assert(order.blocks > 0);
     linear_scatter_init(&scatter, order.features);
     assert(linear_id(&scatter, linear_key(&scatter, order.features - 1)) == order.features - 1);
@@ -69,8 +69,44 @@ static void draw_numbers(struct input *input, double *numbers, size_t count) {
   for (size_t i = 0; i < count; i++) numbers[i] = draw_number(input);
 }
 
+static void make_spec(struct input *input) {
+  static char path[] = "/data/a.svm";
+  char *paths[] = {path, path};
+  struct linear_spec spec = {.job = "linear",
+                             .loss = (enum pawl_linear_loss)draw_u8(input),
+                             .paths = paths,
+                             .path_count = 1 + draw_u8(input) % 2,
+                             .fingerprint = draw_u64(input),
+                             .pieces = draw_u16(input),
+                             .bias = draw_u8(input) & 1,
+                             .digests = draw_u8(input) & 1,
+                             .tau = draw_u16(input),
+                             .threads = draw_u8(input),
+                             .minibatch = 1 + draw_u16(input),
+                             .reduces = draw_u8(input) & 1,
+                             .graph = "root",
+                             .mode = (enum pawl_reduce_mode)(draw_u8(input) % (PAWL_REDUCE_ASYNC + 1)),
+                             .falls = draw_u8(input) & 1};
+  const struct linear_method_descriptor *method = linear_method_of((enum pawl_linear_method)draw_u8(input));
+  pawl_data_options_init(&spec.reading);
+  spec.method = spec.reduces || !method ? &linear_averaged : method;
+  spec.reduces = spec.method == &linear_averaged;
+  draw_numbers(input, spec.class_weights, 2);
+  draw_numbers(input, &spec.rate, 1);
+  struct linear_spec again;
+  char *text = linear_spec_write(&spec);
+  bool may_be = linear_loss_of(spec.loss) != NULL;
+  assert(text && linear_spec_read(text, strlen(text), &again) == may_be);
+  if (may_be) {
+    assert(again.method == spec.method && again.mode == spec.mode && again.reduces == spec.reduces);
+    linear_spec_fini(&again);
+    check_spec(text, strlen(text));
+  }
+  free(text);
+}
+
 static void make_order(struct input *input) {
-  struct linear_order order = {.what = (enum linear_do)(LINEAR_DESCRIBE + draw_u8(input) % LINEAR_MEASURE),
+  struct linear_order order = {.what = (enum linear_do)(LINEAR_DESCRIBE + draw_u8(input) % LINEAR_GIVE),
                                .round = draw_u64(input),
                                .point = draw_u16(input),
                                .generation = draw_u16(input),
@@ -81,7 +117,13 @@ static void make_order(struct input *input) {
                                .is_full = draw_u8(input) & 1,
                                .serial = draw_u64(input),
                                .is_first = draw_u8(input) & 1,
-                               .is_curved = draw_u8(input) & 1};
+                               .is_curved = draw_u8(input) & 1,
+                               .iteration = draw_u64(input) >> 1,
+                               .steps = draw_u16(input),
+                               .total = draw_u64(input),
+                               .number = draw_u64(input),
+                               .begin = draw_u64(input),
+                               .end = draw_u64(input)};
   double *const numbers[] = {&order.l1, &order.l2, &order.slack, &order.damping, &order.rate};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) draw_numbers(input, numbers[i], 1);
   draw_numbers(input, order.labels, 2);
@@ -127,6 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   check_order(data, size);
   check_reply(data, size);
   struct input input = {data, size};
+  make_spec(&input);
   make_order(&input);
   make_reply(&input);
   return 0;

@@ -25,6 +25,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (pwi_reduce_message_decode(data, size, &message) == PAWL_OK) {
     pwi_reduce_message_encode(&message, again);
     assert(size == sizeof again && memcmp(again, data, size) == 0);
+    struct reduce_epoch other = message.epoch;
+    assert(pwi_reduce_epoch_mark(other) == pwi_reduce_epoch_mark(message.epoch));
+    other.round++;
+    assert(pwi_reduce_epoch_mark(other) != pwi_reduce_epoch_mark(message.epoch));
   }
   if (pwi_reduce_go_decode(data, size, &go) == PAWL_OK) {
     check_list(go.ins, go.in_count);
