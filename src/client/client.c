@@ -66,6 +66,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   pwi_client_look_at_peers(client, now);
   if (client->group_peers) pwi_peers_look(client->group_peers, now);
   pwi_parts_unpark(client, false);
+  pwi_client_rejoin_groups(client, now);
   pwi_client_tell_counts(client, false);
   pwi_client_tell_idle(client);
   end_event(client);

@@ -178,6 +178,7 @@ struct pwi_flow {
   uint64_t ticked;          /* the highest tick of this client; it enters again at this tick */
   bool is_suspended;        /* the client must join the group again under its new id */
   bool is_rejoining;        /* the manager is being asked for that */
+  int64_t rejoin_at;        /* not before this time */
   bool is_reentering;       /* `reenter` is under way */
   struct pwi_asking rejoin; /* to the manager */
   struct pwi_task reenter;  /* ENTER after a renewal */
@@ -502,6 +503,7 @@ void pwi_client_retired(struct pwi_client *client);
 void pwi_client_renewed(struct pwi_client *client, uint64_t settled);
 pawl_status pwi_part_collected(struct pwi_client *client, struct client_part *part, const void *payload, size_t size);
 void pwi_client_look_collected(struct pwi_client *client);
+void pwi_client_rejoin_groups(struct pwi_client *client, int64_t now);
 
 void pwi_flow_begin_clock(struct pwi_flow *flow); /* clears the clock of sent numbers; cannot fail */
 

@@ -13,6 +13,8 @@
 
 #include "client/inside.h"
 
+#define REJOIN_PAUSE INT64_C(100000000) /* 100 ms */
+
 static void remember_forgotten(struct pwi_client *client, uint64_t sender, uint64_t secret) {
   for (size_t i = 0; i < client->forgotten_count; i++)
     if (client->forgotten[i].id == sender) return;
@@ -265,12 +267,21 @@ static void reentered(struct pwi_task *task) {
   flow->is_reentering = false;
 }
 
+/* The journal of the manager has failed. The caller has not asked for anything, and another manager will lead, or this
+ * one is restarted, so the client asks again. */
+static bool is_of_journal(pawl_status status) { return status == PAWL_IO || status == PAWL_NO_SPACE; }
+
 /* Unanswered ticks go first, in their order. Then the client enters again, at the tick of the other
  * members. */
 static void rejoined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   (void)payload, (void)size;
   struct pwi_flow *flow = (struct pwi_flow *)((char *)asking - offsetof(struct pwi_flow, rejoin));
   flow->is_rejoining = false;
+  if (is_of_journal(status)) {
+    flow->rejoin_at = pwi_net_now(flow->client->config.net) + REJOIN_PAUSE;
+    pwi_client_wake_at(flow->client, flow->rejoin_at);
+    return;
+  }
   if (status && status != PAWL_EXISTS) {
     pwi_flow_kill(flow->client, flow, status);
     return;
@@ -282,9 +293,14 @@ static void rejoined(struct pwi_asking *asking, pawl_status status, const void *
   flow->is_reentering = pwi_client_enter(flow->client, &flow->reenter, flow) == PAWL_OK;
 }
 
-static void rejoin_groups(struct pwi_client *client) {
+void pwi_client_rejoin_groups(struct pwi_client *client, int64_t now) {
+  if (client->renewal != RENEWAL_NONE || client->is_dead) return;
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
-    if (!flow->is_suspended || flow->is_rejoining) continue;
+    if (!flow->is_suspended || flow->is_rejoining || flow->dead) continue;
+    if (now < flow->rejoin_at) {
+      pwi_client_wake_at(client, flow->rejoin_at);
+      continue;
+    }
     if (!flow->has_entered) { /* the caller has left meanwhile */
       flow->is_suspended = false;
       pwi_flow_unblock(client, flow);
@@ -315,6 +331,6 @@ void pwi_client_look_collected(struct pwi_client *client) {
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) number_flow(client, flow);
   client->renewal = RENEWAL_NONE;
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) pwi_flow_unblock(client, flow);
-  rejoin_groups(client);
+  pwi_client_rejoin_groups(client, pwi_net_now(client->config.net));
   ask_to_forget(client);
 }

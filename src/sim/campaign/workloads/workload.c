@@ -94,6 +94,9 @@ pawl_status pwi_workload_pull(struct pwi_workload *workload, const char *name, c
   struct pwi_flow *flow;
   struct pwi_task task;
   pawl_status status = pwi_cluster_open_vector(checker, name, 0, &flow);
-  if (!status) status = pwi_cluster_call(checker, flow, PWI_REQUEST_PULL, where, NULL, values, &task);
+  /* A server may be the first to tell the checker that a checkpoint was loaded. */
+  do {
+    if (!status) status = pwi_cluster_call(checker, flow, PWI_REQUEST_PULL, where, NULL, values, &task);
+  } while (!status && task.status == PAWL_RESTORED);
   return status ? status : task.status;
 }

@@ -133,6 +133,8 @@ static void test_seeds_that_failed_once(void **state) {
       8357,         /* `loss` gave up a shard that had left, and not the other shard of its process */
       11955, 19494, /* a member that came back late waited for members that had their answers, and they for it */
       18024,        /* the crew took the full disk of the manager for an error of its own */
+      26197, 28352, /* a member that was declared dead gave up its group when the manager's journal failed */
+      32319,        /* the checker heard from a server first that a checkpoint was loaded */
       7716,         /* a head that was isolated for 176 ms complained about the member behind it */
   };
   for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
