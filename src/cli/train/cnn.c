@@ -138,7 +138,7 @@ static int learn(void *context) {
   cnn->stopping = stopping;
   cnn->context = train;
   pawl_status status = call_method(train, &model, &result, error);
-  train->seconds = pwi_train_run_conclude(&train->run);
+  train->seconds = pwi_train_run_conclude(&train->run, error);
   int exit_code = status ? fail(train, status, error) : keep(train, model, &result);
   pawl_cnn_model_destroy(model);
   return exit_code;

@@ -139,7 +139,7 @@ static int learn(void *context) {
   lda->stopping = stopping;
   lda->context = train;
   pawl_status status = pawl_lda_train(train->run.session, lda, &model, &result, error);
-  double seconds = pwi_train_run_conclude(&train->run);
+  double seconds = pwi_train_run_conclude(&train->run, error);
   int exit_code = status ? fail(train, status, error) : keep(train, model, &result, seconds);
   pawl_lda_model_destroy(model);
   return exit_code;

@@ -127,7 +127,7 @@ static int learn(void *context) {
   linear->found = found;
   linear->context = train;
   pawl_status status = pawl_linear_train(train->run.session, linear, NULL, &result, error);
-  train->end.seconds = pwi_train_run_conclude(&train->run);
+  train->end.seconds = pwi_train_run_conclude(&train->run, error);
   return conclude(train, status, error);
 }
 
