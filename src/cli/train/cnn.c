@@ -1,6 +1,6 @@
 /* `pawl train cnn`: trains in this process, or is the scheduler of workers. The method is in apps/cnn; this file reads
  * images, shows and logs epochs, and writes the model. */
-#include "cli/train/cnn.h"
+#include "cli/train/methods.h"
 
 #include <stdio.h>
 #include <string.h>

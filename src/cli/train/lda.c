@@ -1,7 +1,7 @@
 /* `pawl train lda`. This process is the scheduler. The method is in apps/lda; this file shows and logs its
  * rounds and writes the model. The directory of the run is removed after success, and kept for --resume
  * otherwise. */
-#include "cli/train/lda.h"
+#include "cli/train/methods.h"
 
 #include <stdio.h>
 #include <string.h>

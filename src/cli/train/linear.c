@@ -1,6 +1,6 @@
 /* `pawl train logistic`, `svm` and `linear`. This process is the scheduler. <pawl/linear_model.h> trains; this
  * file shows and logs the rounds, and writes the models, even after an interrupt or a failure. */
-#include "cli/train/linear.h"
+#include "cli/train/methods.h"
 
 #include <stdio.h>
 #include <string.h>
