@@ -229,6 +229,7 @@ static pawl_status write_spec(struct cnn_run *run) {
   spec->threads = run->is.threads;
   if (sharing->graph) snprintf(spec->graph, sizeof spec->graph, "%s", sharing->graph);
   spec->mode = sharing->mode;
+  spec->push = sharing->push;
   spec->means_gradients = cnn_sharing_means_gradients(sharing);
   return apps_texts_copy(sharing->paths, sharing->path_count, &spec->paths, &spec->path_count) ? PAWL_OK
                                                                                                : PAWL_NO_MEMORY;

@@ -165,7 +165,9 @@ static int check_share(const struct pwi_train_base *base) {
   bool reduces = pwi_train_base_reduces(base);
   if (reduces && base->has_servers)
     return pwi_cli_usage(base->command, "--share reduce uses no servers; omit --servers and --replicas");
-  if (!reduces && (base->graph || base->has_mode))
+  if (!reduces && base->servers_have_modes && base->graph)
+    return pwi_cli_usage(base->command, "--graph needs --share reduce");
+  if (!reduces && !base->servers_have_modes && (base->graph || base->has_mode))
     return pwi_cli_usage(base->command, "--graph and --mode need --share reduce");
   return PWI_EXIT_OK;
 }

@@ -51,9 +51,10 @@ struct pwi_train_base {
   bool has_servers;
 
   enum pwi_train_share share;
-  const char *graph; /* NULL: the default */
-  enum pawl_reduce_mode mode;
+  const char *graph;          /* NULL: the default */
+  enum pawl_reduce_mode mode; /* of reduce, and of pushes to servers if `servers_have_modes` */
   bool has_mode;
+  bool servers_have_modes; /* the method has --mode with --share servers, too */
 
   bool is_launched; /* by mpirun or srun; `ranks` is then set */
   struct pwi_ranks ranks;
@@ -80,14 +81,15 @@ struct pwi_train_base {
       PWI_SESSION_PROOFS
 
 /* For methods that can share by reduce. */
-#define PWI_TRAIN_SHARE_REDUCING                                                                                       \
-  {PWI_TRAIN_GRAPH, "graph", "NAME",                                                                                   \
-   "reduce: who sends to whom: a topology of 'pawl graph list', such as root, ring or complete, or a file (default: "  \
-   "root up to about 400 workers)"},                                                                                   \
+#define PWI_TRAIN_SHARE_GRAPH                                                                                          \
   {                                                                                                                    \
-    PWI_TRAIN_MODE, "mode", "NAME",                                                                                    \
-        "reduce: notify-ack (default) waits for the neighbours, bsp for all workers, async for none"                   \
+    PWI_TRAIN_GRAPH, "graph", "NAME",                                                                                  \
+        "reduce: who sends to whom: a topology of 'pawl graph list', such as root, ring or complete, or a file "       \
+        "(default: root up to about 400 workers)"                                                                      \
   }
+
+#define PWI_TRAIN_REDUCE_MODES                                                                                         \
+  "reduce: notify-ack (default) waits for the neighbours, bsp for all workers, async for none"
 
 #define PWI_TRAIN_SHOWN                                                                                                \
   {PWI_TRAIN_LOG, "log", "FILE", "write a JSON object for each round to FILE"},                                        \

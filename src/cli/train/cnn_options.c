@@ -27,7 +27,11 @@ const struct pwi_cli_option pwi_train_cnn_list[] = {
      "starts none, and 'pawl worker' starts them elsewhere"},
     {PWI_TRAIN_SHARE, "share", "HOW",
      "how workers share the parameters: servers (default), or reduce: they average with their neighbours in a graph"},
-    PWI_TRAIN_SHARE_REDUCING,
+    PWI_TRAIN_SHARE_GRAPH,
+    {PWI_TRAIN_MODE, "mode", "NAME",
+     PWI_TRAIN_REDUCE_MODES
+     "; servers: bsp (default) waits for all workers, notify-ack computes while the last changes "
+     "travel, async waits for no other worker"},
     {PWI_TRAIN_AVERAGE, "average", "WHAT",
      "reduce: average models, or gradients (default: gradients on the complete graph with notify-ack, else models)"},
     {PWI_TRAIN_ON_LOSS, "on-worker-loss", "HOW",
@@ -114,6 +118,14 @@ static int check(struct pwi_train_cnn_options *options) {
   return pawl_cnn_sharing_check(&sharing, error) ? PWI_EXIT_OK : pwi_cli_usage(base->command, "%s", error);
 }
 
+/* The mode of pushes to servers. Without --mode they are synchronous. */
+static enum pawl_cnn_push push_of(const struct pwi_train_base *base) {
+  static const enum pawl_cnn_push pushes[] = {[PAWL_REDUCE_NOTIFY_ACK] = PAWL_CNN_PUSH_NOTIFY_ACK,
+                                              [PAWL_REDUCE_BSP] = PAWL_CNN_PUSH_BSP,
+                                              [PAWL_REDUCE_ASYNC] = PAWL_CNN_PUSH_ASYNC};
+  return base->has_mode ? pushes[base->mode] : PAWL_CNN_PUSH_BSP;
+}
+
 void pwi_train_cnn_sharing(const struct pwi_train_cnn_options *options, const char *const *paths,
                            struct pawl_cnn_sharing *sharing_out) {
   const struct pwi_train_base *base = &options->base;
@@ -128,7 +140,10 @@ void pwi_train_cnn_sharing(const struct pwi_train_cnn_options *options, const ch
   sharing_out->on_loss = base->on_loss;
   sharing_out->drop_slowest = base->drop_slowest;
   sharing_out->graph = base->graph;
-  sharing_out->mode = base->mode;
+  if (pwi_train_base_reduces(base))
+    sharing_out->mode = base->mode;
+  else
+    sharing_out->push = push_of(base);
   sharing_out->average = options->average;
 }
 
@@ -136,6 +151,7 @@ bool pwi_train_cnn_options_read(struct pwi_train_cnn_options *options, const str
                                 char **argv, int *exit_out) {
   *options = (struct pwi_train_cnn_options){.average = PAWL_CNN_AVERAGE_AUTO};
   pwi_train_base_init(&options->base, command);
+  options->base.servers_have_modes = true;
   pawl_cnn_options_init(&options->cnn);
   pawl_images_options_init(&options->reading);
   if (!pwi_train_base_read(&options->base, rules, read_other, argc, argv, exit_out)) return false;
