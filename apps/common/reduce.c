@@ -55,6 +55,19 @@ void apps_reduce_close(struct pawl_reduce **reduce) {
 
 /* --- the mean of all workers ------------------------------------------------------------------------------ */
 
+pawl_status apps_reduce_mean(struct pawl_worker *worker, uint64_t number, uint64_t serial, struct pawl_tensor tensor,
+                             uint64_t first, struct pawl_reduce **reduce, bool *is_there_out) {
+  struct pawl_reduce_options options;
+  pawl_reduce_options_init(&options);
+  options.graph = "complete";
+  options.first = first; /* new workers are behind, and take over */
+  pawl_status status = apps_reduce_await(worker, number);
+  if (!status) status = apps_reduce_open(worker, "mean", serial, tensor, &options, reduce);
+  if (!status) status = apps_reduce_step(worker, *reduce, NULL);
+  *is_there_out = !status;
+  return status == PAWL_TIMED_OUT ? PAWL_OK : status;
+}
+
 pawl_status apps_reduce_give(struct pawl_worker *worker, const void *values, size_t count, size_t width, uint64_t begin,
                              uint64_t end) {
   if (begin > end || end > count) return PAWL_CORRUPT;

@@ -39,6 +39,12 @@ void apps_reduce_close(struct pawl_reduce **reduce);
 
 /* --- the mean of all workers ------------------------------------------------------------------------------ */
 
+/* Computes the mean of a tensor over all workers, by one more reduce, `mean`, on the complete graph: all have the same bits
+ * then. `first` is the number of steps that this worker has made. `*is_there_out` is false if the workers could not
+ * agree: the scheduler has to ask them again. */
+pawl_status apps_reduce_mean(struct pawl_worker *worker, uint64_t number, uint64_t serial, struct pawl_tensor tensor,
+                             uint64_t first, struct pawl_reduce **reduce, bool *is_there_out);
+
 /* The first worker reports `values`[begin, end) of `count` values of `width` bytes; the others report nothing, and
  * neither does a worker that has none (NULL). PAWL_CORRUPT if there is no such range. */
 pawl_status apps_reduce_give(struct pawl_worker *worker, const void *values, size_t count, size_t width, uint64_t begin,

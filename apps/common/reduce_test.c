@@ -109,6 +109,7 @@ static pawl_status report_of_test(struct pawl_worker *is, const void *bytes, siz
 #define apps_reduce_open apps_reduce_open_of_test
 #define apps_reduce_step apps_reduce_step_of_test
 #define apps_reduce_close apps_reduce_close_of_test
+#define apps_reduce_mean apps_reduce_mean_of_test
 #define apps_reduce_give apps_reduce_give_of_test
 #define apps_reduce_receive apps_reduce_receive_of_test
 #include "apps/common/reduce.c"
@@ -184,6 +185,25 @@ static void test_every_round_has_a_reduce_of_its_own(void **state) {
   assert_null(reduce);
 }
 
+/* Workers that cannot agree have no mean; the round goes on all the same. */
+static void test_a_mean_that_workers_do_not_agree_on_is_not_there(void **state) {
+  (void)state;
+  struct pawl_reduce *reduce = NULL;
+  struct pawl_tensor tensor = {.count = 7};
+  bool is_there = false;
+  assert_int_equal(apps_reduce_mean(worker(), 5, 8, tensor, 2, &reduce, &is_there), PAWL_OK);
+  assert_true(is_there);
+  assert_string_equal(opened, "mean.8");
+  late = 100;
+  is_ending = true; /* or the time limit of a step */
+  assert_int_equal(apps_reduce_mean(worker(), 5, 9, tensor, 2, &reduce, &is_there), PAWL_OK);
+  assert_false(is_there);
+  late = 0;
+  outcome = PAWL_CORRUPT;
+  assert_int_equal(apps_reduce_mean(worker(), 5, 10, tensor, 2, &reduce, &is_there), PAWL_CORRUPT);
+  assert_false(is_there);
+}
+
 static void test_the_first_worker_gives_a_part_of_the_mean(void **state) {
   (void)state;
   static const uint16_t values[] = {1, 2, 3, 4};
@@ -207,6 +227,7 @@ int main(void) {
       cmocka_unit_test_setup(test_a_step_goes_on_after_each_look, begin),
       cmocka_unit_test_setup(test_a_job_that_ends_ends_a_step, begin),
       cmocka_unit_test_setup(test_every_round_has_a_reduce_of_its_own, begin),
+      cmocka_unit_test_setup(test_a_mean_that_workers_do_not_agree_on_is_not_there, begin),
       cmocka_unit_test_setup(test_the_first_worker_gives_a_part_of_the_mean, begin),
   };
   return cmocka_run_group_tests_name("apps.common.reduce", tests, NULL, NULL);

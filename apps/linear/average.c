@@ -191,24 +191,22 @@ static void learn(struct linear_worker *worker, const struct linear_order *order
 
 /* --- a pass ----------------------------------------------------------------------------------------------- */
 
-static pawl_status step_on(struct linear_worker *worker, struct pawl_reduce_report *report) {
-  pawl_status status = apps_reduce_step(worker->worker, worker->average->reduce, report);
+static pawl_status explain(struct linear_worker *worker, pawl_status status) {
   if (status != PAWL_DIVERGED) return status;
   pawl_worker_say(worker->worker, "the training diverged: a weight is not finite; use a lower --rate");
   worker->has_said = true;
   return status;
 }
 
-static pawl_status open_reduce(struct linear_worker *worker, const struct linear_order *order, const char *what,
-                               double *values, const char *graph, enum pawl_reduce_mode mode) {
+static pawl_status open_reduce(struct linear_worker *worker, const struct linear_order *order) {
   struct linear_average *average = worker->average;
-  struct pawl_tensor tensor = {.values = values, .count = average->size, .type = PAWL_F64};
+  struct pawl_tensor tensor = {.values = average->w, .count = average->size, .type = PAWL_F64};
   struct pawl_reduce_options options;
   pawl_reduce_options_init(&options);
-  options.graph = graph;
-  options.mode = mode;
+  options.graph = *worker->spec.graph ? worker->spec.graph : NULL;
+  options.mode = worker->spec.mode;
   options.first = average->iteration; /* a new worker has made none, and takes over the weights of another one */
-  return apps_reduce_open(worker->worker, what, order->serial, tensor, &options, &average->reduce);
+  return apps_reduce_open(worker->worker, "steps", order->serial, tensor, &options, &average->reduce);
 }
 
 static double rate_at(const struct linear_spec *spec, const struct linear_order *order, uint64_t step) {
@@ -231,7 +229,7 @@ static pawl_status take_steps(struct linear_worker *worker, const struct linear_
       learn(worker, order, rate, reply);
     }
     int64_t before = apps_now();
-    status = step_on(worker, &report);
+    status = explain(worker, apps_reduce_step(worker->worker, average->reduce, &report));
     reply->waited_s += apps_seconds_since(before);
     if (status) return status == PAWL_TIMED_OUT ? PAWL_OK : status; /* behind */
     average->iteration = report.iteration;
@@ -247,9 +245,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   struct linear_average *average = worker->average;
   apps_reduce_close(&average->reduce);
   status = apps_reduce_await(worker->worker, order->number);
-  if (!status)
-    status = open_reduce(worker, order, "steps", average->w, *worker->spec.graph ? worker->spec.graph : NULL,
-                         worker->spec.mode);
+  if (!status) status = open_reduce(worker, order);
   if (!status) status = take_steps(worker, order, reply);
   reply->steps = average->iteration;
   reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
@@ -257,15 +253,17 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
 }
 
 pawl_status linear_average_agree(struct linear_worker *worker, const struct linear_order *order) {
+  bool is_there = false;
   if (worker->average) apps_reduce_close(&worker->average->reduce);
+  worker->dense = NULL;
   pawl_status status = prepare(worker, order);
-  if (!status) status = apps_reduce_await(worker->worker, order->number);
   if (status) return status;
   struct linear_average *average = worker->average;
+  struct pawl_tensor tensor = {.values = average->mean, .count = average->size, .type = PAWL_F64};
   memcpy(average->mean, average->w, average->size * sizeof *average->mean);
-  status = open_reduce(worker, order, "mean", average->mean, "complete", PAWL_REDUCE_NOTIFY_ACK);
-  if (!status) status = step_on(worker, NULL);
-  if (status) return status;
+  status = explain(worker, apps_reduce_mean(worker->worker, order->number, order->serial, tensor, average->iteration,
+                                            &average->reduce, &is_there));
+  if (!is_there) return status; /* it has no mean, and says so: linear_average_give, linear_evaluate */
   worker->dense = average->mean;
   worker->dense_size = average->size;
   return PAWL_OK;

@@ -24,10 +24,9 @@ void cnn_reduce_end(struct cnn_worker *worker) {
   worker->mean = NULL;
 }
 
-/* Waits until this session knows all members that the scheduler knows of. */
-static pawl_status await_peers(struct cnn_worker *worker, uint64_t number) {
-  pawl_status status = apps_reduce_await(worker->worker, number);
-  return status == PAWL_MISMATCH ? apps_say(worker->error, status, APPS_REDUCE_NO_PEERS) : status;
+static pawl_status explain(struct cnn_worker *worker, pawl_status status) {
+  bool has_no_peers = status == PAWL_MISMATCH && !pawl_worker_peers(worker->worker);
+  return has_no_peers ? apps_say(worker->error, status, APPS_REDUCE_NO_PEERS) : status;
 }
 
 static struct pawl_tensor tensor_of(float *values, size_t count) {
@@ -122,7 +121,7 @@ pawl_status cnn_reduce_steps(struct cnn_worker *worker, const struct cnn_order *
   struct cnn_part part = {.worker = worker, .reply = reply};
   int64_t begun = apps_now();
   apps_reduce_close(&worker->reduce);
-  pawl_status status = await_peers(worker, order->number);
+  pawl_status status = explain(worker, apps_reduce_await(worker->worker, order->number));
   if (!status) status = open_part(&part, order);
   if (!status) status = take_steps(&part, order);
   reply->number = worker->iteration;
@@ -136,17 +135,13 @@ pawl_status cnn_reduce_steps(struct cnn_worker *worker, const struct cnn_order *
  * models. */
 pawl_status cnn_reduce_agree(struct cnn_worker *worker, const struct cnn_order *order) {
   size_t count = worker->model->net->parameters;
-  struct pawl_reduce_options options;
+  bool is_there = false;
   apps_reduce_close(&worker->reduce);
   if (!worker->mean) worker->mean = apps_alloc_zero(count, sizeof *worker->mean);
   if (!worker->mean) return PAWL_NO_MEMORY;
   memcpy(worker->mean, worker->model->parameters, count * sizeof *worker->mean);
-  pawl_reduce_options_init(&options);
-  options.graph = "complete";
-  options.first = worker->iteration; /* new workers are behind, and take over */
-  pawl_status status = await_peers(worker, order->number);
-  if (!status)
-    status = apps_reduce_open(worker->worker, "mean", order->serial, tensor_of(worker->mean, count), &options,
-                              &worker->reduce);
-  return status ? status : apps_reduce_step(worker->worker, worker->reduce, NULL);
+  pawl_status status = apps_reduce_mean(worker->worker, order->number, order->serial, tensor_of(worker->mean, count),
+                                        worker->iteration, &worker->reduce, &is_there);
+  if (!is_there) cnn_reduce_end(worker); /* what it would give is no mean */
+  return explain(worker, status);
 }
