@@ -75,6 +75,20 @@ for mode in bsp notify-ack async; do
   expect 0 "$pawl" predict killed-$mode.model test-images test-labels
 done
 
+# Workers that find other images than the scheduler refuse. Their reason is printed once, whether the scheduler hears of it
+# or of the end of the process first.
+cat >pawl-other-images <<END
+#!/bin/sh
+[ "\$1" != worker ] || printf X | dd of=$work/changing-images bs=1 seek=100 conv=notrunc 2>/dev/null
+exec $pawl "\$@"
+END
+chmod +x pawl-other-images
+for _ in 1 2 3 4 5; do
+  cp train-images changing-images
+  PAWL_COMMAND=$work/pawl-other-images expect 1 "$pawl" train cnn --model lenet changing-images train-labels -o no.model --workers 2
+  [ "$(grep -c "differ from the scheduler's" err)" -eq 1 ] || fail 'the reason is not printed once'
+done
+
 # refuses TEXT ARGUMENT…: a wrong command line.
 refuses() {
   text=$1
